@@ -141,10 +141,10 @@ class UnprojectCall : public Call {
         points_(tensors.outputs[0].get()),
         counts_(tensors.outputs[1].get()) {
     if (!c.crop) return;
-    params_.min_x = params_.min_y = -0.5;
-    params_.max_x = params_.max_y = 0.5;
-    params_.min_z = 0.3;
-    params_.max_z = 3;
+    params_.crop_min[0] = params_.crop_min[1] = -0.5;
+    params_.crop_max[0] = params_.crop_max[1] = 0.5;
+    params_.crop_min[2] = 0.3;
+    params_.crop_max[2] = 3;
   }
 
   void operator()(const robocache::Context& context) const override {

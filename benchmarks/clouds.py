@@ -92,7 +92,11 @@ def hard_voxels(rounds: int) -> None:
         theirs = Point2VoxelCPU3d(list(size), list(bounds), columns, room, most)
         given = tensorview.from_numpy(points)
         calls: dict[str, Any] = {"spconv": lambda t=theirs, g=given: t.point_to_voxel(g)}
-        options: dict[str, Any] = {"voxel_size": size, "point_cloud_range": bounds, "reduce": None}
+        options: dict[str, Any] = {
+            "voxel_size": size,
+            "point_cloud_range": bounds,
+            "reduction": None,
+        }
         for threads in (1, 2):
             context = rbc.Context("cpu", threads=threads)
             own = {**options, "backend": context}
@@ -103,7 +107,9 @@ def hard_voxels(rounds: int) -> None:
         grouped, coords, counts = (each.numpy() for each in theirs.point_to_voxel(given))
         ours = out.trimmed()
         assert np.array_equal(ours.coords[:, :0:-1], coords)
-        assert np.array_equal(ours.counts, counts) and np.array_equal(ours.grouped, grouped)
+        assert np.array_equal(ours.points_per_voxel, counts) and np.array_equal(
+            ours.grouped, grouped
+        )
         row([name, str(len(coords)), *times(calls, rounds)])
 
 

@@ -55,11 +55,11 @@ def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         colors=given.colors,
         depth_scale=given.scale,
         crop=CROP,
-        color_scale=255,
+        color_divisor=255,
     )
     voxels = rbc.voxelize_sparse(
         cloud.points,
-        lengths=cloud.counts,
+        lengths=cloud.num_points,
         voxel_size=VOXEL,
         point_cloud_range=CROP,
         return_point_to_voxel=False,
@@ -67,7 +67,7 @@ def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     of_cloud = voxels.coords[:, 0]
     ascending = torch.where(of_cloud < 0, len(given.clouds), of_cloud)
     offsets = torch.searchsorted(ascending, given.clouds)
-    chosen = rbc.farthest_points(voxels.features, count, offsets=offsets)
+    chosen = rbc.farthest_points(voxels.features, count, batch_offsets=offsets)
     return rbc.take_rows(voxels.features, chosen), offsets
 
 

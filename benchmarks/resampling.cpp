@@ -116,9 +116,9 @@ class ResamplingCall : public Call {
       params.groups = s.groups.empty() ? nullptr : s.groups.data();
       params.num_groups = static_cast<int32_t>(s.groups.size());
       if (s.lengths) params.lengths = next++->get();
-      if (s.packed) params.offsets = next++->get();
-      if (s.affine) params.mean = next++->get();
-      if (s.affine) params.inv_std = next++->get();
+      if (s.packed) params.batch_offsets = next++->get();
+      if (s.affine) params.shift = next++->get();
+      if (s.affine) params.scale = next++->get();
       if (s.missing) params.sample_mask = next++->get();
       streams_.push_back(stream);
     }

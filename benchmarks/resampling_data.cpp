@@ -181,7 +181,7 @@ class ResamplingData : public Data {
     }
     if (c.affine) {
       fill(addInput("mean", support::kF32, {c.channels}), random, -1, 1);
-      fill(addInput("inv_std", support::kF32, {c.channels}), random, 0.5, 2);
+      fill(addInput("scale", support::kF32, {c.channels}), random, 0.5, 2);
     }
     stream.sample_mask = nullptr;
     if (c.missing) {
@@ -220,8 +220,7 @@ class ResamplingData : public Data {
     bytes += results * c_.channels() * sizeOf(c_.out);
     if (c_.mask) bytes += c_.batch * outputs[1].count() / block_;
     for (const auto& [name, array] : inputs) {
-      if (name == "mean" || name == "inv_std")
-        bytes += static_cast<int64_t>(array.memory().bytes());
+      if (name == "mean" || name == "scale") bytes += static_cast<int64_t>(array.memory().bytes());
     }
   }
 

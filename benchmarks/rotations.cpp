@@ -57,17 +57,17 @@ struct RotationCase : Case {
 class RotationCall : public Call {
  public:
   RotationCall(const RotationCase& c, const Tensors& tensors)
-      : source_(c.source.value),
-        target_(c.target.value),
-        rotations_(tensors.inputs[0].get()),
-        out_(tensors.outputs[0].get()) {}
+      : rotations_(tensors.inputs[0].get()), out_(tensors.outputs[0].get()) {
+    params_.source = c.source.value;
+    params_.target = c.target.value;
+  }
 
   void operator()(const robocache::Context& context) const override {
-    robocache::check(rbcConvertRotations(context.get(), rotations_, out_, source_, target_));
+    robocache::check(rbcConvertRotations(context.get(), rotations_, out_, &params_));
   }
 
  private:
-  int32_t source_, target_;
+  rbcConvertRotationsParams params_ = rbcConvertRotationsParamsInit();
   const rbcTensor* rotations_;
   const rbcTensor* out_;
 };

@@ -48,7 +48,7 @@ class StatisticsCall : public Call {
  public:
   StatisticsCall(const StatisticsCase& c, const Tensors& tensors)
       : values_(tensors.inputs[0].get()) {
-    params_.flags = c.rows > 0 ? RBC_STATISTICS_PER_ROW : 0;
+    params_.flags = c.rows > 0 ? RBC_STATISTICS_FLAG_PER_ROW : 0;
     levels_ = {
         const_cast<double*>(kLevels), {RBC_DEVICE_CPU, 0}, 1, support::kF64, &extent_, nullptr, 0};
     params_.levels = c.quantiles ? &levels_ : nullptr;
@@ -62,13 +62,13 @@ class StatisticsCall : public Call {
   }
 
   void operator()(const robocache::Context& context) const override {
-    robocache::check(rbcStatistics(context.get(), values_, &params_, &result_));
+    robocache::check(rbcStatistics(context.get(), values_, &result_, &params_));
   }
 
   void reserve(robocache::Context& context) const override {
     size_t bytes = 0;
     robocache::check(
-        rbcStatisticsWorkspaceSize(context.get(), values_, &params_, &result_, &bytes));
+        rbcStatisticsWorkspaceSize(context.get(), values_, &result_, &params_, &bytes));
     context.reserve(bytes);
   }
 
@@ -77,7 +77,7 @@ class StatisticsCall : public Call {
   int64_t extent_ = kNumLevels;
   rbcTensor levels_ = {};
   rbcStatisticsParams params_ = rbcStatisticsParamsInit();
-  rbcStatisticsResult result_ = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result_ = rbcStatisticsOutputsInit();
 };
 
 class StatisticsData : public Data {

@@ -24,11 +24,12 @@ class VoxelCall : public Call {
     if (c.features > 0) features_ = next++->get();
     const rbcTensor* offsets = c.clouds > 1 ? next++->get() : nullptr;
     dense_params_.grid = sparse_params_.grid = tsdf_params_.grid = c.grid();
-    dense_params_.offsets = sparse_params_.offsets = tsdf_params_.offsets = offsets;
-    dense_params_.mode = c.result == "occupancy" ? RBC_VOXEL_OCCUPANCY
-                         : c.result == "count"   ? RBC_VOXEL_COUNT
-                                                 : RBC_VOXEL_MEAN;
-    sparse_params_.reduce = RBC_VOXEL_MEAN;
+    dense_params_.batch_offsets = sparse_params_.batch_offsets = tsdf_params_.batch_offsets =
+        offsets;
+    dense_params_.reduction = c.result == "occupancy" ? RBC_REDUCE_OCCUPANCY
+                              : c.result == "count"   ? RBC_REDUCE_COUNT
+                                                      : RBC_REDUCE_MEAN;
+    sparse_params_.reduction = RBC_REDUCE_MEAN;
     tsdf_params_.truncation = kTsdfTruncation;
     out_ = tensors.outputs[0].get();
     if (tsdf_) weight_ = tensors.outputs[1].get();
@@ -71,8 +72,8 @@ class VoxelCall : public Call {
   const rbcTensor* weight_ = nullptr;
   rbcVoxelizeParams dense_params_ = rbcVoxelizeParamsInit();
   rbcVoxelizeSparseParams sparse_params_ = rbcVoxelizeSparseParamsInit();
-  rbcSparseVoxels voxels_ = rbcSparseVoxelsInit();
-  rbcTsdfParams tsdf_params_ = rbcTsdfParamsInit();
+  rbcVoxelizeSparseOutputs voxels_ = rbcVoxelizeSparseOutputsInit();
+  rbcVoxelizeTsdfParams tsdf_params_ = rbcVoxelizeTsdfParamsInit();
 };
 
 class VoxelData : public Data {

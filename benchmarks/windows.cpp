@@ -72,13 +72,16 @@ struct WindowsCase : Case {
 class WindowsCall : public Call {
  public:
   WindowsCall(const WindowsCase& c, const Tensors& tensors)
-      : streams_(c.streams.size()), params_(c.streams.size()), transforms_(c.streams.size()) {
+      : streams_(c.streams.size()),
+        params_(c.streams.size()),
+        transforms_(c.streams.size()),
+        outputs_(c.streams.size()) {
     auto next = tensors.inputs.begin();
     episodes_ = (next++)->get();
     anchors_ = (next++)->get();
     for (size_t n = 0; n < streams_.size(); ++n) {
       const WindowStream& from = c.streams[n];
-      rbcWindowStream& s = streams_[n] = rbcWindowStreamInit();
+      rbcWindowsStream& s = streams_[n] = rbcWindowsStreamInit();
       s.values = (next++)->get();
       s.episode_offsets = (next++)->get();
       s.offsets = (next++)->get();
@@ -94,11 +97,11 @@ class WindowsCall : public Call {
       params_[n] = rbcResampleParamsInit();
       s.params = &params_[n];
       if (from.interpolates()) {
-        s.mode = RBC_WINDOW_INTERPOLATE;
+        s.mode = RBC_WINDOWS_INTERPOLATE;
         params_[n].method = from.slerp ? RBC_METHOD_SLERP : RBC_METHOD_LINEAR;
       }
       if (from.minus || from.pose) {
-        rbcWindowTransform& t = transforms_[n] = {};
+        rbcWindowsTransform& t = transforms_[n] = {};
         t.count = from.pose ? 7 : from.channels;
         t.kind = from.pose ? RBC_TRANSFORM_SE3_RELATIVE : RBC_TRANSFORM_SUBTRACT;
         t.reference_stream = static_cast<int32_t>(n);
@@ -107,20 +110,21 @@ class WindowsCall : public Call {
         s.transforms = &t;
         s.num_transforms = 1;
       }
-      s.out = tensors.outputs[2 * n].get();
-      s.valid = tensors.outputs[2 * n + 1].get();
+      outputs_[n] = rbcWindowsOutputsInit();
+      outputs_[n].out = tensors.outputs[2 * n].get();
+      outputs_[n].valid = tensors.outputs[2 * n + 1].get();
     }
   }
 
   void operator()(const robocache::Context& context) const override {
-    robocache::check(
-        rbcWindows(context.get(), streams_.data(), count(), episodes_, anchors_, nullptr));
+    robocache::check(rbcWindows(context.get(), streams_.data(), count(), episodes_, anchors_,
+                                outputs_.data(), nullptr));
   }
 
   void reserve(robocache::Context& context) const override {
     size_t bytes = 0;
     robocache::check(rbcWindowsWorkspaceSize(context.get(), streams_.data(), count(), episodes_,
-                                             anchors_, nullptr, &bytes));
+                                             anchors_, outputs_.data(), nullptr, &bytes));
     context.reserve(bytes);
   }
 
@@ -129,9 +133,10 @@ class WindowsCall : public Call {
 
   const rbcTensor* episodes_ = nullptr;
   const rbcTensor* anchors_ = nullptr;
-  std::vector<rbcWindowStream> streams_;
+  std::vector<rbcWindowsStream> streams_;
   std::vector<rbcResampleParams> params_;
-  std::vector<rbcWindowTransform> transforms_;
+  std::vector<rbcWindowsTransform> transforms_;
+  std::vector<rbcWindowsOutputs> outputs_;
 };
 
 template <class T>

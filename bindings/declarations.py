@@ -20,6 +20,7 @@ _STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} \1;", re.DOTALL)
 _MEMBER = re.compile(r"\s*((?:const )?\w+\*?) (\w+)(?:\[\w+\])?;")
 _FUNCTION = re.compile(r"RBC_API rbcStatus_t (rbc\w+)\(([^)]*)\);")
 _ARRAY = re.compile(r"const (rbc\w+)\* (\w+), int32_t num_\2\b")
+_EACH = re.compile(r", int32_t num_\w+\b.*, const (rbc\w+Outputs)\* (\w+)\b")
 _HANDLE = re.compile(r"typedef struct (rbc\w+)\* \1_t;")
 _UNSIGNED = re.compile(r"#define (RBC_\w+) (\d+)u\b")
 _TENSORS = {"const rbcTensor*": "MEMBER_TENSOR", "const rbcOutput*": "MEMBER_OUTPUT"}
@@ -60,7 +61,14 @@ class Headers:
 
     def arrays(self):
         """(struct, argument) of the arrays that functions take."""
-        found = [_ARRAY.findall(arguments) for arguments in self.functions.values()]
+        return self._found(_ARRAY)
+
+    def each(self):
+        """(struct, argument) of those without a length: they have a struct for each of an array."""
+        return self._found(_EACH)
+
+    def _found(self, pattern):
+        found = [pattern.findall(arguments) for arguments in self.functions.values()]
         return list(dict.fromkeys(each for arrays in found for each in arrays))
 
     def operations(self):
@@ -125,6 +133,8 @@ def interface(headers):
             lines.append(f"RBC_STRUCT_ARGUMENT({name})")
     for name, argument in headers.arrays():
         lines.append(f"RBC_ARRAY_ARGUMENT({name}, {name.removeprefix('rbc')}, {argument})")
+    for name, argument in headers.each():
+        lines.append(f"RBC_EACH_ARGUMENT({name}, {name.removeprefix('rbc')}, {argument})")
     lines += [f"RBC_OPERATION({name})" for name in headers.operations()]
     lines += [f'%include "documented_{name}"' for name in headers.names]
     return "\n".join(lines) + "\n"

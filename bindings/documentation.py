@@ -8,7 +8,9 @@ import textwrap
 
 _COMMENT = r"/\*((?:(?!\*/).)*)\*/"
 _FUNCTION = re.compile(rf"{_COMMENT}\nRBC_API [\w ]+\*? ?(rbc\w+)\(([^)]*)\);", re.DOTALL)
-_TYPE = re.compile(rf"{_COMMENT}\ntypedef (?:struct|enum) (\w+)(?: \{{|\* \w+_t;)", re.DOTALL)
+_TYPE = re.compile(
+    rf"{_COMMENT}\n(?:typedef struct|enum) (rbc(?!Struct\b)\w+)(?: \{{|\* \w+_t;)", re.DOTALL
+)
 _STRUCT = re.compile(r"^typedef struct (\w+) \{\n(.*?)\n\} \1;", re.DOTALL | re.MULTILINE)
 _MEMBER = re.compile(
     rf"^  [\w ]+\*? (\w+)(?:\[\w+\])?;(?:[ \t]*{_COMMENT})?$", re.DOTALL | re.MULTILINE
@@ -19,7 +21,7 @@ _CONSTANT = re.compile(rf"#define (RBC_\w+) \d+u?(?: +{_COMMENT})?\n")
 _ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
 _CONTEXT = "where the tensors live and the work runs"  # of every operation, in no header's table
 _NUMBERS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "double": "double"}
-_UNSEEN = re.compile(r"struct_size|reserved\d?")
+_UNSEEN = re.compile(r"(struct|group|transform)_size|reserved\d?")
 
 
 class Comments:
@@ -48,7 +50,7 @@ class Comments:
                 both = [comment, group] if comment else [group]
                 self.constants[name] = [block for each in both for block in _blocks(each)]
         declared = set(re.findall(r"^RBC_API .*?(rbc\w+)\(", text, re.MULTILINE))
-        declared |= set(re.findall(r"^typedef (?:struct|enum) (\w+)(?: \{|\*)", text, re.MULTILINE))
+        declared |= set(re.findall(r"^typedef struct (\w+)(?: \{|\*)", text, re.MULTILINE))
         declared |= set(re.findall(r"^  (RBC_STATUS_\w+) =", text, re.MULTILINE))
         told = {**self.functions, **self.types, **self.statuses, **self.members}
         silent = [name for name in told if not told[name]] + sorted(declared - set(told))
@@ -88,7 +90,8 @@ def _split(blocks, arguments):
     """The table of arguments goes apart from the rest."""
     for at, (kind, items) in enumerate(blocks):
         if kind == "list" and items[0][0] in arguments:
-            return blocks[:at] + blocks[at + 1 :], {"context": _CONTEXT, **dict(items)}
+            own = {"context": _CONTEXT} if "context" in arguments else {}
+            return blocks[:at] + blocks[at + 1 :], {**own, **dict(items)}
     return blocks, {}
 
 
@@ -212,7 +215,7 @@ def csharp(comments):
 
 
 def _tag(name):
-    return "enum" if name.endswith("_t") else "struct"
+    return "enum" if name == "rbcStatus" else "struct"
 
 
 def operations(comments, headers):
@@ -244,7 +247,8 @@ def _class(argument, declared):
     if number is not None:
         handle = number.removeprefix("rbc").removesuffix("_t")
         return _NUMBERS[number] if number in _NUMBERS else handle
-    return struct.replace("Output", "Tensor") + "[]" * (f"num_{argument}" in declared)
+    is_array = re.search(rf"\bnum_(?:{argument}|\w+\b.*Outputs\* {argument})\b", declared)
+    return {"Output": "Tensor"}.get(struct, struct) + "[]" * bool(is_array)
 
 
 def _may_be_null(text):

@@ -56,7 +56,7 @@ def main(folder, file):
         assert text.startswith(sentence), (operation, sentence, text[:200])
         assert arguments, operation
     text, arguments = read(source, "Resample")
-    assert "mask 1 if |q - t| <= tolerance; else" in text, text
+    assert "valid 1 if |q - t| <= tolerance; else" in text, text
     queries = "query_times" if read is javadoc else "queryTimes"
     assert arguments[queries].endswith("the dtype of times; in any order"), arguments
 

@@ -18,11 +18,15 @@
 %rename("%(regex:/^RBC_(.*)/\\1/)s", regexmatch$name="^RBC_") "";
 
 /* Callbacks do not cross into managed languages. */
-%rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM)") "";
+%rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM|STRUCT_)") "";
 %ignore rbcAllocator;
 %ignore rbcContextParams::allocator;
-%ignore rbcInterrupt;
-%ignore rbcContextSetInterrupt;
+%ignore rbcCancelCallback;
+%ignore rbcContextSetCancelCallback;
+
+/* Constructors do it. */
+%ignore rbcInitParams;
+%ignore rbcStruct;
 
 /* A struct with an initializer: it starts with its defaults. */
 %define RBC_STRUCT(Name)
@@ -66,7 +70,8 @@ struct Name {};
 
 /* A language may have rules for: a constant without a sign; a struct without a struct_size, whose
  * bytes stand in others; a member that is or points to a struct or a tensor, and a struct with such
- * as an argument, by itself and in an array; an operation. */
+ * as an argument, by itself, in an array, and in an array that is as long as the one before; an
+ * operation. */
 #ifndef RBC_UNSIGNED
 %define RBC_UNSIGNED(Name, Value) %enddef
 #endif
@@ -82,12 +87,15 @@ struct Name {};
 #ifndef RBC_ARRAY_ARGUMENT
 %define RBC_ARRAY_ARGUMENT(Name, Class, Argument) %enddef
 #endif
+#ifndef RBC_EACH_ARGUMENT
+%define RBC_EACH_ARGUMENT(Name, Class, Argument) %enddef
+#endif
 #ifndef RBC_OPERATION
 %define RBC_OPERATION(Name) %enddef
 #endif
 
 /* After the language's rules for names: constructors set what a struct says of itself. */
-%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved[0-9]?)$") "";
+%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|group_size|transform_size|reserved[0-9]?)$") "";
 %rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
 
 %include "declarations.i"

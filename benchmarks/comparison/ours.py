@@ -25,9 +25,9 @@ def call(case: Case, values: list[Any], times: list[Any], queries: Any, **option
 def voxelize(case: Case, points: Any, features: Any, offsets: Any, **options: Any) -> Work:
     """A grid; of a sparse case coords, features, and how many of their rows are voxels."""
     grid = {"origin": case.origin, "voxel_size": case.voxel_size, "shape": case.shape}
-    options.update(grid, offsets=offsets)
+    options.update(grid, batch_offsets=offsets)
     if not case.sparse:
-        return lambda: rbc.voxelize(points, features, mode=case.result, **options)
+        return lambda: rbc.voxelize(points, features, reduction=case.result, **options)
 
     def sparse() -> tuple[Any, ...]:
         voxels = rbc.voxelize_sparse(points, features, **options)

@@ -42,7 +42,7 @@ void profileOthers() {
   const robocache::Tensor query(memory.data(), support::kF32, {kBatch, 1}, {}, device);
   const robocache::Tensor result(out.data(), support::kF32, {kBatch, 1, 1}, {}, device);
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = RBC_CHECK_TIMES;
+  params.flags = RBC_FLAG_CHECK_TIMES;
   context.reserve(1 << 16);
   profileCall("resample, times checked", stream, [&] {
     robocache::check(rbcResample(context.get(), values.get(), times.get(), query.get(),

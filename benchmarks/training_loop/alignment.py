@@ -26,7 +26,7 @@ def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligne
         )
         for sensor, (values, times, lengths) in zip(episodes.sensors, streams_of(episodes, batch))
     ]
-    return rbc.fuse(streams, batch[0], dtype=dtype, return_mask=True)
+    return rbc.fuse(streams, batch[0], dtype=dtype, return_valid=True)
 
 
 def with_windows(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:

@@ -96,7 +96,7 @@ int main(void) {
   rbcContext_t context;
   check(rbcContextCreate(&context_params, &context));
   rbcFuseParams params = rbcFuseParamsInit();
-  params.flags = RBC_CHECK_TIMES;
+  params.flags = RBC_FLAG_CHECK_TIMES;
   check(rbcFuse(context, streams, STREAMS, &query_times, &out, &mask, &params));
 
   int filled[STREAMS] = {0};

@@ -69,7 +69,7 @@ static void* produce(void* argument) {
     const rbcTensor times = describe(&sensor->times[i], RBC_DTYPE_FLOAT, 64, 1, shape);
     const rbcTensor values =
         describe(&sensor->values[i * sensor->channels], RBC_DTYPE_FLOAT, 32, 2, shape);
-    check(rbcLivePush(context, live, sensor->stream, &times, &values));
+    check(rbcLivePush(live, sensor->stream, &times, &values));
   }
   return NULL;
 }
@@ -140,7 +140,7 @@ int main(void) {
     const rbcTensor out = describe(row, RBC_DTYPE_FLOAT, 32, 2, shape);
     const rbcTensor age = describe(ages, RBC_DTYPE_FLOAT, 64, 1, age_shape);
     const int64_t before[STREAMS] = {pushed(0), pushed(1)};
-    check(rbcLiveFuse(context, live, &queries, &out, NULL, &age));
+    check(rbcLiveFuse(live, &queries, &out, NULL, &age));
     const int64_t after[STREAMS] = {pushed(0), pushed(1)};
 
     /* A sample that came during the call may or may not be in it. */

@@ -76,7 +76,7 @@ int main(void) {
   check(rbcContextCreate(&context_params, &context));
 
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = RBC_CHECK_TIMES;
+  params.flags = RBC_FLAG_CHECK_TIMES;
   params.max_gap = 50e6; /* ns: across a longer hole in the stream, nothing is made up */
   check(rbcResample(context, &values, &times, &query_times, &out, &mask, &params));
 

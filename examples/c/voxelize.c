@@ -77,16 +77,16 @@ int main(void) {
   check(rbcContextCreate(&context_params, &context));
 
   rbcVoxelizeParams dense = rbcVoxelizeParamsInit();
-  dense.mode = RBC_VOXEL_COUNT;
+  dense.reduction = RBC_REDUCE_COUNT;
   dense.grid = grid;
   check(rbcVoxelize(context, &cloud, NULL, &counts_out, &dropped_out, &dense));
 
   rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit(); /* the mean */
   sparse.grid = grid;
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   voxels.coords = &coords_out;
   voxels.num_voxels = &number_out;
-  voxels.counts = &sizes_out;
+  voxels.points_per_voxel = &sizes_out;
   voxels.features = &means_out; /* of the points' own columns */
   check(rbcVoxelizeSparse(context, &cloud, NULL, &voxels, &sparse));
 

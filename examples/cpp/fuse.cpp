@@ -69,7 +69,7 @@ int main() try {
   const auto context = robocache::Context::cpu();
   robocache::FuseOptions options;
   options.check_times = true;
-  options.mask = robocache::Tensor(valid, {kFrames, 2});
+  options.valid = robocache::Tensor(valid, {kFrames, 2});
   robocache::fuse(context, {pose, force}, recording.frames, {fused, {kFrames, kFused}}, options);
 
   int filled[2] = {};

@@ -53,7 +53,7 @@ int main() try {
   robocache::ResampleOptions options;
   options.check_times = true;
   options.max_gap = 50e6;  // ns: across a longer hole in the stream, nothing is made up
-  options.mask = valid;
+  options.valid = valid;
   robocache::resample(context, {recording.positions, {kSamples, kJoints}}, recording.stamps,
                       recording.frames, {aligned, {kFrames, kJoints}}, options);
 

@@ -43,16 +43,16 @@ int main() try {
   std::vector<int32_t> counts(kX * kY * kZ);
   int64_t dropped = 0;
   robocache::VoxelizeOptions options;
-  options.mode = robocache::VoxelMode::kCount;
-  options.dropped = robocache::Tensor(&dropped, {});
+  options.reduction = robocache::Reduction::kCount;
+  options.num_points_outside = robocache::Tensor(&dropped, {});
   robocache::voxelize(context, cloud, grid, {counts, {kX, kY, kZ}}, options);
 
   std::vector<int32_t> coords(kCapacity * 4);  // cloud x y z
   int64_t num_voxels = 0;
   std::vector<int32_t> sizes(kCapacity);
   std::vector<float> means(kCapacity * kColumns);
-  robocache::SparseVoxels voxels({coords, {kCapacity, 4}}, {&num_voxels, {}});
-  voxels.counts = sizes;
+  robocache::VoxelizeSparseOutputs voxels({coords, {kCapacity, 4}}, {&num_voxels, {}});
+  voxels.points_per_voxel = sizes;
   voxels.features = robocache::Tensor(means, {kCapacity, kColumns});  // of points' columns
   robocache::voxelizeSparse(context, cloud, grid, voxels);
 

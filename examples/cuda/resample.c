@@ -59,11 +59,12 @@ int main(void) {
   }
   cudaStream_t stream;
   checkCuda(cudaStreamCreate(&stream));
-  check(rbcContextSetStream(context, stream));
+  check(rbcContextSetCudaStream(context, stream));
 
   float recorded[BATCH][SAMPLES][CHANNELS];
   float stamps[BATCH][SAMPLES];
-  float ticks[TICKS] = {0.25f, 1.0f, 2.5f, 4.5f}; /* of both recordings; the last is past their end */
+  float ticks[TICKS] = {0.25f, 1.0f, 2.5f,
+                        4.5f}; /* of both recordings; the last is past their end */
   for (int b = 0; b < BATCH; ++b) {
     for (int s = 0; s < SAMPLES; ++s) {
       stamps[b][s] = (float)s;

@@ -26,8 +26,11 @@
 extern "C" {
 #endif
 
-/* How a call ended. Values never change meaning; new ones are added at the end. */
-typedef enum rbcStatus_t {
+/* How a call ended: one of enum rbcStatus. */
+typedef int32_t rbcStatus_t;
+
+/* Values never change meaning; new ones are added at the end. */
+enum rbcStatus {
   RBC_STATUS_SUCCESS = 0,             /* the call did what it says */
   RBC_STATUS_INVALID_ARGUMENT = 1,    /* a null pointer, an unknown constant, a bad value */
   RBC_STATUS_UNSUPPORTED = 2,         /* valid, but not offered by this build or in this state */
@@ -39,8 +42,12 @@ typedef enum rbcStatus_t {
   RBC_STATUS_CUDA_ERROR = 8,          /* CUDA reported an error; the message names it */
   RBC_STATUS_NOT_AVAILABLE = 9,       /* no such device, or no usable driver, on this machine */
   RBC_STATUS_INTERNAL = 10,           /* a defect of RoboCache: please report it */
-  RBC_STATUS_CANCELLED = 11           /* the function of rbcContextSetInterrupt ended the call */
-} rbcStatus_t;
+  RBC_STATUS_CANCELLED = 11,          /* rbcContextSetCancelCallback's function ended the call */
+  RBC_STATUS_BUFFER_TOO_SMALL = 12,   /* the caller's memory is too small for the result */
+  RBC_STATUS_NOT_FOUND = 13,          /* no such entry or file */
+  RBC_STATUS_IO_ERROR = 14,           /* the system could not read or write; the message says why */
+  RBC_STATUS_DAMAGED = 15             /* stored data failed a check */
+};
 
 /*
  * The name of a status, such as "RBC_STATUS_SUCCESS"; "RBC_STATUS_UNKNOWN" for any other number.
@@ -73,6 +80,67 @@ RBC_API rbcStatus_t rbcGetVersion(int32_t* release_version, int32_t* abi_version
  * fields the caller knows. The library reads min(struct_size, own size) bytes and takes the
  * defaults for the rest: a program keeps running on a newer library, and on an older one as long as
  * the fields that the old one does not know are zero. Reserved fields must be zero.
+ *
+ * Structs that are elements of an array (rbcChannelGroup, rbcWindowsTransform) have no size of their
+ * own; the struct that points to the array holds it, and its initializer sets it.
+ *
+ * Callers that cannot compile the inline initializers (Rust, Julia, ctypes) use rbcInitParams.
  */
+
+/* Numbers of the structs, for rbcInitParams. */
+enum rbcStruct {
+  RBC_STRUCT_CONTEXT_PARAMS = 1,
+  RBC_STRUCT_CONTEXT_INFO = 2,
+  RBC_STRUCT_RESAMPLE_PARAMS = 3,
+  RBC_STRUCT_FUSE_STREAM = 4,
+  RBC_STRUCT_FUSE_PARAMS = 5,
+  RBC_STRUCT_LIVE_STREAM = 6,
+  RBC_STRUCT_LIVE_PARAMS = 7,
+  RBC_STRUCT_LIVE_COUNTERS = 8,
+  RBC_STRUCT_WINDOWS_STREAM = 9,
+  RBC_STRUCT_WINDOWS_OUTPUTS = 10,
+  RBC_STRUCT_WINDOWS_PARAMS = 11,
+  RBC_STRUCT_STATISTICS_PARAMS = 12,
+  RBC_STRUCT_STATISTICS_OUTPUTS = 13,
+  RBC_STRUCT_ACCUMULATOR_PARAMS = 14,
+  RBC_STRUCT_ACCUMULATOR_UPDATE_PARAMS = 15,
+  RBC_STRUCT_ACCUMULATOR_INFO = 16,
+  RBC_STRUCT_VOXELIZE_PARAMS = 17,
+  RBC_STRUCT_VOXELIZE_SPARSE_PARAMS = 18,
+  RBC_STRUCT_VOXELIZE_SPARSE_OUTPUTS = 19,
+  RBC_STRUCT_VOXELIZE_TSDF_PARAMS = 20,
+  RBC_STRUCT_UNPROJECT_PARAMS = 21,
+  RBC_STRUCT_FARTHEST_POINTS_PARAMS = 22,
+  RBC_STRUCT_TAKE_ROWS_PARAMS = 23,
+  RBC_STRUCT_CONVERT_ROTATIONS_PARAMS = 24
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Writes the defaults of a struct, as its inline initializer does.
+ *
+ *   struct_id    RBC_STRUCT_...
+ *   params       struct_size bytes; all are written
+ *   struct_size  the size that the caller declares, a multiple of 8 from 8 to 65536. If it is less
+ *                than the library's, only the first fields are written; if it is more, the rest is 0
+ *
+ * Errors: INVALID_ARGUMENT.
+ */
+RBC_API rbcStatus_t rbcInitParams(int32_t struct_id, void* params, size_t struct_size);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/*
+ * Flags
+ *
+ * `flags` of params: the lower 16 bits mean the same in every operation that takes them, the upper
+ * 16 bits belong to one operation (RBC_<OPERATION>_FLAG_...).
+ */
+#define RBC_FLAG_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
 
 #endif /* ROBOCACHE_BASE_H */

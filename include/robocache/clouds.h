@@ -20,20 +20,16 @@ extern "C" {
 typedef struct rbcUnprojectParams {
   uint32_t struct_size;
   uint32_t flags;      /* 0 */
-  double depth_scale;  /* units of depth to a metre; default 0: 1000 of integers, 1 of floats */
+  double depth_scale;  /* a divisor: units of depth to a metre; default 0: 1000 for integers, 1 for
+                          floats */
   double min_depth;    /* points are farther than this, 0 or more; default 0 */
   double max_depth;    /* and nearer than this; default INFINITY */
-  double min_x;        /* points have more x than this in the cloud's frame; default -INFINITY */
-  double max_x;        /* and less x than this; default INFINITY */
-  double min_y;        /* likewise y */
-  double max_y;        /* likewise y */
-  double min_z;        /* likewise z */
-  double max_z;        /* likewise z */
+  double crop_min[3];  /* points have more x, y, z than these in the cloud's frame; -INFINITY */
+  double crop_max[3];  /* and less than these; default INFINITY */
   double pixel_offset; /* of a pixel's centre: 0 (default; OpenCV, Open3D) or 0.5 */
-  double color_scale;  /* colours are divided by it; default 1: u8 stays 0 .. 255 */
-  int32_t step;        /* every so many rows and columns, from the first; default 1: all */
-  int32_t reserved0;   /* 0 */
-  uint64_t reserved[4]; /* 0 */
+  double color_divisor; /* colours are divided by it; default 1: u8 stays 0 .. 255 */
+  int32_t pixel_stride; /* every so many rows and columns, from the first; default 1: all */
+  int32_t reserved0;    /* 0 */
 } rbcUnprojectParams;
 
 static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
@@ -41,10 +37,12 @@ static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
   memset(&params, 0, sizeof params);
   params.struct_size = (uint32_t)sizeof params;
   params.max_depth = (double)INFINITY;
-  params.min_x = params.min_y = params.min_z = -(double)INFINITY;
-  params.max_x = params.max_y = params.max_z = (double)INFINITY;
-  params.color_scale = 1;
-  params.step = 1;
+  for (int i = 0; i < 3; ++i) {
+    params.crop_min[i] = -(double)INFINITY;
+    params.crop_max[i] = (double)INFINITY;
+  }
+  params.color_divisor = 1;
+  params.pixel_stride = 1;
   return params;
 }
 
@@ -61,8 +59,8 @@ static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
  *               null: C is 0
  *   points      [B,P,3+C], [P,3+C] without batch; any float: x, y, z and the colours of the kept
  *               pixels, row by row, then zeros
- *   counts      [B], without batch []; i64: how many points were written, at most P
- *   overflow    [B], without batch []; i64: how many more there would have been; or null
+ *   num_points  [B], without batch []; i64: how many points were written, at most P
+ *   num_points_over_capacity  [B], without batch []; i64: how many did not fit; or null
  *   pixels      [B,P], [P] without batch; i32 or i64: each point's pixel, row * W + column, then
  *               -1; or null
  *   params      null: the defaults
@@ -73,8 +71,9 @@ static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
  * and with a pose of rows R | t
  *   x' = ((R00 * x + R01 * y) + R02 * z) + t0, and so on,
  * each step rounded to f32, to f64 if points are f64; intrinsics, pose and params are rounded to that
- * type first. It is kept if min_depth < z < max_depth, and if min_x < x' < max_x and so for y and z.
- * So NaN, infinities and a depth of 0 are never points. A colour is c / color_scale in that type.
+ * type first. It is kept if min_depth < z < max_depth, if crop_min[0] < x' < crop_max[0], and so for y
+ * and z.
+ * So NaN, infinities and a depth of 0 are never points. A colour is c / color_divisor in that type.
  * Any NaN written is the positive quiet NaN with all payload bits set. CPU and CUDA agree bit for bit.
  *
  * Any strides, 0 and negative too; all tensors live on the context's device. Outputs overlap
@@ -94,25 +93,27 @@ static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
 RBC_API rbcStatus_t rbcUnproject(rbcContext_t context, const rbcTensor* depth,
                                  const rbcTensor* intrinsics, const rbcTensor* pose,
                                  const rbcTensor* colors, const rbcOutput* points,
-                                 const rbcOutput* counts, const rbcOutput* overflow,
-                                 const rbcOutput* pixels, const rbcUnprojectParams* params);
+                                 const rbcOutput* num_points,
+                                 const rbcOutput* num_points_over_capacity, const rbcOutput* pixels,
+                                 const rbcUnprojectParams* params);
 
 /* The workspace in bytes that the same call of rbcUnproject needs, for rbcContextReserve. */
-RBC_API rbcStatus_t rbcUnprojectWorkspaceSize(
-    rbcContext_t context, const rbcTensor* depth, const rbcTensor* intrinsics,
-    const rbcTensor* pose, const rbcTensor* colors, const rbcOutput* points,
-    const rbcOutput* counts, const rbcOutput* overflow, const rbcOutput* pixels,
-    const rbcUnprojectParams* params, size_t* bytes);
+RBC_API rbcStatus_t rbcUnprojectWorkspaceSize(rbcContext_t context, const rbcTensor* depth,
+                                              const rbcTensor* intrinsics, const rbcTensor* pose,
+                                              const rbcTensor* colors, const rbcOutput* points,
+                                              const rbcOutput* num_points,
+                                              const rbcOutput* num_points_over_capacity,
+                                              const rbcOutput* pixels,
+                                              const rbcUnprojectParams* params, size_t* bytes);
 
 /* Which points to choose among, and where to begin. */
 typedef struct rbcFarthestPointsParams {
   uint32_t struct_size;
   uint32_t flags;           /* 0 */
-  int64_t start;            /* the first point taken, by its number in its cloud; default 0 */
-  const rbcTensor* starts;  /* [B] i32 or i64: one for each cloud, in place of start; or null */
+  int64_t start_index; /* the first point taken, by its number in its cloud; default 0 */
+  const rbcTensor* start_indices; /* [B] i32 or i64: one for each cloud, in place of start_index */
   const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
-  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
-  uint64_t reserved[4];     /* 0 */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
 } rbcFarthestPointsParams;
 
 static inline rbcFarthestPointsParams rbcFarthestPointsParamsInit(void) {
@@ -126,8 +127,8 @@ static inline rbcFarthestPointsParams rbcFarthestPointsParamsInit(void) {
  * Chooses K points of each cloud, one after the other the farthest from those before (Gonzalez,
  * "Clustering to minimize the maximum intercluster distance", 1985).
  *
- *   points     [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3; f16, bf16,
- *              f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
+ *   points     [B,N,C]; [N,C] without batch; [N,C] packed, with params->batch_offsets; C >= 3;
+ *              f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
  *   indices    [B,K], [K] without batch; i32 or i64: rows of the cloud; of packed points rows of
  *              `points`; K >= 1
  *   distances  [B,K], [K] without batch; any float: the squared distance of each point to the nearest
@@ -163,7 +164,6 @@ typedef struct rbcTakeRowsParams {
   uint32_t struct_size;
   uint32_t flags;       /* 0 */
   double fill_value;    /* of rows whose index is -1, rounded to the dtype; default 0 */
-  uint64_t reserved[4]; /* 0 */
 } rbcTakeRowsParams;
 
 static inline rbcTakeRowsParams rbcTakeRowsParamsInit(void) {

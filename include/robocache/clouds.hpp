@@ -12,10 +12,10 @@ ROBOCACHE_NAMESPACE_BEGIN
 
 // The options of unproject: the tensors are optional, params as rbcUnprojectParamsInit() has them.
 struct UnprojectOptions {
-  std::optional<Tensor> pose;      // [B,4,4] or [4,4]: camera to cloud
-  std::optional<Tensor> colors;    // [B,H,W,C], [H,W,C] without batch
-  std::optional<Tensor> overflow;  // [B], without batch []; i64, written: points beyond P
-  std::optional<Tensor> pixels;    // [B,P], [P] without batch; i32 or i64, written; then -1
+  std::optional<Tensor> pose;                      // [B,4,4] or [4,4]: camera to cloud
+  std::optional<Tensor> colors;                    // [B,H,W,C], [H,W,C] without batch
+  std::optional<Tensor> num_points_over_capacity;  // [B], without batch []; i64, written: beyond P
+  std::optional<Tensor> pixels;  // [B,P], [P] without batch; i32 or i64, written; then -1
   rbcUnprojectParams params = rbcUnprojectParamsInit();
 };
 
@@ -24,33 +24,34 @@ struct UnprojectOptions {
 //   depth       [B,H,W], [H,W] without batch
 //   intrinsics  [B,4], or [4]: fx, fy, cx, cy
 //   points      [B,P,3+C], [P,3+C] without batch; written whole
-//   counts      [B], without batch []; i64, written
+//   num_points  [B], without batch []; i64, written
 //
 // See rbcUnproject for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> unproject(const Context& context, const Tensor& depth,
                                  const Tensor& intrinsics, const Tensor& points,
-                                 const Tensor& counts, const UnprojectOptions& options = {}) {
+                                 const Tensor& num_points, const UnprojectOptions& options = {}) {
   detail::Call call;
   return call.make<Errors>(rbcUnproject, context.get(), call.in(depth, "depth"),
                            call.in(intrinsics, "intrinsics"), call.in(options.pose, "pose"),
                            call.in(options.colors, "colors"), call.out(points, "points"),
-                           call.out(counts, "counts"), call.out(options.overflow, "overflow"),
+                           call.out(num_points, "num_points"),
+                           call.out(options.num_points_over_capacity, "num_points_over_capacity"),
                            call.out(options.pixels, "pixels"), &options.params);
 }
 
 // The options of farthestPoints. The tensors are optional.
 struct FarthestPointsOptions {
-  int64_t start = 0;                // the first point, by its number in its cloud
-  std::optional<Tensor> starts;     // [B] i32 or i64: one for each cloud
-  std::optional<Tensor> lengths;    // [B] i32 or i64: valid points of padded clouds
-  std::optional<Tensor> offsets;    // [B+1] i32 or i64: the clouds of packed points
-  std::optional<Tensor> distances;  // [B,K], [K] without batch; any float, written
+  int64_t start_index = 0;              // the first point, by its number in its cloud
+  std::optional<Tensor> start_indices;  // [B] i32 or i64: one for each cloud
+  std::optional<Tensor> lengths;        // [B] i32 or i64: valid points of padded clouds
+  std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the clouds of packed points
+  std::optional<Tensor> distances;      // [B,K], [K] without batch; any float, written
 };
 
 // Chooses points one after the other, each the farthest from those before.
 //
-//   points   [B,N,C]; [N,C] without batch; [N,C] packed, with offsets
+//   points   [B,N,C]; [N,C] without batch; [N,C] packed, with batch_offsets
 //   indices  [B,K], [K] without batch; i32 or i64; written whole
 //
 // See rbcFarthestPoints for dtypes, rules and errors. Asynchronous on CUDA, as resample.
@@ -60,10 +61,10 @@ Returned<Errors, void> farthestPoints(const Context& context, const Tensor& poin
                                       const FarthestPointsOptions& options = {}) {
   detail::Call call;
   rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
-  params.start = options.start;
-  params.starts = call.in(options.starts, "starts");
+  params.start_index = options.start_index;
+  params.start_indices = call.in(options.start_indices, "start_indices");
   params.lengths = call.in(options.lengths, "lengths");
-  params.offsets = call.in(options.offsets, "offsets");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
   return call.make<Errors>(rbcFarthestPoints, context.get(), call.in(points, "points"),
                            call.out(indices, "indices"), call.out(options.distances, "distances"),
                            &params);
@@ -77,8 +78,8 @@ Returned<Errors, void> farthestPoints(const Context& context, const Tensor& poin
 //
 // See rbcTakeRows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
-Returned<Errors, void> takeRows(const Context& context, const Tensor& values,
-                                const Tensor& indices, const Tensor& out, double fill_value = 0) {
+Returned<Errors, void> takeRows(const Context& context, const Tensor& values, const Tensor& indices,
+                                const Tensor& out, double fill_value = 0) {
   detail::Call call;
   rbcTakeRowsParams params = rbcTakeRowsParamsInit();
   params.fill_value = fill_value;

@@ -57,10 +57,10 @@ typedef struct rbcContextParams {
   int32_t backend;        /* RBC_BACKEND_...; default AUTO */
   int32_t device_id;      /* CUDA device; default 0 */
   int32_t num_threads;    /* CPU threads per call; 0 (default): as many as CPUs */
-  void* stream;           /* the first cudaStream_t; default null, the legacy stream */
+  void* cuda_stream;      /* the first cudaStream_t; default null, the legacy stream */
   rbcAllocator allocator; /* both functions or neither; default: cudaMallocAsync, malloc */
   int32_t simd;           /* RBC_SIMD_...; NOT_AVAILABLE if the machine lacks it */
-  int32_t reserved;       /* 0 */
+  int32_t reserved0;      /* 0 */
 } rbcContextParams;
 
 static inline rbcContextParams rbcContextParamsInit(void) {
@@ -85,15 +85,15 @@ RBC_API rbcStatus_t rbcContextCreate(const rbcContextParams* params, rbcContext_
 RBC_API rbcStatus_t rbcContextDestroy(rbcContext_t context);
 
 /*
- * Makes later calls enqueue on `stream` (a cudaStream_t of the context's device; null: the legacy
- * default stream). Work on the new stream that uses the context's workspace waits for the work on
+ * Makes later calls enqueue on `cuda_stream` (a cudaStream_t of the context's device; null: the
+ * legacy default stream). Work on the new stream that uses the context's workspace waits for the work on
  * the old stream by an event: the host never waits. The old stream must still exist. On a CPU
  * context only null is allowed.
  */
-RBC_API rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream);
+RBC_API rbcStatus_t rbcContextSetCudaStream(rbcContext_t context, void* cuda_stream);
 
 /* The stream that calls enqueue on; null: the legacy default stream, or a CPU context. */
-RBC_API rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream);
+RBC_API rbcStatus_t rbcContextGetCudaStream(rbcContext_t context, void** cuda_stream);
 
 /*
  * Waits until all that was enqueued on the context's stream is done, and reports what went wrong
@@ -102,11 +102,11 @@ RBC_API rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream);
  */
 RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 
-/* Tells whether the call that is under way shall end: 0 if it shall go on. */
-typedef int32_t (*rbcInterrupt)(void* user_data);
+/* Returns 0 to go on with the call that is under way, anything else to end it. */
+typedef int32_t (*rbcCancelCallback)(void* user_data);
 
 /*
- * Makes later calls on the CPU ask `poll(user_data)`, by which long ones can be ended; null, the
+ * Makes later calls on the CPU call `callback(user_data)`, so that long ones can be ended; null, the
  * default: none. It is called by the thread that made the call, between pieces of the work, about
  * every 50 ms and never in a call that takes less. When it returns anything but 0, all threads of
  * the call stop at their next piece, which takes milliseconds, and the call fails with CANCELLED.
@@ -114,12 +114,12 @@ typedef int32_t (*rbcInterrupt)(void* user_data);
  * accumulator that it would have added to can only be destroyed. Nothing else of the call stays: the
  * next one works as ever.
  *
- * `poll` must return, in the process that it was called in: no exception and no longjmp may leave
+ * `callback` must return, in the process that it was called in: no exception and no longjmp may leave
  * it. It may use other contexts; a call on this one fails with UNSUPPORTED. On CUDA it is never
  * called, since calls there only enqueue their work.
  */
-RBC_API rbcStatus_t rbcContextSetInterrupt(rbcContext_t context, rbcInterrupt poll,
-                                           void* user_data);
+RBC_API rbcStatus_t rbcContextSetCancelCallback(rbcContext_t context, rbcCancelCallback callback,
+                                                void* user_data);
 
 /*
  * Grows the workspace to at least `bytes`, so that calls needing no more (see each operation's

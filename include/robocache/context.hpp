@@ -41,11 +41,11 @@ class Context {
   }
   // On a cudaStream_t of the device, which stays the caller's; null: the legacy default stream.
   template <class Errors = DefaultErrors>
-  static Returned<Errors, Context> cuda(int32_t device_id = 0, void* stream = nullptr) {
+  static Returned<Errors, Context> cuda(int32_t device_id = 0, void* cuda_stream = nullptr) {
     rbcContextParams params = rbcContextParamsInit();
     params.backend = RBC_BACKEND_CUDA;
     params.device_id = device_id;
-    params.stream = stream;
+    params.cuda_stream = cuda_stream;
     return create<Errors>(params);
   }
 
@@ -61,26 +61,26 @@ class Context {
   }
   // The cudaStream_t that calls enqueue on; null on the CPU.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void*> stream() const {
-    void* stream = nullptr;
-    const rbcStatus_t status = rbcContextGetStream(get(), &stream);
-    return Errors::tell(detail::done(status, stream));
+  Returned<Errors, void*> cudaStream() const {
+    void* cuda_stream = nullptr;
+    const rbcStatus_t status = rbcContextGetCudaStream(get(), &cuda_stream);
+    return Errors::tell(detail::done(status, cuda_stream));
   }
   // Later calls enqueue on this stream, and wait there for the workspace without stopping the host.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> setStream(void* stream) {
-    return check<Errors>(rbcContextSetStream(get(), stream));
+  Returned<Errors, void> setCudaStream(void* cuda_stream) {
+    return check<Errors>(rbcContextSetCudaStream(get(), cuda_stream));
   }
   // Waits for what was enqueued, and reports its errors.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> synchronize() {
     return check<Errors>(rbcContextSynchronize(get()));
   }
-  // Long calls on the CPU ask `poll(user_data)` about every 50 ms, and fail with CANCELLED once it
-  // returns anything but 0. See rbcContextSetInterrupt.
+  // Long calls on the CPU call `callback(user_data)` about every 50 ms, and fail with CANCELLED once it
+  // returns anything but 0. See rbcContextSetCancelCallback.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> setInterrupt(rbcInterrupt poll, void* user_data = nullptr) {
-    return check<Errors>(rbcContextSetInterrupt(get(), poll, user_data));
+  Returned<Errors, void> setCancelCallback(rbcCancelCallback callback, void* user_data = nullptr) {
+    return check<Errors>(rbcContextSetCancelCallback(get(), callback, user_data));
   }
   // Grows the workspace. So does every call that needs more: the same call before the capture of a
   // CUDA graph reserves what the captured one needs.
@@ -113,36 +113,36 @@ class OwnedTensor {
       : OwnedTensor(create<Throw>(context, dtype, shape)) {}
 #endif
 
-  // Uninitialized memory of the context's device. See rbcTensorCreate.
+  // Uninitialized memory of the context's device. See rbcOwnedTensorCreate.
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> create(const Context& context, rbcDType dtype,
                                               const Shape& shape) {
     rbcOwnedTensor_t tensor = nullptr;
     int64_t extents[RBC_MAX_NDIM];
     for (size_t i = 0; i < RBC_MAX_NDIM; ++i) extents[i] = shape[i];
-    const rbcStatus_t status =
-        rbcTensorCreate(context.get(), dtype, static_cast<int32_t>(shape.rank()), extents, &tensor);
+    const rbcStatus_t status = rbcOwnedTensorCreate(
+        context.get(), dtype, static_cast<int32_t>(shape.rank()), extents, &tensor);
     return Errors::tell(detail::done(status, OwnedTensor(tensor)));
   }
   // Takes over a managed tensor without a copy. On failure the caller keeps it, as
-  // rbcTensorImportDLPackVersioned says.
+  // rbcOwnedTensorImportDLPackVersioned says.
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> fromDLPack(DLManagedTensorVersioned* managed) {
     rbcOwnedTensor_t tensor = nullptr;
-    const rbcStatus_t status = rbcTensorImportDLPackVersioned(managed, &tensor);
+    const rbcStatus_t status = rbcOwnedTensorImportDLPackVersioned(managed, &tensor);
     return Errors::tell(detail::done(status, OwnedTensor(tensor)));
   }
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> fromDLPack(DLManagedTensor* managed) {
     rbcOwnedTensor_t tensor = nullptr;
-    const rbcStatus_t status = rbcTensorImportDLPack(managed, &tensor);
+    const rbcStatus_t status = rbcOwnedTensorImportDLPack(managed, &tensor);
     return Errors::tell(detail::done(status, OwnedTensor(tensor)));
   }
   // Shares the memory: it lives until the managed tensor's deleter was called, too.
   template <class Errors = DefaultErrors>
   Returned<Errors, DLManagedTensorVersioned*> toDLPack() const {
     DLManagedTensorVersioned* managed = nullptr;
-    const rbcStatus_t status = rbcTensorExportDLPackVersioned(get(), &managed);
+    const rbcStatus_t status = rbcOwnedTensorExportDLPackVersioned(get(), &managed);
     return Errors::tell(detail::done(status, managed));
   }
 
@@ -162,13 +162,13 @@ class OwnedTensor {
 
  private:
   struct Destroy {
-    void operator()(rbcOwnedTensor_t tensor) const noexcept { rbcTensorDestroy(tensor); }
+    void operator()(rbcOwnedTensor_t tensor) const noexcept { rbcOwnedTensorDestroy(tensor); }
   };
 
   explicit OwnedTensor(rbcOwnedTensor_t tensor) noexcept : tensor_(tensor) {}
   Result<Tensor> describe(bool writable) const {
     rbcTensor raw{};
-    const rbcStatus_t status = rbcTensorGetView(get(), writable ? 1 : 0, &raw);
+    const rbcStatus_t status = rbcOwnedTensorGetView(get(), writable ? 1 : 0, &raw);
     return detail::done(status, Tensor(raw, writable));
   }
 

@@ -23,7 +23,6 @@ typedef struct rbcFuseStream {
   const rbcResampleParams* params; /* null: defaults; flags and query_lengths must be unset */
   double clock_offset;             /* f32, f64 times: a sample at t counts as at t + clock_offset */
   int64_t clock_offset_ticks;      /* the same for i64 times */
-  uint64_t reserved[2];            /* 0 */
 } rbcFuseStream;
 
 static inline rbcFuseStream rbcFuseStreamInit(void) {
@@ -36,9 +35,8 @@ static inline rbcFuseStream rbcFuseStreamInit(void) {
 /* What all streams of a call share. */
 typedef struct rbcFuseParams {
   uint32_t struct_size;
-  uint32_t flags;                 /* RBC_CHECK_TIMES or 0 (default) */
+  uint32_t flags;                 /* RBC_FLAG_CHECK_TIMES or 0 (default) */
   const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
-  uint64_t reserved[4];           /* 0 */
 } rbcFuseParams;
 
 static inline rbcFuseParams rbcFuseParamsInit(void) {
@@ -56,12 +54,12 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  *                any dtypes that rbcResample can write as a float
  *   query_times  [B,T], or [T] shared by the batch; the dtype of every stream's times
  *   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; f16, bf16, f32 or f64
- *   mask         [B,T,N]; [T,N] without batch; bool or u8; or null; as rbcResample's of each stream
+ *   valid        [B,T,N]; [T,N] without batch; bool or u8; or null; as rbcResample's of each stream
  *   params       null: defaults
  *
  * Either every stream has a batch (values of rank 3, or packed), all of the same B, or none has.
  * A stream that is absent from some of the batch has length 0 there. Channel groups: of all streams
- * together RBC_MAX_CHANNEL_GROUPS at most.
+ * together RBC_FUSE_MAX_CHANNEL_GROUPS at most.
  *
  * With a clock offset, a query is looked up at q - clock_offset: one subtraction, rounded in the
  * dtype of times; i64 saturates.
@@ -72,7 +70,7 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  */
 RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
                             const rbcTensor* query_times, const rbcOutput* out,
-                            const rbcOutput* mask, const rbcFuseParams* params);
+                            const rbcOutput* valid, const rbcFuseParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. It
@@ -80,7 +78,7 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,
-                                         const rbcOutput* out, const rbcOutput* mask,
+                                         const rbcOutput* out, const rbcOutput* valid,
                                          const rbcFuseParams* params, size_t* bytes);
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ struct Stream : StreamOptions {
 struct FuseOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
-  std::optional<Tensor> mask;           // [B,T,N] bool or u8, written: 1 where there is a value
+  std::optional<Tensor> valid;          // [B,T,N] bool or u8, written: 1 where there is a value
 };
 
 // Resamples the streams onto one clock, side by side, in one launch.
@@ -58,11 +58,11 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& s
   }
   call.leaveStreams();
   rbcFuseParams fuse_params = rbcFuseParamsInit();
-  fuse_params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
+  fuse_params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   fuse_params.query_lengths = call.in(options.query_lengths, "query_lengths");
   return call.make<Errors>(rbcFuse, context.get(), raw, detail::count(streams),
                            call.in(query_times, "query_times"), call.out(out, "out"),
-                           call.out(options.mask, "mask"), &fuse_params);
+                           call.out(options.valid, "valid"), &fuse_params);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -19,12 +19,11 @@ typedef struct rbcLiveStream {
   int64_t capacity;   /* required: how many samples are kept, the newest ones; up to 2^24 */
   int64_t late_bound; /* how many kept samples may be newer than one that comes; default 0 */
   double max_age;     /* in the unit of the times, >= 0; default INFINITY: no limit */
+  double max_ahead;   /* how far after the newest sample one may be, in the unit of the times; 0
+                         (default) and INFINITY: no limit */
   const rbcResampleParams* params; /* null: defaults; read and copied by rbcLiveCreate */
   double clock_offset;             /* as in rbcFuseStream */
   int64_t clock_offset_ticks;      /* likewise */
-  uint64_t reserved[4];            /* 0 */
-  double max_ahead;                /* how far after the newest sample one may be, in the unit of
-                                      the times; 0 (default) and INFINITY: no limit */
 } rbcLiveStream;
 
 static inline rbcLiveStream rbcLiveStreamInit(void) {
@@ -43,7 +42,6 @@ typedef struct rbcLiveParams {
   uint32_t flags;       /* 0 */
   rbcDType time_dtype;  /* of all times: f32, f64 or i64; default f64 */
   int32_t reserved0;    /* 0 */
-  uint64_t reserved[4]; /* 0 */
 } rbcLiveParams;
 
 static inline rbcLiveParams rbcLiveParamsInit(void) {
@@ -60,8 +58,8 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
  * sensor pushes, one thread fuses, and none of them waits for another.
  *
  *   rbcLiveCreate(context, streams, 2, NULL, &live);
- *   rbcLivePush(context, live, 0, &times, &values);                 (the thread of sensor 0)
- *   rbcLiveFuse(context, live, &query_times, &out, &mask, &ages);   (the control thread, at its tick)
+ *   rbcLivePush(live, 0, &times, &values);                 (the thread of sensor 0)
+ *   rbcLiveFuse(live, &query_times, &out, &valid, &ages);   (the control thread, at its tick)
  *
  * What rbcLiveFuse writes are the bits of rbcFuse for the samples that it finds in the rings, so
  * that a policy sees at run time what it has seen in training.
@@ -71,7 +69,7 @@ typedef struct rbcLive* rbcLive_t;
 /*
  * Makes the rings, in host memory, and everything else that calls will need, for num_streams of 1 to
  * RBC_FUSE_MAX_STREAMS streams, all with the same struct_size. Their params are as in rbcFuseStream,
- * without lengths, offsets and sample_mask; mean and inv_std are in host memory. Holds a reference to
+ * without lengths, batch_offsets and sample_mask; shift and scale are in host memory. Holds a reference to
  * the context, whose stream gets the copy of what is fused on CUDA. Null params: defaults.
  *
  * The least capacity is 1 for previous, next and nearest, 4 for cubic and pchip, 2 for the others, and
@@ -93,11 +91,10 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 /*
  * Adds samples of a stream, in the order in which they arrive.
  *
- *   context  that it was made with, which other threads may be using meanwhile
- *   live     the rings
- *   stream   the index of the stream
- *   times    [n] in host memory, of the time dtype
- *   values   [n,D] in host memory, of the stream's dtype
+ *   live          the rings
+ *   stream_index  of the stream
+ *   times         [n] in host memory, of the time dtype
+ *   values        [n,D] in host memory, of the stream's dtype
  *
  * A ring keeps the newest samples by their times, as many as its capacity: a new one takes the place
  * of the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
@@ -126,17 +123,16 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  * UNSUPPORTED, and nothing is added. Different streams share nothing. Errors: INVALID_ARGUMENT,
  * DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, with nothing added.
  */
-RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
-                                const rbcTensor* times, const rbcTensor* values);
+RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* times,
+                                const rbcTensor* values);
 
 /*
  * Fuses what the rings hold: rbcFuse of those samples, without batch.
  *
- *   context      that it was made with
  *   live         the rings
  *   query_times  [T] in host memory, of the time dtype: the tick, or it and those before
  *   out          [T,D_0 + ... + D_N-1]; f16, bf16, f32 or f64; on the context's device
- *   mask         [T,N] bool or u8, on the context's device; or null
+ *   valid        [T,N] bool or u8, on the context's device; or null
  *   ages         [N], or null: the age of each stream at the newest query; f64, for times of i64 i64;
  *                in host memory
  *
@@ -152,13 +148,12 @@ RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t st
  * the call may or may not be among them.
  *
  * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA the
- * CPU fuses, and one copy each of out and mask, which are contiguous, goes to the context's stream;
+ * CPU fuses, and one copy each of out and valid, which are contiguous, goes to the context's stream;
  * memory is allocated where T is larger than before. One thread at a time may fuse; a second one gets
  * UNSUPPORTED. Errors: those of rbcFuse.
  */
-RBC_API rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,
-                                const rbcOutput* out, const rbcOutput* mask,
-                                const rbcOutput* ages);
+RBC_API rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
+                                const rbcOutput* valid, const rbcOutput* ages);
 
 /*
  * Forgets the samples of a stream: after a driver has restarted, or its clock was set back. Samples of
@@ -168,7 +163,7 @@ RBC_API rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcT
  * UNSUPPORTED and forgets nothing. rbcLiveFuse in another thread never sees samples from before a reset
  * together with samples from after it. Errors: INVALID_ARGUMENT.
  */
-RBC_API rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream);
+RBC_API rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index);
 
 /*
  * Counts of a stream's samples since rbcLiveCreate. Each sample that was given to rbcLivePush is counted
@@ -182,12 +177,11 @@ typedef struct rbcLiveCounters {
   int64_t overwritten; /* of these, those whose place a newer sample has taken */
   int64_t late;        /* of the kept ones, those that came after newer ones */
   int64_t dropped;     /* samples that came too late */
-  int64_t retried;     /* looks of rbcLiveFuse at the ring that had to be taken again */
-  int64_t early;       /* queries of rbcLiveFuse that were before all samples that were there */
-  uint64_t reserved[3];
-  int64_t ahead;     /* samples that were refused because of max_ahead */
-  int64_t invalid;   /* samples whose time was NaN or infinite */
-  int64_t forgotten; /* of the kept ones, those that rbcLiveReset or a clock set back took away */
+  int64_t ahead;       /* samples that were refused because of max_ahead */
+  int64_t invalid;     /* samples whose time was NaN or infinite */
+  int64_t forgotten;   /* of the kept ones, those that rbcLiveReset or a clock set back took away */
+  int64_t queries_before_first; /* queries of rbcLiveFuse before all samples that were there */
+  int64_t snapshot_retries;     /* snapshots of the ring that rbcLiveFuse had to take again */
 } rbcLiveCounters;
 
 static inline rbcLiveCounters rbcLiveCountersInit(void) {
@@ -202,7 +196,8 @@ static inline rbcLiveCounters rbcLiveCountersInit(void) {
  * that pushes. Whoever reads them before and after rbcLiveFuse knows what it may have seen: all samples
  * that were counted before, and none that was not counted after.
  */
-RBC_API rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters);
+RBC_API rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream_index,
+                                       rbcLiveCounters* counters);
 
 #ifdef __cplusplus
 } /* extern "C" */

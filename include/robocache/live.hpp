@@ -66,7 +66,7 @@ class Live {
     const Result<void> done = call.make<Expect>(rbcLiveCreate, context.get(), raw,
                                                 detail::count(streams), &params, &made);
     if (!done) return Errors::tell(Result<Live>(done.error()));
-    return Errors::tell(Result<Live>(Live(context.get(), made)));
+    return Errors::tell(Result<Live>(Live(made)));
   }
 
   // For the C interface; null if it was moved from.
@@ -74,37 +74,38 @@ class Live {
 
   // Adds samples of a stream, in the order in which they arrive: times [n], values [n,D]. Wait-free.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> push(int32_t stream, const Tensor& times, const Tensor& values) {
+  Returned<Errors, void> push(int32_t stream_index, const Tensor& times, const Tensor& values) {
     detail::Call call;
-    return call.make<Errors>(rbcLivePush, context_, get(), stream, call.in(times, "times"),
+    return call.make<Errors>(rbcLivePush, get(), stream_index, call.in(times, "times"),
                              call.in(values, "values"));
   }
   // Fuses what is there.
   //
   //   query_times  [T]: the tick, or it and those before
   //   out          [T,D_0 + ... + D_N-1], written whole
-  //   mask         [T,N] bool or u8, written: 1 where a stream has a value
+  //   valid        [T,N] bool or u8, written: 1 where a stream has a value
   //   ages         [N] f64, for i64 times i64, written: of each stream at the newest query
   template <class Errors = DefaultErrors>
   Returned<Errors, void> fuse(const Tensor& query_times, const Tensor& out,
-                              const std::optional<Tensor>& mask = std::nullopt,
+                              const std::optional<Tensor>& valid = std::nullopt,
                               const std::optional<Tensor>& ages = std::nullopt) {
     detail::Call call;
-    return call.make<Errors>(rbcLiveFuse, context_, get(), call.in(query_times, "query_times"),
-                             call.out(out, "out"), call.out(mask, "mask"), call.out(ages, "ages"));
+    return call.make<Errors>(rbcLiveFuse, get(), call.in(query_times, "query_times"),
+                             call.out(out, "out"), call.out(valid, "valid"),
+                             call.out(ages, "ages"));
   }
   // Forgets the samples of a stream: after a driver has restarted, or its clock was set back. For the
   // thread that pushes to it.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> reset(int32_t stream) {
+  Returned<Errors, void> reset(int32_t stream_index) {
     detail::Call call;
-    return call.make<Errors>(rbcLiveReset, get(), stream);
+    return call.make<Errors>(rbcLiveReset, get(), stream_index);
   }
   // What has become of a stream's samples so far. From any thread.
   template <class Errors = DefaultErrors>
-  Returned<Errors, rbcLiveCounters> counters(int32_t stream) const {
+  Returned<Errors, rbcLiveCounters> counters(int32_t stream_index) const {
     rbcLiveCounters counters = rbcLiveCountersInit();
-    const rbcStatus_t status = rbcLiveGetCounters(get(), stream, &counters);
+    const rbcStatus_t status = rbcLiveGetCounters(get(), stream_index, &counters);
     return Errors::tell(detail::done(status, counters));
   }
 
@@ -113,9 +114,8 @@ class Live {
     void operator()(rbcLive_t live) const noexcept { rbcLiveDestroy(live); }
   };
 
-  Live(rbcContext_t context, rbcLive_t live) noexcept : context_(context), live_(live) {}
+  explicit Live(rbcLive_t live) noexcept : live_(live) {}
 
-  rbcContext_t context_;
   std::unique_ptr<rbcLive, Destroy> live_;
 };
 

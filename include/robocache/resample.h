@@ -34,19 +34,20 @@ extern "C" {
 #define RBC_PERIOD_DEGREES_POSITIVE 4 /* [0, 360) */
 #define RBC_PERIOD_TURNS_POSITIVE 5   /* [0, 1) */
 
-/* rbcResampleParams.bounds: queries outside a row's first and last time */
-#define RBC_BOUNDS_HOLD 0        /* write the edge sample, mask 0 */
-#define RBC_BOUNDS_FILL 1        /* write fill_value, mask 0 */
-#define RBC_BOUNDS_EXTRAPOLATE 2 /* linear: continue the outermost line, mask 0; others hold */
-
-/* rbcResampleParams.flags */
-#define RBC_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
+/*
+ * rbcResampleParams.outside: queries outside a row's first and last time.
+ * rbcWindowsStream.outside: elements before the episode begins and past its end.
+ */
+#define RBC_OUTSIDE_HOLD 0        /* the edge sample, valid 0 */
+#define RBC_OUTSIDE_FILL 1        /* fill_value, valid 0 */
+#define RBC_OUTSIDE_EXTRAPOLATE 2 /* linear: continue the outermost line, valid 0; others hold */
+#define RBC_OUTSIDE_NEUTRAL 3     /* rbcWindows: hold before the begin, `neutral` past the end */
 
 /*
  * The most groups of channels in a call, over all of its streams. Neighbours with the same method
  * count once, and a stream without groups counts as one.
  */
-#define RBC_MAX_CHANNEL_GROUPS 256
+#define RBC_FUSE_MAX_CHANNEL_GROUPS 256
 
 /* Channels begin .. begin + count - 1 and how they are interpolated. */
 typedef struct rbcChannelGroup {
@@ -59,23 +60,22 @@ typedef struct rbcChannelGroup {
 /* How to resample one stream. */
 typedef struct rbcResampleParams {
   uint32_t struct_size;
-  uint32_t flags;           /* RBC_CHECK_TIMES or 0 (default) */
-  int32_t method;           /* RBC_METHOD_... without groups; default linear */
-  int32_t bounds;           /* RBC_BOUNDS_...; default hold */
-  double fill_value;        /* written to invalid elements; default 0 */
-  double max_gap;           /* in the unit of the times, >= 0; default INFINITY: no limit */
-  double tolerance;         /* for nearest, previous and next, like max_gap; default INFINITY */
-  const rbcTensor* lengths; /* [B] i32 or i64: valid samples of padded rows; null: all */
+  uint32_t flags;               /* RBC_FLAG_CHECK_TIMES or 0 (default) */
+  int32_t method;               /* RBC_METHOD_... without groups; default linear */
+  int32_t outside;              /* RBC_OUTSIDE_HOLD (default), _FILL or _EXTRAPOLATE */
+  double fill_value;            /* written to invalid elements; default 0 */
+  double max_gap;               /* in the unit of the times, >= 0; default INFINITY: no limit */
+  double tolerance;             /* for nearest, previous and next, like max_gap; default INFINITY */
+  const rbcTensor* lengths;     /* [B] i32 or i64: valid samples of padded rows; null: all */
+  const rbcTensor* sample_mask; /* [B,S], or [S] shared by the batch; [N] packed; bool or u8: 0
+                                   where a sample is missing; null: none is */
   const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
-  const rbcTensor* offsets;       /* [B+1] i32 or i64: the rows of packed values; null: padded */
-  const rbcTensor* mean;          /* [D] f32 or f64: out = (v - mean) * inv_std; null: 0 */
-  const rbcTensor* inv_std;       /* [D] f32 or f64; null: 1 */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the rows of packed values; null: padded */
+  const rbcTensor* shift;         /* [D] f32 or f64: out = (v - shift) * scale; null: 0 */
+  const rbcTensor* scale;         /* [D] f32 or f64; null: 1 */
   const rbcChannelGroup* groups;  /* in any order; each channel is in one group; null: use method */
   int32_t num_groups;             /* the length of groups */
-  int32_t reserved0;              /* 0 */
-  uint64_t reserved[4];           /* 0 */
-  const rbcTensor* sample_mask;   /* [B,S], or [S] shared by the batch; [N] packed; bool or u8:
-                                     0 where a sample is missing; null: none is */
+  uint32_t group_size;            /* sizeof(rbcChannelGroup) */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {
@@ -84,39 +84,40 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
   params.struct_size = (uint32_t)sizeof params;
   params.max_gap = (double)INFINITY;
   params.tolerance = (double)INFINITY;
+  params.group_size = (uint32_t)sizeof(rbcChannelGroup);
   return params;
 }
 
 /*
  * Resamples B trajectories of S samples and D channels at T query times each.
  *
- *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets;
+ *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->batch_offsets;
  *                f16, bf16, f32, f64; for nearest, previous and next also bool and integers
  *   times        [B,S], or [S] shared by the batch; [N] packed;
  *                f32, f64 or i64 (any tick, such as nanoseconds)
  *   query_times  [B,T], or [T] shared by the batch; the dtype of times; in any order
  *   out          [B,T,D]; [T,D] without batch;
  *                any float dtype; for bool and integers also the dtype of values
- *   mask         [B,T]; [T] without batch; bool or u8; or null;
+ *   valid        [B,T]; [T] without batch; bool or u8; or null;
  *                1 where a value was interpolated or a sample's time met exactly, in every group
  *   params       null: defaults
  *
  * Any strides, 0 and negative too; nothing is copied. All tensors live on the context's device.
- * `out` and `mask` must overlap neither each other nor an input. Both are written whole.
+ * `out` and `valid` must overlap neither each other nor an input. Both are written whole.
  *
  * Times ascend within a row; equal times are allowed, and the last of them counts. For a query q
  * against a row of n samples the first rule that applies decides, for each group of channels by
- * its own method. Invalid means: fill_value, mask 0. A mask is 1 where it is for all groups.
+ * its own method. Invalid means: fill_value, valid 0. `valid` is 1 where it is for all groups.
  *   1. n = 0, q is NaN, or q lies beyond query_lengths: invalid.
- *   2. q equals a sample's time: that sample (the last such), mask 1.
+ *   2. q equals a sample's time: that sample (the last such), valid 1.
  *   3. nearest, previous, next with a tolerance: the method's sample t (nearest clamps to the ends,
- *      previous has none before the first, next none after the last) and mask 1 if |q - t| <=
+ *      previous has none before the first, next none after the last) and valid 1 if |q - t| <=
  *      tolerance; else, or if there is none, invalid. Other methods ignore the tolerance.
- *   4. q outside [first, last]: hold writes the edge sample, mask 0; fill is invalid; extrapolate
- *      writes the line through the two outermost distinct times, mask 0; with fewer times it is
+ *   4. q outside [first, last]: hold writes the edge sample, valid 0; fill is invalid; extrapolate
+ *      writes the line through the two outermost distinct times, valid 0; with fewer times it is
  *      invalid. Methods other than linear hold instead.
  *   5. the two samples around q lie more than max_gap apart: invalid.
- *   6. else the method's value, mask 1.
+ *   6. else the method's value, valid 1.
  * Of several samples with equal times the first is the right neighbour of what comes before them,
  * and the last the left neighbour of what comes after; so it is for extrapolation as well. Hold
  * before the first time writes sample 0.
@@ -124,7 +125,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * A sample whose sample_mask is 0 is missing: for every rule and every method as if it were not
  * there. Those before and after it are neighbours then, a row begins and ends with samples that are
  * there, n counts them alone, and values of missing ones are never used. Their times must ascend
- * with the others all the same: RBC_CHECK_TIMES looks at them too.
+ * with the others all the same: RBC_FLAG_CHECK_TIMES looks at them too.
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
@@ -146,7 +147,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *            period: r = fma(w, wrap(v2 - v1), v1), less whole turns P. P is 2 pi, 360 or 1, and the
  *            range [-P/2, P/2) or [0, P); without groups, and with period 0, [-pi, pi]. With any
  *            other period no result lies outside of the range, in the dtype of out either: what
- *            would round to its end becomes the largest number below (before mean and inv_std,
+ *            would round to its end becomes the largest number below (before shift and scale,
  *            where they are given, in the compute dtype). A difference of half a turn
  *            goes in its own direction. Samples that are written as they are keep their value,
  *            inside of the range or not; one inside does not round to the end either. In degrees and
@@ -155,7 +156,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * the parabola through the three samples that exist, and pchip takes SciPy's one-sided slope. With
  * two samples both give a line.
  *
- * Then, unless the element is invalid, (v - mean) * inv_std: a subtraction and a multiplication.
+ * Then, unless the element is invalid, (v - shift) * scale: a subtraction and a multiplication.
  *
  * Arithmetic: differences of times in their dtype (i64 exactly), one division a query in that dtype
  * (i64: f64), w rounded to the compute dtype: f64 for values of f64 and of 32 and 64-bit integers,
@@ -167,14 +168,14 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of
  * i64 they are INVALID_ARGUMENT: seconds, most likely, where ticks are meant.
  *
- * Without RBC_CHECK_TIMES, bad times, and on CUDA bad lengths and offsets, give unspecified values
+ * Without RBC_FLAG_CHECK_TIMES, bad times, and on CUDA bad lengths and offsets, give unspecified values
  * but never an access outside the tensors. With it, the call fails with INVALID_ARGUMENT and writes
  * nothing if times are NaN or decrease (the message has the row and the index), lengths are outside
  * 0..S, or offsets decrease. On the CPU lengths and offsets are always verified. Times beyond a
  * row's length are never read.
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
- * With RBC_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
+ * With RBC_FLAG_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
  * (UNSUPPORTED). CPU: returns when done; work worth it is spread over the context's threads.
  *
  * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED,
@@ -182,7 +183,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  */
 RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcTensor* times, const rbcTensor* query_times,
-                                const rbcOutput* out, const rbcOutput* mask,
+                                const rbcOutput* out, const rbcOutput* valid,
                                 const rbcResampleParams* params);
 
 /*
@@ -191,7 +192,7 @@ RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
  */
 RBC_API rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* times, const rbcTensor* query_times,
-                                             const rbcOutput* out, const rbcOutput* mask,
+                                             const rbcOutput* out, const rbcOutput* valid,
                                              const rbcResampleParams* params, size_t* bytes);
 
 #ifdef __cplusplus

@@ -34,11 +34,12 @@ enum class Period : int32_t {
   kTurnsPositive = RBC_PERIOD_TURNS_POSITIVE,
 };
 
-// What queries before the first and after the last time get.
-enum class Bounds : int32_t {
-  kHold = RBC_BOUNDS_HOLD,
-  kFill = RBC_BOUNDS_FILL,
-  kExtrapolate = RBC_BOUNDS_EXTRAPOLATE,
+// What queries before the first and after the last time get; of windows, elements outside the episode.
+enum class Outside : int32_t {
+  kHold = RBC_OUTSIDE_HOLD,
+  kFill = RBC_OUTSIDE_FILL,
+  kExtrapolate = RBC_OUTSIDE_EXTRAPOLATE,  // not of windows
+  kNeutral = RBC_OUTSIDE_NEUTRAL,          // of windows only
 };
 
 // Channels begin .. begin + count - 1 by a method of their own, for StreamOptions::groups. Only
@@ -52,22 +53,22 @@ inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method,
 struct StreamOptions {
   Method method = Method::kLinear;
   std::vector<rbcChannelGroup> groups;  // of all channels; none: method
-  Bounds bounds = Bounds::kHold;
+  Outside outside = Outside::kHold;
   double fill_value = 0;          // where there is no value
   double max_gap = INFINITY;      // between the two samples around a query, in the unit of times
   double tolerance = INFINITY;    // for nearest, previous and next, in the unit of times
   std::optional<Tensor> lengths;  // [B] i32 or i64: valid samples of padded rows
-  std::optional<Tensor> offsets;  // [B+1] i32 or i64: the rows of packed values
-  std::optional<Tensor> mean;     // [D] f32 or f64: out = (v - mean) * inv_std
-  std::optional<Tensor> inv_std;  // [D] f32 or f64
-  std::optional<Tensor> sample_mask;  // [B,S], [S] or [N] bool or u8: 0 where a sample is missing
+  std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the rows of packed values
+  std::optional<Tensor> shift;          // [D] f32 or f64: out = (v - shift) * scale
+  std::optional<Tensor> scale;          // [D] f32 or f64
+  std::optional<Tensor> sample_mask;    // [B,S], [S] or [N] bool or u8: 0 where a sample is missing
 };
 
 // The options of resample.
 struct ResampleOptions : StreamOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
-  std::optional<Tensor> mask;           // [B,T] bool or u8, written: 1 where there is a value
+  std::optional<Tensor> valid;          // [B,T] bool or u8, written: 1 where there is a value
 };
 
 namespace detail {
@@ -76,14 +77,14 @@ namespace detail {
 inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   rbcResampleParams params = rbcResampleParamsInit();
   params.method = static_cast<int32_t>(options.method);
-  params.bounds = static_cast<int32_t>(options.bounds);
+  params.outside = static_cast<int32_t>(options.outside);
   params.fill_value = options.fill_value;
   params.max_gap = options.max_gap;
   params.tolerance = options.tolerance;
   params.lengths = call.in(options.lengths, "lengths");
-  params.offsets = call.in(options.offsets, "offsets");
-  params.mean = call.in(options.mean, "mean");
-  params.inv_std = call.in(options.inv_std, "inv_std");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  params.shift = call.in(options.shift, "shift");
+  params.scale = call.in(options.scale, "scale");
   params.sample_mask = call.in(options.sample_mask, "sample_mask");
   params.groups = options.groups.empty() ? nullptr : options.groups.data();
   params.num_groups = count(options.groups);
@@ -94,7 +95,7 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
 
 // Resamples trajectories from their own times to query times.
 //
-//   values       [B,S,D]; [S,D] without batch; [N,D] packed, with offsets
+//   values       [B,S,D]; [S,D] without batch; [N,D] packed, with batch_offsets
 //   times        [B,S], or [S] shared by the batch; [N] packed; f32, f64 or i64
 //   query_times  [B,T], or [T] shared by the batch; the dtype of times
 //   out          [B,T,D]; [T,D] without batch; written whole
@@ -107,11 +108,11 @@ Returned<Errors, void> resample(const Context& context, const Tensor& values, co
                                 const ResampleOptions& options = {}) {
   detail::Call call;
   rbcResampleParams params = detail::paramsOf(options, call);
-  params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
+  params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   params.query_lengths = call.in(options.query_lengths, "query_lengths");
   return call.make<Errors>(rbcResample, context.get(), call.in(values, "values"),
                            call.in(times, "times"), call.in(query_times, "query_times"),
-                           call.out(out, "out"), call.out(options.mask, "mask"), &params);
+                           call.out(out, "out"), call.out(options.valid, "valid"), &params);
 }
 
 ROBOCACHE_NAMESPACE_END

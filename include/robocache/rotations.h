@@ -5,6 +5,8 @@
 #ifndef ROBOCACHE_ROTATIONS_H
 #define ROBOCACHE_ROTATIONS_H
 
+#include <string.h>
+
 #include "base.h"
 #include "context.h"
 #include "tensor.h"
@@ -57,13 +59,27 @@ extern "C" {
 #define RBC_ROTATION_EULER_INTRINSIC_ZXZ 42
 #define RBC_ROTATION_EULER_INTRINSIC_ZYZ 43
 
+/* Between which representations. */
+typedef struct rbcConvertRotationsParams {
+  uint32_t struct_size;
+  uint32_t flags; /* 0 */
+  int32_t source; /* RBC_ROTATION_...: what `rotations` are; default QUAT_XYZW */
+  int32_t target; /* RBC_ROTATION_...: what `out` becomes; default QUAT_XYZW */
+} rbcConvertRotationsParams;
+
+static inline rbcConvertRotationsParams rbcConvertRotationsParamsInit(void) {
+  rbcConvertRotationsParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
+
 /*
  * Writes rotations in another representation.
  *
  *   rotations  [...,C]: any shape with the channels of `source` at its end; f16, bf16, f32, f64
  *   out        [...,D]: the same shape with the channels of `target`; f16, bf16, f32, f64
- *   source     RBC_ROTATION_...: what `rotations` are
- *   target     RBC_ROTATION_...: what `out` is to be; that of `source` brings them to the form below
+ *   params     not null. Where target is source, rotations are brought to the form below
  *
  * Any strides, 0 and negative too; nothing is copied. Both tensors live on the context's device.
  * `out` must not overlap `rotations`, and is written whole.
@@ -102,7 +118,8 @@ extern "C" {
  * No rotations at all succeed.
  */
 RBC_API rbcStatus_t rbcConvertRotations(rbcContext_t context, const rbcTensor* rotations,
-                                        const rbcOutput* out, int32_t source, int32_t target);
+                                        const rbcOutput* out,
+                                        const rbcConvertRotationsParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcConvertRotations needs, for rbcContextReserve: 0
@@ -110,8 +127,9 @@ RBC_API rbcStatus_t rbcConvertRotations(rbcContext_t context, const rbcTensor* r
  */
 RBC_API rbcStatus_t rbcConvertRotationsWorkspaceSize(rbcContext_t context,
                                                      const rbcTensor* rotations,
-                                                     const rbcOutput* out, int32_t source,
-                                                     int32_t target, size_t* bytes);
+                                                     const rbcOutput* out,
+                                                     const rbcConvertRotationsParams* params,
+                                                     size_t* bytes);
 
 #ifdef __cplusplus
 } /* extern "C" */

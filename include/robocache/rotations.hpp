@@ -54,9 +54,11 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> convertRotations(const Context& context, const Tensor& rotations,
                                         const Tensor& out, Rotation source, Rotation target) {
   detail::Call call;
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.source = static_cast<int32_t>(source);
+  params.target = static_cast<int32_t>(target);
   return call.make<Errors>(rbcConvertRotations, context.get(), call.in(rotations, "rotations"),
-                           call.out(out, "out"), static_cast<int32_t>(source),
-                           static_cast<int32_t>(target));
+                           call.out(out, "out"), &params);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* rbcStatisticsParams.flags */
-#define RBC_STATISTICS_PER_ROW 1u /* of each row of the batch by itself, not of all together */
+#define RBC_STATISTICS_FLAG_PER_ROW 65536u /* for each row of the batch, not for all together */
 
 /* The most levels of quantiles that a call or an accumulator takes. */
 #define RBC_STATISTICS_MAX_LEVELS 64
@@ -24,14 +24,13 @@ extern "C" {
 /* Of which samples, and which statistics. */
 typedef struct rbcStatisticsParams {
   uint32_t struct_size;
-  uint32_t flags;           /* RBC_STATISTICS_PER_ROW, or 0 (default) */
-  const rbcTensor* lengths; /* [B] i32 or i64: valid samples of padded rows; null: all */
-  const rbcTensor* offsets; /* [B+1] i32 or i64: the rows of packed values; null: padded */
-  const rbcTensor* mask;    /* bool or u8, of values' shape without D: 0 leaves out; null: none */
-  const rbcTensor* levels;  /* [Q] f64 in host memory: of quantiles, 0 .. 1; null: none */
-  int32_t ddof;             /* the variance is divided by n - ddof: 0 (default) or 1 */
-  int32_t reserved0;        /* 0 */
-  uint64_t reserved[4];     /* 0 */
+  uint32_t flags;           /* RBC_STATISTICS_FLAG_PER_ROW, or 0 (default) */
+  const rbcTensor* lengths;       /* [B] i32 or i64: valid samples of padded rows; null: all */
+  const rbcTensor* sample_mask;   /* bool or u8, of values' shape without D: 0 leaves a sample out */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the rows of packed values; null: padded */
+  const rbcTensor* levels;        /* [Q] f64 in host memory: of quantiles, 0 .. 1; null: none */
+  int32_t ddof;                   /* the variance is divided by n - ddof: 0 (default) or 1 */
+  int32_t reserved0;              /* 0 */
 } rbcStatisticsParams;
 
 static inline rbcStatisticsParams rbcStatisticsParamsInit(void) {
@@ -43,9 +42,9 @@ static inline rbcStatisticsParams rbcStatisticsParamsInit(void) {
 
 /*
  * The tensors that are written; those that are null are not computed. [D] of all samples together,
- * [B,D] with RBC_STATISTICS_PER_ROW.
+ * [B,D] with RBC_STATISTICS_FLAG_PER_ROW.
  */
-typedef struct rbcStatisticsResult {
+typedef struct rbcStatisticsOutputs {
   uint32_t struct_size;
   uint32_t reserved0;         /* 0 */
   const rbcOutput* count;     /* i64: finite values */
@@ -55,30 +54,29 @@ typedef struct rbcStatisticsResult {
   const rbcOutput* mean;      /* f64 */
   const rbcOutput* std;       /* f64 */
   const rbcOutput* quantiles; /* f64, [Q,D] or [B,Q,D] */
-  uint64_t reserved[4];       /* 0 */
-} rbcStatisticsResult;
+} rbcStatisticsOutputs;
 
-static inline rbcStatisticsResult rbcStatisticsResultInit(void) {
-  rbcStatisticsResult result;
-  memset(&result, 0, sizeof result);
-  result.struct_size = (uint32_t)sizeof result;
-  return result;
+static inline rbcStatisticsOutputs rbcStatisticsOutputsInit(void) {
+  rbcStatisticsOutputs outputs;
+  memset(&outputs, 0, sizeof outputs);
+  outputs.struct_size = (uint32_t)sizeof outputs;
+  return outputs;
 }
 
 /*
  * Exact statistics of each of D channels.
  *
- *   values   [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets; [B,...,D] of any
- *            rank, such as images [B,H,W,C], whose samples are all between the first axis and the
+ *   values   [B,S,D]; [S,D] without batch; [N,D] packed, with params->batch_offsets; [B,...,D]
+ *            of any rank, such as images [B,H,W,C], whose samples are all between the first axis and the
  *            last ([B,C,H,W] goes in as a permuted view); every dtype of tensor.h
+ *   outputs  the tensors to write
  *   params   null: defaults
- *   result   the tensors to write
  *
  * Any strides, 0 and negative too; nothing is copied. All tensors but the levels live on the
  * context's device. Outputs overlap neither each other nor an input, and are written whole.
  *
- * A sample counts if it lies within lengths or offsets and its mask is not 0; lengths are of rows
- * [B,S,D]. Each of its values is taken as f64 (64-bit integers are rounded to it). For the n
+ * A sample counts if it lies within lengths or batch_offsets and its sample_mask is not 0; lengths
+ * are of rows [B,S,D]. Each of its values is taken as f64 (64-bit integers are rounded to it). For the n
  * finite values x of a channel
  *   count      n; nonfinite: how many others there are
  *   min, max   -0 counts as +0
@@ -104,16 +102,16 @@ static inline rbcStatisticsResult rbcStatisticsResultInit(void) {
  * CUDA_ERROR. No samples, B = 0 and D = 0 succeed.
  */
 RBC_API rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
-                                  const rbcStatisticsParams* params,
-                                  const rbcStatisticsResult* result);
+                                  const rbcStatisticsOutputs* outputs,
+                                  const rbcStatisticsParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcStatistics needs, for rbcContextReserve. It
  * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
-                                               const rbcStatisticsParams* params,
-                                               const rbcStatisticsResult* result, size_t* bytes);
+                                               const rbcStatisticsOutputs* outputs,
+                                               const rbcStatisticsParams* params, size_t* bytes);
 
 /* ---- data that come in pieces ---------------------------------------------------------------- */
 
@@ -132,10 +130,10 @@ RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTe
  * for f16, f32 and 16-bit integers, two for 32-bit ones, three for f64 and 64-bit integers.
  *
  *   do {
- *     for (each piece) rbcStatisticsAccumulatorUpdate(context, accumulator, piece, NULL);
- *     rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
+ *     for (each piece) rbcAccumulatorUpdate(context, accumulator, piece, NULL);
+ *     rbcAccumulatorNextPass(context, accumulator, &more);
  *   } while (more);
- *   rbcStatisticsAccumulatorResult(context, accumulator, &result);
+ *   rbcAccumulatorGetResult(context, accumulator, &outputs);
  *
  * Result right after the first pass has approximate quantiles, and all else exact.
  *
@@ -145,10 +143,10 @@ RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTe
  * a channel by default, and in those after 512 KiB for each bucket that holds values needed, of
  * which there are one or two a level and channel.
  */
-typedef struct rbcStatisticsAccumulator* rbcStatisticsAccumulator_t;
+typedef struct rbcAccumulator* rbcAccumulator_t;
 
 /* What an accumulator is for. */
-typedef struct rbcStatisticsAccumulatorParams {
+typedef struct rbcAccumulatorParams {
   uint32_t struct_size;
   uint32_t flags;          /* 0 */
   int64_t channels;        /* required: D of all values */
@@ -157,11 +155,10 @@ typedef struct rbcStatisticsAccumulatorParams {
   int32_t bucket_bits;     /* 8 to 20; 0 (default): 16 */
   rbcDType dtype;          /* of all values; all 0 (default): that of the first update */
   int32_t reserved0;       /* 0 */
-  uint64_t reserved[4];    /* 0 */
-} rbcStatisticsAccumulatorParams;
+} rbcAccumulatorParams;
 
-static inline rbcStatisticsAccumulatorParams rbcStatisticsAccumulatorParamsInit(void) {
-  rbcStatisticsAccumulatorParams params;
+static inline rbcAccumulatorParams rbcAccumulatorParamsInit(void) {
+  rbcAccumulatorParams params;
   memset(&params, 0, sizeof params);
   params.struct_size = (uint32_t)sizeof params;
   return params;
@@ -172,29 +169,27 @@ static inline rbcStatisticsAccumulatorParams rbcStatisticsAccumulatorParamsInit(
  * INVALID_ARGUMENT, DTYPE_MISMATCH, SHAPE_MISMATCH (levels), OUT_OF_MEMORY, CUDA_ERROR. On failure
  * *accumulator is null.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
-                                                   const rbcStatisticsAccumulatorParams* params,
-                                                   rbcStatisticsAccumulator_t* accumulator);
+RBC_API rbcStatus_t rbcAccumulatorCreate(rbcContext_t context, const rbcAccumulatorParams* params,
+                                         rbcAccumulator_t* accumulator);
 
 /*
  * Destroys an accumulator; null is allowed. On CUDA its memory is freed in the order of the stream
  * that used it last, which must still exist. One that a call is using, of another thread or the one
- * that asks the function of rbcContextSetInterrupt, is UNSUPPORTED and stays as it is.
+ * that asks the function of rbcContextSetCancelCallback, is UNSUPPORTED and stays as it is.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator);
+RBC_API rbcStatus_t rbcAccumulatorDestroy(rbcAccumulator_t accumulator);
 
 /* Of which samples. */
-typedef struct rbcStatisticsUpdateParams {
+typedef struct rbcAccumulatorUpdateParams {
   uint32_t struct_size;
   uint32_t flags;           /* 0 */
-  const rbcTensor* lengths; /* as in rbcStatisticsParams */
-  const rbcTensor* offsets; /* as in rbcStatisticsParams */
-  const rbcTensor* mask;    /* as in rbcStatisticsParams */
-  uint64_t reserved[4];     /* 0 */
-} rbcStatisticsUpdateParams;
+  const rbcTensor* lengths;       /* as in rbcStatisticsParams */
+  const rbcTensor* sample_mask;   /* as in rbcStatisticsParams */
+  const rbcTensor* batch_offsets; /* as in rbcStatisticsParams */
+} rbcAccumulatorUpdateParams;
 
-static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
-  rbcStatisticsUpdateParams params;
+static inline rbcAccumulatorUpdateParams rbcAccumulatorUpdateParamsInit(void) {
+  rbcAccumulatorUpdateParams params;
   memset(&params, 0, sizeof params);
   params.struct_size = (uint32_t)sizeof params;
   return params;
@@ -217,15 +212,16 @@ static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
  * graph that was captured before must not be replayed: its memory is another's then. Errors: those
  * of rbcStatistics.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
-                                                   rbcStatisticsAccumulator_t accumulator,
-                                                   const rbcTensor* values,
-                                                   const rbcStatisticsUpdateParams* params);
+RBC_API rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t accumulator,
+                                         const rbcTensor* values,
+                                         const rbcAccumulatorUpdateParams* params);
 
-/* The workspace in bytes that the same call of rbcStatisticsAccumulatorUpdate needs. */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
-    rbcContext_t context, rbcStatisticsAccumulator_t accumulator, const rbcTensor* values,
-    const rbcStatisticsUpdateParams* params, size_t* bytes);
+/* The workspace in bytes that the same call of rbcAccumulatorUpdate needs. */
+RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context,
+                                                      rbcAccumulator_t accumulator,
+                                                      const rbcTensor* values,
+                                                      const rbcAccumulatorUpdateParams* params,
+                                                      size_t* bytes);
 
 /*
  * Adds the samples of another accumulator, which stays as it is. Both are of one context (export
@@ -234,9 +230,8 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
  * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
  * and can be captured, as Update can. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
-                                                  rbcStatisticsAccumulator_t accumulator,
-                                                  rbcStatisticsAccumulator_t other);
+RBC_API rbcStatus_t rbcAccumulatorMerge(rbcContext_t context, rbcAccumulator_t accumulator,
+                                        rbcAccumulator_t other);
 
 /*
  * Ends a pass. more = 1: the quantiles are not exact yet, and Update expects the same samples once
@@ -245,29 +240,26 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
  * can go on then. So it is where there are levels but no samples. Synchronizes, and is UNSUPPORTED
  * in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
-                                                     rbcStatisticsAccumulator_t accumulator,
-                                                     int32_t* more);
+RBC_API rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_t accumulator,
+                                           int32_t* more);
 
 /*
  * Writes the state as bytes that Import reads, in any process, on any device and machine: with a
  * version, a checksum, and the least significant byte first. The same samples give the same bytes.
- * *bytes becomes their number, a multiple of 8. A capacity that is too small is SHAPE_MISMATCH and
+ * *bytes becomes their number, a multiple of 8. A capacity that is too small is BUFFER_TOO_SMALL and
  * writes no more than that number; null data with a capacity of 0 asks for the number alone.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: INVALID_ARGUMENT, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorExport(rbcContext_t context,
-                                                   rbcStatisticsAccumulator_t accumulator,
-                                                   void* data, size_t capacity, size_t* bytes);
+RBC_API rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumulator,
+                                         void* data, size_t capacity, size_t* bytes);
 
 /*
  * Makes an accumulator of exported bytes. Truncated, corrupted and foreign ones are
  * INVALID_ARGUMENT, those of a newer format UNSUPPORTED. On failure *accumulator is null.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const void* data,
-                                                   size_t size,
-                                                   rbcStatisticsAccumulator_t* accumulator);
+RBC_API rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t size,
+                                         rbcAccumulator_t* accumulator);
 
 /*
  * Writes the statistics of all samples so far into tensors in host memory, [D] and [Q,D], by the
@@ -276,12 +268,11 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const v
  * counted all that the first one did. Without samples the counts are 0 and the rest is NaN.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: those of tensors, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
-                                                   rbcStatisticsAccumulator_t accumulator,
-                                                   const rbcStatisticsResult* result);
+RBC_API rbcStatus_t rbcAccumulatorGetResult(rbcContext_t context, rbcAccumulator_t accumulator,
+                                            const rbcStatisticsOutputs* outputs);
 
 /* What an accumulator is. */
-typedef struct rbcStatisticsAccumulatorInfo {
+typedef struct rbcAccumulatorInfo {
   uint32_t struct_size;
   int32_t current_pass;  /* 1 for the first */
   int64_t channels;      /* as created */
@@ -289,11 +280,10 @@ typedef struct rbcStatisticsAccumulatorInfo {
   int32_t ddof;          /* 0 or 1 */
   int32_t bucket_bits;   /* 8 to 20 */
   rbcDType dtype;        /* of all values; all 0 before it is known */
-  double levels[RBC_STATISTICS_MAX_LEVELS]; /* the first num_levels count */
-} rbcStatisticsAccumulatorInfo;
+} rbcAccumulatorInfo;
 
-static inline rbcStatisticsAccumulatorInfo rbcStatisticsAccumulatorInfoInit(void) {
-  rbcStatisticsAccumulatorInfo info;
+static inline rbcAccumulatorInfo rbcAccumulatorInfoInit(void) {
+  rbcAccumulatorInfo info;
   memset(&info, 0, sizeof info);
   info.struct_size = (uint32_t)sizeof info;
   return info;
@@ -303,8 +293,19 @@ static inline rbcStatisticsAccumulatorInfo rbcStatisticsAccumulatorInfoInit(void
  * Describes an accumulator; fills the bytes that the caller's struct_size covers. One that a call is
  * using is UNSUPPORTED.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorGetInfo(rbcStatisticsAccumulator_t accumulator,
-                                                    rbcStatisticsAccumulatorInfo* info);
+RBC_API rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccumulatorInfo* info);
+
+/*
+ * Copies the levels of the quantiles, as created: `num_levels` numbers of rbcAccumulatorInfo.
+ *
+ *   accumulator  any
+ *   levels       [capacity], in host memory; a capacity less than num_levels is BUFFER_TOO_SMALL,
+ *                and nothing is written then
+ *
+ * An accumulator that a call is using is UNSUPPORTED.
+ */
+RBC_API rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
+                                            int32_t capacity);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -15,16 +15,16 @@ ROBOCACHE_NAMESPACE_BEGIN
 
 // The options of statistics. The tensors are optional.
 struct StatisticsOptions {
-  bool per_row = false;           // of each row of the batch by itself
-  int32_t ddof = 0;               // or 1
-  std::vector<double> levels;     // of the quantiles
-  std::optional<Tensor> lengths;  // [B] i32 or i64: valid samples of padded rows
-  std::optional<Tensor> offsets;  // [B+1] i32 or i64: the rows of packed values
-  std::optional<Tensor> mask;     // values' shape without D: bool or u8; 0 leaves a sample out
+  bool per_row = false;               // of each row of the batch by itself
+  int32_t ddof = 0;                   // or 1
+  std::vector<double> levels;         // of the quantiles
+  std::optional<Tensor> lengths;      // [B] i32 or i64: valid samples of padded rows
+  std::optional<Tensor> sample_mask;  // values' shape without D: bool or u8; 0 leaves a sample out
+  std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the rows of packed values
 };
 
 // What statistics writes: [D], per row [B,D]; those that are left out are not computed.
-struct StatisticsResult {
+struct StatisticsOutputs {
   std::optional<Tensor> count;      // i64: finite values
   std::optional<Tensor> nonfinite;  // i64: the others
   std::optional<Tensor> min;        // f64, as all that follow
@@ -36,15 +36,15 @@ struct StatisticsResult {
 
 namespace detail {
 
-inline rbcStatisticsResult rawResult(Call* call, const StatisticsResult& result) {
-  rbcStatisticsResult raw = rbcStatisticsResultInit();
-  raw.count = call->out(result.count, "count");
-  raw.nonfinite = call->out(result.nonfinite, "nonfinite");
-  raw.min = call->out(result.min, "min");
-  raw.max = call->out(result.max, "max");
-  raw.mean = call->out(result.mean, "mean");
-  raw.std = call->out(result.std, "std");
-  raw.quantiles = call->out(result.quantiles, "quantiles");
+inline rbcStatisticsOutputs rawOutputs(Call* call, const StatisticsOutputs& outputs) {
+  rbcStatisticsOutputs raw = rbcStatisticsOutputsInit();
+  raw.count = call->out(outputs.count, "count");
+  raw.nonfinite = call->out(outputs.nonfinite, "nonfinite");
+  raw.min = call->out(outputs.min, "min");
+  raw.max = call->out(outputs.max, "max");
+  raw.mean = call->out(outputs.mean, "mean");
+  raw.std = call->out(outputs.std, "std");
+  raw.quantiles = call->out(outputs.quantiles, "quantiles");
   return raw;
 }
 
@@ -52,119 +52,139 @@ inline rbcStatisticsResult rawResult(Call* call, const StatisticsResult& result)
 
 // Exact statistics of each channel.
 //
-//   values  [B,S,D]; [S,D] without batch; [N,D] packed, with offsets; [B,...,D], such as images
+//   values  [B,S,D]; [S,D] without batch; [N,D] packed, with batch_offsets; [B,...,D], such as images
 //
 // See rbcStatistics for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> statistics(const Context& context, const Tensor& values,
-                                  const StatisticsResult& result,
+                                  const StatisticsOutputs& outputs,
                                   const StatisticsOptions& options = {}) {
   detail::Call call;
   const Tensor levels(options.levels);
   rbcStatisticsParams params = rbcStatisticsParamsInit();
-  params.flags = options.per_row ? RBC_STATISTICS_PER_ROW : 0;
+  params.flags = options.per_row ? RBC_STATISTICS_FLAG_PER_ROW : 0;
   params.ddof = options.ddof;
   params.levels = options.levels.empty() ? nullptr : levels.get();
   params.lengths = call.in(options.lengths, "lengths");
-  params.offsets = call.in(options.offsets, "offsets");
-  params.mask = call.in(options.mask, "mask");
-  const rbcStatisticsResult raw = detail::rawResult(&call, result);
-  return call.make<Errors>(rbcStatistics, context.get(), call.in(values, "values"), &params, &raw);
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  params.sample_mask = call.in(options.sample_mask, "sample_mask");
+  const rbcStatisticsOutputs raw = detail::rawOutputs(&call, outputs);
+  return call.make<Errors>(rbcStatistics, context.get(), call.in(values, "values"), &raw, &params);
 }
 
 // The options of an accumulator's update. The tensors are optional.
-struct StatisticsUpdateOptions {
+struct AccumulatorUpdateOptions {
   std::optional<Tensor> lengths;  // as for statistics
-  std::optional<Tensor> offsets;
-  std::optional<Tensor> mask;
+  std::optional<Tensor> sample_mask;
+  std::optional<Tensor> batch_offsets;
 };
 
-// Statistics of data that come in pieces: see rbcStatisticsAccumulator_t. It belongs to the context
+// Statistics of data that come in pieces: see rbcAccumulator_t. It belongs to the context
 // that it is made with, which has to live as long as it is used. Movable.
-class StatisticsAccumulator {
+class Accumulator {
  public:
-  // See rbcStatisticsAccumulatorCreate.
+  // See rbcAccumulatorCreate.
   template <class Errors = DefaultErrors>
-  static Returned<Errors, StatisticsAccumulator> create(const Context& context, int64_t channels,
-                                                        const std::vector<double>& levels = {},
-                                                        int32_t ddof = 0) {
+  static Returned<Errors, Accumulator> create(const Context& context, int64_t channels,
+                                              const std::vector<double>& levels = {},
+                                              int32_t ddof = 0) {
     const Tensor tensor(levels);
-    rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+    rbcAccumulatorParams params = rbcAccumulatorParamsInit();
     params.channels = channels;
     params.levels = levels.empty() ? nullptr : tensor.get();
     params.ddof = ddof;
-    rbcStatisticsAccumulator_t made = nullptr;
-    const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context.get(), &params, &made);
-    return Errors::tell(detail::done(status, StatisticsAccumulator(context.get(), made)));
+    rbcAccumulator_t made = nullptr;
+    const rbcStatus_t status = rbcAccumulatorCreate(context.get(), &params, &made);
+    return Errors::tell(detail::done(status, Accumulator(context.get(), made)));
   }
   // Of exported bytes.
   template <class Errors = DefaultErrors>
-  static Returned<Errors, StatisticsAccumulator> fromBytes(const Context& context,
-                                                           const std::vector<uint8_t>& bytes) {
-    rbcStatisticsAccumulator_t made = nullptr;
+  static Returned<Errors, Accumulator> fromBytes(const Context& context,
+                                                 const std::vector<uint8_t>& bytes) {
+    rbcAccumulator_t made = nullptr;
     const rbcStatus_t status =
-        rbcStatisticsAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made);
-    return Errors::tell(detail::done(status, StatisticsAccumulator(context.get(), made)));
+        rbcAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made);
+    return Errors::tell(detail::done(status, Accumulator(context.get(), made)));
   }
 
   // For the C interface; null if it was moved from.
-  rbcStatisticsAccumulator_t get() const noexcept { return accumulator_.get(); }
+  rbcAccumulator_t get() const noexcept { return accumulator_.get(); }
 
   // Adds samples.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> update(const Tensor& values, const StatisticsUpdateOptions& options = {}) {
+  Returned<Errors, void> update(const Tensor& values,
+                                const AccumulatorUpdateOptions& options = {}) {
     detail::Call call;
-    rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
+    rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
     params.lengths = call.in(options.lengths, "lengths");
-    params.offsets = call.in(options.offsets, "offsets");
-    params.mask = call.in(options.mask, "mask");
-    return call.make<Errors>(rbcStatisticsAccumulatorUpdate, context_, get(),
-                             call.in(values, "values"), &params);
+    params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+    params.sample_mask = call.in(options.sample_mask, "sample_mask");
+    return call.make<Errors>(rbcAccumulatorUpdate, context_, get(), call.in(values, "values"),
+                             &params);
   }
   // Adds the samples of another one of the context.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> merge(const StatisticsAccumulator& other) {
-    return check<Errors>(rbcStatisticsAccumulatorMerge(context_, get(), other.get()));
+  Returned<Errors, void> merge(const Accumulator& other) {
+    return check<Errors>(rbcAccumulatorMerge(context_, get(), other.get()));
   }
   // Ends a pass over the data; whether the quantiles need one more over the same.
   template <class Errors = DefaultErrors>
   Returned<Errors, bool> nextPass() {
     int32_t more = 0;
-    const rbcStatus_t status = rbcStatisticsAccumulatorNextPass(context_, get(), &more);
+    const rbcStatus_t status = rbcAccumulatorNextPass(context_, get(), &more);
     return Errors::tell(detail::done(status, more != 0));
   }
   // Writes the statistics so far into tensors of the host.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> result(const StatisticsResult& result) const {
+  Returned<Errors, void> result(const StatisticsOutputs& outputs) const {
     detail::Call call;
-    const rbcStatisticsResult raw = detail::rawResult(&call, result);
-    return call.make<Errors>(rbcStatisticsAccumulatorResult, context_, get(), &raw);
+    const rbcStatisticsOutputs raw = detail::rawOutputs(&call, outputs);
+    return call.make<Errors>(rbcAccumulatorGetResult, context_, get(), &raw);
+  }
+  // The channels, the pass and the settings.
+  template <class Errors = DefaultErrors>
+  Returned<Errors, rbcAccumulatorInfo> info() const {
+    rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
+    const rbcStatus_t status = rbcAccumulatorGetInfo(get(), &info);
+    return Errors::tell(detail::done(status, info));
+  }
+  // The levels of the quantiles.
+  template <class Errors = DefaultErrors>
+  Returned<Errors, std::vector<double>> levels() const {
+    rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
+    std::vector<double> levels;
+    rbcStatus_t status = rbcAccumulatorGetInfo(get(), &info);
+    if (status == RBC_STATUS_SUCCESS) {
+      levels.resize(static_cast<size_t>(info.num_levels));
+      status = rbcAccumulatorGetLevels(get(), levels.data(), info.num_levels);
+    }
+    return Errors::tell(detail::done(status, std::move(levels)));
   }
   // The state, for fromBytes in any process, on any device and machine.
   template <class Errors = DefaultErrors>
   Returned<Errors, std::vector<uint8_t>> toBytes() const {
     size_t size = 0;
     std::vector<uint8_t> bytes;
-    rbcStatus_t status = rbcStatisticsAccumulatorExport(context_, get(), nullptr, 0, &size);
+    rbcStatus_t status = rbcAccumulatorExport(context_, get(), nullptr, 0, &size);
     if (status == RBC_STATUS_SUCCESS) {
       bytes.resize(size);
-      status = rbcStatisticsAccumulatorExport(context_, get(), bytes.data(), size, &size);
+      status = rbcAccumulatorExport(context_, get(), bytes.data(), size, &size);
     }
     return Errors::tell(detail::done(status, std::move(bytes)));
   }
 
  private:
   struct Destroy {
-    void operator()(rbcStatisticsAccumulator_t accumulator) const noexcept {
-      rbcStatisticsAccumulatorDestroy(accumulator);
+    void operator()(rbcAccumulator_t accumulator) const noexcept {
+      rbcAccumulatorDestroy(accumulator);
     }
   };
 
-  StatisticsAccumulator(rbcContext_t context, rbcStatisticsAccumulator_t accumulator) noexcept
+  Accumulator(rbcContext_t context, rbcAccumulator_t accumulator) noexcept
       : context_(context), accumulator_(accumulator) {}
 
   rbcContext_t context_;
-  std::unique_ptr<rbcStatisticsAccumulator, Destroy> accumulator_;
+  std::unique_ptr<rbcAccumulator, Destroy> accumulator_;
 };
 
 ROBOCACHE_NAMESPACE_END

@@ -61,7 +61,7 @@ typedef struct rbcTensor {
 /* A tensor whose data a call writes. What is only read is an rbcTensor. */
 typedef rbcTensor rbcOutput;
 
-/* What rbcTensorNormalize writes: the same tensor with nothing implicit. */
+/* What rbcTensorGetInfo writes: the same tensor with nothing implicit. */
 typedef struct rbcTensorInfo {
   void* data;                    /* the first element, byte_offset applied */
   int64_t num_elements;          /* the product of the extents */
@@ -77,7 +77,7 @@ typedef struct rbcTensorInfo {
  * element, 64-bit overflow of sizes and offsets) and resolves byte_offset and null strides. Errors:
  * INVALID_ARGUMENT, DTYPE_MISMATCH (a dtype that RoboCache does not know), SHAPE_MISMATCH.
  */
-RBC_API rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* info);
+RBC_API rbcStatus_t rbcTensorGetInfo(const rbcTensor* tensor, rbcTensorInfo* info);
 
 /* ---- owned tensors ------------------------------------------------------------------------ */
 
@@ -97,22 +97,23 @@ typedef struct rbcOwnedTensor* rbcOwnedTensor_t;
  * The tensor keeps what it needs of the context alive: destroying the context first is fine.
  * Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcTensorCreate(struct rbcContext* context, rbcDType dtype, int32_t ndim,
-                                    const int64_t* shape, rbcOwnedTensor_t* tensor);
+RBC_API rbcStatus_t rbcOwnedTensorCreate(struct rbcContext* context, rbcDType dtype, int32_t ndim,
+                                         const int64_t* shape, rbcOwnedTensor_t* tensor);
 
 /*
  * Drops one reference; null is allowed. Memory is freed (or the imported tensor's deleter called)
  * when the last reference is gone: exported DLPack tensors each hold one. On CUDA the
  * memory is freed in the order of the stream that it was allocated on.
  */
-RBC_API rbcStatus_t rbcTensorDestroy(rbcOwnedTensor_t tensor);
+RBC_API rbcStatus_t rbcOwnedTensorDestroy(rbcOwnedTensor_t tensor);
 
 /*
  * Describes an owned tensor for use in calls. `view` points into the owned tensor (shape, strides)
  * and is valid until it is destroyed. Ask with writable = 1 for a view to write through: a tensor
  * imported read-only then fails with INVALID_ARGUMENT.
  */
-RBC_API rbcStatus_t rbcTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, rbcTensor* view);
+RBC_API rbcStatus_t rbcOwnedTensorGetView(rbcOwnedTensor_t tensor, int32_t writable,
+                                          rbcTensor* view);
 
 /*
  * Copies elements between tensors of one shape and dtype; any strides; host to host, host to
@@ -130,23 +131,23 @@ RBC_API rbcStatus_t rbcTensorCopy(struct rbcContext* context, const rbcTensor* s
  * the managed tensor. One exception: if the major version of a versioned tensor is unknown, its
  * deleter is called, as DLPack asks, and the call returns UNSUPPORTED.
  */
-RBC_API rbcStatus_t rbcTensorImportDLPack(struct DLManagedTensor* managed,
-                                          rbcOwnedTensor_t* tensor);
+RBC_API rbcStatus_t rbcOwnedTensorImportDLPack(struct DLManagedTensor* managed,
+                                               rbcOwnedTensor_t* tensor);
 
-/* rbcTensorImportDLPack for the managed tensors of DLPack 1.0 and later. */
-RBC_API rbcStatus_t rbcTensorImportDLPackVersioned(struct DLManagedTensorVersioned* managed,
-                                                   rbcOwnedTensor_t* tensor);
+/* rbcOwnedTensorImportDLPack for the managed tensors of DLPack 1.0 and later. */
+RBC_API rbcStatus_t rbcOwnedTensorImportDLPackVersioned(struct DLManagedTensorVersioned* managed,
+                                                        rbcOwnedTensor_t* tensor);
 
 /*
  * Makes a DLPack managed tensor that shares the memory and holds a reference until its deleter is
  * called, from any thread. This form cannot say "read-only": a read-only tensor is UNSUPPORTED.
  */
-RBC_API rbcStatus_t rbcTensorExportDLPack(rbcOwnedTensor_t tensor,
-                                          struct DLManagedTensor** managed);
+RBC_API rbcStatus_t rbcOwnedTensorExportDLPack(rbcOwnedTensor_t tensor,
+                                               struct DLManagedTensor** managed);
 
-/* rbcTensorExportDLPack for the managed tensors of DLPack 1.0 and later, read-only ones too. */
-RBC_API rbcStatus_t rbcTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
-                                                   struct DLManagedTensorVersioned** managed);
+/* rbcOwnedTensorExportDLPack for the managed tensors of DLPack 1.0 and later, read-only ones too. */
+RBC_API rbcStatus_t rbcOwnedTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
+                                                        struct DLManagedTensorVersioned** managed);
 
 #ifdef __cplusplus
 } /* extern "C" */

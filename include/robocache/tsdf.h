@@ -13,29 +13,28 @@
 extern "C" {
 #endif
 
-/* rbcTsdfParams.weighting: the weight of a point at distance r from its sensor */
-#define RBC_TSDF_WEIGHT_CONSTANT 0       /* always 1 */
-#define RBC_TSDF_WEIGHT_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
+/* rbcVoxelizeTsdfParams.weighting: the weight of a point at distance r from its sensor */
+#define RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT 0       /* always 1 */
+#define RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
 
-/* rbcTsdfParams.flags */
-#define RBC_TSDF_CARVE 1u /* a ray updates the free space from its sensor on, too */
+/* rbcVoxelizeTsdfParams.flags */
+#define RBC_VOXELIZE_TSDF_FLAG_CARVE 65536u /* rays update the free space from the sensor on, too */
 
 /* How to integrate clouds into a volume. */
-typedef struct rbcTsdfParams {
+typedef struct rbcVoxelizeTsdfParams {
   uint32_t struct_size;
-  uint32_t flags;    /* RBC_TSDF_CARVE or 0 (default) */
-  int32_t weighting; /* RBC_TSDF_WEIGHT_...; default constant */
+  uint32_t flags;    /* RBC_VOXELIZE_TSDF_FLAG_CARVE or 0 (default) */
+  int32_t weighting; /* RBC_VOXELIZE_TSDF_WEIGHT_...; default constant */
   int32_t reserved0; /* 0 */
   double truncation; /* required; in the points' unit, more than 0 (in f32) */
   double max_weight; /* a voxel's weight stops here, more than 0 (in f32); default INFINITY */
   rbcVoxelGrid grid; /* required: it has no default */
-  const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
-  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
-  uint64_t reserved[4];     /* 0 */
-} rbcTsdfParams;
+  const rbcTensor* lengths;       /* [B] i32 or i64: valid points of padded clouds; null: all */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
+} rbcVoxelizeTsdfParams;
 
-static inline rbcTsdfParams rbcTsdfParamsInit(void) {
-  rbcTsdfParams params;
+static inline rbcVoxelizeTsdfParams rbcVoxelizeTsdfParamsInit(void) {
+  rbcVoxelizeTsdfParams params;
   memset(&params, 0, sizeof params);
   params.struct_size = (uint32_t)sizeof params;
   params.max_weight = (double)INFINITY;
@@ -54,16 +53,16 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  *            front of the surface (on the sensor's side) and negative behind it
  *   weight   [X,Y,Z] f32, read and written: 0 where nothing was observed yet (tsdf is ignored
  *            there), else more than 0
- *   dropped  as for rbcVoxelize, but: the points that updated no voxel; or null
+ *   num_points_unused  [B], without batch []; i64: points that updated no voxel; or null
  *   params   not null: grid and truncation have no default
  *
  * A new volume is one of zero weights: rbcVoxelizeTsdf clears nothing, and leaves voxels without an
  * observation as they are. Any strides, but none of 0 in tsdf and weight; all tensors live on the
- * context's device; tsdf, weight and dropped overlap nothing.
+ * context's device; tsdf, weight and num_points_unused overlap nothing.
  *
  * Take a point p that the sensor at o sees at distance r, in the direction u. Each voxel that the
- * ray passes from r - truncation (not before o; with RBC_TSDF_CARVE: from o) to r + truncation
- * observes, once and with the weight w of the point,
+ * ray passes from r - truncation (not before o; with RBC_VOXELIZE_TSDF_FLAG_CARVE: from o) to
+ * r + truncation observes, once and with the weight w of the point,
  *   d = clamp(dot(p - c, u), -truncation, truncation)
  * at its centre c. The voxels are those that the traversal of Amanatides and Woo, "A fast voxel
  * traversal algorithm for ray tracing" (1987), visits: each shares a face with the one before. A
@@ -73,7 +72,7 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * so that calls cloud after cloud and one call with all of them agree within rounding, as long as
  * max_weight is not reached.
  *
- * Dropped are points whose ray meets no voxel in that range, and those whose squared distance from
+ * Unused are points whose ray meets no voxel in that range, and those whose squared distance from
  * the sensor is not a normal number: NaN and infinite ones, all of a sensor that is not finite,
  * those at the sensor, and in f32 those closer than 1e-19 or farther than 1e19.
  *
@@ -92,14 +91,16 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  */
 RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points,
                                     const rbcTensor* sensors, const rbcOutput* tsdf,
-                                    const rbcOutput* weight, const rbcOutput* dropped,
-                                    const rbcTsdfParams* params);
+                                    const rbcOutput* weight, const rbcOutput* num_points_unused,
+                                    const rbcVoxelizeTsdfParams* params);
 
 /* The workspace in bytes that the same call of rbcVoxelizeTsdf needs. */
 RBC_API rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                                  const rbcTensor* sensors, const rbcOutput* tsdf,
-                                                 const rbcOutput* weight, const rbcOutput* dropped,
-                                                 const rbcTsdfParams* params, size_t* bytes);
+                                                 const rbcOutput* weight,
+                                                 const rbcOutput* num_points_unused,
+                                                 const rbcVoxelizeTsdfParams* params,
+                                                 size_t* bytes);
 
 #ifdef __cplusplus
 } /* extern "C" */

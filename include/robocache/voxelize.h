@@ -15,17 +15,17 @@
 extern "C" {
 #endif
 
-/* rbcVoxelizeParams.mode; rbcVoxelizeSparseParams.reduce takes the last four */
-#define RBC_VOXEL_OCCUPANCY 0 /* 1 where there is a point */
-#define RBC_VOXEL_COUNT 1     /* points in the voxel */
-#define RBC_VOXEL_SUM 2       /* of each feature over the voxel's points */
-#define RBC_VOXEL_MEAN 3      /* of each feature over the voxel's points */
-#define RBC_VOXEL_MAX 4       /* of each feature over the voxel's points */
-#define RBC_VOXEL_MIN 5       /* of each feature over the voxel's points */
+/* rbcVoxelizeParams.reduction; rbcVoxelizeSparseParams.reduction takes the last four */
+#define RBC_REDUCE_OCCUPANCY 0 /* 1 where there is a point */
+#define RBC_REDUCE_COUNT 1     /* points in the voxel */
+#define RBC_REDUCE_SUM 2       /* of each feature over the voxel's points */
+#define RBC_REDUCE_MEAN 3      /* of each feature over the voxel's points */
+#define RBC_REDUCE_MAX 4       /* of each feature over the voxel's points */
+#define RBC_REDUCE_MIN 5       /* of each feature over the voxel's points */
 
 /* rbcVoxelizeSparseParams.order */
-#define RBC_VOXEL_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
-#define RBC_VOXEL_ORDER_FIRST_POINT 1 /* by the voxel's first point, as detection networks expect */
+#define RBC_VOXELIZE_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
+#define RBC_VOXELIZE_ORDER_FIRST_POINT 1 /* by first point, as detection networks expect */
 
 /*
  * Where the voxels lie.
@@ -45,14 +45,13 @@ typedef struct rbcVoxelGrid {
 /* How to fill a dense grid. */
 typedef struct rbcVoxelizeParams {
   uint32_t struct_size;
-  uint32_t flags;           /* 0 */
-  int32_t mode;             /* RBC_VOXEL_...; default occupancy */
-  int32_t reserved0;        /* 0 */
-  double empty_value;       /* written to voxels without a point; default 0 */
-  rbcVoxelGrid grid;        /* required: it has no default */
-  const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
-  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
-  uint64_t reserved[4];     /* 0 */
+  uint32_t flags;                 /* 0 */
+  int32_t reduction;              /* RBC_REDUCE_...; default occupancy */
+  int32_t reserved0;              /* 0 */
+  double empty_value;             /* written to voxels without a point; default 0 */
+  rbcVoxelGrid grid;              /* required: it has no default */
+  const rbcTensor* lengths;       /* [B] i32 or i64: valid points of padded clouds; null: all */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
 } rbcVoxelizeParams;
 
 static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
@@ -65,18 +64,18 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
 /*
  * Reduces B point clouds of N points each to a dense grid of X x Y x Z voxels.
  *
- *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3;
+ *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->batch_offsets; C >= 3;
  *             f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
  *   features  [B,N,F]; [N,F] as points; f16, bf16, f32, f64; for sum, mean, max and min only;
  *             null: the C columns of points
  *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B;
  *             occupancy: bool, u8, i32 or any float; count: i32, i64 or any float; else any float
- *   dropped   [B], without batch []; i64: the points of each cloud that lie in no voxel; or null
+ *   num_points_outside  [B], without batch []; i64: points that lie in no voxel; or null
  *   params    not null: the grid has no default
  *
  * Any strides, 0 and negative too (a permuted view of out gives z-major grids); nothing is copied.
- * All tensors live on the context's device. `out` and `dropped` must overlap neither each other nor
- * an input. Both are written whole; nothing has to be cleared before.
+ * All tensors live on the context's device. `out` and `num_points_outside` must overlap neither each
+ * other nor an input. Both are written whole; nothing has to be cleared before.
  *
  * The result depends on the points of a voxel alone, not on their order: any run, CPU and CUDA, and
  * any permutation of the points give the same bits.
@@ -104,7 +103,8 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
  */
 RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
                                 const rbcTensor* features, const rbcOutput* out,
-                                const rbcOutput* dropped, const rbcVoxelizeParams* params);
+                                const rbcOutput* num_points_outside,
+                                const rbcVoxelizeParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. It
@@ -112,26 +112,25 @@ RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
  */
 RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                              const rbcTensor* features, const rbcOutput* out,
-                                             const rbcOutput* dropped,
+                                             const rbcOutput* num_points_outside,
                                              const rbcVoxelizeParams* params, size_t* bytes);
 
 /* How to list voxels. */
 typedef struct rbcVoxelizeSparseParams {
   uint32_t struct_size;
   uint32_t flags;           /* 0 */
-  int32_t reduce;           /* RBC_VOXEL_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
-  int32_t order;            /* RBC_VOXEL_ORDER_...; default lexicographic */
+  int32_t reduction;        /* RBC_REDUCE_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
+  int32_t order;            /* RBC_VOXELIZE_ORDER_...; default lexicographic */
   rbcVoxelGrid grid;        /* required; B * X * Y * Z is at most 2^62 */
   const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
-  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
-  uint64_t reserved[4];     /* 0 */
+  const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
 } rbcVoxelizeSparseParams;
 
 static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
   rbcVoxelizeSparseParams params;
   memset(&params, 0, sizeof params);
   params.struct_size = (uint32_t)sizeof params;
-  params.reduce = RBC_VOXEL_MEAN;
+  params.reduction = RBC_REDUCE_MEAN;
   return params;
 }
 
@@ -139,26 +138,26 @@ static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
  * The tensors that rbcVoxelizeSparse writes; it skips those that are null. Of the M occupied
  * voxels, it keeps the first min(M, capacity) in the requested order.
  */
-typedef struct rbcSparseVoxels {
+typedef struct rbcVoxelizeSparseOutputs {
   uint32_t struct_size;
-  uint32_t reserved0;          /* 0 */
-  const rbcOutput* coords;     /* [capacity,4] i32: cloud, x, y, z; required */
-  const rbcOutput* num_voxels; /* [] i64: min(M, capacity), the rows in use; required */
-  const rbcOutput* counts;     /* [capacity] i32: points in the voxel; with `grouped` at most P */
-  const rbcOutput* features;   /* [capacity,F], any float: reduced over all of the voxel's points */
-  const rbcOutput* grouped;    /* [capacity,P,F], any float: the features of its first P points */
+  uint32_t reserved0;                /* 0 */
+  const rbcOutput* coords;           /* [capacity,4] i32: cloud, x, y, z; required */
+  const rbcOutput* num_voxels;       /* [] i64: min(M, capacity), the rows in use; required */
+  const rbcOutput* points_per_voxel; /* [capacity] i32; with `grouped` at most P */
+  const rbcOutput* features; /* [capacity,F], any float: reduced over all of the voxel's points */
+  const rbcOutput* grouped;  /* [capacity,P,F], any float: the features of its first P points */
   const rbcOutput* point_to_voxel; /* [B,N], or [N] as points; i32 or i64: a row of coords, or -1 */
-  const rbcOutput* dropped;        /* [B], without batch []; i64: points in no voxel of the grid */
-  const rbcOutput* overflow; /* [3] i64: voxels beyond the capacity, points in these, and points
-                                of kept voxels beyond the P of `grouped` */
-  uint64_t reserved[4];      /* 0 */
-} rbcSparseVoxels;
+  const rbcOutput* num_points_outside; /* [B], without batch []; i64: in no voxel of the grid */
+  const rbcOutput* num_voxels_over_capacity; /* [] i64: occupied voxels that were not kept */
+  const rbcOutput* num_points_over_capacity; /* [] i64: points in these */
+  const rbcOutput* num_points_over_group;    /* [] i64: of kept voxels, beyond the P of `grouped` */
+} rbcVoxelizeSparseOutputs;
 
-static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
-  rbcSparseVoxels voxels;
-  memset(&voxels, 0, sizeof voxels);
-  voxels.struct_size = (uint32_t)sizeof voxels;
-  return voxels;
+static inline rbcVoxelizeSparseOutputs rbcVoxelizeSparseOutputsInit(void) {
+  rbcVoxelizeSparseOutputs outputs;
+  memset(&outputs, 0, sizeof outputs);
+  outputs.struct_size = (uint32_t)sizeof outputs;
+  return outputs;
 }
 
 /*
@@ -166,16 +165,17 @@ static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
  *
  *   points    as for rbcVoxelize
  *   features  as for rbcVoxelize; null: the columns of points
- *   voxels    the tensors to write
+ *   outputs   the tensors to write
  *   params    not null: the grid has no default
  *
  * M stays on the device: nothing waits for it. Rows past the kept voxels are written too, with
  * coords and point_to_voxel -1 and the rest 0, so every tensor is written whole. Points in voxels
- * beyond the capacity have point_to_voxel -1. The number of all points is sum(counts) +
- * sum(dropped) + overflow[1] + overflow[2].
+ * beyond the capacity have point_to_voxel -1. The number of all points is
+ * sum(points_per_voxel) + sum(num_points_outside) + num_points_over_capacity +
+ * num_points_over_group.
  *
  * `grouped` is what detection networks call hard voxelization: the features of a voxel's first P
- * points by index, then zeros; with RBC_VOXEL_ORDER_FIRST_POINT, voxels come in the order of their
+ * points by index, then zeros; with RBC_VOXELIZE_ORDER_FIRST_POINT, voxels come in the order of their
  * first points (and of clouds), and the capacity is max_voxels.
  *
  * Strides, the arithmetic of `features`, determinism, lengths and offsets, synchronization, capture
@@ -183,13 +183,14 @@ static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
  * SHAPE_MISMATCH.
  */
 RBC_API rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
-                                      const rbcTensor* features, const rbcSparseVoxels* voxels,
+                                      const rbcTensor* features,
+                                      const rbcVoxelizeSparseOutputs* outputs,
                                       const rbcVoxelizeSparseParams* params);
 
 /* The workspace in bytes that the same call of rbcVoxelizeSparse needs. */
 RBC_API rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                                    const rbcTensor* features,
-                                                   const rbcSparseVoxels* voxels,
+                                                   const rbcVoxelizeSparseOutputs* outputs,
                                                    const rbcVoxelizeSparseParams* params,
                                                    size_t* bytes);
 

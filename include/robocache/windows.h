@@ -17,21 +17,16 @@ extern "C" {
 #define RBC_WINDOWS_MAX_STREAMS 16
 #define RBC_WINDOWS_MAX_TRANSFORMS 64
 
-/* rbcWindowStream.mode */
-#define RBC_WINDOW_GATHER 0      /* rows as they are, at offsets in rows */
-#define RBC_WINDOW_INTERPOLATE 1 /* at offsets in time, by rbcResample's rules */
+/* rbcWindowsStream.mode */
+#define RBC_WINDOWS_GATHER 0      /* rows as they are, at offsets in rows */
+#define RBC_WINDOWS_INTERPOLATE 1 /* at offsets in time, by rbcResample's rules */
 
-/* rbcWindowStream.pad: elements before the episode begins and past its end */
-#define RBC_PAD_HOLD 0    /* the episode's first or last row */
-#define RBC_PAD_FILL 1    /* fill_value */
-#define RBC_PAD_NEUTRAL 2 /* as hold, but past the end `neutral` in the neutral channels */
+/* rbcWindowsStream.accumulate: which rows of windows an accumulator takes */
+#define RBC_WINDOWS_ACCUMULATE_ALL 0   /* all that have a value, held ones too */
+#define RBC_WINDOWS_ACCUMULATE_VALID 1 /* the valid ones */
+#define RBC_WINDOWS_ACCUMULATE_WHOLE 2 /* those of windows that are valid at every offset */
 
-/* rbcWindowStream.accumulate: which rows of windows an accumulator takes */
-#define RBC_ACCUMULATE_ALL 0   /* all that have a value, held ones too */
-#define RBC_ACCUMULATE_VALID 1 /* the valid ones */
-#define RBC_ACCUMULATE_WHOLE 2 /* those of windows that are valid at every offset */
-
-/* rbcWindowTransform.kind. With values x, or a position p and a rotation R, of a row, and those of
+/* rbcWindowsTransform.kind. With values x, or a position p and a rotation R, of a row, and those of
  * the reference with an r. The row before that of the first offset is the reference. */
 #define RBC_TRANSFORM_COPY 0         /* x; inverse: x */
 #define RBC_TRANSFORM_SUBTRACT 1     /* x - xr; inverse: x + xr */
@@ -39,40 +34,42 @@ extern "C" {
 #define RBC_TRANSFORM_SE3_WORLD 3    /* p - pr, R Rr^T; inverse: p + pr, R Rr */
 #define RBC_TRANSFORM_SE3_STEP 4 /* as world, from the row before; inverse: the sum of the steps */
 
-/* rbcWindowTransform.flags */
-#define RBC_TRANSFORM_INVERSE 1u
+/* rbcWindowsTransform.flags */
+#define RBC_TRANSFORM_FLAG_INVERSE 1u
 
 /* What becomes of channels begin .. begin + count - 1 of a stream. */
-typedef struct rbcWindowTransform {
+typedef struct rbcWindowsTransform {
   int64_t begin;                /* the first channel of values */
   int64_t count;                /* how many; SE3: 3 of the position and those of `rotation` */
   int32_t kind;                 /* RBC_TRANSFORM_... */
-  uint32_t flags;               /* RBC_TRANSFORM_INVERSE or 0 */
+  uint32_t flags;               /* RBC_TRANSFORM_FLAG_INVERSE or 0 */
   int32_t reference_stream;     /* the index of a stream of the call, also this one's */
   int32_t reference_offset;     /* the index of one of that stream's offsets */
   int64_t reference_begin;      /* the first channel there */
   int32_t rotation;             /* SE3: RBC_ROTATION_... of values */
   int32_t reference_rotation;   /* SE3: of the reference */
   int32_t out_rotation;         /* SE3: of out */
-  int32_t reserved;             /* 0 */
-} rbcWindowTransform;
+  int32_t reserved0;            /* 0 */
+} rbcWindowsTransform;
 
 /* One stream of the episodes, and its part of the samples. The tensors and params stay the caller's. */
-typedef struct rbcWindowStream {
+typedef struct rbcWindowsStream {
   uint32_t struct_size;
   uint32_t reserved0;               /* 0 */
   const rbcTensor* values;          /* [n,D]; null: out receives row numbers */
   const rbcTensor* episode_offsets; /* [E+1] i32 or i64: where episodes begin and end in values */
   const rbcTensor* times;           /* [n] f32, f64 or i64, or null */
   const rbcTensor* offsets;         /* [O] from the anchor: i32 or i64 rows; interpolate: as times */
-  int32_t mode;                     /* RBC_WINDOW_...; default gather */
-  int32_t pad;                      /* RBC_PAD_...; default hold */
+  int32_t mode;                     /* RBC_WINDOWS_...; default gather */
+  int32_t outside;                  /* RBC_OUTSIDE_HOLD (default), _FILL or _NEUTRAL */
   const rbcResampleParams* params;  /* null: defaults; see below */
   double clock_offset;              /* as in rbcFuseStream */
   int64_t clock_offset_ticks;       /* likewise */
-  const rbcWindowTransform* transforms; /* in any order, no channel in two; others are copied */
+  const rbcWindowsTransform* transforms; /* in any order, no channel in two; others are copied */
   int32_t num_transforms;           /* the length of transforms */
-  int32_t accumulate;               /* RBC_ACCUMULATE_..., with an accumulator; default all */
+  uint32_t transform_size;          /* sizeof(rbcWindowsTransform) */
+  int32_t accumulate;   /* RBC_WINDOWS_ACCUMULATE_..., with an accumulator; default all */
+  int32_t reserved1;    /* 0 */
   const rbcTensor* shift;           /* [D'] or [O,D'], f32 or f64; null: 0 */
   const rbcTensor* scale;           /* likewise; null: 1 */
   const rbcTensor* bias;            /* likewise; null: 0 */
@@ -80,29 +77,41 @@ typedef struct rbcWindowStream {
   const rbcTensor* high;            /* likewise; null: no limit */
   const rbcTensor* neutral;         /* [D'] or [O,D'], f32 or f64; null: 0 */
   const rbcTensor* neutral_channels; /* [D'] bool or u8: which ones are neutral; null: all */
-  rbcStatisticsAccumulator_t accumulator; /* of D' or O D' channels; null: none */
-  const rbcOutput* out;             /* [B,O,D']; null: not written */
-  const rbcOutput* valid;           /* [B,O] bool or u8; null: not written */
-  uint64_t reserved[4];             /* 0 */
-} rbcWindowStream;
+  rbcAccumulator_t accumulator; /* of D' or O D' channels; null: none */
+} rbcWindowsStream;
 
-static inline rbcWindowStream rbcWindowStreamInit(void) {
-  rbcWindowStream stream;
+static inline rbcWindowsStream rbcWindowsStreamInit(void) {
+  rbcWindowsStream stream;
   memset(&stream, 0, sizeof stream);
   stream.struct_size = (uint32_t)sizeof stream;
+  stream.transform_size = (uint32_t)sizeof(rbcWindowsTransform);
   return stream;
 }
 
-/* rbcWindowsParams.flags, besides RBC_CHECK_TIMES */
-#define RBC_WINDOWS_ANCHOR_TIMES 2u /* anchors are times, not rows */
+/* What is written of a stream. */
+typedef struct rbcWindowsOutputs {
+  uint32_t struct_size;
+  uint32_t reserved0;     /* 0 */
+  const rbcOutput* out;   /* [B,O,D']; null: not written */
+  const rbcOutput* valid; /* [B,O] bool or u8; null: not written */
+} rbcWindowsOutputs;
+
+static inline rbcWindowsOutputs rbcWindowsOutputsInit(void) {
+  rbcWindowsOutputs outputs;
+  memset(&outputs, 0, sizeof outputs);
+  outputs.struct_size = (uint32_t)sizeof outputs;
+  return outputs;
+}
+
+/* rbcWindowsParams.flags, besides RBC_FLAG_CHECK_TIMES */
+#define RBC_WINDOWS_FLAG_ANCHOR_TIMES 65536u /* anchors are times, not rows */
 
 /* What all streams of a call share. */
 typedef struct rbcWindowsParams {
   uint32_t struct_size;
-  uint32_t flags;        /* RBC_CHECK_TIMES, RBC_WINDOWS_ANCHOR_TIMES; default 0 */
+  uint32_t flags;        /* RBC_FLAG_CHECK_TIMES, RBC_WINDOWS_FLAG_ANCHOR_TIMES; default 0 */
   int32_t anchor_stream; /* whose rows the anchors are; default 0 */
   int32_t reserved0;     /* 0 */
-  uint64_t reserved[4];  /* 0 */
 } rbcWindowsParams;
 
 static inline rbcWindowsParams rbcWindowsParamsInit(void) {
@@ -119,7 +128,8 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  *   streams      [N], N = num_streams of 1 to RBC_WINDOWS_MAX_STREAMS, all with the same struct_size
  *   episodes     [B] i32 or i64: which episode a sample is of
  *   anchors      [B] i64: rows of streams[anchor_stream], counted from the episode's begin; with
- *                RBC_WINDOWS_ANCHOR_TIMES times, of the dtype of the streams' times
+ *                RBC_WINDOWS_FLAG_ANCHOR_TIMES times, of the dtype of the streams' times
+ *   outputs      [num_streams], all with the same struct_size: what is written of each stream
  *   params       null: defaults
  *
  * The episodes of a stream lie one after the other in its values: episode e has the rows
@@ -136,24 +146,24 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * times, or where the anchor's stream has none, the same row. Anchors that are times need times in
  * every stream; interpolation needs them in its own and, unless anchors are times, in theirs.
  *
- * Fetch. Gather: the row anchor + offset. It is valid if it lies in the episode. Outside, `pad`
+ * Fetch. Gather: the row anchor + offset. It is valid if it lies in the episode. Outside, `outside`
  * decides: hold takes the nearest row of the episode, fill makes the element invalid; so does a
  * sample_mask of 0, of a held row too. Interpolate: rbcResample's rules, of this episode's rows, at
  * the anchor's time + offset (one addition in the dtype of times; i64 saturates), which is looked up
- * at that - clock_offset; pad stands for its bounds, and valid is its mask. Where it would write
+ * at that - clock_offset; `outside` and `valid` are those of this stream. Where it would write
  * fill_value the channel is invalid: those of one group may be alone. An element of an empty episode,
  * or of an anchor without a time that it needs (NaN is none), is invalid. Sums of rows saturate.
  *
  * Then, for each element (a row of a window):
  *   1. transforms, with references. A reference is the row of a stream of this call at one of its
- *      offsets, before any transform, fetched with hold whatever that stream's pad is; where it is
+ *      offsets, before any transform, fetched with hold whatever that stream's `outside` is; where it is
  *      invalid, or a rotation of it is none, the element's channels of that transform are invalid,
  *      and valid is 0. Being held itself, it leaves valid alone. A rotation of the element that is
  *      none does the same. The row that a step begins at is a reference too, of `rotation`. After an
  *      invalid step the sum of steps stays invalid.
  *   2. (x - shift) * scale + bias, each operation rounded, no fma; what is null is left out
  *   3. x < low gives low, x > high gives high; NaN stays
- *   4. pad neutral, past the end: `neutral` in the neutral channels. Before the begin it holds. Of an
+ *   4. outside neutral, past the end: `neutral` in the neutral channels. Before the begin it holds. Of an
  *      interpolated stream that is where an element is not valid, and later than the last sample.
  *   5. invalid channels get fill_value as it is
  *   6. rounded to the dtype of out
@@ -168,26 +178,26 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * values   f16, bf16, f32, f64; gather also bool and integers
  * out      any float dtype; where all is copied, not normalized, and `neutral` is null, also the
  *          dtype of values; without values [B,O] i64: the row itself, from 0 of all episodes, clamped
- *          or fill_value as by pad
+ *          or fill_value, as `outside` says
  * params   of gather: fill_value and sample_mask [n]; of interpolate also method, groups, max_gap,
- *          tolerance. All else in them is refused: pad and this call's fields stand for it.
+ *          tolerance. All else in them is refused: `outside` and this call's fields stand for it.
  *
  * accumulator: takes the elements after the transforms, not normalized, as samples: of D' channels,
  * those of every offset together; of O D' channels, each offset by itself (channel o D' + d). Where
  * both are the same, O is 1. Its dtype is the one that is computed in, unless it was created with
- * another, to which values are rounded then. Elements with an invalid channel are left out; with pad
+ * another, to which values are rounded then. Elements with an invalid channel are left out; with outside
  * neutral those past the end are held. It belongs to the context, and no two streams have the same.
  * A call that is CANCELLED or a CUDA_ERROR may have added some of the elements: the accumulators of
- * all its streams can only be destroyed then, as rbcStatisticsAccumulatorUpdate says.
+ * all its streams can only be destroyed then, as rbcAccumulatorUpdate says.
  *
  * Episodes out of range, and episode_offsets of theirs that decrease or pass the end, are
- * INVALID_ARGUMENT on the CPU. RBC_CHECK_TIMES verifies them on every backend, all episode_offsets,
+ * INVALID_ARGUMENT on the CPU. RBC_FLAG_CHECK_TIMES verifies them on every backend, all episode_offsets,
  * and the order of times within the episodes. Else they give unspecified values but never an access
  * outside the tensors. NaN in shift, scale, bias, low or high is INVALID_ARGUMENT on the CPU; a scale
  * of 0 is legal.
  *
  * CUDA: one launch on the context's stream whatever N is (accumulators take more), no allocation once
- * the workspace has its size, no synchronization, can be captured. With RBC_CHECK_TIMES it verifies
+ * the workspace has its size, no synchronization, can be captured. With RBC_FLAG_CHECK_TIMES it verifies
  * first, which waits for the stream and cannot be captured (UNSUPPORTED). CPU: returns when done;
  * work worth it is spread over the context's threads. CPU and CUDA agree bit for bit.
  *
@@ -195,17 +205,19 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * WORKSPACE_TOO_SMALL, OUT_OF_MEMORY, CUDA_ERROR. They name the stream: "streams[2].offsets: ...".
  * B = 0, O = 0 and D = 0 succeed. A failed call writes nothing.
  */
-RBC_API rbcStatus_t rbcWindows(rbcContext_t context, const rbcWindowStream* streams,
+RBC_API rbcStatus_t rbcWindows(rbcContext_t context, const rbcWindowsStream* streams,
                                int32_t num_streams, const rbcTensor* episodes,
-                               const rbcTensor* anchors, const rbcWindowsParams* params);
+                               const rbcTensor* anchors, const rbcWindowsOutputs* outputs,
+                               const rbcWindowsParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcWindows needs, for rbcContextReserve. It checks
  * the arguments in the same way.
  */
-RBC_API rbcStatus_t rbcWindowsWorkspaceSize(rbcContext_t context, const rbcWindowStream* streams,
+RBC_API rbcStatus_t rbcWindowsWorkspaceSize(rbcContext_t context, const rbcWindowsStream* streams,
                                             int32_t num_streams, const rbcTensor* episodes,
                                             const rbcTensor* anchors,
+                                            const rbcWindowsOutputs* outputs,
                                             const rbcWindowsParams* params, size_t* bytes);
 
 #ifdef __cplusplus

@@ -15,18 +15,11 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// Elements of a window before the episode begins and past its end.
-enum class Pad : int32_t {
-  kHold = RBC_PAD_HOLD,
-  kFill = RBC_PAD_FILL,
-  kNeutral = RBC_PAD_NEUTRAL,
-};
-
 // Which elements an accumulator takes.
 enum class Accumulate : int32_t {
-  kAll = RBC_ACCUMULATE_ALL,
-  kValid = RBC_ACCUMULATE_VALID,
-  kWhole = RBC_ACCUMULATE_WHOLE,
+  kAll = RBC_WINDOWS_ACCUMULATE_ALL,
+  kValid = RBC_WINDOWS_ACCUMULATE_VALID,
+  kWhole = RBC_WINDOWS_ACCUMULATE_WHOLE,
 };
 
 // Poses relative to another: see RBC_TRANSFORM_SE3_... in windows.h.
@@ -38,20 +31,20 @@ enum class PoseTransform : int32_t {
 
 // What a transform refers to: a stream of the call, one of its offsets by index, and the first channel
 // there.
-struct WindowReference {
+struct WindowsReference {
   int32_t stream = 0;
   int32_t offset = 0;
   int64_t begin = 0;
 };
 
 // Channels begin .. begin + count - 1 less those of the reference; inverse: plus.
-inline rbcWindowTransform subtract(int64_t begin, int64_t count, const WindowReference& reference,
-                                   bool inverse = false) noexcept {
-  rbcWindowTransform t = {};
+inline rbcWindowsTransform subtract(int64_t begin, int64_t count, const WindowsReference& reference,
+                                    bool inverse = false) noexcept {
+  rbcWindowsTransform t = {};
   t.begin = begin;
   t.count = count;
   t.kind = RBC_TRANSFORM_SUBTRACT;
-  t.flags = inverse ? RBC_TRANSFORM_INVERSE : 0;
+  t.flags = inverse ? RBC_TRANSFORM_FLAG_INVERSE : 0;
   t.reference_stream = reference.stream;
   t.reference_offset = reference.offset;
   t.reference_begin = reference.begin;
@@ -60,10 +53,10 @@ inline rbcWindowTransform subtract(int64_t begin, int64_t count, const WindowRef
 
 // The `count` channels of a pose, 3 of a position and those of `rotation`, relative to that of the
 // reference, whose rotation is written in the same way, as 3 and those of `out`.
-inline rbcWindowTransform relativePose(PoseTransform kind, int64_t begin, int64_t count,
-                                       const WindowReference& reference, Rotation rotation,
-                                       Rotation out, bool inverse = false) noexcept {
-  rbcWindowTransform t = subtract(begin, count, reference, inverse);
+inline rbcWindowsTransform relativePose(PoseTransform kind, int64_t begin, int64_t count,
+                                        const WindowsReference& reference, Rotation rotation,
+                                        Rotation out, bool inverse = false) noexcept {
+  rbcWindowsTransform t = subtract(begin, count, reference, inverse);
   t.kind = static_cast<int32_t>(kind);
   t.rotation = t.reference_rotation = static_cast<int32_t>(rotation);
   t.out_rotation = static_cast<int32_t>(out);
@@ -71,9 +64,9 @@ inline rbcWindowTransform relativePose(PoseTransform kind, int64_t begin, int64_
 }
 
 // A stream of the episodes, and its part of the samples. It does not own the memory.
-struct WindowStream {
+struct WindowsStream {
   // Without values `out` receives the numbers of rows.
-  WindowStream(std::optional<Tensor> rows, const Tensor& ends, const Tensor& at)
+  WindowsStream(std::optional<Tensor> rows, const Tensor& ends, const Tensor& at)
       : values(rows), episode_offsets(ends), offsets(at) {}
 
   std::optional<Tensor> values;  // [n,D]
@@ -81,7 +74,7 @@ struct WindowStream {
   Tensor offsets;                // [O] i32 or i64 rows; interpolated: the dtype of times
   std::optional<Tensor> times;   // [n] f32, f64 or i64
   bool interpolate = false;      // at offsets in time, by `method` or `groups`
-  Pad pad = Pad::kHold;
+  Outside outside = Outside::kHold;
   Method method = Method::kLinear;
   std::vector<rbcChannelGroup> groups;  // of all channels; none: method
   double fill_value = 0;                // where there is no value
@@ -90,15 +83,15 @@ struct WindowStream {
   std::optional<Tensor> sample_mask;  // [n] bool or u8: 0 where a row is missing
   double clock_offset = 0;            // f32, f64 times
   int64_t clock_offset_ticks = 0;     // i64 times
-  std::vector<rbcWindowTransform> transforms;
+  std::vector<rbcWindowsTransform> transforms;
   std::optional<Tensor> shift;  // [D'] or [O,D'], f32 or f64: (x - shift) * scale + bias
   std::optional<Tensor> scale;
   std::optional<Tensor> bias;
   std::optional<Tensor> low;
   std::optional<Tensor> high;
-  std::optional<Tensor> neutral;           // past the end, with Pad::kNeutral
+  std::optional<Tensor> neutral;           // past the end, with Outside::kNeutral
   std::optional<Tensor> neutral_channels;  // [D'] bool or u8
-  const StatisticsAccumulator* accumulator = nullptr;
+  const Accumulator* accumulator = nullptr;
   Accumulate accumulate = Accumulate::kAll;
   std::optional<Tensor> out;    // [B,O,D'], without values [B,O]; written whole
   std::optional<Tensor> valid;  // [B,O] bool or u8, written
@@ -119,16 +112,17 @@ struct WindowsOptions {
 //
 // See rbcWindows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
-Returned<Errors, void> windows(const Context& context, const std::vector<WindowStream>& streams,
+Returned<Errors, void> windows(const Context& context, const std::vector<WindowsStream>& streams,
                                const Tensor& episodes, const Tensor& anchors,
                                const WindowsOptions& options = {}) {
   detail::Call call;
   rbcResampleParams params[RBC_WINDOWS_MAX_STREAMS];
-  rbcWindowStream raw[RBC_WINDOWS_MAX_STREAMS];
+  rbcWindowsStream raw[RBC_WINDOWS_MAX_STREAMS];
+  rbcWindowsOutputs outputs[RBC_WINDOWS_MAX_STREAMS];
   // The library refuses more by their number, before it looks at one.
   const size_t used = std::min<size_t>(streams.size(), RBC_WINDOWS_MAX_STREAMS);
   for (size_t n = 0; n < used; ++n) {
-    const WindowStream& stream = streams[n];
+    const WindowsStream& stream = streams[n];
     call.enterStream(static_cast<int>(n));
     params[n] = rbcResampleParamsInit();
     params[n].method = static_cast<int32_t>(stream.method);
@@ -138,13 +132,13 @@ Returned<Errors, void> windows(const Context& context, const std::vector<WindowS
     params[n].sample_mask = call.in(stream.sample_mask, "sample_mask");
     params[n].groups = stream.groups.empty() ? nullptr : stream.groups.data();
     params[n].num_groups = detail::count(stream.groups);
-    rbcWindowStream& s = raw[n] = rbcWindowStreamInit();
+    rbcWindowsStream& s = raw[n] = rbcWindowsStreamInit();
     s.values = call.in(stream.values, "values");
     s.episode_offsets = call.in(stream.episode_offsets, "episode_offsets");
     s.times = call.in(stream.times, "times");
     s.offsets = call.in(stream.offsets, "offsets");
-    s.mode = stream.interpolate ? RBC_WINDOW_INTERPOLATE : RBC_WINDOW_GATHER;
-    s.pad = static_cast<int32_t>(stream.pad);
+    s.mode = stream.interpolate ? RBC_WINDOWS_INTERPOLATE : RBC_WINDOWS_GATHER;
+    s.outside = static_cast<int32_t>(stream.outside);
     s.params = &params[n];
     s.clock_offset = stream.clock_offset;
     s.clock_offset_ticks = stream.clock_offset_ticks;
@@ -159,16 +153,18 @@ Returned<Errors, void> windows(const Context& context, const std::vector<WindowS
     s.neutral = call.in(stream.neutral, "neutral");
     s.neutral_channels = call.in(stream.neutral_channels, "neutral_channels");
     s.accumulator = stream.accumulator != nullptr ? stream.accumulator->get() : nullptr;
-    s.out = call.out(stream.out, "out");
-    s.valid = call.out(stream.valid, "valid");
+    outputs[n] = rbcWindowsOutputsInit();
+    outputs[n].out = call.out(stream.out, "out");
+    outputs[n].valid = call.out(stream.valid, "valid");
   }
   call.leaveStreams();
   rbcWindowsParams all = rbcWindowsParamsInit();
-  all.flags = (options.check_times ? RBC_CHECK_TIMES : 0) |
-              (options.anchor_times ? RBC_WINDOWS_ANCHOR_TIMES : 0);
+  all.flags = (options.check_times ? RBC_FLAG_CHECK_TIMES : 0) |
+              (options.anchor_times ? RBC_WINDOWS_FLAG_ANCHOR_TIMES : 0);
   all.anchor_stream = options.anchor_stream;
   return call.make<Errors>(rbcWindows, context.get(), raw, detail::count(streams),
-                           call.in(episodes, "episodes"), call.in(anchors, "anchors"), &all);
+                           call.in(episodes, "episodes"), call.in(anchors, "anchors"), outputs,
+                           &all);
 }
 
 ROBOCACHE_NAMESPACE_END

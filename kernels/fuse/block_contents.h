@@ -76,7 +76,7 @@ struct Contents {
   int64_t rowBytes(const FuseProblem& p) const { return columns * sizeOf(p.out_dtype); }
   int64_t maskAt(const FuseProblem& p) const { return wholeWords(rowBytes(p) * kColumn); }
   int64_t slotsAt(const FuseProblem& p) const {
-    return maskAt(p) + (p.mask != nullptr ? wholeWords(streams * kColumn) : 0);
+    return maskAt(p) + (p.valid != nullptr ? wholeWords(streams * kColumn) : 0);
   }
   int64_t bytes(const FuseProblem& p) const { return slotsAt(p) + slots; }
   bool fits(const FuseProblem& p, const LaunchDevice& device) const {
@@ -108,8 +108,8 @@ inline constexpr int kSegments = 32;
 
 // A channel's normalization: a word.
 struct alignas(8) Affine {
-  float mean;
-  float inv_std;
+  float shift;
+  float scale;
 };
 
 // Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.

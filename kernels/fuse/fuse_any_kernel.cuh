@@ -86,28 +86,28 @@ __device__ __forceinline__ bool interpolate(const Access& access,
 template <int kCount, class Number>
 __device__ __forceinline__ void normalize(const StreamTask& task, int64_t channel,
                                           Number (&values)[kCount]) {
-  const RealArray& mean = task.stream.mean;
-  const RealArray& inv_std = task.stream.inv_std;
+  const RealArray& shift = task.stream.shift;
+  const RealArray& scale = task.stream.scale;
   if (kCount > 1 && task.affine_in_vecs) {
     using P = AlignedVec<float, kCount>;
-    P center = {};
-    if (mean.data != nullptr) center = load<P>(static_cast<const float*>(mean.data) + channel);
-    P scale;
+    P shifts = {};
+    if (shift.data != nullptr) shifts = load<P>(static_cast<const float*>(shift.data) + channel);
+    P scales;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) scale.element[i] = 1;
-    if (inv_std.data != nullptr) scale = load<P>(static_cast<const float*>(inv_std.data) + channel);
+    for (int i = 0; i < kCount; ++i) scales.element[i] = 1;
+    if (scale.data != nullptr) scales = load<P>(static_cast<const float*>(scale.data) + channel);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      values[i] = normalized(values[i], static_cast<Number>(center.element[i]),
-                             static_cast<Number>(scale.element[i]));
+      values[i] = normalized(values[i], static_cast<Number>(shifts.element[i]),
+                             static_cast<Number>(scales.element[i]));
     }
     return;
   }
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     values[i] =
-        normalized(values[i], mean.data != nullptr ? mean.at<Number>(channel + i) : Number(0),
-                   inv_std.data != nullptr ? inv_std.at<Number>(channel + i) : Number(1));
+        normalized(values[i], shift.data != nullptr ? shift.at<Number>(channel + i) : Number(0),
+                   scale.data != nullptr ? scale.at<Number>(channel + i) : Number(1));
   }
 }
 
@@ -118,7 +118,7 @@ __device__ __forceinline__ void writeBy(const Part<Form>& part, Method method = 
   const FuseStream& s = part.task.stream;
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
-  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  const bool affine = s.shift.data != nullptr || s.scale.data != nullptr;
   const DType angle_dtype = affine ? DType::F64 : kDTypeOf<Out>;
   visitItems<Number>(part, [&](const Query<Number, Form::kMasked>& query, int v, bool* mask) {
     AlignedVec<Out, kCount> result;
@@ -321,7 +321,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
   const FuseProblem& p = launch.problem;
   const Unit unit = unitOf(launch, number);
   const StreamTask& task = launch.streams[unit.n];
-  const bool writes_mask = p.mask != nullptr && unit.first == 0;
+  const bool writes_mask = p.valid != nullptr && unit.first == 0;
   QueryState<Index>& query = states[lane];
   const auto flat = static_cast<Index>(unit.flat + lane);
   query.b = launch.per_row(flat);
@@ -354,8 +354,8 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
     if (writes_mask && task.mask_of_ranges) readBehind(launch, number, slots, states, masks);
   }
   if (writes_mask && lane < unit.count) {
-    p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + unit.n * p.mask_stride[2]] =
-        masks[lane] ? 1 : 0;
+    p.valid[query.b * p.valid_stride[0] + query.t * p.valid_stride[1] +
+            unit.n * p.valid_stride[2]] = masks[lane] ? 1 : 0;
   }
 }
 
@@ -388,7 +388,7 @@ void describe(const Plan& plan, const FuseProblem& p, FuseLaunch<Form>* launch) 
     task.out_bytes = sizeOf(p.out_dtype);
     task.pace = paceOf(p, s);
     task.in_double = computesInDouble(s.values_dtype);
-    task.affine_in_vecs = suitsVecs(s.mean) && suitsVecs(s.inv_std);
+    task.affine_in_vecs = suitsVecs(s.shift) && suitsVecs(s.scale);
     task.vectors = 0;
     for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
       const ChannelSegment& segment = p.segments[i];

@@ -26,16 +26,16 @@ Task<Time> taskOf(const FuseProblem& p, int n, int threads) {
                                    s.values_stride[1], sizeOf(s.values_dtype));
   task.out = batchRows<int32_t>(static_cast<char*>(p.out) + s.out_begin * out_size, p.out_stride[0],
                                 p.out_stride[1], out_size);
-  if (p.mask != nullptr) {
-    task.mask =
-        batchRows<int32_t>(p.mask + n * p.mask_stride[2], p.mask_stride[0], p.mask_stride[1], 1);
+  if (p.valid != nullptr) {
+    task.mask = batchRows<int32_t>(p.valid + n * p.valid_stride[2], p.valid_stride[0],
+                                   p.valid_stride[1], 1);
   }
-  task.mean = s.mean;
-  task.inv_std = s.inv_std;
+  task.shift = s.shift;
+  task.scale = s.scale;
   task.clock_offset = offsetAs<Time>(s.clock_offset);
   task.fill_bits = s.fill_bits;
   task.dtype = s.values_dtype;
-  task.has_affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  task.has_affine = s.shift.data != nullptr || s.scale.data != nullptr;
   task.size = sizeOf(s.values_dtype);
   task.channels = static_cast<int32_t>(s.channels);
   task.across = FastDivmod(std::clamp<int64_t>(s.channels, 1, kWarp));

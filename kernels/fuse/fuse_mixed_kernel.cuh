@@ -36,8 +36,8 @@ struct Task {
   BatchRows<const char, int32_t> values;
   BatchRows<char, int32_t> out;      // from the stream's first channel on
   BatchRows<uint8_t, int32_t> mask;  // its column; of no data: none is wanted
-  RealArray mean;
-  RealArray inv_std;
+  RealArray shift;
+  RealArray scale;
   Time clock_offset;
   uint64_t fill_bits;
   DType dtype;
@@ -156,7 +156,7 @@ struct Answer {
   __device__ __forceinline__ void put(int32_t c, float value) const {
     if (task.has_affine) {
       const Affine of = affine[c];
-      value = normalized(value, of.mean, of.inv_std);
+      value = normalized(value, of.shift, of.scale);
     }
     row[c] = narrow<Out>(value);
   }
@@ -421,8 +421,8 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksWanted)
   if (task.has_affine) {
     auto* const affine = reinterpret_cast<Affine*>(shared + task.affine_at);
     for (auto c = static_cast<int32_t>(threadIdx.x); c < task.channels; c += blockDim.x) {
-      affine[c] = {task.mean.data != nullptr ? task.mean.template at<float>(c) : 0.0f,
-                   task.inv_std.data != nullptr ? task.inv_std.template at<float>(c) : 1.0f};
+      affine[c] = {task.shift.data != nullptr ? task.shift.template at<float>(c) : 0.0f,
+                   task.scale.data != nullptr ? task.scale.template at<float>(c) : 1.0f};
     }
   }
   times.template wait<1>();

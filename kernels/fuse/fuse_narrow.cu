@@ -40,10 +40,10 @@ Group groupOf(const FuseProblem& p, int first, const Contents& contents) {
   char* const out = static_cast<char*>(p.out) + p.streams[first].out_begin * size;
   const bool in_vecs = isMultiple(contents.columns, count) &&
                        suitsVecs(out, {p.out_stride[0], p.out_stride[1]}, size, count);
-  uint8_t* const mask = p.mask != nullptr ? p.mask + first : nullptr;
+  uint8_t* const mask = p.valid != nullptr ? p.valid + first : nullptr;
   Group group = {};
   group.out = batchRows<int32_t>(out, p.out_stride[0], p.out_stride[1], size);
-  group.mask = batchRows<int32_t>(mask, p.mask_stride[0], p.mask_stride[1], 1);
+  group.mask = batchRows<int32_t>(mask, p.valid_stride[0], p.valid_stride[1], 1);
   group.count = static_cast<int32_t>(in_vecs ? count : 1);
   group.vectors = FastDivmod(contents.columns / group.count);
   group.members = FastDivmod(contents.streams);

@@ -31,8 +31,8 @@ struct RowsTask {
   Rules<Time> rules;
   Time clock_offset;
   uint64_t fill_bits;
-  const float* mean;  // may be null
-  const float* inv_std;
+  const float* shift;  // may be null
+  const float* scale;
   FastDivmod range;      // vectors of a unit
   FastDivmod ranges;     // of a row
   int32_t first_unit;    // of a turn
@@ -178,7 +178,7 @@ struct Item {
     if (valid) {
       Number values[kCount];
       bool sure = true;
-      const bool affine = kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr);
+      const bool affine = kKind != Kind::kLine && (task.shift != nullptr || task.scale != nullptr);
       const DType angle_dtype = affine ? DType::F64 : kDTypeOf<Out>;
       if constexpr (kKind == Kind::kQuaternions) {
         sure = blend(rows, task.rules.method, weight, angle_dtype, values) ||
@@ -188,7 +188,7 @@ struct Item {
       } else {
         blend(rows, task.rules.method, weight, values);
       }
-      if (affine) normalize(task.mean, task.inv_std, channel, values);
+      if (affine) normalize(task.shift, task.scale, channel, values);
       result = narrowVec<Out>(values);
       if constexpr (kKind == Kind::kQuaternions) {
 #pragma unroll
@@ -371,13 +371,13 @@ void describe(const FuseProblem& p, int n, RowsTask<Time>* task) {
                                     s.values_stride[1], in_size);
   task->out = batchRows<int32_t>(static_cast<char*>(p.out) + s.out_begin * out_size,
                                  p.out_stride[0], p.out_stride[1], out_size);
-  uint8_t* mask = p.mask != nullptr ? p.mask + n * p.mask_stride[2] : nullptr;
-  task->mask = batchRows<int32_t>(mask, p.mask_stride[0], p.mask_stride[1], 1);
+  uint8_t* mask = p.valid != nullptr ? p.valid + n * p.valid_stride[2] : nullptr;
+  task->mask = batchRows<int32_t>(mask, p.valid_stride[0], p.valid_stride[1], 1);
   task->rules = rulesOf<Time>(s, p.segments[s.first_segment].method);
   task->clock_offset = offsetAs<Time>(s.clock_offset);
   task->fill_bits = s.fill_bits;
-  task->mean = static_cast<const float*>(s.mean.data);
-  task->inv_std = static_cast<const float*>(s.inv_std.data);
+  task->shift = static_cast<const float*>(s.shift.data);
+  task->scale = static_cast<const float*>(s.scale.data);
 }
 
 template <class Time>

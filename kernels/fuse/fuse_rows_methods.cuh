@@ -206,19 +206,19 @@ __device__ __forceinline__ bool areRotations(
 }
 
 template <class Number, int kCount>
-__device__ __forceinline__ void normalize(const float* means, const float* inv_stds, int channel,
+__device__ __forceinline__ void normalize(const float* shifts, const float* scales, int channel,
                                           Number (&values)[kCount]) {
   using P = AlignedVec<float, kCount>;
-  P mean = {};
-  P inv_std;
+  P shift = {};
+  P scale;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) inv_std.element[i] = 1;
-  if (means != nullptr) mean = load<P>(means + channel);
-  if (inv_stds != nullptr) inv_std = load<P>(inv_stds + channel);
+  for (int i = 0; i < kCount; ++i) scale.element[i] = 1;
+  if (shifts != nullptr) shift = load<P>(shifts + channel);
+  if (scales != nullptr) scale = load<P>(scales + channel);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    values[i] = normalized(values[i], static_cast<Number>(mean.element[i]),
-                           static_cast<Number>(inv_std.element[i]));
+    values[i] = normalized(values[i], static_cast<Number>(shift.element[i]),
+                           static_cast<Number>(scale.element[i]));
   }
 }
 

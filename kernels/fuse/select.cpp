@@ -53,11 +53,11 @@ constexpr OfStream kHasDTypeOfFirst = {
     "values: {dtype}, expected the dtype of streams[0]",
     [](const FuseProblem&, const FuseStream& s) { return static_cast<int64_t>(s.values_dtype); }};
 constexpr OfStream kHasMeanInVecs = {
-    [](const FuseProblem&, const FuseStream& s) { return suitsVecs(s.mean); },
-    "mean: not float32 with stride 1 at a multiple of 16 bytes", nullptr};
+    [](const FuseProblem&, const FuseStream& s) { return suitsVecs(s.shift); },
+    "shift: not float32 with stride 1 at a multiple of 16 bytes", nullptr};
 constexpr OfStream kHasStdInVecs = {
-    [](const FuseProblem&, const FuseStream& s) { return suitsVecs(s.inv_std); },
-    "inv_std: not float32 with stride 1 at a multiple of 16 bytes", nullptr};
+    [](const FuseProblem&, const FuseStream& s) { return suitsVecs(s.scale); },
+    "scale: not float32 with stride 1 at a multiple of 16 bytes", nullptr};
 
 // ---- narrow streams -----------------------------------------------------------------------------
 
@@ -75,9 +75,9 @@ constexpr OfProblem kProblem[] = {
      [](const FuseProblem& p) { return p.out_stride[2]; }},
     {[](const FuseProblem& p) { return p.query_stride[1] == 1; },
      "query_times: stride {}, expected 1", [](const FuseProblem& p) { return p.query_stride[1]; }},
-    {[](const FuseProblem& p) { return p.mask == nullptr || p.mask_stride[2] == 1; },
-     "mask: stride {} of streams, expected 1",
-     [](const FuseProblem& p) { return p.mask_stride[2]; }},
+    {[](const FuseProblem& p) { return p.valid == nullptr || p.valid_stride[2] == 1; },
+     "valid: stride {} of streams, expected 1",
+     [](const FuseProblem& p) { return p.valid_stride[2]; }},
     {[](const FuseProblem& p) { return dtypePairOf(p) < kNumPairs; },
      "streams[0].values: {dtype}, no kernel from it to the dtype of out",
      [](const FuseProblem& p) { return static_cast<int64_t>(p.streams[0].values_dtype); }},
@@ -98,7 +98,7 @@ constexpr OfStream kStream[] = {
     {[](const FuseProblem& p, const FuseStream& s) {
        return kindOf(s, p.segments[s.first_segment].method) == rows::Kind::kLine;
      },
-     "method: expected linear or a step, without mean and inv_std", nullptr},
+     "method: expected linear or a step, without shift and scale", nullptr},
     kHasAllSamples,
     kHasTimesInLine,
     {[](const FuseProblem&, const FuseStream& s) { return s.samples == 0 || isContiguous(s); },

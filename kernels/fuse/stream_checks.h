@@ -26,7 +26,7 @@ inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
   return short_step(s.times_stride[1], sizeOf(p.time_dtype)) &&
          short_step(p.query_stride[1], sizeOf(p.time_dtype)) &&
          short_step(s.values_stride[1], sizeOf(s.values_dtype)) &&
-         short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.mask_stride[1], 1) &&
+         short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.valid_stride[1], 1) &&
          short_step(s.sample_mask_stride[1], 1) && s.samples < kFew && p.channels < kFew &&
          p.batch < kFew && p.queries < kFew && p.batch * p.queries < kFew;
 }
@@ -46,7 +46,7 @@ inline bool suitsVecs(const FuseProblem& p, const FuseStream& s, const ChannelSe
          rows(p.out, s.out_begin + segment.begin, p.out_stride, p.out_dtype);
 }
 
-// Whether mean or inv_std can, in vectors of four.
+// Whether shift or scale can, in vectors of four.
 inline bool suitsVecs(const RealArray& array) {
   return array.data == nullptr ||
          (array.stride == 1 && !array.is_64 && suitsVecs(array.data, {0}, sizeof(float), 4));
@@ -58,7 +58,7 @@ inline bool suitsVecs(const RealArray& array) {
 inline rows::Kind kindOf(const FuseStream& s, Method method) {
   if (takesFour(method)) return rows::Kind::kFourRows;
   if (method == Method::kSlerp) return rows::Kind::kQuaternions;
-  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  const bool affine = s.shift.data != nullptr || s.scale.data != nullptr;
   return affine || isAngle(method) ? rows::Kind::kTwoRows : rows::Kind::kLine;
 }
 

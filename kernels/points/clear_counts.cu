@@ -23,6 +23,11 @@ __global__ void __launch_bounds__(kThreads) clear(const __grid_constant__ ClearA
   }
 }
 
+__global__ void __launch_bounds__(32) clearLost(const __grid_constant__ LostCounts lost) {
+  waitForLaunchesAhead();
+  if (threadIdx.x < 3 && lost.counts[threadIdx.x] != nullptr) *lost.counts[threadIdx.x] = 0;
+}
+
 }  // namespace
 
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
@@ -31,6 +36,13 @@ cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevi
   ClearArguments arguments = {static_cast<int64_t*>(counts.data), counts.stride[0], count};
   return launchBlocks(clear, &arguments, blocksFor(count, kThreads, 1024), kThreads, device,
                       cuda_stream);
+}
+
+cudaError_t clearCounts(const LostCounts& lost, const LaunchDevice& device,
+                        cudaStream_t cuda_stream) {
+  if (!lost.any) return cudaSuccess;
+  LostCounts arguments = lost;
+  return launchBlocks(clearLost, &arguments, 1, 32, device, cuda_stream);
 }
 
 cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }

@@ -135,7 +135,7 @@ class PointGrouping {
   cudaError_t launchTable(const SparseRows& rows, const ChunkList& chunks,
                           const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
-  // Adds to `dropped`, `overflow` and the list of chunks, which have to be cleared before.
+  // Adds to `dropped`, `lost` and the list of chunks, which have to be cleared before.
   cudaError_t launchRanked(const SparseRows& rows, const ChunkList& chunks,
                            const LaunchDevice& device, cudaStream_t cuda_stream) const;
 

@@ -22,7 +22,7 @@ struct ReduceArguments {
   PointGroups groups;
   FeatureRows features;
   VoxelTarget target;
-  VoxelMode mode;
+  Reduction mode;
   int few_lanes_log2;     // of a voxel with few points
   int chunk_lanes_log2;   // of a point of a chunk
   unsigned chunk_blocks;  // the first ones, which take the chunks
@@ -32,7 +32,7 @@ struct ReduceArguments {
   void* sums;
 };
 
-__device__ inline bool isSum(VoxelMode mode) { return mode <= VoxelMode::kMean; }
+__device__ inline bool isSum(Reduction mode) { return mode <= Reduction::kMean; }
 
 // Where the voxel's features begin; null if they are not wanted.
 template <class Out>
@@ -76,13 +76,13 @@ __device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row
 
 // What a lane gathers in the first pass.
 template <class Number>
-__device__ OrderKey<Number> firstTerm(VoxelMode mode, Number x) {
-  return isSum(mode) ? magnitude(x) : orderKey(x, mode == VoxelMode::kMin);
+__device__ OrderKey<Number> firstTerm(Reduction mode, Number x) {
+  return isSum(mode) ? magnitude(x) : orderKey(x, mode == Reduction::kMin);
 }
 
 template <class Out, class Number>
-__device__ Out firstResult(VoxelMode mode, OrderKey<Number> key) {
-  return narrow<Out>(fromOrderKey<Number>(key, mode == VoxelMode::kMin));
+__device__ Out firstResult(Reduction mode, OrderKey<Number> key) {
+  return narrow<Out>(fromOrderKey<Number>(key, mode == Reduction::kMin));
 }
 
 template <class Key>
@@ -156,7 +156,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     result[k] = narrow<Out>(
-        FixedSum<Number>(key[k], end - begin).result(sum[k], a.mode == VoxelMode::kMean));
+        FixedSum<Number>(key[k], end - begin).result(sum[k], a.mode == Reduction::kMean));
   }
 }
 
@@ -378,7 +378,7 @@ __device__ __forceinline__ void passOverFeatures(const ReduceArguments& a, const
     atomicSum(&static_cast<Sum*>(a.sums)[chunk.large * a.features.count + own], sum);
   } else {
     out[own * a.target.feature_stride] =
-        narrow<Out>(FixedSum<Number>(key, n).result(sum, a.mode == VoxelMode::kMean));
+        narrow<Out>(FixedSum<Number>(key, n).result(sum, a.mode == Reduction::kMean));
   }
 }
 
@@ -416,7 +416,7 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
       if (sums) {
         const FixedSum<Number> terms(key, n);
         out[f * a.target.feature_stride] =
-            narrow<Out>(terms.result(loadSum(&large_sums[f]), a.mode == VoxelMode::kMean));
+            narrow<Out>(terms.result(loadSum(&large_sums[f]), a.mode == Reduction::kMean));
       } else {
         out[f * a.target.feature_stride] = firstResult<Out, Number>(a.mode, key);
       }

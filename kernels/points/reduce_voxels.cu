@@ -119,7 +119,7 @@ cudaError_t launchAll(ReduceArguments* a, const LaunchDevice& device, cudaStream
 
 }  // namespace
 
-VoxelReduction::VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
+VoxelReduction::VoxelReduction(const PointClouds& points, const Features& features, Reduction mode,
                                ScratchLayout* cutter)
     : points_(points), features_(features), mode_(mode) {
   if (features.count == 0) return;
@@ -132,7 +132,7 @@ VoxelReduction::VoxelReduction(const PointClouds& points, const Features& featur
   const size_t before = cutter->used() - kCounters * sizeof *chunks_.counters;
   cutter->take(&keys_, most_large_ * features.count);
   Fixed128* sums;
-  cutter->take(&sums, mode <= VoxelMode::kMean ? most_large_ * features.count : 0);
+  cutter->take(&sums, mode <= Reduction::kMean ? most_large_ * features.count : 0);
   sums_ = sums;
   chunks_.clear = chunks_.counters;
   chunks_.clear_words = static_cast<int64_t>((cutter->used() - before) / sizeof *chunks_.clear);

@@ -60,7 +60,7 @@ struct VoxelTarget {
 
 class VoxelReduction {
  public:
-  VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
+  VoxelReduction(const PointClouds& points, const Features& features, Reduction mode,
                  ScratchLayout* cutter);
 
   // To be filled while points are grouped, once what it says is cleared.
@@ -76,7 +76,7 @@ class VoxelReduction {
  private:
   PointClouds points_;
   Features features_;
-  VoxelMode mode_;
+  Reduction mode_;
   int64_t most_chunks_ = 0;
   int64_t most_large_ = 0;
   ChunkList chunks_ = {};

@@ -11,8 +11,8 @@ namespace rbc::cuda {
 
 namespace bins {
 
-int mostShift(VoxelMode mode, const LaunchDevice& device) {
-  if (mode == VoxelMode::kOccupancy) return 16;
+int mostShift(Reduction mode, const LaunchDevice& device) {
+  if (mode == Reduction::kOccupancy) return 16;
   return device.block_memory >= 1 << 17 ? 15 : 14;
 }
 
@@ -73,7 +73,7 @@ bool hasCellsInLine(const VoxelizeProblem& p) {
 CellChoice selectCells(const VoxelizeProblem& p, const LaunchDevice& device) {
   constexpr int kGroup = kCellThreads * kPoints;
   constexpr int kMaxGroups = 4;
-  const bool counts = p.mode != VoxelMode::kOccupancy;
+  const bool counts = p.mode != Reduction::kOccupancy;
   const size_t cell_bytes = counts ? sizeof(uint32_t) : sizeof(uint8_t);
   const int64_t voxels = bins::voxelsOf(p);
   const int64_t points = p.points.total();

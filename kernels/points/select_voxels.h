@@ -41,7 +41,7 @@ struct Bins {
 };
 
 // The most cells of a bin, log2: they fit into shared memory, and their places into 16 bits.
-int mostShift(VoxelMode mode, const LaunchDevice& device);
+int mostShift(Reduction mode, const LaunchDevice& device);
 
 }  // namespace bins
 

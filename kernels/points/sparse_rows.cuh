@@ -1,6 +1,7 @@
 // The rows of voxels in a list, and each point's row, as they are written.
 #pragma once
 
+#include "points/clear_counts.h"
 #include "points/points.cuh"
 #include "runtime/fast_divmod.h"
 #include "runtime/suits_vecs.h"
@@ -12,7 +13,7 @@ struct SparseRows {
   Output<2> coords;  // null: no rows are written
   Output<1> num_voxels;
   Output<1> counts;
-  Output<1> overflow;
+  LostCounts lost;
   Output<2> point_to_voxel;
   int64_t capacity;
   int64_t max_points;
@@ -27,7 +28,7 @@ inline SparseRows sparseRowsOf(const SparseProblem& p) {
   const bool whole_coords =
       p.coords.stride[1] == 1 && suitsVecs(p.coords.data, {p.coords.stride[0]}, sizeof(int32_t), 4);
   return {p.coords,         p.num_voxels,
-          p.counts,         p.overflow,
+          p.counts,         lostCountsOf(p),
           p.point_to_voxel, p.capacity,
           p.max_points,     VoxelCoordsOf(p.grid),
           whole_coords,     FastDivmod(p.points.rows),
@@ -45,17 +46,16 @@ class LostRows {
 
   // Called by all threads of a warp together.
   __device__ void finish(const SparseRows& rows) const {
-    if (rows.overflow.data == nullptr) return;
-    auto* overflow = static_cast<int64_t*>(rows.overflow.data);
-    addOverWarp(overflow, voxels_);
-    addOverWarp(overflow + rows.overflow.stride[0], points_);
-    addOverWarp(overflow + 2 * rows.overflow.stride[0], clipped_);
+    if (!rows.lost.any) return;
+    addOverWarp(rows.lost.counts[0], voxels_);
+    addOverWarp(rows.lost.counts[1], points_);
+    addOverWarp(rows.lost.counts[2], clipped_);
   }
 
  private:
   // The sum over a warp, by its first lane.
   static __device__ void addOverWarp(int64_t* at, int64_t value) {
-    if (!__any_sync(~0u, value != 0)) return;
+    if (at == nullptr || !__any_sync(~0u, value != 0)) return;
     for (int mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
     if (threadIdx.x % 32 == 0) {
       atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));

@@ -73,9 +73,8 @@ __device__ __forceinline__ void clearTable(const TableSteps& a) {
   }
   if (threadOfTable() != 0) return;
   if (table.num_crowded != nullptr) *table.num_crowded = 0;
-  if (a.rows.overflow.data == nullptr) return;
-  for (int i = 0; i < 3; ++i) {
-    static_cast<int64_t*>(a.rows.overflow.data)[i * a.rows.overflow.stride[0]] = 0;
+  for (int64_t* count : a.rows.lost.counts) {
+    if (count != nullptr) *count = 0;
   }
 }
 

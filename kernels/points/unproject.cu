@@ -151,7 +151,7 @@ __device__ void writeRows(const Arguments<Number>& a, const Staged<Element>& sta
   auto* out = static_cast<Element*>(p.points.data) + image * p.points.stride[0] +
               before * p.points.stride[1];
   Element* of_warp = rows + warp * 32 * Staged<Element>::kMostChannels;
-  const Divisor<Number> scale(static_cast<Number>(p.color_scale));
+  const Divisor<Number> scale(static_cast<Number>(p.color_divisor));
   for (int turn = warp * 32; turn < count; turn += kThreads) {
     const int point = turn + lane;
     if (point < count) {
@@ -365,8 +365,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks<Number>)
     const int64_t all = before + count;
     const int64_t written = min(all, p.capacity);
     static_cast<int64_t*>(p.counts.data)[image * p.counts.stride[0]] = written;
-    if (p.overflow.data != nullptr) {
-      static_cast<int64_t*>(p.overflow.data)[image * p.overflow.stride[0]] = all - written;
+    if (p.over_capacity.data != nullptr) {
+      static_cast<int64_t*>(p.over_capacity.data)[image * p.over_capacity.stride[0]] =
+          all - written;
     }
   }
 }

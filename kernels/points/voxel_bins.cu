@@ -285,7 +285,7 @@ cudaError_t allowShared(void (*kernel)(Arguments), int bytes) {
 }
 
 template <class Cell>
-cudaError_t allowCells(VoxelMode mode, const LaunchDevice& device) {
+cudaError_t allowCells(Reduction mode, const LaunchDevice& device) {
   const int bytes = static_cast<int>(sizeof(Cell)) << mostShift(mode, device);
   return forEachCellElement([&](auto tag) {
     using Element = typename decltype(tag)::type;
@@ -296,9 +296,9 @@ cudaError_t allowCells(VoxelMode mode, const LaunchDevice& device) {
 
 }  // namespace
 
-size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode) {
+size_t voxelBinsScratchBytes(const CellChoice& choice, Reduction mode) {
   ScratchLayout cutter(nullptr);
-  if (mode == VoxelMode::kOccupancy) {
+  if (mode == Reduction::kOccupancy) {
     cut<uint8_t>(&cutter, choice.bins);
   } else {
     cut<uint32_t>(&cutter, choice.bins);
@@ -309,15 +309,15 @@ size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode) {
 cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
                             const int32_t** coherent, const LaunchDevice& device,
                             cudaStream_t cuda_stream) {
-  return p.mode == VoxelMode::kOccupancy
+  return p.mode == Reduction::kOccupancy
              ? launch<uint8_t>(choice, p, scratch, coherent, device, cuda_stream)
              : launch<uint32_t>(choice, p, scratch, coherent, device, cuda_stream);
 }
 
 cudaError_t loadVoxelBins(const LaunchDevice& device) {
   cudaError_t error = loadKernelsBeside(countCells<uint8_t, uint8_t>);
-  if (error == cudaSuccess) error = allowCells<uint8_t>(VoxelMode::kOccupancy, device);
-  if (error == cudaSuccess) error = allowCells<uint32_t>(VoxelMode::kCount, device);
+  if (error == cudaSuccess) error = allowCells<uint8_t>(Reduction::kOccupancy, device);
+  if (error == cudaSuccess) error = allowCells<uint32_t>(Reduction::kCount, device);
   return error;
 }
 

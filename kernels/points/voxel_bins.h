@@ -7,7 +7,7 @@
 
 namespace rbc::cuda {
 
-size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode);
+size_t voxelBinsScratchBytes(const CellChoice& choice, Reduction mode);
 
 // `coherent`, if not null, receives the address of a flag on the device: where it is not 0, the
 // output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is

@@ -387,7 +387,7 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
   if (choice.family == CellKernel::kBins) return voxelBinsScratchBytes(choice, p.mode);
   ScratchLayout cutter(nullptr);  // cells may be more than memory has
   if (choice.takes_cells) return 0;
-  if (p.mode == VoxelMode::kOccupancy) {
+  if (p.mode == Reduction::kOccupancy) {
     cutter.take<uint8_t>(cellsOf(p));
   } else {
     cutter.take<uint32_t>(cellsOf(p));
@@ -400,7 +400,7 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
   if (reducesFeatures(p.mode)) return launchFeatures(p, scratch, device, cuda_stream, chosen);
   const CellChoice choice = selectCells(p, device);
   *chosen = choice;
-  return p.mode == VoxelMode::kOccupancy
+  return p.mode == Reduction::kOccupancy
              ? launchCells<uint8_t>(choice, p, scratch, device, cuda_stream)
              : launchCells<uint32_t>(choice, p, scratch, device, cuda_stream);
 }

@@ -252,7 +252,7 @@ cudaError_t launchGroups(const SparseProblem& p, const SparseRows& rows, const S
   const ChunkList& chunks = parts.reduction.chunks();
   if (grouping.byTable()) return grouping.launchTable(rows, chunks, device, cuda_stream);
   cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
-  if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, cuda_stream);
+  if (error == cudaSuccess) error = clearCounts(rows.lost, device, cuda_stream);
   if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
   if (error != cudaSuccess) return error;
   error = grouping.ranked() ? grouping.launchRanked(rows, chunks, device, cuda_stream)

@@ -98,7 +98,7 @@ BackendState* open(const rbcContextParams& params) {
   requireDevice(params.device_id);
   auto state = std::make_unique<CudaState>();
   state->device = params.device_id;
-  state->cuda_stream = static_cast<cudaStream_t>(params.stream);
+  state->cuda_stream = static_cast<cudaStream_t>(params.cuda_stream);
   state->usual_launch.kernel = "cuda";
   const DeviceGuard guard(state->device);
   cudaDeviceProp properties;

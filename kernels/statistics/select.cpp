@@ -16,8 +16,8 @@ constexpr Condition<Samples, bool> kPlain[] = {
     {[](const Samples& s, const bool&) { return s.axes == 1; },
      "values: {} axes of samples, expected one stride",
      [](const Samples& s, const bool&) { return int64_t{s.axes}; }},
-    {[](const Samples& s, const bool&) { return s.mask == nullptr; }, "mask: set, expected none",
-     nullptr},
+    {[](const Samples& s, const bool&) { return s.mask == nullptr; },
+     "sample_mask: set, expected none", nullptr},
     {[](const Samples& s, const bool& per_row) {
        return per_row || s.packed() || (s.batch == 1 && s.lengths.data == nullptr);
      },

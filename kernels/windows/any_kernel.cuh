@@ -486,7 +486,7 @@ __device__ __forceinline__ bool doPart(const WindowOf<Time>& w, const WindowPart
   methods.found = 0;
   memory.valid[row] = valid;
   memory.whole[row] = s.interpolates || (row < part.count && memory.places[row].row >= 0);
-  memory.after[row] = row < part.count && s.pad == WindowPad::kNeutral &&
+  memory.after[row] = row < part.count && s.outside == Outside::kNeutral &&
                       isPastEnd(s, elementAt(s, w.stand, part.first + row), valid);
   __syncwarp();
   if (s.values == nullptr) writeRowNumbers(part);

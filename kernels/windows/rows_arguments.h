@@ -137,7 +137,7 @@ struct RowsExtra {
   int64_t neutral_channels_stride;
   uint64_t fill_bits;
   Method method;
-  Bounds bounds;
+  Outside outside;
   DType in;
   DType out;
   int32_t out_size;

@@ -89,7 +89,7 @@ __device__ __forceinline__ int32_t findReference(const RowsLaunch& launch, int t
   const RowsStand stand = standOf(launch, task_number, window, episode);
   const int64_t by = loadIndex(stepped(task.offset_of, offset, task.offset_step),
                                (task.flags & kWideOffsets) != 0);
-  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, WindowPad::kHold);
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, Outside::kHold);
   return rowOf(stand, at, launch.extras[task_number], (task.flags & kHasMask) != 0);
 }
 
@@ -201,7 +201,7 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
     const RowsStand stand = standOf(launch, reference.task, window, episode);
     const int64_t by = loadIndex(stepped(task.offset_of, reference.offset, task.offset_step),
                                  (task.flags & kWideOffsets) != 0);
-    const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, WindowPad::kHold);
+    const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, Outside::kHold);
     const int32_t row = rowOf(stand, at, extra, (task.flags & kHasMask) != 0);
     found.all = found.all && row >= 0;
     const char* const values = stepped(task.values, row, task.row_step);
@@ -266,7 +266,7 @@ __device__ __forceinline__ FoundRow findGathered(const RowsLaunch& launch, int n
                                                  int64_t by, const EpisodeEnds& ends,
                                                  int64_t anchor) {
   const RowsStand stand = standIn(launch.tasks[n], ends, anchor);
-  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, padOf(flags));
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, outsideOf(flags));
   FoundRow found = {at.row < 0 ? -1 : stand.begin + static_cast<int32_t>(at.row), at.valid,
                     at.after, 0};
   if ((flags & kHasMask) != 0 && found.row >= 0) {

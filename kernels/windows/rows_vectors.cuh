@@ -119,8 +119,8 @@ __device__ __forceinline__ int32_t rowOf(const RowsStand& stand, const GatheredR
   return row;
 }
 
-__device__ __forceinline__ WindowPad padOf(uint32_t flags) {
-  return (flags & kFills) != 0 ? WindowPad::kFill : WindowPad::kHold;
+__device__ __forceinline__ Outside outsideOf(uint32_t flags) {
+  return (flags & kFills) != 0 ? Outside::kFill : Outside::kHold;
 }
 
 // A row of the output.
@@ -164,7 +164,7 @@ __device__ __forceinline__ FoundRow findBetweenOf(const RowsLaunch& launch, int 
       TimeMath<Time>::shifted(TimeMath<Time>::later(time, by), offsetAs<Time>(extra.clock_offset));
   int32_t guess = -1;
   const SamplePosition<Time, int32_t> position = positionOf(
-      times, stand.count, ends, query, rulesOf<Time>(extra, extra.bounds, extra.method), &guess);
+      times, stand.count, ends, query, rulesOf<Time>(extra, extra.outside, extra.method), &guess);
   const bool after = !position.mask && query > ends.last;
   if (position.index < 0) return {-1, position.mask, after, 0};
   return {stand.begin + position.index, position.mask, after,

@@ -332,8 +332,8 @@ class RowsPlan {
     set(kNormalizes, s.normalizes());
     set(kClips, s.clips());
     set(kSubtracts, subtracts(s));
-    set(kFills, s.pad == WindowPad::kFill);
-    set(kNeutral, s.pad == WindowPad::kNeutral);
+    set(kFills, s.outside == Outside::kFill);
+    set(kNeutral, s.outside == Outside::kNeutral);
     set(kByTime, by_time);
     set(kHasMask, s.sample_mask != nullptr);
     set(kWideOffsets, s.offsets.is_64);
@@ -399,7 +399,7 @@ class RowsPlan {
     extra.neutral_channels = s.neutral_channels;
     extra.neutral_channels_stride = s.neutral_channels_stride;
     extra.fill_bits = s.fill_bits;
-    extra.bounds = s.pad == WindowPad::kFill ? Bounds::kFill : Bounds::kHold;
+    extra.outside = s.outside == Outside::kFill ? Outside::kFill : Outside::kHold;
     extra.in = s.values_dtype;
     extra.out = s.out.dtype;
     extra.out_size = static_cast<int32_t>(out_size);

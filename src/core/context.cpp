@@ -67,8 +67,8 @@ void openAuto(rbcContext& context, const rbcContextParams& params) {
     std::snprintf(context.cuda_unavailable, sizeof context.cuda_unavailable, "%s",
                   rbcGetLastError());
     setLastError("%s", before);
-    if (params.stream != nullptr) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "params: stream is set, but CUDA is not usable (%s)",
+    if (params.cuda_stream != nullptr) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "params: cuda_stream is set, but CUDA is not usable (%s)",
            context.cuda_unavailable);
     }
     openCpu(context, params);
@@ -233,18 +233,20 @@ rbcStatus_t rbcContextDestroy(rbcContext_t context) {
   });
 }
 
-rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream) {
+rbcStatus_t rbcContextSetCudaStream(rbcContext_t context, void* cuda_stream) {
   return rbc::guard([&] {
     const rbc::ContextUse c(context);
-    c->backend->setStream(*c->state, stream);
+    c->backend->setStream(*c->state, cuda_stream);
   });
 }
 
-rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream) {
+rbcStatus_t rbcContextGetCudaStream(rbcContext_t context, void** cuda_stream) {
   return rbc::guard([&] {
     const rbc::ContextUse c(context);
-    if (stream == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is null");
-    *stream = c->backend->stream(*c->state);
+    if (cuda_stream == nullptr) {
+      rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "cuda_stream: is null");
+    }
+    *cuda_stream = c->backend->stream(*c->state);
   });
 }
 
@@ -255,8 +257,9 @@ rbcStatus_t rbcContextSynchronize(rbcContext_t context) {
   });
 }
 
-rbcStatus_t rbcContextSetInterrupt(rbcContext_t context, rbcInterrupt poll, void* user_data) {
-  return rbc::guard([&] { rbc::ContextUse(context)->state->interrupt.set(poll, user_data); });
+rbcStatus_t rbcContextSetCancelCallback(rbcContext_t context, rbcCancelCallback callback,
+                                        void* user_data) {
+  return rbc::guard([&] { rbc::ContextUse(context)->state->interrupt.set(callback, user_data); });
 }
 
 rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes) {

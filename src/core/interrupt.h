@@ -1,4 +1,4 @@
-// The way out of a long call: see rbcContextSetInterrupt.
+// The way out of a long call: see rbcContextSetCancelCallback.
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ namespace rbc {
 // Asks the caller's function, now and then, whether the call is to end.
 class Interrupt {
  public:
-  void set(rbcInterrupt poll, void* user_data) noexcept {
+  void set(rbcCancelCallback poll, void* user_data) noexcept {
     poll_ = poll;
     user_data_ = user_data;
     stopped_.store(false, std::memory_order_relaxed);
@@ -45,7 +45,7 @@ class Interrupt {
   // On the thread that calls, once no other works for it.
   void requireRunning() const {
     if (!stopped_.load(std::memory_order_relaxed)) return;
-    fail(RBC_STATUS_CANCELLED, "call: was ended by the function of rbcContextSetInterrupt");
+    fail(RBC_STATUS_CANCELLED, "call: was ended by the function of rbcContextSetCancelCallback");
   }
 
  private:
@@ -63,7 +63,7 @@ class Interrupt {
     return true;
   }
 
-  rbcInterrupt poll_ = nullptr;
+  rbcCancelCallback poll_ = nullptr;
   void* user_data_ = nullptr;
   int64_t period_ = 50000000;
   pthread_t caller_ = {};

@@ -12,7 +12,8 @@ namespace rbc {
 const View& Operands::add(const rbcTensor* tensor, const char* name, bool written, Reach reach) {
   if (count_ == kMax) fail(RBC_STATUS_INTERNAL, "%s: too many operands", name);
   // Made in its place: a copy of what has just been stored makes the processor wait.
-  auto* operand = new (operands_ + count_) Operand{normalize(tensor, name), name, stream_, written};
+  auto* operand =
+      new (operands_ + count_) Operand{normalize(tensor, name), name, stream_, array_, written};
   const rbcDevice device = operand->view.device;
   if (device.type != device_.type || device.id != device_.id) {
     if (reach == Reach::kNow) requireReachable(context_, operand->view, name);
@@ -32,7 +33,7 @@ Operands::Name::Name(const Operand& operand) {
   if (operand.stream < 0) {
     std::snprintf(text, sizeof text, "%s", operand.name);
   } else {
-    std::snprintf(text, sizeof text, "streams[%d].%s", operand.stream, operand.name);
+    std::snprintf(text, sizeof text, "%s[%d].%s", operand.array, operand.stream, operand.name);
   }
 }
 
@@ -41,7 +42,7 @@ void Operands::check(const Operand& operand, Check&& check) const {
   try {
     check(operand.view, operand.name);
   } catch (const Error&) {
-    if (operand.stream >= 0) prefixLastError("streams[%d].", operand.stream);
+    if (operand.stream >= 0) prefixLastError("%s[%d].", operand.array, operand.stream);
     throw;
   }
 }

@@ -19,8 +19,11 @@ class Operands {
   explicit Operands(const rbcContext& context)
       : context_(context), device_(context.backend->device(*context.state)) {}
 
-  // What follows belongs to this stream of the caller's array; -1: to the call itself.
-  void setStream(int number) { stream_ = number; }
+  // What follows belongs to this element of an array of the caller; -1: to the call itself.
+  void setStream(int number, const char* array = "streams") {
+    stream_ = number;
+    array_ = array;
+  }
 
   // These fail unless the tensor is well formed and the context reaches its memory. The view stays
   // where it is.
@@ -43,6 +46,7 @@ class Operands {
   const rbcDevice device_;      // where most operands are
   bool reach_is_open_ = false;  // of an operand that is elsewhere
   int stream_ = -1;
+  const char* array_ = "streams";
   int count_ = 0;
   int num_outputs_ = 0;
   int outputs_[kMaxOutputs];
@@ -50,6 +54,7 @@ class Operands {
     View view;
     const char* name;
     int32_t stream;
+    const char* array;
     bool written;
   };
   // An operand by itself.

@@ -23,9 +23,9 @@ void failSize(const char* argument, uint32_t size, size_t own_size) {
   failStruct(argument, what);
 }
 
-void failStride(uint32_t size, uint32_t stride) {
-  fail(RBC_STATUS_INVALID_ARGUMENT,
-       "struct_size is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
+void failStride(const char* array, uint32_t size, uint32_t stride) {
+  fail(RBC_STATUS_INVALID_ARGUMENT, "struct_size is %" PRIu32 ", expected %" PRIu32 " as %s[0]",
+       size, stride, array);
 }
 
 void failByte(const char* argument, uint32_t byte, size_t own_size) {
@@ -38,7 +38,23 @@ void failByte(const char* argument, uint32_t byte, size_t own_size) {
   failStruct(argument, what);
 }
 
-void failReserved(const char* argument) { failStruct(argument, "reserved is not 0"); }
+void failReserved(const char* argument, const char* field) {
+  char what[64];
+  std::snprintf(what, sizeof what, "%s is not 0", field);
+  failStruct(argument, what);
+}
+
+void failElementSize(const char* argument, uint32_t size, size_t own_size) {
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "%s: is %" PRIu32 ", expected %zu (use the struct's initializer)", argument, size, own_size);
+}
+
+void failElementByte(const char* argument, int32_t index, size_t own_size) {
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "%s[%d]: a byte is set beyond the %zu bytes that this library knows (it is older than the "
+       "caller)",
+       argument, index, own_size);
+}
 
 void failFlags(uint32_t flags, const KnownFlags& known) {
   fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected %s", flags,

@@ -32,23 +32,28 @@ inline constexpr bool kHasReserved0 = false;
 template <class Params>
 inline constexpr bool kHasReserved0<Params, std::void_t<decltype(Params::reserved0)>> = true;
 
-inline bool isZero(int32_t reserved) { return reserved == 0; }
-
-template <size_t Words>
-bool isZero(const uint64_t (&reserved)[Words]) {
-  uint64_t all = 0;
-  for (const uint64_t word : reserved) all |= word;
-  return all == 0;
-}
+template <class Params, class = void>
+inline constexpr bool kHasReserved1 = false;
+template <class Params>
+inline constexpr bool kHasReserved1<Params, std::void_t<decltype(Params::reserved1)>> = true;
 
 // Whoever passes null for the argument puts its name before the message.
 [[noreturn]] void failSize(const char* argument, uint32_t size, size_t own_size);
-[[noreturn]] void failStride(uint32_t size, uint32_t stride);
+[[noreturn]] void failStride(const char* array, uint32_t size, uint32_t stride);
 [[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
-[[noreturn]] void failReserved(const char* argument);
+[[noreturn]] void failReserved(const char* argument, const char* field);
+[[noreturn]] void failElementSize(const char* argument, uint32_t size, size_t own_size);
+[[noreturn]] void failElementByte(const char* argument, int32_t index, size_t own_size);
 [[noreturn]] void failFlags(uint32_t flags, const KnownFlags& known);
 
 }  // namespace detail
+
+// All sizes of structs are multiples of this, so that none cuts a field, such as a pointer, in two.
+inline constexpr uint32_t kSizeUnit = 8;
+inline constexpr uint32_t kMaxSize = 65536;
+inline bool isSize(size_t size) {
+  return size >= kSizeUnit && size <= kMaxSize && size % kSizeUnit == 0;
+}
 
 // The struct_size that opens a caller's struct. Read it once: no more than it said may be touched.
 inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
@@ -57,10 +62,8 @@ inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given)
 // older caller, and has the defaults in its missing fields. A longer one is that of a newer caller.
 template <class Params>
 Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
-  static_assert(alignof(Params) == 8);
-  constexpr uint32_t max_size = 65536;
-  // No compiler gives a struct a size that cuts a field, such as a pointer, in two.
-  if (size < alignof(Params) || size > max_size || size % alignof(Params) != 0) {
+  static_assert(sizeof(Params) % kSizeUnit == 0);
+  if (!isSize(size)) {
     detail::failSize(argument, size, sizeof(Params));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
@@ -78,19 +81,24 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
     constexpr KnownFlags known = kKnownFlags<Params>;
     if ((params.flags & ~known.bits) != 0) detail::failFlags(params.flags, known);
   }
-  bool zero = detail::isZero(params.reserved);
-  if constexpr (detail::kHasReserved0<Params>) zero = zero && params.reserved0 == 0;
-  if (!zero) detail::failReserved(argument);
+  if constexpr (detail::kHasReserved0<Params>) {
+    if (params.reserved0 != 0) detail::failReserved(argument, "reserved0");
+  }
+  if constexpr (detail::kHasReserved1<Params>) {
+    if (params.reserved1 != 0) detail::failReserved(argument, "reserved1");
+  }
   return params;
 }
 
 // An element of an array of such structs, which are `stride` bytes apart, as the first one says.
 template <class Params>
-Params readElement(const void* array, uint32_t stride, int32_t index, const Params& defaults) {
+Params readElement(const void* array, uint32_t stride, int32_t index, const Params& defaults,
+                   const char* argument) {
   const auto* given =
       static_cast<const unsigned char*>(array) + size_t{stride} * static_cast<size_t>(index);
   const uint32_t size = structSize(given);
-  if (size != stride) detail::failStride(size, stride);  // before a byte beyond the array is read
+  if (size != stride)
+    detail::failStride(argument, size, stride);  // before a byte beyond the array is read
   return readParams(given, size, defaults, nullptr);
 }
 
@@ -98,6 +106,28 @@ Params readElement(const void* array, uint32_t stride, int32_t index, const Para
 template <class Params>
 Params readParams(const Params* given, const Params& defaults, const char* argument) {
   return given == nullptr ? defaults : readParams(given, structSize(given), defaults, argument);
+}
+
+// Copies an array of structs that have no size of their own: `size` is what the struct that points to
+// them says, and `size_field` is the name of that field. Fields that the caller does not know are 0, and
+// so must be those that the library does not know.
+template <class Element>
+void readElements(const Element* given, int32_t count, uint32_t size, const char* argument,
+                  const char* size_field, Element* elements) {
+  static_assert(sizeof(Element) % kSizeUnit == 0);
+  if (count == 0) return;
+  if (!isSize(size)) {
+    detail::failElementSize(size_field, size, sizeof(Element));
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (int32_t i = 0; i < count; ++i, bytes += size) {
+    elements[i] = {};
+    std::memcpy(static_cast<void*>(&elements[i]), bytes,
+                size < sizeof(Element) ? size : sizeof(Element));
+    for (uint32_t k = sizeof(Element); k < size; ++k) {
+      if (bytes[k] != 0) detail::failElementByte(argument, i, sizeof(Element));
+    }
+  }
 }
 
 }  // namespace rbc

@@ -82,7 +82,7 @@ void fail(rbcStatus_t status, const char* text, ...) {
 const char* rbcGetLastError() { return rbc::last_error; }
 
 const char* rbcStatusName(rbcStatus_t status) {
-  switch (status) {  // no default: the compiler finds a missing name
+  switch (static_cast<rbcStatus>(status)) {  // no default: the compiler finds a missing name
     case RBC_STATUS_SUCCESS: return "RBC_STATUS_SUCCESS";
     case RBC_STATUS_INVALID_ARGUMENT: return "RBC_STATUS_INVALID_ARGUMENT";
     case RBC_STATUS_UNSUPPORTED: return "RBC_STATUS_UNSUPPORTED";
@@ -95,6 +95,10 @@ const char* rbcStatusName(rbcStatus_t status) {
     case RBC_STATUS_NOT_AVAILABLE: return "RBC_STATUS_NOT_AVAILABLE";
     case RBC_STATUS_INTERNAL: return "RBC_STATUS_INTERNAL";
     case RBC_STATUS_CANCELLED: return "RBC_STATUS_CANCELLED";
+    case RBC_STATUS_BUFFER_TOO_SMALL: return "RBC_STATUS_BUFFER_TOO_SMALL";
+    case RBC_STATUS_NOT_FOUND: return "RBC_STATUS_NOT_FOUND";
+    case RBC_STATUS_IO_ERROR: return "RBC_STATUS_IO_ERROR";
+    case RBC_STATUS_DAMAGED: return "RBC_STATUS_DAMAGED";
   }
   return "RBC_STATUS_UNKNOWN";
 }

@@ -86,8 +86,8 @@ bool onHost(rbcDevice device) { return device.type == RBC_DEVICE_CPU; }
 using rbc::fail;
 using rbc::guard;
 
-rbcStatus_t rbcTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
-                            const int64_t* shape, rbcOwnedTensor_t* tensor) {
+rbcStatus_t rbcOwnedTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
+                                 const int64_t* shape, rbcOwnedTensor_t* tensor) {
   return guard([&] {
     *rbc::requireResult(tensor, "tensor") = nullptr;
     const rbc::ContextUse use(context);
@@ -114,13 +114,13 @@ rbcStatus_t rbcTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
   });
 }
 
-rbcStatus_t rbcTensorDestroy(rbcOwnedTensor_t tensor) {
+rbcStatus_t rbcOwnedTensorDestroy(rbcOwnedTensor_t tensor) {
   return guard([&] {
     if (tensor != nullptr) rbc::dropTensor(tensor);
   });
 }
 
-rbcStatus_t rbcTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, rbcTensor* view) {
+rbcStatus_t rbcOwnedTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, rbcTensor* view) {
   return guard([&] {
     const rbcOwnedTensor& owned = rbc::requireTensor(tensor);
     rbc::requireResult(view, "view");
@@ -162,7 +162,7 @@ rbcStatus_t rbcTensorCopy(rbcContext_t context, const rbcTensor* source,
   });
 }
 
-rbcStatus_t rbcTensorImportDLPack(DLManagedTensor* managed, rbcOwnedTensor_t* tensor) {
+rbcStatus_t rbcOwnedTensorImportDLPack(DLManagedTensor* managed, rbcOwnedTensor_t* tensor) {
   return guard([&] {
     *rbc::requireResult(tensor, "tensor") = nullptr;
     rbc::requireResult(managed, "managed");
@@ -174,8 +174,8 @@ rbcStatus_t rbcTensorImportDLPack(DLManagedTensor* managed, rbcOwnedTensor_t* te
   });
 }
 
-rbcStatus_t rbcTensorImportDLPackVersioned(DLManagedTensorVersioned* managed,
-                                           rbcOwnedTensor_t* tensor) {
+rbcStatus_t rbcOwnedTensorImportDLPackVersioned(DLManagedTensorVersioned* managed,
+                                                rbcOwnedTensor_t* tensor) {
   return guard([&] {
     *rbc::requireResult(tensor, "tensor") = nullptr;
     rbc::requireResult(managed, "managed");
@@ -195,21 +195,21 @@ rbcStatus_t rbcTensorImportDLPackVersioned(DLManagedTensorVersioned* managed,
   });
 }
 
-rbcStatus_t rbcTensorExportDLPack(rbcOwnedTensor_t tensor, DLManagedTensor** managed) {
+rbcStatus_t rbcOwnedTensorExportDLPack(rbcOwnedTensor_t tensor, DLManagedTensor** managed) {
   return guard([&] {
     *rbc::requireResult(managed, "managed") = nullptr;
     rbcOwnedTensor& owned = rbc::requireTensor(tensor);
     if (owned.read_only) {
       fail(RBC_STATUS_UNSUPPORTED,
            "tensor: is read-only, which DLPack's legacy form cannot say; use "
-           "rbcTensorExportDLPackVersioned");
+           "rbcOwnedTensorExportDLPackVersioned");
     }
     *managed = rbc::share<DLManagedTensor>(owned).release();
   });
 }
 
-rbcStatus_t rbcTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
-                                           DLManagedTensorVersioned** managed) {
+rbcStatus_t rbcOwnedTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
+                                                DLManagedTensorVersioned** managed) {
   return guard([&] {
     *rbc::requireResult(managed, "managed") = nullptr;
     rbcOwnedTensor& owned = rbc::requireTensor(tensor);

@@ -178,7 +178,7 @@ void detail::failShape(const View& view, const char* argument, int ndim, const i
 
 }  // namespace rbc
 
-rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* info) {
+rbcStatus_t rbcTensorGetInfo(const rbcTensor* tensor, rbcTensorInfo* info) {
   return rbc::guard([&] {
     if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
     const rbc::View view = rbc::describe(tensor, "tensor");

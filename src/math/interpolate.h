@@ -23,7 +23,7 @@ RBC_HD V lerpNotFinite(V v1, V v2, V w, V d, V sum) {
 }
 
 // v1 + w (v2 - v1), rounded once at the end; for samples that are not finite see lerpNotFinite(). A
-// weight of 0 means v1, whatever v2 is: the caller handles it.
+// weight of 0 shifts v1, whatever v2 is: the caller handles it.
 template <class V>
 RBC_HD V lerp(V v1, V v2, V w) {
   const V d = v2 - v1;
@@ -88,7 +88,7 @@ RBC_HD V nearZero(V x, const Turn<Scalar<V>>& turn) {
 }
 
 // From one angle to another by the shorter way round; of half a turn in the direction of the
-// difference. The result lies in the turn's range. A weight of 0 means v1 as it is, but that no
+// difference. The result lies in the turn's range. A weight of 0 shifts v1 as it is, but that no
 // rounding brings it out of the range either.
 template <class V>
 RBC_HD V lerpInTurn(V v1, V v2, V w, const Turn<Scalar<V>>& turn) {
@@ -114,8 +114,8 @@ RBC_HD V lerpInTurn(V v1, V v2, V w, const Turn<Scalar<V>>& turn) {
 
 // Per channel, after interpolation.
 template <class V>
-RBC_HD V normalized(V v, V mean, V inv_std) {
-  return (v - mean) * inv_std;
+RBC_HD V normalized(V v, V shift, V scale) {
+  return (v - shift) * scale;
 }
 
 }  // namespace RBC_FORMULAS

@@ -16,7 +16,8 @@
 
 namespace rbc {
 
-enum class Bounds : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2 };
+// What a query outside of the samples gets, and of windows an element outside of the episode.
+enum class Outside : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2, kNeutral = 3 };
 
 // What to do with a query, in the units of one time dtype. A tolerance goes with a step alone,
 // extrapolation with linear.
@@ -24,7 +25,7 @@ template <class Time>
 struct Rules {
   using Span = typename TimeMath<Time>::Span;
   Method method;
-  Bounds bounds;
+  Outside outside;
   bool has_tolerance;
   bool has_max_gap;
   Span tolerance;
@@ -109,8 +110,8 @@ RBC_HD SamplePosition<Time, Index> positionBefore(const Row& times, const Valid&
     const bool valid = rules.method != Method::kPrevious && Math::span(first, q) <= rules.tolerance;
     return valid ? SamplePosition::sample(0, true) : SamplePosition::none();
   }
-  if (rules.bounds == Bounds::kHold) return SamplePosition::sample(0, false);
-  if (rules.bounds == Bounds::kFill) return SamplePosition::none();
+  if (rules.outside == Outside::kHold) return SamplePosition::sample(0, false);
+  if (rules.outside == Outside::kFill) return SamplePosition::none();
   const Index i = lastBefore<true>(times, n, first, Index{0});
   if (i < 0 || i + 1 >= n) return SamplePosition::none();
   const Index left = samples.upTo(i);
@@ -128,8 +129,8 @@ RBC_HD SamplePosition<Time, Index> positionAfter(const Row& times, const Valid& 
     const bool valid = rules.method != Method::kNext && Math::span(q, last) <= rules.tolerance;
     return valid ? SamplePosition::sample(n - 1, true) : SamplePosition::none();
   }
-  if (rules.bounds == Bounds::kHold) return SamplePosition::sample(n - 1, false);
-  if (rules.bounds == Bounds::kFill) return SamplePosition::none();
+  if (rules.outside == Outside::kHold) return SamplePosition::sample(n - 1, false);
+  if (rules.outside == Outside::kFill) return SamplePosition::none();
   const Index i = lastBefore<false>(times, n, last, n - 1);
   if (i < 0 || i + 1 >= n) return SamplePosition::none();
   const Index left = samples.upTo(i);

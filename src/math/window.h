@@ -6,13 +6,6 @@
 
 namespace rbc {
 
-// Elements before the episode begins and past its end.
-enum class WindowPad : uint8_t {
-  kHold,
-  kFill,
-  kNeutral,
-};
-
 // What poses are of: see window_pose.h.
 inline constexpr int kPositionChannels = 3;
 inline constexpr int kMaxPoseChannels = kPositionChannels + 9;
@@ -30,13 +23,13 @@ struct GatheredRow {
 };
 
 // Of an episode's `count` rows, where the window has its anchor at row `anchor`, inside or not.
-RBC_HD GatheredRow gatheredRow(int64_t anchor, int64_t offset, int64_t count, WindowPad pad) {
+RBC_HD GatheredRow gatheredRow(int64_t anchor, int64_t offset, int64_t count, Outside outside) {
   // No branches: on a GPU they keep loads from being made together.
   const int64_t row = addSaturated(anchor, offset);
   const bool before = row < 0;
   const bool after = row >= count;
   const bool held = before | after;
-  const bool none = held & ((count <= 0) | (pad == WindowPad::kFill));
+  const bool none = held & ((count <= 0) | (outside == Outside::kFill));
   const bool past = after & !none;
   const int64_t nearest = before ? 0 : after ? count - 1 : row;
   return {none ? -1 : nearest, !held, past};

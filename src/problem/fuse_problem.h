@@ -61,8 +61,8 @@ struct FuseStream {
   const uint8_t* sample_mask;  // 0: the sample is missing; null: none is
   int64_t sample_mask_stride[2];
 
-  RealArray mean;
-  RealArray inv_std;
+  RealArray shift;
+  RealArray scale;
   TimeLimit max_gap;
   TimeLimit tolerance;
   TimeOffset clock_offset;
@@ -71,7 +71,7 @@ struct FuseStream {
   int32_t first_segment;
   int32_t num_segments;  // 1 at least: an empty one where there are no channels
   DType values_dtype;
-  Bounds bounds;
+  Outside outside;
 };
 
 // What the streams share.
@@ -85,8 +85,8 @@ struct FuseProblem {
   IndexArray query_lengths;
   void* out;
   int64_t out_stride[3];
-  uint8_t* mask;  // may be null
-  int64_t mask_stride[3];
+  uint8_t* valid;  // may be null
+  int64_t valid_stride[3];
   DType out_dtype;
   // No rounding to it brings an angle out of its range: see turn.h. F64 stands for the compute type,
   // and so it is of streams that are normalized, whose results have no range.
@@ -142,16 +142,16 @@ RBC_HD int64_t offsetAs<int64_t>(const TimeOffset& offset) {
   return offset.ticks;
 }
 
-// Of a stream of a problem: of its limits, and its bounds.
+// Of a stream of a problem: of its limits, and what is outside.
 template <class Time, class Stream>
-RBC_HD Rules<Time> rulesOf(const Stream& s, Bounds bounds, Method method) {
-  const bool holds = bounds == Bounds::kExtrapolate && method != Method::kLinear;
-  return {method,        holds ? Bounds::kHold : bounds, s.tolerance.set && isStep(method),
-          s.max_gap.set, limitAs<Time>(s.tolerance),     limitAs<Time>(s.max_gap)};
+RBC_HD Rules<Time> rulesOf(const Stream& s, Outside outside, Method method) {
+  const bool holds = outside == Outside::kExtrapolate && method != Method::kLinear;
+  return {method,        holds ? Outside::kHold : outside, s.tolerance.set && isStep(method),
+          s.max_gap.set, limitAs<Time>(s.tolerance),       limitAs<Time>(s.max_gap)};
 }
 template <class Time>
 RBC_HD Rules<Time> rulesOf(const FuseStream& s, Method method) {
-  return rulesOf<Time>(s, s.bounds, method);
+  return rulesOf<Time>(s, s.outside, method);
 }
 
 // Calls visitor(Tag<Time>) for the dtype of times.

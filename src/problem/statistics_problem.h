@@ -128,13 +128,13 @@ struct AccumulatorState {
   int64_t num_buckets;
 };
 
-// rbcStatisticsAccumulatorUpdate
+// rbcAccumulatorUpdate
 struct AccumulateProblem {
   Samples samples;
   AccumulatorState state;
 };
 
-// rbcStatisticsAccumulatorMerge: of one pass, with the same buckets.
+// rbcAccumulatorMerge: of one pass, with the same buckets.
 struct MergeProblem {
   AccumulatorState to;
   AccumulatorState from;

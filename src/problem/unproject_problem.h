@@ -29,7 +29,7 @@ struct UnprojectProblem {
   int64_t capacity;          // points of an image
   Output<3> points;          // image, point, channel
   Output<1> counts;          // i64
-  Output<1> overflow;        // i64
+  Output<1> over_capacity;   // i64
   Output<2> pixels;          // image, point; i32 or i64
   double depth_scale;
   double min_depth;
@@ -37,7 +37,7 @@ struct UnprojectProblem {
   double low[3];
   double high[3];
   double pixel_offset;
-  double color_scale;
+  double color_divisor;
 
   // Of the rows and columns that are looked at.
   RBC_HD int64_t rows() const { return (height + step - 1) / step; }

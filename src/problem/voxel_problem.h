@@ -14,11 +14,11 @@
 namespace rbc {
 
 // Values as in voxelize.h.
-enum class VoxelMode : int32_t { kOccupancy, kCount, kSum, kMean, kMax, kMin };
+enum class Reduction : int32_t { kOccupancy, kCount, kSum, kMean, kMax, kMin };
 enum class VoxelOrder : int32_t { kLexicographic, kFirstPoint };
 
 // What a mode needs of the points beyond where they lie.
-RBC_HD bool reducesFeatures(VoxelMode mode) { return mode >= VoxelMode::kSum; }
+RBC_HD bool reducesFeatures(Reduction mode) { return mode >= Reduction::kSum; }
 
 // An index of points fits in i32.
 inline constexpr int64_t kMaxPoints = INT32_MAX;
@@ -126,7 +126,7 @@ RBC_HD Element countAs(uint32_t count) {
 struct VoxelizeProblem {
   PointClouds points;
   VoxelGrid grid;
-  VoxelMode mode;
+  Reduction mode;
   Features features;    // count is 1 for occupancy and count
   Output<5> out;        // cloud, x, y, z, feature
   uint64_t empty_bits;  // the empty value as an element of out, in the low bytes
@@ -136,7 +136,7 @@ struct VoxelizeProblem {
 struct SparseProblem {
   PointClouds points;
   VoxelGrid grid;
-  VoxelMode reduce;
+  Reduction reduce;
   VoxelOrder order;
   Features features;
   int64_t capacity;
@@ -148,7 +148,9 @@ struct SparseProblem {
   Output<3> grouped;         // voxel, point, feature
   Output<2> point_to_voxel;  // cloud, point; i32 or i64
   Output<1> dropped;         // cloud; i64
-  Output<1> overflow;        // i64, three elements
+  int64_t* voxels_over_capacity;  // each of these three may be null
+  int64_t* points_over_capacity;
+  int64_t* points_over_group;
 };
 
 // Calls visitor(Tag<Number>) for the type that a dtype of points is computed in.

@@ -103,7 +103,7 @@ struct WindowStream {
   int32_t num_methods;  // 0 unless it interpolates; then 1 at least, as in FuseStream
   DType values_dtype;
   DType angle_dtype;  // FuseProblem's
-  WindowPad pad;
+  Outside outside;
   bool interpolates;
   bool in_double;  // the type that transforms and normalization compute in
 
@@ -200,7 +200,7 @@ template <class Time>
 RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Time>& stand, int64_t o,
                                bool is_reference = false) {
   GatheredRow at = gatheredRow(stand.anchor, s.offsets[o], stand.rows.count,
-                               is_reference ? WindowPad::kHold : s.pad);
+                               is_reference ? Outside::kHold : s.outside);
   if (at.row < 0) return at;
   at.row += stand.rows.begin;
   const bool missing =
@@ -241,8 +241,8 @@ RBC_HD Time queryOf(const WindowStream& s, const WindowStand<Time>& stand, int64
 
 template <class Time>
 RBC_HD Rules<Time> rulesOf(const WindowStream& s, Method method, bool is_reference = false) {
-  const bool fills = s.pad == WindowPad::kFill && !is_reference;
-  return rulesOf<Time>(s, fills ? Bounds::kFill : Bounds::kHold, method);
+  const bool fills = s.outside == Outside::kFill && !is_reference;
+  return rulesOf<Time>(s, fills ? Outside::kFill : Outside::kHold, method);
 }
 
 // Whether an element that no method says is valid lies past the end.
@@ -263,7 +263,7 @@ RBC_HD const ChannelSegment& methodOf(const WindowProblem& p, const WindowStream
 
 // Whether a channel of out takes a neutral value past the end.
 RBC_HD bool isNeutral(const WindowStream& s, int64_t d) {
-  return s.pad == WindowPad::kNeutral &&
+  return s.outside == Outside::kNeutral &&
          (s.neutral_channels == nullptr || s.neutral_channels[d * s.neutral_channels_stride] != 0);
 }
 

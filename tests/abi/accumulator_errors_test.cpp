@@ -79,9 +79,9 @@ void seal(Bytes* bytes) {
 
 void checkRefused(const Context& context, const Bytes& bytes, rbcStatus_t status,
                   const char* word) {
-  auto* made = reinterpret_cast<rbcStatisticsAccumulator_t>(uintptr_t{8});
-  CHECK_FAILS(rbcStatisticsAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made),
-              status, "data: ", word);
+  auto* made = reinterpret_cast<rbcAccumulator_t>(uintptr_t{8});
+  CHECK_FAILS(rbcAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made), status,
+              "data: ", word);
   CHECK(made == nullptr);
 }
 
@@ -89,15 +89,15 @@ void checkRefused(const Context& context, const Bytes& bytes, rbcStatus_t status
 
 TEST_CASE("accumulator errors: what none can be made for") {
   const Context context = support::cpuContext(1);
-  rbcStatisticsAccumulator_t made = nullptr;
+  rbcAccumulator_t made = nullptr;
   double levels[65] = {0.5, 0.5};
   int64_t extent = 2;
   const rbcTensor tensor = support::vectorTensor(levels, support::kF64, &extent);
-  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
-  const auto create = [&] { return rbcStatisticsAccumulatorCreate(context.get(), &params, &made); };
-  CHECK_FAILS(rbcStatisticsAccumulatorCreate(context.get(), nullptr, &made), kInvalid, "params");
-  CHECK_FAILS(rbcStatisticsAccumulatorCreate(nullptr, &params, &made), kInvalid, "context");
-  CHECK_FAILS(rbcStatisticsAccumulatorCreate(context.get(), &params, nullptr), kInvalid,
+  rbcAccumulatorParams params = rbcAccumulatorParamsInit();
+  const auto create = [&] { return rbcAccumulatorCreate(context.get(), &params, &made); };
+  CHECK_FAILS(rbcAccumulatorCreate(context.get(), nullptr, &made), kInvalid, "params");
+  CHECK_FAILS(rbcAccumulatorCreate(nullptr, &params, &made), kInvalid, "context");
+  CHECK_FAILS(rbcAccumulatorCreate(context.get(), &params, nullptr), kInvalid,
               "accumulator: is null");
   CHECK_FAILS(create(), kInvalid, "channels: is 0");
   params.channels = -1;
@@ -127,16 +127,24 @@ TEST_CASE("accumulator errors: what none can be made for") {
   CHECK(made == nullptr);
   params.dtype = support::kF16;
   CHECK_SUCCEEDS(create());
-  rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(made, &info));
+  rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
+  CHECK_SUCCEEDS(rbcAccumulatorGetInfo(made, &info));
   CHECK(info.current_pass == 1);
   CHECK(info.channels == 2);
   CHECK(info.num_levels == 2);
-  CHECK(info.levels[1] == 1);
+  double kept[3] = {-1, -1, -1};
+  CHECK_FAILS(rbcAccumulatorGetLevels(made, kept, 1), RBC_STATUS_BUFFER_TOO_SMALL,
+              "capacity: is 1, expected 2 or more");
+  CHECK(kept[0] == -1);
+  CHECK_FAILS(rbcAccumulatorGetLevels(made, nullptr, 2), kInvalid, "levels: is null");
+  CHECK_FAILS(rbcAccumulatorGetLevels(nullptr, kept, 2), kInvalid, "accumulator: is null");
+  CHECK_SUCCEEDS(rbcAccumulatorGetLevels(made, kept, 3));
+  CHECK(kept[1] == 1);
+  CHECK(kept[2] == -1);
   CHECK(info.bucket_bits == 16);
   CHECK(support::same(info.dtype, support::kF16));
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(made));
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(nullptr));
+  CHECK_SUCCEEDS(rbcAccumulatorDestroy(made));
+  CHECK_SUCCEEDS(rbcAccumulatorDestroy(nullptr));
 }
 
 TEST_CASE("accumulator errors: samples that do not fit leave the state as it was") {
@@ -158,21 +166,20 @@ TEST_CASE("accumulator errors: samples that do not fit leave the state as it was
   const rbcTensor values_tensor = values.tensor();
   const rbcTensor mask_tensor = mask.tensor();
   const rbcTensor lengths_tensor = lengths.tensor();
-  rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
-  params.mask = &mask_tensor;
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
-                                             &values_tensor, &params),
-              RBC_STATUS_SHAPE_MISMATCH, "mask: shape is [2,4], expected [2,5]");
-  params.mask = nullptr;
-  params.lengths = &lengths_tensor;
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
-                                             &values_tensor, &params),
-              kInvalid, "lengths");
+  rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
+  params.sample_mask = &mask_tensor;
   CHECK_FAILS(
-      rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), nullptr, nullptr),
-      kInvalid, "values: is null");
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context.get(), nullptr, &values_tensor, nullptr),
-              kInvalid, "accumulator: is null");
+      rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), &values_tensor, &params),
+      RBC_STATUS_SHAPE_MISMATCH, "sample_mask: shape is [2,4], expected [2,5]");
+  params.sample_mask = nullptr;
+  params.lengths = &lengths_tensor;
+  CHECK_FAILS(
+      rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), &values_tensor, &params),
+      kInvalid, "lengths");
+  CHECK_FAILS(rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), nullptr, nullptr),
+              kInvalid, "values: is null");
+  CHECK_FAILS(rbcAccumulatorUpdate(context.get(), nullptr, &values_tensor, nullptr), kInvalid,
+              "accumulator: is null");
   CHECK(exported(accumulator) == before);
 }
 
@@ -183,7 +190,7 @@ TEST_CASE("accumulator errors: states that do not merge") {
   require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
   const Bytes before = exported(accumulator);
   const auto merge = [&](const Accumulator& other) {
-    return rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), other.get());
+    return rbcAccumulatorMerge(accumulator.context(), accumulator.get(), other.get());
   };
   CHECK_FAILS(merge(Accumulator()), kInvalid, "other: is null");
   CHECK_FAILS(merge(accumulator), kInvalid, "other: is the accumulator itself");
@@ -206,12 +213,11 @@ TEST_CASE("accumulator errors: states that do not merge") {
   const Accumulator other = makeAccumulator(context, 2, kLevels);
   require(support::update(context, other, numbers(support::kF32, {10, 2}, 2)));
   CHECK(support::nextPass(other));
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(later.context(), later.get(), other.get()), kInvalid,
+  CHECK_FAILS(rbcAccumulatorMerge(later.context(), later.get(), other.get()), kInvalid,
               "other: has other samples in the pass before");
   // Exported in one pass, merged in another.
-  CHECK_FAILS(
-      rbcStatisticsAccumulatorMerge(later.context(), later.get(), imported(context, before).get()),
-      kInvalid, "other: is in pass 1, expected 2");
+  CHECK_FAILS(rbcAccumulatorMerge(later.context(), later.get(), imported(context, before).get()),
+              kInvalid, "other: is in pass 1, expected 2");
   // An empty one adds nothing.
   CHECK_SUCCEEDS(merge(makeAccumulator(context, 2, kLevels)));
   CHECK(exported(accumulator) == before);
@@ -258,7 +264,7 @@ TEST_CASE(
   const Accumulator to = madeOf(many, 128);
   const Accumulator from = madeOf(one, 1);
   for (const auto& [into, other] : {std::pair(&to, &from), std::pair(&from, &to)}) {
-    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context.get(), into->get(), other->get()), kInvalid,
+    CHECK_FAILS(rbcAccumulatorMerge(context.get(), into->get(), other->get()), kInvalid,
                 "other: has other samples in the pass before");
   }
 }
@@ -267,28 +273,28 @@ TEST_CASE("accumulator errors: passes over other data") {
   const Context context = support::cpuContext(1);
   const Accumulator empty = makeAccumulator(context, 2, kLevels);
   int32_t more = 7;
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), &more), kInvalid,
+  CHECK_FAILS(rbcAccumulatorNextPass(empty.context(), empty.get(), &more), kInvalid,
               "has no samples");
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), nullptr), kInvalid,
+  CHECK_FAILS(rbcAccumulatorNextPass(empty.context(), empty.get(), nullptr), kInvalid,
               "more: is null");
 
   const Accumulator accumulator = inPass(context, 2);
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
-              kInvalid, "accumulator: pass 2 has seen 0 finite");
+  CHECK_FAILS(rbcAccumulatorNextPass(accumulator.context(), accumulator.get(), &more), kInvalid,
+              "accumulator: pass 2 has seen 0 finite");
   CHECK(resultOf(accumulator).status == kInvalid);
   require(support::update(context, accumulator, numbers(support::kF32, {10, 2}, 3)));
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
-              kInvalid, "pass 2 has other values");
+  CHECK_FAILS(rbcAccumulatorNextPass(accumulator.context(), accumulator.get(), &more), kInvalid,
+              "pass 2 has other values");
   require(support::update(context, accumulator, numbers(support::kF32, {1, 2})));
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
-              kInvalid, "pass 2 has seen 11 finite");
+  CHECK_FAILS(rbcAccumulatorNextPass(accumulator.context(), accumulator.get(), &more), kInvalid,
+              "pass 2 has seen 11 finite");
   CHECK(more == 7);
 
   const Accumulator done = inPass(context, 3);
   CHECK_FAILS(support::update(context, done, numbers(support::kF32, {10, 2})), kInvalid,
               "accumulator: its passes are over");
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(done.context(), done.get(), inPass(context, 3).get()),
-              kInvalid, "passes are over");
+  CHECK_FAILS(rbcAccumulatorMerge(done.context(), done.get(), inPass(context, 3).get()), kInvalid,
+              "passes are over");
   CHECK(!support::nextPass(done));
   CHECK(resultOf(done).status == RBC_STATUS_SUCCESS);
 }
@@ -302,25 +308,25 @@ TEST_CASE("accumulator errors: bytes that are none") {
     const Bytes good = exported(accumulator);
     for (size_t size = 0; size < good.size(); ++size) {
       const Bytes part(good.begin(), good.begin() + static_cast<int64_t>(size));
-      rbcStatisticsAccumulator_t made = nullptr;
-      CHECK(rbcStatisticsAccumulatorImport(context.get(), good.data(), size, &made) == kInvalid);
+      rbcAccumulator_t made = nullptr;
+      CHECK(rbcAccumulatorImport(context.get(), good.data(), size, &made) == kInvalid);
     }
     for (size_t i = 0; i < 3 * good.size(); ++i) {
       Bytes bad = good;
       uint8_t& byte = bad[i / 3];
       byte = i % 3 == 0 ? byte ^ 0x10 : i % 3 == 1 ? 0 : 0xff;
       if (bad == good) continue;
-      rbcStatisticsAccumulator_t made = nullptr;
-      CHECK(rbcStatisticsAccumulatorImport(context.get(), bad.data(), bad.size(), &made) !=
+      rbcAccumulator_t made = nullptr;
+      CHECK(rbcAccumulatorImport(context.get(), bad.data(), bad.size(), &made) !=
             RBC_STATUS_SUCCESS);
       // Whatever it says, and even if its checksum is right, nothing is read or written elsewhere.
       seal(&bad);
-      if (rbcStatisticsAccumulatorImport(context.get(), bad.data(), bad.size(), &made) ==
+      if (rbcAccumulatorImport(context.get(), bad.data(), bad.size(), &made) ==
           RBC_STATUS_SUCCESS) {
         const Accumulator strange(context.get(), made);
         resultOf(strange);
         int32_t more = 0;
-        rbcStatisticsAccumulatorNextPass(context.get(), made, &more);
+        rbcAccumulatorNextPass(context.get(), made, &more);
       }
     }
     Bytes longer = good;
@@ -346,31 +352,30 @@ TEST_CASE("accumulator errors: export and result") {
   const Accumulator accumulator = inPass(context, 1);
   size_t bytes = 0;
   CHECK_SUCCEEDS(
-      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &bytes));
+      rbcAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &bytes));
   Bytes room(bytes, 0x77);
   size_t told = 0;
-  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
-                                             bytes - 8, &told),
-              RBC_STATUS_SHAPE_MISMATCH, "capacity: is ");
+  CHECK_FAILS(
+      rbcAccumulatorExport(accumulator.context(), accumulator.get(), room.data(), bytes - 8, &told),
+      RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is ");
   CHECK(told == bytes);
   CHECK(room == Bytes(bytes, 0x77));
+  CHECK_FAILS(rbcAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 8, &told),
+              kInvalid, "data: is null");
   CHECK_FAILS(
-      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 8, &told),
-      kInvalid, "data: is null");
-  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
-                                             bytes, nullptr),
-              kInvalid, "bytes: is null");
+      rbcAccumulatorExport(accumulator.context(), accumulator.get(), room.data(), bytes, nullptr),
+      kInvalid, "bytes: is null");
 
-  rbcStatisticsResult result = rbcStatisticsResultInit();
-  CHECK_FAILS(rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), nullptr),
-              kInvalid, "result: is null");
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
+  CHECK_FAILS(rbcAccumulatorGetResult(accumulator.context(), accumulator.get(), nullptr), kInvalid,
+              "outputs: is null");
   double numbers_of[4] = {};
   int64_t extent = 2;
   rbcTensor mean = support::vectorTensor(numbers_of, support::kF64, &extent);
   rbcTensor max = support::vectorTensor(numbers_of + 1, support::kF64, &extent);
   result.mean = &mean;
   const auto run = [&] {
-    return rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), &result);
+    return rbcAccumulatorGetResult(accumulator.context(), accumulator.get(), &result);
   };
   mean.device.type = RBC_DEVICE_CUDA;
   CHECK_FAILS(run(), RBC_STATUS_DEVICE_MISMATCH, "mean: ", "host memory");

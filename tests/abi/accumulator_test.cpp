@@ -133,7 +133,7 @@ Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
         contexts[static_cast<size_t>(random.below(static_cast<int64_t>(contexts.size())))];
     const Accumulator one = imported(context, pick());
     const Accumulator other = imported(context, pick());
-    CHECK_SUCCEEDS(rbcStatisticsAccumulatorMerge(one.context(), one.get(), other.get()));
+    CHECK_SUCCEEDS(rbcAccumulatorMerge(one.context(), one.get(), other.get()));
     parts.push_back(exported(one));
   }
   return parts[0];
@@ -244,7 +244,7 @@ TEST_CASE("accumulator: results do not depend on the rounding mode of the callin
       const Accumulator second = makeAccumulator(context, 2, levels);
       require(support::update(context, first, samplesOf(dtype, elements, 0, 20)));
       require(support::update(context, second, samplesOf(dtype, elements, 20, 60)));
-      require(rbcStatisticsAccumulatorMerge(context.get(), first.get(), second.get()));
+      require(rbcAccumulatorMerge(context.get(), first.get(), second.get()));
       support::AccumulatorResult all = resultOf(first);
       nextPass(first);
       CHECK(odd.still());
@@ -277,8 +277,7 @@ TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
   require(support::update(context, accumulator, array));
   for (int64_t samples = 4; samples < int64_t{1} << 40; samples *= 2) {
     const Accumulator same = imported(context, exported(accumulator));
-    CHECK_SUCCEEDS(
-        rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), same.get()));
+    CHECK_SUCCEEDS(rbcAccumulatorMerge(accumulator.context(), accumulator.get(), same.get()));
   }
   const auto result = resultOf(accumulator);
   CHECK(result.count[0] == int64_t{1} << 40);
@@ -289,7 +288,7 @@ TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
   const Bytes before = exported(accumulator);
   const Accumulator one = makeAccumulator(context, 1, {});
   require(support::update(context, one, array));
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), one.get()),
+  CHECK_FAILS(rbcAccumulatorMerge(accumulator.context(), accumulator.get(), one.get()),
               RBC_STATUS_INVALID_ARGUMENT, "other: 4 samples", "more than 2^40");
   CHECK_FAILS(support::update(context, accumulator, array), RBC_STATUS_INVALID_ARGUMENT,
               "values: 4 samples", "more than 2^40");
@@ -312,13 +311,12 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
   const rbcTensor lengths_tensor = lengths.tensor();
   const rbcTensor mask_tensor = mask.tensor();
 
-  const auto run = [&](const rbcTensor* values, const rbcStatisticsUpdateParams& params) {
+  const auto run = [&](const rbcTensor* values, const rbcAccumulatorUpdateParams& params) {
     const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
     size_t bytes = 0;
-    CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdateWorkspaceSize(
-        accumulator.context(), accumulator.get(), values, &params, &bytes));
-    CHECK_SUCCEEDS(
-        rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), values, &params));
+    CHECK_SUCCEEDS(rbcAccumulatorUpdateWorkspaceSize(accumulator.context(), accumulator.get(),
+                                                     values, &params, &bytes));
+    CHECK_SUCCEEDS(rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), values, &params));
     return exported(accumulator);
   };
   const auto plain = [&](std::vector<std::pair<size_t, size_t>> ranges) {
@@ -329,14 +327,14 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
     }
     return exported(accumulator);
   };
-  rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
-  params.offsets = &offsets_tensor;
+  rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
+  params.batch_offsets = &offsets_tensor;
   CHECK(run(&packed_tensor, params) == plain({{0, 50}}));
-  params = rbcStatisticsUpdateParamsInit();
+  params = rbcAccumulatorUpdateParamsInit();
   params.lengths = &lengths_tensor;
   CHECK(run(&padded_tensor, params) == plain({{0, 25}}));
   params.lengths = nullptr;
-  params.mask = &mask_tensor;
+  params.sample_mask = &mask_tensor;
   CHECK(run(&padded_tensor, params) == plain({{0, 25}}));
 }
 

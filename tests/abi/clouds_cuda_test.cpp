@@ -148,13 +148,13 @@ class Call {
     const bool cuda = support::infoOf(context).backend == RBC_BACKEND_CUDA;
     for (const Array& array : inputs) inputs_.emplace_back(context, array, cuda);
     for (const Array& array : outputs_) placed_.emplace_back(context, array, cuda);
-    unproject_.max_x = kind.all_options ? 2 : unproject_.max_x;
-    unproject_.min_z = kind.all_options ? -1 : unproject_.min_z;
-    unproject_.color_scale = 255;
+    unproject_.crop_max[0] = kind.all_options ? 2 : unproject_.crop_max[0];
+    unproject_.crop_min[2] = kind.all_options ? -1 : unproject_.crop_min[2];
+    unproject_.color_divisor = 255;
     take_.fill_value = 7;
     if (kind.operation == Operation::kFarthest && kind.all_options) {
-      farthest_.offsets = inputs_[1].get();
-      farthest_.starts = inputs_[2].get();
+      farthest_.batch_offsets = inputs_[1].get();
+      farthest_.start_indices = inputs_[2].get();
     }
   }
   Call(const Call&) = delete;
@@ -335,7 +335,7 @@ TEST_CASE("clouds cuda: calls on two streams share the workspace in turn") {
       const OnStream on_stream(cuda, a);
       Blocker blocker(a.get());
       CHECK_SUCCEEDS(one.run(cuda));
-      support::require(rbcContextSetStream(cuda.get(), b.get()));
+      support::require(rbcContextSetCudaStream(cuda.get(), b.get()));
       CHECK_SUCCEEDS(two.run(cuda));
       blocker.open();
       check(cudaStreamSynchronize(a.get()));
@@ -414,7 +414,7 @@ TEST_CASE("clouds cuda: farthest points of clouds that overlap end, and touch no
     const Placed on_offsets(cuda, offsets, true);
     Placed on_indices(cuda, indices, true);
     rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
-    params.offsets = on_offsets.get();
+    params.batch_offsets = on_offsets.get();
     CHECK_SUCCEEDS(
         rbcFarthestPoints(cuda.get(), on_points.get(), on_indices.get(), nullptr, &params));
     CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));

@@ -89,8 +89,9 @@ struct Unproject {
             {"pose", [](C& c) -> Argument& { return c.pose; }},
             {"colors", [](C& c) -> Argument& { return c.colors; }},
             {"points", [](C& c) -> Argument& { return c.points; }, Access::kWritten},
-            {"counts", [](C& c) -> Argument& { return c.counts; }, Access::kWritten},
-            {"overflow", [](C& c) -> Argument& { return c.overflow; }, Access::kWritten},
+            {"num_points", [](C& c) -> Argument& { return c.counts; }, Access::kWritten},
+            {"num_points_over_capacity", [](C& c) -> Argument& { return c.overflow; },
+             Access::kWritten},
             {"pixels", [](C& c) -> Argument& { return c.pixels; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Unproject>> structs() {
@@ -100,14 +101,13 @@ struct Unproject {
              [](Unproject& c, const void* s) {
                c.used_params = static_cast<const rbcUnprojectParams*>(s);
              },
-             {RBC_RESERVED(rbcUnprojectParams, reserved0),
-              RBC_RESERVED(rbcUnprojectParams, reserved)}}};
+             {RBC_RESERVED(rbcUnprojectParams, reserved0)}}};
   }
   static std::vector<support::PointerOf<Unproject>> pointers() {
     return {{"depth: is null", [](Unproject& c) { c.used[0] = nullptr; }},
             {"intrinsics: is null", [](Unproject& c) { c.used[1] = nullptr; }},
             {"points: is null", [](Unproject& c) { c.used[4] = nullptr; }},
-            {"counts: is null", [](Unproject& c) { c.used[5] = nullptr; }}};
+            {"num_points: is null", [](Unproject& c) { c.used[5] = nullptr; }}};
   }
 };
 
@@ -130,7 +130,7 @@ struct Farthest {
     starts.fill<int32_t>({1, 0});
     lengths.fill<int32_t>({3, 1});
     offsets.fill<int64_t>({0, 3, 4});
-    params.starts = &starts.raw;
+    params.start_indices = &starts.raw;
     params.lengths = &lengths.raw;
   }
   Farthest(const Farthest&) = delete;
@@ -138,7 +138,7 @@ struct Farthest {
   void pack() {
     points.reshape({6, 3});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
     return rbcFarthestPoints(context, used[0], used[1], used[2], used_params);
@@ -152,7 +152,7 @@ struct Farthest {
   }
   bool untouched() const { return indices.array.untouched() && distances.array.untouched(); }
   void checkOutputs() const {
-    const bool packed = params.offsets != nullptr;
+    const bool packed = params.batch_offsets != nullptr;
     CHECK(indices.array.elements() == std::vector<uint64_t>{1, 2, packed ? 3u : 0u, ~uint64_t{0}});
     checkFloats(distances, {INFINITY, 4, INFINITY, 0});
   }
@@ -160,9 +160,9 @@ struct Farthest {
   static std::vector<support::TensorOf<Farthest>> tensors() {
     using C = Farthest;
     return {{"points", [](C& c) -> Argument& { return c.points; }},
-            {"starts", [](C& c) -> Argument& { return c.starts; }},
+            {"start_indices", [](C& c) -> Argument& { return c.starts; }},
             {"lengths", [](C& c) -> Argument& { return c.lengths; }},
-            {"offsets", [](C& c) -> Argument& { return c.offsets; }, Access::kRead,
+            {"batch_offsets", [](C& c) -> Argument& { return c.offsets; }, Access::kRead,
              [](C& c) { c.pack(); }},
             {"indices", [](C& c) -> Argument& { return c.indices; }, Access::kWritten},
             {"distances", [](C& c) -> Argument& { return c.distances; }, Access::kWritten}};
@@ -174,7 +174,7 @@ struct Farthest {
              [](Farthest& c, const void* s) {
                c.used_params = static_cast<const rbcFarthestPointsParams*>(s);
              },
-             {RBC_RESERVED(rbcFarthestPointsParams, reserved)}}};
+             {}}};
   }
   static std::vector<support::PointerOf<Farthest>> pointers() {
     return {{"points: is null", [](Farthest& c) { c.used[0] = nullptr; }},
@@ -226,7 +226,7 @@ struct TakeRows {
              [](TakeRows& c, const void* s) {
                c.used_params = static_cast<const rbcTakeRowsParams*>(s);
              },
-             {RBC_RESERVED(rbcTakeRowsParams, reserved)}}};
+             {}}};
   }
   static std::vector<support::PointerOf<TakeRows>> pointers() {
     return {{"values: is null", [](TakeRows& c) { c.used[0] = nullptr; }},
@@ -251,18 +251,18 @@ TEST_CASE("unproject errors: params that cannot be") {
       {kStatus, "depth_scale: is -1, expected more than 0",
        [](C& c) { c.params.depth_scale = -1; }},
       {kStatus, "depth_scale: is 1e-60, expected", [](C& c) { c.params.depth_scale = 1e-60; }},
-      {kStatus, "color_scale: is 0, expected", [](C& c) { c.params.color_scale = 0; }},
+      {kStatus, "color_divisor: is 0, expected", [](C& c) { c.params.color_divisor = 0; }},
       {kStatus, "min_depth: is -1, expected 0 or more", [](C& c) { c.params.min_depth = -1; }},
       {kStatus, "min_depth: is nan", [](C& c) { c.params.min_depth = std::nan(""); }},
       {kStatus, "min_depth: is 0, expected less than max_depth, which is 0",
        [](C& c) { c.params.max_depth = 0; }},
-      {kStatus, "min_x: is 1, expected less than max_x, which is 1",
-       [](C& c) { c.params.min_x = c.params.max_x = 1; }},
-      {kStatus, "min_y: is nan", [](C& c) { c.params.min_y = std::nan(""); }},
-      {kStatus, "min_z: is -inf, expected less than max_z, which is -inf",
-       [](C& c) { c.params.max_z = -INFINITY; }},
+      {kStatus, "crop_min[0]: is 1, expected less than crop_max[0], which is 1",
+       [](C& c) { c.params.crop_min[0] = c.params.crop_max[0] = 1; }},
+      {kStatus, "crop_min[1]: is nan", [](C& c) { c.params.crop_min[1] = std::nan(""); }},
+      {kStatus, "crop_min[2]: is -inf, expected less than crop_max[2], which is -inf",
+       [](C& c) { c.params.crop_max[2] = -INFINITY; }},
       {kStatus, "pixel_offset: is 1, expected 0 or 0.5", [](C& c) { c.params.pixel_offset = 1; }},
-      {kStatus, "step: is 0, expected 1 or more", [](C& c) { c.params.step = 0; }},
+      {kStatus, "pixel_stride: is 0, expected 1 or more", [](C& c) { c.params.pixel_stride = 0; }},
   });
 }
 
@@ -295,15 +295,15 @@ TEST_CASE("unproject errors: shapes and dtypes") {
                           {"pose", {3, 4}, "shape is [3,4], expected [4,4]"},
                           {"colors", {2, 2, 1, 1}, "shape is [2,2,1,1], expected [2,1,2,1]"},
                           {"points", {2, 2, 3}, "shape is [2,2,3], expected [2,2,4]"},
-                          {"counts", {1}, "shape is [1], expected [2]"},
-                          {"overflow", {2, 1}, "shape is [2,1], expected [2]"},
+                          {"num_points", {1}, "shape is [1], expected [2]"},
+                          {"num_points_over_capacity", {2, 1}, "shape is [2,1], expected [2]"},
                           {"pixels", {2, 1}, "shape is [2,1], expected [2,2]"}});
   checkDTypes<Unproject>({{"depth", kF64, "dtype is float64, expected uint16, float16 or float32"},
                           {"intrinsics", kI64, "dtype is int64, expected float32 or float64"},
                           {"pose", kI32, "dtype is int32, expected float32 or float64"},
                           {"points", kI32, "dtype is int32, expected a float"},
-                          {"counts", kF64, "dtype is float64, expected int64"},
-                          {"overflow", kF64, "dtype is float64, expected int64"},
+                          {"num_points", kF64, "dtype is float64, expected int64"},
+                          {"num_points_over_capacity", kF64, "dtype is float64, expected int64"},
                           {"pixels", kF32, "dtype is float32, expected int32 or int64"}});
 }
 
@@ -339,7 +339,7 @@ TEST_CASE("unproject: what does not fit is counted") {
 TEST_CASE("farthest points errors: shapes, dtypes and starts") {
   using C = Farthest;
   checkShapes<C>({{"points", {2, 3, 2}, "shape is [2,3,2], expected 3 columns or more"},
-                  {"starts", {3}, "shape is [3], expected [2]"},
+                  {"start_indices", {3}, "shape is [3], expected [2]"},
                   {"indices", {2}, "rank is 1 (shape [2]), expected 2"},
                   {"indices", {2, 0}, "shape is [2,0], expected room for 1 point or more"},
                   {"indices", {3, 2}, "shape is [3,2], expected [2,2]"},
@@ -349,14 +349,15 @@ TEST_CASE("farthest points errors: shapes, dtypes and starts") {
                   {"distances", kI32, "dtype is int32, expected a float"}});
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<C>({
-      {kStatus, "start: is 1, expected 0 beside starts", [](C& c) { c.params.start = 1; }},
-      {kStatus, "start: is -1, expected 0 or more", [](C& c) { c.params.start = -1; }},
-      {kStatus, "starts: is 1 for cloud 1, expected 0 to 0",
+      {kStatus, "start_index: is 1, expected 0 with start_indices",
+       [](C& c) { c.params.start_index = 1; }},
+      {kStatus, "start_index: is -1, expected 0 or more", [](C& c) { c.params.start_index = -1; }},
+      {kStatus, "start_indices: is 1 for cloud 1, expected 0 to 0",
        [](C& c) {
          c.starts.fill<int32_t>({0, 1});
        },
        Seen::kByTheCallAlone},
-      {kStatus, "starts: is -1 for cloud 0, expected 0 to 2",
+      {kStatus, "start_indices: is -1 for cloud 0, expected 0 to 2",
        [](C& c) {
          c.starts.fill<int32_t>({-1, 0});
        },

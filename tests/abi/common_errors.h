@@ -123,7 +123,7 @@ void checkStructs() {
     }
     for (const Reserved& field : s.reserved) {
       for (size_t i = 0; i < field.bytes; ++i) {
-        checkError<Call>({kStatus, name + "reserved is not 0",
+        checkError<Call>({kStatus, name + "reserved0 is not 0",
                           [&](Call& call) { set(call, field.offset + i, std::byte{0x80}); }});
       }
     }

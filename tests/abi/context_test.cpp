@@ -111,9 +111,9 @@ TEST_CASE("context: bad parameters") {
                 "params:", "device_id");
   CHECK_REFUSED(with([](auto& p) { p.num_threads = -1; }), RBC_STATUS_INVALID_ARGUMENT,
                 "params:", "num_threads");
-  CHECK_REFUSED(with([](auto& p) { p.reserved = 1; }), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_REFUSED(with([](auto& p) { p.reserved0 = 1; }), RBC_STATUS_INVALID_ARGUMENT,
                 "params:", "reserved");
-  CHECK_REFUSED(with([](auto& p) { p.stream = &p; }), RBC_STATUS_INVALID_ARGUMENT, "stream");
+  CHECK_REFUSED(with([](auto& p) { p.cuda_stream = &p; }), RBC_STATUS_INVALID_ARGUMENT, "stream");
   CHECK_REFUSED(with([](auto& p) {
                   p.allocator.alloc = [](void*, size_t, size_t, void*) -> void* { return nullptr; };
                 }),
@@ -145,12 +145,13 @@ TEST_CASE("context: the CPU has only the null stream") {
   const Context context = support::cpuContext(1);
   int somewhere = 0;
   void* stream = &somewhere;
-  CHECK_SUCCEEDS(rbcContextGetStream(context.get(), &stream));
+  CHECK_SUCCEEDS(rbcContextGetCudaStream(context.get(), &stream));
   CHECK(stream == nullptr);
-  CHECK_SUCCEEDS(rbcContextSetStream(context.get(), nullptr));
-  CHECK_FAILS(rbcContextSetStream(context.get(), &somewhere), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(context.get(), nullptr));
+  CHECK_FAILS(rbcContextSetCudaStream(context.get(), &somewhere), RBC_STATUS_INVALID_ARGUMENT,
               "stream:");
-  CHECK_FAILS(rbcContextGetStream(context.get(), nullptr), RBC_STATUS_INVALID_ARGUMENT, "stream:");
+  CHECK_FAILS(rbcContextGetCudaStream(context.get(), nullptr), RBC_STATUS_INVALID_ARGUMENT,
+              "stream:");
   CHECK_SUCCEEDS(rbcContextSynchronize(context.get()));
 }
 
@@ -175,9 +176,9 @@ TEST_CASE("context: workspace grows when reserved and never shrinks") {
 TEST_CASE("context: null handles") {
   CHECK_SUCCEEDS(rbcContextDestroy(nullptr));
   CHECK_FAILS(rbcContextCreate(nullptr, nullptr), RBC_STATUS_INVALID_ARGUMENT, "context:");
-  CHECK_FAILS(rbcContextSetStream(nullptr, nullptr), RBC_STATUS_INVALID_ARGUMENT, "context:");
+  CHECK_FAILS(rbcContextSetCudaStream(nullptr, nullptr), RBC_STATUS_INVALID_ARGUMENT, "context:");
   void* stream = nullptr;
-  CHECK_FAILS(rbcContextGetStream(nullptr, &stream), RBC_STATUS_INVALID_ARGUMENT, "context:");
+  CHECK_FAILS(rbcContextGetCudaStream(nullptr, &stream), RBC_STATUS_INVALID_ARGUMENT, "context:");
   CHECK_FAILS(rbcContextSynchronize(nullptr), RBC_STATUS_INVALID_ARGUMENT, "context:");
   CHECK_FAILS(rbcContextReserve(nullptr, 1), RBC_STATUS_INVALID_ARGUMENT, "context:");
   CHECK_FAILS(rbcContextWarmUp(nullptr), RBC_STATUS_INVALID_ARGUMENT, "context:");

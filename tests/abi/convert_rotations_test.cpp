@@ -32,23 +32,29 @@ std::vector<uint64_t> bitsOf(rbcDType dtype, std::initializer_list<long double> 
   return bits;
 }
 
+rbcConvertRotationsParams paramsOf(int32_t source, int32_t target) {
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.source = source;
+  params.target = target;
+  return params;
+}
+
 // Half a turn about x, and about y, as [2,1,4] to [2,1,9].
 struct Call {
   Argument rotations{kF32, {2, 1, 4}};
   Argument out{kF32, {2, 1, 9}};
   const rbcTensor* used_rotations = &rotations.raw;
   const rbcTensor* used_out = &out.raw;
-  int32_t source = RBC_ROTATION_QUAT_XYZW;
-  int32_t target = RBC_ROTATION_MATRIX;
+  rbcConvertRotationsParams params = paramsOf(RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_MATRIX);
+  const rbcConvertRotationsParams* used_params = &params;
 
   Call() { rotations.fill<float>({0, 0, 0, 5, 3, 3, 3, 3}); }
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcConvertRotations(context, used_rotations, used_out, source, target);
+    return rbcConvertRotations(context, used_rotations, used_out, used_params);
   }
   rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcConvertRotationsWorkspaceSize(context, used_rotations, used_out, source, target,
-                                            bytes);
+    return rbcConvertRotationsWorkspaceSize(context, used_rotations, used_out, used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 12345;
@@ -80,8 +86,9 @@ TEST_CASE("convert rotations errors: what there is no representation of") {
   for (const int32_t value : {-1, 7, 15, 28, 31, 44, 1 << 30}) {
     const std::string is = "is " + std::to_string(value) + ", expected one of RBC_ROTATION_";
     checkErrors<Call>(
-        {{RBC_STATUS_INVALID_ARGUMENT, "source: " + is, [&](Call& c) { c.source = value; }},
-         {RBC_STATUS_INVALID_ARGUMENT, "target: " + is, [&](Call& c) { c.target = value; }}});
+        {{RBC_STATUS_INVALID_ARGUMENT, "source: " + is, [&](Call& c) { c.params.source = value; }},
+         {RBC_STATUS_INVALID_ARGUMENT, "target: " + is,
+          [&](Call& c) { c.params.target = value; }}});
   }
 }
 
@@ -91,9 +98,9 @@ TEST_CASE("convert rotations errors: shapes and dtypes") {
                      {"out", {2, 9}, "shape is [2,9], expected [2,1,9]"}});
   checkErrors<Call>(
       {{RBC_STATUS_SHAPE_MISMATCH, "rotations: shape is [2,1,4], expected [...,3] of Euler angles",
-        [](Call& c) { c.source = RBC_ROTATION_EULER_INTRINSIC_ZYX; }},
+        [](Call& c) { c.params.source = RBC_ROTATION_EULER_INTRINSIC_ZYX; }},
        {RBC_STATUS_SHAPE_MISMATCH, "out: shape is [2,1,9], expected [...,6] of 6-D",
-        [](Call& c) { c.target = RBC_ROTATION_ROT6D_COLUMNS; }}});
+        [](Call& c) { c.params.target = RBC_ROTATION_ROT6D_COLUMNS; }}});
   checkDTypes<Call>({{"rotations", support::kI32, "dtype is int32, expected a float"},
                      {"out", support::kI32, "dtype is int32, expected a float"}});
 }
@@ -101,7 +108,7 @@ TEST_CASE("convert rotations errors: shapes and dtypes") {
 TEST_CASE("convert rotations errors: in place, and an output of shared elements") {
   checkErrors<Call>({{RBC_STATUS_INVALID_ARGUMENT, "rotations: overlaps out",
                       [](Call& c) {
-                        c.target = RBC_ROTATION_QUAT_WXYZ;
+                        c.params.target = RBC_ROTATION_QUAT_WXYZ;
                         c.used_out = c.used_rotations;
                       }},
                      {RBC_STATUS_INVALID_ARGUMENT, "out: elements share memory", [](Call& c) {
@@ -119,8 +126,9 @@ TEST_CASE("convert rotations: no rotations at all") {
     const auto ndim = static_cast<int32_t>(in.size());
     const rbcTensor rotations = {nullptr, {RBC_DEVICE_CPU, 0}, ndim, kF64, in.data(), nullptr, 0};
     const rbcTensor result = {nullptr, {RBC_DEVICE_CPU, 0}, ndim, kF32, out.data(), nullptr, 0};
-    CHECK_SUCCEEDS(rbcConvertRotations(support::refusingContext().get(), &rotations, &result,
-                                       RBC_ROTATION_EULER_EXTRINSIC_XYZ, RBC_ROTATION_ROT6D_ROWS));
+    const auto params = paramsOf(RBC_ROTATION_EULER_EXTRINSIC_XYZ, RBC_ROTATION_ROT6D_ROWS);
+    CHECK_SUCCEEDS(
+        rbcConvertRotations(support::refusingContext().get(), &rotations, &result, &params));
   }
 }
 
@@ -215,11 +223,11 @@ void checkSame(const Context& cuda, const Case& c, uint64_t seed) {
   Array got(c.out, out_shape, c.out_layout);
   const rbcTensor from = in.tensor();
   const rbcTensor to = expected.tensor();
-  CHECK_SUCCEEDS(rbcConvertRotations(cpu.get(), &from, &to, c.source, c.target));
+  const rbcConvertRotationsParams params = paramsOf(c.source, c.target);
+  CHECK_SUCCEEDS(rbcConvertRotations(cpu.get(), &from, &to, &params));
   const support::Placed placed_in(cuda, in, true);
   const support::Placed placed_out(cuda, got, true);
-  CHECK_SUCCEEDS(
-      rbcConvertRotations(cuda.get(), placed_in.get(), placed_out.get(), c.source, c.target));
+  CHECK_SUCCEEDS(rbcConvertRotations(cuda.get(), placed_in.get(), placed_out.get(), &params));
   CHECK(placed_out.fetch(cuda, got));
   CHECK(got.gapsArePoison());
   const bool same = got.elements() == expected.elements();
@@ -269,6 +277,7 @@ TEST_CASE("convert rotations cuda: any strides and ranks") {
 TEST_CASE("convert rotations cuda: captured without a warm-up, and replayed on other rotations") {
   REQUIRE_CUDA();
   const cuda_support::Stream stream;
+  const auto params = paramsOf(RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS);
   const Array in(kF32, {1000, 4});
   const Array zeros(kF32, {1000, 4});
   zeros.each([](std::byte* p) { std::memset(p, 0, 4); });
@@ -279,8 +288,7 @@ TEST_CASE("convert rotations cuda: captured without a warm-up, and replayed on o
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
   const cuda_support::OnStream on_stream(cuda, stream);
   cuda_support::beginCapture(stream);
-  CHECK_SUCCEEDS(rbcConvertRotations(cuda.get(), placed_in.get(), placed_out.get(),
-                                     RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS));
+  CHECK_SUCCEEDS(rbcConvertRotations(cuda.get(), placed_in.get(), placed_out.get(), &params));
   cuda_support::Graph graph(stream);
   CHECK(graph.nodes() == 1);
   cuda_support::upload(in, placed_in.get(), stream);
@@ -290,8 +298,7 @@ TEST_CASE("convert rotations cuda: captured without a warm-up, and replayed on o
   Array expected(kF32, {1000, 6});
   const rbcTensor from = in.tensor();
   const rbcTensor to = expected.tensor();
-  CHECK_SUCCEEDS(rbcConvertRotations(support::refusingContext().get(), &from, &to,
-                                     RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS));
+  CHECK_SUCCEEDS(rbcConvertRotations(support::refusingContext().get(), &from, &to, &params));
   CHECK(out.elements() == expected.elements());
 }
 

@@ -39,9 +39,9 @@ class Stream {
 class OnStream {
  public:
   OnStream(const support::Context& context, const Stream& stream) : context_(context) {
-    support::require(rbcContextSetStream(context.get(), stream.get()));
+    support::require(rbcContextSetCudaStream(context.get(), stream.get()));
   }
-  ~OnStream() { rbcContextSetStream(context_.get(), nullptr); }
+  ~OnStream() { rbcContextSetCudaStream(context_.get(), nullptr); }
   OnStream(const OnStream&) = delete;
 
  private:

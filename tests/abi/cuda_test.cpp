@@ -48,7 +48,7 @@ struct DeviceCall {
         params(support::paramsOf(c)) {
     if (c.lengths) params.lengths = lengths.get();
     if (c.query_lengths) params.query_lengths = query_lengths.get();
-    if (c.packed) params.offsets = offsets.get();
+    if (c.packed) params.batch_offsets = offsets.get();
   }
   DeviceCall(const DeviceCall&) = delete;
 
@@ -116,9 +116,9 @@ TEST_CASE("cuda: a call only enqueues, on the context's stream") {
   const Stream stream;
   DeviceCall call(cuda, someCase(1));
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), stream.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), stream.get()));
   void* got = nullptr;
-  CHECK_SUCCEEDS(rbcContextGetStream(cuda.get(), &got));
+  CHECK_SUCCEEDS(rbcContextGetCudaStream(cuda.get(), &got));
   CHECK(got == stream.get());
   Blocker blocker(stream.get());
   CHECK_SUCCEEDS(call.run(cuda));
@@ -128,14 +128,14 @@ TEST_CASE("cuda: a call only enqueues, on the context's stream") {
   CHECK_FALSE(blocker.timedOut());
   CHECK(cudaStreamQuery(stream.get()) == cudaSuccess);
   CHECK(call.error(cuda) == "");
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), nullptr));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
 TEST_CASE("cuda: calls can be captured, one kernel each, and replayed") {
   REQUIRE_CUDA();
   const Stream stream;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), stream.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), stream.get()));
   std::vector<std::unique_ptr<DeviceCall>> calls;
   for (const ResampleCase& c : support::resampleCases()) {
     if (!c.check_times && c.batch > 0 && c.queries > 0 && c.channels > 0 && calls.size() < 200) {
@@ -154,7 +154,7 @@ TEST_CASE("cuda: calls can be captured, one kernel each, and replayed") {
   }
   calls.clear();
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), nullptr));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
 TEST_CASE("cuda: what cannot be captured says so, and the capture goes on") {
@@ -173,7 +173,7 @@ TEST_CASE("cuda: what cannot be captured says so, and the capture goes on") {
   on_device.strides = nullptr;
 
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), stream.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), stream.get()));
   for (const bool reserved : {false, true}) {
     if (reserved) CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), checked.workspace(cuda)));
     check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
@@ -192,7 +192,7 @@ TEST_CASE("cuda: what cannot be captured says so, and the capture goes on") {
   }
   CHECK_SUCCEEDS(checked.run(cuda));
   CHECK(checked.error(cuda) == "");
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), nullptr));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
 TEST_CASE("cuda: switching streams keeps calls that share the workspace apart, without waiting") {
@@ -203,10 +203,10 @@ TEST_CASE("cuda: switching streams keeps calls that share the workspace apart, w
   c.check_times = true;
   DeviceCall first(cuda, c);
   DeviceCall second(cuda, someCase(5));
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), a.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), a.get()));
   CHECK_SUCCEEDS(first.run(cuda));
   Blocker blocker(a.get());
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), b.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), b.get()));
   CHECK_SUCCEEDS(second.run(cuda));
   blocker.open();
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
@@ -214,7 +214,7 @@ TEST_CASE("cuda: switching streams keeps calls that share the workspace apart, w
   CHECK_SUCCEEDS(first.run(cuda));  // checked, on the other stream now
   CHECK(first.error(cuda) == "");
   CHECK(second.error(cuda) == "");
-  CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), nullptr));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
 TEST_CASE("cuda: memory that a context cannot reach is refused, memory that both reach is not") {
@@ -301,7 +301,7 @@ TEST_CASE("cuda: a checked call tells of bad data as the CPU does, and writes no
       rbcResampleParams params = support::paramsOf(c);
       if (c.lengths) params.lengths = placed[5].get();
       if (c.query_lengths) params.query_lengths = placed[6].get();
-      if (c.packed) params.offsets = placed[7].get();
+      if (c.packed) params.batch_offsets = placed[7].get();
       const rbcStatus_t status =
           rbcResample(context.get(), placed[0].get(), placed[1].get(), placed[2].get(),
                       placed[3].get(), placed[4].get(), &params);
@@ -354,14 +354,14 @@ TEST_CASE("cuda: a check of any number of entries and times that are one number 
   const rbcTensor offsets = tensor(bytes, support::kI64, &ends, 1, strides);
   const rbcTensor lengths = tensor(bytes, support::kI64, &batch, 1, strides);
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = RBC_CHECK_TIMES;
-  params.offsets = &offsets;
+  params.flags = RBC_FLAG_CHECK_TIMES;
+  params.batch_offsets = &offsets;
   params.query_lengths = &lengths;
   const auto resample = [&](const rbcTensor& from, const rbcTensor& at, const rbcTensor& to) {
     return rbcResample(cuda.get(), &from, &at, &queries, &to, nullptr, &params);
   };
   CHECK_SUCCEEDS(resample(values, times, out));
-  params.offsets = nullptr;
+  params.batch_offsets = nullptr;
   params.lengths = &lengths;
   CHECK_SUCCEEDS(resample(rows, times, out));
   params.lengths = params.query_lengths = nullptr;
@@ -375,8 +375,9 @@ TEST_CASE("cuda: a check of any number of entries and times that are one number 
 
   zero = -1;
   check(cudaMemcpy(bytes, &zero, sizeof zero, cudaMemcpyHostToDevice));
-  params.offsets = &offsets;
-  CHECK_FAILS(resample(values, times, out), RBC_STATUS_INVALID_ARGUMENT, "offsets: index 0 is -1");
+  params.batch_offsets = &offsets;
+  CHECK_FAILS(resample(values, times, out), RBC_STATUS_INVALID_ARGUMENT,
+              "batch_offsets: index 0 is -1");
   check(cudaFree(memory));
 }
 
@@ -412,7 +413,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
   const Stream stream;
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CUDA;
-  params.stream = stream.get();
+  params.cuda_stream = stream.get();
   params.allocator.user_data = &ledger;
   params.allocator.alloc = [](void* user, size_t bytes, size_t, void* on) -> void* {
     auto& book = *static_cast<Ledger*>(user);
@@ -444,7 +445,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
     ledger.exhausted = true;
     const int64_t extent = 1000;
     rbcOwnedTensor_t tensor = nullptr;
-    CHECK_FAILS(rbcTensorCreate(context.get(), support::kF32, 1, &extent, &tensor),
+    CHECK_FAILS(rbcOwnedTensorCreate(context.get(), support::kF32, 1, &extent, &tensor),
                 RBC_STATUS_OUT_OF_MEMORY, "device memory", "4000");
     CHECK_SUCCEEDS(call.run(context));
     CHECK(call.error(context) == "");
@@ -457,7 +458,7 @@ TEST_CASE("cuda: more memory than there is") {
   REQUIRE_CUDA();
   const int64_t extent = int64_t{1} << 50;
   rbcOwnedTensor_t tensor = nullptr;
-  CHECK_FAILS(rbcTensorCreate(cuda.get(), support::kF32, 1, &extent, &tensor),
+  CHECK_FAILS(rbcOwnedTensorCreate(cuda.get(), support::kF32, 1, &extent, &tensor),
               RBC_STATUS_OUT_OF_MEMORY, "memory");
   CHECK_FAILS(rbcContextReserve(cuda.get(), size_t{1} << 50), RBC_STATUS_OUT_OF_MEMORY, "memory");
   CHECK(cudaGetLastError() == cudaSuccess);

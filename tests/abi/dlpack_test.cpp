@@ -46,16 +46,16 @@ struct Producer {
 };
 
 rbcStatus_t import(DLManagedTensor* managed, rbcOwnedTensor_t* tensor) {
-  return rbcTensorImportDLPack(managed, tensor);
+  return rbcOwnedTensorImportDLPack(managed, tensor);
 }
 rbcStatus_t import(DLManagedTensorVersioned* managed, rbcOwnedTensor_t* tensor) {
-  return rbcTensorImportDLPackVersioned(managed, tensor);
+  return rbcOwnedTensorImportDLPackVersioned(managed, tensor);
 }
 rbcStatus_t exportTo(rbcOwnedTensor_t tensor, DLManagedTensor** managed) {
-  return rbcTensorExportDLPack(tensor, managed);
+  return rbcOwnedTensorExportDLPack(tensor, managed);
 }
 rbcStatus_t exportTo(rbcOwnedTensor_t tensor, DLManagedTensorVersioned** managed) {
-  return rbcTensorExportDLPackVersioned(tensor, managed);
+  return rbcOwnedTensorExportDLPackVersioned(tensor, managed);
 }
 
 template <class Managed>
@@ -68,13 +68,14 @@ OwnedTensor imported(Producer<Managed>& producer) {
 OwnedTensor created(const Context& context) {
   const int64_t shape[] = {3, 4};
   rbcOwnedTensor_t tensor = nullptr;
-  REQUIRE(rbcTensorCreate(context.get(), support::kF32, 2, shape, &tensor) == RBC_STATUS_SUCCESS);
+  REQUIRE(rbcOwnedTensorCreate(context.get(), support::kF32, 2, shape, &tensor) ==
+          RBC_STATUS_SUCCESS);
   return OwnedTensor(tensor);
 }
 
 rbcTensor viewOf(const OwnedTensor& tensor) {
   rbcTensor view = {};
-  REQUIRE(rbcTensorGetView(tensor.get(), 0, &view) == RBC_STATUS_SUCCESS);
+  REQUIRE(rbcOwnedTensorGetView(tensor.get(), 0, &view) == RBC_STATUS_SUCCESS);
   return view;
 }
 
@@ -107,7 +108,7 @@ TEST_CASE_TEMPLATE("dlpack: byte_offset, null strides and views are understood",
   OwnedTensor tensor = imported(producer);
   const rbcTensor view = viewOf(tensor);
   rbcTensorInfo info;
-  CHECK_SUCCEEDS(rbcTensorNormalize(&view, &info));
+  CHECK_SUCCEEDS(rbcTensorGetInfo(&view, &info));
   CHECK(info.data == producer.data.data() + 2);
   CHECK(info.strides[0] == 4);
   tensor.reset();
@@ -173,13 +174,13 @@ TEST_CASE("dlpack: of another major version only the deleter is called") {
                 sizeof producer.managed - offsetof(DLManagedTensorVersioned, flags));
     rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
     const std::string told = std::to_string(major);
-    CHECK_FAILS(rbcTensorImportDLPackVersioned(&producer.managed, &tensor), RBC_STATUS_UNSUPPORTED,
-                "managed:", told.c_str());
+    CHECK_FAILS(rbcOwnedTensorImportDLPackVersioned(&producer.managed, &tensor),
+                RBC_STATUS_UNSUPPORTED, "managed:", told.c_str());
     CHECK(tensor == nullptr);
     CHECK(producer.deleted == 1);
     producer.managed.deleter = nullptr;
-    CHECK_FAILS(rbcTensorImportDLPackVersioned(&producer.managed, &tensor), RBC_STATUS_UNSUPPORTED,
-                "managed:");
+    CHECK_FAILS(rbcOwnedTensorImportDLPackVersioned(&producer.managed, &tensor),
+                RBC_STATUS_UNSUPPORTED, "managed:");
   }
   Producer<DLManagedTensorVersioned> newer;
   newer.managed.version.minor = 99;
@@ -192,25 +193,25 @@ TEST_CASE("dlpack: read-only is honoured and passed on") {
   producer.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED;
   OwnedTensor tensor = imported(producer);
   rbcTensor view = {};
-  CHECK_SUCCEEDS(rbcTensorGetView(tensor.get(), 0, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(tensor.get(), 0, &view));
   view.data = nullptr;
-  CHECK_FAILS(rbcTensorGetView(tensor.get(), 1, &view), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_FAILS(rbcOwnedTensorGetView(tensor.get(), 1, &view), RBC_STATUS_INVALID_ARGUMENT,
               "tensor:", "read-only");
   CHECK(view.data == nullptr);
 
   DLManagedTensor* legacy = reinterpret_cast<DLManagedTensor*>(1);
-  CHECK_FAILS(rbcTensorExportDLPack(tensor.get(), &legacy), RBC_STATUS_UNSUPPORTED,
+  CHECK_FAILS(rbcOwnedTensorExportDLPack(tensor.get(), &legacy), RBC_STATUS_UNSUPPORTED,
               "tensor:", "read-only");
   CHECK(legacy == nullptr);
   DLManagedTensorVersioned* versioned = nullptr;
-  CHECK_SUCCEEDS(rbcTensorExportDLPackVersioned(tensor.get(), &versioned));
+  CHECK_SUCCEEDS(rbcOwnedTensorExportDLPackVersioned(tensor.get(), &versioned));
   CHECK((versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);
   versioned->deleter(versioned);
 
   Producer<DLManagedTensorVersioned> writable;
   OwnedTensor other = imported(writable);
-  CHECK_SUCCEEDS(rbcTensorGetView(other.get(), 1, &view));
-  CHECK_SUCCEEDS(rbcTensorExportDLPackVersioned(other.get(), &versioned));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(other.get(), 1, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorExportDLPackVersioned(other.get(), &versioned));
   CHECK(versioned->flags == 0);
   CHECK(versioned->version.major == 1);
   versioned->deleter(versioned);
@@ -269,7 +270,7 @@ TEST_CASE("dlpack: references are counted right when many threads drop them") {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
       DLManagedTensorVersioned* out = nullptr;
-      CHECK_SUCCEEDS(rbcTensorExportDLPackVersioned(tensor.get(), &out));
+      CHECK_SUCCEEDS(rbcOwnedTensorExportDLPackVersioned(tensor.get(), &out));
       threads.emplace_back([out] { out->deleter(out); });
     }
     tensor.reset();
@@ -297,15 +298,15 @@ TEST_CASE("dlpack: null arguments of export") {
   const OwnedTensor tensor = created(context);
   DLManagedTensor* legacy = reinterpret_cast<DLManagedTensor*>(1);
   DLManagedTensorVersioned* versioned = reinterpret_cast<DLManagedTensorVersioned*>(1);
-  CHECK_FAILS(rbcTensorExportDLPack(nullptr, &legacy), RBC_STATUS_INVALID_ARGUMENT, "tensor:");
+  CHECK_FAILS(rbcOwnedTensorExportDLPack(nullptr, &legacy), RBC_STATUS_INVALID_ARGUMENT, "tensor:");
   CHECK(legacy == nullptr);
-  CHECK_FAILS(rbcTensorExportDLPackVersioned(nullptr, &versioned), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_FAILS(rbcOwnedTensorExportDLPackVersioned(nullptr, &versioned), RBC_STATUS_INVALID_ARGUMENT,
               "tensor:");
   CHECK(versioned == nullptr);
-  CHECK_FAILS(rbcTensorExportDLPack(tensor.get(), nullptr), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_FAILS(rbcOwnedTensorExportDLPack(tensor.get(), nullptr), RBC_STATUS_INVALID_ARGUMENT,
               "managed:");
-  CHECK_FAILS(rbcTensorExportDLPackVersioned(tensor.get(), nullptr), RBC_STATUS_INVALID_ARGUMENT,
-              "managed:");
+  CHECK_FAILS(rbcOwnedTensorExportDLPackVersioned(tensor.get(), nullptr),
+              RBC_STATUS_INVALID_ARGUMENT, "managed:");
 }
 
 #endif

@@ -160,11 +160,11 @@ TEST_CASE("empty tensors: resample fills what there is") {
           mean.fillWith(0.0f);
           rbcResampleParams params = rbcResampleParamsInit();
           params.method = method;
-          params.flags = RBC_CHECK_TIMES;
+          params.flags = RBC_FLAG_CHECK_TIMES;
           params.fill_value = 5;
-          params.mean = mean;
-          params.bounds = RBC_BOUNDS_FILL;
-          (packed ? params.offsets : params.lengths) = packed ? offsets : lengths;
+          params.shift = mean;
+          params.outside = RBC_OUTSIDE_FILL;
+          (packed ? params.batch_offsets : params.lengths) = packed ? offsets : lengths;
           CHECK_SUCCEEDS(rbcResample(context().get(), values, times, queries, out, mask, &params));
           CHECK(out.elements<float>() == all(out_shape, 5.0f));
           if (e.batch != 0 && e.queries != 0) {
@@ -235,20 +235,20 @@ TEST_CASE("empty tensors: fuse goes past streams without samples or channels") {
 
 TEST_CASE("empty tensors: voxelize clears the grid in every mode") {
   visitClouds([](const Clouds& c, bool packed, int64_t stride) {
-    for (int32_t mode = RBC_VOXEL_OCCUPANCY; mode <= RBC_VOXEL_MIN; ++mode) {
+    for (int32_t mode = RBC_REDUCE_OCCUPANCY; mode <= RBC_REDUCE_MIN; ++mode) {
       INFO("mode ", mode);
       const CloudTensors given(c, packed, stride);
       Shape shape = {c.clouds, 2, 3, 4};
-      if (mode >= RBC_VOXEL_SUM) shape.push_back(c.features);
+      if (mode >= RBC_REDUCE_SUM) shape.push_back(c.features);
       const Tensor out(kF32, shape, stride);
       const Tensor dropped(kI64, {c.clouds}, stride);
       rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-      params.mode = mode;
+      params.reduction = mode;
       params.empty_value = 5;
       params.grid = kGrid;
-      (packed ? params.offsets : params.lengths) = given.indexes;
+      (packed ? params.batch_offsets : params.lengths) = given.indexes;
       const rbcTensor* features =
-          mode >= RBC_VOXEL_SUM ? static_cast<const rbcTensor*>(given.features) : nullptr;
+          mode >= RBC_REDUCE_SUM ? static_cast<const rbcTensor*>(given.features) : nullptr;
       CHECK_SUCCEEDS(rbcVoxelize(context().get(), given.points, features, out, dropped, &params));
       CHECK(out.elements<float>() == all(shape, 5.0f));
       CHECK(dropped.elements<int64_t>() == all(Shape{c.clouds}, c.points));
@@ -261,7 +261,7 @@ TEST_CASE("empty tensors: voxelize clears the grid in every mode") {
 
 TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
   visitClouds([](const Clouds& c, bool packed, int64_t stride) {
-    for (const int32_t order : {RBC_VOXEL_ORDER_LEXICOGRAPHIC, RBC_VOXEL_ORDER_FIRST_POINT}) {
+    for (const int32_t order : {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_ORDER_FIRST_POINT}) {
       const CloudTensors given(c, packed, stride);
       const Tensor coords(kI32, {2, 4}, stride);
       const Tensor num_voxels(kI64, {}, stride);
@@ -271,20 +271,24 @@ TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
       const Shape rows = packed ? Shape{c.clouds * c.points} : Shape{c.clouds, c.points};
       const Tensor point_to_voxel(kI32, rows, stride);
       const Tensor dropped(kI64, {c.clouds}, stride);
-      const Tensor overflow(kI64, {3}, stride);
-      rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+      const Tensor voxels_over(kI64, {}, stride);
+      const Tensor points_over(kI64, {}, stride);
+      const Tensor group_over(kI64, {}, stride);
+      rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
       voxels.coords = coords;
       voxels.num_voxels = num_voxels;
-      voxels.counts = counts;
+      voxels.points_per_voxel = counts;
       voxels.features = reduced;
       voxels.grouped = grouped;
       voxels.point_to_voxel = point_to_voxel;
-      voxels.dropped = dropped;
-      voxels.overflow = overflow;
+      voxels.num_points_outside = dropped;
+      voxels.num_voxels_over_capacity = voxels_over;
+      voxels.num_points_over_capacity = points_over;
+      voxels.num_points_over_group = group_over;
       rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
       params.order = order;
       params.grid = kGrid;
-      (packed ? params.offsets : params.lengths) = given.indexes;
+      (packed ? params.batch_offsets : params.lengths) = given.indexes;
       CHECK_SUCCEEDS(
           rbcVoxelizeSparse(context().get(), given.points, given.features, &voxels, &params));
       CHECK(num_voxels.elements<int64_t>() == std::vector<int64_t>{0});
@@ -294,7 +298,9 @@ TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
       CHECK(grouped.elements<float>() == all(Shape{2, 1, c.features}, 0.0f));
       CHECK(point_to_voxel.elements<int32_t>() == all(rows, -1));
       CHECK(dropped.elements<int64_t>() == all(Shape{c.clouds}, c.points));
-      CHECK(overflow.elements<int64_t>() == std::vector<int64_t>(3, 0));
+      for (const Tensor* over : {&voxels_over, &points_over, &group_over}) {
+        CHECK(over->elements<int64_t>() == std::vector<int64_t>{0});
+      }
       size_t bytes = 0;
       CHECK_SUCCEEDS(rbcVoxelizeSparseWorkspaceSize(context().get(), given.points, given.features,
                                                     &voxels, &params, &bytes));
@@ -314,16 +320,16 @@ TEST_CASE("empty tensors: voxels are found where points have no features") {
     const Tensor counts(kI32, {1}, stride);
     const Tensor reduced(kF32, {1, 0}, stride);
     const Tensor grouped(kF32, {1, int64_t{1} << 60, 0}, stride);  // rows that nobody goes through
-    rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+    rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
     voxels.coords = coords;
     voxels.num_voxels = num_voxels;
-    voxels.counts = counts;
+    voxels.points_per_voxel = counts;
     voxels.features = reduced;
     voxels.grouped = grouped;
     rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
     params.grid = kGrid;
-    for (const int32_t reduce : {RBC_VOXEL_SUM, RBC_VOXEL_MEAN, RBC_VOXEL_MAX, RBC_VOXEL_MIN}) {
-      params.reduce = reduce;
+    for (const int32_t reduce : {RBC_REDUCE_SUM, RBC_REDUCE_MEAN, RBC_REDUCE_MAX, RBC_REDUCE_MIN}) {
+      params.reduction = reduce;
       CHECK_SUCCEEDS(rbcVoxelizeSparse(context().get(), points, features, &voxels, &params));
       CHECK(coords.elements<int32_t>() == std::vector<int32_t>{0, 1, 2, 3});
       CHECK(counts.elements<int32_t>() == std::vector<int32_t>{2});
@@ -341,10 +347,10 @@ TEST_CASE("empty tensors: voxelize_tsdf leaves the volume as it is") {
     tsdf.fillWith(0.25f);
     weight.fillWith(2.0f);
     const Tensor dropped(kI64, {c.clouds}, stride);
-    rbcTsdfParams params = rbcTsdfParamsInit();
+    rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
     params.truncation = 0.5;
     params.grid = kGrid;
-    (packed ? params.offsets : params.lengths) = given.indexes;
+    (packed ? params.batch_offsets : params.lengths) = given.indexes;
     CHECK_SUCCEEDS(
         rbcVoxelizeTsdf(context().get(), given.points, sensors, tsdf, weight, dropped, &params));
     CHECK(tsdf.elements<float>() == std::vector<float>(24, 0.25f));
@@ -367,16 +373,16 @@ TEST_CASE("empty tensors: callers see the strides that they gave") {
   for (const int64_t stride : kStrides) {
     const Tensor given(kF32, {4, 0, 3, 1}, stride);
     rbcTensorInfo info;
-    CHECK_SUCCEEDS(rbcTensorNormalize(given, &info));
+    CHECK_SUCCEEDS(rbcTensorGetInfo(given, &info));
     CHECK(Shape(info.strides, info.strides + 4) == Shape{stride, 3, stride, 1});
     CHECK(info.num_elements == 0);
     CHECK(info.num_bytes == 0);
   }
   const int64_t shape[] = {4, 0, 3};
   rbcOwnedTensor_t owned = nullptr;
-  CHECK_SUCCEEDS(rbcTensorCreate(context().get(), kF32, 3, shape, &owned));
+  CHECK_SUCCEEDS(rbcOwnedTensorCreate(context().get(), kF32, 3, shape, &owned));
   const support::OwnedTensor holder(owned);
   rbcTensor view = {};
-  CHECK_SUCCEEDS(rbcTensorGetView(owned, 1, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(owned, 1, &view));
   CHECK(Shape(view.strides, view.strides + 3) == Shape{3, 3, 1});
 }

@@ -28,8 +28,8 @@ struct Call {
     Argument values{kF32, {2, 3, 4}};
     Argument times{kF64, {2, 3}};
     Argument lengths{kI64, {2}};
-    Argument mean{kF32, {4}};
-    Argument inv_std{kF64, {4}};
+    Argument shift{kF32, {4}};
+    Argument scale{kF64, {4}};
   } padded;
   struct Shared {  // S = 4, D = 1: integers with one row of times, half a second late
     Argument values{kI32, {2, 4, 1}};
@@ -64,8 +64,8 @@ struct Call {
         {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7});
     padded.times.fill<double>({0, 1, 2, 0, 1, 2});
     padded.lengths.fill<int64_t>({3, 2});
-    padded.mean.fill<float>({0, 0, 5, 0});
-    padded.inv_std.fill<double>({1, 1, 1, 0.5});
+    padded.shift.fill<float>({0, 0, 5, 0});
+    padded.scale.fill<double>({1, 1, 1, 0.5});
     shared.values.fill<int32_t>({7, 8, 0, 0, 9, 10, 0, 0});
     shared.times.fill<double>({0, 1, 5, 6});
     packed.values.fill<float>({1, 2, 3, 4, 10, 20, 11, 21, 13, 23});
@@ -88,10 +88,10 @@ struct Call {
       streams[n].params = &stream_params[n];
     }
     stream_params[0].lengths = &padded.lengths.raw;
-    stream_params[0].mean = &padded.mean.raw;
-    stream_params[0].inv_std = &padded.inv_std.raw;
+    stream_params[0].shift = &padded.shift.raw;
+    stream_params[0].scale = &padded.scale.raw;
     stream_params[1].method = RBC_METHOD_PREVIOUS;
-    stream_params[2].offsets = &packed.offsets.raw;
+    stream_params[2].batch_offsets = &packed.offsets.raw;
     stream_params[2].sample_mask = &packed.sample_mask.raw;
     streams[1].clock_offset = 0.5;
   }
@@ -139,36 +139,35 @@ struct Call {
     return {{"streams[0].values", [](Call& c) -> Argument& { return c.padded.values; }},
             {"streams[0].times", [](Call& c) -> Argument& { return c.padded.times; }},
             {"streams[0].lengths", [](Call& c) -> Argument& { return c.padded.lengths; }},
-            {"streams[0].mean", [](Call& c) -> Argument& { return c.padded.mean; }},
-            {"streams[0].inv_std", [](Call& c) -> Argument& { return c.padded.inv_std; }},
+            {"streams[0].shift", [](Call& c) -> Argument& { return c.padded.shift; }},
+            {"streams[0].scale", [](Call& c) -> Argument& { return c.padded.scale; }},
             {"streams[1].values", [](Call& c) -> Argument& { return c.shared.values; }},
             {"streams[1].times", [](Call& c) -> Argument& { return c.shared.times; }},
             {"streams[2].values", [](Call& c) -> Argument& { return c.packed.values; }},
             {"streams[2].times", [](Call& c) -> Argument& { return c.packed.times; }},
-            {"streams[2].offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
+            {"streams[2].batch_offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
             {"streams[2].sample_mask", [](Call& c) -> Argument& { return c.packed.sample_mask; }},
             {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
             {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }},
             {"out", [](Call& c) -> Argument& { return c.out; }, Access::kWritten},
-            {"mask", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten}};
+            {"valid", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {
-        {"params",
-         sizeof(rbcFuseParams),
-         [](Call& c) -> void* { return &c.params; },
-         [](Call& c, const void* s) { c.used_params = static_cast<const rbcFuseParams*>(s); },
-         {RBC_RESERVED(rbcFuseParams, reserved)},
-         true,
-         RBC_CHECK_TIMES},
-        {"streams[1].params",
-         sizeof(rbcResampleParams),
-         [](Call& c) -> void* { return &c.stream_params[1]; },
-         [](Call& c, const void* s) {
-           c.streams[1].params = static_cast<const rbcResampleParams*>(s);
-         },
-         {RBC_RESERVED(rbcResampleParams, reserved0), RBC_RESERVED(rbcResampleParams, reserved)},
-         false}};
+    return {{"params",
+             sizeof(rbcFuseParams),
+             [](Call& c) -> void* { return &c.params; },
+             [](Call& c, const void* s) { c.used_params = static_cast<const rbcFuseParams*>(s); },
+             {},
+             true,
+             RBC_FLAG_CHECK_TIMES},
+            {"streams[1].params",
+             sizeof(rbcResampleParams),
+             [](Call& c) -> void* { return &c.stream_params[1]; },
+             [](Call& c, const void* s) {
+               c.streams[1].params = static_cast<const rbcResampleParams*>(s);
+             },
+             {},
+             false}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"streams: is null", [](Call& c) { c.used_streams = nullptr; }},

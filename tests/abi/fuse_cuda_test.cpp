@@ -111,12 +111,12 @@ TEST_CASE("fuse cuda: a checked call cannot be captured, and the capture goes on
   const Arrays arrays(3);
   const Call good(cuda, arrays);
   Call checked(cuda, arrays);
-  checked.fuse_params.flags = RBC_CHECK_TIMES;
+  checked.fuse_params.flags = RBC_FLAG_CHECK_TIMES;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
   {
     const OnStream on_stream(cuda, stream);
     beginCapture(stream);
-    CHECK_FAILS(checked.run(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_CHECK_TIMES", "captur");
+    CHECK_FAILS(checked.run(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_FLAG_CHECK_TIMES", "captur");
     CHECK_SUCCEEDS(good.run(cuda));
     cudaGraph_t graph = nullptr;
     REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
@@ -139,7 +139,7 @@ TEST_CASE("fuse cuda: a checked call tells of bad data as the CPU does, and writ
     const Context cpu = support::cpuContext(1);
     for (const Context* context : {&cpu, &cuda}) {
       Call call(*context, arrays);
-      call.fuse_params.flags = RBC_CHECK_TIMES;
+      call.fuse_params.flags = RBC_FLAG_CHECK_TIMES;
       CHECK_FAILS(call.run(*context), RBC_STATUS_INVALID_ARGUMENT, told);
       CHECK(call.fetch(*context));
       CHECK(call.out.untouched());
@@ -171,7 +171,7 @@ TEST_CASE("fuse cuda: memory that the context cannot reach is refused, by its st
   const rbcTensor on_host = arrays.sensors[1].values.tensor();
   rbcTensor elsewhere = *call.streams[2].times;
   elsewhere.device.id = 63;
-  const rbcTensor mean_on_host = arrays.sensors[0].mean.tensor();
+  const rbcTensor mean_on_host = arrays.sensors[0].shift.tensor();
 
   const rbcFuseStream streams[] = {call.streams[0], call.streams[1], call.streams[2]};
   const rbcResampleParams params = call.params[0];
@@ -183,7 +183,7 @@ TEST_CASE("fuse cuda: memory that the context cannot reach is refused, by its st
   };
   refused("streams[1].values:", [&] { call.streams[1].values = &on_host; });
   refused("streams[2].times:", [&] { call.streams[2].times = &elsewhere; });
-  refused("streams[0].mean:", [&] { call.params[0].mean = &mean_on_host; });
+  refused("streams[0].shift:", [&] { call.params[0].shift = &mean_on_host; });
   CHECK_FAILS(call.run(support::cpuContext(1)), RBC_STATUS_DEVICE_MISMATCH, "device");
   CHECK_SUCCEEDS(call.run(cuda));
   checkSame(cuda, call, arrays);

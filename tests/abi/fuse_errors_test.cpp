@@ -26,7 +26,7 @@ STRUCT_ERROR_TESTS("fuse", Call)
 
 TEST_CASE("fuse errors: the good call is good, with every option") {
   Call checked;
-  checked.params.flags = RBC_CHECK_TIMES;
+  checked.params.flags = RBC_FLAG_CHECK_TIMES;
   CHECK_SUCCEEDS(checked.run());
   CHECK_SUCCEEDS(checked.workspace());
   checked.checkOutputs();
@@ -82,13 +82,10 @@ TEST_CASE("fuse errors: an array is not read past its end, whatever an element s
 
 TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the call") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkError<Call>({kStatus, "streams[1]: reserved", [](Call& c) { c.streams[1].reserved0 = 1; }});
-  for (int i = 0; i < 2; ++i) {
-    checkError<Call>(
-        {kStatus, "streams[1]: reserved", [&](Call& c) { c.streams[1].reserved[i] = 1; }});
-  }
+  checkError<Call>(
+      {kStatus, "streams[1]: reserved0 is not 0", [](Call& c) { c.streams[1].reserved0 = 1; }});
   checkErrors<Call>({{kStatus, "streams[1].params.flags:...rbcFuseParams",
-                      [](Call& c) { c.stream_params[1].flags = RBC_CHECK_TIMES; }},
+                      [](Call& c) { c.stream_params[1].flags = RBC_FLAG_CHECK_TIMES; }},
                      {kStatus, "streams[0].params.query_lengths:...rbcFuseParams", [](Call& c) {
                         c.params.query_lengths = nullptr;
                         c.stream_params[0].query_lengths = &c.query_lengths.raw;
@@ -99,7 +96,7 @@ TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") 
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<Call>(
       {{kStatus, "streams[1].method: is 99", [](Call& c) { c.stream_params[1].method = 99; }},
-       {kStatus, "streams[1].bounds: is 3", [](Call& c) { c.stream_params[1].bounds = 3; }},
+       {kStatus, "streams[1].outside: is 3", [](Call& c) { c.stream_params[1].outside = 3; }},
        {kStatus, "streams[2].max_gap: is -1", [](Call& c) { c.stream_params[2].max_gap = -1; }},
        {kStatus, "streams[2].max_gap: is 0.05, less than one tick",
         [](Call& c) {
@@ -108,8 +105,8 @@ TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") 
         }},
        {kStatus, "streams[2].tolerance:...nearest",
         [](Call& c) { c.stream_params[2].tolerance = 1; }},
-       {kStatus, "streams[1].bounds:...linear",
-        [](Call& c) { c.stream_params[1].bounds = RBC_BOUNDS_EXTRAPOLATE; }},
+       {kStatus, "streams[1].outside:...linear",
+        [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_EXTRAPOLATE; }},
        {kStatus, "streams[2].values: has 2 channels...slerp",
         [](Call& c) { c.stream_params[2].method = RBC_METHOD_SLERP; }},
        {kStatus, "streams[0].groups: channel 3 is in none",
@@ -120,14 +117,14 @@ TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") 
         [](Call& c) {
           c.regroup(2, {{0, 2, RBC_METHOD_LINEAR, 0}, {1, 1, RBC_METHOD_NEXT, 0}});
         }},
-       {kStatus, "streams[2].lengths:...offsets",
+       {kStatus, "streams[2].lengths:...batch_offsets",
         [](Call& c) { c.stream_params[2].lengths = &c.padded.lengths.raw; }},
        {RBC_STATUS_DTYPE_MISMATCH, "streams[1].values:...int32...method linear",
         [](Call& c) { c.stream_params[1].method = RBC_METHOD_LINEAR; }}});
 }
 
 TEST_CASE("fuse errors: too many groups of channels in all") {
-  constexpr int64_t kHalf = RBC_MAX_CHANNEL_GROUPS / 2;
+  constexpr int64_t kHalf = RBC_FUSE_MAX_CHANNEL_GROUPS / 2;
   support::Argument wide(kF32, {2, 3, kHalf});
   wide.array.each([](std::byte* p) { std::memset(p, 0, 4); });
   support::Argument out(kF32, {2, 2, 2 * kHalf + 2});
@@ -163,7 +160,7 @@ TEST_CASE("fuse errors: streams of different batches") {
                       [](Call& c) {
                         c.shared.values.reshape({1, 4, 1});
                       }},
-                     {kStatus, "streams[2].offsets: batch is 3, expected 2 as streams[0]",
+                     {kStatus, "streams[2].batch_offsets: batch is 3, expected 2 as streams[0]",
                       [](Call& c) {
                         c.packed.offsets.array = support::Array(kI32, {4});
                         c.packed.offsets.restore();
@@ -174,7 +171,7 @@ TEST_CASE("fuse errors: streams of different batches") {
                         c.shared.values.reshape({4, 1});
                       }},
                      {kStatus, "streams[2].values: have no batch, expected one as streams[0]",
-                      [](Call& c) { c.stream_params[2].offsets = nullptr; }},
+                      [](Call& c) { c.stream_params[2].batch_offsets = nullptr; }},
                      {kStatus, "streams[1].values: have a batch, expected none as streams[0]",
                       [](Call& c) {
                         c.stream_params[0].lengths = nullptr;
@@ -210,24 +207,24 @@ TEST_CASE("fuse errors: outputs of a wrong shape or dtype") {
                      {"out", {1, 2, 7}, "shape is [1,2,7], expected [2,2,7]"},
                      {"out", {4, 7}, "shape is [4,7], expected [2,2,7]"},
                      {"out", {2, 2, 7, 1}, "shape is [2,2,7,1], expected [2,2,7]"},
-                     {"mask", {2, 2}, "shape is [2,2], expected [2,2,3]"},
-                     {"mask", {2, 2, 2}, "shape is [2,2,2], expected [2,2,3]"},
-                     {"mask", {2, 2, 1}, "shape is [2,2,1], expected [2,2,3]"},
-                     {"mask", {2, 1, 3}, "shape is [2,1,3], expected [2,2,3]"},
-                     {"mask", {1, 2, 3}, "shape is [1,2,3], expected [2,2,3]"},
-                     {"mask", {12}, "shape is [12], expected [2,2,3]"},
+                     {"valid", {2, 2}, "shape is [2,2], expected [2,2,3]"},
+                     {"valid", {2, 2, 2}, "shape is [2,2,2], expected [2,2,3]"},
+                     {"valid", {2, 2, 1}, "shape is [2,2,1], expected [2,2,3]"},
+                     {"valid", {2, 1, 3}, "shape is [2,1,3], expected [2,2,3]"},
+                     {"valid", {1, 2, 3}, "shape is [1,2,3], expected [2,2,3]"},
+                     {"valid", {12}, "shape is [12], expected [2,2,3]"},
                      {"query_times", {2, 2, 1}, "rank is 3 (shape [2,2,1]), expected 1 or 2"},
                      {"query_times", {1, 2}, "shape is [1,2], expected [2,2]"},
                      {"query_lengths", {1}, "shape is [1], expected [2]"},
-                     {"streams[0].inv_std", {3}, "shape is [3], expected [4]"},
+                     {"streams[0].scale", {3}, "shape is [3], expected [4]"},
                      {"streams[0].values", {24}, "rank is 1 (shape [24]), expected 2 or 3"},
                      {"streams[1].times", {3}, "shape is [3], expected [4]"}});
   checkDTypes<Call>(
       {{"out", kI32, "dtype is int32, expected a float"},
-       {"mask", support::kI8, "dtype is int8, expected bool or uint8"},
+       {"valid", support::kI8, "dtype is int8, expected bool or uint8"},
        {"query_lengths", support::kU32, "dtype is uint32, expected int32 or int64"},
        {"streams[0].lengths", kF64, "dtype is float64, expected int32 or int64"},
-       {"streams[0].mean", support::kF16, "dtype is float16, expected float32 or float64"}});
+       {"streams[0].shift", support::kF16, "dtype is float16, expected float32 or float64"}});
   // An integer output is wrong even if it is the one stream's own dtype.
   checkError<Call>({RBC_STATUS_DTYPE_MISMATCH, "out: ...int32...float", [](Call& c) {
                       c.used_streams += 1;
@@ -245,7 +242,7 @@ TEST_CASE("fuse errors: outputs that overlap an input, each other or themselves"
         [](Call& c) {  // by its last element
           c.out.raw.data = static_cast<std::byte*>(c.packed.values.raw.data) + 36;
         }},
-       {kStatus, "mask:...overlaps out", [](Call& c) { c.mask.raw.data = c.out.raw.data; }},
+       {kStatus, "valid:...overlaps out", [](Call& c) { c.mask.raw.data = c.out.raw.data; }},
        {kStatus, "out:...share memory",
         [](Call& c) {
           c.out.restride({0, 7, 1});
@@ -254,12 +251,12 @@ TEST_CASE("fuse errors: outputs that overlap an input, each other or themselves"
         [](Call& c) {
           c.out.restride({12, 6, 1});
         }},
-       {kStatus, "mask:...share memory", [](Call& c) {
+       {kStatus, "valid:...share memory", [](Call& c) {
           c.mask.restride({6, 3, 0});
         }}});
 }
 
-TEST_CASE("fuse errors: clock offsets") {
+TEST_CASE("fuse errors: clock batch_offsets") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const double offset : {kNaN, kInfinity, -kInfinity}) {
     checkError<Call>({kStatus, "streams[2].clock_offset:...finite",
@@ -286,7 +283,7 @@ TEST_CASE("fuse errors: clock offsets") {
 
 TEST_CASE("fuse errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
       checkError<Call>({kStatus, message,
                         [&](Call& c) {
@@ -301,10 +298,10 @@ TEST_CASE("fuse errors: lengths and offsets out of range") {
     wrong("streams[0].lengths: row 0 is -1", [](Call& c) {
       c.padded.lengths.fill<int64_t>({-1, 4});
     });
-    wrong("streams[2].offsets:...index 2...6...5 samples", [](Call& c) {
+    wrong("streams[2].batch_offsets:...index 2...6...5 samples", [](Call& c) {
       c.packed.offsets.fill<int32_t>({0, 2, 6});
     });
-    wrong("streams[2].offsets: decrease at index 2 (3 -> 2)", [](Call& c) {
+    wrong("streams[2].batch_offsets: decrease at index 2 (3 -> 2)", [](Call& c) {
       c.packed.offsets.fill<int32_t>({0, 3, 2});
     });
     wrong("query_lengths: row 1 is 3, expected 0 to 2", [](Call& c) {
@@ -318,7 +315,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {
-                        c.params.flags = RBC_CHECK_TIMES;
+                        c.params.flags = RBC_FLAG_CHECK_TIMES;
                         spoil(c);
                       },
                       Seen::kByTheCallAlone});
@@ -342,7 +339,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
   });
   // What lies beyond a length is nobody's, and the order of rows to each other is free.
   Call fine;
-  fine.params.flags = RBC_CHECK_TIMES;
+  fine.params.flags = RBC_FLAG_CHECK_TIMES;
   fine.padded.times.fill<double>({0, 1, 2, 0, 1, -9});
   CHECK_SUCCEEDS(fine.run());
   fine.checkOutputs();

@@ -40,7 +40,7 @@ constexpr Kind kKinds[] = {{support::kF32, 40, 7, RBC_METHOD_LINEAR, false, true
 struct Arrays {
   struct Sensor {
     const Kind* kind;
-    Array values, times, lengths, mean, inv_std;
+    Array values, times, lengths, shift, scale;
   };
   std::vector<Sensor> sensors;
   Array queries;
@@ -65,8 +65,8 @@ struct Arrays {
                Array(support::kF64, {kind.channels})};
       fill(s.values, support::isFloat(kind.dtype) ? -2 : 0, 3);
       fill(s.lengths, 0, static_cast<double>(kind.samples));
-      fill(s.mean, -1, 1);
-      fill(s.inv_std, 0.5, 2);
+      fill(s.shift, -1, 1);
+      fill(s.scale, 0.5, 2);
       double time = 0;
       int64_t i = 0;
       s.times.each([&](std::byte* p) {
@@ -111,8 +111,8 @@ struct Call {
       p.fill_value = -7;
       if (sensor.kind->lengths) p.lengths = place(sensor.lengths);
       if (sensor.kind->affine) {
-        p.mean = place(sensor.mean);
-        p.inv_std = place(sensor.inv_std);
+        p.shift = place(sensor.shift);
+        p.scale = place(sensor.scale);
       }
       rbcFuseStream stream = rbcFuseStreamInit();
       stream.values = place(sensor.values);

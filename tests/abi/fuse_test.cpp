@@ -75,7 +75,7 @@ TEST_CASE("fuse: without a batch") {
 }
 
 TEST_CASE("fuse: an empty batch and no queries write nothing") {
-  for (const uint32_t flags : {0u, RBC_CHECK_TIMES}) {
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {
     Call empty;
     empty.params.flags = flags;
     empty.padded.values.reshape({0, 3, 4});
@@ -103,8 +103,8 @@ TEST_CASE("fuse: an empty batch and no queries write nothing") {
   }
 }
 
-TEST_CASE("fuse: a stream without channels still has its mask") {
-  for (const uint32_t flags : {0u, RBC_CHECK_TIMES}) {
+TEST_CASE("fuse: a stream without channels still has its valid") {
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {
     Call call;
     call.params.flags = flags;
     call.shared.values.reshape({2, 4, 0});
@@ -120,7 +120,7 @@ TEST_CASE("fuse: a stream without channels still has its mask") {
   bare.num_streams = 2;
   bare.padded.values.reshape({2, 3, 0});
   bare.shared.values.reshape({2, 4, 0});
-  bare.stream_params[0].mean = bare.stream_params[0].inv_std = nullptr;
+  bare.stream_params[0].shift = bare.stream_params[0].scale = nullptr;
   bare.out.reshape({2, 2, 0});
   bare.mask.reshape({2, 2, 2});
   bare.used_mask = nullptr;

@@ -37,9 +37,9 @@ struct Data {
 
 // What stands before the streams of a case, or in a stream.
 struct Part {
-  std::map<std::string, double> numbers;
+  std::map<std::string, std::vector<double>> numbers;
   std::vector<rbcChannelGroup> groups;
-  std::vector<rbcWindowTransform> transforms;
+  std::vector<rbcWindowsTransform> transforms;
   rbcVoxelGrid grid = {};
   std::map<std::string, Data> inputs;
   std::map<std::string, Data> outputs;
@@ -94,7 +94,7 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
-    std::string word, name, value;
+    std::string word, name;
     words >> word;
     if (word == "signature") {
       words >> name;
@@ -112,21 +112,22 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
     } else if (word == "stream") {
       part = &cases.back().streams.emplace_back();
     } else if (word == "set") {
-      words >> name >> value;
-      part->numbers[name] = std::stod(value);
+      words >> name;
+      std::vector<double>& numbers = part->numbers[name];
+      for (std::string number; words >> number;) numbers.push_back(std::stod(number));
     } else if (word == "group") {
       rbcChannelGroup group = {};
       words >> group.begin >> group.count >> group.method;
       if (!(words >> group.period)) group.period = 0;
       part->groups.push_back(group);
-      part->numbers["num_groups"] = static_cast<double>(part->groups.size());
+      part->numbers["num_groups"] = {static_cast<double>(part->groups.size())};
     } else if (word == "transform") {
-      rbcWindowTransform t = {};
+      rbcWindowsTransform t = {};
       words >> t.begin >> t.count >> t.kind >> t.flags >> t.reference_stream >>
           t.reference_offset >> t.reference_begin >> t.rotation >> t.reference_rotation >>
           t.out_rotation;
       part->transforms.push_back(t);
-      part->numbers["num_transforms"] = static_cast<double>(part->transforms.size());
+      part->numbers["num_transforms"] = {static_cast<double>(part->transforms.size())};
     } else if (word == "grid") {
       for (double& x : part->grid.origin) words >> x;
       for (double& x : part->grid.voxel_size) words >> x;
@@ -182,14 +183,13 @@ class Call {
   template <class T>
   T next() {
     if constexpr (std::is_same_v<T, int32_t>) {
-      const bool own = position_ < case_.arguments.size() && here().kind == "int";
-      return own ? nextNumber()
-                 : static_cast<int32_t>(case_.streams.size());  // of the array before
+      return static_cast<int32_t>(case_.streams.size());  // of the array before
     } else {
       const Argument& argument = case_.arguments.at(position_++);
       const Part& call = case_.call;
       if (argument.kind == "struct") return static_cast<T>(makeStruct(typeid(T), call));
-      if (argument.kind == "structs") return static_cast<T>(makeArray(typeid(T)));
+      if (argument.kind == "structs" || argument.kind == "each")
+        return static_cast<T>(makeArray(typeid(T)));
       if constexpr (std::is_same_v<T, const rbcTensor*>) {
         return makeTensor(find(call.inputs, argument.name),
                           argument.kind == "out" ? find(call.outputs, argument.name) : nullptr);
@@ -215,15 +215,6 @@ class Call {
                       {static_cast<void*>(bytes.data()), expected.dtype, expected.shape});
       CHECK(bytes == expected.bytes);
     }
-  }
-
-  const Argument& here() const { return case_.arguments.at(position_); }
-
-  int32_t nextNumber() {
-    const double& number = case_.call.numbers.at(here().name);
-    used_.insert(&number);
-    ++position_;
-    return static_cast<int32_t>(number);
   }
 
   // Null if there is neither. What is also an input is read and written.
@@ -287,8 +278,13 @@ class Call {
     const auto found = part.numbers.find(field.name);
     if (found != part.numbers.end()) {
       used_.insert(&found->second);
-      const double number = found->second;
+      const std::vector<double>& numbers = found->second;
+      const double number = numbers.at(0);
       if (field.type == typeid(double)) put(to, number);
+      if (field.type == typeid(double[3])) {
+        std::memcpy(to, numbers.data(), 3 * sizeof(double));
+        CHECK(numbers.size() == 3);
+      }
       if (field.type == typeid(int32_t)) put(to, static_cast<int32_t>(number));
       if (field.type == typeid(uint32_t)) put(to, static_cast<uint32_t>(number));
       if (field.type == typeid(int64_t)) put(to, static_cast<int64_t>(number));
@@ -301,7 +297,7 @@ class Call {
       put(to, part.grid);
     } else if (field.type == typeid(const rbcChannelGroup*)) {
       put(to, part.groups.empty() ? nullptr : part.groups.data());
-    } else if (field.type == typeid(const rbcWindowTransform*)) {
+    } else if (field.type == typeid(const rbcWindowsTransform*)) {
       put(to, part.transforms.empty() ? nullptr : part.transforms.data());
     } else if (kStructs.count(field.type) != 0) {
       put(to, makeStruct(field.type, part, &of));

@@ -30,13 +30,13 @@ TEST_CASE("huge extents: more groups of channels than statistics may have") {
   const rbcTensor values = tensorOf(&value, support::kU8, 2, shape, strides);
   const rbcTensor offsets = tensorOf(ends, support::kI32, 1, &count, nullptr);
   rbcStatisticsParams params = rbcStatisticsParamsInit();
-  params.flags = RBC_STATISTICS_PER_ROW;
-  params.offsets = &offsets;
-  const rbcStatisticsResult result = rbcStatisticsResultInit();
+  params.flags = RBC_STATISTICS_FLAG_PER_ROW;
+  params.batch_offsets = &offsets;
+  const rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   size_t bytes = 0;
-  CHECK_FAILS(rbcStatistics(context.get(), &values, &params, &result), RBC_STATUS_SHAPE_MISMATCH,
+  CHECK_FAILS(rbcStatistics(context.get(), &values, &result, &params), RBC_STATUS_SHAPE_MISMATCH,
               "values: 17 groups of 1152921504606846976 channels");
-  CHECK_FAILS(rbcStatisticsWorkspaceSize(context.get(), &values, &params, &result, &bytes),
+  CHECK_FAILS(rbcStatisticsWorkspaceSize(context.get(), &values, &result, &params, &bytes),
               RBC_STATUS_SHAPE_MISMATCH, "values: 17 groups");
 }
 
@@ -55,19 +55,20 @@ TEST_CASE("huge extents: channels that a pose makes more than can be counted") {
   const rbcTensor episodes = tensorOf(zeros, support::kI32, 1, &one, nullptr);
   const rbcTensor anchors = tensorOf(&anchor, support::kI64, 1, &one, nullptr);
   const rbcTensor mask = tensorOf(&valid, support::kU8, 2, one_by_one, nullptr);
-  rbcWindowTransform transform = {};
+  rbcWindowsTransform transform = {};
   transform.count = 7;
   transform.kind = RBC_TRANSFORM_SE3_RELATIVE;
   transform.rotation = transform.reference_rotation = RBC_ROTATION_QUAT_XYZW;
   transform.out_rotation = RBC_ROTATION_MATRIX;
-  rbcWindowStream stream = rbcWindowStreamInit();
+  rbcWindowsStream stream = rbcWindowsStreamInit();
   stream.values = &values;
   stream.episode_offsets = &ends;
   stream.offsets = &offsets;
-  stream.valid = &mask;
+  rbcWindowsOutputs outputs = rbcWindowsOutputsInit();
+  outputs.valid = &mask;
   stream.transforms = &transform;
   stream.num_transforms = 1;
-  CHECK_FAILS(rbcWindows(context.get(), &stream, 1, &episodes, &anchors, nullptr),
+  CHECK_FAILS(rbcWindows(context.get(), &stream, 1, &episodes, &anchors, &outputs, nullptr),
               RBC_STATUS_SHAPE_MISMATCH, "values: 9223372036854775807 channels become more");
 }
 
@@ -99,7 +100,7 @@ TEST_CASE("huge extents: offsets that are one number") {
   const rbcTensor offsets = tensorOf(&zero, support::kI64, 1, &count, &stride);
   const rbcTensor out = tensorOf(nullptr, support::kF32, 3, out_shape, nullptr);
   rbcResampleParams params = rbcResampleParamsInit();
-  params.offsets = &offsets;
+  params.batch_offsets = &offsets;
   size_t bytes = 0;
   CHECK_SUCCEEDS(rbcResampleWorkspaceSize(context.get(), &values, &samples, &queries, &out, nullptr,
                                           &params, &bytes));

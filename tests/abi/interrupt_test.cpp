@@ -1,4 +1,4 @@
-// rbcContextSetInterrupt by its clock: who is asked, when, and what a call that was ended leaves.
+// rbcContextSetCancelCallback by its clock: who is asked, when, and what a call that was ended leaves.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -63,7 +63,7 @@ rbcStatus_t endlessCall(rbcContext_t context) {
   const rbcTensor q = {&time, cpu, 1, kF64, &one, nullptr, 0};
   const rbcTensor o = {&out, cpu, 2, kF32, out_shape, nullptr, 0};
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = RBC_CHECK_TIMES;
+  params.flags = RBC_FLAG_CHECK_TIMES;
   return rbcResample(context, &v, &t, &q, &o, nullptr, &params);
 }
 
@@ -83,9 +83,9 @@ TEST_CASE("interrupt: a long call ends soon after its function says so, and the 
     Asked asked;
     asked.last = 3;
     asked.context = context.get();
-    CHECK_SUCCEEDS(rbcContextSetInterrupt(context.get(), ask, &asked));
+    CHECK_SUCCEEDS(rbcContextSetCancelCallback(context.get(), ask, &asked));
     const auto begin = std::chrono::steady_clock::now();
-    CHECK_FAILS(endlessCall(context.get()), RBC_STATUS_CANCELLED, "rbcContextSetInterrupt");
+    CHECK_FAILS(endlessCall(context.get()), RBC_STATUS_CANCELLED, "rbcContextSetCancelCallback");
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     CHECK(asked.polls == 3);
     CHECK(seconds.count() >= 0.1);  // about every 50 ms
@@ -98,12 +98,12 @@ TEST_CASE("interrupt: a long call ends soon after its function says so, and the 
     CHECK(asked.polls == 3);  // a short call does not ask
     CHECK_FAILS(endlessCall(context.get()), RBC_STATUS_CANCELLED, "ended");
     CHECK(asked.polls == 4);
-    CHECK_SUCCEEDS(rbcContextSetInterrupt(context.get(), nullptr, nullptr));
+    CHECK_SUCCEEDS(rbcContextSetCancelCallback(context.get(), nullptr, nullptr));
     checkWorks(context);
   }
 }
 
 TEST_CASE("interrupt: needs a context") {
-  CHECK_FAILS(rbcContextSetInterrupt(nullptr, ask, nullptr), RBC_STATUS_INVALID_ARGUMENT, "context",
-              "null");
+  CHECK_FAILS(rbcContextSetCancelCallback(nullptr, ask, nullptr), RBC_STATUS_INVALID_ARGUMENT,
+              "context", "null");
 }

@@ -4,7 +4,10 @@
 // Once ABI version 1 is released, a line here may be added, but not changed or removed.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "robocache/robocache.h"
 #include "support/expect.h"
@@ -32,6 +35,35 @@ VALUE(RBC_STATUS_CUDA_ERROR, 8);
 VALUE(RBC_STATUS_NOT_AVAILABLE, 9);
 VALUE(RBC_STATUS_INTERNAL, 10);
 VALUE(RBC_STATUS_CANCELLED, 11);
+VALUE(RBC_STATUS_BUFFER_TOO_SMALL, 12);
+VALUE(RBC_STATUS_NOT_FOUND, 13);
+VALUE(RBC_STATUS_IO_ERROR, 14);
+VALUE(RBC_STATUS_DAMAGED, 15);
+
+VALUE(RBC_STRUCT_CONTEXT_PARAMS, 1);
+VALUE(RBC_STRUCT_CONTEXT_INFO, 2);
+VALUE(RBC_STRUCT_RESAMPLE_PARAMS, 3);
+VALUE(RBC_STRUCT_FUSE_STREAM, 4);
+VALUE(RBC_STRUCT_FUSE_PARAMS, 5);
+VALUE(RBC_STRUCT_LIVE_STREAM, 6);
+VALUE(RBC_STRUCT_LIVE_PARAMS, 7);
+VALUE(RBC_STRUCT_LIVE_COUNTERS, 8);
+VALUE(RBC_STRUCT_WINDOWS_STREAM, 9);
+VALUE(RBC_STRUCT_WINDOWS_OUTPUTS, 10);
+VALUE(RBC_STRUCT_WINDOWS_PARAMS, 11);
+VALUE(RBC_STRUCT_STATISTICS_PARAMS, 12);
+VALUE(RBC_STRUCT_STATISTICS_OUTPUTS, 13);
+VALUE(RBC_STRUCT_ACCUMULATOR_PARAMS, 14);
+VALUE(RBC_STRUCT_ACCUMULATOR_UPDATE_PARAMS, 15);
+VALUE(RBC_STRUCT_ACCUMULATOR_INFO, 16);
+VALUE(RBC_STRUCT_VOXELIZE_PARAMS, 17);
+VALUE(RBC_STRUCT_VOXELIZE_SPARSE_PARAMS, 18);
+VALUE(RBC_STRUCT_VOXELIZE_SPARSE_OUTPUTS, 19);
+VALUE(RBC_STRUCT_VOXELIZE_TSDF_PARAMS, 20);
+VALUE(RBC_STRUCT_UNPROJECT_PARAMS, 21);
+VALUE(RBC_STRUCT_FARTHEST_POINTS_PARAMS, 22);
+VALUE(RBC_STRUCT_TAKE_ROWS_PARAMS, 23);
+VALUE(RBC_STRUCT_CONVERT_ROTATIONS_PARAMS, 24);
 
 VALUE(RBC_BACKEND_AUTO, 0);
 VALUE(RBC_BACKEND_CPU, 1);
@@ -67,24 +99,25 @@ VALUE(RBC_PERIOD_TURNS, 2);
 VALUE(RBC_PERIOD_RADIANS_POSITIVE, 3);
 VALUE(RBC_PERIOD_DEGREES_POSITIVE, 4);
 VALUE(RBC_PERIOD_TURNS_POSITIVE, 5);
-VALUE(RBC_BOUNDS_HOLD, 0);
-VALUE(RBC_BOUNDS_FILL, 1);
-VALUE(RBC_BOUNDS_EXTRAPOLATE, 2);
-VALUE(RBC_CHECK_TIMES, 1u);
-VALUE(RBC_MAX_CHANNEL_GROUPS, 256);
+VALUE(RBC_OUTSIDE_HOLD, 0);
+VALUE(RBC_OUTSIDE_FILL, 1);
+VALUE(RBC_OUTSIDE_EXTRAPOLATE, 2);
+VALUE(RBC_OUTSIDE_NEUTRAL, 3);
+VALUE(RBC_FLAG_CHECK_TIMES, 1u);
+VALUE(RBC_FUSE_MAX_CHANNEL_GROUPS, 256);
 VALUE(RBC_FUSE_MAX_STREAMS, 64);
 
-VALUE(RBC_VOXEL_OCCUPANCY, 0);
-VALUE(RBC_VOXEL_COUNT, 1);
-VALUE(RBC_VOXEL_SUM, 2);
-VALUE(RBC_VOXEL_MEAN, 3);
-VALUE(RBC_VOXEL_MAX, 4);
-VALUE(RBC_VOXEL_MIN, 5);
-VALUE(RBC_VOXEL_ORDER_LEXICOGRAPHIC, 0);
-VALUE(RBC_VOXEL_ORDER_FIRST_POINT, 1);
-VALUE(RBC_TSDF_WEIGHT_CONSTANT, 0);
-VALUE(RBC_TSDF_WEIGHT_INVERSE_SQUARE, 1);
-VALUE(RBC_TSDF_CARVE, 1u);
+VALUE(RBC_REDUCE_OCCUPANCY, 0);
+VALUE(RBC_REDUCE_COUNT, 1);
+VALUE(RBC_REDUCE_SUM, 2);
+VALUE(RBC_REDUCE_MEAN, 3);
+VALUE(RBC_REDUCE_MAX, 4);
+VALUE(RBC_REDUCE_MIN, 5);
+VALUE(RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, 0);
+VALUE(RBC_VOXELIZE_ORDER_FIRST_POINT, 1);
+VALUE(RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT, 0);
+VALUE(RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE, 1);
+VALUE(RBC_VOXELIZE_TSDF_FLAG_CARVE, 65536u);
 
 VALUE(RBC_ROTATION_QUAT_XYZW, 0);
 VALUE(RBC_ROTATION_QUAT_WXYZ, 1);
@@ -118,26 +151,23 @@ VALUE(RBC_ROTATION_EULER_INTRINSIC_YZY, 41);
 VALUE(RBC_ROTATION_EULER_INTRINSIC_ZXZ, 42);
 VALUE(RBC_ROTATION_EULER_INTRINSIC_ZYZ, 43);
 
-VALUE(RBC_STATISTICS_PER_ROW, 1u);
+VALUE(RBC_STATISTICS_FLAG_PER_ROW, 65536u);
 VALUE(RBC_STATISTICS_MAX_LEVELS, 64);
 
 VALUE(RBC_WINDOWS_MAX_STREAMS, 16);
 VALUE(RBC_WINDOWS_MAX_TRANSFORMS, 64);
-VALUE(RBC_WINDOW_GATHER, 0);
-VALUE(RBC_WINDOW_INTERPOLATE, 1);
-VALUE(RBC_PAD_HOLD, 0);
-VALUE(RBC_PAD_FILL, 1);
-VALUE(RBC_PAD_NEUTRAL, 2);
-VALUE(RBC_ACCUMULATE_ALL, 0);
-VALUE(RBC_ACCUMULATE_VALID, 1);
-VALUE(RBC_ACCUMULATE_WHOLE, 2);
+VALUE(RBC_WINDOWS_GATHER, 0);
+VALUE(RBC_WINDOWS_INTERPOLATE, 1);
+VALUE(RBC_WINDOWS_ACCUMULATE_ALL, 0);
+VALUE(RBC_WINDOWS_ACCUMULATE_VALID, 1);
+VALUE(RBC_WINDOWS_ACCUMULATE_WHOLE, 2);
 VALUE(RBC_TRANSFORM_COPY, 0);
 VALUE(RBC_TRANSFORM_SUBTRACT, 1);
 VALUE(RBC_TRANSFORM_SE3_RELATIVE, 2);
 VALUE(RBC_TRANSFORM_SE3_WORLD, 3);
 VALUE(RBC_TRANSFORM_SE3_STEP, 4);
-VALUE(RBC_TRANSFORM_INVERSE, 1u);
-VALUE(RBC_WINDOWS_ANCHOR_TIMES, 2u);
+VALUE(RBC_TRANSFORM_FLAG_INVERSE, 1u);
+VALUE(RBC_WINDOWS_FLAG_ANCHOR_TIMES, 65536u);
 
 // ---- structs ------------------------------------------------------------------------------------
 
@@ -145,7 +175,7 @@ VALUE(RBC_WINDOWS_ANCHOR_TIMES, 2u);
   static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
 #define GROWS(type, bytes) \
   SIZE(type, bytes);       \
-  static_assert(alignof(type) == 8, #type " begins with struct_size and has 8-byte fields")
+  static_assert(sizeof(type) % 8 == 0, "the size of " #type " is not a multiple of 8")
 #define FIELD(type, field, offset, field_type)                                     \
   static_assert(offsetof(type, field) == (offset), #type "." #field " has moved"); \
   static_assert(std::is_same_v<decltype(type::field), field_type>,                 \
@@ -165,26 +195,27 @@ SIZE(rbcOwnedTensor_t, 8);
 FUNCTION(rbcStatusName, const char* (*)(rbcStatus_t));
 FUNCTION(rbcGetLastError, const char* (*)());
 FUNCTION(rbcGetVersion, rbcStatus_t (*)(int32_t*, int32_t*));
+FUNCTION(rbcInitParams, rbcStatus_t (*)(int32_t, void*, size_t));
 FUNCTION(rbcContextCreate, rbcStatus_t (*)(const rbcContextParams*, rbcContext_t*));
 FUNCTION(rbcContextDestroy, rbcStatus_t (*)(rbcContext_t));
-FUNCTION(rbcContextSetInterrupt, rbcStatus_t (*)(rbcContext_t, int32_t (*)(void*), void*));
-FUNCTION(rbcContextSetStream, rbcStatus_t (*)(rbcContext_t, void*));
-FUNCTION(rbcContextGetStream, rbcStatus_t (*)(rbcContext_t, void**));
+FUNCTION(rbcContextSetCancelCallback, rbcStatus_t (*)(rbcContext_t, int32_t (*)(void*), void*));
+FUNCTION(rbcContextSetCudaStream, rbcStatus_t (*)(rbcContext_t, void*));
+FUNCTION(rbcContextGetCudaStream, rbcStatus_t (*)(rbcContext_t, void**));
 FUNCTION(rbcContextSynchronize, rbcStatus_t (*)(rbcContext_t));
 FUNCTION(rbcContextReserve, rbcStatus_t (*)(rbcContext_t, size_t));
 FUNCTION(rbcContextWarmUp, rbcStatus_t (*)(rbcContext_t));
 FUNCTION(rbcContextGetInfo, rbcStatus_t (*)(rbcContext_t, rbcContextInfo*));
-FUNCTION(rbcTensorNormalize, rbcStatus_t (*)(const rbcTensor*, rbcTensorInfo*));
-FUNCTION(rbcTensorCreate,
+FUNCTION(rbcTensorGetInfo, rbcStatus_t (*)(const rbcTensor*, rbcTensorInfo*));
+FUNCTION(rbcOwnedTensorCreate,
          rbcStatus_t (*)(rbcContext*, rbcDType, int32_t, const int64_t*, rbcOwnedTensor_t*));
-FUNCTION(rbcTensorDestroy, rbcStatus_t (*)(rbcOwnedTensor_t));
-FUNCTION(rbcTensorGetView, rbcStatus_t (*)(rbcOwnedTensor_t, int32_t, rbcTensor*));
+FUNCTION(rbcOwnedTensorDestroy, rbcStatus_t (*)(rbcOwnedTensor_t));
+FUNCTION(rbcOwnedTensorGetView, rbcStatus_t (*)(rbcOwnedTensor_t, int32_t, rbcTensor*));
 FUNCTION(rbcTensorCopy, rbcStatus_t (*)(rbcContext*, const rbcTensor*, const rbcTensor*));
-FUNCTION(rbcTensorImportDLPack, rbcStatus_t (*)(DLManagedTensor*, rbcOwnedTensor_t*));
-FUNCTION(rbcTensorImportDLPackVersioned,
+FUNCTION(rbcOwnedTensorImportDLPack, rbcStatus_t (*)(DLManagedTensor*, rbcOwnedTensor_t*));
+FUNCTION(rbcOwnedTensorImportDLPackVersioned,
          rbcStatus_t (*)(DLManagedTensorVersioned*, rbcOwnedTensor_t*));
-FUNCTION(rbcTensorExportDLPack, rbcStatus_t (*)(rbcOwnedTensor_t, DLManagedTensor**));
-FUNCTION(rbcTensorExportDLPackVersioned,
+FUNCTION(rbcOwnedTensorExportDLPack, rbcStatus_t (*)(rbcOwnedTensor_t, DLManagedTensor**));
+FUNCTION(rbcOwnedTensorExportDLPackVersioned,
          rbcStatus_t (*)(rbcOwnedTensor_t, DLManagedTensorVersioned**));
 FUNCTION(rbcResample,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
@@ -204,63 +235,61 @@ FUNCTION(rbcVoxelizeWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTensor*, const rbcVoxelizeParams*, size_t*));
 FUNCTION(rbcVoxelizeSparse,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcSparseVoxels*,
-                         const rbcVoxelizeSparseParams*));
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                         const rbcVoxelizeSparseOutputs*, const rbcVoxelizeSparseParams*));
 FUNCTION(rbcVoxelizeSparseWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcSparseVoxels*,
-                         const rbcVoxelizeSparseParams*, size_t*));
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                         const rbcVoxelizeSparseOutputs*, const rbcVoxelizeSparseParams*, size_t*));
 FUNCTION(rbcVoxelizeTsdf,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
-                         const rbcTensor*, const rbcTensor*, const rbcTsdfParams*));
+                         const rbcTensor*, const rbcTensor*, const rbcVoxelizeTsdfParams*));
 FUNCTION(rbcVoxelizeTsdfWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
-                         const rbcTensor*, const rbcTensor*, const rbcTsdfParams*, size_t*));
-FUNCTION(rbcConvertRotations,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, int32_t, int32_t));
-FUNCTION(rbcConvertRotationsWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, int32_t, int32_t,
+                         const rbcTensor*, const rbcTensor*, const rbcVoxelizeTsdfParams*,
                          size_t*));
-FUNCTION(rbcStatistics, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsParams*,
-                                        const rbcStatisticsResult*));
+FUNCTION(rbcConvertRotations, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                              const rbcConvertRotationsParams*));
+FUNCTION(rbcConvertRotationsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                         const rbcConvertRotationsParams*, size_t*));
+FUNCTION(rbcStatistics, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsOutputs*,
+                                        const rbcStatisticsParams*));
 FUNCTION(rbcStatisticsWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsParams*,
-                         const rbcStatisticsResult*, size_t*));
-FUNCTION(rbcStatisticsAccumulatorCreate,
-         rbcStatus_t (*)(rbcContext_t, const rbcStatisticsAccumulatorParams*,
-                         rbcStatisticsAccumulator_t*));
-FUNCTION(rbcStatisticsAccumulatorDestroy, rbcStatus_t (*)(rbcStatisticsAccumulator_t));
-FUNCTION(rbcStatisticsAccumulatorUpdate,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
-                         const rbcStatisticsUpdateParams*));
-FUNCTION(rbcStatisticsAccumulatorUpdateWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
-                         const rbcStatisticsUpdateParams*, size_t*));
-FUNCTION(rbcStatisticsAccumulatorMerge,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, rbcStatisticsAccumulator_t));
-FUNCTION(rbcStatisticsAccumulatorNextPass,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, int32_t*));
-FUNCTION(rbcStatisticsAccumulatorExport,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, void*, size_t, size_t*));
-FUNCTION(rbcStatisticsAccumulatorImport,
-         rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcStatisticsAccumulator_t*));
-FUNCTION(rbcStatisticsAccumulatorResult,
-         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
-FUNCTION(rbcStatisticsAccumulatorGetInfo,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsOutputs*,
+                         const rbcStatisticsParams*, size_t*));
+FUNCTION(rbcAccumulatorCreate,
+         rbcStatus_t (*)(rbcContext_t, const rbcAccumulatorParams*, rbcAccumulator_t*));
+FUNCTION(rbcAccumulatorDestroy, rbcStatus_t (*)(rbcAccumulator_t));
+FUNCTION(rbcAccumulatorUpdate, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcTensor*,
+                                               const rbcAccumulatorUpdateParams*));
+FUNCTION(rbcAccumulatorUpdateWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcTensor*,
+                         const rbcAccumulatorUpdateParams*, size_t*));
+FUNCTION(rbcAccumulatorMerge, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, rbcAccumulator_t));
+FUNCTION(rbcAccumulatorNextPass, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, int32_t*));
+FUNCTION(rbcAccumulatorExport,
+         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, void*, size_t, size_t*));
+FUNCTION(rbcAccumulatorImport,
+         rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcAccumulator_t*));
+FUNCTION(rbcAccumulatorGetResult,
+         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcStatisticsOutputs*));
+FUNCTION(rbcAccumulatorGetInfo, rbcStatus_t (*)(rbcAccumulator_t, rbcAccumulatorInfo*));
+FUNCTION(rbcAccumulatorGetLevels, rbcStatus_t (*)(rbcAccumulator_t, double*, int32_t));
 FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
                                         const rbcLiveParams*, rbcLive_t*));
 FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
-FUNCTION(rbcLivePush,
-         rbcStatus_t (*)(rbcContext_t, rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
-FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcContext_t, rbcLive_t, const rbcTensor*, const rbcTensor*,
+FUNCTION(rbcLivePush, rbcStatus_t (*)(rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcLive_t, const rbcTensor*, const rbcTensor*,
                                       const rbcTensor*, const rbcTensor*));
 FUNCTION(rbcLiveReset, rbcStatus_t (*)(rbcLive_t, int32_t));
 FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
-FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t,
-                                     const rbcTensor*, const rbcTensor*, const rbcWindowsParams*));
+FUNCTION(rbcWindows,
+         rbcStatus_t (*)(rbcContext_t, const rbcWindowsStream*, int32_t, const rbcTensor*,
+                         const rbcTensor*, const rbcWindowsOutputs*, const rbcWindowsParams*));
 FUNCTION(rbcWindowsWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
-                         const rbcTensor*, const rbcWindowsParams*, size_t*));
+         rbcStatus_t (*)(rbcContext_t, const rbcWindowsStream*, int32_t, const rbcTensor*,
+                         const rbcTensor*, const rbcWindowsOutputs*, const rbcWindowsParams*,
+                         size_t*));
 FUNCTION(rbcUnproject,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
@@ -291,7 +320,8 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(resample.struct_size == sizeof resample);
   CHECK(resample.max_gap == INFINITY);
   CHECK(resample.tolerance == INFINITY);
-  resample.struct_size = 0;
+  CHECK(resample.group_size == sizeof(rbcChannelGroup));
+  resample.struct_size = resample.group_size = 0;
   resample.max_gap = resample.tolerance = 0;
   rbcFuseStream stream = rbcFuseStreamInit();
   CHECK(stream.struct_size == sizeof stream);
@@ -304,33 +334,33 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   voxelize.struct_size = 0;
   rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
   CHECK(sparse.struct_size == sizeof sparse);
-  CHECK(sparse.reduce == RBC_VOXEL_MEAN);
+  CHECK(sparse.reduction == RBC_REDUCE_MEAN);
   sparse.struct_size = 0;
-  sparse.reduce = 0;
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  sparse.reduction = 0;
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   CHECK(voxels.struct_size == sizeof voxels);
   voxels.struct_size = 0;
-  rbcTsdfParams tsdf = rbcTsdfParamsInit();
+  rbcVoxelizeTsdfParams tsdf = rbcVoxelizeTsdfParamsInit();
   CHECK(tsdf.struct_size == sizeof tsdf);
   CHECK(tsdf.max_weight == INFINITY);
   tsdf.struct_size = 0;
   tsdf.max_weight = 0;
   rbcUnprojectParams unproject = rbcUnprojectParamsInit();
   CHECK(unproject.struct_size == sizeof unproject);
-  CHECK(unproject.color_scale == 1);
-  CHECK(unproject.step == 1);
-  for (double* low : {&unproject.min_x, &unproject.min_y, &unproject.min_z}) {
+  CHECK(unproject.color_divisor == 1);
+  CHECK(unproject.pixel_stride == 1);
+  for (double* low : {&unproject.crop_min[0], &unproject.crop_min[1], &unproject.crop_min[2]}) {
     CHECK(*low == -INFINITY);
     *low = 0;
   }
-  for (double* high :
-       {&unproject.max_depth, &unproject.max_x, &unproject.max_y, &unproject.max_z}) {
+  for (double* high : {&unproject.max_depth, &unproject.crop_max[0], &unproject.crop_max[1],
+                       &unproject.crop_max[2]}) {
     CHECK(*high == INFINITY);
     *high = 0;
   }
   unproject.struct_size = 0;
-  unproject.color_scale = 0;
-  unproject.step = 0;
+  unproject.color_divisor = 0;
+  unproject.pixel_stride = 0;
   rbcFarthestPointsParams farthest = rbcFarthestPointsParamsInit();
   CHECK(farthest.struct_size == sizeof farthest);
   farthest.struct_size = 0;
@@ -340,16 +370,16 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcStatisticsParams statistics = rbcStatisticsParamsInit();
   CHECK(statistics.struct_size == sizeof statistics);
   statistics.struct_size = 0;
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   CHECK(result.struct_size == sizeof result);
   result.struct_size = 0;
-  rbcStatisticsAccumulatorParams accumulator = rbcStatisticsAccumulatorParamsInit();
+  rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
   CHECK(accumulator.struct_size == sizeof accumulator);
   accumulator.struct_size = 0;
-  rbcStatisticsUpdateParams update = rbcStatisticsUpdateParamsInit();
+  rbcAccumulatorUpdateParams update = rbcAccumulatorUpdateParamsInit();
   CHECK(update.struct_size == sizeof update);
   update.struct_size = 0;
-  rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
+  rbcAccumulatorInfo accumulator_info = rbcAccumulatorInfoInit();
   CHECK(accumulator_info.struct_size == sizeof accumulator_info);
   accumulator_info.struct_size = 0;
   rbcLiveStream live = rbcLiveStreamInit();
@@ -368,9 +398,16 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcLiveCounters counters = rbcLiveCountersInit();
   CHECK(counters.struct_size == sizeof counters);
   counters.struct_size = 0;
-  rbcWindowStream window = rbcWindowStreamInit();
+  rbcWindowsStream window = rbcWindowsStreamInit();
   CHECK(window.struct_size == sizeof window);
-  window.struct_size = 0;
+  CHECK(window.transform_size == sizeof(rbcWindowsTransform));
+  window.struct_size = window.transform_size = 0;
+  rbcWindowsOutputs cut = rbcWindowsOutputsInit();
+  CHECK(cut.struct_size == sizeof cut);
+  cut.struct_size = 0;
+  rbcConvertRotationsParams rotations = rbcConvertRotationsParamsInit();
+  CHECK(rotations.struct_size == sizeof rotations);
+  rotations.struct_size = 0;
   rbcWindowsParams windows = rbcWindowsParamsInit();
   CHECK(windows.struct_size == sizeof windows);
   windows.struct_size = 0;
@@ -400,6 +437,65 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(counters));
   CHECK(zero(window));
   CHECK(zero(windows));
+  CHECK(zero(cut));
+  CHECK(zero(rotations));
+}
+
+TEST_CASE("layout: rbcInitParams writes what the inline initializers write") {
+  const auto check = [](int32_t id, const auto& defaults) {
+    using Struct = std::decay_t<decltype(defaults)>;
+    constexpr size_t kSize = sizeof(Struct);
+    const auto* expected = reinterpret_cast<const unsigned char*>(&defaults);
+    for (const size_t size : {kSize, kSize - 8, size_t{8}, kSize + 16}) {
+      std::vector<unsigned char> bytes(size + 8, 0xab);
+      CHECK_SUCCEEDS(rbcInitParams(id, bytes.data(), size));
+      uint32_t struct_size = 0;
+      std::memcpy(&struct_size, bytes.data(), sizeof struct_size);
+      CHECK(struct_size == size);
+      for (size_t i = sizeof struct_size; i < size; ++i) {
+        CHECK(bytes[i] == (i < kSize ? expected[i] : 0));
+      }
+      for (size_t i = size; i < size + 8; ++i) CHECK(bytes[i] == 0xab);
+    }
+  };
+  check(RBC_STRUCT_CONTEXT_PARAMS, rbcContextParamsInit());
+  check(RBC_STRUCT_CONTEXT_INFO, rbcContextInfoInit());
+  check(RBC_STRUCT_RESAMPLE_PARAMS, rbcResampleParamsInit());
+  check(RBC_STRUCT_FUSE_STREAM, rbcFuseStreamInit());
+  check(RBC_STRUCT_FUSE_PARAMS, rbcFuseParamsInit());
+  check(RBC_STRUCT_LIVE_STREAM, rbcLiveStreamInit());
+  check(RBC_STRUCT_LIVE_PARAMS, rbcLiveParamsInit());
+  check(RBC_STRUCT_LIVE_COUNTERS, rbcLiveCountersInit());
+  check(RBC_STRUCT_WINDOWS_STREAM, rbcWindowsStreamInit());
+  check(RBC_STRUCT_WINDOWS_OUTPUTS, rbcWindowsOutputsInit());
+  check(RBC_STRUCT_WINDOWS_PARAMS, rbcWindowsParamsInit());
+  check(RBC_STRUCT_STATISTICS_PARAMS, rbcStatisticsParamsInit());
+  check(RBC_STRUCT_STATISTICS_OUTPUTS, rbcStatisticsOutputsInit());
+  check(RBC_STRUCT_ACCUMULATOR_PARAMS, rbcAccumulatorParamsInit());
+  check(RBC_STRUCT_ACCUMULATOR_UPDATE_PARAMS, rbcAccumulatorUpdateParamsInit());
+  check(RBC_STRUCT_ACCUMULATOR_INFO, rbcAccumulatorInfoInit());
+  check(RBC_STRUCT_VOXELIZE_PARAMS, rbcVoxelizeParamsInit());
+  check(RBC_STRUCT_VOXELIZE_SPARSE_PARAMS, rbcVoxelizeSparseParamsInit());
+  check(RBC_STRUCT_VOXELIZE_SPARSE_OUTPUTS, rbcVoxelizeSparseOutputsInit());
+  check(RBC_STRUCT_VOXELIZE_TSDF_PARAMS, rbcVoxelizeTsdfParamsInit());
+  check(RBC_STRUCT_UNPROJECT_PARAMS, rbcUnprojectParamsInit());
+  check(RBC_STRUCT_FARTHEST_POINTS_PARAMS, rbcFarthestPointsParamsInit());
+  check(RBC_STRUCT_TAKE_ROWS_PARAMS, rbcTakeRowsParamsInit());
+  check(RBC_STRUCT_CONVERT_ROTATIONS_PARAMS, rbcConvertRotationsParamsInit());
+
+  uint64_t words[2] = {7, 7};
+  for (const int32_t id : {0, -1, 25, INT32_MAX}) {
+    CHECK_FAILS(rbcInitParams(id, words, sizeof words), RBC_STATUS_INVALID_ARGUMENT,
+                "struct_id: is ");
+  }
+  for (const size_t size : {size_t{0}, size_t{4}, size_t{12}, size_t{65544}, SIZE_MAX}) {
+    CHECK_FAILS(rbcInitParams(RBC_STRUCT_FUSE_PARAMS, words, size), RBC_STATUS_INVALID_ARGUMENT,
+                "struct_size: is ");
+  }
+  CHECK_FAILS(rbcInitParams(RBC_STRUCT_FUSE_PARAMS, nullptr, 16), RBC_STATUS_INVALID_ARGUMENT,
+              "params: is null");
+  CHECK(words[0] == 7);
+  CHECK(words[1] == 7);
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------
@@ -441,7 +537,7 @@ TEST_CASE("layout: a DLTensor can be passed by a cast") {
   int64_t strides[] = {3, 1};
   const DLTensor tensor = {values, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 4};
   rbcTensorInfo info;
-  CHECK_SUCCEEDS(rbcTensorNormalize(reinterpret_cast<const rbcTensor*>(&tensor), &info));
+  CHECK_SUCCEEDS(rbcTensorGetInfo(reinterpret_cast<const rbcTensor*>(&tensor), &info));
   CHECK(info.data == values + 1);
   CHECK(info.strides[0] == 3);
   CHECK(info.num_elements == 4);

@@ -83,13 +83,13 @@ struct Rig {
   rbcStatus_t pushFrom(void* at, void* sample) {
     const rbcTensor times = hostTensor(at, support::kF64, 1, one);
     const rbcTensor values = hostTensor(sample, support::kF32, 2, one);
-    return rbcLivePush(context.get(), live.get(), 0, &times, &values);
+    return rbcLivePush(live.get(), 0, &times, &values);
   }
   rbcStatus_t fuseTo(void* to) {
     const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);
     const rbcTensor outs = hostTensor(to, support::kF32, 2, one);
     const rbcTensor ages = hostTensor(&age, support::kF64, 1, one);
-    return rbcLiveFuse(context.get(), live.get(), &queries, &outs, nullptr, &ages);
+    return rbcLiveFuse(live.get(), &queries, &outs, nullptr, &ages);
   }
 };
 
@@ -148,7 +148,7 @@ TEST_CASE("live: a producer held while the ring is copied") {
     CHECK(rig.age == 0.5);
     CHECK(countersOf(rig.live, 0).pushed == 6);
   }
-  CHECK(countersOf(rig.live, 0).retried == 0);
+  CHECK(countersOf(rig.live, 0).snapshot_retries == 0);
   page.letGo();
   producer.join();
   CHECK(pushed == RBC_STATUS_SUCCESS);

@@ -33,7 +33,7 @@ class Sensor {
   explicit Sensor(Change change) : context_(support::cpuContext(1)) {
     rbcResampleParams params = rbcResampleParamsInit();
     params.method = RBC_METHOD_PREVIOUS;
-    params.bounds = RBC_BOUNDS_HOLD;
+    params.outside = RBC_OUTSIDE_HOLD;
     params.fill_value = -7;
     rbcLiveStream stream = rbcLiveStreamInit();
     stream.channels = 1;
@@ -50,7 +50,7 @@ class Sensor {
       const auto value = static_cast<float>(time);
       const rbcTensor time_tensor = hostTensor(&time, timeDtype<Time>(), 1, one_);
       const rbcTensor value_tensor = hostTensor(&value, support::kF32, 2, one_);
-      support::require(rbcLivePush(context_.get(), live_.get(), 0, &time_tensor, &value_tensor));
+      support::require(rbcLivePush(live_.get(), 0, &time_tensor, &value_tensor));
     }
   }
   Tick fuse(Time query) {
@@ -61,11 +61,11 @@ class Sensor {
     const rbcTensor masks = hostTensor(&mask, support::kU8, 2, one_);
     const rbcDType dtype = std::is_same_v<Age, double> ? support::kF64 : support::kI64;
     const rbcTensor ages = hostTensor(&tick.age, dtype, 1, one_);
-    support::require(rbcLiveFuse(context_.get(), live_.get(), &queries, &out, &masks, &ages));
+    support::require(rbcLiveFuse(live_.get(), &queries, &out, &masks, &ages));
     tick.valid = mask == 1;
     return tick;
   }
-  // Without max_age: outside of what is kept, bounds give the sample at the edge.
+  // Without max_age: outside of what is kept, outside give the sample at the edge.
   float newest() { return fuse(std::numeric_limits<Time>::max()).value; }
   float oldest() { return fuse(std::numeric_limits<Time>::lowest()).value; }
   void reset() { support::require(rbcLiveReset(live_.get(), 0)); }
@@ -274,7 +274,7 @@ TEST_CASE("live stamps: the age is that of the sample up to the newest query") {
   CHECK(strict.fuse(std::nextafter(1.0, 0.0)).value == -7);
 }
 
-TEST_CASE("live stamps: without max_age, infinite queries have infinite ages and mask 0") {
+TEST_CASE("live stamps: without max_age, infinite queries have infinite ages and valid 0") {
   Sensor<float> floats(nothing);
   floats.push({1, 2});
   const auto infinity = static_cast<float>(kInfinity);
@@ -344,8 +344,8 @@ TEST_CASE("live stamps: a reset forgets, and older samples are accepted") {
   }
   constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
   CHECK_FAILS(rbcLiveReset(nullptr, 0), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLiveReset(sensor.get(), 1), kInvalid, "stream: is 1, expected 0 to 0");
-  CHECK_FAILS(rbcLiveReset(sensor.get(), -1), kInvalid, "stream: is -1");
+  CHECK_FAILS(rbcLiveReset(sensor.get(), 1), kInvalid, "stream_index: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLiveReset(sensor.get(), -1), kInvalid, "stream_index: is -1");
 }
 
 TEST_CASE("live stamps: equal ones for ever") {

@@ -76,11 +76,10 @@ class Robot {
     for (int i = begin; i < end; ++i) {
       for (int32_t n = 0; n < kStreams; ++n) {
         time_ = i - (i % 5 == 0 ? 2.5 : 0) - (i % 50 == 0 ? 20 : 0);  // late, and too late
-        right &= rbcLivePush(context_.get(), live_.get(), n, &times, &values) == RBC_STATUS_SUCCESS;
+        right &= rbcLivePush(live_.get(), n, &times, &values) == RBC_STATUS_SUCCESS;
       }
       for (int t = 0; t < kHistory; ++t) queries_[t] = i - 0.75 * (kHistory - 1 - t);
-      right &= rbcLiveFuse(context_.get(), live_.get(), &queries, &outs, &masks, &ages) ==
-               RBC_STATUS_SUCCESS;
+      right &= rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages) == RBC_STATUS_SUCCESS;
     }
     return right;
   }

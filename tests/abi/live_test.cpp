@@ -51,14 +51,14 @@ Time strangeTime(Random& random) {
 
 struct Choice {
   int32_t method;
-  int32_t bounds;
+  int32_t outside;
 };
 constexpr Choice kChoices[] = {
-    {RBC_METHOD_LINEAR, RBC_BOUNDS_HOLD},  {RBC_METHOD_LINEAR, RBC_BOUNDS_EXTRAPOLATE},
-    {RBC_METHOD_NEAREST, RBC_BOUNDS_FILL}, {RBC_METHOD_PREVIOUS, RBC_BOUNDS_HOLD},
-    {RBC_METHOD_NEXT, RBC_BOUNDS_HOLD},    {RBC_METHOD_CUBIC, RBC_BOUNDS_FILL},
-    {RBC_METHOD_PCHIP, RBC_BOUNDS_HOLD},   {RBC_METHOD_SLERP, RBC_BOUNDS_HOLD},
-    {RBC_METHOD_ANGLE, RBC_BOUNDS_HOLD}};
+    {RBC_METHOD_LINEAR, RBC_OUTSIDE_HOLD},  {RBC_METHOD_LINEAR, RBC_OUTSIDE_EXTRAPOLATE},
+    {RBC_METHOD_NEAREST, RBC_OUTSIDE_FILL}, {RBC_METHOD_PREVIOUS, RBC_OUTSIDE_HOLD},
+    {RBC_METHOD_NEXT, RBC_OUTSIDE_HOLD},    {RBC_METHOD_CUBIC, RBC_OUTSIDE_FILL},
+    {RBC_METHOD_PCHIP, RBC_OUTSIDE_HOLD},   {RBC_METHOD_SLERP, RBC_OUTSIDE_HOLD},
+    {RBC_METHOD_ANGLE, RBC_OUTSIDE_HOLD}};
 
 // Some streams, pushed at random, and fused now and then.
 template <class Time>
@@ -70,18 +70,18 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   std::vector<rbcLiveStream> streams;
   std::vector<rbcResampleParams> params(static_cast<size_t>(count));
   std::vector<live_model::Stream<Time>> models;
-  std::vector<float> mean = {0.5f, -1, 2, 0.25f};
-  std::vector<double> inv_std = {2, 0.5, 1, 3};
+  std::vector<float> shift = {0.5f, -1, 2, 0.25f};
+  std::vector<double> scale = {2, 0.5, 1, 3};
   int64_t four = 4;
-  const rbcTensor mean_tensor = hostTensor(mean.data(), support::kF32, 1, &four);
-  const rbcTensor inv_std_tensor = hostTensor(inv_std.data(), support::kF64, 1, &four);
+  const rbcTensor mean_tensor = hostTensor(shift.data(), support::kF32, 1, &four);
+  const rbcTensor inv_std_tensor = hostTensor(scale.data(), support::kF64, 1, &four);
   int64_t channels = 0;
   for (int32_t n = 0; n < count; ++n) {
     const Choice& choice = random.pick(kChoices);
     rbcResampleParams& p = params[static_cast<size_t>(n)];
     p = rbcResampleParamsInit();
     p.method = choice.method;
-    p.bounds = choice.bounds;
+    p.outside = choice.outside;
     p.fill_value = -7;
     if (random.chance(0.3)) p.max_gap = ticks ? 3000 : 3;
     const bool step = choice.method == RBC_METHOD_NEAREST || choice.method == RBC_METHOD_PREVIOUS;
@@ -89,8 +89,8 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     rbcLiveStream stream = rbcLiveStreamInit();
     const bool fours = choice.method == RBC_METHOD_SLERP || random.chance(0.5);
     stream.channels = fours ? 4 : 1 + random.below(3);
-    if (fours && random.chance(0.5)) p.mean = &mean_tensor;
-    if (fours && random.chance(0.5)) p.inv_std = &inv_std_tensor;
+    if (fours && random.chance(0.5)) p.shift = &mean_tensor;
+    if (fours && random.chance(0.5)) p.scale = &inv_std_tensor;
     const bool steps = choice.method == RBC_METHOD_NEAREST ||
                        choice.method == RBC_METHOD_PREVIOUS || choice.method == RBC_METHOD_NEXT;
     const bool cubic = choice.method == RBC_METHOD_CUBIC || choice.method == RBC_METHOD_PCHIP;
@@ -160,7 +160,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       const rbcTensor value_tensor =
           hostTensor(strided ? columns.data() : rows.data(), support::kF32, 2, shape,
                      strided ? strides : nullptr);
-      CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), n, &time_tensor, &value_tensor));
+      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &time_tensor, &value_tensor));
     }
     if (!random.chance(0.5)) continue;
 
@@ -188,8 +188,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor mask_tensor = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age_tensor =
         hostTensor(ages.data(), ticks ? support::kI64 : support::kF64, 1, age_shape);
-    CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &query_tensor, &out_tensor, &mask_tensor,
-                               &age_tensor));
+    CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor));
 
     std::vector<std::vector<Time>> model_times(static_cast<size_t>(count));
     std::vector<std::vector<float>> model_values(static_cast<size_t>(count));
@@ -274,10 +273,10 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     CHECK(counters.ahead == model.ahead);
     CHECK(counters.invalid == model.invalid);
     CHECK(counters.forgotten == model.forgotten);
-    CHECK(counters.early == model.early);
+    CHECK(counters.queries_before_first == model.early);
     const auto held = static_cast<int64_t>(model.kept.size());
     CHECK(counters.pushed == counters.overwritten + counters.forgotten + held);
-    CHECK(counters.retried == 0);
+    CHECK(counters.snapshot_retries == 0);
   }
 }
 
@@ -297,15 +296,15 @@ TEST_CASE_TEMPLATE("live: the bits of rbcFuse on what is in the rings", Time, fl
 
 TEST_CASE("live: the description is copied") {
   const Context context = support::cpuContext(1);
-  auto mean = std::make_unique<double[]>(2);
-  mean[0] = 1, mean[1] = 2;
+  auto shift = std::make_unique<double[]>(2);
+  shift[0] = 1, shift[1] = 2;
   auto groups = std::make_unique<rbcChannelGroup[]>(2);
   groups[0] = {0, 1, RBC_METHOD_PREVIOUS, 0};
   groups[1] = {1, 1, RBC_METHOD_LINEAR, 0};
   int64_t two = 2;
-  auto tensor = std::make_unique<rbcTensor>(hostTensor(mean.get(), support::kF64, 1, &two));
+  auto tensor = std::make_unique<rbcTensor>(hostTensor(shift.get(), support::kF64, 1, &two));
   auto params = std::make_unique<rbcResampleParams>(rbcResampleParamsInit());
-  params->mean = tensor.get();
+  params->shift = tensor.get();
   params->groups = groups.get();
   params->num_groups = 2;
   rbcLiveStream stream = rbcLiveStreamInit();
@@ -313,22 +312,22 @@ TEST_CASE("live: the description is copied") {
   stream.capacity = 4;
   stream.params = params.get();
   const Live live = make(context, {stream}, rbcLiveParamsInit());
-  mean[0] = mean[1] = 1e30;
+  shift[0] = shift[1] = 1e30;
   groups[0].method = groups[1].method = 99;
-  mean.reset(), groups.reset(), tensor.reset(), params.reset();
+  shift.reset(), groups.reset(), tensor.reset(), params.reset();
 
   const double times[] = {0, 1};
   const float values[] = {10, 20, 30, 40};
   int64_t shape[] = {2, 2};
   const rbcTensor time_tensor = hostTensor(times, support::kF64, 1, shape);
   const rbcTensor value_tensor = hostTensor(values, support::kF32, 2, shape);
-  CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &time_tensor, &value_tensor));
+  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &time_tensor, &value_tensor));
   double query = 0.5;
   float out[2] = {};
   int64_t one[] = {1, 2};
   const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);
   const rbcTensor outs = hostTensor(out, support::kF32, 2, one);
-  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &queries, &outs, nullptr, nullptr));
+  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr));
   CHECK(out[0] == 9);
   CHECK(out[1] == 28);
 }
@@ -345,7 +344,7 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   for (const double time : {100., 101., 102., 97., 98., 101.5, 101.6, 103.}) {
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &times, &values));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &times, &values));
   }
   const rbcLiveCounters counters = countersOf(live, 0);
   CHECK(counters.pushed == 6);   // 100, 101, 102, 101.5, 101.6, 103
@@ -368,7 +367,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
     const auto value = static_cast<float>(time);
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &times, &values));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &times, &values));
   }
   const double queries[] = {99.5, 100.5, 130, 161.5};
   float out[4] = {};
@@ -377,7 +376,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
   const rbcTensor query_times = hostTensor(queries, support::kF64, 1, rows);
   const rbcTensor outs = hostTensor(out, support::kF32, 2, rows);
   const rbcTensor masks = hostTensor(mask, support::kU8, 2, rows);
-  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &query_times, &outs, &masks, nullptr));
+  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_times, &outs, &masks, nullptr));
   const float expected[] = {100, 100.5, -7, 161.5};
   const uint8_t valid[] = {0, 1, 0, 1};
   for (int t = 0; t < 4; ++t) {
@@ -388,5 +387,5 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
   CHECK(counters.pushed == 5);
   CHECK(counters.overwritten == 1);
   CHECK(counters.dropped == 0);
-  CHECK(counters.early == 1);  // 99.5
+  CHECK(counters.queries_before_first == 1);  // 99.5
 }

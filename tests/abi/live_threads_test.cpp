@@ -133,7 +133,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
       }
       time = event.time;
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
+      support::require(rbcLivePush(live.get(), n, &times, &values));
     }
     --running;
   };
@@ -164,7 +164,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
     const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, age_shape);
     Seen ticks[kStreams];
     for (int32_t n = 0; n < kStreams; ++n) ticks[n].before = comeOf(live, n);
-    support::require(rbcLiveFuse(context.get(), live.get(), &query_times, &outs, nullptr, &age));
+    support::require(rbcLiveFuse(live.get(), &query_times, &outs, nullptr, &age));
     for (int32_t n = 0; n < kStreams; ++n) {
       ticks[n].after = comeOf(live, n);
       const double* const rows[] = {&out[static_cast<size_t>(n) * kChannels],
@@ -194,7 +194,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
     MESSAGE("stream " << n << ": " << seen[n].size() << " ticks, " << counters.pushed << " kept, "
                       << counters.late << " late, " << counters.dropped << " dropped, "
                       << counters.ahead << " ahead, " << counters.invalid << " invalid, "
-                      << counters.forgotten << " forgotten, " << counters.retried
+                      << counters.forgotten << " forgotten, " << counters.snapshot_retries
                       << " looks again");
   }
   CHECK(different == 0);
@@ -226,7 +226,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = step * static_cast<double>(i);
       std::fill_n(row, 3, time);
-      count(rbcLivePush(context.get(), live.get(), 0, &times, &values), &taken);
+      count(rbcLivePush(live.get(), 0, &times, &values), &taken);
     }
     --running;
   };
@@ -243,7 +243,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
     int64_t shape[] = {1, 3};
     const rbcTensor queries = hostTensor(&query, support::kF64, 1, shape);
     const rbcTensor outs = hostTensor(out, support::kF64, 2, shape);
-    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, nullptr, nullptr));
+    support::require(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr));
     torn += out[1] != out[0] || out[2] != out[0] ? 1 : 0;
   }
   for (std::thread& thread : threads) thread.join();
@@ -283,7 +283,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = static_cast<double>(i);
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
+      support::require(rbcLivePush(live.get(), n, &times, &values));
     }
     --running;
   };
@@ -304,7 +304,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     const rbcTensor outs = hostTensor(out.data(), support::kF64, 2, shape);
     const rbcTensor masks = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, mask_shape + 1);
-    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, &masks, &age));
+    support::require(rbcLiveFuse(live.get(), &queries, &outs, &masks, &age));
     for (size_t n = 0; n < kStreams; ++n) {
       const double* row = &out[n * kChannels];
       const bool none = std::isnan(ages[n]);

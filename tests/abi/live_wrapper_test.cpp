@@ -11,8 +11,8 @@ using robocache::LiveStream;
 
 TEST_CASE("wrapper: live, with every option") {
   const Context context = Context::cpu(1);
-  const std::vector<float> mean = {10};
-  const std::vector<double> inv_std = {0.5};
+  const std::vector<float> shift = {10};
+  const std::vector<double> scale = {0.5};
   LiveStream joints(2);
   joints.groups = {robocache::channels(0, 1, robocache::Method::kPrevious),
                    robocache::channels(1, 1, robocache::Method::kLinear)};
@@ -25,8 +25,8 @@ TEST_CASE("wrapper: live, with every option") {
   gripper.max_age = 5;
   gripper.clock_offset = 0.25;
   LiveStream force(1, robocache::kFloat16);
-  force.mean = robocache::Tensor(mean);
-  force.inv_std = robocache::Tensor(inv_std);
+  force.shift = robocache::Tensor(shift);
+  force.scale = robocache::Tensor(scale);
   Live made = Live::create(context, {joints, gripper, force});
   Live live = std::move(made);
   CHECK(made.get() == nullptr);
@@ -89,14 +89,14 @@ TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
   CHECK(support::tells(refused.error().what(), {"streams[0]", "clock_offset_ticks"}));
   const auto wrong = own.push<Expect>(1, times, {rows, {2, 1}});
   REQUIRE_FALSE(wrong);
-  CHECK(support::tells(wrong.error().what(), {"stream: is 1"}));
+  CHECK(support::tells(wrong.error().what(), {"stream_index: is 1"}));
   const std::vector<double> fixed(1);
   const auto constant = own.fuse<Expect>(query, {fixed, {1, 1}});
   REQUIRE_FALSE(constant);
   CHECK(support::tells(constant.error().what(), {"out: is read-only"}));
   const auto no_stream = own.reset<Expect>(7);
   REQUIRE_FALSE(no_stream);
-  CHECK(support::tells(no_stream.error().what(), {"stream: is 7"}));
+  CHECK(support::tells(no_stream.error().what(), {"stream_index: is 7"}));
   const auto unknown = own.counters<Expect>(2);
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().status() == RBC_STATUS_INVALID_ARGUMENT);

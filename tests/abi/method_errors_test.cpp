@@ -88,8 +88,9 @@ TEST_CASE("method errors: the array of groups and its length go together") {
           c.regroup({group(0, 4)});
           c.params.num_groups = 0;
         }}});
-  for (const int32_t count : {-1, std::numeric_limits<int32_t>::min(), RBC_MAX_CHANNEL_GROUPS + 1,
-                              std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t count :
+       {-1, std::numeric_limits<int32_t>::min(), RBC_FUSE_MAX_CHANNEL_GROUPS + 1,
+        std::numeric_limits<int32_t>::max()}) {
     const std::string told = "num_groups: is " + std::to_string(count);
     checkError<Call>({kStatus, told + "...0 to 256", [&](Call& c) {
                         c.regroup({group(0, 4)});
@@ -171,13 +172,13 @@ TEST_CASE("method errors: slerp takes whole quaternions") {
 TEST_CASE("method errors: as many groups as there may be, and one more") {
   checkError<Call>(
       {RBC_STATUS_INVALID_ARGUMENT, "num_groups: is 257, expected 0 to 256", [](Call& c) {
-         widen(c, RBC_MAX_CHANNEL_GROUPS + 1);
-         c.regroup(alternating(RBC_MAX_CHANNEL_GROUPS + 1));
+         widen(c, RBC_FUSE_MAX_CHANNEL_GROUPS + 1);
+         c.regroup(alternating(RBC_FUSE_MAX_CHANNEL_GROUPS + 1));
        }});
   Call call;
-  widen(call, RBC_MAX_CHANNEL_GROUPS);
+  widen(call, RBC_FUSE_MAX_CHANNEL_GROUPS);
   call.values.array.each([](std::byte* p) { std::memset(p, 0, 4); });
-  call.regroup(alternating(RBC_MAX_CHANNEL_GROUPS));
+  call.regroup(alternating(RBC_FUSE_MAX_CHANNEL_GROUPS));
   CHECK_SUCCEEDS(call.run());
 }
 
@@ -191,9 +192,9 @@ TEST_CASE("method errors: limits that no channel's method takes") {
                         }});
     }
     if (method != RBC_METHOD_LINEAR) {
-      checkError<Call>({kStatus, "bounds:...extrapolate needs method linear", [&](Call& c) {
+      checkError<Call>({kStatus, "outside:...extrapolate needs method linear", [&](Call& c) {
                           c.params.method = method;
-                          c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+                          c.params.outside = RBC_OUTSIDE_EXTRAPOLATE;
                         }});
     }
   }
@@ -204,15 +205,15 @@ TEST_CASE("method errors: limits that no channel's method takes") {
           c.params.method = RBC_METHOD_NEAREST;  // of no channel
           c.params.tolerance = 1;
         }},
-       {kStatus, "bounds:", [](Call& c) {
+       {kStatus, "outside:", [](Call& c) {
           c.regroup({group(0, 2, RBC_METHOD_CUBIC), group(2, 2, RBC_METHOD_PREVIOUS)});
-          c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+          c.params.outside = RBC_OUTSIDE_EXTRAPOLATE;
         }}});
   // One group that takes it is enough.
   Call call;
   call.regroup({group(0, 1), group(1, 2, RBC_METHOD_ANGLE), group(3, 1, RBC_METHOD_NEXT)});
   call.params.tolerance = 1;
-  call.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+  call.params.outside = RBC_OUTSIDE_EXTRAPOLATE;
   CHECK_SUCCEEDS(call.run());
 }
 
@@ -259,20 +260,20 @@ TEST_CASE("method errors: integers take the methods that make no new values") {
 }
 
 TEST_CASE("method errors: an affine part needs a float to be written to") {
-  for (const bool mean : {true, false}) {
-    const char* const name = mean ? "mean:" : "inv_std:";
+  for (const bool shift : {true, false}) {
+    const char* const name = shift ? "shift:" : "scale:";
     checkError<Call>(
         {RBC_STATUS_DTYPE_MISMATCH, std::string(name) + "...out...int32", [&](Call& c) {
            c.values.raw.dtype = c.out.raw.dtype = kI32;
            c.params.method = RBC_METHOD_NEXT;
-           (mean ? c.params.inv_std : c.params.mean) = nullptr;
+           (shift ? c.params.scale : c.params.shift) = nullptr;
          }});
   }
   // Each part may come alone, with any stride.
-  for (const bool mean : {true, false}) {
+  for (const bool shift : {true, false}) {
     Call call;
-    (mean ? call.params.inv_std : call.params.mean) = nullptr;
-    (mean ? call.mean : call.inv_std).restride({0});
+    (shift ? call.params.scale : call.params.shift) = nullptr;
+    (shift ? call.shift : call.scale).restride({0});
     CHECK_SUCCEEDS(call.run());
     call.checkOut({5, 6, 7, 8, 20, 21, 22, 23, 6, 6, 6, 6, 6, 6, 6, 6});
   }

@@ -27,9 +27,9 @@ struct Call {
   Argument lengths{kI64, {2}};
   Argument query_lengths{kI32, {2}};
   Argument offsets{kI64, {3}};  // not in use: see pack()
-  Argument mean{kF32, {4}};
-  Argument inv_std{kF64, {4}};
-  Argument sample_mask{kU8, {2, 3}};  // not in use: see maskSamples()
+  Argument shift{kF32, {4}};
+  Argument scale{kF64, {4}};
+  Argument sample_mask{kU8, {2, 3}};    // not in use: see maskSamples()
   std::vector<rbcChannelGroup> groups;  // in use once regrouped
   rbcResampleParams params = rbcResampleParamsInit();
   const rbcTensor* used[5] = {&values.raw, &times.raw, &query_times.raw, &out.raw, &mask.raw};
@@ -43,12 +43,12 @@ struct Call {
     lengths.fill<int64_t>({3, 2});
     query_lengths.fill<int32_t>({2, 2});
     offsets.fill<int64_t>({0, 3, 6});
-    mean.fill<float>({0, 0, 5, 0});
-    inv_std.fill<double>({1, 1, 1, 0.5});
+    shift.fill<float>({0, 0, 5, 0});
+    scale.fill<double>({1, 1, 1, 0.5});
     params.lengths = &lengths.raw;
     params.query_lengths = &query_lengths.raw;
-    params.mean = &mean.raw;
-    params.inv_std = &inv_std.raw;
+    params.shift = &shift.raw;
+    params.scale = &scale.raw;
     sample_mask.fill<uint8_t>({1, 1, 1, 1, 1, 1});
   }
   Call(const Call&) = delete;
@@ -59,7 +59,7 @@ struct Call {
     times.reshape({6});
     sample_mask.reshape({6});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
 
   // With a mask of no sample that is missing.
@@ -71,7 +71,7 @@ struct Call {
     params.num_groups = static_cast<int32_t>(groups.size());
   }
   // For integers, which know no affine.
-  void withoutAffine() { params.mean = params.inv_std = nullptr; }
+  void withoutAffine() { params.shift = params.scale = nullptr; }
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
     return rbcResample(context, used[0], used[1], used[2], used[3], used[4], used_params);
@@ -102,13 +102,13 @@ struct Call {
             {"times", [](Call& c) -> Argument& { return c.times; }},
             {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
             {"out", [](Call& c) -> Argument& { return c.out; }, Access::kWritten},
-            {"mask", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten},
+            {"valid", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten},
             {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
             {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }},
-            {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
+            {"batch_offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
              [](Call& c) { c.pack(); }},
-            {"mean", [](Call& c) -> Argument& { return c.mean; }},
-            {"inv_std", [](Call& c) -> Argument& { return c.inv_std; }},
+            {"shift", [](Call& c) -> Argument& { return c.shift; }},
+            {"scale", [](Call& c) -> Argument& { return c.scale; }},
             {"sample_mask", [](Call& c) -> Argument& { return c.sample_mask; }, Access::kRead,
              [](Call& c) { c.maskSamples(); }}};
   }
@@ -118,9 +118,9 @@ struct Call {
          sizeof(rbcResampleParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcResampleParams*>(s); },
-         {RBC_RESERVED(rbcResampleParams, reserved0), RBC_RESERVED(rbcResampleParams, reserved)},
+         {},
          true,
-         RBC_CHECK_TIMES}};
+         RBC_FLAG_CHECK_TIMES}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"values: is null", [](Call& c) { c.used[0] = nullptr; }},

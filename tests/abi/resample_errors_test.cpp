@@ -30,7 +30,7 @@ STRUCT_ERROR_TESTS("resample", Call)
 TEST_CASE("resample errors: the good call is good, with every option") {
   Call packed;
   packed.pack();
-  packed.params.flags = RBC_CHECK_TIMES;
+  packed.params.flags = RBC_FLAG_CHECK_TIMES;
   CHECK_SUCCEEDS(packed.run());
   CHECK_SUCCEEDS(packed.workspace());
   Call bare;
@@ -53,12 +53,12 @@ TEST_CASE("resample errors: dtypes that do not go together") {
   checkDTypes<Call>({{"times", kF16, "dtype is float16, expected float32, float64 or int64"},
                      {"query_times", kI64, "dtype is int64, expected float64 as times"},
                      {"out", kI32, "dtype is int32, expected a float for float values"},
-                     {"mask", support::kI8, "dtype is int8, expected bool or uint8"},
+                     {"valid", support::kI8, "dtype is int8, expected bool or uint8"},
                      {"lengths", kF64, "dtype is float64, expected int32 or int64"},
                      {"query_lengths", support::kU32, "dtype is uint32, expected int32 or int64"},
-                     {"offsets", kF64, "dtype is float64, expected int32 or int64"},
-                     {"mean", kF16, "dtype is float16, expected float32 or float64"},
-                     {"inv_std", kI64, "dtype is int64, expected float32 or float64"},
+                     {"batch_offsets", kF64, "dtype is float64, expected int32 or int64"},
+                     {"shift", kF16, "dtype is float16, expected float32 or float64"},
+                     {"scale", kI64, "dtype is int64, expected float32 or float64"},
                      {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"}});
 }
 
@@ -79,18 +79,18 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                      {"out", {2, 1, 4}, "shape is [2,1,4], expected [2,2,4]"},
                      {"out", {1, 2, 4}, "shape is [1,2,4], expected [2,2,4]"},
                      {"out", {4, 4}, "shape is [4,4], expected [2,2,4]"},
-                     {"mask", {2}, "shape is [2], expected [2,2]"},
-                     {"mask", {2, 1}, "shape is [2,1], expected [2,2]"},
-                     {"mask", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"},
+                     {"valid", {2}, "shape is [2], expected [2,2]"},
+                     {"valid", {2, 1}, "shape is [2,1], expected [2,2]"},
+                     {"valid", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"},
                      {"lengths", {1}, "shape is [1], expected [2]"},
                      {"lengths", {2, 1}, "shape is [2,1], expected [2]"},
                      {"query_lengths", {1}, "shape is [1], expected [2]"},
                      {"query_lengths", {}, "shape is [], expected [2]"},
-                     {"mean", {3}, "shape is [3], expected [4]"},
-                     {"mean", {1}, "shape is [1], expected [4]"},
-                     {"mean", {2, 4}, "shape is [2,4], expected [4]"},
-                     {"inv_std", {3}, "shape is [3], expected [4]"},
-                     {"inv_std", {4, 1}, "shape is [4,1], expected [4]"},
+                     {"shift", {3}, "shape is [3], expected [4]"},
+                     {"shift", {1}, "shape is [1], expected [4]"},
+                     {"shift", {2, 4}, "shape is [2,4], expected [4]"},
+                     {"scale", {3}, "shape is [3], expected [4]"},
+                     {"scale", {4, 1}, "shape is [4,1], expected [4]"},
                      {"sample_mask", {}, "rank is 0 (shape []), expected 1 or 2"},
                      {"sample_mask", {2, 3, 1}, "rank is 3 (shape [2,3,1]), expected 1 or 2"},
                      {"sample_mask", {2, 2}, "shape is [2,2], expected [2,3]"},
@@ -147,12 +147,12 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                         c.pack();
                         c.sample_mask.reshape({5});
                       }},
-                     {kStatus, "offsets:",
+                     {kStatus, "batch_offsets:",
                       [](Call& c) {
                         c.pack();
                         c.offsets.reshape({0});
                       }},
-                     {kStatus, "offsets:",
+                     {kStatus, "batch_offsets:",
                       [](Call& c) {
                         c.pack();
                         c.offsets.reshape({3, 1});
@@ -168,9 +168,9 @@ TEST_CASE("resample errors: parameters") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({kStatus, message, [&](Call& c) { spoil(c.params); }});
   };
-  for (const int32_t bounds : {-1, 3}) {
-    const std::string told = std::to_string(bounds);
-    wrong(std::string("bounds...") + told, [&](auto& p) { p.bounds = bounds; });
+  for (const int32_t outside : {-1, 3}) {
+    const std::string told = std::to_string(outside);
+    wrong(std::string("outside...") + told, [&](auto& p) { p.outside = outside; });
   }
   for (const double limit : {-1.0, -0x1p-1074, kNaN, -std::numeric_limits<double>::infinity()}) {
     wrong("max_gap", [&](auto& p) { p.max_gap = limit; });
@@ -201,7 +201,7 @@ TEST_CASE("resample errors: parameters") {
     ticks.params.max_gap = limit;
     CHECK_SUCCEEDS(ticks.run());
   }
-  checkError<Call>({kStatus, "lengths...offsets", [](Call& c) {
+  checkError<Call>({kStatus, "lengths...batch_offsets", [](Call& c) {
                       c.pack();
                       c.params.lengths = &c.lengths.raw;
                     }});
@@ -245,7 +245,7 @@ TEST_CASE("resample errors: a fill value that the output cannot hold") {
 
 TEST_CASE("resample errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
       checkError<Call>({kStatus, message,
                         [&](Call& c) {
@@ -266,10 +266,10 @@ TEST_CASE("resample errors: lengths and offsets out of range") {
         c.offsets.fill<int64_t>(given);
       });
     };
-    offsets("offsets:...decrease...index 2...4 -> 3", {0, 4, 3});
-    offsets("offsets:...index 2...7...6", {0, 3, 7});
-    offsets("offsets:...index 0...-1", {-1, 3, 6});
-    offsets("offsets:...index 0", {7, 7, 7});
+    offsets("batch_offsets:...decrease...index 2...4 -> 3", {0, 4, 3});
+    offsets("batch_offsets:...index 2...7...6", {0, 3, 7});
+    offsets("batch_offsets:...index 0...-1", {-1, 3, 6});
+    offsets("batch_offsets:...index 0", {7, 7, 7});
   }
 }
 
@@ -277,7 +277,7 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {
-                        c.params.flags = RBC_CHECK_TIMES;
+                        c.params.flags = RBC_FLAG_CHECK_TIMES;
                         spoil(c);
                       },
                       Seen::kByTheCallAlone});
@@ -306,12 +306,12 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   });
   // Equal times are fine, and so is anything beyond a row's length or between packed rows.
   Call fine;
-  fine.params.flags = RBC_CHECK_TIMES;
+  fine.params.flags = RBC_FLAG_CHECK_TIMES;
   fine.times.fill<double>({1, 1, 1, -3, -3, kNaN});
   CHECK_SUCCEEDS(fine.run());
   Call packed;
   packed.pack();
-  packed.params.flags = RBC_CHECK_TIMES;
+  packed.params.flags = RBC_FLAG_CHECK_TIMES;
   packed.offsets.fill<int64_t>({1, 3, 5});
   packed.times.fill<double>({kNaN, 5, 6, 0, 1, -9});
   CHECK_SUCCEEDS(packed.run());
@@ -348,12 +348,12 @@ TEST_CASE("resample errors: outputs that overlap by an element") {
   onto(&Call::out, &Call::values, 92, "values: overlaps out");   // by its last
   onto(&Call::out, &Call::values, -60, "values: overlaps out");  // by its first
   onto(&Call::out, &Call::query_lengths, 4, "query_lengths: overlaps out");
-  onto(&Call::mask, &Call::mean, 15, "mean: overlaps mask");
-  onto(&Call::mask, &Call::inv_std, 31, "inv_std: overlaps mask");
-  onto(&Call::mask, &Call::values, 95, "values: overlaps mask");
-  onto(&Call::mask, &Call::times, 1, "times: overlaps mask");
-  onto(&Call::mask, &Call::query_times, 1, "query_times: overlaps mask");
-  onto(&Call::mask, &Call::out, 63, "mask: overlaps out");
+  onto(&Call::mask, &Call::shift, 15, "shift: overlaps valid");
+  onto(&Call::mask, &Call::scale, 31, "scale: overlaps valid");
+  onto(&Call::mask, &Call::values, 95, "values: overlaps valid");
+  onto(&Call::mask, &Call::times, 1, "times: overlaps valid");
+  onto(&Call::mask, &Call::query_times, 1, "query_times: overlaps valid");
+  onto(&Call::mask, &Call::out, 63, "valid: overlaps out");
   for (const auto out : {&Call::out, &Call::mask}) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, "sample_mask: overlaps", [&](Call& c) {
                         c.maskSamples();
@@ -376,11 +376,11 @@ TEST_CASE("resample errors: an output whose elements share memory") {
                       [](Call& c) {
                         c.out.restride({4, 3, 1});
                       }},
-                     {kStatus, "mask:...share memory",
+                     {kStatus, "valid:...share memory",
                       [](Call& c) {
                         c.mask.restride({0, 1});
                       }},
-                     {kStatus, "mask:...share memory", [](Call& c) {
+                     {kStatus, "valid:...share memory", [](Call& c) {
                         c.mask.restride({1, 1});
                       }}});
 }

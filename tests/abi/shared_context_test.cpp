@@ -70,13 +70,13 @@ TEST_CASE("shared context: every function is refused while another thread is in 
   const int64_t shape[] = {1};
   const std::function<rbcStatus_t()> calls[] = {
       [&] { return rbcContextReserve(context, 1); },
-      [&] { return rbcContextSetStream(context, nullptr); },
-      [&] { return rbcContextGetStream(context, &stream); },
+      [&] { return rbcContextSetCudaStream(context, nullptr); },
+      [&] { return rbcContextGetCudaStream(context, &stream); },
       [&] { return rbcContextSynchronize(context); },
       [&] { return rbcContextWarmUp(context); },
       [&] { return rbcContextGetInfo(context, &info); },
       [&] { return rbcContextDestroy(context); },
-      [&] { return rbcTensorCreate(context, support::kF32, 1, shape, &tensor); },
+      [&] { return rbcOwnedTensorCreate(context, support::kF32, 1, shape, &tensor); },
       [&] { return rbcTensorCopy(context, nullptr, nullptr); },
       [&] { return rbcResample(context, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr); },
       [&] {
@@ -128,47 +128,47 @@ TEST_CASE("shared context: an accumulator that a call is using is refused") {
   const Context owner = support::makeContext(params);
   const Context foreign = support::cpuContext(1);
   const support::Array values = support::arrayOf(support::kF32, {2, 1}, {0, 0x3f800000});
-  rbcStatisticsAccumulatorParams kind = rbcStatisticsAccumulatorParamsInit();
+  rbcAccumulatorParams kind = rbcAccumulatorParamsInit();
   double level = 0.5;
   int64_t one = 1;
   const rbcTensor levels = support::vectorTensor(&level, support::kF64, &one);
   kind.channels = 1;
   kind.levels = &levels;
-  rbcStatisticsAccumulator_t used = nullptr;
-  rbcStatisticsAccumulator_t idle = nullptr;
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorCreate(owner.get(), &kind, &used));
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorCreate(owner.get(), &kind, &idle));
+  rbcAccumulator_t used = nullptr;
+  rbcAccumulator_t idle = nullptr;
+  CHECK_SUCCEEDS(rbcAccumulatorCreate(owner.get(), &kind, &used));
+  CHECK_SUCCEEDS(rbcAccumulatorCreate(owner.get(), &kind, &idle));
   const rbcTensor samples = values.tensor();
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr));
+  CHECK_SUCCEEDS(rbcAccumulatorUpdate(owner.get(), used, &samples, nullptr));
 
   gate.close();
   int32_t more = 0;
   rbcStatus_t status = RBC_STATUS_INTERNAL;
-  std::thread other([&] { status = rbcStatisticsAccumulatorNextPass(owner.get(), used, &more); });
+  std::thread other([&] { status = rbcAccumulatorNextPass(owner.get(), used, &more); });
   gate.waitUntilEntered();
-  rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+  rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
   for (int i = 0; i < 2; ++i) {
-    CHECK_FAILS(rbcStatisticsAccumulatorDestroy(used), RBC_STATUS_UNSUPPORTED,
+    CHECK_FAILS(rbcAccumulatorDestroy(used), RBC_STATUS_UNSUPPORTED,
                 "accumulator:", "in use by another thread");
-    CHECK_FAILS(rbcStatisticsAccumulatorGetInfo(used, &info), RBC_STATUS_UNSUPPORTED,
+    CHECK_FAILS(rbcAccumulatorGetInfo(used, &info), RBC_STATUS_UNSUPPORTED,
                 "accumulator:", "in use by another thread");
-    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(foreign.get(), used, &samples, nullptr),
+    CHECK_FAILS(rbcAccumulatorUpdate(foreign.get(), used, &samples, nullptr),
                 RBC_STATUS_INVALID_ARGUMENT, "belongs to another context");
-    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr),
-                RBC_STATUS_UNSUPPORTED, "context:", "in use by another thread");
+    CHECK_FAILS(rbcAccumulatorUpdate(owner.get(), used, &samples, nullptr), RBC_STATUS_UNSUPPORTED,
+                "context:", "in use by another thread");
   }
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(idle, &info));
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(idle));
+  CHECK_SUCCEEDS(rbcAccumulatorGetInfo(idle, &info));
+  CHECK_SUCCEEDS(rbcAccumulatorDestroy(idle));
   gate.letGo();
   other.join();
   CHECK(status == RBC_STATUS_SUCCESS);
   CHECK(more == 1);
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(used, &info));
+  CHECK_SUCCEEDS(rbcAccumulatorGetInfo(used, &info));
   CHECK(info.current_pass == 2);
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(owner.get(), used, used), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_FAILS(rbcAccumulatorMerge(owner.get(), used, used), RBC_STATUS_INVALID_ARGUMENT,
               "is the accumulator itself");
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr));
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(used));
+  CHECK_SUCCEEDS(rbcAccumulatorUpdate(owner.get(), used, &samples, nullptr));
+  CHECK_SUCCEEDS(rbcAccumulatorDestroy(used));
 }
 
 TEST_CASE("shared context: calls of four threads are right or refused") {

@@ -37,10 +37,10 @@ struct Call {
   Argument std{kF64, {2}};
   Argument quantiles{kF64, {2, 2}};
   rbcStatisticsParams params = rbcStatisticsParamsInit();
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   const rbcTensor* used_values = &values.raw;
   const rbcStatisticsParams* used_params = &params;
-  const rbcStatisticsResult* used_result = &result;
+  const rbcStatisticsOutputs* used_result = &result;
 
   Call() {
     values.fill<float>({1, NAN, 9, 9, 9, 9, 9, 9, 2, -8, 6, 4, 100, 100, 100, 100});
@@ -49,7 +49,7 @@ struct Call {
     mask.fill<uint8_t>({1, 1, 1, 1, 1, 1, 0, 1});
     levels.fill<double>({0.5, 1});
     params.lengths = &lengths.raw;
-    params.mask = &mask.raw;
+    params.sample_mask = &mask.raw;
     params.levels = &levels.raw;
     result.count = &count.raw;
     result.nonfinite = &nonfinite.raw;
@@ -65,14 +65,14 @@ struct Call {
     values.reshape({8, 2});
     mask.reshape({8});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcStatistics(context, used_values, used_params, used_result);
+    return rbcStatistics(context, used_values, used_result, used_params);
   }
   rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcStatisticsWorkspaceSize(context, used_values, used_params, used_result, bytes);
+    return rbcStatisticsWorkspaceSize(context, used_values, used_result, used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
@@ -106,9 +106,9 @@ struct Call {
     using support::Access;
     return {{"values", [](Call& c) -> Argument& { return c.values; }},
             {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
-            {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
+            {"batch_offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
              [](Call& c) { c.pack(); }},
-            {"mask", [](Call& c) -> Argument& { return c.mask; }},
+            {"sample_mask", [](Call& c) -> Argument& { return c.mask; }},
             {"count", [](Call& c) -> Argument& { return c.count; }, Access::kWritten},
             {"nonfinite", [](Call& c) -> Argument& { return c.nonfinite; }, Access::kWritten},
             {"min", [](Call& c) -> Argument& { return c.min; }, Access::kWritten},
@@ -123,21 +123,21 @@ struct Call {
          sizeof(rbcStatisticsParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcStatisticsParams*>(s); },
-         {RBC_RESERVED(rbcStatisticsParams, reserved0),
-          RBC_RESERVED(rbcStatisticsParams, reserved)},
+         {RBC_RESERVED(rbcStatisticsParams, reserved0)},
          true,
-         RBC_STATISTICS_PER_ROW},
-        {"result",
-         sizeof(rbcStatisticsResult),
+         RBC_STATISTICS_FLAG_PER_ROW},
+        {"outputs",
+         sizeof(rbcStatisticsOutputs),
          [](Call& c) -> void* { return &c.result; },
-         [](Call& c, const void* s) { c.used_result = static_cast<const rbcStatisticsResult*>(s); },
-         {RBC_RESERVED(rbcStatisticsResult, reserved0),
-          RBC_RESERVED(rbcStatisticsResult, reserved)},
+         [](Call& c, const void* s) {
+           c.used_result = static_cast<const rbcStatisticsOutputs*>(s);
+         },
+         {RBC_RESERVED(rbcStatisticsOutputs, reserved0)},
          false}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"values: is null", [](Call& c) { c.used_values = nullptr; }},
-            {"result: is null", [](Call& c) { c.used_result = nullptr; }}};
+            {"outputs: is null", [](Call& c) { c.used_result = nullptr; }}};
   }
 };
 
@@ -172,13 +172,13 @@ TEST_CASE("statistics errors: levels") {
 TEST_CASE("statistics errors: shapes and dtypes") {
   checkShapes<Call>({{"values", {16}, "shape is [16], expected [S,D] or [B,...,D]"},
                      {"lengths", {1}, "shape is [1], expected [2]"},
-                     {"mask", {2, 3}, "shape is [2,3], expected [2,4]"},
-                     {"mask", {2, 4, 1}, "shape is [2,4,1], expected [2,4]"},
+                     {"sample_mask", {2, 3}, "shape is [2,3], expected [2,4]"},
+                     {"sample_mask", {2, 4, 1}, "shape is [2,4,1], expected [2,4]"},
                      {"count", {1}, "shape is [1], expected [2]"},
                      {"std", {2, 1}, "shape is [2,1], expected [2]"},
                      {"quantiles", {4}, "shape is [4], expected [2,2]"}});
   checkDTypes<Call>({{"lengths", kF64, "dtype is float64, expected int32 or int64"},
-                     {"mask", support::kI8, "dtype is int8, expected bool or uint8"},
+                     {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"},
                      {"count", kF64, "dtype is float64, expected int64"},
                      {"nonfinite", kI32, "dtype is int32, expected int64"},
                      {"min", kF32, "dtype is float32, expected float64"},
@@ -187,12 +187,12 @@ TEST_CASE("statistics errors: shapes and dtypes") {
                      {"std", kI64, "dtype is int64, expected float64"},
                      {"quantiles", kF32, "dtype is float32, expected float64"}});
   checkErrors<Call>(
-      {{RBC_STATUS_SHAPE_MISMATCH, "values: shape is [2,4,2], expected [N,D] beside offsets",
+      {{RBC_STATUS_SHAPE_MISMATCH, "values: shape is [2,4,2], expected [N,D] with batch_offsets",
         [](Call& c) {
           c.pack();
           c.values.reshape({2, 4, 2});
         }},
-       {kInvalid, "lengths: are for padded values, expected null beside offsets",
+       {kInvalid, "lengths: expected null with batch_offsets; lengths are for padded values",
         [](Call& c) {
           c.pack();
           c.params.lengths = &c.lengths.raw;
@@ -206,20 +206,21 @@ TEST_CASE("statistics errors: shapes and dtypes") {
           c.values.reshape({(int64_t{1} << 40) + 1, 2});
           c.values.restride({0, 1});
           c.params.lengths = nullptr;
-          c.params.mask = nullptr;
+          c.params.sample_mask = nullptr;
         }},
        {kInvalid, "ddof: is 2, expected 0 or 1", [](Call& c) { c.params.ddof = 2; }},
        {kInvalid, "ddof: is -1, expected 0 or 1", [](Call& c) { c.params.ddof = -1; }},
-       {kInvalid, "flags: RBC_STATISTICS_PER_ROW is set, expected values [B,S,D] or offsets",
+       {kInvalid,
+        "flags: RBC_STATISTICS_FLAG_PER_ROW is set, expected values [B,S,D] or batch_offsets",
         [](Call& c) {
-          c.params.flags = RBC_STATISTICS_PER_ROW;
+          c.params.flags = RBC_STATISTICS_FLAG_PER_ROW;
           c.params.lengths = nullptr;
           c.values.reshape({8, 2});
           c.mask.reshape({8});
         }}});
 }
 
-TEST_CASE("statistics errors: lengths and offsets") {
+TEST_CASE("statistics errors: lengths and batch_offsets") {
   checkErrors<Call>({{kInvalid, "lengths: ... 5...0 to 4",
                       [](Call& c) {
                         c.lengths.fill<int64_t>({1, 5});
@@ -228,7 +229,7 @@ TEST_CASE("statistics errors: lengths and offsets") {
                       [](Call& c) {
                         c.lengths.fill<int64_t>({-1, 3});
                       }},
-                     {kInvalid, "offsets: ", [](Call& c) {
+                     {kInvalid, "batch_offsets: ", [](Call& c) {
                         c.pack();
                         c.offsets.fill<int64_t>({0, 5, 4});
                       }}});

@@ -18,8 +18,8 @@ using support::OwnedTensor;
 
 OwnedTensor created(const Context& context, rbcDType dtype, std::vector<int64_t> shape) {
   rbcOwnedTensor_t tensor = nullptr;
-  REQUIRE(rbcTensorCreate(context.get(), dtype, static_cast<int32_t>(shape.size()), shape.data(),
-                          &tensor) == RBC_STATUS_SUCCESS);
+  REQUIRE(rbcOwnedTensorCreate(context.get(), dtype, static_cast<int32_t>(shape.size()),
+                               shape.data(), &tensor) == RBC_STATUS_SUCCESS);
   return OwnedTensor(tensor);
 }
 
@@ -39,12 +39,12 @@ TEST_CASE("tensor: a created one is compact, aligned and writable, in every dtyp
   const auto check = [&](rbcDType dtype) {
     const OwnedTensor tensor = created(context, dtype, {3, 1, 5});
     rbcTensor view = {};
-    CHECK_SUCCEEDS(rbcTensorGetView(tensor.get(), 1, &view));
+    CHECK_SUCCEEDS(rbcOwnedTensorGetView(tensor.get(), 1, &view));
     CHECK(reinterpret_cast<uintptr_t>(view.data) % 256 == 0);
     CHECK(view.device.type == RBC_DEVICE_CPU);
     CHECK(support::same(view.dtype, dtype));
     rbcTensorInfo info;
-    CHECK_SUCCEEDS(rbcTensorNormalize(&view, &info));
+    CHECK_SUCCEEDS(rbcTensorGetInfo(&view, &info));
     CHECK(info.is_contiguous == 1);
     CHECK(info.num_elements == 15);
     std::memset(view.data, 1, static_cast<size_t>(info.num_bytes));
@@ -56,9 +56,9 @@ TEST_CASE("tensor: a created one is compact, aligned and writable, in every dtyp
 TEST_CASE("tensor: scalars and empty ones can be created") {
   const Context context = support::cpuContext(1);
   rbcTensor view = {};
-  CHECK_SUCCEEDS(rbcTensorGetView(created(context, kF32, {4, 0, 2}).get(), 1, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(created(context, kF32, {4, 0, 2}).get(), 1, &view));
   const OwnedTensor scalar = created(context, kF32, {});
-  CHECK_SUCCEEDS(rbcTensorGetView(scalar.get(), 1, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(scalar.get(), 1, &view));
   *static_cast<float*>(view.data) = 1;
 }
 
@@ -73,35 +73,36 @@ TEST_CASE("tensor: creation refuses what no tensor can be") {
     tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
   };
   refused(RBC_STATUS_SHAPE_MISMATCH, "extent 1 is -3",
-          rbcTensorCreate(context.get(), kF32, 2, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, shape, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "overflow",
-          rbcTensorCreate(context.get(), kF32, 2, huge, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, huge, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "rank",
-          rbcTensorCreate(context.get(), kF32, 9, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 9, shape, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "rank",
-          rbcTensorCreate(context.get(), kF32, -1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, -1, shape, &tensor));
   refused(RBC_STATUS_INVALID_ARGUMENT, "shape is null",
-          rbcTensorCreate(context.get(), kF32, 2, nullptr, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, nullptr, &tensor));
   refused(RBC_STATUS_DTYPE_MISMATCH, "dtype",
-          rbcTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 8, 1}, 1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 8, 1}, 1, shape, &tensor));
   refused(RBC_STATUS_DTYPE_MISMATCH, "lanes",
-          rbcTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, &tensor));
   refused(RBC_STATUS_INVALID_ARGUMENT,
-          "context:", rbcTensorCreate(nullptr, kF32, 1, shape, &tensor));
+          "context:", rbcOwnedTensorCreate(nullptr, kF32, 1, shape, &tensor));
   const int64_t too_much[] = {int64_t{1} << 58};
   refused(RBC_STATUS_OUT_OF_MEMORY, "memory",
-          rbcTensorCreate(context.get(), kF32, 1, too_much, &tensor));
-  CHECK_FAILS(rbcTensorCreate(context.get(), kF32, 1, shape, nullptr), RBC_STATUS_INVALID_ARGUMENT,
-              "tensor:");
+          rbcOwnedTensorCreate(context.get(), kF32, 1, too_much, &tensor));
+  CHECK_FAILS(rbcOwnedTensorCreate(context.get(), kF32, 1, shape, nullptr),
+              RBC_STATUS_INVALID_ARGUMENT, "tensor:");
 }
 
 TEST_CASE("tensor: null handles") {
   rbcTensor view = {};
-  CHECK_SUCCEEDS(rbcTensorDestroy(nullptr));
-  CHECK_FAILS(rbcTensorGetView(nullptr, 0, &view), RBC_STATUS_INVALID_ARGUMENT, "tensor:");
+  CHECK_SUCCEEDS(rbcOwnedTensorDestroy(nullptr));
+  CHECK_FAILS(rbcOwnedTensorGetView(nullptr, 0, &view), RBC_STATUS_INVALID_ARGUMENT, "tensor:");
   const Context context = support::cpuContext(1);
   const OwnedTensor tensor = created(context, kF32, {2});
-  CHECK_FAILS(rbcTensorGetView(tensor.get(), 0, nullptr), RBC_STATUS_INVALID_ARGUMENT, "view:");
+  CHECK_FAILS(rbcOwnedTensorGetView(tensor.get(), 0, nullptr), RBC_STATUS_INVALID_ARGUMENT,
+              "view:");
 }
 
 TEST_CASE("tensor: it outlives its context") {
@@ -109,7 +110,7 @@ TEST_CASE("tensor: it outlives its context") {
   const OwnedTensor tensor = created(context, kF32, {1000});
   context.reset();
   rbcTensor view = {};
-  CHECK_SUCCEEDS(rbcTensorGetView(tensor.get(), 1, &view));
+  CHECK_SUCCEEDS(rbcOwnedTensorGetView(tensor.get(), 1, &view));
   std::memset(view.data, 1, 4000);
 }
 

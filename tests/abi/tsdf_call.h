@@ -25,8 +25,8 @@ struct Call {
   Argument weight{kF32, {4, 2, 1}};
   Argument dropped{kI64, {2}};
   const rbcTensor* used[5] = {&points.raw, &sensors.raw, &tsdf.raw, &weight.raw, &dropped.raw};
-  rbcTsdfParams params = rbcTsdfParamsInit();
-  const rbcTsdfParams* used_params = &params;
+  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
+  const rbcVoxelizeTsdfParams* used_params = &params;
 
   Call() {
     const auto nan = std::numeric_limits<float>::quiet_NaN();
@@ -49,7 +49,7 @@ struct Call {
   void pack() {
     points.reshape({4, 4});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
@@ -83,23 +83,26 @@ struct Call {
   // Outputs in the order in which they are looked at.
   static std::vector<support::TensorOf<Call>> tensors() {
     using support::Access;
-    return {{"points", [](Call& c) -> Argument& { return c.points; }},
-            {"sensors", [](Call& c) -> Argument& { return c.sensors; }},
-            {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
-            {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
-             [](Call& c) { c.pack(); }},
-            {"tsdf", [](Call& c) -> Argument& { return c.tsdf; }, Access::kWritten},
-            {"weight", [](Call& c) -> Argument& { return c.weight; }, Access::kWritten},
-            {"dropped", [](Call& c) -> Argument& { return c.dropped; }, Access::kWritten}};
+    return {
+        {"points", [](Call& c) -> Argument& { return c.points; }},
+        {"sensors", [](Call& c) -> Argument& { return c.sensors; }},
+        {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
+        {"batch_offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
+         [](Call& c) { c.pack(); }},
+        {"tsdf", [](Call& c) -> Argument& { return c.tsdf; }, Access::kWritten},
+        {"weight", [](Call& c) -> Argument& { return c.weight; }, Access::kWritten},
+        {"num_points_unused", [](Call& c) -> Argument& { return c.dropped; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Call>> structs() {
     return {{"params",
-             sizeof(rbcTsdfParams),
+             sizeof(rbcVoxelizeTsdfParams),
              [](Call& c) -> void* { return &c.params; },
-             [](Call& c, const void* s) { c.used_params = static_cast<const rbcTsdfParams*>(s); },
-             {RBC_RESERVED(rbcTsdfParams, reserved0), RBC_RESERVED(rbcTsdfParams, reserved)},
+             [](Call& c, const void* s) {
+               c.used_params = static_cast<const rbcVoxelizeTsdfParams*>(s);
+             },
+             {RBC_RESERVED(rbcVoxelizeTsdfParams, reserved0)},
              true,
-             RBC_TSDF_CARVE}};
+             RBC_VOXELIZE_TSDF_FLAG_CARVE}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"points: is null", [](Call& c) { c.used[0] = nullptr; }},

@@ -47,11 +47,12 @@ TEST_CASE("tsdf errors: the good call is good, however it is made") {
 
 TEST_CASE("tsdf errors: parameters") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkError<Call>({kStatus, "flags: 0x3 has unknown bits, expected RBC_TSDF_CARVE or 0",
+  checkError<Call>({kStatus,
+                    "flags: 0x3 has unknown bits, expected RBC_VOXELIZE_TSDF_FLAG_CARVE or 0",
                     [](Call& c) { c.params.flags = 3; }});
   for (const int32_t weighting : {-1, 2}) {
     const std::string told = "weighting: is " + std::to_string(weighting) +
-                             ", expected RBC_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE";
+                             ", expected RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE";
     checkError<Call>({kStatus, told, [&](Call& c) { c.params.weighting = weighting; }});
   }
   struct Truncation {
@@ -122,14 +123,14 @@ TEST_CASE("tsdf errors: shapes") {
                        {volume, {2, 4, 1}, "shape is [2,4,1], expected [4,2,1]"},
                        {volume, {1, 4, 2, 1}, "shape is [1,4,2,1], expected [4,2,1]"}});
   }
-  checkShapes<Call>({{"dropped", {1}, "shape is [1], expected [2]"},
+  checkShapes<Call>({{"num_points_unused", {1}, "shape is [1], expected [2]"},
                      {"lengths", {1}, "shape is [1], expected [2]"}});
   checkErrors<Call>({{kStatus, "sensors: rank is 2 (shape [2,3]), expected 1",
                       [](Call& c) {
                         c.points.reshape({4, 4});
                         c.params.lengths = nullptr;
                       }},
-                     {kStatus, "dropped: shape is [2], expected []",
+                     {kStatus, "num_points_unused: shape is [2], expected []",
                       [](Call& c) {
                         c.points.reshape({4, 4});
                         c.sensors.reshape({3});
@@ -159,22 +160,22 @@ TEST_CASE("tsdf errors: dtypes") {
                      {"tsdf", support::kF16, "dtype is float16, expected float32"},
                      {"tsdf", kI32, "dtype is int32, expected float32"},
                      {"weight", support::kBF16, "dtype is bfloat16, expected float32"},
-                     {"dropped", kF64, "dtype is float64, expected int64"},
+                     {"num_points_unused", kF64, "dtype is float64, expected int64"},
                      {"lengths", kF32, "dtype is float32, expected int32 or int64"}});
 }
 
 TEST_CASE("tsdf errors: outputs that share memory") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkErrors<Call>(
-      {{kStatus, "tsdf: elements share memory",
-        [](Call& c) {
-          c.tsdf.restride({0, 1, 1});
-        }},
-       {kStatus, "weight: elements share memory",
-        [](Call& c) {
-          c.weight.restride({1, 1, 1});
-        }},
-       {kStatus, "dropped: elements share memory", [](Call& c) { c.dropped.restride({0}); }}});
+  checkErrors<Call>({{kStatus, "tsdf: elements share memory",
+                      [](Call& c) {
+                        c.tsdf.restride({0, 1, 1});
+                      }},
+                     {kStatus, "weight: elements share memory",
+                      [](Call& c) {
+                        c.weight.restride({1, 1, 1});
+                      }},
+                     {kStatus, "num_points_unused: elements share memory",
+                      [](Call& c) { c.dropped.restride({0}); }}});
   // Interleaved, they share nothing.
   Call apart;
   Argument pairs(kF32, {4, 2, 2});
@@ -188,27 +189,28 @@ TEST_CASE("tsdf errors: outputs that share memory") {
   CHECK(support::decodeFloat(kF32, pairs.array.get({2, 1, 1})) == 1.0L);
 }
 
-TEST_CASE("tsdf errors: lengths and offsets") {
+TEST_CASE("tsdf errors: lengths and batch_offsets") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkErrors<Call>({{kStatus, "lengths: are for padded points, expected null beside offsets",
-                      [](Call& c) {
-                        c.pack();
-                        c.params.lengths = &c.lengths.raw;
-                      }},
-                     {kStatus, "lengths: row 1 is 3, expected 0 to 2",
-                      [](Call& c) {
-                        c.lengths.fill<int32_t>({2, 3});
-                      }},
-                     {kStatus, "lengths: row 0 is -1, expected 0 to 2", [](Call& c) {
-                        c.lengths.fill<int32_t>({-1, 3});
-                      }}});
+  checkErrors<Call>(
+      {{kStatus, "lengths: expected null with batch_offsets; lengths are for padded points",
+        [](Call& c) {
+          c.pack();
+          c.params.lengths = &c.lengths.raw;
+        }},
+       {kStatus, "lengths: row 1 is 3, expected 0 to 2",
+        [](Call& c) {
+          c.lengths.fill<int32_t>({2, 3});
+        }},
+       {kStatus, "lengths: row 0 is -1, expected 0 to 2", [](Call& c) {
+          c.lengths.fill<int32_t>({-1, 3});
+        }}});
   const auto offsets = [&](const char* message, std::initializer_list<int64_t> values) {
     checkError<Call>({kStatus, message, [&](Call& c) {
                         c.pack();
                         c.offsets.fill<int64_t>(values);
                       }});
   };
-  offsets("offsets: index 2 is 5, past the 4 points", {0, 2, 5});
-  offsets("offsets: index 0 is -1, expected 0 or more", {-1, 2, 3});
-  offsets("offsets: decrease at index 2 (3 -> 2)", {0, 3, 2});
+  offsets("batch_offsets: index 2 is 5, past the 4 points", {0, 2, 5});
+  offsets("batch_offsets: index 0 is -1, expected 0 or more", {-1, 2, 3});
+  offsets("batch_offsets: decrease at index 2 (3 -> 2)", {0, 3, 2});
 }

@@ -54,11 +54,11 @@ TEST_CASE("voxelize cuda: many points, captured once and replayed on others") {
   const Stream stream;
   const Array uniform = makePoints(false);
   const Array sweep = makePoints(true);
-  for (const int32_t mode : {RBC_VOXEL_OCCUPANCY, RBC_VOXEL_COUNT}) {
+  for (const int32_t mode : {RBC_REDUCE_OCCUPANCY, RBC_REDUCE_COUNT}) {
     CAPTURE(mode);
-    const rbcDType dtype = mode == RBC_VOXEL_COUNT ? support::kI32 : support::kU8;
+    const rbcDType dtype = mode == RBC_REDUCE_COUNT ? support::kI32 : support::kU8;
     rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-    params.mode = mode;
+    params.reduction = mode;
     params.grid = {{0, 0, 0}, {1, 1, 1}, {kSide, kSide, kSide}};
     Array out(dtype, {kSide, kSide, kSide});
     const Placed points(cuda, uniform, true);

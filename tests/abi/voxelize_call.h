@@ -72,7 +72,7 @@ struct Dense : Clouds {
   const rbcVoxelizeParams* used_params = &params;
 
   Dense() {
-    params.mode = RBC_VOXEL_MEAN;
+    params.reduction = RBC_REDUCE_MEAN;
     params.empty_value = -1;
     params.grid = kGrid;
     params.lengths = &lengths.raw;
@@ -83,11 +83,11 @@ struct Dense : Clouds {
     points.reshape({8, 4});
     features.reshape({8, 2});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
   // Without features, into an output of another dtype; 0 where there is no point.
   void tell(int32_t mode, rbcDType dtype) {
-    params.mode = mode;
+    params.reduction = mode;
     params.empty_value = 0;
     used_features = nullptr;
     out.shape = {2, 2, 2, 1};
@@ -116,13 +116,14 @@ struct Dense : Clouds {
   // Outputs in the order in which they are looked at.
   static std::vector<support::TensorOf<Dense>> tensors() {
     using support::Access;
-    return {{"points", [](Dense& c) -> Argument& { return c.points; }},
-            {"features", [](Dense& c) -> Argument& { return c.features; }},
-            {"lengths", [](Dense& c) -> Argument& { return c.lengths; }},
-            {"offsets", [](Dense& c) -> Argument& { return c.offsets; }, Access::kRead,
-             [](Dense& c) { c.pack(); }},
-            {"out", [](Dense& c) -> Argument& { return c.out; }, Access::kWritten},
-            {"dropped", [](Dense& c) -> Argument& { return c.dropped; }, Access::kWritten}};
+    return {
+        {"points", [](Dense& c) -> Argument& { return c.points; }},
+        {"features", [](Dense& c) -> Argument& { return c.features; }},
+        {"lengths", [](Dense& c) -> Argument& { return c.lengths; }},
+        {"batch_offsets", [](Dense& c) -> Argument& { return c.offsets; }, Access::kRead,
+         [](Dense& c) { c.pack(); }},
+        {"out", [](Dense& c) -> Argument& { return c.out; }, Access::kWritten},
+        {"num_points_outside", [](Dense& c) -> Argument& { return c.dropped; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Dense>> structs() {
     return {
@@ -130,7 +131,7 @@ struct Dense : Clouds {
          sizeof(rbcVoxelizeParams),
          [](Dense& c) -> void* { return &c.params; },
          [](Dense& c, const void* s) { c.used_params = static_cast<const rbcVoxelizeParams*>(s); },
-         {RBC_RESERVED(rbcVoxelizeParams, reserved0), RBC_RESERVED(rbcVoxelizeParams, reserved)}}};
+         {RBC_RESERVED(rbcVoxelizeParams, reserved0)}}};
   }
   static std::vector<support::PointerOf<Dense>> pointers() {
     return {{"points: is null", [](Dense& c) { c.used_points = nullptr; }},
@@ -148,21 +149,25 @@ struct Sparse : Clouds {
   Argument grouped{kF32, {2, 1, 2}};
   Argument point_to_voxel{kI32, {2, 4}};
   Argument dropped{kI64, {2}};
-  Argument overflow{kI64, {3}};
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  Argument voxels_over{kI64, {}};
+  Argument points_over{kI64, {}};
+  Argument group_over{kI64, {}};
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-  const rbcSparseVoxels* used_voxels = &voxels;
+  const rbcVoxelizeSparseOutputs* used_voxels = &voxels;
   const rbcVoxelizeSparseParams* used_params = &params;
 
   Sparse() {
     voxels.coords = &coords.raw;
     voxels.num_voxels = &num_voxels.raw;
-    voxels.counts = &counts.raw;
+    voxels.points_per_voxel = &counts.raw;
     voxels.features = &reduced.raw;
     voxels.grouped = &grouped.raw;
     voxels.point_to_voxel = &point_to_voxel.raw;
-    voxels.dropped = &dropped.raw;
-    voxels.overflow = &overflow.raw;
+    voxels.num_points_outside = &dropped.raw;
+    voxels.num_voxels_over_capacity = &voxels_over.raw;
+    voxels.num_points_over_capacity = &points_over.raw;
+    voxels.num_points_over_group = &group_over.raw;
     params.grid = kGrid;
     params.lengths = &lengths.raw;
   }
@@ -172,7 +177,7 @@ struct Sparse : Clouds {
     features.reshape({8, 2});
     point_to_voxel.reshape({8});
     params.lengths = nullptr;
-    params.offsets = &offsets.raw;
+    params.batch_offsets = &offsets.raw;
   }
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
@@ -187,8 +192,9 @@ struct Sparse : Clouds {
     return workspace(support::refusingContext().get(), &bytes);
   }
   bool untouched() const {
-    for (const Argument* output : {&coords, &num_voxels, &counts, &reduced, &grouped,
-                                   &point_to_voxel, &dropped, &overflow}) {
+    for (const Argument* output :
+         {&coords, &num_voxels, &counts, &reduced, &grouped, &point_to_voxel, &dropped,
+          &voxels_over, &points_over, &group_over}) {
       if (!output->array.untouched()) return false;
     }
     return true;
@@ -201,46 +207,55 @@ struct Sparse : Clouds {
     CHECK(grouped.array.elements() == bitsOf({1, 10, -2, 5}));
     CHECK(point_to_voxel.array.elements() == bitsOf(kI32, {0, 0, 1, -1, -1, -1, -1, -1}));
     CHECK(dropped.array.elements() == bitsOf(kI64, {1, 1}));
-    CHECK(overflow.array.elements() == bitsOf(kI64, {1, 1, 1}));
+    for (const Argument* over : {&voxels_over, &points_over, &group_over}) {
+      CHECK(over->array.elements() == bitsOf(kI64, {1}));
+    }
   }
 
   // Outputs in the order in which they are looked at.
   static std::vector<support::TensorOf<Sparse>> tensors() {
     using support::Access;
-    return {{"points", [](Sparse& c) -> Argument& { return c.points; }},
-            {"features", [](Sparse& c) -> Argument& { return c.features; }},
-            {"lengths", [](Sparse& c) -> Argument& { return c.lengths; }},
-            {"offsets", [](Sparse& c) -> Argument& { return c.offsets; }, Access::kRead,
-             [](Sparse& c) { c.pack(); }},
-            {"coords", [](Sparse& c) -> Argument& { return c.coords; }, Access::kWritten},
-            {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }, Access::kWritten},
-            {"counts", [](Sparse& c) -> Argument& { return c.counts; }, Access::kWritten},
-            {"voxels.features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
-            {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }, Access::kWritten},
-            {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; },
-             Access::kWritten},
-            {"dropped", [](Sparse& c) -> Argument& { return c.dropped; }, Access::kWritten},
-            {"overflow", [](Sparse& c) -> Argument& { return c.overflow; }, Access::kWritten}};
+    return {
+        {"points", [](Sparse& c) -> Argument& { return c.points; }},
+        {"features", [](Sparse& c) -> Argument& { return c.features; }},
+        {"lengths", [](Sparse& c) -> Argument& { return c.lengths; }},
+        {"batch_offsets", [](Sparse& c) -> Argument& { return c.offsets; }, Access::kRead,
+         [](Sparse& c) { c.pack(); }},
+        {"coords", [](Sparse& c) -> Argument& { return c.coords; }, Access::kWritten},
+        {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }, Access::kWritten},
+        {"points_per_voxel", [](Sparse& c) -> Argument& { return c.counts; }, Access::kWritten},
+        {"outputs.features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
+        {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }, Access::kWritten},
+        {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; },
+         Access::kWritten},
+        {"num_points_outside", [](Sparse& c) -> Argument& { return c.dropped; }, Access::kWritten},
+        {"num_voxels_over_capacity", [](Sparse& c) -> Argument& { return c.voxels_over; },
+         Access::kWritten},
+        {"num_points_over_capacity", [](Sparse& c) -> Argument& { return c.points_over; },
+         Access::kWritten},
+        {"num_points_over_group", [](Sparse& c) -> Argument& { return c.group_over; },
+         Access::kWritten}};
   }
   static std::vector<support::StructOf<Sparse>> structs() {
-    return {
-        {"params",
-         sizeof(rbcVoxelizeSparseParams),
-         [](Sparse& c) -> void* { return &c.params; },
-         [](Sparse& c, const void* s) {
-           c.used_params = static_cast<const rbcVoxelizeSparseParams*>(s);
-         },
-         {RBC_RESERVED(rbcVoxelizeSparseParams, reserved)}},
-        {"voxels",
-         sizeof(rbcSparseVoxels),
-         [](Sparse& c) -> void* { return &c.voxels; },
-         [](Sparse& c, const void* s) { c.used_voxels = static_cast<const rbcSparseVoxels*>(s); },
-         {RBC_RESERVED(rbcSparseVoxels, reserved0), RBC_RESERVED(rbcSparseVoxels, reserved)},
-         false}};
+    return {{"params",
+             sizeof(rbcVoxelizeSparseParams),
+             [](Sparse& c) -> void* { return &c.params; },
+             [](Sparse& c, const void* s) {
+               c.used_params = static_cast<const rbcVoxelizeSparseParams*>(s);
+             },
+             {}},
+            {"outputs",
+             sizeof(rbcVoxelizeSparseOutputs),
+             [](Sparse& c) -> void* { return &c.voxels; },
+             [](Sparse& c, const void* s) {
+               c.used_voxels = static_cast<const rbcVoxelizeSparseOutputs*>(s);
+             },
+             {RBC_RESERVED(rbcVoxelizeSparseOutputs, reserved0)},
+             false}};
   }
   static std::vector<support::PointerOf<Sparse>> pointers() {
     return {{"points: is null", [](Sparse& c) { c.used_points = nullptr; }},
-            {"voxels: is null", [](Sparse& c) { c.used_voxels = nullptr; }},
+            {"outputs: is null", [](Sparse& c) { c.used_voxels = nullptr; }},
             {"coords: is null", [](Sparse& c) { c.voxels.coords = nullptr; }},
             {"num_voxels: is null", [](Sparse& c) { c.voxels.num_voxels = nullptr; }},
             {"params: is null, expected a grid", [](Sparse& c) { c.used_params = nullptr; }}};

@@ -215,7 +215,7 @@ TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of 
       const OnStream on_outside(cuda, outside);
       CHECK_SUCCEEDS(eager.run(cuda));
       CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
-      support::require(rbcContextSetStream(cuda.get(), b.get()));
+      support::require(rbcContextSetCudaStream(cuda.get(), b.get()));
       CHECK_SUCCEEDS(two.run(cuda));
     }
     check(cudaEventRecord(join, b.get()));
@@ -251,11 +251,11 @@ TEST_CASE(
   const OnStream on_busy(cuda, busy);
   Blocker blocker(busy.get());
   CHECK_SUCCEEDS(before.run(cuda));
-  support::require(rbcContextSetStream(cuda.get(), captured.get()));
+  support::require(rbcContextSetCudaStream(cuda.get(), captured.get()));
   beginCapture(captured);
   CHECK_SUCCEEDS(in_graph.run(cuda));
   Graph graph(captured);
-  support::require(rbcContextSetStream(cuda.get(), last.get()));
+  support::require(rbcContextSetCudaStream(cuda.get(), last.get()));
   CHECK_SUCCEEDS(after.run(cuda));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   CHECK(cudaStreamQuery(last.get()) == cudaErrorNotReady);
@@ -321,11 +321,11 @@ TEST_CASE("voxelize cuda: memory of cudaMalloc, and memory out of reach") {
   const rbcTensor coords = {memory + 512, device, 2, support::kI32, coords_shape, nullptr, 0};
   const rbcTensor num_voxels = {memory + 768, device, 0, support::kI64, nullptr, nullptr, 0};
   rbcVoxelizeParams dense = rbcVoxelizeParamsInit();
-  dense.mode = RBC_VOXEL_COUNT;
+  dense.reduction = RBC_REDUCE_COUNT;
   dense.grid = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}};
   rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
   sparse.grid = dense.grid;
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   voxels.coords = &coords;
   voxels.num_voxels = &num_voxels;
 

@@ -44,16 +44,16 @@ TEST_CASE("voxelize errors: constants out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const int32_t value : {-1, 6, 99, std::numeric_limits<int32_t>::min()}) {
     const std::string is = ": is " + std::to_string(value) + ", expected ";
-    const std::string mode = "mode" + is + "RBC_VOXEL_OCCUPANCY to _MIN";
-    checkError<Dense>({kStatus, mode, [&](Dense& c) { c.params.mode = value; }});
-    const std::string order = "order" + is + "RBC_VOXEL_ORDER_LEXICOGRAPHIC or _FIRST_POINT";
+    const std::string mode = "reduction" + is + "RBC_REDUCE_OCCUPANCY to _MIN";
+    checkError<Dense>({kStatus, mode, [&](Dense& c) { c.params.reduction = value; }});
+    const std::string order = "order" + is + "RBC_VOXELIZE_ORDER_LEXICOGRAPHIC or _FIRST_POINT";
     checkError<Sparse>({kStatus, order, [&](Sparse& c) { c.params.order = value; }});
   }
   checkError<Sparse>({kStatus, "order: is 2", [](Sparse& c) { c.params.order = 2; }});
-  for (const int32_t value : {-1, RBC_VOXEL_OCCUPANCY, RBC_VOXEL_COUNT, 6}) {
+  for (const int32_t value : {-1, RBC_REDUCE_OCCUPANCY, RBC_REDUCE_COUNT, 6}) {
     const std::string reduce =
-        "reduce: is " + std::to_string(value) + ", expected RBC_VOXEL_SUM, _MEAN, _MAX or _MIN";
-    checkError<Sparse>({kStatus, reduce, [&](Sparse& c) { c.params.reduce = value; }});
+        "reduction: is " + std::to_string(value) + ", expected RBC_REDUCE_SUM, _MEAN, _MAX or _MIN";
+    checkError<Sparse>({kStatus, reduce, [&](Sparse& c) { c.params.reduction = value; }});
   }
 }
 
@@ -169,20 +169,21 @@ TEST_CASE("voxelize errors: points, lengths and offsets of a wrong rank, shape o
     c.pack();
     c.points.reshape({2, 4, 4});
   });
-  checkBoth(kShape, "offsets: rank is 2 (shape [3,1]), expected 1", [](auto& c) {
+  checkBoth(kShape, "batch_offsets: rank is 2 (shape [3,1]), expected 1", [](auto& c) {
     c.pack();
     c.offsets.reshape({3, 1});
   });
-  checkBoth(kShape, "offsets: rank is 0 (shape []), expected 1", [](auto& c) {
+  checkBoth(kShape, "batch_offsets: rank is 0 (shape []), expected 1", [](auto& c) {
     c.pack();
     c.offsets.reshape({});
   });
-  checkBoth(kShape, "offsets: shape is [0], expected [B+1]", [](auto& c) {
+  checkBoth(kShape, "batch_offsets: shape is [0], expected [B+1]", [](auto& c) {
     c.pack();
     c.offsets.reshape({0});
   });
   checkBoth(RBC_STATUS_INVALID_ARGUMENT,
-            "lengths: are for padded points, expected null beside offsets", [](auto& c) {
+            "lengths: expected null with batch_offsets; lengths are for padded points",
+            [](auto& c) {
               c.pack();
               c.params.lengths = &c.lengths.raw;
             });
@@ -196,7 +197,7 @@ TEST_CASE("voxelize errors: points, lengths and offsets of a wrong rank, shape o
             [](auto& c) { c.lengths.raw.dtype = support::kU32; });
   checkBoth(kDType, "lengths: dtype is float32, expected int32 or int64",
             [](auto& c) { c.lengths.raw.dtype = kF32; });
-  checkBoth(kDType, "offsets: dtype is float64, expected int32 or int64", [](auto& c) {
+  checkBoth(kDType, "batch_offsets: dtype is float64, expected int32 or int64", [](auto& c) {
     c.pack();
     c.offsets.raw.dtype = kF64;
   });
@@ -218,7 +219,7 @@ TEST_CASE("voxelize errors: features") {
   });
   checkBoth(RBC_STATUS_DTYPE_MISMATCH, "features: dtype is int32, expected a float",
             [](auto& c) { c.features.raw.dtype = kI32; });
-  for (const int32_t mode : {RBC_VOXEL_OCCUPANCY, RBC_VOXEL_COUNT}) {
+  for (const int32_t mode : {RBC_REDUCE_OCCUPANCY, RBC_REDUCE_COUNT}) {
     checkError<Dense>({RBC_STATUS_INVALID_ARGUMENT,
                        "features: are for sum, mean, max and min, expected null", [&](Dense& c) {
                          c.tell(mode, kI32);
@@ -240,9 +241,9 @@ TEST_CASE("voxelize errors: lengths and offsets out of range") {
       c.offsets.template fill<int64_t>(given);
     });
   };
-  offsets("offsets: decrease at index 2 (4 -> 3)", {0, 4, 3});
-  offsets("offsets: index 2 is 9, past the 8 points", {0, 4, 9});
-  offsets("offsets: index 0 is -1, expected 0 or more", {-1, 4, 6});
-  offsets("offsets: index 0 is 9, past the 8 points", {9, 9, 9});
-  offsets("offsets: index 1 is 4294967296, past the 8 points", {0, int64_t{1} << 32, 8});
+  offsets("batch_offsets: decrease at index 2 (4 -> 3)", {0, 4, 3});
+  offsets("batch_offsets: index 2 is 9, past the 8 points", {0, 4, 9});
+  offsets("batch_offsets: index 0 is -1, expected 0 or more", {-1, 4, 6});
+  offsets("batch_offsets: index 0 is 9, past the 8 points", {9, 9, 9});
+  offsets("batch_offsets: index 1 is 4294967296, past the 8 points", {0, int64_t{1} << 32, 8});
 }

@@ -35,17 +35,18 @@ struct Kind {
   uint32_t carving;  // of TSDF: flags
 };
 constexpr Kind kKinds[] = {
-    {"occupancy", Operation::kDense, RBC_VOXEL_OCCUPANCY, support::kU8, false, 0, true, 0},
-    {"count", Operation::kDense, RBC_VOXEL_COUNT, support::kI32, false, 0, false, 0},
-    {"mean of columns", Operation::kDense, RBC_VOXEL_MEAN, support::kF32, false, 0, true, 0},
-    {"sum of f64", Operation::kDense, RBC_VOXEL_SUM, support::kF64, true, 0, false, 0},
-    {"max", Operation::kDense, RBC_VOXEL_MAX, support::kBF16, true, 0, true, 0},
-    {"sparse, lexicographic", Operation::kSparse, RBC_VOXEL_MEAN, support::kF32, true,
-     RBC_VOXEL_ORDER_LEXICOGRAPHIC, true, 0},
-    {"sparse, by first points", Operation::kSparse, RBC_VOXEL_MIN, support::kF32, false,
-     RBC_VOXEL_ORDER_FIRST_POINT, false, 0},
+    {"occupancy", Operation::kDense, RBC_REDUCE_OCCUPANCY, support::kU8, false, 0, true, 0},
+    {"count", Operation::kDense, RBC_REDUCE_COUNT, support::kI32, false, 0, false, 0},
+    {"mean of columns", Operation::kDense, RBC_REDUCE_MEAN, support::kF32, false, 0, true, 0},
+    {"sum of f64", Operation::kDense, RBC_REDUCE_SUM, support::kF64, true, 0, false, 0},
+    {"max", Operation::kDense, RBC_REDUCE_MAX, support::kBF16, true, 0, true, 0},
+    {"sparse, lexicographic", Operation::kSparse, RBC_REDUCE_MEAN, support::kF32, true,
+     RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, true, 0},
+    {"sparse, by first points", Operation::kSparse, RBC_REDUCE_MIN, support::kF32, false,
+     RBC_VOXELIZE_ORDER_FIRST_POINT, false, 0},
     {"TSDF", Operation::kTsdf, 0, support::kF32, false, 0, true, 0},
-    {"TSDF, carving", Operation::kTsdf, 0, support::kF32, false, 0, false, RBC_TSDF_CARVE}};
+    {"TSDF, carving", Operation::kTsdf, 0, support::kF32, false, 0, false,
+     RBC_VOXELIZE_TSDF_FLAG_CARVE}};
 
 inline void fill(Array& array, support::Random& random, double low, double high) {
   array.each([&](std::byte* p) {
@@ -129,7 +130,7 @@ class Call {
     switch (kind_.operation) {
       case Operation::kDense: {
         std::vector<int64_t> grid = {kClouds, kSide, kSide, kSide};
-        if (kind_.mode >= RBC_VOXEL_SUM) grid.push_back(columns);
+        if (kind_.mode >= RBC_REDUCE_SUM) grid.push_back(columns);
         return {{kind_.out, grid}, {support::kI64, {kClouds}}};
       }
       case Operation::kSparse:
@@ -140,7 +141,9 @@ class Call {
                 {support::kF32, {kCapacity, kMaxPoints, columns}},
                 {support::kI32, rows},
                 {support::kI64, {kClouds}},
-                {support::kI64, {3}}};
+                {support::kI64, {}},
+                {support::kI64, {}},
+                {support::kI64, {}}};
       case Operation::kTsdf:
         return {{support::kF32, {kSide, kSide, kSide}},
                 {support::kF32, {kSide, kSide, kSide}},
@@ -160,41 +163,43 @@ class Call {
     switch (kind_.operation) {
       case Operation::kDense: {
         rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-        params.mode = kind_.mode;
+        params.reduction = kind_.mode;
         params.grid = kGrid;
         params.lengths = lengths;
-        params.offsets = offsets;
+        params.batch_offsets = offsets;
         return bytes != nullptr
                    ? rbcVoxelizeWorkspaceSize(c, points, features, out(0), out(1), &params, bytes)
                    : rbcVoxelize(c, points, features, out(0), out(1), &params);
       }
       case Operation::kSparse: {
-        rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+        rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
         voxels.coords = out(0);
         voxels.num_voxels = out(1);
-        voxels.counts = out(2);
+        voxels.points_per_voxel = out(2);
         voxels.features = out(3);
         voxels.grouped = out(4);
         voxels.point_to_voxel = out(5);
-        voxels.dropped = out(6);
-        voxels.overflow = out(7);
+        voxels.num_points_outside = out(6);
+        voxels.num_voxels_over_capacity = out(7);
+        voxels.num_points_over_capacity = out(8);
+        voxels.num_points_over_group = out(9);
         rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-        params.reduce = kind_.mode;
+        params.reduction = kind_.mode;
         params.order = kind_.order;
         params.grid = kGrid;
         params.lengths = lengths;
-        params.offsets = offsets;
+        params.batch_offsets = offsets;
         return bytes != nullptr
                    ? rbcVoxelizeSparseWorkspaceSize(c, points, features, &voxels, &params, bytes)
                    : rbcVoxelizeSparse(c, points, features, &voxels, &params);
       }
       case Operation::kTsdf: {
-        rbcTsdfParams params = rbcTsdfParamsInit();
+        rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
         params.flags = kind_.carving;
         params.truncation = 0.5;
         params.grid = kGrid;
         params.lengths = lengths;
-        params.offsets = offsets;
+        params.batch_offsets = offsets;
         const rbcTensor* sensors = inputs_[2].get();
         return bytes != nullptr
                    ? rbcVoxelizeTsdfWorkspaceSize(c, points, sensors, out(0), out(1), out(2),

@@ -29,7 +29,7 @@ TEST_CASE("voxelize errors: a dense output of a wrong shape or dtype") {
                        [](Dense& c) { c.used_features = nullptr; }},  // the columns of points
                       {kShape, "out: shape is [2,2,2,1,1], expected [2,2,2,1]",
                        [](Dense& c) {
-                         c.tell(RBC_VOXEL_COUNT, kI32);
+                         c.tell(RBC_REDUCE_COUNT, kI32);
                          c.out.reshape({2, 2, 2, 1, 1});
                        }},
                       {kShape, "out: shape is [1,2,2,1,2], expected [2,2,1,2]", [](Dense& c) {
@@ -38,16 +38,17 @@ TEST_CASE("voxelize errors: a dense output of a wrong shape or dtype") {
                          c.params.lengths = nullptr;
                          c.out.reshape({1, 2, 2, 1, 2});
                        }}});
-  checkShapes<Dense>({{"dropped", {1}, "shape is [1], expected [2]"},
-                      {"dropped", {}, "shape is [], expected [2]"},
-                      {"dropped", {2, 1}, "shape is [2,1], expected [2]"}});
-  checkError<Dense>({RBC_STATUS_DTYPE_MISMATCH, "dropped: dtype is int32, expected int64",
+  checkShapes<Dense>({{"num_points_outside", {1}, "shape is [1], expected [2]"},
+                      {"num_points_outside", {}, "shape is [], expected [2]"},
+                      {"num_points_outside", {2, 1}, "shape is [2,1], expected [2]"}});
+  checkError<Dense>({RBC_STATUS_DTYPE_MISMATCH,
+                     "num_points_outside: dtype is int32, expected int64",
                      [](Dense& c) { c.dropped.raw.dtype = kI32; }});
 
   const auto dtype = [&](int32_t mode, rbcDType given, const char* told) {
     checkError<Dense>({RBC_STATUS_DTYPE_MISMATCH, told, [&](Dense& c) {
-                         if (mode >= RBC_VOXEL_SUM) {
-                           c.params.mode = mode;
+                         if (mode >= RBC_REDUCE_SUM) {
+                           c.params.reduction = mode;
                            c.out.raw.dtype = given;
                          } else {
                            c.tell(mode, given);
@@ -55,14 +56,14 @@ TEST_CASE("voxelize errors: a dense output of a wrong shape or dtype") {
                        }});
   };
   using namespace support;
-  dtype(RBC_VOXEL_OCCUPANCY, kI8,
+  dtype(RBC_REDUCE_OCCUPANCY, kI8,
         "out: dtype is int8, expected bool, uint8, int32 or a float for occupancy");
-  dtype(RBC_VOXEL_OCCUPANCY, kI64,
+  dtype(RBC_REDUCE_OCCUPANCY, kI64,
         "out: dtype is int64, expected bool, uint8, int32 or a float for occupancy");
-  dtype(RBC_VOXEL_COUNT, kU8, "out: dtype is uint8, expected int32, int64 or a float for count");
-  dtype(RBC_VOXEL_COUNT, kBool, "out: dtype is bool, expected int32, int64 or a float for count");
-  dtype(RBC_VOXEL_COUNT, kU64, "out: dtype is uint64, expected int32, int64 or a float for count");
-  for (const int32_t mode : {RBC_VOXEL_SUM, RBC_VOXEL_MEAN, RBC_VOXEL_MAX, RBC_VOXEL_MIN}) {
+  dtype(RBC_REDUCE_COUNT, kU8, "out: dtype is uint8, expected int32, int64 or a float for count");
+  dtype(RBC_REDUCE_COUNT, kBool, "out: dtype is bool, expected int32, int64 or a float for count");
+  dtype(RBC_REDUCE_COUNT, kU64, "out: dtype is uint64, expected int32, int64 or a float for count");
+  for (const int32_t mode : {RBC_REDUCE_SUM, RBC_REDUCE_MEAN, RBC_REDUCE_MAX, RBC_REDUCE_MIN}) {
     dtype(mode, kI32, "out: dtype is int32, expected a float for features");
     dtype(mode, kBool, "out: dtype is bool, expected a float for features");
   }
@@ -76,27 +77,28 @@ TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
        {"coords", {8}, "rank is 1 (shape [8]), expected 2"},
        {"coords", {1, 2, 4}, "rank is 3 (shape [1,2,4]), expected 2"},
        {"num_voxels", {1}, "shape is [1], expected []"},
-       {"counts", {1}, "shape is [1], expected [2]"},
-       {"counts", {2, 1}, "shape is [2,1], expected [2]"},
-       {"voxels.features", {2, 1}, "shape is [2,1], expected [2,2]"},
-       {"voxels.features", {1, 2}, "shape is [1,2], expected [2,2]"},
-       {"voxels.features", {4}, "shape is [4], expected [2,2]"},
+       {"points_per_voxel", {1}, "shape is [1], expected [2]"},
+       {"points_per_voxel", {2, 1}, "shape is [2,1], expected [2]"},
+       {"outputs.features", {2, 1}, "shape is [2,1], expected [2,2]"},
+       {"outputs.features", {1, 2}, "shape is [1,2], expected [2,2]"},
+       {"outputs.features", {4}, "shape is [4], expected [2,2]"},
        {"grouped", {2, 0, 2}, "shape is [2,0,2], expected room for 1 point or more"},
        {"grouped", {2, 2}, "rank is 2 (shape [2,2]), expected 3"},
        {"grouped", {1, 1, 2}, "shape is [1,1,2], expected [2,1,2]"},
        {"grouped", {2, 1, 1}, "shape is [2,1,1], expected [2,1,2]"},
        {"point_to_voxel", {8}, "shape is [8], expected [2,4]"},
        {"point_to_voxel", {2, 3}, "shape is [2,3], expected [2,4]"},
-       {"dropped", {1}, "shape is [1], expected [2]"},
-       {"overflow", {2}, "shape is [2], expected [3]"},
-       {"overflow", {1, 3}, "shape is [1,3], expected [3]"}});
+       {"num_points_outside", {1}, "shape is [1], expected [2]"},
+       {"num_voxels_over_capacity", {3}, "shape is [3], expected []"},
+       {"num_points_over_capacity", {1}, "shape is [1], expected []"},
+       {"num_points_over_group", {1, 1}, "shape is [1,1], expected []"}});
   checkErrors<Sparse>(
       {{kShape, "point_to_voxel: shape is [2,4], expected [8]",
         [](Sparse& c) {
           c.pack();
           c.point_to_voxel.reshape({2, 4});
         }},
-       {kShape, "dropped: shape is [1], expected []",
+       {kShape, "num_points_outside: shape is [1], expected []",
         [](Sparse& c) {
           c.points.reshape({4, 4});  // without a batch
           c.features.reshape({4, 2});
@@ -110,15 +112,18 @@ TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
           c.features.reshape({int64_t{1} << 32, 0, 2});
         }}});
 
-  checkDTypes<Sparse>({{"coords", kI64, "dtype is int64, expected int32"},
-                       {"num_voxels", kI32, "dtype is int32, expected int64"},
-                       {"counts", kI64, "dtype is int64, expected int32"},
-                       {"voxels.features", kI32, "dtype is int32, expected a float"},
-                       {"grouped", kI64, "dtype is int64, expected a float"},
-                       {"point_to_voxel", kF32, "dtype is float32, expected int32"},
-                       {"point_to_voxel", support::kI16, "dtype is int16, expected int32"},
-                       {"dropped", kF64, "dtype is float64, expected int64"},
-                       {"overflow", support::kU64, "dtype is uint64, expected int64"}});
+  checkDTypes<Sparse>(
+      {{"coords", kI64, "dtype is int64, expected int32"},
+       {"num_voxels", kI32, "dtype is int32, expected int64"},
+       {"points_per_voxel", kI64, "dtype is int64, expected int32"},
+       {"outputs.features", kI32, "dtype is int32, expected a float"},
+       {"grouped", kI64, "dtype is int64, expected a float"},
+       {"point_to_voxel", kF32, "dtype is float32, expected int32"},
+       {"point_to_voxel", support::kI16, "dtype is int16, expected int32"},
+       {"num_points_outside", kF64, "dtype is float64, expected int64"},
+       {"num_voxels_over_capacity", support::kU64, "dtype is uint64, expected int64"},
+       {"num_points_over_capacity", kF64, "dtype is float64, expected int64"},
+       {"num_points_over_group", support::kI32, "dtype is int32, expected int64"}});
 }
 
 TEST_CASE("voxelize errors: outputs that overlap by an element") {
@@ -134,10 +139,11 @@ TEST_CASE("voxelize errors: outputs that overlap by an element") {
                       {kStatus, "out: elements share memory", [](Dense& c) {
                          c.out.restride({7, 4, 2, 2, 1});
                        }}});
-  checkBoth(kStatus, "offsets: overlaps dropped, expected memory of its own", [](auto& c) {
-    c.pack();
-    c.dropped.raw.data = static_cast<std::byte*>(c.offsets.raw.data) + 16;
-  });
+  checkBoth(kStatus, "batch_offsets: overlaps num_points_outside, expected memory of its own",
+            [](auto& c) {
+              c.pack();
+              c.dropped.raw.data = static_cast<std::byte*>(c.offsets.raw.data) + 16;
+            });
 }
 
 TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
@@ -148,10 +154,10 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
     double good[3];
   };
   const Row rows[] = {
-      {RBC_VOXEL_OCCUPANCY, support::kBool, {2, -1, 0.5, kNaN}, {0, 1, -0.0}},
-      {RBC_VOXEL_OCCUPANCY, support::kU8, {-1, 256, 0.5, kInfinity}, {0, 255, 7}},
-      {RBC_VOXEL_COUNT, kI32, {0x1p31, -0x1p31 - 1, 1e300, kNaN}, {0x1p31 - 1, -0x1p31, 0}},
-      {RBC_VOXEL_COUNT, kI64, {0x1p63, -0x1.8p63, -kInfinity, kNaN}, {-0x1p63, 0x1p62, 0}},
+      {RBC_REDUCE_OCCUPANCY, support::kBool, {2, -1, 0.5, kNaN}, {0, 1, -0.0}},
+      {RBC_REDUCE_OCCUPANCY, support::kU8, {-1, 256, 0.5, kInfinity}, {0, 255, 7}},
+      {RBC_REDUCE_COUNT, kI32, {0x1p31, -0x1p31 - 1, 1e300, kNaN}, {0x1p31 - 1, -0x1p31, 0}},
+      {RBC_REDUCE_COUNT, kI64, {0x1p63, -0x1.8p63, -kInfinity, kNaN}, {-0x1p63, 0x1p62, 0}},
   };
   for (const Row& row : rows) {
     for (const double empty : row.bad) {
@@ -171,7 +177,7 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
   }
   checkError<Dense>(
       {RBC_STATUS_INVALID_ARGUMENT, "empty_value: 0.5 cannot be written as uint8", [](Dense& c) {
-         c.tell(RBC_VOXEL_OCCUPANCY, support::kU8);
+         c.tell(RBC_REDUCE_OCCUPANCY, support::kU8);
          c.params.empty_value = 0.5;
        }});
   // A float takes any, rounded.

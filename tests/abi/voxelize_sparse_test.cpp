@@ -7,13 +7,24 @@ namespace {
 
 using namespace voxelize_call;
 
+// Voxels and points beyond the capacity, and points beyond the room of a group.
+template <class Call>
+std::vector<uint64_t> overOf(const Call& call) {
+  std::vector<uint64_t> over;
+  for (const Argument* each : {&call.voxels_over, &call.points_over, &call.group_over}) {
+    over.push_back(each->array.elements()[0]);
+  }
+  return over;
+}
+
 // Points in voxel 3, 1, 3, 0, none and 1, of one feature each.
 struct SixPoints : Line {
   Argument features{kF32, {6, 1}};
   Argument coords, num_voxels{kI64, {}}, counts, reduced, grouped;
-  Argument point_to_voxel{kI64, {6}}, dropped{kI64, {}}, overflow{kI64, {3}};
+  Argument point_to_voxel{kI64, {6}}, dropped{kI64, {}}, voxels_over{kI64, {}},
+      points_over{kI64, {}}, group_over{kI64, {}};
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
 
   SixPoints(int64_t capacity, int64_t max_points)
       : Line(kF32, {3.5, 1, 3.25, 0, 4, 1.75}, 4),
@@ -25,12 +36,14 @@ struct SixPoints : Line {
     params.grid = grid;
     voxels.coords = &coords.raw;
     voxels.num_voxels = &num_voxels.raw;
-    voxels.counts = &counts.raw;
+    voxels.points_per_voxel = &counts.raw;
     voxels.features = &reduced.raw;
     voxels.grouped = &grouped.raw;
     voxels.point_to_voxel = &point_to_voxel.raw;
-    voxels.dropped = &dropped.raw;
-    voxels.overflow = &overflow.raw;
+    voxels.num_points_outside = &dropped.raw;
+    voxels.num_voxels_over_capacity = &voxels_over.raw;
+    voxels.num_points_over_capacity = &points_over.raw;
+    voxels.num_points_over_group = &group_over.raw;
   }
 
   rbcStatus_t run() const {
@@ -50,9 +63,9 @@ TEST_CASE("voxelize sparse: without points, clouds or features") {
     CHECK(elements(call.counts) == bitsOf(kI32, {0, 0}));
     CHECK(elements(call.reduced) == bitsOf({0, 0, 0, 0}));
     CHECK(elements(call.grouped) == bitsOf({0, 0, 0, 0}));
-    CHECK(elements(call.overflow) == bitsOf(kI64, {0, 0, 0}));
+    CHECK(overOf(call) == bitsOf(kI64, {0, 0, 0}));
   };
-  for (const int32_t order : {RBC_VOXEL_ORDER_LEXICOGRAPHIC, RBC_VOXEL_ORDER_FIRST_POINT}) {
+  for (const int32_t order : {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_ORDER_FIRST_POINT}) {
     Sparse pointless;
     pointless.params.order = order;
     pointless.params.lengths = nullptr;
@@ -95,7 +108,7 @@ TEST_CASE("voxelize sparse: without points, clouds or features") {
     CHECK_SUCCEEDS(featureless.run());
     CHECK(elements(featureless.coords) == bitsOf(kI32, {0, 0, 0, 0, 0, 1, 1, 0}));
     CHECK(elements(featureless.counts) == bitsOf(kI32, {1, 1}));
-    CHECK(elements(featureless.overflow) == bitsOf(kI64, {1, 1, 1}));
+    CHECK(overOf(featureless) == bitsOf(kI64, {1, 1, 1}));
   }
 }
 
@@ -110,10 +123,10 @@ TEST_CASE("voxelize sparse: voxels in both orders, with room to spare") {
   CHECK(elements(call.grouped) == bitsOf({1, 0, 0, 2, 6, 0, -8, -4, 0, 0, 0, 0, 0, 0, 0}));
   CHECK(elements(call.point_to_voxel) == bitsOf(kI64, {2, 1, 2, 0, -1, 1}));
   CHECK(elements(call.dropped) == bitsOf(kI64, {1}));
-  CHECK(elements(call.overflow) == bitsOf(kI64, {0, 0, 0}));
+  CHECK(overOf(call) == bitsOf(kI64, {0, 0, 0}));
 
-  call.params.order = RBC_VOXEL_ORDER_FIRST_POINT;
-  call.params.reduce = RBC_VOXEL_MAX;
+  call.params.order = RBC_VOXELIZE_ORDER_FIRST_POINT;
+  call.params.reduction = RBC_REDUCE_MAX;
   CHECK_SUCCEEDS(call.run());
   CHECK(elements(call.coords) ==
         bitsOf(kI32, {0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1}));
@@ -130,13 +143,13 @@ TEST_CASE("voxelize sparse: what does not fit is counted") {
     std::vector<uint64_t> coords, rows, counts, grouped, overflow;
   };
   const Row rows[] = {
-      {RBC_VOXEL_ORDER_LEXICOGRAPHIC, 1, bitsOf(kI32, {0, 0, 0, 0}),
+      {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, 1, bitsOf(kI32, {0, 0, 0, 0}),
        bitsOf(kI64, {-1, -1, -1, 0, -1, -1}), bitsOf(kI32, {1}), bitsOf({1}),
        bitsOf(kI64, {2, 4, 0})},
-      {RBC_VOXEL_ORDER_FIRST_POINT, 1, bitsOf(kI32, {0, 3, 0, 0}),
+      {RBC_VOXELIZE_ORDER_FIRST_POINT, 1, bitsOf(kI32, {0, 3, 0, 0}),
        bitsOf(kI64, {0, -1, 0, -1, -1, -1}), bitsOf(kI32, {1}), bitsOf({-8}),
        bitsOf(kI64, {2, 3, 1})},
-      {RBC_VOXEL_ORDER_FIRST_POINT, 3, bitsOf(kI32, {0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}),
+      {RBC_VOXELIZE_ORDER_FIRST_POINT, 3, bitsOf(kI32, {0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}),
        bitsOf(kI64, {0, 1, 0, 2, -1, 1}), bitsOf(kI32, {1, 1, 1}), bitsOf({-8, 2, 1}),
        bitsOf(kI64, {0, 0, 2})},
   };
@@ -149,14 +162,14 @@ TEST_CASE("voxelize sparse: what does not fit is counted") {
     CHECK(elements(call.point_to_voxel) == row.rows);
     CHECK(elements(call.counts) == row.counts);
     CHECK(elements(call.grouped) == row.grouped);
-    CHECK(elements(call.overflow) == row.overflow);
+    CHECK(overOf(call) == row.overflow);
   }
   // Without groups, every point of a kept voxel counts.
   SixPoints whole(2, 1);
   whole.voxels.grouped = nullptr;
   CHECK_SUCCEEDS(whole.run());
   CHECK(elements(whole.counts) == bitsOf(kI32, {1, 2}));
-  CHECK(elements(whole.overflow) == bitsOf(kI64, {1, 2, 0}));
+  CHECK(overOf(whole) == bitsOf(kI64, {1, 2, 0}));
   CHECK(whole.grouped.array.untouched());
 }
 
@@ -166,7 +179,7 @@ TEST_CASE("voxelize sparse: voxels are found in grids that no memory holds") {
   points.fill<double>({kSide - 0.5, kSide - 0.5, kSide - 0.5, 0, 0, 0.5, 0, kSide - 1, 0});
   const Argument coords(kI32, {3, 4});
   const Argument num_voxels(kI64, {});
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   voxels.coords = &coords.raw;
   voxels.num_voxels = &num_voxels.raw;
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();

@@ -34,26 +34,26 @@ TEST_CASE("voxelize: occupancy and counts in every dtype") {
   };
   for (const rbcDType dtype :
        {support::kBool, support::kU8, kI32, support::kF16, support::kBF16, kF32, kF64}) {
-    check(RBC_VOXEL_OCCUPANCY, dtype, {1, 0, 0, 1, 0, 0, 0, 1});
+    check(RBC_REDUCE_OCCUPANCY, dtype, {1, 0, 0, 1, 0, 0, 0, 1});
   }
   for (const rbcDType dtype : {kI32, kI64, support::kF16, support::kBF16, kF32, kF64}) {
-    check(RBC_VOXEL_COUNT, dtype, {2, 0, 0, 1, 0, 0, 0, 1});
+    check(RBC_REDUCE_COUNT, dtype, {2, 0, 0, 1, 0, 0, 0, 1});
   }
 }
 
 TEST_CASE("voxelize: sums, means, maxima and minima") {
   const auto check = [](int32_t mode, std::initializer_list<float> expected) {
     Dense call;
-    call.params.mode = mode;
+    call.params.reduction = mode;
     call.params.empty_value = 0.25;
     CHECK_SUCCEEDS(call.run());
     CHECK(elements(call.out) == bitsOf(expected));
   };
   const float e = 0.25f;
-  check(RBC_VOXEL_SUM, {5, -10, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
-  check(RBC_VOXEL_MEAN, {2.5f, -5, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
-  check(RBC_VOXEL_MAX, {4, 10, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
-  check(RBC_VOXEL_MIN, {1, -20, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
+  check(RBC_REDUCE_SUM, {5, -10, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
+  check(RBC_REDUCE_MEAN, {2.5f, -5, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
+  check(RBC_REDUCE_MAX, {4, 10, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
+  check(RBC_REDUCE_MIN, {1, -20, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
 
   // Without features, of the columns of points.
   Dense columns;
@@ -72,7 +72,7 @@ TEST_CASE("voxelize: features that are not finite, of both signs of 0, and denor
   const auto check = [](int32_t mode, std::initializer_list<float> features, float expected) {
     Dense call;
     call.features.fill<float>(features);
-    call.params.mode = mode;
+    call.params.reduction = mode;
     CHECK_SUCCEEDS(call.run());
     CHECK(call.out.array.get({0, 0, 0, 0, 0}) == support::encodeFloat(kF32, expected));
     CHECK(call.out.array.get({0, 0, 0, 0, 1}) == support::encodeFloat(kF32, 2));  // untouched by it
@@ -94,9 +94,9 @@ TEST_CASE("voxelize: features that are not finite, of both signs of 0, and denor
     CAPTURE(row.b);
     const std::initializer_list<float> features = {row.a, 2, row.b, 2, 0, 0, 0, 0,
                                                    0,     0, 0,     0, 0, 0, 0, 0};
-    check(RBC_VOXEL_MEAN, features, row.mean);
-    check(RBC_VOXEL_MAX, features, row.max);
-    check(RBC_VOXEL_MIN, features, row.min);
+    check(RBC_REDUCE_MEAN, features, row.mean);
+    check(RBC_REDUCE_MAX, features, row.max);
+    check(RBC_REDUCE_MIN, features, row.min);
   }
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("voxelize: a voxel holds its lower faces and not its upper ones") {
     const Argument counts(kI32, {3, 1, 1});
     const Argument dropped(kI64, {});
     rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-    params.mode = RBC_VOXEL_COUNT;
+    params.reduction = RBC_REDUCE_COUNT;
     params.grid = line.grid;
     CHECK_SUCCEEDS(rbcVoxelize(support::refusingContext().get(), &line.points.raw, nullptr,
                                &counts.raw, &dropped.raw, &params));
@@ -202,7 +202,7 @@ TEST_CASE("voxelize: without a batch, and with nothing but what must be given") 
   Sparse sparse;
   const rbcTensor* const coords = sparse.voxels.coords;
   const rbcTensor* const num_voxels = sparse.voxels.num_voxels;
-  sparse.voxels = rbcSparseVoxelsInit();
+  sparse.voxels = rbcVoxelizeSparseOutputsInit();
   sparse.voxels.coords = coords;
   sparse.voxels.num_voxels = num_voxels;
   sparse.used_features = nullptr;

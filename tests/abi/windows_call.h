@@ -54,20 +54,22 @@ struct Call {
   Argument episodes{kI32, {2}};
   Argument anchors{kI64, {2}};
 
-  rbcWindowTransform transforms[2] = {
+  rbcWindowsTransform transforms[2] = {
       {0, 2, RBC_TRANSFORM_SUBTRACT, 0, 0, 1, 0, 0, 0, 0, 0},
       {0, 7, RBC_TRANSFORM_SE3_RELATIVE, 0, 1, 1, 0, RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_QUAT_XYZW,
        RBC_ROTATION_ROT6D_ROWS, 0}};
   rbcChannelGroup groups[2] = {{3, 4, RBC_METHOD_SLERP, 0}, {0, 3, RBC_METHOD_LINEAR, 0}};
   rbcResampleParams stream_params[2] = {rbcResampleParamsInit(), rbcResampleParamsInit()};
-  rbcWindowStream streams[kStreams];
+  rbcWindowsStream streams[kStreams];
+  rbcWindowsOutputs outputs[kStreams];
   rbcWindowsParams params = rbcWindowsParamsInit();
 
   // What the call passes.
-  const rbcWindowStream* used_streams = streams;
+  const rbcWindowsStream* used_streams = streams;
   int32_t num_streams = kStreams;
   const rbcTensor* used_episodes = &episodes.raw;
   const rbcTensor* used_anchors = &anchors.raw;
+  const rbcWindowsOutputs* used_outputs = outputs;
   const rbcWindowsParams* used_params = &params;
 
   Call() {
@@ -97,13 +99,14 @@ struct Call {
     episodes.fill<int32_t>({0, 1});
     anchors.fill<int64_t>({3, 0});
 
-    for (rbcWindowStream& stream : streams) stream = rbcWindowStreamInit();
-    rbcWindowStream& a = streams[0];
+    for (rbcWindowsStream& stream : streams) stream = rbcWindowsStreamInit();
+    for (rbcWindowsOutputs& output : outputs) output = rbcWindowsOutputsInit();
+    rbcWindowsStream& a = streams[0];
     a.values = &actions.values.raw;
     a.episode_offsets = &actions.episode_offsets.raw;
     a.times = &actions.times.raw;
     a.offsets = &actions.offsets.raw;
-    a.pad = RBC_PAD_NEUTRAL;
+    a.outside = RBC_OUTSIDE_NEUTRAL;
     a.params = &stream_params[0];
     stream_params[0].sample_mask = &actions.sample_mask.raw;
     a.transforms = &transforms[0];
@@ -115,34 +118,35 @@ struct Call {
     a.high = &actions.high.raw;
     a.neutral = &actions.neutral.raw;
     a.neutral_channels = &actions.neutral_channels.raw;
-    a.out = &actions.out.raw;
-    a.valid = &actions.valid.raw;
-    rbcWindowStream& p = streams[1];
+    outputs[0].out = &actions.out.raw;
+    outputs[0].valid = &actions.valid.raw;
+    rbcWindowsStream& p = streams[1];
     p.values = &poses.values.raw;
     p.episode_offsets = &poses.episode_offsets.raw;
     p.times = &poses.times.raw;
     p.offsets = &poses.offsets.raw;
-    p.mode = RBC_WINDOW_INTERPOLATE;
+    p.mode = RBC_WINDOWS_INTERPOLATE;
     p.params = &stream_params[1];
     stream_params[1].groups = groups;
     stream_params[1].num_groups = 2;
     p.transforms = &transforms[1];
     p.num_transforms = 1;
-    p.out = &poses.out.raw;
-    p.valid = &poses.valid.raw;
-    rbcWindowStream& n = streams[2];
+    outputs[1].out = &poses.out.raw;
+    outputs[1].valid = &poses.valid.raw;
+    rbcWindowsStream& n = streams[2];
     n.episode_offsets = &numbers.episode_offsets.raw;
     n.offsets = &numbers.offsets.raw;
-    n.out = &numbers.out.raw;
+    outputs[2].out = &numbers.out.raw;
   }
   Call(const Call&) = delete;
 
   rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcWindows(context, used_streams, num_streams, used_episodes, used_anchors, used_params);
+    return rbcWindows(context, used_streams, num_streams, used_episodes, used_anchors, used_outputs,
+                      used_params);
   }
   rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
     return rbcWindowsWorkspaceSize(context, used_streams, num_streams, used_episodes, used_anchors,
-                                   used_params, bytes);
+                                   used_outputs, used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
@@ -207,12 +211,12 @@ struct Call {
         {"streams[2].offsets", [](Call& c) -> Argument& { return c.numbers.offsets; }},
         {"episodes", [](Call& c) -> Argument& { return c.episodes; }},
         {"anchors", [](Call& c) -> Argument& { return c.anchors; }},
-        {"streams[0].out", [](Call& c) -> Argument& { return c.actions.out; }, Access::kWritten},
-        {"streams[0].valid", [](Call& c) -> Argument& { return c.actions.valid; },
+        {"outputs[0].out", [](Call& c) -> Argument& { return c.actions.out; }, Access::kWritten},
+        {"outputs[0].valid", [](Call& c) -> Argument& { return c.actions.valid; },
          Access::kWritten},
-        {"streams[1].out", [](Call& c) -> Argument& { return c.poses.out; }, Access::kWritten},
-        {"streams[1].valid", [](Call& c) -> Argument& { return c.poses.valid; }, Access::kWritten},
-        {"streams[2].out", [](Call& c) -> Argument& { return c.numbers.out; }, Access::kWritten}};
+        {"outputs[1].out", [](Call& c) -> Argument& { return c.poses.out; }, Access::kWritten},
+        {"outputs[1].valid", [](Call& c) -> Argument& { return c.poses.valid; }, Access::kWritten},
+        {"outputs[2].out", [](Call& c) -> Argument& { return c.numbers.out; }, Access::kWritten}};
 #undef ACTIONS
 #undef POSES
   }
@@ -222,16 +226,16 @@ struct Call {
          sizeof(rbcWindowsParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcWindowsParams*>(s); },
-         {RBC_RESERVED(rbcWindowsParams, reserved0), RBC_RESERVED(rbcWindowsParams, reserved)},
+         {RBC_RESERVED(rbcWindowsParams, reserved0)},
          true,
-         RBC_CHECK_TIMES | RBC_WINDOWS_ANCHOR_TIMES},
+         RBC_FLAG_CHECK_TIMES | RBC_WINDOWS_FLAG_ANCHOR_TIMES},
         {"streams[1].params",
          sizeof(rbcResampleParams),
          [](Call& c) -> void* { return &c.stream_params[1]; },
          [](Call& c, const void* s) {
            c.streams[1].params = static_cast<const rbcResampleParams*>(s);
          },
-         {RBC_RESERVED(rbcResampleParams, reserved0), RBC_RESERVED(rbcResampleParams, reserved)},
+         {},
          false}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
@@ -242,6 +246,7 @@ struct Call {
              [](Call& c) { c.streams[0].episode_offsets = nullptr; }},
             {"streams[2].offsets: is null", [](Call& c) { c.streams[2].offsets = nullptr; }},
             {"episodes: is null", [](Call& c) { c.used_episodes = nullptr; }},
+            {"outputs: is null", [](Call& c) { c.used_outputs = nullptr; }},
             {"anchors: is null", [](Call& c) { c.used_anchors = nullptr; }},
             {"streams[0].transforms: is null", [](Call& c) { c.streams[0].transforms = nullptr; }}};
   }

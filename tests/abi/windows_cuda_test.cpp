@@ -107,14 +107,15 @@ TEST_CASE("windows cuda: a checked call cannot be captured, and the capture goes
   const WindowCall call = std::move(someCalls(400, 1)[0]);
   const PlacedWindows good(cuda, call);
   PlacedWindows checked(cuda, call);
-  checked.params().flags |= RBC_CHECK_TIMES;
+  checked.params().flags |= RBC_FLAG_CHECK_TIMES;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
   CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), checked.workspaceSize(cuda)));
   check(cudaDeviceSynchronize());
   {
     const OnStream on_stream(cuda, stream);
     beginCapture(stream);
-    CHECK_FAILS(checked.call(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_CHECK_TIMES", "captur");
+    CHECK_FAILS(checked.call(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_FLAG_CHECK_TIMES",
+                "captur");
     CHECK_SUCCEEDS(good.call(cuda));
     cudaGraph_t graph = nullptr;
     REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
@@ -135,7 +136,7 @@ TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and w
   for (uint64_t seed = 500; seed < 560; ++seed) {
     WindowCall call = RandomWindows(seed).make(support::varietyOf(seed));
     if (call.windows == 0) continue;
-    call.params.flags |= RBC_CHECK_TIMES;
+    call.params.flags |= RBC_FLAG_CHECK_TIMES;
     const int kind = static_cast<int>(seed / 3 % 3);
     WindowCall::Stream& s = call.streams[0];
     for (support::Array* array : {&call.episodes, &s.episode_offsets, &s.times}) {

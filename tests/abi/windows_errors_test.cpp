@@ -30,21 +30,29 @@ TEST_CASE("windows errors: the array of streams") {
       {{kInvalid, "num_streams: is 0, expected 1 to 16", [](Call& c) { c.num_streams = 0; }},
        {kInvalid, "num_streams: is -1, expected 1 to 16", [](Call& c) { c.num_streams = -1; }},
        {kInvalid, "num_streams: is 17, expected 1 to 16", [](Call& c) { c.num_streams = 17; }},
-       {kInvalid, "streams[0]: struct_size is 0, expected 200",
+       {kInvalid, "streams[0]: struct_size is 0, expected 160",
         [](Call& c) { c.streams[0].struct_size = 0; }},
-       {kInvalid, "streams[1]: struct_size is 208, expected 200 as streams[0]",
-        [](Call& c) { c.streams[1].struct_size = 208; }},
-       {kInvalid, "streams[2]: reserved is not 0", [](Call& c) { c.streams[2].reserved[3] = 1; }},
-       {kInvalid, "streams[0]: reserved is not 0", [](Call& c) { c.streams[0].reserved0 = 1; }},
+       {kInvalid, "streams[1]: struct_size is 176, expected 160 as streams[0]",
+        [](Call& c) { c.streams[1].struct_size = 176; }},
+       {kInvalid, "streams[2]: reserved1 is not 0", [](Call& c) { c.streams[2].reserved1 = 1; }},
+       {kInvalid, "streams[0]: reserved0 is not 0", [](Call& c) { c.streams[0].reserved0 = 1; }},
+       {kInvalid, "outputs[1]: reserved0 is not 0", [](Call& c) { c.outputs[1].reserved0 = 1; }},
+       {kInvalid, "outputs[0]: struct_size is 4, expected 24",
+        [](Call& c) { c.outputs[0].struct_size = 4; }},
+       {kInvalid, "outputs[1]: struct_size is 16, expected 24 as outputs[0]",
+        [](Call& c) { c.outputs[1].struct_size = 16; }},
+       {kInvalid, "streams[1].transform_size: is 0, expected 56",
+        [](Call& c) { c.streams[1].transform_size = 0; }},
        {kInvalid, "anchor_stream: is 3, expected 0 to 2",
         [](Call& c) { c.params.anchor_stream = 3; }},
        {kInvalid, "anchor_stream: is -1, expected 0 to 2",
         [](Call& c) { c.params.anchor_stream = -1; }},
-       {kInvalid, "streams[0].mode: is 2, expected RBC_WINDOW_GATHER or _INTERPOLATE",
+       {kInvalid, "streams[0].mode: is 2, expected RBC_WINDOWS_GATHER or _INTERPOLATE",
         [](Call& c) { c.streams[0].mode = 2; }},
-       {kInvalid, "streams[1].pad: is -1, expected RBC_PAD_HOLD, _FILL or _NEUTRAL",
-        [](Call& c) { c.streams[1].pad = -1; }},
-       {kInvalid, "streams[1].accumulate: is 3, expected RBC_ACCUMULATE_ALL, _VALID or _WHOLE",
+       {kInvalid, "streams[1].outside: is -1, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL",
+        [](Call& c) { c.streams[1].outside = -1; }},
+       {kInvalid,
+        "streams[1].accumulate: is 3, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
         [](Call& c) { c.streams[1].accumulate = 3; }}});
 }
 
@@ -68,10 +76,10 @@ TEST_CASE("windows errors: shapes") {
        {"streams[0].high", {3, 1}, "shape is [3,1], expected [3,3]"},
        {"streams[0].neutral", {4}, "shape is [4], expected [3]"},
        {"streams[0].neutral_channels", {3, 1}, "shape is [3,1], expected [3]"},
-       {"streams[0].out", {2, 3, 2}, "shape is [2,3,2], expected [2,3,3]"},
-       {"streams[0].valid", {3, 2}, "shape is [3,2], expected [2,3]"},
-       {"streams[1].out", {2, 4, 7}, "shape is [2,4,7], expected [2,4,9]"},
-       {"streams[2].out", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"}});
+       {"outputs[0].out", {2, 3, 2}, "shape is [2,3,2], expected [2,3,3]"},
+       {"outputs[0].valid", {3, 2}, "shape is [3,2], expected [2,3]"},
+       {"outputs[1].out", {2, 4, 7}, "shape is [2,4,7], expected [2,4,9]"},
+       {"outputs[2].out", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"}});
 }
 
 TEST_CASE("windows errors: dtypes") {
@@ -87,20 +95,20 @@ TEST_CASE("windows errors: dtypes") {
                      {"streams[0].sample_mask", kI8, "dtype is int8, expected bool or uint8"},
                      {"streams[0].shift", kI32, "dtype is int32, expected float32 or float64"},
                      {"streams[0].neutral_channels", kI8, "dtype is int8, expected bool or uint8"},
-                     {"streams[0].out", kI32, "dtype is int32, expected a float"},
-                     {"streams[0].valid", kI8, "dtype is int8, expected bool or uint8"},
-                     {"streams[2].out", kF64, "dtype is float64, expected int64 for numbers"}});
+                     {"outputs[0].out", kI32, "dtype is int32, expected a float"},
+                     {"outputs[0].valid", kI8, "dtype is int8, expected bool or uint8"},
+                     {"outputs[2].out", kF64, "dtype is float64, expected int64 for numbers"}});
   checkErrors<Call>(
       {{kDType, "anchors: dtype is int64, expected float64 as times",
         [](Call& c) {
-          c.params.flags = RBC_WINDOWS_ANCHOR_TIMES;
+          c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES;
           c.num_streams = 2;
         }},
        // Integers stay what they are only where nothing is done with them.
-       {kDType, "streams[0].out: dtype is int16, expected int32 or a float", [](Call& c) {
+       {kDType, "outputs[0].out: dtype is int16, expected int32 or a float", [](Call& c) {
           onlyActions(c);
           c.actions.values.raw.dtype = kI32;
-          rbcWindowStream& s = c.streams[0];
+          rbcWindowsStream& s = c.streams[0];
           s.transforms = nullptr;
           s.num_transforms = 0;
           s.shift = s.scale = s.bias = s.low = s.high = s.neutral = nullptr;
@@ -115,19 +123,20 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
       const_cast<float*>(zeros), {RBC_DEVICE_CPU, 0}, 1, support::kF32, &extent, nullptr, 0};
   checkErrors<Call>(
       {{kInvalid, "streams[0].params.flags: are not 0, expected them in rbcWindowsParams",
-        [](Call& c) { c.stream_params[0].flags = RBC_CHECK_TIMES; }},
-       {kInvalid, "streams[1].params.bounds: is 1, expected 0: the stream's pad decides",
-        [](Call& c) { c.stream_params[1].bounds = RBC_BOUNDS_FILL; }},
+        [](Call& c) { c.stream_params[0].flags = RBC_FLAG_CHECK_TIMES; }},
+       {kInvalid, "streams[1].params.outside: is 1, expected 0: the stream's `outside` decides",
+        [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_FILL; }},
        {kInvalid, "streams[0].params.lengths: is given, expected null: episode_offsets stand for",
         [&](Call& c) { c.stream_params[0].lengths = &some; }},
        {kInvalid, "streams[0].params.query_lengths: is given, expected null",
         [&](Call& c) { c.stream_params[0].query_lengths = &some; }},
-       {kInvalid, "streams[0].params.offsets: is given, expected null: episode_offsets stand for",
-        [&](Call& c) { c.stream_params[0].offsets = &some; }},
-       {kInvalid, "streams[1].params.mean: is given, expected null: the stream's shift stands for",
-        [&](Call& c) { c.stream_params[1].mean = &some; }},
-       {kInvalid, "streams[1].params.inv_std: is given, expected null: the stream's scale stands",
-        [&](Call& c) { c.stream_params[1].inv_std = &some; }},
+       {kInvalid,
+        "streams[0].params.batch_offsets: is given, expected null: episode_offsets stand for",
+        [&](Call& c) { c.stream_params[0].batch_offsets = &some; }},
+       {kInvalid, "streams[1].params.shift: is given, expected null: the stream's shift stands for",
+        [&](Call& c) { c.stream_params[1].shift = &some; }},
+       {kInvalid, "streams[1].params.scale: is given, expected null: the stream's scale stands",
+        [&](Call& c) { c.stream_params[1].scale = &some; }},
        {kInvalid, "streams[0].params.method: is 1, but mode is gather",
         [](Call& c) { c.stream_params[0].method = RBC_METHOD_NEAREST; }},
        {kInvalid, "streams[0].params.groups: are given, but mode is gather",
@@ -145,11 +154,12 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
         }},
        {kInvalid, "streams[1].tolerance: is for methods nearest, previous and next",
         [](Call& c) { c.stream_params[1].tolerance = 1; }},
-       {kInvalid, "streams[0].neutral: is given, but pad is 0, expected RBC_PAD_NEUTRAL",
-        [](Call& c) { c.streams[0].pad = RBC_PAD_HOLD; }},
-       {kInvalid, "streams[0].neutral_channels: is given, but pad is 1, expected RBC_PAD_NEUTRAL",
+       {kInvalid, "streams[0].neutral: is given, but outside is 0, expected RBC_OUTSIDE_NEUTRAL",
+        [](Call& c) { c.streams[0].outside = RBC_OUTSIDE_HOLD; }},
+       {kInvalid,
+        "streams[0].neutral_channels: is given, but outside is 1, expected RBC_OUTSIDE_NEUTRAL",
         [](Call& c) {
-          c.streams[0].pad = RBC_PAD_FILL;
+          c.streams[0].outside = RBC_OUTSIDE_FILL;
           c.streams[0].neutral = nullptr;
         }},
        {kInvalid, "streams[2].clock_offset: is set, but the stream has no times",
@@ -167,15 +177,15 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
           c.streams[2].transforms = c.transforms;
           c.streams[2].num_transforms = 1;
         }},
-       {kInvalid, "streams[2].pad: is RBC_PAD_NEUTRAL, but values are null",
-        [](Call& c) { c.streams[2].pad = RBC_PAD_NEUTRAL; }},
+       {kInvalid, "streams[2].outside: is RBC_OUTSIDE_NEUTRAL, but values are null",
+        [](Call& c) { c.streams[2].outside = RBC_OUTSIDE_NEUTRAL; }},
        {kInvalid, "streams[2].fill_value: 0.5 cannot be written as int64", [](Call& c) {
           c.streams[2].params = &c.stream_params[1];
           c.stream_params[1] = rbcResampleParamsInit();
           c.stream_params[1].fill_value = 0.5;
           c.streams[1] = c.streams[2];
           c.streams[1].params = nullptr;
-          c.streams[1].out = nullptr;
+          c.outputs[1].out = c.outputs[1].valid = nullptr;
         }}});
 }
 
@@ -187,11 +197,11 @@ TEST_CASE("windows errors: what has to have times") {
         [&](Call& c) { c.streams[2].times = &scalar; }},
        {kInvalid, "streams[0].times: is null, expected some for anchors that are times",
         [](Call& c) {
-          c.params.flags = RBC_WINDOWS_ANCHOR_TIMES;
+          c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES;
           c.streams[0].times = nullptr;
         }},
        {kInvalid, "streams[2].times: is null, expected some for anchors that are times",
-        [](Call& c) { c.params.flags = RBC_WINDOWS_ANCHOR_TIMES; }},
+        [](Call& c) { c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES; }},
        {kInvalid,
         "streams[1].mode: is interpolate, but the anchors are rows of streams[2], which has no "
         "times",
@@ -200,7 +210,7 @@ TEST_CASE("windows errors: what has to have times") {
 
 TEST_CASE("windows errors: transforms") {
   const auto first = [](auto&& change) { return [change](Call& c) { change(c.transforms[0]); }; };
-  using T = rbcWindowTransform;
+  using T = rbcWindowsTransform;
   checkErrors<Call>(
       {{kInvalid, "streams[0].num_transforms: is 65, expected 0 to 64: 64 in all streams",
         [](Call& c) { c.streams[0].num_transforms = 65; }},
@@ -214,8 +224,8 @@ TEST_CASE("windows errors: transforms") {
         first([](T& t) { t.kind = 5; })},
        {kInvalid, "streams[0].transforms[0].flags: 0x2 has unknown bits",
         first([](T& t) { t.flags = 2; })},
-       {kInvalid, "streams[0].transforms[0]: reserved is not 0",
-        first([](T& t) { t.reserved = 1; })},
+       {kInvalid, "streams[0].transforms[0]: reserved0 is not 0",
+        first([](T& t) { t.reserved0 = 1; })},
        {kInvalid, "streams[0].transforms[0].count: is 0, expected 1 or more",
         first([](T& t) { t.count = 0; })},
        {kInvalid, "streams[0].transforms[0]: begins at channel 2 and has 2, which are not all",
@@ -328,7 +338,7 @@ TEST_CASE("windows errors: what the data tell, on the CPU") {
 TEST_CASE("windows errors: times and all of the offsets, where they are checked") {
   const auto checked = [](auto&& change) {
     return [change](Call& c) {
-      c.params.flags = RBC_CHECK_TIMES;
+      c.params.flags = RBC_FLAG_CHECK_TIMES;
       change(c);
     };
   };
@@ -352,7 +362,7 @@ TEST_CASE("windows errors: times and all of the offsets, where they are checked"
           c.episodes.fill<int32_t>({0, 2});
         })}});
   Call good;
-  good.params.flags = RBC_CHECK_TIMES;
+  good.params.flags = RBC_FLAG_CHECK_TIMES;
   good.actions.times.fill<double>({0, 0.5, 1, 1.5, -10, -10});  // the next episode begins anew
   good.poses.times.fill<double>({0, 1, 2, -10, -10});
   CHECK_SUCCEEDS(good.run());
@@ -397,11 +407,11 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
     c.episodes.fill<int32_t>({7, 0});
   });
   // One of integers takes integers as they are, and nothing else.
-  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  rbcAccumulatorParams params = rbcAccumulatorParamsInit();
   params.channels = 3;
   params.dtype = support::kI32;
-  rbcStatisticsAccumulator_t made = nullptr;
-  support::require(rbcStatisticsAccumulatorCreate(context.get(), &params, &made));
+  rbcAccumulator_t made = nullptr;
+  support::require(rbcAccumulatorCreate(context.get(), &params, &made));
   const Accumulator integers(context.get(), made);
   refused(integers, kDType, "streams[0].accumulator: dtype is int32, expected a float", nothing);
 }

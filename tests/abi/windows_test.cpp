@@ -29,7 +29,7 @@ TEST_CASE("windows: nothing at all") {
     CAPTURE(channels);
     Call call;
     call.num_streams = 1;
-    rbcWindowStream& s = call.streams[0];
+    rbcWindowsStream& s = call.streams[0];
     s.transforms = nullptr;
     s.num_transforms = 0;
     s.shift = s.scale = s.bias = s.low = s.high = s.neutral = s.neutral_channels = nullptr;
@@ -49,8 +49,8 @@ TEST_CASE("windows: nothing at all") {
 
 TEST_CASE("windows: no rows, and a stream that only others refer to") {
   Call call;
-  for (rbcWindowStream& s : call.streams) s.valid = nullptr;
-  call.streams[1].out = call.streams[2].out = nullptr;
+  for (rbcWindowsOutputs& o : call.outputs) o.valid = nullptr;
+  call.outputs[1].out = call.outputs[2].out = nullptr;
   CHECK_SUCCEEDS(call.run());
   CHECK(call.poses.out.array.untouched());
   // Every episode is empty: all elements are invalid, and the values' memory may be null.
@@ -61,7 +61,7 @@ TEST_CASE("windows: no rows, and a stream that only others refer to") {
   call.actions.sample_mask.reshape({0});
   call.actions.episode_offsets.fill<int32_t>({0, 0, 0});
   call.stream_params[0].fill_value = -4;
-  call.streams[0].valid = &call.actions.valid.raw;
+  call.outputs[0].valid = &call.actions.valid.raw;
   CHECK_SUCCEEDS(call.run());
   for (const uint64_t bits : call.actions.out.array.elements()) {
     CHECK(support::decodeFloat(support::kF32, bits) == -4);
@@ -73,7 +73,8 @@ TEST_CASE("windows: nothing is allocated after the reserve that a call asks for"
   for (uint64_t seed = 0; seed < (support::kThreadSanitizer ? 10u : 40u); ++seed) {
     CAPTURE(seed);
     const Context context = support::cpuContext(3);
-    const support::WindowCall windows = support::RandomWindows(seed).make(support::varietyOf(seed), true);
+    const support::WindowCall windows =
+        support::RandomWindows(seed).make(support::varietyOf(seed), true);
     support::PlacedWindows placed(context, windows);
     CHECK_SUCCEEDS(rbcContextReserve(context.get(), placed.workspaceSize(context)));
     const uint64_t reserved = support::infoOf(context).workspace_bytes;
@@ -84,7 +85,7 @@ TEST_CASE("windows: nothing is allocated after the reserve that a call asks for"
 }
 
 TEST_CASE("windows: the wrapper") {
-  using robocache::WindowStream;
+  using robocache::WindowsStream;
   const auto context = robocache::Context::cpu(1);
   const std::vector<float> values = {0, 1, 2, 3, 10, 11};
   const std::vector<double> times = {0, 0.5, 1, 1.5, 0, 0.5};
@@ -97,19 +98,19 @@ TEST_CASE("windows: the wrapper") {
   std::vector<float> relative(6);
   std::vector<float> between(4);
   std::vector<uint8_t> valid(6);
-  auto accumulator = robocache::StatisticsAccumulator::create(context, 1);
+  auto accumulator = robocache::Accumulator::create(context, 1);
 
-  WindowStream actions(Tensor(values, {6, 1}), ends, rows);
+  WindowsStream actions(Tensor(values, {6, 1}), ends, rows);
   actions.times = times;
   actions.transforms = {robocache::subtract(0, 1, {0, 1})};
   actions.scale = twice;
-  actions.pad = robocache::Pad::kFill;
+  actions.outside = robocache::Outside::kFill;
   actions.fill_value = 7;
   actions.accumulator = &accumulator;
   actions.accumulate = robocache::Accumulate::kValid;
   actions.out = Tensor(relative, {2, 3, 1});
   actions.valid = Tensor(valid, {2, 3});
-  WindowStream sensors(Tensor(values, {6, 1}), ends, seconds);
+  WindowsStream sensors(Tensor(values, {6, 1}), ends, seconds);
   sensors.times = times;
   sensors.interpolate = true;
   sensors.out = Tensor(between, {2, 2, 1});
@@ -118,7 +119,7 @@ TEST_CASE("windows: the wrapper") {
   CHECK(valid == std::vector<uint8_t>{1, 1, 0, 0, 1, 1});
   CHECK(between == std::vector<float>{2.5f, 3, 10, 10.5f});
   std::vector<int64_t> count(1);
-  robocache::StatisticsResult result;
+  robocache::StatisticsOutputs result;
   result.count = count;
   accumulator.result(result);
   CHECK(count[0] == 4);

@@ -49,7 +49,7 @@ struct Elsewhere {
 struct Tsdf {
   Argument points{kF32, {1, 3}};
   Argument sensor{kF32, {3}};
-  rbcTsdfParams params = rbcTsdfParamsInit();
+  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
   Elsewhere tsdf;
   Elsewhere weight;
 
@@ -87,7 +87,7 @@ struct Dense {
       : points(kF32, {clouds, 0, 3}, 0),
         features(kF32, {clouds, 0, 0}, 0),
         out(kF32, {clouds, 0, 0, 0, 0}, 0) {
-    params.mode = RBC_VOXEL_MEAN;
+    params.reduction = RBC_REDUCE_MEAN;
     params.grid = gridOf(n);
     setShape(n, out.shape.data() + 1);
   }
@@ -104,7 +104,7 @@ struct Sparse {
   Elsewhere points;
   Argument coords{support::kI32, {1, 4}};
   Argument num_voxels{kI64, {}};
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
 
   Sparse(int64_t clouds, int n) : points(kF32, {clouds, 0, 3}, 0) {

@@ -166,7 +166,7 @@ TEST_CASE("wrapper: results in place of exceptions") {
   Result<Context> context = Context::cpu<Expect>(1);
   REQUIRE(context);
   CHECK(context->info<Expect>()->num_threads == 1);
-  CHECK(context->stream<Expect>().value() == nullptr);
+  CHECK(context->cudaStream<Expect>().value() == nullptr);
   CHECK(context->reserve<Expect>(100).has_value());
   const std::vector<float> values = {0, 10, 20};
   const std::vector<double> times = {0, 1, 2};
@@ -213,12 +213,12 @@ TEST_CASE("wrapper: resample, with every option") {
   const int64_t lengths[] = {3};
   ResampleOptions options;
   options.method = robocache::Method::kNearest;
-  options.bounds = robocache::Bounds::kFill;
+  options.outside = robocache::Outside::kFill;
   options.fill_value = -1;
   options.tolerance = 0.5;
   options.check_times = true;
   options.lengths = Tensor(lengths, {1});
-  options.mask = Tensor(mask.data(), {4});
+  options.valid = Tensor(mask.data(), {4});
   robocache::resample(context, {values.data(), {4, 1}}, {times.data(), {4}}, {queries.data(), {4}},
                       {out.data(), {4, 1}}, options);
   CHECK(out == std::vector<float>{0, 10, -1, -1});
@@ -243,14 +243,14 @@ TEST_CASE("wrapper: channel groups and an affine part") {
   const double half = std::sqrt(0.5);
   const double values[] = {1, 2, 3, 0, 0, 0, 1, 3, 0.25, 2, 4, 6, 0, 0, half, half, -3, 0.75};
   double out[9] = {};
-  const double mean[] = {1, 0, 0, 0, 0, 0, 0, 0, 0};
-  const float inv_std[] = {2, 1, 1, 1, 1, 1, 1, 1, 4};
+  const double shift[] = {1, 0, 0, 0, 0, 0, 0, 0, 0};
+  const float scale[] = {2, 1, 1, 1, 1, 1, 1, 1, 4};
   ResampleOptions options;
   options.groups = {channels(7, 1, Method::kAngle), channels(0, 2, Method::kCubic),
                     channels(2, 1, Method::kPchip), channels(3, 4, Method::kSlerp),
                     channels(8, 1, Method::kPrevious)};
-  options.mean = Tensor(mean, {9});
-  options.inv_std = Tensor(inv_std, {9});
+  options.shift = Tensor(shift, {9});
+  options.scale = Tensor(scale, {9});
   robocache::resample(context, {values, {2, 9}}, {times, {2}}, {query, {1}}, {out, {1, 9}},
                       options);
   const double pi = std::acos(-1.0);
@@ -297,19 +297,19 @@ TEST_CASE("wrapper: fuse, with every option") {
   const std::vector<int32_t> query_lengths = {2};
   robocache::Stream gaps({joints.data(), {1, 4, 2}}, {joint_times.data(), {1, 4}});
   gaps.lengths = Tensor(lengths.data(), {1});
-  gaps.bounds = robocache::Bounds::kFill;
+  gaps.outside = robocache::Outside::kFill;
   gaps.fill_value = -1;
   gaps.max_gap = 0.5;
   robocache::Stream late({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
   const std::vector<int64_t> offsets = {0, 3};
-  late.offsets = Tensor(offsets.data(), {2});
+  late.batch_offsets = Tensor(offsets.data(), {2});
   late.method = robocache::Method::kNearest;
   late.tolerance = 0.25;
   late.clock_offset = 0.5;
   robocache::FuseOptions options;
   options.check_times = true;
   options.query_lengths = Tensor(query_lengths.data(), {1});
-  options.mask = Tensor(mask.data(), {1, 3, 2});
+  options.valid = Tensor(mask.data(), {1, 3, 2});
   robocache::fuse(context, {gaps, late}, {queries.data(), {3}}, {out.data(), {1, 3, 3}}, options);
   CHECK(out == std::vector<float>{-1, -1, 7, 10, 11, 0, -1, -1, 0});
   CHECK(mask == std::vector<uint8_t>{0, 1, 1, 0, 0, 0});
@@ -346,11 +346,11 @@ TEST_CASE("wrapper: errors of fuse") {
                          }).what(),
                          {told.c_str()}));
   }
-  options.mask = Tensor(static_cast<const float*>(out), {3, 1});
+  options.valid = Tensor(static_cast<const float*>(out), {3, 1});
   CHECK(support::tells(errorOf([&] {
                          robocache::fuse(context, {stream}, time, {out, {3, 1}}, options);
                        }).what(),
-                       {"mask:", "read-only"}));
+                       {"valid:", "read-only"}));
   CHECK(out[0] == 7);
 }
 
@@ -369,11 +369,11 @@ TEST_CASE("wrapper: voxelize, with every option") {
   std::vector<float> largest(4);
   int64_t dropped = -1;
   robocache::VoxelizeOptions options;
-  options.mode = robocache::VoxelMode::kMax;
+  options.reduction = robocache::Reduction::kMax;
   options.empty_value = -INFINITY;
   options.features = Tensor(features.data(), {1, 4, 1});
   options.lengths = Tensor(lengths, {1});
-  options.dropped = Tensor(&dropped, {1});
+  options.num_points_outside = Tensor(&dropped, {1});
   robocache::voxelize(context, {points.data(), {1, 4, 4}}, grid, {largest.data(), {1, 2, 2, 1, 1}},
                       options);
   CHECK(largest == std::vector<float>{-3, -INFINITY, -4, -INFINITY});
@@ -383,9 +383,9 @@ TEST_CASE("wrapper: voxelize, with every option") {
   std::vector<int32_t> counts(8);
   std::vector<int64_t> packed_dropped(2);
   robocache::VoxelizeOptions packed;
-  packed.mode = robocache::VoxelMode::kCount;
-  packed.offsets = Tensor(offsets.data(), {3});
-  packed.dropped = Tensor(packed_dropped.data(), {2});
+  packed.reduction = robocache::Reduction::kCount;
+  packed.batch_offsets = Tensor(offsets.data(), {3});
+  packed.num_points_outside = Tensor(packed_dropped.data(), {2});
   robocache::voxelize(context, {points.data(), {4, 4}}, grid, {counts.data(), {2, 2, 2, 1}},
                       packed);
   CHECK(counts == std::vector<int32_t>{1, 0, 0, 0, 1, 0, 1, 0});
@@ -393,14 +393,14 @@ TEST_CASE("wrapper: voxelize, with every option") {
 }
 
 TEST_CASE("wrapper: sparse voxels, with every option") {
-  using robocache::SparseVoxels;
+  using robocache::VoxelizeSparseOutputs;
   const Context context = Context::cpu(2);
   const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 1}};
   const std::vector<float> points = {1.5f, 0.5f, 0.5f, 1, 0.5f, 0.5f, 0.5f,  4,
                                      1.5f, 0.5f, 0.5f, 2, 2.5f, 0.5f, 0.25f, 9};
   std::vector<int32_t> coords(12);
   int64_t count = -1;
-  const SparseVoxels bare({coords.data(), {3, 4}}, {&count, {}});
+  const VoxelizeSparseOutputs bare({coords.data(), {3, 4}}, {&count, {}});
   robocache::voxelizeSparse(context, {points.data(), {4, 4}}, grid, bare);
   CHECK(count == 2);
   CHECK(coords == std::vector<int32_t>{0, 0, 0, 0, 0, 1, 0, 0, -1, -1, -1, -1});
@@ -412,16 +412,20 @@ TEST_CASE("wrapper: sparse voxels, with every option") {
   std::vector<float> grouped(1);
   std::vector<int64_t> rows(4);
   int64_t dropped = -1;
-  std::vector<int64_t> overflow(3);
-  SparseVoxels voxels({coords.data(), {1, 4}}, {&count, {}});
-  voxels.counts = Tensor(counts.data(), {1});
+  int64_t voxels_over = 0;
+  int64_t points_over = 0;
+  int64_t group_over = 0;
+  VoxelizeSparseOutputs voxels({coords.data(), {1, 4}}, {&count, {}});
+  voxels.points_per_voxel = Tensor(counts.data(), {1});
   voxels.features = Tensor(sums.data(), {1, 1});
   voxels.grouped = Tensor(grouped.data(), {1, 1, 1});
   voxels.point_to_voxel = Tensor(rows.data(), {1, 4});
-  voxels.dropped = Tensor(&dropped, {1});
-  voxels.overflow = Tensor(overflow.data(), {3});
+  voxels.num_points_outside = Tensor(&dropped, {1});
+  voxels.num_voxels_over_capacity = Tensor(&voxels_over, {});
+  voxels.num_points_over_capacity = Tensor(&points_over, {});
+  voxels.num_points_over_group = Tensor(&group_over, {});
   robocache::VoxelizeSparseOptions options;
-  options.reduce = robocache::VoxelMode::kSum;
+  options.reduction = robocache::Reduction::kSum;
   options.order = robocache::VoxelOrder::kFirstPoint;
   options.features = Tensor(features.data(), {1, 4, 1});
   options.lengths = Tensor(lengths.data(), {1});
@@ -434,11 +438,13 @@ TEST_CASE("wrapper: sparse voxels, with every option") {
   CHECK(grouped[0] == 10);
   CHECK(rows == std::vector<int64_t>{0, -1, 0, -1});
   CHECK(dropped == 1);
-  CHECK(overflow == std::vector<int64_t>{1, 1, 1});
+  CHECK(voxels_over == 1);
+  CHECK(points_over == 1);
+  CHECK(group_over == 1);
 
   const std::vector<int64_t> offsets = {0, 1, 2};
   robocache::VoxelizeSparseOptions packed;
-  packed.offsets = Tensor(offsets.data(), {3});
+  packed.batch_offsets = Tensor(offsets.data(), {3});
   robocache::voxelizeSparse(context, {points.data(), {4, 4}}, grid, bare, packed);
   CHECK(coords == std::vector<int32_t>{0, 1, 0, 0, 1, 0, 0, 0, -1, -1, -1, -1});
 }
@@ -458,12 +464,12 @@ TEST_CASE("wrapper: a signed distance field, with every option") {
 
   const std::vector<int64_t> lengths = {1};
   int64_t dropped = -1;
-  robocache::TsdfOptions options;
+  robocache::VoxelizeTsdfOptions options;
   options.weighting = robocache::TsdfWeighting::kInverseSquare;
   options.carve = true;
   options.max_weight = 1;
   options.lengths = Tensor(lengths.data(), {1});
-  options.dropped = Tensor(&dropped, {1});
+  options.num_points_unused = Tensor(&dropped, {1});
   robocache::voxelizeTsdf(context, {points.data(), {1, 1, 3}}, {sensor.data(), {1, 3}}, grid, 1,
                           {tsdf.data(), {5, 1, 1}}, {weight.data(), {5, 1, 1}}, options);
   CHECK(dropped == 0);
@@ -474,9 +480,9 @@ TEST_CASE("wrapper: a signed distance field, with every option") {
 
   const std::vector<int32_t> offsets = {0, 0, 1};
   std::vector<int64_t> packed_dropped(2);
-  robocache::TsdfOptions packed;
-  packed.offsets = Tensor(offsets.data(), {3});
-  packed.dropped = Tensor(packed_dropped.data(), {2});
+  robocache::VoxelizeTsdfOptions packed;
+  packed.batch_offsets = Tensor(offsets.data(), {3});
+  packed.num_points_unused = Tensor(packed_dropped.data(), {2});
   const std::vector<double> sensors = {9, 9, 9, 2.5, 0.5, 0.5};  // the point's own place
   robocache::voxelizeTsdf(context, {points.data(), {1, 3}}, {sensors.data(), {2, 3}}, grid, 1,
                           {tsdf.data(), {5, 1, 1}}, {weight.data(), {5, 1, 1}}, packed);
@@ -508,8 +514,8 @@ TEST_CASE("wrapper: errors of voxelization") {
   refused(RBC_STATUS_INVALID_ARGUMENT, {"voxel_size[1]: is 0"}, [&] {
     robocache::voxelizeSparse(context, cloud, flat, {{coords, {1, 4}}, {&count, {}}});
   });
-  refused(RBC_STATUS_INVALID_ARGUMENT, {"voxels.features:", "read-only"}, [&] {
-    robocache::SparseVoxels voxels({coords, {1, 4}}, {&count, {}});
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"outputs.features:", "read-only"}, [&] {
+    robocache::VoxelizeSparseOutputs voxels({coords, {1, 4}}, {&count, {}});
     voxels.features = read_only;
     robocache::voxelizeSparse(context, cloud, grid, voxels);
   });
@@ -570,8 +576,8 @@ TEST_CASE("wrapper: owned tensors are copied into, moved, and given to DLPack") 
   CHECK(context.get() == nullptr);
   other.synchronize();
   other.warmUp();
-  other.setInterrupt([](void*) -> int32_t { return 0; });
+  other.setCancelCallback([](void*) -> int32_t { return 0; });
   other.reserve(100);
-  CHECK(other.stream() == nullptr);
+  CHECK(other.cudaStream() == nullptr);
   CHECK(other.info().workspace_bytes >= 100);
 }

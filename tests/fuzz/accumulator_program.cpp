@@ -10,16 +10,16 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context",  "accumulator", "other",  "params",
-                                             "values",   "data",        "result", "more",
-                                             "capacity", "bytes",       "size",   "info"};
+const std::vector<std::string> kArguments = {
+    "context", "accumulator", "other", "params", "values", "data",  "outputs",
+    "more",    "capacity",    "bytes", "size",   "info",   "levels"};
 
 class Program {
  public:
   Program(Machine& machine, Choices& choices, Transcript& transcript)
       : machine_(machine), choices_(choices), transcript_(transcript) {}
   ~Program() {
-    for (auto* accumulator : handles_) rbcStatisticsAccumulatorDestroy(accumulator);
+    for (auto* accumulator : handles_) rbcAccumulatorDestroy(accumulator);
   }
   Program(const Program&) = delete;
 
@@ -31,7 +31,7 @@ class Program {
                         &num_levels,
                         nullptr,
                         0};
-    rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+    rbcAccumulatorParams params = rbcAccumulatorParamsInit();
     params.channels = channels;
     params.levels = num_levels > 0 ? &tensor : nullptr;
     // Tables of 16 bits, as by default, take half a megabyte a channel: now and then.
@@ -42,7 +42,7 @@ class Program {
     if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
     if (choices_.chance(3)) params.ddof = choices_.pick({-1, 2});
     if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
-    if (choices_.chance(3)) params.reserved[1] = 1;
+    if (choices_.chance(3)) params.reserved0 = 1;
     for (auto& handle : handles_) {
       // The second one may be of another kind.
       if (handles_[0] != nullptr && choices_.chance(15)) {
@@ -52,36 +52,36 @@ class Program {
           default: params.channels += 1; break;
         }
       }
-      const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context(), &params, &handle);
+      const rbcStatus_t status = rbcAccumulatorCreate(context(), &params, &handle);
       ended(status, "Create");
       if (status != RBC_STATUS_SUCCESS && handle != nullptr) throw Defect("Create left a handle");
     }
   }
 
   void update(rbcDType dtype, int64_t channels) {
-    Call call("rbcStatisticsAccumulatorUpdate");
+    Call call("rbcAccumulatorUpdate");
     call.adds_up = true;
     const int64_t samples = choices_.between(0, 30);
     Tensor* values = call.add(choices_, "values", dtype, {samples, channels}, Role::kInput);
     support::isFloat(dtype) ? fillReals(call, *values, choices_)
                             : fillBits(call, *values, choices_);
-    rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
+    rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
     if (choices_.chance(30)) {
-      Tensor* t = call.add(choices_, "mask", anyFlag(choices_), {samples}, Role::kInput);
+      Tensor* t = call.add(choices_, "sample_mask", anyFlag(choices_), {samples}, Role::kInput);
       fillMask(call, *t, choices_);
-      params.mask = t->hold();
+      params.sample_mask = t->hold();
     }
-    Struct* p = call.add("rbcStatisticsUpdateParams", &params);
+    Struct* p = call.add("rbcAccumulatorUpdateParams", &params);
     if (choices_.chance(15)) spoil(call, choices_);
     auto* const accumulator = any();
     call.names = kArguments;
     call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcStatisticsAccumulatorUpdate(c, accumulator, values->get(),
-                                            p->get<rbcStatisticsUpdateParams>());
+      return rbcAccumulatorUpdate(c, accumulator, values->get(),
+                                  p->get<rbcAccumulatorUpdateParams>());
     };
     call.size = [=](rbcContext_t c, const Handles&, size_t* bytes) {
-      return rbcStatisticsAccumulatorUpdateWorkspaceSize(
-          c, accumulator, values->get(), p->get<rbcStatisticsUpdateParams>(), bytes);
+      return rbcAccumulatorUpdateWorkspaceSize(c, accumulator, values->get(),
+                                               p->get<rbcAccumulatorUpdateParams>(), bytes);
     };
     // The same samples once more now and then, as a second pass needs.
     for (int64_t n = choices_.chance(30) ? 2 : 1; n > 0; --n) {
@@ -91,13 +91,13 @@ class Program {
 
   void nextPass() {
     int32_t more = 77;
-    ended(rbcStatisticsAccumulatorNextPass(context(), any(), &more), "NextPass");
+    ended(rbcAccumulatorNextPass(context(), any(), &more), "NextPass");
     transcript_.bytes(&more, sizeof more);
   }
 
   // The same samples in pass after pass, until there is nothing more to know.
   void allPasses(rbcDType dtype, int64_t channels) {
-    Call call("rbcStatisticsAccumulatorUpdate");
+    Call call("rbcAccumulatorUpdate");
     call.adds_up = true;
     Tensor* values =
         call.add(choices_, "values", dtype, {choices_.between(1, 30), channels}, Role::kInput);
@@ -106,20 +106,20 @@ class Program {
     auto* const accumulator = any();
     call.names = kArguments;
     call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcStatisticsAccumulatorUpdate(c, accumulator, values->get(), nullptr);
+      return rbcAccumulatorUpdate(c, accumulator, values->get(), nullptr);
     };
     for (int n = 0; n < 6; ++n) {
       transcript_.outcome(run(machine_, call, 0xA5));
       int32_t more = 0;
-      ended(rbcStatisticsAccumulatorNextPass(context(), accumulator, &more), "NextPass");
+      ended(rbcAccumulatorNextPass(context(), accumulator, &more), "NextPass");
       if (more == 0 && n > 0) break;
     }
     transcript_.outcome(run(machine_, call, 0xA5));  // which takes no more where they are over
   }
 
   void result(int64_t channels, int64_t num_levels) {
-    Call call("rbcStatisticsAccumulatorResult");
-    rbcStatisticsResult result = rbcStatisticsResultInit();
+    Call call("rbcAccumulatorGetResult");
+    rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
     const auto output = [&](const char* name, rbcDType dtype, std::vector<int64_t> shape) {
       return call.add(choices_, name, dtype, shape, Role::kOutput, Where::kHost)->hold();
     };
@@ -132,12 +132,12 @@ class Program {
     if (num_levels > 0 && choices_.chance(70)) {
       result.quantiles = output("quantiles", support::kF64, {num_levels, channels});
     }
-    Struct* r = call.add("rbcStatisticsResult", &result);
+    Struct* r = call.add("rbcStatisticsOutputs", &result);
     if (choices_.chance(20)) spoil(call, choices_);
     auto* const accumulator = any();
     call.names = kArguments;
     call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcStatisticsAccumulatorResult(c, accumulator, r->get<rbcStatisticsResult>());
+      return rbcAccumulatorGetResult(c, accumulator, r->get<rbcStatisticsOutputs>());
     };
     transcript_.outcome(run(machine_, call, 0x7F));
   }
@@ -146,20 +146,20 @@ class Program {
   void travel() {
     size_t bytes = 0;
     auto& handle = handles_[static_cast<size_t>(choices_.below(kHandles))];
-    if (ended(rbcStatisticsAccumulatorExport(context(), handle, nullptr, 0, &bytes), "Export") !=
+    if (ended(rbcAccumulatorExport(context(), handle, nullptr, 0, &bytes), "Export") !=
         RBC_STATUS_SUCCESS) {
       return;
     }
     std::vector<uint8_t> state(bytes);
     if (choices_.chance(10) && bytes > 0) {
       size_t told = 0;
-      ended(rbcStatisticsAccumulatorExport(
-                context(), handle, state.data(),
-                static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))), &told),
+      ended(rbcAccumulatorExport(context(), handle, state.data(),
+                                 static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))),
+                                 &told),
             "Export");
     }
-    if (ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(), bytes, &bytes),
-              "Export") != RBC_STATUS_SUCCESS) {
+    if (ended(rbcAccumulatorExport(context(), handle, state.data(), bytes, &bytes), "Export") !=
+        RBC_STATUS_SUCCESS) {
       return;
     }
     if (bytes < 4096 || choices_.chance(10)) transcript_.bytes(state.data(), bytes);
@@ -178,26 +178,31 @@ class Program {
       if (choices_.chance(70)) repair(state);  // a checksum that fits: an attacker can compute one
     }
     const std::vector<uint8_t> exact(state);
-    rbcStatisticsAccumulator_t made = reinterpret_cast<rbcStatisticsAccumulator_t>(1);
-    const rbcStatus_t status =
-        rbcStatisticsAccumulatorImport(context(), exact.data(), exact.size(), &made);
+    rbcAccumulator_t made = reinterpret_cast<rbcAccumulator_t>(1);
+    const rbcStatus_t status = rbcAccumulatorImport(context(), exact.data(), exact.size(), &made);
     ended(status, "Import");
     if (status != RBC_STATUS_SUCCESS) {
       if (made != nullptr) throw Defect("Import left a handle");
       if (!spoilt && status != RBC_STATUS_OUT_OF_MEMORY) throw Defect("Import refused an export");
       return;
     }
-    rbcStatisticsAccumulatorDestroy(handle);
+    rbcAccumulatorDestroy(handle);
     handle = made;
   }
 
-  void merge() { ended(rbcStatisticsAccumulatorMerge(context(), any(), any()), "Merge"); }
+  void merge() { ended(rbcAccumulatorMerge(context(), any(), any()), "Merge"); }
 
   void info() {
-    rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+    rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
     if (choices_.chance(10)) info.struct_size = static_cast<uint32_t>(choices_.below(600));
-    if (ended(rbcStatisticsAccumulatorGetInfo(any(), &info), "GetInfo") == RBC_STATUS_SUCCESS) {
+    if (ended(rbcAccumulatorGetInfo(any(), &info), "GetInfo") == RBC_STATUS_SUCCESS) {
       transcript_.bytes(&info, sizeof info);
+    }
+    double levels[RBC_STATISTICS_MAX_LEVELS] = {};
+    const auto capacity = static_cast<int32_t>(choices_.below(RBC_STATISTICS_MAX_LEVELS + 1));
+    if (ended(rbcAccumulatorGetLevels(any(), levels, capacity), "GetLevels") ==
+        RBC_STATUS_SUCCESS) {
+      transcript_.bytes(levels, sizeof levels);
     }
   }
 
@@ -205,12 +210,12 @@ class Program {
   static constexpr int64_t kHandles = 2;
 
   rbcContext_t context() const { return machine_.context(); }
-  rbcStatisticsAccumulator_t any() {
+  rbcAccumulator_t any() {
     if (choices_.chance(2)) return nullptr;
     return handles_[static_cast<size_t>(choices_.below(kHandles))];
   }
   rbcStatus_t ended(rbcStatus_t status, const char* what) {
-    return transcript_.ended(status, std::string("rbcStatisticsAccumulator") + what, kArguments);
+    return transcript_.ended(status, std::string("rbcAccumulator") + what, kArguments);
   }
   // The last 8 bytes become what Export would have written there.
   static void repair(std::vector<uint8_t>& state);
@@ -218,7 +223,7 @@ class Program {
   Machine& machine_;
   Choices& choices_;
   Transcript& transcript_;
-  std::array<rbcStatisticsAccumulator_t, kHandles> handles_ = {};
+  std::array<rbcAccumulator_t, kHandles> handles_ = {};
 };
 
 void Program::repair(std::vector<uint8_t>& state) {

@@ -68,7 +68,7 @@ enum class Where { kDevice, kHost };
 
 // What a machine gives a call beside memory: the handles that belong to its context.
 struct Handles {
-  std::vector<rbcStatisticsAccumulator_t> accumulators;
+  std::vector<rbcAccumulator_t> accumulators;
 };
 
 class Call {
@@ -100,12 +100,12 @@ class Call {
   std::vector<std::string> names;
 
   // An accumulator that a machine makes for the call; its index among the handles.
-  std::vector<rbcStatisticsAccumulatorParams> accumulators;
+  std::vector<rbcAccumulatorParams> accumulators;
 
   // Whether the same call again would add to a handle's state.
   bool adds_up = false;
 
-  // The struct whose flags take RBC_CHECK_TIMES: without it bad times give unspecified values.
+  // The struct whose flags take RBC_FLAG_CHECK_TIMES: without it bad times give unspecified values.
   Struct* checking = nullptr;
 
   const std::string& name() const { return name_; }

@@ -57,15 +57,15 @@ Marks marksOf(Call& call) {
 class Accumulators {
  public:
   Accumulators(Machine& machine, const Call& call) : machine_(machine) {
-    for (const rbcStatisticsAccumulatorParams& params : call.accumulators) {
-      rbcStatisticsAccumulator_t made = nullptr;
-      lacks_memory |= rbcStatisticsAccumulatorCreate(machine.context(), &params, &made) ==
-                      RBC_STATUS_OUT_OF_MEMORY;
+    for (const rbcAccumulatorParams& params : call.accumulators) {
+      rbcAccumulator_t made = nullptr;
+      lacks_memory |=
+          rbcAccumulatorCreate(machine.context(), &params, &made) == RBC_STATUS_OUT_OF_MEMORY;
       handles.accumulators.push_back(made);  // null where the parameters were spoilt
     }
   }
   ~Accumulators() {
-    for (auto* accumulator : handles.accumulators) rbcStatisticsAccumulatorDestroy(accumulator);
+    for (auto* accumulator : handles.accumulators) rbcAccumulatorDestroy(accumulator);
   }
   Accumulators(const Accumulators&) = delete;
 
@@ -75,12 +75,11 @@ class Accumulators {
       size_t bytes = 0;
       rbcContext_t context = machine_.context();
       if (accumulator == nullptr) continue;
-      rbcStatus_t status = rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0, &bytes);
+      rbcStatus_t status = rbcAccumulatorExport(context, accumulator, nullptr, 0, &bytes);
       if (status == RBC_STATUS_SUCCESS) {
         const size_t before = output->size();
         output->resize(before + bytes);
-        status = rbcStatisticsAccumulatorExport(context, accumulator, output->data() + before,
-                                                bytes, &bytes);
+        status = rbcAccumulatorExport(context, accumulator, output->data() + before, bytes, &bytes);
       }
       if (status == RBC_STATUS_OUT_OF_MEMORY) return false;
     }
@@ -95,12 +94,12 @@ class Accumulators {
 };
 
 // Sets the thread's message to one that no call of an operation leaves.
-void forgetMessage() { rbcTensorNormalize(nullptr, nullptr); }
+void forgetMessage() { rbcTensorGetInfo(nullptr, nullptr); }
 const char* const kForgotten = "info: is null";
 
 std::vector<std::string> argumentsOf(Call& call) {
-  std::vector<std::string> names = {"context", "params", "streams", "num_streams",
-                                    "bytes",   "voxels", "result"};
+  std::vector<std::string> names = {"context",     "params", "streams",
+                                    "num_streams", "bytes",  "outputs"};
   for (const Tensor& t : call.tensors()) names.push_back(t.name);
   names.insert(names.end(), call.names.begin(), call.names.end());
   return names;
@@ -305,7 +304,7 @@ bool isSpecified(Machine& machine, Call& call) {
   uint32_t flags = 0;
   uint8_t* const at = call.checking->bytes.get() + offsetof(rbcResampleParams, flags);
   std::memcpy(&flags, at, sizeof flags);
-  const uint32_t checked = flags | RBC_CHECK_TIMES;
+  const uint32_t checked = flags | RBC_FLAG_CHECK_TIMES;
   std::memcpy(at, &checked, sizeof checked);
   const Outcome outcome = run(machine, call, 0);
   std::memcpy(at, &flags, sizeof flags);

@@ -71,10 +71,10 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
   const int64_t kept = anyExtent(choices, 60);
   Tensor* points = call->add(choices, "points", anyFloat(choices),
                              join(batch, {kept, 3 + channels}), Role::kOutput);
-  Tensor* counts = call->add(choices, "counts", support::kI64, batch, Role::kOutput);
-  Tensor* overflow = choices.chance(50)
-                         ? call->add(choices, "overflow", support::kI64, batch, Role::kOutput)
-                         : nullptr;
+  Tensor* counts = call->add(choices, "num_points", support::kI64, batch, Role::kOutput);
+  Tensor* overflow = choices.chance(50) ? call->add(choices, "num_points_over_capacity",
+                                                    support::kI64, batch, Role::kOutput)
+                                        : nullptr;
   Tensor* pixels = choices.chance(50) ? call->add(choices, "pixels", anyIndex(choices),
                                                   join(batch, {kept}), Role::kOutput)
                                       : nullptr;
@@ -82,11 +82,11 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
   if (choices.chance(30)) params.depth_scale = choices.pick({1000.0, 1.0, 5000.0, 0.001});
   if (choices.chance(30)) params.min_depth = choices.uniform(0, 2);
   if (choices.chance(30)) params.max_depth = choices.uniform(2, 6);
-  if (choices.chance(30)) params.min_x = choices.uniform(-1, 0);
-  if (choices.chance(30)) params.max_z = choices.uniform(1, 6);
+  if (choices.chance(30)) params.crop_min[0] = choices.uniform(-1, 0);
+  if (choices.chance(30)) params.crop_max[2] = choices.uniform(1, 6);
   if (choices.chance(30)) params.pixel_offset = 0.5;
-  if (choices.chance(30)) params.color_scale = 255;
-  if (choices.chance(30)) params.step = static_cast<int32_t>(choices.between(1, 5));
+  if (choices.chance(30)) params.color_divisor = 255;
+  if (choices.chance(30)) params.pixel_stride = static_cast<int32_t>(choices.between(1, 5));
   Struct* p = call->add("rbcUnprojectParams", &params);
   const auto arguments = [=](auto&& f) {
     return f(depth->get(), intrinsics->get(), getOf(pose), getOf(colors), points->get(),
@@ -119,20 +119,21 @@ std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
                                          : nullptr;
   rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
   if (packed) {
-    Tensor* t = call->add(choices, "offsets", anyIndex(choices), {batch[0] + 1}, Role::kInput);
+    Tensor* t =
+        call->add(choices, "batch_offsets", anyIndex(choices), {batch[0] + 1}, Role::kInput);
     fillOffsets(*call, *t, choices, count);
-    params.offsets = t->hold();
+    params.batch_offsets = t->hold();
   } else if (!batch.empty() && choices.chance(40)) {
     Tensor* t = call->add(choices, "lengths", anyIndex(choices), batch, Role::kInput);
     fillIntegers(*call, *t, choices, 0, count);
     params.lengths = t->hold();
   }
   if (!batch.empty() && choices.chance(30)) {
-    Tensor* t = call->add(choices, "starts", anyIndex(choices), batch, Role::kInput);
+    Tensor* t = call->add(choices, "start_indices", anyIndex(choices), batch, Role::kInput);
     fillIntegers(*call, *t, choices, 0, choices.chance(50) ? 0 : count);
-    params.starts = t->hold();
+    params.start_indices = t->hold();
   } else if (choices.chance(30)) {
-    params.start = choices.below(count + 1);
+    params.start_index = choices.below(count + 1);
   }
   Struct* p = call->add("rbcFarthestPointsParams", &params);
   const auto arguments = [=](auto&& f) {
@@ -195,13 +196,17 @@ std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
       call->add(choices, "out", anyFloat(choices), join(rows, {channelsOf(target)}), Role::kOutput);
   if (choices.chance(4)) source = choices.pick({-1, 7, 15, 28, 31, 44, INT32_MAX, INT32_MIN});
   if (choices.chance(4)) target = choices.pick({-1, 7, 15, 28, 31, 44, INT32_MAX, INT32_MIN});
-  call->names = {"source", "target"};
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.source = source;
+  params.target = target;
+  Struct* p = call->add("rbcConvertRotationsParams", &params);
   call->run = [=](rbcContext_t context, const Handles&) {
-    return rbcConvertRotations(context, rotations->get(), out->get(), source, target);
+    return rbcConvertRotations(context, rotations->get(), out->get(),
+                               p->get<rbcConvertRotationsParams>());
   };
   call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return rbcConvertRotationsWorkspaceSize(context, rotations->get(), out->get(), source, target,
-                                            bytes);
+    return rbcConvertRotationsWorkspaceSize(context, rotations->get(), out->get(),
+                                            p->get<rbcConvertRotationsParams>(), bytes);
   };
   return call;
 }

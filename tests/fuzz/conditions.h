@@ -29,7 +29,7 @@ std::string nameOf(const Play& play);
 std::string transcriptOf(const Play& play, Memory& memory);
 std::string transcriptOf(const Play& play, Machine& machine);
 
-// Whether the results may differ from run to run: times do not ascend and RBC_CHECK_TIMES is not set.
+// Whether the results may differ from run to run: times do not ascend and RBC_FLAG_CHECK_TIMES is not set.
 bool isUnspecified(const Play& play, Memory& memory);
 
 // Counts the calls of each function.

@@ -7,8 +7,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "params", "info",
-                                             "stream",  "bytes",  "allocator"};
+const std::vector<std::string> kArguments = {"context", "params",    "info",      "cuda_stream",
+                                             "bytes",   "allocator", "struct_id", "struct_size"};
 
 void* noMemory(void*, size_t, size_t, void*) { return nullptr; }
 
@@ -34,13 +34,13 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
       case 1: params.device_id = choices.pick({-1, 1, 7, INT32_MAX}); break;
       case 2: params.num_threads = choices.pick({-1, 0, 2, INT32_MIN}); break;
       case 3: params.simd = choices.pick({-1, 1, 4, INT32_MAX}); break;
-      case 4: params.reserved = 1; break;
+      case 4: params.reserved0 = 1; break;
       case 5: params.struct_size = static_cast<uint32_t>(choices.below(80)); break;
-      default: params.stream = &params; break;
+      default: params.cuda_stream = &params; break;
     }
   }
   maybe_cuda = params.backend == RBC_BACKEND_AUTO || params.backend == RBC_BACKEND_CUDA;
-  if (maybe_cuda) params.stream = nullptr;  // CUDA follows what is no stream
+  if (maybe_cuda) params.cuda_stream = nullptr;  // CUDA follows what is no stream
   // As much memory as struct_size tells, and no more.
   const size_t held = std::max<size_t>(params.struct_size, 4);
   std::unique_ptr<uint8_t[]> exact(new uint8_t[held]());
@@ -63,21 +63,30 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
   ended(rbcContextGetInfo(asked, reinterpret_cast<rbcContextInfo*>(answer.get())),
         "rbcContextGetInfo");
   void* stream = &stream;
-  ended(rbcContextGetStream(asked, choices.chance(90) ? &stream : nullptr), "rbcContextGetStream");
+  ended(rbcContextGetCudaStream(asked, choices.chance(90) ? &stream : nullptr),
+        "rbcContextGetCudaStream");
   const bool other_stream = !choices.chance(80) && !maybe_cuda;
-  ended(rbcContextSetStream(asked, other_stream ? &stream : nullptr), "rbcContextSetStream");
+  ended(rbcContextSetCudaStream(asked, other_stream ? &stream : nullptr),
+        "rbcContextSetCudaStream");
   ended(rbcContextSynchronize(asked), "rbcContextSynchronize");
-  ended(rbcContextSetInterrupt(asked, nullptr, nullptr), "rbcContextSetInterrupt");
+  ended(rbcContextSetCancelCallback(asked, nullptr, nullptr), "rbcContextSetCancelCallback");
   if (choices.chance(10)) ended(rbcContextWarmUp(asked), "rbcContextWarmUp");
   ended(rbcContextDestroy(context), "rbcContextDestroy");
   int32_t version = 0;
   ended(rbcGetVersion(&version, choices.chance(50) ? nullptr : &version), "rbcGetVersion");
   transcript.bytes(&version, sizeof version);
   const auto unknown = static_cast<int>(choices.between(-2, 20));
-  std::underlying_type_t<rbcStatus_t> number = 0;
+  rbcStatus_t number = 0;
   std::memcpy(&number, &unknown, sizeof number);
-  if (std::string(rbcStatusName(static_cast<rbcStatus_t>(number & 15))).empty()) {
+  if (std::string(rbcStatusName(number & 15)).empty()) {
     throw Defect("a status without a name");
+  }
+  alignas(8) uint8_t params_of_any[256] = {};
+  const size_t declared = 8 * static_cast<size_t>(choices.between(0, 32));
+  const auto id = static_cast<int32_t>(choices.between(-1, 26));
+  if (ended(rbcInitParams(id, choices.chance(95) ? params_of_any : nullptr, declared),
+            "rbcInitParams") == RBC_STATUS_SUCCESS) {
+    transcript.bytes(params_of_any, sizeof params_of_any);
   }
   (void)machine;
 }

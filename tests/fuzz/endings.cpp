@@ -10,8 +10,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "accumulator", "other", "values",
-                                             "call",    "live",        "stream"};
+const std::vector<std::string> kArguments = {"context", "accumulator", "other",       "values",
+                                             "call",    "live",        "stream_index"};
 
 rbcContextParams cpu(int32_t threads) {
   rbcContextParams params = rbcContextParamsInit();
@@ -28,7 +28,7 @@ class Ending {
   }
   void at(int64_t poll) {
     left_ = poll;
-    rbcContextSetInterrupt(context_, poll > 0 ? countDown : nullptr, this);
+    rbcContextSetCancelCallback(context_, poll > 0 ? countDown : nullptr, this);
   }
 
  private:
@@ -90,17 +90,17 @@ void endHalfWay(Machine& machine, Call& call, Choices& choices) {
 void endAccumulator(Choices& choices) {
   rbcContext_t context = nullptr;
   rbcContext_t other = nullptr;
-  rbcStatisticsAccumulator_t accumulator = nullptr;
-  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  rbcAccumulator_t accumulator = nullptr;
+  rbcAccumulatorParams params = rbcAccumulatorParamsInit();
   params.channels = choices.between(1, 3);
   const rbcContextParams one = cpu(1);
   require(rbcContextCreate(&one, &context), RBC_STATUS_SUCCESS, "rbcContextCreate");
   require(rbcContextCreate(&one, &other), RBC_STATUS_SUCCESS, "rbcContextCreate");
-  require(rbcStatisticsAccumulatorCreate(context, &params, &accumulator), RBC_STATUS_SUCCESS,
-          "rbcStatisticsAccumulatorCreate");
+  require(rbcAccumulatorCreate(context, &params, &accumulator), RBC_STATUS_SUCCESS,
+          "rbcAccumulatorCreate");
   const auto update = [&](rbcContext_t by, int64_t samples) {
     const Samples values(samples, params.channels);
-    return rbcStatisticsAccumulatorUpdate(by, accumulator, &values.tensor, nullptr);
+    return rbcAccumulatorUpdate(by, accumulator, &values.tensor, nullptr);
   };
   constexpr int64_t kMost = int64_t{1} << 40;
   require(update(context, 3), RBC_STATUS_SUCCESS, "a first update");
@@ -113,7 +113,7 @@ void endAccumulator(Choices& choices) {
           "an update that is ended");
   ending.at(0);
   require(update(context, 3), RBC_STATUS_INVALID_ARGUMENT, "an accumulator that is half way");
-  rbcStatisticsAccumulatorDestroy(accumulator);
+  rbcAccumulatorDestroy(accumulator);
   rbcContextDestroy(other);
   rbcContextDestroy(context);
 }
@@ -169,8 +169,8 @@ void shareLive(Choices& choices) {
     const rbcTensor t = {times.data(), host, 1, support::kF64, shape, nullptr, 0};
     const rbcTensor v = {rows.data(), host, 2, support::kF32, shape, nullptr, 0};
     for (int n = 0; n < 20; ++n) {
-      const rbcStatus_t status = pushes ? rbcLivePush(context, live, 0, &t, &v)
-                                        : rbcLiveFuse(context, live, &t, &v, nullptr, nullptr);
+      const rbcStatus_t status =
+          pushes ? rbcLivePush(live, 0, &t, &v) : rbcLiveFuse(live, &t, &v, nullptr, nullptr);
       const rbcStatus_t reset = pushes ? rbcLiveReset(live, 0) : RBC_STATUS_SUCCESS;
       for (const rbcStatus_t each : {status, reset}) {
         if (each != RBC_STATUS_SUCCESS && each != RBC_STATUS_UNSUPPORTED) wrong = true;

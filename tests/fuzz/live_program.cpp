@@ -11,8 +11,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "live",   "streams", "num_streams",
-                                             "params",  "stream", "counters"};
+const std::vector<std::string> kArguments = {"context", "live",         "streams", "num_streams",
+                                             "params",  "stream_index", "counters"};
 
 const rbcTensor kSomething = {};  // where none may be, or is looked at
 
@@ -45,7 +45,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   for (int32_t n = 0; n < count; ++n) {
     rbcResampleParams& p = params[n] = rbcResampleParamsInit();
     p.method = static_cast<int32_t>(choices.below(6));
-    p.bounds = static_cast<int32_t>(choices.below(3));
+    p.outside = static_cast<int32_t>(choices.below(3));
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
     rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
     if (choices.chance(15)) {
@@ -78,8 +78,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       t->raw.data = held.back().bytes.data() + t->shift;
       *of = t->hold();
     };
-    factor("mean", &p.mean);
-    factor("inv_std", &p.inv_std);
+    factor("shift", &p.shift);
+    factor("scale", &p.scale);
     if (choices.chance(2)) p.lengths = &kSomething;
     if (choices.chance(2)) p.sample_mask = &kSomething;
     if (choices.chance(20)) {
@@ -100,22 +100,6 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     return;
   }
   if (!support::same(live_params.time_dtype, time)) return;
-  if (choices.chance(5)) {
-    rbcContextParams cpu = rbcContextParamsInit();
-    cpu.backend = RBC_BACKEND_CPU;
-    cpu.num_threads = 1;
-    rbcContext_t other = nullptr;
-    if (transcript.ended(rbcContextCreate(&cpu, &other), "rbcContextCreate", kArguments) !=
-        RBC_STATUS_SUCCESS) {
-      return;
-    }
-    if (transcript.ended(rbcLivePush(other, live.handle, 0, &kSomething, &kSomething),
-                         "rbcLivePush", kArguments) == RBC_STATUS_SUCCESS) {
-      throw Defect("rings of another context were pushed to");
-    }
-    rbcContextDestroy(other);
-  }
-
   for (int64_t step = choices.between(1, 8); step > 0; --step) {
     if (choices.chance(10)) {
       const auto stream = static_cast<int32_t>(choices.between(-1, count));
@@ -135,8 +119,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       if (choices.chance(20)) spoil(call, choices);
       const int32_t told = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
       call.names = kArguments;
-      call.run = [&](rbcContext_t context, const Handles&) {
-        return rbcLivePush(context, live.handle, told, times->get(), values->get());
+      call.run = [&](rbcContext_t, const Handles&) {
+        return rbcLivePush(live.handle, told, times->get(), values->get());
       };
       transcript.outcome(run(machine, call, 0xA5));
     } else {
@@ -147,7 +131,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       fillWild(call, *query, choices);
       Tensor* out = call.addPlain("out", anyFloat(choices), {queries, channels}, Role::kOutput);
       Tensor* mask = choices.chance(60)
-                         ? call.addPlain("mask", anyFlag(choices), {queries, count}, Role::kOutput)
+                         ? call.addPlain("valid", anyFlag(choices), {queries, count}, Role::kOutput)
                          : nullptr;
       Tensor* ages = choices.chance(60)
                          ? call.add(choices, "ages",
@@ -156,14 +140,16 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
                          : nullptr;
       if (choices.chance(20)) spoil(call, choices);
       call.names = kArguments;
-      call.run = [&](rbcContext_t context, const Handles&) {
-        return rbcLiveFuse(context, live.handle, query->get(), out->get(),
+      call.run = [&](rbcContext_t, const Handles&) {
+        return rbcLiveFuse(live.handle, query->get(), out->get(),
                            mask != nullptr ? mask->get() : nullptr,
                            ages != nullptr ? ages->get() : nullptr);
       };
       transcript.outcome(run(machine, call, 0x7F));
     }
   }
+  const auto last = static_cast<int32_t>(choices.between(0, count));
+  transcript.ended(rbcLiveReset(live.handle, last), "rbcLiveReset", kArguments);
   for (int32_t n = -1; n <= count; ++n) {
     rbcLiveCounters counters = rbcLiveCountersInit();
     if (choices.chance(5)) counters.struct_size = static_cast<uint32_t>(choices.below(200));

@@ -24,7 +24,7 @@ Machines cpuMachines() {
           std::string(levels[simd]) + " with threads: " + std::to_string(threads), params,
           *machines.memories[0]));
       // Some ask whether to go on, and always are to.
-      if (threads == 2) rbcContextSetInterrupt(machines.all.back()->context(), never, nullptr);
+      if (threads == 2) rbcContextSetCancelCallback(machines.all.back()->context(), never, nullptr);
     }
   }
   return machines;

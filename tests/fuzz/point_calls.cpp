@@ -25,7 +25,7 @@ struct Clouds {
     points = call.add(choices, "points", anyFloat(choices), rows(columns), Role::kInput);
     fillReals(call, *points, choices, -2, 6);
     if (kind == kPacked) {
-      offsets = call.add(choices, "offsets", anyIndex(choices), {batch + 1}, Role::kInput);
+      offsets = call.add(choices, "batch_offsets", anyIndex(choices), {batch + 1}, Role::kInput);
       fillOffsets(call, *offsets, choices, count);
     } else if (kind == kPadded && choices.chance(50)) {
       lengths = call.add(choices, "lengths", anyIndex(choices), {batch}, Role::kInput);
@@ -46,7 +46,7 @@ struct Clouds {
   template <class Params>
   void fillIn(Params* params) const {
     if (lengths != nullptr) params->lengths = lengths->hold();
-    if (offsets != nullptr) params->offsets = offsets->hold();
+    if (offsets != nullptr) params->batch_offsets = offsets->hold();
   }
 };
 
@@ -74,9 +74,9 @@ struct Features {
 
 const rbcTensor* getOf(const Tensor* t) { return t != nullptr ? t->get() : nullptr; }
 
-Tensor* anyDropped(Call& call, Choices& choices, const Clouds& clouds) {
+Tensor* anyCount(Call& call, Choices& choices, const Clouds& clouds, const char* name) {
   if (!choices.chance(50)) return nullptr;
-  return call.add(choices, "dropped", support::kI64, clouds.perCloud(), Role::kOutput);
+  return call.add(choices, name, support::kI64, clouds.perCloud(), Role::kOutput);
 }
 
 }  // namespace
@@ -85,23 +85,23 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   auto call = std::make_unique<Call>("rbcVoxelize");
   const Clouds clouds(*call, choices);
   rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-  params.mode = static_cast<int32_t>(choices.below(6));
+  params.reduction = static_cast<int32_t>(choices.below(6));
   params.grid = anyGrid(choices, choices.chance(10) ? 24 : 7);
   if (choices.chance(30)) params.empty_value = choices.pick({1.0, 0.0, 5.0});
   clouds.fillIn(&params);
-  const bool reduces = params.mode >= RBC_VOXEL_SUM;
+  const bool reduces = params.reduction >= RBC_REDUCE_SUM;
   const Features features(*call, choices, clouds);
   std::vector<int64_t> shape = clouds.perCloud();
   shape.insert(shape.end(), params.grid.shape, params.grid.shape + 3);
   rbcDType dtype = anyFloat(choices);
   if (!reduces && choices.chance(60)) {
-    dtype = params.mode == RBC_VOXEL_COUNT
+    dtype = params.reduction == RBC_REDUCE_COUNT
                 ? anyIndex(choices)
                 : choices.pick({support::kBool, support::kU8, support::kI32});
   }
   if (reduces) shape.push_back(features.columns);
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
-  Tensor* dropped = anyDropped(*call, choices, clouds);
+  Tensor* dropped = anyCount(*call, choices, clouds, "num_points_outside");
   Struct* p = call->add("rbcVoxelizeParams", &params);
   const Tensor* points = clouds.points;
   const Tensor* given = reduces || choices.chance(5) ? features.tensor : nullptr;
@@ -122,19 +122,20 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
   const Clouds clouds(*call, choices);
   const Features features(*call, choices, clouds);
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-  params.reduce = static_cast<int32_t>(choices.between(RBC_VOXEL_SUM, RBC_VOXEL_MIN));
+  params.reduction = static_cast<int32_t>(choices.between(RBC_REDUCE_SUM, RBC_REDUCE_MIN));
   params.order = static_cast<int32_t>(choices.below(2));
   params.grid = anyGrid(choices, choices.pick<int64_t>({4, 16, 1 << 12, 1 << 20, INT32_MAX}));
   clouds.fillIn(&params);
 
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   const int64_t capacity = anyExtent(choices, 40);
   const auto output = [&](const char* name, rbcDType dtype, std::vector<int64_t> shape) {
     return call->add(choices, name, dtype, shape, Role::kOutput)->hold();
   };
   voxels.coords = output("coords", support::kI32, {capacity, 4});
   voxels.num_voxels = output("num_voxels", support::kI64, {});
-  if (choices.chance(50)) voxels.counts = output("counts", support::kI32, {capacity});
+  if (choices.chance(50))
+    voxels.points_per_voxel = output("points_per_voxel", support::kI32, {capacity});
   if (choices.chance(50)) {
     voxels.features = output("features", anyFloat(choices), {capacity, features.columns});
   }
@@ -145,14 +146,23 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
   if (choices.chance(50)) {
     voxels.point_to_voxel = output("point_to_voxel", anyIndex(choices), clouds.rows());
   }
-  if (choices.chance(50)) voxels.dropped = output("dropped", support::kI64, clouds.perCloud());
-  if (choices.chance(50)) voxels.overflow = output("overflow", support::kI64, {3});
-  Struct* v = call->add("rbcSparseVoxels", &voxels);
+  if (choices.chance(50))
+    voxels.num_points_outside = output("num_points_outside", support::kI64, clouds.perCloud());
+  if (choices.chance(50)) {
+    voxels.num_voxels_over_capacity = output("num_voxels_over_capacity", support::kI64, {});
+  }
+  if (choices.chance(50)) {
+    voxels.num_points_over_capacity = output("num_points_over_capacity", support::kI64, {});
+  }
+  if (choices.chance(50)) {
+    voxels.num_points_over_group = output("num_points_over_group", support::kI64, {});
+  }
+  Struct* v = call->add("rbcVoxelizeSparseOutputs", &voxels);
   Struct* p = call->add("rbcVoxelizeSparseParams", &params);
   const Tensor* points = clouds.points;
   const Tensor* given = features.tensor;
   const auto arguments = [=](auto&& f) {
-    return f(points->get(), getOf(given), v->get<rbcSparseVoxels>(),
+    return f(points->get(), getOf(given), v->get<rbcVoxelizeSparseOutputs>(),
              p->get<rbcVoxelizeSparseParams>());
   };
   call->run = [=](rbcContext_t context, const Handles&) {
@@ -168,8 +178,8 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
 std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
   auto call = std::make_unique<Call>("rbcVoxelizeTsdf");
   const Clouds clouds(*call, choices);
-  rbcTsdfParams params = rbcTsdfParamsInit();
-  params.flags = choices.chance(40) ? RBC_TSDF_CARVE : 0;
+  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
+  params.flags = choices.chance(40) ? RBC_VOXELIZE_TSDF_FLAG_CARVE : 0;
   params.weighting = static_cast<int32_t>(choices.below(2));
   params.truncation = choices.pick({0.5, 1.0, 3.0, 1e-3, 1e6});
   if (choices.chance(30)) params.max_weight = choices.pick({1.0, 10.0, 0.1});
@@ -186,12 +196,12 @@ std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
     fillReals(*call, *tsdf, choices, -params.truncation, params.truncation);
     fillReals(*call, *weight, choices, 0, 4);
   }
-  Tensor* dropped = anyDropped(*call, choices, clouds);
-  Struct* p = call->add("rbcTsdfParams", &params);
+  Tensor* dropped = anyCount(*call, choices, clouds, "num_points_unused");
+  Struct* p = call->add("rbcVoxelizeTsdfParams", &params);
   const Tensor* points = clouds.points;
   const auto arguments = [=](auto&& f) {
     return f(points->get(), sensors->get(), tsdf->get(), weight->get(), getOf(dropped),
-             p->get<rbcTsdfParams>());
+             p->get<rbcVoxelizeTsdfParams>());
   };
   call->run = [=](rbcContext_t context, const Handles&) {
     return arguments([&](auto*... a) { return rbcVoxelizeTsdf(context, a...); });

@@ -295,7 +295,7 @@ void spoil(Call& call, Choices& choices) {
 namespace {
 
 bool isOutput(const Field& field) {
-  return field.owner == "rbcStatisticsResult" || field.owner == "rbcSparseVoxels" ||
+  return field.owner == "rbcStatisticsOutputs" || field.owner == "rbcVoxelizeSparseOutputs" ||
          field.name == "out" || field.name == "valid";
 }
 
@@ -339,9 +339,9 @@ void mismatch(Call& call, Choices& choices) {
       fields[0].name == "struct_size") {  // the first one's is the stride
     const auto told = static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
     std::memcpy(element, &told, sizeof told);
-  } else if (kind == 1 && s.type == "rbcWindowStream" && !call.accumulators.empty()) {
+  } else if (kind == 1 && s.type == "rbcWindowsStream" && !call.accumulators.empty()) {
     const size_t which = call.accumulators.size();
-    std::memcpy(element + offsetof(rbcWindowStream, accumulator), &which, sizeof which);
+    std::memcpy(element + offsetof(rbcWindowsStream, accumulator), &which, sizeof which);
     if (choices.chance(50)) call.accumulators.back().dtype = choices.pick(support::kIntegerDTypes);
   } else if (kind == 2) {  // an array that has no elements
     for (const Field& field : fields) {

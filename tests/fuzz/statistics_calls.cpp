@@ -1,4 +1,4 @@
-// rbcStatistics, rbcTensorCopy and rbcTensorNormalize.
+// rbcStatistics, rbcTensorCopy and rbcTensorGetInfo.
 #include <algorithm>
 #include <cstring>
 
@@ -53,21 +53,21 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
 
   rbcStatisticsParams params = rbcStatisticsParamsInit();
   const bool per_row = kind != 0 && choices.chance(40);
-  if (per_row) params.flags = RBC_STATISTICS_PER_ROW;
+  if (per_row) params.flags = RBC_STATISTICS_FLAG_PER_ROW;
   params.ddof = static_cast<int32_t>(choices.below(2));
   if (kind == 2) {
-    Tensor* t = call->add(choices, "offsets", anyIndex(choices), {batch + 1}, Role::kInput);
+    Tensor* t = call->add(choices, "batch_offsets", anyIndex(choices), {batch + 1}, Role::kInput);
     fillOffsets(*call, *t, choices, samples);
-    params.offsets = t->hold();
+    params.batch_offsets = t->hold();
   } else if (kind == 1 && choices.chance(40)) {
     Tensor* t = call->add(choices, "lengths", anyIndex(choices), {batch}, Role::kInput);
     fillIntegers(*call, *t, choices, 0, samples);
     params.lengths = t->hold();
   }
   if (choices.chance(30)) {
-    Tensor* t = call->add(choices, "mask", anyFlag(choices), rows, Role::kInput);
+    Tensor* t = call->add(choices, "sample_mask", anyFlag(choices), rows, Role::kInput);
     fillMask(*call, *t, choices);
-    params.mask = t->hold();
+    params.sample_mask = t->hold();
   }
   const int64_t levels = choices.chance(60) ? choices.below(choices.chance(5) ? 65 : 6) : 0;
   if (levels > 0) {
@@ -76,7 +76,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
     if (choices.chance(80)) fillConstant(*call, *t, choices.pick({0.0, 0.5, 1.0, 0.99, 1.0 / 3}));
     params.levels = t->hold();
   }
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   const auto output = [&](const char* name, rbcDType type, bool quantiles = false) {
     std::vector<int64_t> of;
     if (per_row) of.push_back(batch);
@@ -94,18 +94,18 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
     result.quantiles = output("quantiles", support::kF64, true);
   }
   Struct* p = call->add("rbcStatisticsParams", &params);
-  Struct* r = call->add("rbcStatisticsResult", &result);
+  Struct* r = call->add("rbcStatisticsOutputs", &result);
   call->run = [=](rbcContext_t context, const Handles&) {
-    return rbcStatistics(context, values->get(), p->get<rbcStatisticsParams>(),
-                         r->get<rbcStatisticsResult>());
+    return rbcStatistics(context, values->get(), r->get<rbcStatisticsOutputs>(),
+                         p->get<rbcStatisticsParams>());
   };
   // Not of more, since each quantile is then searched for by several reads of all.
   if (!integers && samples > 4096 && choices.chance(60) && values->count() < 1 << 17) {
     mislead(*call, *values, choices.pick({-1.0, 1.0}) * choices.pick({5.0, 1e4}));
   }
   call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return rbcStatisticsWorkspaceSize(context, values->get(), p->get<rbcStatisticsParams>(),
-                                      r->get<rbcStatisticsResult>(), bytes);
+    return rbcStatisticsWorkspaceSize(context, values->get(), r->get<rbcStatisticsOutputs>(),
+                                      p->get<rbcStatisticsParams>(), bytes);
   };
   return call;
 }
@@ -126,7 +126,7 @@ std::unique_ptr<Call> makeTensorCopy(Choices& choices) {
 }
 
 std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
-  auto call = std::make_unique<Call>("rbcTensorNormalize");
+  auto call = std::make_unique<Call>("rbcTensorGetInfo");
   std::vector<int64_t> shape(static_cast<size_t>(choices.below(9)));
   for (int64_t& extent : shape) extent = choices.below(4);
   const rbcDType dtype =
@@ -136,9 +136,9 @@ std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
     rbcTensorInfo info;
     std::memset(&info, 0x3C, sizeof info);
     const rbcTensorInfo before = info;
-    const rbcStatus_t status = rbcTensorNormalize(tensor->get(), &info);
+    const rbcStatus_t status = rbcTensorGetInfo(tensor->get(), &info);
     if (status != RBC_STATUS_SUCCESS && std::memcmp(&info, &before, sizeof info) != 0) {
-      throw Defect("rbcTensorNormalize: an error wrote to info");
+      throw Defect("rbcTensorGetInfo: an error wrote to info");
     }
     return status;
   };

@@ -69,18 +69,19 @@ Stream anyStream(Call& call, Choices& choices, const Clock& clock, bool alone) {
   fillTimes(call, *s.times, choices);
 
   rbcResampleParams params = rbcResampleParamsInit();
-  if (alone && choices.chance(40)) params.flags = RBC_CHECK_TIMES;
+  if (alone && choices.chance(40)) params.flags = RBC_FLAG_CHECK_TIMES;
   const bool holding = s.integers;
   params.method = holding ? choices.pick(kHolding) : static_cast<int32_t>(choices.below(8));
   if (params.method == RBC_METHOD_SLERP && s.channels % 4 != 0) params.method = RBC_METHOD_LINEAR;
-  params.bounds = static_cast<int32_t>(choices.below(3));
+  params.outside = static_cast<int32_t>(choices.below(3));
   if (choices.chance(40)) params.fill_value = choices.pick({0.0, -1.0, 7.0, 1e9});
   if (choices.chance(30)) params.max_gap = choices.pick({0.0, 1.0, 2.5, 100.0});
   if (choices.chance(30)) params.tolerance = choices.pick({0.0, 1.0, 2.5, 100.0});
   if (clock.kind == Clock::kPacked) {
-    Tensor* t = call.add(choices, "offsets", anyIndex(choices), {clock.batch + 1}, Role::kInput);
+    Tensor* t =
+        call.add(choices, "batch_offsets", anyIndex(choices), {clock.batch + 1}, Role::kInput);
     fillOffsets(call, *t, choices, samples);
-    params.offsets = t->hold();
+    params.batch_offsets = t->hold();
   } else if (clock.kind == Clock::kPadded && choices.chance(40)) {
     Tensor* t = call.add(choices, "lengths", anyIndex(choices), {clock.batch}, Role::kInput);
     fillIntegers(call, *t, choices, 0, samples);
@@ -94,14 +95,14 @@ Stream anyStream(Call& call, Choices& choices, const Clock& clock, bool alone) {
     params.sample_mask = t->hold();
   }
   if (choices.chance(25)) {
-    Tensor* t = call.add(choices, "mean", anyReal(choices), {s.channels}, Role::kInput);
+    Tensor* t = call.add(choices, "shift", anyReal(choices), {s.channels}, Role::kInput);
     fillReals(call, *t, choices);
-    params.mean = t->hold();
+    params.shift = t->hold();
   }
   if (choices.chance(25)) {
-    Tensor* t = call.add(choices, "inv_std", anyReal(choices), {s.channels}, Role::kInput);
+    Tensor* t = call.add(choices, "scale", anyReal(choices), {s.channels}, Role::kInput);
     fillReals(call, *t, choices);
-    params.inv_std = t->hold();
+    params.scale = t->hold();
   }
   if (choices.chance(30) && s.channels > 0) {
     const auto groups = anyGroups(choices, s.channels, holding);
@@ -147,7 +148,7 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   Tensor* query_times = anyQueries(*call, choices, clock, queries);
   std::vector<int64_t> shape = outShape(clock, queries);
   Tensor* mask = choices.chance(60)
-                     ? call->add(choices, "mask", anyFlag(choices), shape, Role::kOutput)
+                     ? call->add(choices, "valid", anyFlag(choices), shape, Role::kOutput)
                      : nullptr;
   shape.push_back(s.channels);
   const rbcDType dtype = s.integers && choices.chance(50) ? s.values->raw.dtype : anyFloat(choices);
@@ -192,13 +193,13 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
   std::vector<int64_t> shape = outShape(clock, queries);
   shape.push_back(count);
   Tensor* mask = choices.chance(60)
-                     ? call->add(choices, "mask", anyFlag(choices), shape, Role::kOutput)
+                     ? call->add(choices, "valid", anyFlag(choices), shape, Role::kOutput)
                      : nullptr;
   shape.back() = channels;
   Tensor* out = call->add(choices, "out", anyFloat(choices), shape, Role::kOutput);
   Struct* array = call->add("rbcFuseStream", streams.data(), static_cast<int32_t>(count));
   rbcFuseParams fuse = rbcFuseParamsInit();
-  if (choices.chance(40)) fuse.flags = RBC_CHECK_TIMES;
+  if (choices.chance(40)) fuse.flags = RBC_FLAG_CHECK_TIMES;
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) fuse.query_lengths = t->hold();
   Struct* params = call->add("rbcFuseParams", &fuse);
   call->checking = params;

@@ -37,10 +37,11 @@ class Program {
         choices_.chance(90) ? choices_.below(5) : choices_.pick({-1, 8, 9, INT32_MIN}));
     const size_t before = machine_.liveBlocks();
     rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
-    if (ended(rbcTensorCreate(machine_.context(), dtype, ndim, choices_.chance(3) ? nullptr : shape,
-                              choices_.chance(3) ? nullptr : &tensor),
-              "rbcTensorCreate") != RBC_STATUS_SUCCESS) {
-      if (machine_.liveBlocks() != before) throw Defect("rbcTensorCreate left memory");
+    if (ended(rbcOwnedTensorCreate(machine_.context(), dtype, ndim,
+                                   choices_.chance(3) ? nullptr : shape,
+                                   choices_.chance(3) ? nullptr : &tensor),
+              "rbcOwnedTensorCreate") != RBC_STATUS_SUCCESS) {
+      if (machine_.liveBlocks() != before) throw Defect("rbcOwnedTensorCreate left memory");
       return;
     }
     exchange(tensor, true);
@@ -71,7 +72,7 @@ class Program {
       unknown_version = managed.version.major != 1;
     }
     rbcOwnedTensor_t tensor = nullptr;
-    const rbcStatus_t status = ended(take(&managed, &tensor), "rbcTensorImportDLPack");
+    const rbcStatus_t status = ended(take(&managed, &tensor), "rbcOwnedTensorImportDLPack");
     const bool has_deleter = managed.deleter != nullptr;
     if (status != RBC_STATUS_SUCCESS) {
       if (foreign->deleted != (unknown_version && has_deleter ? 1 : 0)) {
@@ -106,30 +107,32 @@ class Program {
   void exchange(rbcOwnedTensor_t tensor, bool writable) {
     rbcTensor view = {};
     const int32_t asked = choices_.pick({0, 1, 1, 2});
-    const rbcStatus_t status = ended(rbcTensorGetView(tensor, asked, &view), "rbcTensorGetView");
+    const rbcStatus_t status =
+        ended(rbcOwnedTensorGetView(tensor, asked, &view), "rbcOwnedTensorGetView");
     if (asked == 1 && !writable && status == RBC_STATUS_SUCCESS) {
       throw Defect("a view to write through of a read-only tensor");
     }
     DLManagedTensor* managed = nullptr;
     DLManagedTensorVersioned* versioned = nullptr;
     if (choices_.chance(50))
-      ended(rbcTensorExportDLPack(tensor, &managed), "rbcTensorExportDLPack");
+      ended(rbcOwnedTensorExportDLPack(tensor, &managed), "rbcOwnedTensorExportDLPack");
     if (choices_.chance(50)) {
-      ended(rbcTensorExportDLPackVersioned(tensor, &versioned), "rbcTensorExportDLPackVersioned");
+      ended(rbcOwnedTensorExportDLPackVersioned(tensor, &versioned),
+            "rbcOwnedTensorExportDLPackVersioned");
     }
     if (managed != nullptr && choices_.chance(30)) {  // back in: two owners of one tensor
       rbcOwnedTensor_t again = nullptr;
-      if (ended(rbcTensorImportDLPack(managed, &again), "rbcTensorImportDLPack") ==
+      if (ended(rbcOwnedTensorImportDLPack(managed, &again), "rbcOwnedTensorImportDLPack") ==
           RBC_STATUS_SUCCESS) {
         managed = nullptr;
-        ended(rbcTensorDestroy(again), "rbcTensorDestroy");
+        ended(rbcOwnedTensorDestroy(again), "rbcOwnedTensorDestroy");
       }
     }
     const bool first = choices_.chance(50);
-    if (first) ended(rbcTensorDestroy(tensor), "rbcTensorDestroy");
+    if (first) ended(rbcOwnedTensorDestroy(tensor), "rbcOwnedTensorDestroy");
     if (managed != nullptr) managed->deleter(managed);
     if (versioned != nullptr) versioned->deleter(versioned);
-    if (!first) ended(rbcTensorDestroy(tensor), "rbcTensorDestroy");
+    if (!first) ended(rbcOwnedTensorDestroy(tensor), "rbcOwnedTensorDestroy");
   }
 
   Machine& machine_;
@@ -144,8 +147,10 @@ void tensorProgram(Machine& machine, Choices choices, Transcript& transcript) {
   for (int64_t n = choices.between(1, 4); n > 0; --n) {
     switch (choices.below(3)) {
       case 0: program.create(); break;
-      case 1: program.import <DLManagedTensor>(rbcTensorImportDLPack); break;
-      default: program.import <DLManagedTensorVersioned>(rbcTensorImportDLPackVersioned); break;
+      case 1: program.import <DLManagedTensor>(rbcOwnedTensorImportDLPack); break;
+      default:
+        program.import <DLManagedTensorVersioned>(rbcOwnedTensorImportDLPackVersioned);
+        break;
     }
   }
 }

@@ -29,16 +29,16 @@ struct Made {
   int64_t offsets;
 };
 
-int64_t addTransforms(Call& call, Choices& choices, rbcWindowStream* stream, int64_t channels,
+int64_t addTransforms(Call& call, Choices& choices, rbcWindowsStream* stream, int64_t channels,
                       int32_t self, const std::vector<Made>& made) {
-  std::vector<rbcWindowTransform> transforms;
+  std::vector<rbcWindowsTransform> transforms;
   int64_t out_channels = channels;
   for (int64_t begin = 0; begin < channels;) {
-    rbcWindowTransform t = {};
+    rbcWindowsTransform t = {};
     t.begin = begin;
     t.count = choices.between(1, channels - begin);
     t.kind = static_cast<int32_t>(choices.below(5));
-    t.flags = choices.chance(30) ? RBC_TRANSFORM_INVERSE : 0;
+    t.flags = choices.chance(30) ? RBC_TRANSFORM_FLAG_INVERSE : 0;
     t.reference_stream = self;
     t.reference_offset = static_cast<int32_t>(choices.below(made.back().offsets));
     t.reference_begin = begin;
@@ -63,14 +63,14 @@ int64_t addTransforms(Call& call, Choices& choices, rbcWindowStream* stream, int
   if (transforms.empty()) return channels;
   const auto n = static_cast<int32_t>(transforms.size());
   stream->transforms =
-      call.add("rbcWindowTransform", transforms.data(), n)->get<rbcWindowTransform>();
+      call.add("rbcWindowsTransform", transforms.data(), n)->get<rbcWindowsTransform>();
   stream->num_transforms = n;
   return out_channels;
 }
 
-rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32_t self,
-                          std::vector<Made>* made) {
-  rbcWindowStream stream = rbcWindowStreamInit();
+rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int32_t self,
+                           std::vector<Made>* made, rbcWindowsOutputs* outputs) {
+  rbcWindowsStream stream = rbcWindowsStreamInit();
   const int64_t rows = anyExtent(choices, 40);
   int64_t channels = choices.chance(4) ? 0 : anyExtent(choices, choices.chance(30) ? 24 : 8);
   const int64_t offsets = choices.chance(4) ? 0 : anyExtent(choices, 8);
@@ -93,8 +93,9 @@ rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32
   t = add("offsets", interpolates ? e.time : anyIndex(choices), {offsets}, Role::kInput);
   fillIntegers(call, *t, choices, -6, 12);
   stream.offsets = t->hold();
-  stream.mode = interpolates ? RBC_WINDOW_INTERPOLATE : RBC_WINDOW_GATHER;
-  stream.pad = static_cast<int32_t>(choices.below(rows_only ? 2 : 3));
+  stream.mode = interpolates ? RBC_WINDOWS_INTERPOLATE : RBC_WINDOWS_GATHER;
+  const int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
+  stream.outside = kOutside[choices.below(rows_only ? 2 : 3)];
   made->push_back({channels, offsets});
 
   rbcResampleParams params = rbcResampleParamsInit();
@@ -119,7 +120,7 @@ rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32
 
   if (rows_only) {
     if (choices.chance(90)) {
-      stream.out = add("out", support::kI64, {e.windows, offsets}, Role::kOutput)->hold();
+      outputs->out = add("out", support::kI64, {e.windows, offsets}, Role::kOutput)->hold();
     }
   } else {
     t = add("values", dtype, {rows, channels}, Role::kInput);
@@ -144,26 +145,26 @@ rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32
       *factors[i] = t->hold();
       plain = false;
     }
-    if (stream.pad == RBC_PAD_NEUTRAL && choices.chance(40)) {
+    if (stream.outside == RBC_OUTSIDE_NEUTRAL && choices.chance(40)) {
       t = add("neutral_channels", anyFlag(choices), {out_channels}, Role::kInput);
       fillMask(call, *t, choices);
       stream.neutral_channels = t->hold();
     }
     if (choices.chance(90)) {
       const rbcDType out = plain && choices.chance(60) ? dtype : anyFloat(choices);
-      stream.out = add("out", out, {e.windows, offsets, out_channels}, Role::kOutput)->hold();
+      outputs->out = add("out", out, {e.windows, offsets, out_channels}, Role::kOutput)->hold();
     }
     if (out_channels > 0 && offsets > 0 && choices.chance(8)) {
-      rbcStatisticsAccumulatorParams accumulator = rbcStatisticsAccumulatorParamsInit();
+      rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
       accumulator.channels = choices.chance(50) ? out_channels : offsets * out_channels;
       call.accumulators.push_back(accumulator);
       // Which one, until a machine has made it.
-      stream.accumulator = reinterpret_cast<rbcStatisticsAccumulator_t>(call.accumulators.size());
+      stream.accumulator = reinterpret_cast<rbcAccumulator_t>(call.accumulators.size());
       stream.accumulate = static_cast<int32_t>(choices.below(3));
     }
   }
   if (choices.chance(50)) {
-    stream.valid = add("valid", anyFlag(choices), {e.windows, offsets}, Role::kOutput)->hold();
+    outputs->valid = add("valid", anyFlag(choices), {e.windows, offsets}, Role::kOutput)->hold();
   }
   return stream;
 }
@@ -180,9 +181,11 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   const auto count =
       static_cast<int32_t>(choices.chance(5) ? choices.between(5, 16) : choices.between(1, 4));
   std::vector<Made> made;
-  std::vector<rbcWindowStream> streams;
+  std::vector<rbcWindowsStream> streams;
+  std::vector<rbcWindowsOutputs> outputs;
   for (int32_t n = 0; n < count; ++n) {
-    streams.push_back(anyStream(*call, choices, e, n, &made));
+    outputs.push_back(rbcWindowsOutputsInit());
+    streams.push_back(anyStream(*call, choices, e, n, &made, &outputs.back()));
   }
   Tensor* episodes = call->add(choices, "episodes", anyIndex(choices), {e.windows}, Role::kInput);
   fillIntegers(*call, *episodes, choices, 0, e.count - 1);
@@ -191,24 +194,25 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   e.anchor_times&& choices.chance(50) ? fillTimes(*call, *anchors, choices)
                                       : fillIntegers(*call, *anchors, choices, -3, 20);
   rbcWindowsParams params = rbcWindowsParamsInit();
-  if (choices.chance(30)) params.flags |= RBC_CHECK_TIMES;
-  if (e.anchor_times) params.flags |= RBC_WINDOWS_ANCHOR_TIMES;
+  if (choices.chance(30)) params.flags |= RBC_FLAG_CHECK_TIMES;
+  if (e.anchor_times) params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
   if (choices.chance(20)) params.anchor_stream = static_cast<int32_t>(choices.below(count));
-  Struct* array = call->add("rbcWindowStream", streams.data(), count);
+  Struct* array = call->add("rbcWindowsStream", streams.data(), count);
+  Struct* written = call->add("rbcWindowsOutputs", outputs.data(), count);
   Struct* p = call->add("rbcWindowsParams", &params);
   call->checking = p;
   const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
   const auto arguments = [=](const Handles& handles, auto&& f) {
     // The accumulators of this machine, as far as the array, which may have been cut short, has room
     // for them.
-    constexpr size_t kPlace = offsetof(rbcWindowStream, accumulator);
-    constexpr size_t kHandle = sizeof(rbcStatisticsAccumulator_t);
-    rbcStatisticsAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
+    constexpr size_t kPlace = offsetof(rbcWindowsStream, accumulator);
+    constexpr size_t kHandle = sizeof(rbcAccumulator_t);
+    rbcAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
     const auto each = [&](auto&& change) {
       for (int32_t n = 0; n < count; ++n) {
-        const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowStream) + kPlace;
+        const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowsStream) + kPlace;
         if (at + kHandle > array->size) continue;
-        rbcStatisticsAccumulator_t handle = nullptr;
+        rbcAccumulator_t handle = nullptr;
         std::memcpy(&handle, array->bytes.get() + at, kHandle);
         change(handle, told_accumulators[n]);
         std::memcpy(array->bytes.get() + at, &handle, kHandle);
@@ -219,8 +223,9 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
       const auto which = reinterpret_cast<uintptr_t>(handle);
       if (which > 0) handle = handles.accumulators[which - 1];
     });
-    const rbcStatus_t status = f(array->get<rbcWindowStream>(), told, episodes->get(),
-                                 anchors->get(), p->get<rbcWindowsParams>());
+    const rbcStatus_t status =
+        f(array->get<rbcWindowsStream>(), told, episodes->get(), anchors->get(),
+          written->get<rbcWindowsOutputs>(), p->get<rbcWindowsParams>());
     each([](auto& handle, auto& before) { handle = before; });
     return status;
   };

@@ -3,7 +3,7 @@
 import numpy as np
 from vectors import DTYPES
 
-MODES = ["occupancy", "count", "sum", "mean", "max", "min"]
+REDUCTIONS = ["occupancy", "count", "sum", "mean", "max", "min"]
 GRID = {"origin": (-1.0, -1.0, 0.0), "voxel_size": (0.5, 0.5, 0.25), "shape": (4, 3, 2)}
 
 
@@ -18,4 +18,4 @@ def cloud(random, shape, dtype, channels=3):
 
 
 def ragged(options):
-    return {k: options[k] for k in ("lengths", "offsets") if k in options}
+    return {k: options[k] for k in ("lengths", "batch_offsets") if k in options}

@@ -8,25 +8,28 @@ import cloud_reference
 SIGNATURE = "points:in indices:out distances:out params:struct"
 
 
-def farthest_points(name, points, k, *, start=0, starts=None, lengths=None, offsets=None):
+def farthest_points(
+    name, points, k, *, start_index=0, start_indices=None, lengths=None, batch_offsets=None
+):
     case = Case(f"farthest_points/{name}", "farthest_points")
-    if offsets is not None:
-        clouds = [points[a:b] for a, b in zip(offsets, offsets[1:])]
+    if batch_offsets is not None:
+        clouds = [points[a:b] for a, b in zip(batch_offsets, batch_offsets[1:])]
     elif points.ndim == 3:
         ends = [points.shape[1]] * len(points) if lengths is None else lengths
         clouds = [cloud[:end] for cloud, end in zip(points, ends)]
     else:
         clouds = [points]
-    begins = [start] * len(clouds) if starts is None else starts
+    begins = [start_index] * len(clouds) if start_indices is None else start_indices
     answers = [cloud_reference.farthest_points(c, k, s) for c, s in zip(clouds, begins)]
     indices, distances = (np.array(each) for each in zip(*answers))
-    if offsets is not None:
-        indices = np.where(indices < 0, -1, indices + np.asarray(offsets[:-1])[:, None])
+    if batch_offsets is not None:
+        indices = np.where(indices < 0, -1, indices + np.asarray(batch_offsets[:-1])[:, None])
     elif points.ndim == 2:
         indices, distances = indices[0], distances[0]
-    if start:
-        case.set(start=start)
-    case.input(points=points, starts=starts, lengths=lengths, offsets=offsets)
+    if start_index:
+        case.set(start_index=start_index)
+    case.input(points=points, start_indices=start_indices)
+    case.input(lengths=lengths, batch_offsets=batch_offsets)
     number = np.float64 if points.dtype == np.float64 else np.float32
     case.output(indices=indices.astype(np.int64), distances=distances.astype(number))
     return case
@@ -39,9 +42,11 @@ def cases():
     lengths = np.array([20, 5, 0], np.int32)
     yield farthest_points("f32, whole rows", points, 6)
     yield farthest_points(
-        "padded, beyond the points", points, 7, lengths=lengths, starts=np.array([19, 1, 0])
+        "padded, beyond the points", points, 7, lengths=lengths, start_indices=np.array([19, 1, 0])
     )
     packed = points.reshape(60, 4).astype(np.float16)
-    yield farthest_points("f16, packed", packed, 5, offsets=np.array([0, 9, 9, 30, 60]))
-    yield farthest_points("f64, one cloud, from the end", points[0].astype(np.float64), 8, start=19)
+    yield farthest_points("f16, packed", packed, 5, batch_offsets=np.array([0, 9, 9, 30, 60]))
+    yield farthest_points(
+        "f64, one cloud, from the end", points[0].astype(np.float64), 8, start_index=19
+    )
     yield farthest_points("ties and duplicates", np.tile(points[1, 5:8, :3], (4, 1)), 9)

@@ -11,7 +11,7 @@ from streams import (
 )
 from vectors import DTYPES, EPOCH, Case, dyadic
 
-SIGNATURE = "streams:structs query_times:in out:out mask:out params:struct"
+SIGNATURE = "streams:structs query_times:in out:out valid:out params:struct"
 CHOICES = STREAM_CHOICES
 
 
@@ -32,7 +32,7 @@ def fuse(name, streams, query_times, dtype, mask="u8", query_lengths=None):
         )
     case.input(query_times=query_times, query_lengths=query_lengths)
     valid = np.stack([valid for _, valid in answers], axis=-1).astype(DTYPES[mask])
-    case.output(out=np.concatenate([out for out, _ in answers], axis=-1), mask=valid)
+    case.output(out=np.concatenate([out for out, _ in answers], axis=-1), valid=valid)
     for stream in streams:
         case.lines.append("stream")
         put_stream(case, stream)
@@ -66,7 +66,7 @@ def cases():
                 "values": random.randint(0, 2, (2, 3, 1)).astype(bool),
                 "times": np.array([[0, 1, 2], [0.5, 1, 1.5]]),
                 "method": "previous",
-                "bounds": "fill",
+                "outside": "fill",
                 "fill_value": np.nan,
                 "clock_offset": -0.25,
             },
@@ -94,7 +94,7 @@ def cases():
                 "values": with_no_rotations(np.random.RandomState(6), (2, 9), "f64"),
                 "times": np.arange(9, dtype=np.float64),
                 "method": "slerp",
-                "bounds": "fill",
+                "outside": "fill",
                 "clock_offset": 0.5,
                 "std": np.array([2, 1, 1, 4, 1, 1, 0.5, 1], np.float32),
             },
@@ -115,14 +115,14 @@ def cases():
                     [dyadic(random, (7, 3), "f32"), quaternions(random, (7,), "f32")], axis=-1
                 ),
                 "times": np.array([0, 1, 3, 4, 0, 2, 4], np.int64) * tick + EPOCH,
-                "offsets": np.array([0, 4, 7], np.int32),
+                "batch_offsets": np.array([0, 4, 7], np.int32),
                 "method": [(0, 3, "linear"), (3, 4, "slerp")],
                 "clock_offset": tick // 2,
             },
             {
                 "values": dyadic(random, (2, 4, 2), "bf16"),
                 "times": np.array([0, 2, 2, 5], np.int64) * tick + EPOCH,
-                "bounds": "extrapolate",
+                "outside": "extrapolate",
                 "mean": np.array([0.5, -0.25], np.float32),
                 "std": np.array([0.25, 2], np.float32),
             },
@@ -172,7 +172,7 @@ def cases():
                 "times": np.array([[0, 0.5, 1, 2], [0, 0, 0, 0]]),
                 "sample_mask": few,
                 "method": "nearest",
-                "bounds": "fill",
+                "outside": "fill",
                 "fill_value": -1.0,
             },
             {"values": dyadic(random, (2, 3, 1), "f32"), "times": np.arange(3.0)},

@@ -21,7 +21,7 @@ from vectors import Case  # noqa: E402
 class Operation:
     cases: Callable[[], Iterator[Case]]
     signature: str  # see README.md
-    flags: tuple[str, ...]  # what Python calls the bits of the params' flags, from the lowest
+    flags: dict[str, int]  # the bits of the params' flags, by their names in Python
     # What Python calls the values of the fields that are enumerations.
     choices: dict[str, list[str] | dict[int, str]]
 
@@ -30,7 +30,7 @@ def _operation(module):
     return Operation(
         module.cases,
         module.SIGNATURE,
-        getattr(module, "FLAGS", ()),
+        getattr(module, "FLAGS", {}),
         getattr(module, "CHOICES", {}),
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from streams import (
-    BOUNDS,
+    OUTSIDE,
     STREAM_CHOICES,
     interpolated,
     put_stream,
@@ -12,9 +12,9 @@ from streams import (
 )
 from vectors import DTYPES, EPOCH, Case, ascending, dyadic, queries
 
-SIGNATURE = "values:in times:in query_times:in out:out mask:out params:struct"
+SIGNATURE = "values:in times:in query_times:in out:out valid:out params:struct"
 CHOICES = STREAM_CHOICES
-FLAGS = ("check_times",)
+FLAGS = {"check_times": 1}
 
 
 def resample(name, values, times, query_times, dtype, mask="u8", flags=0, **options):
@@ -25,7 +25,7 @@ def resample(name, values, times, query_times, dtype, mask="u8", flags=0, **opti
     put_stream(case, options)
     case.input(values=values, times=times, query_times=query_times)
     case.input(query_lengths=options.get("query_lengths"))
-    case.output(out=out, mask=None if mask is None else valid.astype(DTYPES[mask]))
+    case.output(out=out, valid=None if mask is None else valid.astype(DTYPES[mask]))
     return case
 
 
@@ -47,7 +47,7 @@ def cases():
         queries(random, (7,), "f64", 10),
         "f32",
         mask="bool",
-        bounds="extrapolate",
+        outside="extrapolate",
     )
     yield resample(
         "linear bf16 to f16, affine, outside filled, checked",
@@ -56,7 +56,7 @@ def cases():
         queries(random, (2, 8), "f32", 10),
         "f16",
         flags=1,
-        bounds="fill",
+        outside="fill",
         fill_value=-2.5,
         mean=np.array([0.5, -1, 0.25], np.float32),
         std=np.array([2, 0.5, 4], np.float32),
@@ -104,7 +104,7 @@ def cases():
         np.concatenate([ascending(random, (4,), "f64"), ascending(random, (5,), "f64")]),
         queries(random, (3, 5), "f64", 8),
         "bf16",
-        offsets=np.array([0, 4, 4, 9], np.int64),
+        batch_offsets=np.array([0, 4, 4, 9], np.int64),
     )
     steps = np.array([0, 4, 8, 8, 20], np.int64) * 1_000_000 + EPOCH
     asked = np.array([-9, -1, 0, 1, 2, 3, 6, 8, 13, 14, 15, 22, 30], np.int64) * 1_000_000 + EPOCH
@@ -138,7 +138,7 @@ def cases():
             queries(random, (2, 6), "f32", 10),
             dtype,
             method=method,
-            bounds="fill",
+            outside="fill",
             max_gap=3.0,
             fill_value=1.0,
         )
@@ -238,7 +238,7 @@ def missing_cases():
         np.uint8,
     )
     asked = np.array([-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 8, 8.5, 9, 10])
-    for bounds in BOUNDS:
+    for bounds in OUTSIDE:
         yield resample(
             f"missing samples, linear f32, {bounds}, equal times",
             without(dyadic(random, (4, 8, 3), "f32"), there),
@@ -247,13 +247,13 @@ def missing_cases():
             "f32",
             flags=1,
             sample_mask=there * np.uint8(3),
-            bounds=bounds,
+            outside=bounds,
             fill_value=-7.0,
         )
     for method, more in (
         ("nearest", {"tolerance": 1.0}),
         ("previous", {"max_gap": 4.0}),
-        ("next", {"bounds": "fill"}),
+        ("next", {"outside": "fill"}),
     ):
         yield resample(
             f"missing samples, {method} i16, packed",
@@ -261,7 +261,7 @@ def missing_cases():
             np.array([0, 2, 4, 6, 0, 1, 2, 3, 4]) * 1.0,
             np.tile(np.arange(-1, 8) / 1.0, (3, 1)),
             "i16",
-            offsets=np.array([0, 4, 6, 9], np.int64),
+            batch_offsets=np.array([0, 4, 6, 9], np.int64),
             sample_mask=there[0, [0, *range(8)]] != 0,
             method=method,
             fill_value=99.0,

@@ -5,22 +5,25 @@ from vectors import DTYPES, Case, dyadic
 
 import statistics_reference
 
-SIGNATURE = "values:in params:struct result:struct"
-FLAGS = ("per_row",)
+SIGNATURE = "values:in outputs:struct params:struct"
+FLAGS = {"per_row": 1 << 16}
 
 
 def statistics_case(name, values, levels=(0.0, 0.3, 0.5, 1.0), per_row=False, ddof=0, **options):
-    """Of values [B,S,D] or [S,D], or packed with offsets; options are lengths, offsets, mask."""
+    """Of values [B,S,D] or [S,D], or packed with batch_offsets.
+
+    Options are lengths, batch_offsets and sample_mask.
+    """
     case = Case(f"statistics/{name}", "statistics")
     if per_row:
-        case.set(flags=1)
+        case.set(flags=FLAGS["per_row"])
     if ddof:
         case.set(ddof=ddof)
     levels = np.array(levels, np.float64)
     case.input(values=values, levels=levels, **options)
-    mask = options.get("mask", np.ones(values.shape[:-1], bool)).astype(bool)
-    if "offsets" in options:
-        ends = options["offsets"]
+    mask = options.get("sample_mask", np.ones(values.shape[:-1], bool)).astype(bool)
+    if "batch_offsets" in options:
+        ends = options["batch_offsets"]
         rows = [slice(begin, end) for begin, end in zip(ends[:-1], ends[1:])]
         groups = [values[row][mask[row]] for row in rows]
     elif values.ndim == 2:
@@ -53,10 +56,10 @@ def cases():
     values = dyadic(random, (3, 5, 2), "f32")
     mask = random.randint(0, 4, (3, 5)) > 0
     lengths = np.array([5, 0, 2], np.int32)
-    yield statistics_case("padded", values, lengths=lengths, mask=mask)
-    yield statistics_case("rows", values, per_row=True, lengths=lengths, mask=mask, ddof=1)
+    yield statistics_case("padded", values, lengths=lengths, sample_mask=mask)
+    yield statistics_case("rows", values, per_row=True, lengths=lengths, sample_mask=mask, ddof=1)
     offsets = np.array([0, 4, 4, 13])
-    yield statistics_case("packed", values.reshape(15, 2), per_row=True, offsets=offsets)
+    yield statistics_case("packed", values.reshape(15, 2), per_row=True, batch_offsets=offsets)
 
     steady = np.float32([[499.99], [500.01]])[random.randint(0, 2, 31)]
     yield statistics_case("steady f32", steady)

@@ -14,10 +14,10 @@ PERIODS = [  # of angles
     "angle_deg_positive",
     "angle_turn_positive",
 ]
-BOUNDS = ["hold", "fill", "extrapolate"]
+OUTSIDE = ["hold", "fill", "extrapolate"]
 EXACT = {"linear", "nearest", "previous", "next"}  # on the inputs of vectors.py
 EXACT |= {name for name in PERIODS if "deg" in name or "turn" in name}
-STREAM_CHOICES = {"method": METHODS, "bounds": BOUNDS}
+STREAM_CHOICES = {"method": METHODS, "outside": OUTSIDE}
 
 
 def interpolated(values, times, query_times, dtype, **options):
@@ -56,12 +56,13 @@ def put_stream(case, options):
         case.set(method=METHODS.index(method))
     else:
         case.lines += [f"group {begin} {n} {_codes(name)}" for begin, n, name in method]
-    if "bounds" in options:
-        case.set(bounds=BOUNDS.index(options["bounds"]))
+    if "outside" in options:
+        case.set(outside=OUTSIDE.index(options["outside"]))
     case.set(**{k: options[k] for k in ("fill_value", "max_gap", "tolerance") if k in options})
-    case.input(**{k: options.get(k) for k in ("lengths", "offsets", "mean", "sample_mask")})
+    case.input(**{k: options.get(k) for k in ("lengths", "batch_offsets")})
+    case.input(shift=options.get("mean"), sample_mask=options.get("sample_mask"))
     if "std" in options:
-        case.input(inv_std=1 / options["std"])
+        case.input(scale=1 / options["std"])
 
 
 def _below_the_end(angles, method, dtype):

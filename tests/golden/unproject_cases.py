@@ -6,8 +6,8 @@ from vectors import DTYPES, Case
 import cloud_reference
 
 SIGNATURE = (
-    "depth:in intrinsics:in pose:in colors:in points:out counts:out overflow:out pixels:out "
-    "params:struct"
+    "depth:in intrinsics:in pose:in colors:in points:out num_points:out "
+    "num_points_over_capacity:out pixels:out params:struct"
 )
 CAMERA = np.array([8, 8, 2.5, 1.5], np.float32)
 POSE = np.array([[0, 0, 1, 0.5], [-1, 0, 0, -0.25], [0, -1, 0, 1], [0, 0, 0, 1]])
@@ -35,13 +35,12 @@ def unproject(name, depth, intrinsics, dtype, pose=None, colors=None, crop=None,
     options.pop("max_points", None)
     case.set(**options)
     if crop is not None:
-        names = ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z")
-        case.set(**dict(zip(names, map(float, crop))))
+        case.set(crop_min=tuple(map(float, crop[:3])), crop_max=tuple(map(float, crop[3:])))
     case.input(depth=depth, intrinsics=intrinsics, pose=pose, colors=colors)
     case.output(
         points=points,
-        counts=np.asarray(counts, np.int64),
-        overflow=np.asarray(overflow, np.int64),
+        num_points=np.asarray(counts, np.int64),
+        num_points_over_capacity=np.asarray(overflow, np.int64),
         pixels=pixels.astype(np.int64),
     )
     return case
@@ -64,7 +63,7 @@ def cases():
         POSE.astype(np.float32),
         colors,
         (0.0, -1.0, 0.25, 2.5, 1.0, 1.75),
-        color_scale=255.0,
+        color_divisor=255.0,
         max_points=7,
     )
     yield unproject(
@@ -72,7 +71,7 @@ def cases():
         depth.astype(np.float16),
         CAMERA,
         "f32",
-        step=2,
+        pixel_stride=2,
         pixel_offset=0.5,
         min_depth=0.75,
         max_depth=2.5,

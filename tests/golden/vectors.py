@@ -31,10 +31,10 @@ class Case:
         self.lines = [f"case {name}", f"op {op}"]
 
     def set(self, **fields):
-        self.lines += [
-            f"set {name} {value:.17g}" if isinstance(value, float) else f"set {name} {value}"
-            for name, value in fields.items()
-        ]
+        for name, value in fields.items():
+            numbers = value if isinstance(value, tuple) else (value,)
+            words = [f"{x:.17g}" if isinstance(x, float) else str(x) for x in numbers]
+            self.lines.append(" ".join(["set", name, *words]))
 
     def grid(self, origin, voxel_size, shape):
         numbers = [f"{x:.17g}" for x in (*origin, *voxel_size)]

@@ -1,32 +1,32 @@
 """Cases of rbcVoxelize."""
 
 import numpy as np
-from clouds import GRID, MODES, cloud, ragged
+from clouds import GRID, REDUCTIONS, cloud, ragged
 from vectors import DTYPES, Case, dyadic
 
 import voxel_reference
 
-SIGNATURE = "points:in features:in out:out dropped:out params:struct"
-CHOICES = {"mode": MODES}
+SIGNATURE = "points:in features:in out:out num_points_outside:out params:struct"
+CHOICES = {"reduction": REDUCTIONS}
 
 
-def voxelize(name, points, mode, dtype, features=None, empty_value=None, grid=GRID, **options):
+def voxelize(name, points, reduction, dtype, features=None, empty_value=None, grid=GRID, **options):
     case = Case(f"voxelize/{name}", "voxelize")
     out, dropped = voxel_reference.dense(
         points,
         features,
-        mode=mode,
+        reduction=reduction,
         dtype=DTYPES[dtype],
         empty_value=empty_value or 0,
         **ragged(options),
         **grid,
     )
-    case.set(mode=MODES.index(mode))
+    case.set(reduction=REDUCTIONS.index(reduction))
     if empty_value is not None:
         case.set(empty_value=empty_value)
     case.grid(**grid)
     case.input(points=points, features=features, **ragged(options))
-    case.output(out=out, dropped=np.asarray(dropped, np.int64))
+    case.output(out=out, num_points_outside=np.asarray(dropped, np.int64))
     return case
 
 
@@ -48,7 +48,7 @@ def on_faces(dtype):
 def cases():
     random = np.random.RandomState(3)
     padded = {"lengths": np.array([12, 7], np.int64)}
-    packed = {"offsets": np.array([0, 9, 9, 20], np.int32)}
+    packed = {"batch_offsets": np.array([0, 9, 9, 20], np.int32)}
 
     points = cloud(random, (2, 12), "f32")
     yield voxelize("occupancy u8, padded", points, "occupancy", "u8", **padded)

@@ -1,24 +1,32 @@
 """Cases of rbcVoxelizeSparse."""
 
 import numpy as np
-from clouds import GRID, MODES, cloud, ragged
+from clouds import GRID, REDUCTIONS, cloud, ragged
 from vectors import DTYPES, Case
 
 import voxel_reference
 
-SIGNATURE = "points:in features:in voxels:struct params:struct"
+SIGNATURE = "points:in features:in outputs:struct params:struct"
 ORDERS = ["lexicographic", "first_point"]
-CHOICES = {"reduce": MODES, "order": ORDERS}
+CHOICES = {"reduction": REDUCTIONS, "order": ORDERS}
 
 
 def voxelize_sparse(
-    name, points, dtype, capacity, features=None, *, reduce="mean", order="lexicographic", **options
+    name,
+    points,
+    dtype,
+    capacity,
+    features=None,
+    *,
+    reduction="mean",
+    order="lexicographic",
+    **options,
 ):
     case = Case(f"voxelize_sparse/{name}", "voxelize_sparse")
     voxels = voxel_reference.sparse(
         points,
         features,
-        reduce=reduce,
+        reduction=reduction,
         order=order,
         capacity=capacity,
         dtype=DTYPES[dtype],
@@ -27,10 +35,11 @@ def voxelize_sparse(
         **GRID,
     )
     voxels["num_voxels"] = np.asarray(voxels["num_voxels"], np.int64)
-    voxels["dropped"] = np.asarray(voxels["dropped"], np.int64)
+    outside = voxels["num_points_outside"]
+    voxels["num_points_outside"] = np.asarray(outside, np.int64)
     index = DTYPES[options.get("point_to_voxel", "i64")]
     voxels["point_to_voxel"] = voxels["point_to_voxel"].astype(index)
-    case.set(reduce=MODES.index(reduce), order=ORDERS.index(order))
+    case.set(reduction=REDUCTIONS.index(reduction), order=ORDERS.index(order))
     case.grid(**GRID)
     case.input(points=points, features=features, **ragged(options))
     case.output(**voxels)
@@ -40,13 +49,13 @@ def voxelize_sparse(
 def cases():
     random = np.random.RandomState(4)
     padded = {"lengths": np.array([12, 9], np.int32)}
-    packed = {"offsets": np.array([0, 11, 11, 20], np.int64)}
+    packed = {"batch_offsets": np.array([0, 11, 11, 20], np.int64)}
 
     points = cloud(random, (2, 12), "f32")
     features = (random.standard_normal((2, 12, 2)) * 10).astype(np.float32)
     yield voxelize_sparse("lexicographic, mean, padded", points, "f32", 30, features, **padded)
     yield voxelize_sparse(
-        "lexicographic, max, beyond the capacity", points, "f16", 5, reduce="max", **padded
+        "lexicographic, max, beyond the capacity", points, "f16", 5, reduction="max", **padded
     )
     points = cloud(random, (20,), "f32", 4)
     points[10:, :3] = points[0, :3]  # one voxel with many points
@@ -64,4 +73,4 @@ def cases():
         "lexicographic, grouped by 2, without batch", points, "bf16", 16, max_points=2
     )
     points = cloud(random, (20,), "f64")
-    yield voxelize_sparse("f64 points, sum, packed", points, "f64", 25, reduce="sum", **packed)
+    yield voxelize_sparse("f64 points, sum, packed", points, "f64", 25, reduction="sum", **packed)

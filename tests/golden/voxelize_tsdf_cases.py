@@ -6,8 +6,8 @@ from vectors import Case, dyadic
 
 import voxel_reference
 
-SIGNATURE = "points:in sensors:in tsdf:out weight:out dropped:out params:struct"
-FLAGS = ("carve",)
+SIGNATURE = "points:in sensors:in tsdf:out weight:out num_points_unused:out params:struct"
+FLAGS = {"carve": 1 << 16}
 CHOICES = {"weighting": ["constant", "inverse_square"]}
 
 
@@ -32,7 +32,9 @@ def voxelize_tsdf(name, points, sensors, *, tsdf, weight, truncation, max_weight
             dropped.append(sum(not passed.any() for passed in rays))
         after = (tsdf.astype(np.float64) * weight + distances) / (weight + weights)
     seen = weights > 0
-    case.set(flags=int(carve), weighting=int(inverse_square), truncation=truncation)
+    case.set(
+        flags=FLAGS["carve"] if carve else 0, weighting=int(inverse_square), truncation=truncation
+    )
     if max_weight is not None:
         case.set(max_weight=max_weight)
     case.grid(**GRID)
@@ -41,7 +43,7 @@ def voxelize_tsdf(name, points, sensors, *, tsdf, weight, truncation, max_weight
     case.output(
         tsdf=np.where(seen, after, tsdf).astype(np.float32),
         weight=np.where(seen, np.minimum(weight + weights, most), weight).astype(np.float32),
-        dropped=np.array(dropped if batched else dropped[0], np.int64),
+        num_points_unused=np.array(dropped if batched else dropped[0], np.int64),
     )
     return case
 
@@ -81,7 +83,7 @@ def cases():
         sensors,
         truncation=0.3125,
         max_weight=4.0,
-        offsets=np.array([0, 5, 12], np.int64),
+        batch_offsets=np.array([0, 5, 12], np.int64),
         **old,
     )
     sensor = np.array([-1.75, 0.125, 0.1875])

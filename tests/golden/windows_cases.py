@@ -1,6 +1,6 @@
 """Cases of rbcWindows.
 
-A stream is a dict of the fields of rbcWindowStream, with `dtype` for that of its output, `method`
+A stream is a dict of the fields of rbcWindowsStream, with `dtype` for that of its output, `method`
 as the reference of resample has it, and transforms as dicts. Numbers are such that all but poses
 and interpolation is exact.
 """
@@ -12,11 +12,11 @@ from vectors import DTYPES, Case, dyadic, exact_bytes, rounded
 import reference
 import rotation_reference
 
-SIGNATURE = "streams:structs episodes:in anchors:in params:struct"
-FLAGS = ("check_times", "anchor_times")
-PADS = ["hold", "fill", "neutral"]
+SIGNATURE = "streams:structs episodes:in anchors:in outputs:each params:struct"
+FLAGS = {"check_times": 1, "anchor_times": 1 << 16}
+OUTSIDE = ["hold", "fill", "extrapolate", "neutral"]
 KINDS = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
-CHOICES = {**STREAM_CHOICES, "pad": PADS}
+CHOICES = {**STREAM_CHOICES, "outside": OUTSIDE}
 _FIELDS = ("begin", "count", "kind", "inverse", "stream", "offset", "reference_begin")
 _ROTATIONS = ("rotation", "reference_rotation", "out_rotation")
 _GRIDS = ("shift", "scale", "bias", "low", "high", "neutral")
@@ -63,7 +63,7 @@ class _Call:
             row = anchor + int(offset)
             inside = 0 <= row < rows.stop - rows.start
             at = rows.start + min(max(row, 0), rows.stop - rows.start - 1)
-            fills = stream.get("pad") == "fill" and not hold and not inside
+            fills = stream.get("outside") == "fill" and not hold and not inside
             if fills or ("sample_mask" in stream and not stream["sample_mask"][at]):
                 found.append((None, False, False))
             else:
@@ -89,7 +89,7 @@ class _Call:
             return [(None, False, False)] * count
         queries = time + stream["offsets"]
         options = {k: stream[k] for k in ("max_gap", "tolerance") if k in stream}
-        options["bounds"] = "fill" if stream.get("pad") == "fill" and not hold else "hold"
+        options["outside"] = "fill" if stream.get("outside") == "fill" and not hold else "hold"
         out, mask = reference.resample(
             stream["values"][rows],
             stream["times"][rows],
@@ -215,7 +215,7 @@ def _finished(stream, o, x, past):
         x = x + grid["bias"] if "bias" in grid else x
     x = np.where(x < grid["low"], grid["low"], x) if "low" in grid else x
     x = np.where(x > grid["high"], grid["high"], x) if "high" in grid else x
-    if stream.get("pad") == "neutral" and past:
+    if stream.get("outside") == "neutral" and past:
         chosen = stream.get("neutral_channels", np.ones(len(x), bool)).astype(bool)
         x = np.where(chosen, grid.get("neutral", np.zeros(len(x))), x)
     return x
@@ -227,7 +227,7 @@ def _finished(stream, o, x, past):
 def windows(name, streams, episodes, anchors, anchor_stream=0, anchor_times=False):
     case = Case(f"windows/{name}", "windows")
     call = _Call(streams, episodes, anchors, anchor_stream, anchor_times)
-    case.set(anchor_stream=anchor_stream, flags=2 * anchor_times)
+    case.set(anchor_stream=anchor_stream, flags=FLAGS["anchor_times"] * anchor_times)
     case.input(episodes=np.array(episodes), anchors=np.array(anchors))
     for n, stream in enumerate(streams):
         case.lines.append("stream")
@@ -258,7 +258,7 @@ def _settled(stream, exact, filled):
 
 
 def _put(case, stream):
-    case.set(mode=int("method" in stream), pad=PADS.index(stream.get("pad", "hold")))
+    case.set(mode=int("method" in stream), outside=OUTSIDE.index(stream.get("outside", "hold")))
     shared = ("method", "fill_value", "max_gap", "tolerance", "sample_mask")
     put_stream(case, {"method": "linear", **{k: stream[k] for k in shared if k in stream}})
     if "clock_offset" in stream:
@@ -328,7 +328,7 @@ def cases():
                 "values": few,
                 "episode_offsets": ends,
                 "offsets": np.array([0, 1, 2, 7]),
-                "pad": "neutral",
+                "outside": "neutral",
                 "fill_value": np.nan,
                 "transforms": [
                     {"begin": 0, "count": 2, "kind": "subtract", "stream": 0, "offset": 0}
@@ -364,7 +364,7 @@ def cases():
                 "times": np.array([-1, 0, 1.5, 2, 3, 0.5, 0.75, 1], np.float32),
                 "clock_offset": 0.5,
                 "offsets": np.array([1, 0, -1, 1]),
-                "pad": "fill",
+                "outside": "fill",
                 "fill_value": 0.5,
                 "transforms": [
                     {
@@ -381,7 +381,7 @@ def cases():
             {
                 "episode_offsets": np.array([1, 4, 9]),
                 "offsets": np.array([0, 3]),
-                "pad": "fill",
+                "outside": "fill",
                 "fill_value": -1.0,
             },
         ],
@@ -397,7 +397,7 @@ def cases():
                     "values": numbers.astype(DTYPES[dtype]),
                     "episode_offsets": ends,
                     "offsets": np.array([-2, 0, 1]),
-                    "pad": "fill",
+                    "outside": "fill",
                     "fill_value": 1.0,
                     "dtype": dtype,
                 }
@@ -444,7 +444,7 @@ def cases():
                 "times": np.array([0, 16, 32, 64, 96, 0, 64]),
                 "method": "nearest",
                 "tolerance": 8.0,
-                "pad": "fill",
+                "outside": "fill",
                 "fill_value": -1.0,
                 "offsets": np.array([-8, 0, 16, 100]),
                 "dtype": "f16",

@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
     stream.max_ahead = n == 6 ? kMaxAhead : 0;
     stream.fill_value = -1;
     stream.method = n % 2 == 0 ? robocache::Method::kPrevious : robocache::Method::kLinear;
-    stream.bounds = robocache::Bounds::kHold;
+    stream.outside = robocache::Outside::kHold;
   }
   robocache::Live live = robocache::Live::create(context, streams);
   std::vector<Expected> expected;
@@ -174,7 +174,8 @@ int main(int argc, char** argv) {
     require(told.forgotten == right.forgotten, "forgotten samples are miscounted", n, 0);
     require(told.overwritten == right.overwritten, "overwritten samples are miscounted", n, 0);
     samples += told.pushed, late += told.late, dropped += told.dropped;
-    refused += told.ahead + told.invalid, forgotten += told.forgotten, retried += told.retried;
+    refused += told.ahead + told.invalid, forgotten += told.forgotten,
+        retried += told.snapshot_retries;
   }
   std::printf(
       "%lld ticks, %lld samples kept, %lld of them late, %lld forgotten, %lld dropped, %lld ahead "

@@ -11,50 +11,49 @@ Accumulator makeAccumulator(const Context& context, int64_t channels, std::vecto
                             int32_t bucket_bits, int32_t ddof) {
   auto extent = static_cast<int64_t>(levels.size());
   const rbcTensor tensor = vectorTensor(levels.data(), kF64, &extent);
-  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  rbcAccumulatorParams params = rbcAccumulatorParamsInit();
   params.channels = channels;
   params.levels = levels.empty() ? nullptr : &tensor;
   params.bucket_bits = bucket_bits;
   params.ddof = ddof;
-  rbcStatisticsAccumulator_t made = nullptr;
-  require(rbcStatisticsAccumulatorCreate(context.get(), &params, &made));
+  rbcAccumulator_t made = nullptr;
+  require(rbcAccumulatorCreate(context.get(), &params, &made));
   return Accumulator(context.get(), made);
 }
 
 Bytes exported(const Accumulator& accumulator) {
   size_t size = 0;
-  require(
-      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &size));
+  require(rbcAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &size));
   Bytes bytes(size);
-  require(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), bytes.data(),
-                                         size, &size));
+  require(
+      rbcAccumulatorExport(accumulator.context(), accumulator.get(), bytes.data(), size, &size));
   return bytes;
 }
 
 Accumulator imported(const Context& context, const Bytes& bytes) {
-  rbcStatisticsAccumulator_t made = nullptr;
-  require(rbcStatisticsAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made));
+  rbcAccumulator_t made = nullptr;
+  require(rbcAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made));
   return Accumulator(context.get(), made);
 }
 
 bool nextPass(const Accumulator& accumulator) {
   int32_t more = -1;
-  require(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more));
+  require(rbcAccumulatorNextPass(accumulator.context(), accumulator.get(), &more));
   return more == 1;
 }
 
 rbcStatus_t update(const Context& context, const Accumulator& accumulator, const Array& values) {
   const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
   const Placed placed(context, values, cuda);
-  const rbcStatus_t status = rbcStatisticsAccumulatorUpdate(
-      accumulator.context(), accumulator.get(), placed.get(), nullptr);
+  const rbcStatus_t status =
+      rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), placed.get(), nullptr);
   require(rbcContextSynchronize(context.get()));
   return status;
 }
 
 AccumulatorResult resultOf(const Accumulator& accumulator) {
-  rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
-  require(rbcStatisticsAccumulatorGetInfo(accumulator.get(), &info));
+  rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
+  require(rbcAccumulatorGetInfo(accumulator.get(), &info));
   int64_t shape[] = {info.num_levels, info.channels};
   const auto channels = static_cast<size_t>(info.channels);
   AccumulatorResult r;
@@ -69,7 +68,7 @@ AccumulatorResult resultOf(const Accumulator& accumulator) {
   const rbcTensor std = vectorTensor(r.std.data(), kF64, shape + 1);
   rbcTensor quantiles = vectorTensor(r.quantiles.data(), kF64, shape);
   quantiles.ndim = 2;
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   result.count = &count;
   result.nonfinite = &nonfinite;
   result.min = &min;
@@ -77,7 +76,7 @@ AccumulatorResult resultOf(const Accumulator& accumulator) {
   result.mean = &mean;
   result.std = &std;
   result.quantiles = &quantiles;
-  r.status = rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), &result);
+  r.status = rbcAccumulatorGetResult(accumulator.context(), accumulator.get(), &result);
   return r;
 }
 

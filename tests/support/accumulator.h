@@ -14,19 +14,19 @@ namespace support {
 class Accumulator {
  public:
   Accumulator() = default;
-  Accumulator(rbcContext_t context, rbcStatisticsAccumulator_t accumulator)
+  Accumulator(rbcContext_t context, rbcAccumulator_t accumulator)
       : context_(context), accumulator_(accumulator) {}
   Accumulator(Accumulator&& other) noexcept
       : context_(other.context_), accumulator_(std::exchange(other.accumulator_, nullptr)) {}
   Accumulator& operator=(Accumulator&&) = delete;
-  ~Accumulator() { rbcStatisticsAccumulatorDestroy(accumulator_); }
+  ~Accumulator() { rbcAccumulatorDestroy(accumulator_); }
 
-  rbcStatisticsAccumulator_t get() const { return accumulator_; }
+  rbcAccumulator_t get() const { return accumulator_; }
   rbcContext_t context() const { return context_; }
 
  private:
   rbcContext_t context_ = nullptr;
-  rbcStatisticsAccumulator_t accumulator_ = nullptr;
+  rbcAccumulator_t accumulator_ = nullptr;
 };
 using Bytes = std::vector<uint8_t>;
 

@@ -68,7 +68,7 @@ std::vector<ResampleCase> resampleCases() {
     });
     add(name + " fill", [&](auto& c) {
       c.method = method;
-      c.bounds = RBC_BOUNDS_FILL;
+      c.outside = RBC_OUTSIDE_FILL;
       c.fill_value = 3.5;
       c.order = QueryOrder::kOutside;
     });
@@ -77,14 +77,14 @@ std::vector<ResampleCase> resampleCases() {
         c.method = method;
         c.values = c.out = dtype;
         c.fill_value = 1;
-        c.bounds = RBC_BOUNDS_FILL;
+        c.outside = RBC_OUTSIDE_FILL;
       });
     }
   }
   for (const rbcDType dtype : kTimeDTypes) {
     add("extrapolate " + nameOf(dtype), [&](auto& c) {
       c.times = dtype;
-      c.bounds = RBC_BOUNDS_EXTRAPOLATE;
+      c.outside = RBC_OUTSIDE_EXTRAPOLATE;
       c.order = QueryOrder::kOutside;
       c.pattern = TimePattern::kDuplicates;
     });
@@ -102,10 +102,10 @@ std::vector<ResampleCase> resampleCases() {
     });
   }
   for (const int64_t samples : {0, 1, 2}) {
-    for (const int32_t bounds : {RBC_BOUNDS_HOLD, RBC_BOUNDS_FILL, RBC_BOUNDS_EXTRAPOLATE}) {
-      add(std::to_string(samples) + " samples bounds " + std::to_string(bounds), [&](auto& c) {
+    for (const int32_t outside : {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_EXTRAPOLATE}) {
+      add(std::to_string(samples) + " samples outside " + std::to_string(outside), [&](auto& c) {
         c.samples = samples;
-        c.bounds = bounds;
+        c.outside = outside;
         c.fill_value = 9;
         c.order = samples == 0 ? QueryOrder::kRandom : QueryOrder::kAtSamples;
       });
@@ -176,7 +176,7 @@ std::vector<ResampleCase> resampleCases() {
   add("special queries extrapolate", [](auto& c) {
     c.specials = true;
     c.order = QueryOrder::kOutside;
-    c.bounds = RBC_BOUNDS_EXTRAPOLATE;
+    c.outside = RBC_OUTSIDE_EXTRAPOLATE;
   });
   // Empty ones succeed and write nothing but, without channels, the mask.
   add("empty batch", [](auto& c) { c.batch = 0; });
@@ -225,7 +225,7 @@ ResampleCase randomResampleCase(uint64_t seed) {
   static_cast<SharedCase&>(c) = randomShared(random, seed);
   const bool integers = random.chance(0.25);
   static_cast<StreamCase&>(c) = randomStream(random, c, integers);
-  if (random.chance(0.6) && !(integers && (c.mean || c.inv_std))) c.out = c.values;
+  if (random.chance(0.6) && !(integers && (c.shift || c.scale))) c.out = c.values;
   return c;
 }
 

@@ -84,9 +84,9 @@ std::vector<FuseCase> fuseCases() {
         stream.values = dtype;
         stream.method = kSteps[c.streams.size() % 3];
         stream.channels = 1 + static_cast<int64_t>(c.streams.size());
-        stream.mean = c.streams.size() % 2 == 0;
+        stream.shift = c.streams.size() % 2 == 0;
         stream.fill_value = static_cast<double>(c.streams.size());
-        stream.bounds = RBC_BOUNDS_FILL;
+        stream.outside = RBC_OUTSIDE_FILL;
         c.streams.push_back(stream);
       }
     });
@@ -107,7 +107,7 @@ std::vector<FuseCase> fuseCases() {
   // Clocks.
   for (const rbcDType times : kTimeDTypes) {
     for (const QueryOrder order : {QueryOrder::kAtSamples, QueryOrder::kSorted}) {
-      add("clock offsets", [&](auto& c) {
+      add("clock batch_offsets", [&](auto& c) {
         c.times = times;
         c.order = order;
         c.queries = 80;
@@ -183,7 +183,7 @@ std::vector<FuseCase> fuseCases() {
     add(std::string("layout ") + nameOf(layout), [&](auto& c) { c.everyLayout(layout); });
     if (layout == Layout::kBroadcast) continue;
     add(std::string("out ") + nameOf(layout), [&](auto& c) { c.out_layout = layout; });
-    add(std::string("mask ") + nameOf(layout), [&](auto& c) {
+    add(std::string("valid ") + nameOf(layout), [&](auto& c) {
       c.mask_layout = layout;
       c.mask_dtype = kU8;
     });
@@ -209,7 +209,7 @@ std::vector<FuseCase> fuseCases() {
     c.streams.assign(3, {});
     for (StreamCase& stream : c.streams) stream.channels = 0;
   });
-  add("no mask", [](auto& c) { c.mask = false; });
+  add("no valid", [](auto& c) { c.mask = false; });
   add("empty batch", [](auto& c) { c.batch = 0; });
   add("no queries", [](auto& c) { c.queries = 0; });
   add("specials", [](auto& c) {
@@ -234,8 +234,8 @@ std::vector<FuseCase> fuseCases() {
               c.streams[static_cast<size_t>(n)].method = methods[n];
               c.streams[static_cast<size_t>(n)].channels = 2 * n + 1;
             }
-            c.streams[2].mean = c.streams[2].inv_std = true;
-            c.streams[2].bounds = RBC_BOUNDS_EXTRAPOLATE;
+            c.streams[2].shift = c.streams[2].scale = true;
+            c.streams[2].outside = RBC_OUTSIDE_EXTRAPOLATE;
             c.streams[3].lengths = true;
             c.streams[4].packed = true;
             c.everyLayout(layout);
@@ -257,7 +257,7 @@ std::vector<FuseCase> fuseCases() {
               if (!four || n != 1) stream.setAngles(channels, (n + 1) % kPeriods);
               if (four && n == 1) stream.method = RBC_METHOD_CUBIC;
               if (n == 2) stream.method = RBC_METHOD_LINEAR, stream.groups.clear();
-              stream.mean = n % 4 == 3;
+              stream.shift = n % 4 == 3;
               stream.values = out;
             }
           });
@@ -273,7 +273,7 @@ std::vector<FuseCase> fuseCases() {
         for (StreamCase& stream : c.streams) {
           stream.method = method;
           stream.channels = 7;
-          stream.mean = true;
+          stream.shift = true;
         }
       });
       add("wide streams of a formula", [&](auto& c) {
@@ -303,7 +303,7 @@ std::vector<FuseCase> fuseCases() {
       int next = 0;
       for (StreamCase& stream : c.streams) {
         std::vector<std::pair<int64_t, int32_t>> sizes;
-        for (int i = 0; i < RBC_MAX_CHANNEL_GROUPS / streams; ++i) {
+        for (int i = 0; i < RBC_FUSE_MAX_CHANNEL_GROUPS / streams; ++i) {
           const int32_t method = kAllMethods[next++ % 8];
           sizes.push_back({method == RBC_METHOD_SLERP ? 4 : 1, method});
         }
@@ -316,9 +316,9 @@ std::vector<FuseCase> fuseCases() {
     });
   }
   add("extrapolate in groups", [](auto& c) {
-    c.streams[0].bounds = RBC_BOUNDS_EXTRAPOLATE;
+    c.streams[0].outside = RBC_OUTSIDE_EXTRAPOLATE;
     c.streams[0].tolerance = kNone;
-    c.streams[2].bounds = RBC_BOUNDS_EXTRAPOLATE;
+    c.streams[2].outside = RBC_OUTSIDE_EXTRAPOLATE;
     c.order = QueryOrder::kOutside;
   });
 
@@ -358,7 +358,7 @@ FuseCase randomFuseCase(uint64_t seed) {
       }
     }
     groups += stream.segments().size();
-    if (groups > RBC_MAX_CHANNEL_GROUPS) break;
+    if (groups > RBC_FUSE_MAX_CHANNEL_GROUPS) break;
     c.streams.push_back(std::move(stream));
   }
   return c;

@@ -57,7 +57,7 @@ void addManyStreams(FuseTable& add) {
     addOther("that is misaligned",
              [](auto& stream) { stream.values_layout = Layout::kMisaligned; });
     addOther("normalized by doubles", [](auto& stream) {
-      stream.mean = stream.inv_std = true;
+      stream.shift = stream.scale = true;
       stream.affine = kF64;
     });
     addOther("without channels", [](auto& stream) { stream.channels = 0; });

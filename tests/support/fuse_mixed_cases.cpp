@@ -45,16 +45,16 @@ std::vector<StreamCase> mixedStreams(int count) {
     s.channels = s.method == RBC_METHOD_SLERP ? 4 + n % 2 * 4 : 1 + n % 9;
     s.samples = 5 + 7 * n % 60;
     s.no_rotations = 0.1;
-    s.bounds = n % 4 == 1 ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
-    if (n % 16 == 0) s.bounds = RBC_BOUNDS_EXTRAPOLATE;
+    s.outside = n % 4 == 1 ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
+    if (n % 16 == 0) s.outside = RBC_OUTSIDE_EXTRAPOLATE;
     s.fill_value = step ? n % 2 : n - 4;
     s.lengths = n % 6 == 3;
     s.absent = n % 12 == 9;
     s.shared_times = n % 6 == 5;
     s.clock_offset = n % 3 == 1 ? 0.004 : 0;
     s.pattern = kTimePatterns[n % 5];
-    s.mean = n % 3 == 0;
-    s.inv_std = n % 4 == 0;
+    s.shift = n % 3 == 0;
+    s.scale = n % 4 == 0;
     s.affine = n % 2 == 0 ? kF32 : kF64;
     if (n % 5 == 4) s.max_gap = 1.5;
     if (step && n % 3 == 1) s.tolerance = 0.5;
@@ -113,7 +113,7 @@ std::vector<FuseCase> mixedFuseCases() {
   for (const Layout layout : {Layout::kPaddedRows, Layout::kColumns, Layout::kMisaligned,
                               Layout::kStrided, Layout::kReversed}) {
     add(std::string("out ") + nameOf(layout), [&](auto& c) { c.out_layout = layout; });
-    add(std::string("mask ") + nameOf(layout), [&](auto& c) { c.mask_layout = layout; });
+    add(std::string("valid ") + nameOf(layout), [&](auto& c) { c.mask_layout = layout; });
     add(std::string("queries ") + nameOf(layout), [&](auto& c) { c.queries_layout = layout; });
     add(std::string("affine ") + nameOf(layout), [&](auto& c) {
       c.streams = mixedStreams(9);
@@ -171,7 +171,7 @@ std::vector<FuseCase> mixedFuseCases() {
                  {3, angleBy(RBC_PERIOD_DEGREES)},
                  {2, angleBy(RBC_PERIOD_TURNS_POSITIVE)},
                  {5, RBC_METHOD_NEXT}});
-    s.mean = s.inv_std = true;
+    s.shift = s.scale = true;
   });
   // Some that another kernel does.
   add("17 of them, one too many", [](auto& c) { c.streams = mixedStreams(17); });

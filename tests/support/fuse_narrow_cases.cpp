@@ -35,8 +35,8 @@ std::vector<StreamCase> narrowStreams(int count, rbcDType dtype) {
     s.method = kLines[n % 5];
     s.channels = 1 + n % 2;
     s.samples = 5 + 7 * n % 60;
-    s.bounds = n % 4 == 1 ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
-    if (n % 7 == 2 && s.method == RBC_METHOD_LINEAR) s.bounds = RBC_BOUNDS_EXTRAPOLATE;
+    s.outside = n % 4 == 1 ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
+    if (n % 7 == 2 && s.method == RBC_METHOD_LINEAR) s.outside = RBC_OUTSIDE_EXTRAPOLATE;
     s.fill_value = n - 4;
     s.lengths = n % 6 == 3;
     s.absent = n % 24 == 9;
@@ -116,7 +116,7 @@ std::vector<FuseCase> narrowFuseCases() {
       c.out_layout = layout;
       for (StreamCase& s : c.streams) s.channels = 2;
     });
-    add(std::string("mask ") + nameOf(layout), 16, [&](auto& c) { c.mask_layout = layout; });
+    add(std::string("valid ") + nameOf(layout), 16, [&](auto& c) { c.mask_layout = layout; });
     add(std::string("queries ") + nameOf(layout), 16, [&](auto& c) { c.queries_layout = layout; });
     add(std::string("times ") + nameOf(layout), 16, [&](auto& c) {
       for (StreamCase& s : c.streams) s.times_layout = layout;

@@ -20,12 +20,12 @@ std::vector<StreamCase> robotStreams() {
   inertial.samples = 120;
   inertial.channels = 6;
   inertial.method = RBC_METHOD_PCHIP;
-  inertial.mean = inertial.inv_std = true;
+  inertial.shift = inertial.scale = true;
   StreamCase features;
   features.samples = 20;
   features.channels = 64;
   features.values = kBF16;
-  features.bounds = RBC_BOUNDS_FILL;
+  features.outside = RBC_OUTSIDE_FILL;
   StreamCase contacts;
   contacts.samples = 70;
   contacts.channels = 2;
@@ -49,8 +49,8 @@ std::vector<StreamCase> manyStreams(int count, rbcDType dtype, ManyKind kind, bo
     if (odd && s.method == RBC_METHOD_SLERP) s.method = RBC_METHOD_ANGLE;
     s.channels = odd ? 1 + n % 7 : 8 * (1 + n % 3);
     s.samples = 5 + 3 * n % 40;
-    s.bounds = n % 4 == 1 ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
-    if (n % 8 == 2) s.bounds = s.method == RBC_METHOD_LINEAR ? RBC_BOUNDS_EXTRAPOLATE : s.bounds;
+    s.outside = n % 4 == 1 ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
+    if (n % 8 == 2) s.outside = s.method == RBC_METHOD_LINEAR ? RBC_OUTSIDE_EXTRAPOLATE : s.outside;
     s.fill_value = n - 4;
     s.lengths = n % 6 == 3;
     s.absent = s.lengths && n % 12 == 9;
@@ -59,8 +59,8 @@ std::vector<StreamCase> manyStreams(int count, rbcDType dtype, ManyKind kind, bo
     s.clock_offset = n % 3 == 1 ? 0.004 : 0;
     if (n % 5 == 4) s.max_gap = 1.5;
     if (isStep(s.method) && n % 3 == 0) s.tolerance = 0.5;
-    s.mean = kind == ManyKind::kFormulas && n % 5 == 1;
-    s.inv_std = kind == ManyKind::kFormulas && n % 4 == 1;
+    s.shift = kind == ManyKind::kFormulas && n % 5 == 1;
+    s.scale = kind == ManyKind::kFormulas && n % 4 == 1;
   }
   return streams;
 }

@@ -241,7 +241,7 @@ void relateNeighbours(const StreamCase& c, Array& values, Random& random) {
   }
 }
 
-// Replaces some of the quaternions of slerp by ones that mean no rotation.
+// Replaces some of the quaternions of slerp by ones that shift no rotation.
 void breakQuaternions(const StreamCase& c, Array& values, Random& random) {
   const bool batched = values.ndim() == 3;
   const int64_t rows = batched ? values.extent(0) : 1;
@@ -388,8 +388,8 @@ StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Random& r
   in.values.each([&](std::byte* p) { std::memcpy(p, &table[random.bits() & 4095], size); });
   relateNeighbours(c, in.values, random);
   breakQuaternions(c, in.values, random);
-  if (c.mean) in.mean = makeAffine(c, shared, random, -1, 1);
-  if (c.inv_std) in.inv_std = makeAffine(c, shared, random, 0.5, 2);
+  if (c.shift) in.shift = makeAffine(c, shared, random, -1, 1);
+  if (c.scale) in.scale = makeAffine(c, shared, random, 0.5, 2);
 
   if (c.missing != 0) makeSampleMask(c, shared, Random(random.bits()), &in);
   for (Array* array : {&in.values, &in.times, &in.lengths, &in.offsets, &in.sample_mask})

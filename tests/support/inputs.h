@@ -15,8 +15,8 @@ struct StreamInputs {
   Array times;
   Array lengths;
   Array offsets;
-  Array mean;
-  Array inv_std;
+  Array shift;
+  Array scale;
   Array sample_mask;
 
   // The samples of a row: [begin, begin + count) along the sample dimension.

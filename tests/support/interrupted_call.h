@@ -79,7 +79,7 @@ inline int64_t interruptEverywhere(LongCall& call, int threads) {
   int64_t ended = 0;
   for (int64_t poll = 1;; poll += 1 + (kSanitized ? poll : poll / 4)) {
     int64_t left = poll;
-    require(rbcContextSetInterrupt(context.get(), countDown, &left));
+    require(rbcContextSetCancelCallback(context.get(), countDown, &left));
     call.run(context, &status);
     if (left > 0) {
       CHECK(status == RBC_STATUS_SUCCESS);
@@ -87,7 +87,7 @@ inline int64_t interruptEverywhere(LongCall& call, int threads) {
     }
     ++ended;
     CHECK(status == RBC_STATUS_CANCELLED);
-    CHECK(std::string(rbcGetLastError()).find("rbcContextSetInterrupt") != std::string::npos);
+    CHECK(std::string(rbcGetLastError()).find("rbcContextSetCancelCallback") != std::string::npos);
     left = INT64_MAX;
     const bool same = call.run(context, &status) == expected;
     CHECK_MESSAGE(same, "after the end at poll ", poll);

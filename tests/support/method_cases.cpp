@@ -64,12 +64,12 @@ std::vector<ResampleCase> methodCases() {
     }
     // Rows with no place for a neighbour on one side or the other.
     for (const int64_t samples : {0, 1, 2, 3, 4}) {
-      for (const int32_t bounds : {RBC_BOUNDS_HOLD, RBC_BOUNDS_FILL}) {
+      for (const int32_t outside : {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL}) {
         add(name + " of " + std::to_string(samples) + " samples", [&](auto& c) {
           c.method = method;
           c.channels = 4;
           c.samples = samples;
-          c.bounds = bounds;
+          c.outside = outside;
           c.fill_value = 9;
           c.order = QueryOrder::kRandom;
         });
@@ -92,7 +92,7 @@ std::vector<ResampleCase> methodCases() {
       add(name + " layout " + nameOf(layout), [&](auto& c) {
         c.method = method;
         c.channels = 24;
-        c.mean = c.inv_std = true;
+        c.shift = c.scale = true;
         c.everyLayout(layout);
       });
     }
@@ -139,7 +139,7 @@ std::vector<ResampleCase> methodCases() {
       for (const Layout layout : {Layout::kContiguous, Layout::kMisaligned, Layout::kStrided}) {
         addAngles(std::to_string(channels) + " channels " + nameOf(layout), channels, [&](auto& c) {
           c.values_layout = c.out_layout = layout;
-          c.mean = c.inv_std = channels == 36;
+          c.shift = c.scale = channels == 36;
           c.missing = channels == 8 ? 0.3 : 0;
         });
       }
@@ -155,14 +155,14 @@ std::vector<ResampleCase> methodCases() {
         c.out = out;
         c.channels = 19;
         c.fill_value = -1;
-        c.bounds = RBC_BOUNDS_FILL;
+        c.outside = RBC_OUTSIDE_FILL;
       });
       add(nameOf(dtype) + " to " + nameOf(out) + " normalized", [&](auto& c) {
         c.method = RBC_METHOD_NEAREST;
         c.values = dtype;
         c.out = out;
         c.channels = 21;
-        c.mean = c.inv_std = true;
+        c.shift = c.scale = true;
         c.affine = kF64;
       });
     }
@@ -186,7 +186,7 @@ std::vector<ResampleCase> methodCases() {
         addBroken(nameOf(dtype) + " to " + nameOf(out), [&](auto& c) {
           c.values = dtype;
           c.out = out;
-          c.mean = c.inv_std = affine;
+          c.shift = c.scale = affine;
           c.times = same(dtype, kF64) ? kF64 : kF32;
         });
       }
@@ -219,11 +219,11 @@ std::vector<ResampleCase> methodCases() {
       }
     }
   }
-  addBroken("without a mask", [](auto& c) { c.mask = false; });
+  addBroken("without a valid", [](auto& c) { c.mask = false; });
   addBroken("special values", [](auto& c) { c.specials = true; });
   addBroken("ragged", [](auto& c) {
     c.lengths = c.query_lengths = true;
-    c.bounds = RBC_BOUNDS_FILL;
+    c.outside = RBC_OUTSIDE_FILL;
     c.max_gap = 1.5;
     c.pattern = TimePattern::kGaps;
   });
@@ -244,7 +244,7 @@ std::vector<ResampleCase> methodCases() {
       c.method = method;
       c.channels = 640;
       c.queries = 200;
-      c.mean = c.inv_std = true;
+      c.shift = c.scale = true;
     });
   }
 
@@ -255,21 +255,21 @@ std::vector<ResampleCase> methodCases() {
           c.method = method;
           c.channels = 12;
           c.values = c.out = dtype;
-          c.mean = c.inv_std = true;
+          c.shift = c.scale = true;
           c.affine = affine;
-          c.bounds = RBC_BOUNDS_FILL;
+          c.outside = RBC_OUTSIDE_FILL;
           c.fill_value = 5;
           c.order = QueryOrder::kAtSamples;
         });
       }
     }
   }
-  add("mean alone", [](auto& c) { c.mean = true; });
-  add("inv_std alone", [](auto& c) { c.inv_std = true; });
-  add("normalized specials", [](auto& c) { c.mean = c.inv_std = c.specials = true; });
+  add("shift alone", [](auto& c) { c.shift = true; });
+  add("scale alone", [](auto& c) { c.scale = true; });
+  add("normalized specials", [](auto& c) { c.shift = c.scale = c.specials = true; });
   for (const Layout layout : kLayouts) {
-    add(std::string("mean and inv_std ") + nameOf(layout), [&](auto& c) {
-      c.mean = c.inv_std = true;
+    add(std::string("shift and scale ") + nameOf(layout), [&](auto& c) {
+      c.shift = c.scale = true;
       c.affine_layout = layout;
       c.channels = 37;
     });
@@ -316,10 +316,10 @@ std::vector<ResampleCase> methodCases() {
       addGroups("all methods " + nameOf(dtype), everything, [&](auto& c) {
         c.values = c.out = dtype;
         c.times = time;
-        c.mean = c.inv_std = true;
+        c.shift = c.scale = true;
         c.order = QueryOrder::kOutside;
         c.pattern = TimePattern::kDuplicates;
-        c.bounds = RBC_BOUNDS_EXTRAPOLATE;  // of linear; the others hold
+        c.outside = RBC_OUTSIDE_EXTRAPOLATE;  // of linear; the others hold
       });
     }
   }
@@ -341,7 +341,7 @@ std::vector<ResampleCase> methodCases() {
   });
   add("256 groups", [](auto& c) {
     std::vector<std::pair<int64_t, int32_t>> sizes;
-    for (int i = 0; i < RBC_MAX_CHANNEL_GROUPS; ++i) {
+    for (int i = 0; i < RBC_FUSE_MAX_CHANNEL_GROUPS; ++i) {
       const int32_t method = kAllMethods[i % 8];
       sizes.push_back({method == RBC_METHOD_SLERP ? 4 : 1, method});
     }

@@ -49,14 +49,14 @@ std::vector<ResampleCase> missingCases() {
         c.missing = missing;
         c.samples = 500;
         c.in_runs = true;
-        c.mean = true;
+        c.shift = true;
       });
     }
     add(std::string("wide, ") + methodName(method), [&](auto& c) {
       c.method = method;
       c.values = c.out = kBF16;
       c.channels = 200;
-      c.inv_std = true;
+      c.scale = true;
     });
     add(std::string("many queries, ") + methodName(method), [&](auto& c) {
       c.method = method;
@@ -67,11 +67,11 @@ std::vector<ResampleCase> missingCases() {
       c.missing = 0.05;
     });
   }
-  for (const int32_t bounds : {RBC_BOUNDS_HOLD, RBC_BOUNDS_FILL, RBC_BOUNDS_EXTRAPOLATE}) {
+  for (const int32_t outside : {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_EXTRAPOLATE}) {
     for (const rbcDType times : kTimeDTypes) {
       for (const int64_t samples : {2, 4, 30}) {
         add("at the ends", [&](auto& c) {
-          c.bounds = bounds;
+          c.outside = outside;
           c.times = times;
           c.samples = samples;
           c.missing = 0.6;
@@ -100,7 +100,7 @@ std::vector<ResampleCase> missingCases() {
   }
   for (const Layout layout : kLayouts) {
     for (const bool runs : {false, true}) {
-      add(std::string("mask ") + nameOf(layout), [&](auto& c) {
+      add(std::string("valid ") + nameOf(layout), [&](auto& c) {
         c.sample_mask_layout = layout;
         c.in_runs = runs;
         c.samples = 300;
@@ -125,11 +125,11 @@ std::vector<ResampleCase> missingCases() {
       c.batch = 9;
       c.in_runs = runs;
     });
-    add("one mask for all rows", [&](auto& c) {
+    add("one valid for all rows", [&](auto& c) {
       c.shared_sample_mask = true;
       c.in_runs = runs;
     });
-    add("one row of times for all, a mask for each", [&](auto& c) {
+    add("one row of times for all, a valid for each", [&](auto& c) {
       c.shared_times = true;
       c.in_runs = runs;
     });
@@ -214,7 +214,7 @@ std::vector<FuseCase> missingFuseCases() {
             stream.channels = 64;
             stream.samples = 200;
             stream.method = method;
-            stream.mean = affine;
+            stream.shift = affine;
           }
           c.streams[1].method = RBC_METHOD_NEAREST;
           c.streams[1].lengths = true;

@@ -53,7 +53,7 @@ class PoisonedScratch {
     auto& scratch = *static_cast<PoisonedScratch*>(self);
     const auto total = static_cast<int64_t>(bytes + kGuard);
     rbcOwnedTensor_t owned = nullptr;
-    if (rbcTensorCreate(scratch.owner_.get(), kU8, 1, &total, &owned) != RBC_STATUS_SUCCESS)
+    if (rbcOwnedTensorCreate(scratch.owner_.get(), kU8, 1, &total, &owned) != RBC_STATUS_SUCCESS)
       return nullptr;
     void* data = viewOf(owned).data;
     scratch.blocks_.emplace(data, OwnedTensor(owned));
@@ -65,7 +65,7 @@ class PoisonedScratch {
 
   static rbcTensor viewOf(rbcOwnedTensor_t owned) {
     rbcTensor view = {};
-    require(rbcTensorGetView(owned, 1, &view));
+    require(rbcOwnedTensorGetView(owned, 1, &view));
     return view;
   }
   static int64_t extentOf(const OwnedTensor& block) { return viewOf(block.get()).shape[0]; }

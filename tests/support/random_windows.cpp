@@ -42,7 +42,7 @@ WindowCall RandomWindows::make(Variety variety, bool accumulates) {
   const int64_t count = 1 + random_.below(random_.chance(0.1) ? 9 : 3);
   call_.params.anchor_stream = static_cast<int32_t>(random_.below(count));
   const bool by_times = timed_ && random_.chance(0.3);
-  if (by_times) call_.params.flags |= RBC_WINDOWS_ANCHOR_TIMES;
+  if (by_times) call_.params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
   for (int64_t n = 0; n < count; ++n) {
     addStream(by_times, by_times || n == call_.params.anchor_stream);
   }
@@ -159,14 +159,15 @@ void RandomWindows::addStream(bool by_times, bool leads) {
     }
   }
   s.num_offsets = random_.chance(0.02) ? 0 : 1 + random_.below(random_.chance(0.1) ? 90 : 20);
-  s.fields.pad = static_cast<int32_t>(random_.below(has_values ? 3 : 2));
+  constexpr int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
+  s.fields.outside = kOutside[random_.below(has_values ? 3 : 2)];
   s.params.fill_value = random_.chance(0.5) ? 0 : 1;
   if (random_.chance(narrow_ && interpolates ? 0.05 : 0.3)) {
     s.sample_mask = Array(random_.chance(0.5) ? kBool : kU8, {rows}, layout(false));
     s.sample_mask.each([&](std::byte* p) { *p = std::byte{random_.chance(0.8)}; });
   }
   if (interpolates) {
-    s.fields.mode = RBC_WINDOW_INTERPOLATE;
+    s.fields.mode = RBC_WINDOWS_INTERPOLATE;
     s.offsets = times(s.num_offsets, [&] { return random_.uniform(-2, 3); });
     addMethods(&s, channels);
   } else {
@@ -234,7 +235,7 @@ int32_t RandomWindows::rotation() {
 }
 // Most rows get rotations where a transform expects them.
 void RandomWindows::setPoses(const Stream& s) {
-  for (const rbcWindowTransform& t : s.transforms) {
+  for (const rbcWindowsTransform& t : s.transforms) {
     if (t.kind < RBC_TRANSFORM_SE3_RELATIVE) continue;
     setRotations(s.values, t.begin + 3, t.rotation);
     setRotations(call_.streams[static_cast<size_t>(t.reference_stream)].values,
@@ -250,7 +251,9 @@ void RandomWindows::setRotations(const Array& values, int64_t begin, int32_t rot
   const Array rotations(kF64, {rows, channelsOf(rotation)});
   const rbcTensor in = quaternions.tensor();
   const rbcTensor out = rotations.tensor();
-  require(rbcConvertRotations(cpu.get(), &in, &out, RBC_ROTATION_QUAT_XYZW, rotation));
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.target = rotation;
+  require(rbcConvertRotations(cpu.get(), &in, &out, &params));
   for (int64_t row = 0; row < rows; ++row) {
     if (random_.chance(0.04)) continue;
     const double zero = random_.chance(0.02) ? 0 : 1;
@@ -268,7 +271,7 @@ void RandomWindows::addTransforms(size_t n) {
   const int64_t channels = s.values.extent(1);
   const bool poses = !plain_ && (!narrow_ || random_.chance(0.6));
   for (int64_t begin = 0; begin < channels && s.transforms.size() < 5;) {
-    rbcWindowTransform t = {};
+    rbcWindowsTransform t = {};
     t.begin = begin;
     t.count = 1 + random_.below(channels - begin);
     t.kind = static_cast<int32_t>(random_.below(poses ? 5 : 2));
@@ -287,7 +290,7 @@ void RandomWindows::addTransforms(size_t n) {
       t.begin = begin;
       t.count = 1 + random_.below(channels - begin);
     } else {
-      if (random_.chance(0.3)) t.flags = RBC_TRANSFORM_INVERSE;
+      if (random_.chance(0.3)) t.flags = RBC_TRANSFORM_FLAG_INVERSE;
       const Stream& r = call_.streams[static_cast<size_t>(t.reference_stream)];
       const int64_t needed =
           t.kind == RBC_TRANSFORM_SUBTRACT ? t.count : 3 + channelsOf(t.reference_rotation);
@@ -324,7 +327,7 @@ void RandomWindows::addOutput(Stream* s) {
   }
   const rbcDType dtype = s->values.dtype();
   const bool copies = std::all_of(s->transforms.begin(), s->transforms.end(),
-                                  [](const rbcWindowTransform& t) { return t.kind == 0; });
+                                  [](const rbcWindowsTransform& t) { return t.kind == 0; });
   const bool as_it_is = !isFloat(dtype) && copies && random_.chance(0.5);
   if (random_.chance(0.6) && !as_it_is) {
     if (random_.chance(0.8)) s->shift = factor(*s, -1, 1);
@@ -335,8 +338,8 @@ void RandomWindows::addOutput(Stream* s) {
     if (random_.chance(0.8)) s->low = factor(*s, -1, 0);
     if (random_.chance(0.8)) s->high = factor(*s, 0, 1);
   }
-  if (s->fields.pad == RBC_PAD_NEUTRAL) {
-    if (as_it_is) s->fields.pad = RBC_PAD_HOLD;
+  if (s->fields.outside == RBC_OUTSIDE_NEUTRAL) {
+    if (as_it_is) s->fields.outside = RBC_OUTSIDE_HOLD;
     if (!as_it_is && random_.chance(0.7)) s->neutral = factor(*s, -3, 3);
     if (!as_it_is && random_.chance(0.5)) {
       s->neutral_channels = Array(kBool, {s->out_channels}, layout(false));

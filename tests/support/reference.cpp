@@ -155,7 +155,7 @@ class Elements {
     return double_ ? statedIn<double>(v1, v2, weight) : statedIn<float>(v1, v2, weight);
   }
 
-  // mean or inv_std of a channel, rounded to the compute type.
+  // shift or scale of a channel, rounded to the compute type.
   long double affine(const Array& array, int64_t d, long double otherwise) const {
     if (array.ndim() == 0) return otherwise;
     const long double x = decodeFloat(array.dtype(), array.get({d}));
@@ -164,8 +164,8 @@ class Elements {
   template <class Compute>
   long double normalizedIn(long double v, int64_t d) const {
     auto x = static_cast<Compute>(v);
-    if (in_.mean.ndim() != 0) x = x - static_cast<Compute>(affine(in_.mean, d, 0));
-    if (in_.inv_std.ndim() != 0) x = x * static_cast<Compute>(affine(in_.inv_std, d, 1));
+    if (in_.shift.ndim() != 0) x = x - static_cast<Compute>(affine(in_.shift, d, 0));
+    if (in_.scale.ndim() != 0) x = x * static_cast<Compute>(affine(in_.scale, d, 1));
     return x;
   }
   // An interpolated value as it is written.
@@ -190,7 +190,7 @@ class Elements {
       return decodeFloat(dtype, bits);
     };
     // What is normalized is rounded later, and has no range.
-    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
+    const bool none = in_.shift.ndim() == 0 && in_.scale.ndim() == 0;
     range.top = below(double_ ? kF64 : kF32);
     if (none) range.top = std::fmin(range.top, below(shared_.out));
     return range;
@@ -207,7 +207,7 @@ class Elements {
     const long double v[4] = {v1, v1, value(b, i2, d), v1};
     if (anyNaN(v, 1, 2)) return differs(formatOf(shared_.out).nan(), actual);
     const long double got = decodeFloat(shared_.out, actual);
-    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
+    const bool none = in_.shift.ndim() == 0 && in_.scale.ndim() == 0;
     if (none && (got < range.begin || got >= end)) return " is outside of the range of its period";
     if (!allModerate(v, 1, 2)) return "";
     return outside(angleBounds(v, answer.exact, precision_, range), d, actual);
@@ -227,16 +227,16 @@ class Elements {
     return bounds.count == 0 ? "" : outside(bounds, d, actual);
   }
 
-  // "" if the element lies within one of the bounds, seen through mean and inv_std.
+  // "" if the element lies within one of the bounds, seen through shift and scale.
   std::string outside(const Bounds& bounds, int64_t d, uint64_t actual) const {
-    const long double mean = affine(in_.mean, d, 0);
-    const long double scale = affine(in_.inv_std, d, 1);
-    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
-    if (!std::isfinite(mean) || !std::isfinite(scale)) return "";
+    const long double shift = affine(in_.shift, d, 0);
+    const long double scale = affine(in_.scale, d, 1);
+    const bool none = in_.shift.ndim() == 0 && in_.scale.ndim() == 0;
+    if (!std::isfinite(shift) || !std::isfinite(scale)) return "";
     const bool nan = actual == formatOf(shared_.out).nan();
     const int64_t order = orderOf(shared_.out, actual);
     for (int i = 0; i < bounds.count; ++i) {
-      const long double exact = (bounds.bound[i].value - mean) * scale;
+      const long double exact = (bounds.bound[i].value - shift) * scale;
       if (std::fabs(exact) > (double_ ? DBL_MAX : FLT_MAX)) return "";  // overflows, or nearly
       const long double lost = none ? 0
                                     : 3 * precision_.unit * std::fabs(exact) +
@@ -249,7 +249,7 @@ class Elements {
     char text[256];
     std::snprintf(text, sizeof text, " is 0x%llx (%.9Lg), expected %.9Lg give or take %.3Lg",
                   static_cast<unsigned long long>(actual), decodeFloat(shared_.out, actual),
-                  (bounds.bound[0].value - mean) * scale, bounds.bound[0].error * scale);
+                  (bounds.bound[0].value - shift) * scale, bounds.bound[0].error * scale);
     return text;
   }
 
@@ -304,7 +304,7 @@ class AnswersTo {
     if (!answer) {
       const double unit = std::is_integral_v<Time> ? kPeriod * 1e9 : kPeriod;
       answer = reference::answerTo(times_, q_,
-                                   {method, c_.bounds, c_.max_gap * unit, c_.tolerance * unit});
+                                   {method, c_.outside, c_.max_gap * unit, c_.tolerance * unit});
     }
     return *answer;
   }

@@ -27,7 +27,7 @@ struct Answer {
 // Limits are in the unit of the times.
 struct ReferenceRules {
   int32_t method;
-  int32_t bounds;
+  int32_t outside;
   double max_gap;
   double tolerance;
 };
@@ -119,8 +119,8 @@ Answer answerTo(const std::vector<Time>& t, Time q, const ReferenceRules& rules)
     return exceeds(distance, rules.tolerance) ? invalid() : sampleAt(taken, true);
   }
   if (before < 0 || after == n) {  // 4
-    if (rules.bounds == RBC_BOUNDS_FILL) return invalid();
-    if (rules.bounds == RBC_BOUNDS_HOLD || rules.method != RBC_METHOD_LINEAR)
+    if (rules.outside == RBC_OUTSIDE_FILL) return invalid();
+    if (rules.outside == RBC_OUTSIDE_HOLD || rules.method != RBC_METHOD_LINEAR)
       return sampleAt(before < 0 ? 0 : n - 1, false);
     // The outermost distinct times; on each side of a line stands the sample next to its inside.
     int64_t left = n - 1;

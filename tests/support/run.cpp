@@ -70,7 +70,7 @@ rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
   const double unit = same(times, kI64) ? kPeriod * 1e9 : kPeriod;
   rbcResampleParams params = rbcResampleParamsInit();
   params.method = c.method;
-  params.bounds = c.bounds;
+  params.outside = c.outside;
   params.fill_value = c.fill_value;
   params.max_gap = c.max_gap * unit;
   params.tolerance = c.tolerance * unit;
@@ -81,7 +81,7 @@ rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
 
 rbcResampleParams paramsOf(const ResampleCase& c) {
   rbcResampleParams params = paramsOf(c, c.times);
-  params.flags = c.check_times ? RBC_CHECK_TIMES : 0;
+  params.flags = c.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   return params;
 }
 
@@ -93,14 +93,14 @@ Placed::Placed(const Context& context, const Array& array, bool cuda) {
   const auto bytes = static_cast<int64_t>(array.memory().bytes());
   const int64_t total = bytes + 2 * kGuard;
   rbcOwnedTensor_t owned = nullptr;
-  require(rbcTensorCreate(context.get(), kU8, 1, &total, &owned));
+  require(rbcOwnedTensorCreate(context.get(), kU8, 1, &total, &owned));
   storage_.reset(owned);
   std::vector<uint8_t> image(static_cast<size_t>(total), kPoison);
   if (bytes > 0)
     std::memcpy(image.data() + kGuard, array.memory().data(), static_cast<size_t>(bytes));
   transfer(context, image, true);
   rbcTensor view = {};
-  require(rbcTensorGetView(owned, 1, &view));
+  require(rbcOwnedTensorGetView(owned, 1, &view));
   tensor_ = array.tensorAt(static_cast<std::byte*>(view.data) + kGuard, view.device);
 }
 
@@ -116,7 +116,7 @@ bool Placed::fetch(const Context& context, Array& array) const {
 
 void Placed::transfer(const Context& context, std::vector<uint8_t>& image, bool to_device) const {
   rbcTensor device = {};
-  require(rbcTensorGetView(storage_.get(), 1, &device));
+  require(rbcOwnedTensorGetView(storage_.get(), 1, &device));
   int64_t extent = static_cast<int64_t>(image.size());
   const rbcTensor host = {image.data(), {RBC_DEVICE_CPU, 0}, 1, kU8, &extent, nullptr, 0};
   require(rbcTensorCopy(context.get(), to_device ? &host : &device, to_device ? &device : &host));
@@ -129,16 +129,16 @@ PlacedStream::PlacedStream(const Context& context, const StreamInputs& in, bool 
   };
   place(lengths_, in.lengths);
   place(offsets_, in.offsets);
-  place(mean_, in.mean);
-  place(inv_std_, in.inv_std);
+  place(shift_, in.shift);
+  place(scale_, in.scale);
   place(sample_mask_, in.sample_mask);
 }
 
 void PlacedStream::addTo(rbcResampleParams* params) const {
   params->lengths = lengths_ ? lengths_->get() : nullptr;
-  params->offsets = offsets_ ? offsets_->get() : nullptr;
-  params->mean = mean_ ? mean_->get() : nullptr;
-  params->inv_std = inv_std_ ? inv_std_->get() : nullptr;
+  params->batch_offsets = offsets_ ? offsets_->get() : nullptr;
+  params->shift = shift_ ? shift_->get() : nullptr;
+  params->scale = scale_ ? scale_->get() : nullptr;
   params->sample_mask = sample_mask_ ? sample_mask_->get() : nullptr;
 }
 
@@ -211,7 +211,7 @@ PlacedFuse::PlacedFuse(const Context& context, const FuseInputs& in, bool cuda)
     stream.clock_offset_ticks = c.clock_offset_ticks;
     streams_.push_back(stream);
   }
-  params_.flags = in.c.check_times ? RBC_CHECK_TIMES : 0;
+  params_.flags = in.c.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   params_.query_lengths = shared_.queryLengths();
 }
 

@@ -17,7 +17,7 @@ struct DestroyContext {
   void operator()(rbcContext_t context) const { rbcContextDestroy(context); }
 };
 struct DestroyTensor {
-  void operator()(rbcOwnedTensor_t tensor) const { rbcTensorDestroy(tensor); }
+  void operator()(rbcOwnedTensor_t tensor) const { rbcOwnedTensorDestroy(tensor); }
 };
 using Context = std::unique_ptr<rbcContext, DestroyContext>;
 using OwnedTensor = std::unique_ptr<rbcOwnedTensor, DestroyTensor>;
@@ -79,8 +79,8 @@ class PlacedStream {
   Placed times_;
   std::optional<Placed> lengths_;
   std::optional<Placed> offsets_;
-  std::optional<Placed> mean_;
-  std::optional<Placed> inv_std_;
+  std::optional<Placed> shift_;
+  std::optional<Placed> scale_;
   std::optional<Placed> sample_mask_;
 };
 

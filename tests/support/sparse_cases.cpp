@@ -187,7 +187,7 @@ std::vector<SparseCase> sparseCases() {
         c.points = 20000;
         c.pattern = CloudPattern::kHeavy;
         c.max_points = max_points;
-        c.reduce = RBC_VOXEL_SUM;
+        c.reduce = RBC_REDUCE_SUM;
         c.setGrid(40, 40, 40);
       });
     }

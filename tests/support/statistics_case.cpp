@@ -170,11 +170,11 @@ PlacedStatistics::PlacedStatistics(const Context& context, const StatisticsInput
     if (array.ndim() != 0) placed.emplace(context, array, cuda);
     return placed ? placed->get() : nullptr;
   };
-  params_.flags = in.c.per_row ? RBC_STATISTICS_PER_ROW : 0;
+  params_.flags = in.c.per_row ? RBC_STATISTICS_FLAG_PER_ROW : 0;
   params_.ddof = in.c.ddof;
-  params_.mask = place(mask_, in.mask);
+  params_.sample_mask = place(mask_, in.mask);
   params_.lengths = place(lengths_, in.lengths);
-  params_.offsets = place(offsets_, in.offsets);
+  params_.batch_offsets = place(offsets_, in.offsets);
   levels_tensor_ = {levels_.data(), {RBC_DEVICE_CPU, 0}, 1, kF64, &extent_, nullptr, 0};
   params_.levels = levels_.empty() ? nullptr : &levels_tensor_;
   result_.count = outputs_.get("count");
@@ -188,7 +188,7 @@ PlacedStatistics::PlacedStatistics(const Context& context, const StatisticsInput
 
 size_t PlacedStatistics::workspaceSize(const Context& context) const {
   size_t bytes = 0;
-  require(rbcStatisticsWorkspaceSize(context.get(), values_.get(), &params_, &result_, &bytes));
+  require(rbcStatisticsWorkspaceSize(context.get(), values_.get(), &result_, &params_, &bytes));
   return bytes;
 }
 

@@ -59,7 +59,7 @@ class PlacedStatistics {
   PlacedStatistics(const PlacedStatistics&) = delete;
 
   rbcStatus_t call(const Context& context) const {
-    return rbcStatistics(context.get(), values_.get(), &params_, &result_);
+    return rbcStatistics(context.get(), values_.get(), &result_, &params_);
   }
   size_t workspaceSize(const Context& context) const;
   VoxelOutput fetch(const Context& context, bool* stray_writes) {
@@ -78,7 +78,7 @@ class PlacedStatistics {
   std::optional<Placed> offsets_;
   rbcTensor levels_tensor_ = {};
   rbcStatisticsParams params_ = rbcStatisticsParamsInit();
-  rbcStatisticsResult result_ = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result_ = rbcStatisticsOutputsInit();
 };
 
 inline PlacedStatistics placedOf(const Context& context, const StatisticsInputs& in) {

@@ -42,20 +42,20 @@ std::string describeStream(const StreamCase& c) {
          methodName(group.method) +
          (group.period != 0 ? " period " + std::to_string(group.period) : "") + "]";
   }
-  s += std::string(" ") + kBounds[c.bounds] + " " + kPatterns[static_cast<int>(c.pattern)];
+  s += std::string(" ") + kBounds[c.outside] + " " + kPatterns[static_cast<int>(c.pattern)];
   if (!std::isinf(c.max_gap)) s += " max_gap " + std::to_string(c.max_gap);
   if (!std::isinf(c.tolerance)) s += " tolerance " + std::to_string(c.tolerance);
   if (c.clock_offset != 0) s += " offset " + std::to_string(c.clock_offset);
   if (c.clock_offset_ticks != 0) s += " offset " + std::to_string(c.clock_offset_ticks);
   s += " fill " + std::to_string(c.fill_value);
   if (c.no_rotations != 0) s += " no rotations " + std::to_string(c.no_rotations);
-  if (c.mean || c.inv_std) s += " affine " + nameOf(c.affine);
+  if (c.shift || c.scale) s += " affine " + nameOf(c.affine);
   if (c.missing != 0) {
     s += " missing " + std::to_string(c.missing) + " " + nameOf(c.sample_mask_layout) +
          (c.in_runs ? " in runs" : "") + (c.shared_sample_mask ? " in all rows" : "");
   }
-  s += flagged({{c.mean, "mean"},
-                {c.inv_std, "inv_std"},
+  s += flagged({{c.shift, "shift"},
+                {c.scale, "scale"},
                 {c.shared_times, "shared times"},
                 {c.lengths, "lengths"},
                 {c.absent, "absent"},
@@ -122,14 +122,14 @@ StreamCase randomStream(Random& random, const SharedCase& shared, bool integers)
   if (c.channels > 0 && random.chance(0.35)) c.groups = randomGroups(random, c.channels, integers);
   if (c.groups.empty() && c.method == RBC_METHOD_SLERP) c.channels = c.channels / 4 * 4;
   if (c.uses(RBC_METHOD_SLERP) && random.chance(0.5)) c.no_rotations = random.uniform(0, 0.2);
-  c.bounds = static_cast<int32_t>(random.below(c.uses(RBC_METHOD_LINEAR) ? 3 : 2));
+  c.outside = static_cast<int32_t>(random.below(c.uses(RBC_METHOD_LINEAR) ? 3 : 2));
   c.index_dtype = random.chance(0.5) ? kI32 : kI64;
   if (random.chance(0.4)) c.max_gap = random.uniform(0, 3);
   if (c.usesStep() && random.chance(0.5)) c.tolerance = random.uniform(0, 1);
   c.fill_value = random.chance(0.5) ? 0 : 1;
   if (isFloat(shared.out)) {
-    c.mean = random.chance(0.25);
-    c.inv_std = random.chance(0.25);
+    c.shift = random.chance(0.25);
+    c.scale = random.chance(0.25);
     c.affine = random.chance(0.6) ? kF32 : kF64;
   }
   c.shared_times = !c.packed && shared.batched && random.chance(0.3);

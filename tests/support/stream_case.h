@@ -42,21 +42,21 @@ constexpr int32_t angleBy(int32_t period) { return RBC_METHOD_ANGLE + period; }
 constexpr int32_t kPeriods = 6;
 
 struct StreamCase {
-  int64_t samples = 37;  // S; about the mean row if packed
+  int64_t samples = 37;  // S; about the shift row if packed
   int64_t channels = 5;  // D
   rbcDType values = kF32;
   rbcDType index_dtype = kI64;  // of lengths, query_lengths, offsets
 
   int32_t method = RBC_METHOD_LINEAR;
   std::vector<rbcChannelGroup> groups = {};  // in any order; none: method
-  int32_t bounds = RBC_BOUNDS_HOLD;
-  double max_gap = kNone;    // in mean sample periods
+  int32_t outside = RBC_OUTSIDE_HOLD;
+  double max_gap = kNone;    // in shift sample periods
   double tolerance = kNone;  // likewise
   double fill_value = 0;
   double no_rotations = 0;  // how many of the quaternions of slerp are zero or not finite
-  bool mean = false;
-  bool inv_std = false;
-  rbcDType affine = kF32;  // of mean and inv_std
+  bool shift = false;
+  bool scale = false;
+  rbcDType affine = kF32;  // of shift and scale
   double clock_offset = 0;
   int64_t clock_offset_ticks = 0;
 

@@ -74,8 +74,9 @@ TsdfReference tsdfReference(const TsdfScene& scene) {
       }
       const double r = std::sqrt(square);
       const double error = unit * (scale + r);
-      const double w =
-          scene.weighting == RBC_TSDF_WEIGHT_CONSTANT ? 1 : std::clamp(1 / square, 0x1p-32, 1.0);
+      const double w = scene.weighting == RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT
+                           ? 1
+                           : std::clamp(1 / square, 0x1p-32, 1.0);
       const double begin = scene.carve ? -r : std::max(-r, -truncation);
       Vector3 u;
       for (size_t k = 0; k < 3; ++k) u[k] = (p[k] - sensor[k]) / r;

@@ -114,13 +114,13 @@ std::vector<float> valuesOf(const Array& array) {
   return values;
 }
 
-rbcTsdfParams paramsOf(const TsdfScene& scene) {
-  rbcTsdfParams params = rbcTsdfParamsInit();
+rbcVoxelizeTsdfParams paramsOf(const TsdfScene& scene) {
+  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
   params.grid = scene.grid;
   params.truncation = scene.truncation;
   params.max_weight = scene.max_weight;
   params.weighting = scene.weighting;
-  params.flags = scene.carve ? RBC_TSDF_CARVE : 0;
+  params.flags = scene.carve ? RBC_VOXELIZE_TSDF_FLAG_CARVE : 0;
   return params;
 }
 
@@ -144,7 +144,7 @@ PlacedTsdf::PlacedTsdf(const Context& context, const TsdfScene& scene, const Tsd
     source.memory().forbidWrites();
     inputs_.emplace_back(context, source, cuda);
   }
-  if (inputs_.size() == 3) (packed ? params_.offsets : params_.lengths) = inputs_[2].get();
+  if (inputs_.size() == 3) (packed ? params_.batch_offsets : params_.lengths) = inputs_[2].get();
 
   arrays_.push_back(volumeArray(scene, scene.tsdf_layout, before.tsdf));
   arrays_.push_back(volumeArray(scene, scene.weight_layout, before.weight));

@@ -24,7 +24,7 @@ struct TsdfScene {
   rbcVoxelGrid grid = {};
   double truncation = 1;
   double max_weight = std::numeric_limits<double>::infinity();
-  int32_t weighting = RBC_TSDF_WEIGHT_CONSTANT;
+  int32_t weighting = RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT;
   bool carve = false;
 
   std::vector<std::vector<Vector3>> clouds;
@@ -114,7 +114,7 @@ class PlacedTsdf {
   PlacedTsdf(const Context& context, const TsdfScene& scene, const TsdfVolume& before, bool cuda);
 
   bool has_dropped_;
-  rbcTsdfParams params_;
+  rbcVoxelizeTsdfParams params_;
   std::vector<Array> sources_;
   std::vector<Placed> inputs_;
   std::vector<Array> arrays_;

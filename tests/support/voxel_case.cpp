@@ -57,7 +57,7 @@ std::string describe(const VoxelizeCase& c) {
 
 std::string describe(const SparseCase& c) {
   std::string s = describeCloud(c) + ", " + modeName(c.reduce) + " to " + nameOf(c.out) +
-                  (c.order == RBC_VOXEL_ORDER_FIRST_POINT ? " by first point" : "") + " room " +
+                  (c.order == RBC_VOXELIZE_ORDER_FIRST_POINT ? " by first point" : "") + " room " +
                   std::to_string(c.room) + " rows " + nameOf(c.rows);
   if (c.max_points > 0) s += " P " + std::to_string(c.max_points);
   for (const std::string& output : c.without) s += " no " + output;
@@ -128,9 +128,9 @@ VoxelizeCase randomVoxelizeCase(uint64_t seed) {
   VoxelizeCase c;
   randomCloud(random, seed, &c);
   c.mode = static_cast<int32_t>(random.below(6));
-  c.out = c.mode == RBC_VOXEL_OCCUPANCY ? random.pick(kOccupancyDTypes)
-          : c.mode == RBC_VOXEL_COUNT   ? random.pick(kCountDTypes)
-                                        : random.pick(kFloatDTypes);
+  c.out = c.mode == RBC_REDUCE_OCCUPANCY ? random.pick(kOccupancyDTypes)
+          : c.mode == RBC_REDUCE_COUNT   ? random.pick(kCountDTypes)
+                                         : random.pick(kFloatDTypes);
   c.empty_value = random.chance(0.5) ? 0 : isFloat(c.out) ? random.uniform(-9, 9) : 1;
   c.dropped = random.chance(0.8);
   return c;

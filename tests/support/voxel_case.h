@@ -37,10 +37,11 @@ constexpr ValuePattern kValuePatterns[] = {ValuePattern::kPlain,      ValuePatte
                                            ValuePattern::kZeros,      ValuePattern::kWide,
                                            ValuePattern::kCancelling, ValuePattern::kInfinities,
                                            ValuePattern::kSpecials};
-constexpr int32_t kReductions[] = {RBC_VOXEL_SUM, RBC_VOXEL_MEAN, RBC_VOXEL_MAX, RBC_VOXEL_MIN};
-constexpr int32_t kVoxelOrders[] = {RBC_VOXEL_ORDER_LEXICOGRAPHIC, RBC_VOXEL_ORDER_FIRST_POINT};
+constexpr int32_t kReductions[] = {RBC_REDUCE_SUM, RBC_REDUCE_MEAN, RBC_REDUCE_MAX, RBC_REDUCE_MIN};
+constexpr int32_t kVoxelOrders[] = {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC,
+                                    RBC_VOXELIZE_ORDER_FIRST_POINT};
 
-constexpr bool reducesFeatures(int32_t mode) { return mode >= RBC_VOXEL_SUM; }
+constexpr bool reducesFeatures(int32_t mode) { return mode >= RBC_REDUCE_SUM; }
 
 const char* nameOf(CloudPattern pattern);
 const char* nameOf(ValuePattern pattern);
@@ -91,15 +92,15 @@ struct CloudCase {
 };
 
 struct VoxelizeCase : CloudCase {
-  int32_t mode = RBC_VOXEL_COUNT;
+  int32_t mode = RBC_REDUCE_COUNT;
   rbcDType out = kF32;
   double empty_value = 0;
   bool dropped = true;
 };
 
 struct SparseCase : CloudCase {
-  int32_t reduce = RBC_VOXEL_MEAN;
-  int32_t order = RBC_VOXEL_ORDER_LEXICOGRAPHIC;
+  int32_t reduce = RBC_REDUCE_MEAN;
+  int32_t order = RBC_VOXELIZE_ORDER_LEXICOGRAPHIC;
   double room = 1;                     // the capacity, of the number of voxels; at least 1
   int64_t max_points = 0;              // P; 0: no `grouped`
   rbcDType out = kF32;                 // of features and grouped
@@ -109,8 +110,14 @@ struct SparseCase : CloudCase {
 
 constexpr rbcDType kOccupancyDTypes[] = {kBool, kU8, kI32, kF16, kBF16, kF32, kF64};
 constexpr rbcDType kCountDTypes[] = {kI32, kI64, kF16, kBF16, kF32, kF64};
-constexpr const char* kSparseOptions[] = {"counts",         "features", "grouped",
-                                          "point_to_voxel", "dropped",  "overflow"};
+constexpr const char* kSparseOptions[] = {"points_per_voxel",
+                                          "features",
+                                          "grouped",
+                                          "point_to_voxel",
+                                          "num_points_outside",
+                                          "num_voxels_over_capacity",
+                                          "num_points_over_capacity",
+                                          "num_points_over_group"};
 
 std::string describe(const VoxelizeCase& c);
 std::string describe(const SparseCase& c);

@@ -18,11 +18,11 @@ std::vector<VoxelizeCase> voxelizeCases() {
   int next = 0;
   detail::addClouds(add, [&](VoxelizeCase& c) { c.mode = kReductions[next++ % 4]; });
   for (VoxelizeCase& c : add.cases) {
-    if (c.mode == RBC_VOXEL_COUNT) c.out = kI32;
+    if (c.mode == RBC_REDUCE_COUNT) c.out = kI32;
   }
 
   for (const rbcDType dtype : kFloatDTypes) {
-    for (int32_t mode = RBC_VOXEL_OCCUPANCY; mode <= RBC_VOXEL_MIN; ++mode) {
+    for (int32_t mode = RBC_REDUCE_OCCUPANCY; mode <= RBC_REDUCE_MIN; ++mode) {
       add("every mode", [&](auto& c) {
         c.dtype = dtype;
         c.mode = mode;
@@ -65,14 +65,14 @@ std::vector<VoxelizeCase> voxelizeCases() {
       if (same(out, kU8) && empty != std::trunc(std::fabs(empty))) continue;
       if (!isFloat(out) && !(std::fabs(empty) < 256 && empty == std::trunc(empty))) continue;
       add("empty value", [&](auto& c) {
-        c.mode = RBC_VOXEL_OCCUPANCY;
+        c.mode = RBC_REDUCE_OCCUPANCY;
         c.out = out;
         c.empty_value = empty;
         c.points = 40;
       });
       if (!isFloat(out)) continue;
       add("empty value beside features", [&](auto& c) {
-        c.mode = RBC_VOXEL_MAX;
+        c.mode = RBC_REDUCE_MAX;
         c.out = out;
         c.empty_value = empty;
         c.points = 40;
@@ -80,7 +80,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
     }
   }
   for (const rbcDType out : kCountDTypes) {
-    add("counts", [&](auto& c) {
+    add("points_per_voxel", [&](auto& c) {
       c.out = out;
       c.empty_value = -1;
       c.pattern = CloudPattern::kHeavy;
@@ -94,7 +94,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
   }
   add("negative features under max", [](auto& c) {
     c.value_pattern = ValuePattern::kNegative;
-    c.mode = RBC_VOXEL_MAX;
+    c.mode = RBC_REDUCE_MAX;
   });
   add("no dropped", [](auto& c) { c.dropped = false; });
   add("no dropped, nor clouds", [](auto& c) { c.dropped = false, c.clouds = 0; });
@@ -104,24 +104,24 @@ std::vector<VoxelizeCase> voxelizeCases() {
   layouts.push_back(Layout::kReversedOrder);
   for (const Layout layout : layouts) {
     if (layout == Layout::kBroadcast) continue;
-    for (int32_t mode = RBC_VOXEL_OCCUPANCY; mode <= RBC_VOXEL_MIN; ++mode) {
+    for (int32_t mode = RBC_REDUCE_OCCUPANCY; mode <= RBC_REDUCE_MIN; ++mode) {
       add("out laid out", [&](auto& c) {
         c.mode = mode;
-        c.out = mode == RBC_VOXEL_OCCUPANCY ? kU8 : mode == RBC_VOXEL_COUNT ? kI32 : kF32;
+        c.out = mode == RBC_REDUCE_OCCUPANCY ? kU8 : mode == RBC_REDUCE_COUNT ? kI32 : kF32;
         c.out_layout = layout;
       });
       add("out laid out, unbatched", [&](auto& c) {
         c.mode = mode;
         c.batched = false;
         c.clouds = 1;
-        c.out = mode == RBC_VOXEL_OCCUPANCY ? kBool : mode == RBC_VOXEL_COUNT ? kI64 : kBF16;
+        c.out = mode == RBC_REDUCE_OCCUPANCY ? kBool : mode == RBC_REDUCE_COUNT ? kI64 : kBF16;
         c.out_layout = layout;
         c.laid_out = "out";
       });
     }
     add("dropped laid out", [&](auto& c) {
       c.out_layout = layout;
-      c.laid_out = "dropped";
+      c.laid_out = "num_points_outside";
     });
   }
 
@@ -129,7 +129,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
   for (const CloudPattern pattern : {CloudPattern::kUniform, CloudPattern::kSweep}) {
     for (const rbcDType out : {kU8, kF32}) {
       add("occupancy of 128^3", [&](auto& c) {
-        c.mode = RBC_VOXEL_OCCUPANCY;
+        c.mode = RBC_REDUCE_OCCUPANCY;
         c.clouds = 1;
         c.points = 20000;
         c.pattern = pattern;
@@ -145,14 +145,14 @@ std::vector<VoxelizeCase> voxelizeCases() {
       c.setGrid(128, 128, 128);
     });
     add("mean in 61 * 57 * 40", [&](auto& c) {
-      c.mode = RBC_VOXEL_MEAN;
+      c.mode = RBC_REDUCE_MEAN;
       c.clouds = 1;
       c.points = 20000;
       c.pattern = pattern;
       c.setGrid(61, 57, 40);
     });
   }
-  for (int32_t mode = RBC_VOXEL_OCCUPANCY; mode <= RBC_VOXEL_MIN; ++mode) {
+  for (int32_t mode = RBC_REDUCE_OCCUPANCY; mode <= RBC_REDUCE_MIN; ++mode) {
     add("100000 points and more in a voxel", [&](auto& c) {
       c.mode = mode;
       c.clouds = 1;

@@ -19,7 +19,8 @@ std::vector<OutputSpec> VoxelizeInputs::outputs() const {
   shape.insert(shape.end(), c.shape, c.shape + 3);
   if (reducesFeatures(c.mode)) shape.push_back(c.reduced());
   std::vector<OutputSpec> specs = {{"out", c.out, shape, c.layoutOf("out")}};
-  if (c.dropped) specs.push_back({"dropped", kI64, batch, c.layoutOf("dropped")});
+  if (c.dropped)
+    specs.push_back({"num_points_outside", kI64, batch, c.layoutOf("num_points_outside")});
   return specs;
 }
 
@@ -35,12 +36,14 @@ std::vector<OutputSpec> SparseInputs::outputs() const {
   };
   add("coords", kI32, {capacity, 4});
   add("num_voxels", kI64, {});
-  add("counts", kI32, {capacity});
+  add("points_per_voxel", kI32, {capacity});
   add("features", c.out, {capacity, F});
   add("grouped", c.out, {capacity, c.max_points, F});
   add("point_to_voxel", c.rows, rows);
-  add("dropped", kI64, batch);
-  add("overflow", kI64, {3});
+  add("num_points_outside", kI64, batch);
+  add("num_voxels_over_capacity", kI64, {});
+  add("num_points_over_capacity", kI64, {});
+  add("num_points_over_group", kI64, {});
   return specs;
 }
 

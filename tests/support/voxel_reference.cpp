@@ -106,9 +106,9 @@ long double reduce(const std::vector<long double>& values, int32_t mode, bool wi
     if (std::isnan(v)) return v;
   }
   switch (mode) {
-    case RBC_VOXEL_SUM: return sumOf(values, wide);
-    case RBC_VOXEL_MEAN: return sumOf(values, wide) / static_cast<double>(values.size());
-    case RBC_VOXEL_MAX: return *std::max_element(values.begin(), values.end(), less);
+    case RBC_REDUCE_SUM: return sumOf(values, wide);
+    case RBC_REDUCE_MEAN: return sumOf(values, wide) / static_cast<double>(values.size());
+    case RBC_REDUCE_MAX: return *std::max_element(values.begin(), values.end(), less);
     default: return *std::min_element(values.begin(), values.end(), less);
   }
 }
@@ -174,12 +174,12 @@ VoxelOutput expectedOf(const VoxelizeInputs& in) {
         ((place[0] * c.shape[0] + place[1]) * c.shape[1] + place[2]) * c.shape[2] + place[3];
     for (int64_t k = 0; k < channels; ++k) {
       out[static_cast<size_t>(voxel * channels + k)] =
-          c.mode == RBC_VOXEL_OCCUPANCY ? encode(c.out, 1)
-          : c.mode == RBC_VOXEL_COUNT   ? encode(c.out, static_cast<long double>(rows.size()))
-                                        : reducedBits(in, rows, k, c.mode, c.out);
+          c.mode == RBC_REDUCE_OCCUPANCY ? encode(c.out, 1)
+          : c.mode == RBC_REDUCE_COUNT   ? encode(c.out, static_cast<long double>(rows.size()))
+                                         : reducedBits(in, rows, k, c.mode, c.out);
     }
   }
-  if (c.dropped) output["dropped"] = dropped;
+  if (c.dropped) output["num_points_outside"] = dropped;
   return output;
 }
 
@@ -189,7 +189,7 @@ VoxelOutput expectedOf(const SparseInputs& in) {
   const Voxels voxels = voxelsOf(c, in, &dropped);
   std::vector<const Voxels::value_type*> ordered;
   for (const auto& voxel : voxels) ordered.push_back(&voxel);
-  if (c.order == RBC_VOXEL_ORDER_FIRST_POINT) {
+  if (c.order == RBC_VOXELIZE_ORDER_FIRST_POINT) {
     std::sort(ordered.begin(), ordered.end(),
               [](const auto* a, const auto* b) { return a->second.front() < b->second.front(); });
   }
@@ -202,21 +202,23 @@ VoxelOutput expectedOf(const SparseInputs& in) {
   VoxelOutput output;
   output["coords"].assign(capacity * 4, encode(kI32, -1));
   output["num_voxels"] = {kept};
-  output["counts"].assign(capacity, 0);
+  output["points_per_voxel"].assign(capacity, 0);
   output["features"].assign(capacity * F, 0);
   output["grouped"].assign(capacity * P * F, 0);
   output["point_to_voxel"].assign(static_cast<size_t>(in.rows()), encode(c.rows, -1));
-  output["dropped"] = dropped;
-  output["overflow"] = {ordered.size() - kept, 0, 0};
+  output["num_points_outside"] = dropped;
+  output["num_voxels_over_capacity"] = {ordered.size() - kept};
+  output["num_points_over_capacity"] = {0};
+  output["num_points_over_group"] = {0};
   for (size_t v = 0; v < ordered.size(); ++v) {
     const auto& [place, rows] = *ordered[v];
     if (v >= kept) {
-      output["overflow"][1] += rows.size();
+      output["num_points_over_capacity"][0] += rows.size();
       continue;
     }
     const size_t taken = P > 0 ? std::min(rows.size(), P) : rows.size();
-    output["overflow"][2] += rows.size() - taken;
-    output["counts"][v] = taken;
+    output["num_points_over_group"][0] += rows.size() - taken;
+    output["points_per_voxel"][v] = taken;
     for (size_t i = 0; i < 4; ++i) output["coords"][v * 4 + i] = static_cast<uint64_t>(place[i]);
     for (const int64_t row : rows) output["point_to_voxel"][static_cast<size_t>(row)] = v;
     for (size_t k = 0; k < F; ++k) {

@@ -66,7 +66,7 @@ PlacedVoxelize::PlacedVoxelize(const Context& context, const VoxelizeInputs& in,
     : cloud_(context, in, cuda),
       outputs_(context, in.outputs(), in.c.flush, cuda),
       params_(rbcVoxelizeParamsInit()) {
-  params_.mode = in.c.mode;
+  params_.reduction = in.c.mode;
   params_.empty_value = in.c.empty_value;
   params_.grid = gridOf(in.c);
   cloud_.addTo(&params_);
@@ -75,24 +75,27 @@ PlacedVoxelize::PlacedVoxelize(const Context& context, const VoxelizeInputs& in,
 size_t PlacedVoxelize::workspaceSize(const Context& context) const {
   size_t bytes = 0;
   require(rbcVoxelizeWorkspaceSize(context.get(), cloud_.points(), cloud_.features(),
-                                   outputs_.get("out"), outputs_.get("dropped"), &params_, &bytes));
+                                   outputs_.get("out"), outputs_.get("num_points_outside"),
+                                   &params_, &bytes));
   return bytes;
 }
 
 PlacedSparse::PlacedSparse(const Context& context, const SparseInputs& in, bool cuda)
     : cloud_(context, in, cuda),
       outputs_(context, in.outputs(), in.c.flush, cuda),
-      voxels_(rbcSparseVoxelsInit()),
+      voxels_(rbcVoxelizeSparseOutputsInit()),
       params_(rbcVoxelizeSparseParamsInit()) {
   voxels_.coords = outputs_.get("coords");
   voxels_.num_voxels = outputs_.get("num_voxels");
-  voxels_.counts = outputs_.get("counts");
+  voxels_.points_per_voxel = outputs_.get("points_per_voxel");
   voxels_.features = outputs_.get("features");
   voxels_.grouped = outputs_.get("grouped");
   voxels_.point_to_voxel = outputs_.get("point_to_voxel");
-  voxels_.dropped = outputs_.get("dropped");
-  voxels_.overflow = outputs_.get("overflow");
-  params_.reduce = in.c.reduce;
+  voxels_.num_points_outside = outputs_.get("num_points_outside");
+  voxels_.num_voxels_over_capacity = outputs_.get("num_voxels_over_capacity");
+  voxels_.num_points_over_capacity = outputs_.get("num_points_over_capacity");
+  voxels_.num_points_over_group = outputs_.get("num_points_over_group");
+  params_.reduction = in.c.reduce;
   params_.order = in.c.order;
   params_.grid = gridOf(in.c);
   cloud_.addTo(&params_);

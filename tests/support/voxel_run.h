@@ -22,7 +22,7 @@ class PlacedCloud {
   template <class Params>
   void addTo(Params* params) const {
     params->lengths = lengths_ ? lengths_->get() : nullptr;
-    params->offsets = offsets_ ? offsets_->get() : nullptr;
+    params->batch_offsets = offsets_ ? offsets_->get() : nullptr;
   }
 
  private:
@@ -59,7 +59,7 @@ class PlacedVoxelize {
 
   rbcStatus_t call(const Context& context) const {
     return rbcVoxelize(context.get(), cloud_.points(), cloud_.features(), outputs_.get("out"),
-                       outputs_.get("dropped"), &params_);
+                       outputs_.get("num_points_outside"), &params_);
   }
   size_t workspaceSize(const Context& context) const;
   VoxelOutput fetch(const Context& context, bool* stray_writes) {
@@ -93,7 +93,7 @@ class PlacedSparse {
 
   PlacedCloud cloud_;
   PlacedOutputs outputs_;
-  rbcSparseVoxels voxels_;
+  rbcVoxelizeSparseOutputs voxels_;
   rbcVoxelizeSparseParams params_;
 };
 

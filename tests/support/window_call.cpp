@@ -15,7 +15,7 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
   resample_.resize(call.streams.size());
   for (size_t n = 0; n < call.streams.size(); ++n) {
     const WindowCall::Stream& from = call.streams[n];
-    rbcWindowStream s = from.fields;
+    rbcWindowsStream s = from.fields;
     s.values = place(context, from.values);
     s.episode_offsets = place(context, from.episode_offsets);
     s.times = place(context, from.times);
@@ -34,12 +34,13 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
     s.params = &resample_[n];
     s.transforms = from.transforms.empty() ? nullptr : from.transforms.data();
     s.num_transforms = static_cast<int32_t>(from.transforms.size());
+    rbcWindowsOutputs outputs = rbcWindowsOutputsInit();
     std::vector<int64_t> shape = {call.windows, from.num_offsets};
     if (from.has_valid)
-      s.valid = placeOut(context, Array(kBool, shape, Layout::kContiguous, call.flush));
+      outputs.valid = placeOut(context, Array(kBool, shape, Layout::kContiguous, call.flush));
     if (from.values.ndim() != 0) shape.push_back(from.out_channels);
     if (from.has_out) {
-      s.out = placeOut(context, Array(from.out_dtype, shape, from.out_layout, call.flush));
+      outputs.out = placeOut(context, Array(from.out_dtype, shape, from.out_layout, call.flush));
     }
     if (from.accumulates != 0) {
       const int64_t channels =
@@ -48,6 +49,7 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
       s.accumulator = accumulators_.back().get();
     }
     streams_.push_back(s);
+    outputs_.push_back(outputs);
   }
 }
 
@@ -55,7 +57,7 @@ size_t PlacedWindows::workspaceSize(const Context& context) const {
   size_t bytes = 0;
   require(rbcWindowsWorkspaceSize(context.get(), streams_.data(),
                                   static_cast<int32_t>(streams_.size()), episodes_, anchors_,
-                                  &params_, &bytes));
+                                  outputs_.data(), &params_, &bytes));
   return bytes;
 }
 

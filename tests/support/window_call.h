@@ -17,9 +17,9 @@ namespace support {
 // A call whose arrays are the host's; pointers to them are filled in for a context.
 struct WindowCall {
   struct Stream {
-    rbcWindowStream fields = rbcWindowStreamInit();  // but for the pointers
+    rbcWindowsStream fields = rbcWindowsStreamInit();  // but for the pointers
     rbcResampleParams params = rbcResampleParamsInit();
-    std::vector<rbcWindowTransform> transforms;
+    std::vector<rbcWindowsTransform> transforms;
     std::vector<rbcChannelGroup> groups;
     Array values, episode_offsets, times, offsets, sample_mask;
     Array shift, scale, bias, low, high, neutral, neutral_channels;
@@ -61,13 +61,14 @@ class PlacedWindows {
   PlacedWindows(const PlacedWindows&) = delete;
 
   rbcWindowsParams& params() { return params_; }
-  std::vector<rbcWindowStream>& streams() { return streams_; }
+  std::vector<rbcWindowsStream>& streams() { return streams_; }
+  std::vector<rbcWindowsOutputs>& outputs() { return outputs_; }
   // Of the streams that have one.
   const std::deque<Accumulator>& accumulators() const { return accumulators_; }
 
   rbcStatus_t call(const Context& context) const {
     return rbcWindows(context.get(), streams_.data(), static_cast<int32_t>(streams_.size()),
-                      episodes_, anchors_, &params_);
+                      episodes_, anchors_, outputs_.data(), &params_);
   }
   size_t workspaceSize(const Context& context) const;
   WindowResult fetch(const Context& context);
@@ -88,7 +89,8 @@ class PlacedWindows {
   std::deque<Placed> placed_outs_;
   std::deque<Accumulator> accumulators_;
   std::vector<rbcResampleParams> resample_;
-  std::vector<rbcWindowStream> streams_;
+  std::vector<rbcWindowsStream> streams_;
+  std::vector<rbcWindowsOutputs> outputs_;
   const rbcTensor* episodes_ = nullptr;
   const rbcTensor* anchors_ = nullptr;
   rbcWindowsParams params_;

@@ -187,9 +187,9 @@ struct FarthestCase {
     distances.memory().poison();
     Calls calls(context);
     rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
-    params.start = start;
+    params.start_index = start;
     if (lengths.ndim() > 0) params.lengths = calls.in(lengths);
-    if (offsets.ndim() > 0) params.offsets = calls.in(offsets);
+    if (offsets.ndim() > 0) params.batch_offsets = calls.in(offsets);
     const rbcTensor* from = calls.in(points);
     const rbcTensor* to = calls.out(indices);
     CHECK_SUCCEEDS(rbcFarthestPoints(context.get(), from, to, calls.out(distances), &params));
@@ -313,12 +313,12 @@ struct UnprojectCase {
         std::memcpy(p, &bits, static_cast<size_t>(support::sizeOf(color)));
       });
     }
-    params.step = static_cast<int32_t>(1 + (random.chance(0.3) ? random.below(3) : 0));
+    params.pixel_stride = static_cast<int32_t>(1 + (random.chance(0.3) ? random.below(3) : 0));
     params.pixel_offset = random.chance(0.5) ? 0.5 : 0;
-    if (random.chance(0.3)) params.color_scale = 255;
+    if (random.chance(0.3)) params.color_divisor = 255;
     if (random.chance(0.3)) params.min_depth = 1, params.max_depth = 4;
-    if (random.chance(0.4)) params.min_x = -2, params.max_x = 3, params.max_z = 4;
-    const int64_t step = params.step;
+    if (random.chance(0.4)) params.crop_min[0] = -2, params.crop_max[0] = 3, params.crop_max[2] = 4;
+    const int64_t step = params.pixel_stride;
     const int64_t all = ((height + step - 1) / step) * ((width + step - 1) / step);
     const int64_t room = random.chance(0.6) ? all : 1 + random.below(all + 20);
     points = Array(random.pick(support::kFloatDTypes), {images, room, 3 + channels},
@@ -462,7 +462,7 @@ TEST_CASE("clouds cuda: many small clouds need little beside their points") {
   FarthestCase c(1, std::vector<int64_t>(100'000, 16), 4, FarthestCase::Spread::kEven);
   Calls calls(cuda);
   rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
-  params.offsets = calls.in(c.offsets);
+  params.batch_offsets = calls.in(c.offsets);
   const rbcTensor* from = calls.in(c.points);
   const rbcTensor* to = calls.out(c.indices);
   size_t bytes = 0;

@@ -48,7 +48,10 @@ void convert(const Context& context, const Array& in, const Array& out, const Re
              const Representation& to) {
   const rbcTensor source = in.tensor();
   const rbcTensor target = out.tensor();
-  CHECK_SUCCEEDS(rbcConvertRotations(context.get(), &source, &target, from.value, to.value));
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.source = from.value;
+  params.target = to.value;
+  CHECK_SUCCEEDS(rbcConvertRotations(context.get(), &source, &target, &params));
 }
 
 const Representation kQuaternions = {RBC_ROTATION_QUAT_XYZW, {RotationKind::QuatXyzw, {}}};

@@ -26,8 +26,8 @@ using support::StreamCase;
 using support::StreamInputs;
 
 StreamInputs copyOf(const StreamInputs& in) {
-  return {copyOf(in.values), copyOf(in.times),   copyOf(in.lengths),    copyOf(in.offsets),
-          copyOf(in.mean),   copyOf(in.inv_std), copyOf(in.sample_mask)};
+  return {copyOf(in.values), copyOf(in.times), copyOf(in.lengths),    copyOf(in.offsets),
+          copyOf(in.shift),  copyOf(in.scale), copyOf(in.sample_mask)};
 }
 
 // One stream of a fusion as a call of rbcResample; it must have no clock offset.
@@ -148,7 +148,7 @@ TEST_CASE("fuse cpu: streams in another order are columns in another order") {
 }
 
 TEST_CASE(
-    "fuse cpu: where nothing but fill is written, the mask is 0, and where it is 1, nothing") {
+    "fuse cpu: where nothing but fill is written, the valid is 0, and where it is 1, nothing") {
   const Context context = support::cpuContext(2);
   constexpr double kFill = -12345;  // no value comes near it
   int64_t invalid = 0;
@@ -157,8 +157,8 @@ TEST_CASE(
     c.mask = true;
     for (StreamCase& stream : c.streams) {
       stream.fill_value = kFill;
-      stream.bounds = RBC_BOUNDS_FILL;
-      stream.mean = stream.inv_std = false;
+      stream.outside = RBC_OUTSIDE_FILL;
+      stream.shift = stream.scale = false;
       if (!support::isFloat(stream.values)) stream.values = support::kBool;
     }
     const FuseInputs in = support::makeFuseInputs(c);
@@ -232,8 +232,8 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
       own.c.out_layout = support::Layout::kContiguous;
       // Limits that are of other groups.
       if (!support::isStep(group.method)) own.c.tolerance = support::kNone;
-      if (group.method != RBC_METHOD_LINEAR && c.bounds == RBC_BOUNDS_EXTRAPOLATE)
-        own.c.bounds = RBC_BOUNDS_HOLD;
+      if (group.method != RBC_METHOD_LINEAR && c.outside == RBC_OUTSIDE_EXTRAPOLATE)
+        own.c.outside = RBC_OUTSIDE_HOLD;
       static_cast<StreamInputs&>(own) = copyOf(in);
       own.query_times = copyOf(in.query_times);
       own.query_lengths = copyOf(in.query_lengths);
@@ -246,8 +246,8 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
                                  columns(array.elements(), width, group.begin, group.count));
       };
       cut(own.values);
-      cut(own.mean);
-      cut(own.inv_std);
+      cut(own.shift);
+      cut(own.scale);
       own.c.channels = group.count;
       const Output part = outputOf(context, own);
       REQUIRE_MESSAGE(columns(whole.out, c.channels, group.begin, group.count) == part.out,
@@ -260,7 +260,7 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
   CHECK(groups > 400);
 }
 
-TEST_CASE("resample cpu: mean and inv_std are a subtraction and a multiplication afterwards") {
+TEST_CASE("resample cpu: shift and scale are a subtraction and a multiplication afterwards") {
   const Context context = support::cpuContext(2);
   size_t elements = 0;
   for (const ResampleCase& base : support::randomResampleCases(7500, 300)) {
@@ -271,31 +271,31 @@ TEST_CASE("resample cpu: mean and inv_std are a subtraction and a multiplication
     c.groups.clear();
     if (c.method == RBC_METHOD_SLERP) c.channels = c.channels / 4 * 4;
     if (!support::isStep(c.method)) c.tolerance = support::kNone;
-    if (c.method != RBC_METHOD_LINEAR) c.bounds = RBC_BOUNDS_HOLD;
+    if (c.method != RBC_METHOD_LINEAR) c.outside = RBC_OUTSIDE_HOLD;
     c.out = c.values;
-    c.mean = c.inv_std = c.mask = true;
+    c.shift = c.scale = c.mask = true;
     c.max_gap = support::kNone;
     c.no_rotations = 0;
     c.query_lengths = false;
     c.samples = std::max<int64_t>(c.samples, 2);
     if (c.lengths || c.packed || c.missing != 0 || c.specials || !std::isinf(c.tolerance) ||
-        c.bounds != RBC_BOUNDS_HOLD)
+        c.outside != RBC_OUTSIDE_HOLD)
       continue;  // nothing is invalid in what is left
     ResampleInputs in = support::makeInputs(c);
     const Output normalized = outputOf(context, in);
-    in.c.mean = in.c.inv_std = false;
-    const Array mean = std::move(in.mean);
-    const Array inv_std = std::move(in.inv_std);
-    in.mean = Array();
-    in.inv_std = Array();
+    in.c.shift = in.c.scale = false;
+    const Array shift = std::move(in.shift);
+    const Array scale = std::move(in.scale);
+    in.shift = Array();
+    in.scale = Array();
     const Output plain = outputOf(context, in);
     CHECK(plain.mask == normalized.mask);
     int wrong = 0;
     for (size_t i = 0; i < plain.out.size(); ++i) {
       const auto d = static_cast<int64_t>(i) % c.channels;
       const long double v = support::decodeFloat(c.out, plain.out[i]);
-      const long double m = support::decodeFloat(c.affine, mean.get({d}));
-      const long double s = support::decodeFloat(c.affine, inv_std.get({d}));
+      const long double m = support::decodeFloat(c.affine, shift.get({d}));
+      const long double s = support::decodeFloat(c.affine, scale.get({d}));
       const long double expected =
           support::same(c.out, support::kF32)
               ? (static_cast<float>(v) - static_cast<float>(m)) * static_cast<float>(s)

@@ -39,7 +39,7 @@ std::vector<FuseCase> manyRounds() {
   lines.samples = 20;
   lines.channels = 64;
   lines.values = support::kBF16;
-  lines.bounds = RBC_BOUNDS_FILL;
+  lines.outside = RBC_OUTSIDE_FILL;
   lines.fill_value = 3;
   add("bf16", 1, 1700, support::kBF16, lines);
   add("16 streams of bf16", 16, 110, support::kBF16, lines);
@@ -54,7 +54,7 @@ std::vector<FuseCase> manyRounds() {
   add("single channels of 9 streams", 9, 110, support::kF32, lines);
   StreamCase formulas = lines;
   formulas.channels = 36;
-  formulas.mean = true;
+  formulas.shift = true;
   for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_SLERP, RBC_METHOD_CUBIC}) {
     formulas.method = method;
     add("a formula", 1, 1001, support::kF32, formulas);
@@ -95,7 +95,7 @@ TEST_CASE("large: fuse cuda, blocks of several rounds") {
   support::checkBackends(cuda, manyRounds());
 }
 
-TEST_CASE("reference: a wrong bit and a wrong mask of a fusion are told") {
+TEST_CASE("reference: a wrong bit and a wrong valid of a fusion are told") {
   const FuseInputs in = support::makeFuseInputs(support::fuseCases()[0]);
   const Context context = support::cpuContext(1);
   const Run good = support::run(context, in);

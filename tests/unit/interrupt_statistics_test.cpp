@@ -54,12 +54,12 @@ class Summing : public Call {
     const rbcTensor std = outputs_[0].tensor();
     const rbcTensor quantiles = outputs_[1].tensor();
     rbcStatisticsParams params = rbcStatisticsParamsInit();
-    params.flags = RBC_STATISTICS_PER_ROW;
+    params.flags = RBC_STATISTICS_FLAG_PER_ROW;
     params.levels = &levels;
-    rbcStatisticsResult result = rbcStatisticsResultInit();
+    rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
     result.std = &std;
     result.quantiles = &quantiles;
-    return rbcStatistics(context, &values, &params, &result);
+    return rbcStatistics(context, &values, &result, &params);
   }
 
   int64_t rows_;
@@ -82,38 +82,38 @@ class Accumulating : public Call {
   static constexpr int64_t kSamples = 300000;
 
   rbcStatus_t call(rbcContext_t context) override {
-    rbcStatisticsAccumulator_t accumulator = nullptr;
+    rbcAccumulator_t accumulator = nullptr;
     rbcStatus_t status = make(context, &accumulator);
     const rbcTensor values = values_.tensor();
     int32_t more = 0;
     for (int pass = 1; pass <= pass_ && status == RBC_STATUS_SUCCESS; ++pass) {
-      if (pass > 1) status = rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
+      if (pass > 1) status = rbcAccumulatorNextPass(context, accumulator, &more);
       if (status != RBC_STATUS_SUCCESS) break;
-      status = rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr);
+      status = rbcAccumulatorUpdate(context, accumulator, &values, nullptr);
     }
     if (status == RBC_STATUS_SUCCESS) status = writeResult(context, accumulator);
-    rbcStatisticsAccumulatorDestroy(accumulator);
+    rbcAccumulatorDestroy(accumulator);
     return status;
   }
 
-  static rbcStatus_t make(rbcContext_t context, rbcStatisticsAccumulator_t* accumulator) {
+  static rbcStatus_t make(rbcContext_t context, rbcAccumulator_t* accumulator) {
     *accumulator = nullptr;
     double number = 0.5;
     int64_t one = 1;
     const rbcTensor levels = {&number, {RBC_DEVICE_CPU, 0}, 1, kF64, &one, nullptr, 0};
-    rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+    rbcAccumulatorParams params = rbcAccumulatorParamsInit();
     params.channels = 1;
     params.levels = &levels;
-    return rbcStatisticsAccumulatorCreate(context, &params, accumulator);
+    return rbcAccumulatorCreate(context, &params, accumulator);
   }
 
-  rbcStatus_t writeResult(rbcContext_t context, rbcStatisticsAccumulator_t accumulator) {
+  rbcStatus_t writeResult(rbcContext_t context, rbcAccumulator_t accumulator) {
     const rbcTensor count = outputs_[0].tensor();
     const rbcTensor quantiles = outputs_[1].tensor();
-    rbcStatisticsResult result = rbcStatisticsResultInit();
+    rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
     result.count = &count;
     result.quantiles = &quantiles;
-    return rbcStatisticsAccumulatorResult(context, accumulator, &result);
+    return rbcAccumulatorGetResult(context, accumulator, &result);
   }
 
   int pass_;
@@ -122,32 +122,30 @@ class Accumulating : public Call {
  public:
   // An update that is ended half way leaves some of the samples, which nothing may take for a state.
   void checkInterrupted(rbcContext_t context) {
-    rbcStatisticsAccumulator_t accumulator = nullptr;
-    rbcStatisticsAccumulator_t other = nullptr;
+    rbcAccumulator_t accumulator = nullptr;
+    rbcAccumulator_t other = nullptr;
     support::require(make(context, &accumulator));
     support::require(make(context, &other));
     const rbcTensor values = values_.tensor();
     int32_t more = 0;
     size_t bytes = 0;
     int64_t left = 3;
-    support::require(rbcContextSetInterrupt(context, countDown, &left));
-    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr),
-                RBC_STATUS_CANCELLED, "rbcContextSetInterrupt");
-    support::require(rbcContextSetInterrupt(context, nullptr, nullptr));
+    support::require(rbcContextSetCancelCallback(context, countDown, &left));
+    CHECK_FAILS(rbcAccumulatorUpdate(context, accumulator, &values, nullptr), RBC_STATUS_CANCELLED,
+                "rbcContextSetCancelCallback");
+    support::require(rbcContextSetCancelCallback(context, nullptr, nullptr));
     constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
     constexpr const char* kWord = "left half way";
-    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr), kInvalid,
+    CHECK_FAILS(rbcAccumulatorUpdate(context, accumulator, &values, nullptr), kInvalid,
                 "accumulator: ", kWord);
-    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context, other, accumulator), kInvalid,
-                "other: ", kWord);
-    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context, accumulator, other), kInvalid, kWord);
-    CHECK_FAILS(rbcStatisticsAccumulatorNextPass(context, accumulator, &more), kInvalid, kWord);
-    CHECK_FAILS(rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0, &bytes), kInvalid,
-                kWord);
+    CHECK_FAILS(rbcAccumulatorMerge(context, other, accumulator), kInvalid, "other: ", kWord);
+    CHECK_FAILS(rbcAccumulatorMerge(context, accumulator, other), kInvalid, kWord);
+    CHECK_FAILS(rbcAccumulatorNextPass(context, accumulator, &more), kInvalid, kWord);
+    CHECK_FAILS(rbcAccumulatorExport(context, accumulator, nullptr, 0, &bytes), kInvalid, kWord);
     CHECK_FAILS(writeResult(context, accumulator), kInvalid, kWord);
-    support::require(rbcStatisticsAccumulatorDestroy(accumulator));
-    support::require(rbcStatisticsAccumulatorUpdate(context, other, &values, nullptr));
-    support::require(rbcStatisticsAccumulatorDestroy(other));
+    support::require(rbcAccumulatorDestroy(accumulator));
+    support::require(rbcAccumulatorUpdate(context, other, &values, nullptr));
+    support::require(rbcAccumulatorDestroy(other));
   }
 };
 
@@ -187,27 +185,28 @@ TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of
   const rbcTensor of_windows[] = {episodes.tensor(), anchors.tensor()};
   const auto statusOf = [&](const support::Accumulator& accumulator) {
     size_t bytes = 0;
-    return rbcStatisticsAccumulatorExport(context.get(), accumulator.get(), nullptr, 0, &bytes);
+    return rbcAccumulatorExport(context.get(), accumulator.get(), nullptr, 0, &bytes);
   };
   const support::Bytes nothing = exported(support::makeAccumulator(context, 1, {}));
   context->state->interrupt.setPeriod(0);
+  const rbcWindowsOutputs outputs[] = {rbcWindowsOutputsInit(), rbcWindowsOutputsInit()};
   int half_added = 0;
   for (int64_t poll = 1;; poll += 1 + poll / 4) {  // there are thousands
     const support::Accumulator fed[] = {support::makeAccumulator(context, 1, {}),
                                         support::makeAccumulator(context, 1, {})};
-    rbcWindowStream streams[2];
+    rbcWindowsStream streams[2];
     for (int n = 0; n < 2; ++n) {
-      streams[n] = rbcWindowStreamInit();
+      streams[n] = rbcWindowsStreamInit();
       streams[n].values = &tensors[0];
       streams[n].episode_offsets = &tensors[1];
       streams[n].offsets = &tensors[2];
       streams[n].accumulator = fed[n].get();
     }
     int64_t left = poll;
-    support::require(rbcContextSetInterrupt(context.get(), countDown, &left));
+    support::require(rbcContextSetCancelCallback(context.get(), countDown, &left));
     const rbcStatus_t status =
-        rbcWindows(context.get(), streams, 2, &of_windows[0], &of_windows[1], nullptr);
-    support::require(rbcContextSetInterrupt(context.get(), nullptr, nullptr));
+        rbcWindows(context.get(), streams, 2, &of_windows[0], &of_windows[1], outputs, nullptr);
+    support::require(rbcContextSetCancelCallback(context.get(), nullptr, nullptr));
     if (left > 0) {
       CHECK(status == RBC_STATUS_SUCCESS);
       CHECK(exported(fed[0]) == exported(fed[1]));

@@ -49,7 +49,7 @@ class Resampling : public Call {
     const rbcTensor queries = queries_.tensor();
     const rbcTensor out = outputs_[0].tensor();
     rbcResampleParams params = rbcResampleParamsInit();
-    params.flags = RBC_CHECK_TIMES;
+    params.flags = RBC_FLAG_CHECK_TIMES;
     return rbcResample(context, &values, &times, &queries, &out, nullptr, &params);
   }
 
@@ -82,8 +82,8 @@ class Voxelizing : public PointCall {
   explicit Voxelizing(int32_t mode, int64_t points = 300'000, int64_t side = 40, double origin = 0)
       : PointCall(points), mode_(mode), side_(side), origin_(origin) {
     std::vector<int64_t> shape = {side, side, side};
-    if (mode >= RBC_VOXEL_SUM) shape.push_back(3);
-    outputs_.emplace_back(mode == RBC_VOXEL_OCCUPANCY ? support::kU8 : kF32, shape);
+    if (mode >= RBC_REDUCE_SUM) shape.push_back(3);
+    outputs_.emplace_back(mode == RBC_REDUCE_OCCUPANCY ? support::kU8 : kF32, shape);
   }
 
  private:
@@ -91,7 +91,7 @@ class Voxelizing : public PointCall {
     const rbcTensor points = points_.tensor();
     const rbcTensor out = outputs_[0].tensor();
     rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-    params.mode = mode_;
+    params.reduction = mode_;
     params.grid = grid(side_, origin_);
     return rbcVoxelize(context, &points, nullptr, &out, nullptr, &params);
   }
@@ -115,13 +115,13 @@ class SparseVoxelizing : public PointCall {
     const rbcTensor points = points_.tensor();
     rbcTensor out[4];
     for (size_t i = 0; i < 4; ++i) out[i] = outputs_[i].tensor();
-    rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+    rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
     voxels.coords = &out[0];
     voxels.num_voxels = &out[1];
     voxels.features = &out[2];
     voxels.point_to_voxel = &out[3];
     rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-    params.order = RBC_VOXEL_ORDER_FIRST_POINT;
+    params.order = RBC_VOXELIZE_ORDER_FIRST_POINT;
     params.grid = grid();
     return rbcVoxelizeSparse(context, &points, nullptr, &voxels, &params);
   }
@@ -142,7 +142,7 @@ class Integrating : public PointCall {
     const rbcTensor sensor = {position, {RBC_DEVICE_CPU, 0}, 1, kF32, &three, nullptr, 0};
     const rbcTensor tsdf = outputs_[0].tensor();
     const rbcTensor weight = outputs_[1].tensor();
-    rbcTsdfParams params = rbcTsdfParamsInit();
+    rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
     params.truncation = 1;
     params.grid = grid();
     return rbcVoxelizeTsdf(context, &points, &sensor, &tsdf, &weight, nullptr, &params);
@@ -165,7 +165,9 @@ class Converting : public Call {
   rbcStatus_t call(rbcContext_t context) override {
     const rbcTensor in = rotations_.tensor();
     const rbcTensor out = outputs_[0].tensor();
-    return rbcConvertRotations(context, &in, &out, RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROTVEC);
+    rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+    params.target = RBC_ROTATION_ROTVEC;
+    return rbcConvertRotations(context, &in, &out, &params);
   }
 
   Memory rotations_{kF64, {kRotations, 4}};
@@ -212,25 +214,26 @@ class Cutting : public Call {
   rbcStatus_t call(rbcContext_t context) override {
     const rbcTensor tensors[] = {values_.tensor(),   ends_.tensor(),    at_.tensor(),
                                  episodes_.tensor(), anchors_.tensor(), outputs_[0].tensor()};
-    const rbcWindowTransform transform = {0,
-                                          7,
-                                          kind_,
-                                          0,
-                                          0,
-                                          0,
-                                          0,
-                                          RBC_ROTATION_QUAT_XYZW,
-                                          RBC_ROTATION_QUAT_XYZW,
-                                          RBC_ROTATION_ROT6D_ROWS,
-                                          0};
-    rbcWindowStream stream = rbcWindowStreamInit();
+    const rbcWindowsTransform transform = {0,
+                                           7,
+                                           kind_,
+                                           0,
+                                           0,
+                                           0,
+                                           0,
+                                           RBC_ROTATION_QUAT_XYZW,
+                                           RBC_ROTATION_QUAT_XYZW,
+                                           RBC_ROTATION_ROT6D_ROWS,
+                                           0};
+    rbcWindowsStream stream = rbcWindowsStreamInit();
     stream.values = &tensors[0];
     stream.episode_offsets = &tensors[1];
     stream.offsets = &tensors[2];
-    stream.out = &tensors[5];
     stream.transforms = &transform;
     stream.num_transforms = 1;
-    return rbcWindows(context, &stream, 1, &tensors[3], &tensors[4], nullptr);
+    rbcWindowsOutputs outputs = rbcWindowsOutputsInit();
+    outputs.out = &tensors[5];
+    return rbcWindows(context, &stream, 1, &tensors[3], &tensors[4], &outputs, nullptr);
   }
 
   int32_t kind_;
@@ -274,13 +277,13 @@ __attribute__((noinline)) void fillStack() {
 }  // namespace
 
 TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resampling()); }
-TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_VOXEL_COUNT)); }
-TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_VOXEL_SUM)); }
-TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_MAX)); }
+TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_REDUCE_COUNT)); }
+TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_REDUCE_SUM)); }
+TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_REDUCE_MAX)); }
 // Of so many voxels that a bucket of points is counted in several windows of keys. Most are in the first
 // voxel, so that a count that goes on in the next window would be in front of all memory.
 TEST_CASE("interrupt: occupied voxels of a fine grid") {
-  checkInterrupts(Voxelizing(RBC_VOXEL_OCCUPANCY, 1'000'000, 320, 0.5));
+  checkInterrupts(Voxelizing(RBC_REDUCE_OCCUPANCY, 1'000'000, 320, 0.5));
 }
 // A voxel whose features are given up half way holds what was there before, not what the stack held.
 TEST_CASE("interrupt: features of one voxel") {
@@ -299,15 +302,15 @@ TEST_CASE("interrupt: features of one voxel") {
   params.grid = {{0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
   const Context context = support::cpuContext(1);
   context->state->interrupt.setPeriod(0);
-  for (const int32_t mode : {RBC_VOXEL_SUM, RBC_VOXEL_MAX}) {
-    params.mode = mode;
+  for (const int32_t mode : {RBC_REDUCE_SUM, RBC_REDUCE_MAX}) {
+    params.reduction = mode;
     out.clear();
-    const float result = mode == RBC_VOXEL_SUM ? static_cast<float>(kPoints) : 1.0f;
+    const float result = mode == RBC_REDUCE_SUM ? static_cast<float>(kPoints) : 1.0f;
     int64_t ended = 0;
     rbcStatus_t status = RBC_STATUS_CANCELLED;
     while (status == RBC_STATUS_CANCELLED) {
       int64_t left = ++ended;
-      support::require(rbcContextSetInterrupt(context.get(), support::countDown, &left));
+      support::require(rbcContextSetCancelCallback(context.get(), support::countDown, &left));
       fillStack();
       status = rbcVoxelize(context.get(), &points, &features, &voxels, nullptr, &params);
       const float* const at = out.as<float>();

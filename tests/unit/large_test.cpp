@@ -58,7 +58,7 @@ TEST_CASE("large: strides that reach beyond 32 bits") {
     params.simd = level;
     ResampleOptions options;
     options.check_times = true;
-    options.mask = Tensor(mask.data(), {B, T}, {kMask[0], kMask[1]});
+    options.valid = Tensor(mask.data(), {B, T}, {kMask[0], kMask[1]});
     robocache::resample(robocache::Context(params),
                         {values.data(), {B, S, D}, {kValues[0], kValues[1], kValues[2]}},
                         {times.data(), {B, S}, {kTimes[0], kTimes[1]}},

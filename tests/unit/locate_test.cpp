@@ -29,8 +29,8 @@ struct WatchedRow {
 };
 
 template <class Time>
-rbc::Rules<Time> rules(rbc::Method method, rbc::Bounds bounds = rbc::Bounds::kHold) {
-  return {method, bounds, false, false, {}, {}};
+rbc::Rules<Time> rules(rbc::Method method, rbc::Outside outside = rbc::Outside::kHold) {
+  return {method, outside, false, false, {}, {}};
 }
 
 template <class Time>
@@ -49,8 +49,8 @@ bool isTap(const rbc::SamplePosition<Time, int64_t>& t, int64_t index, double we
          t.mask == mask;
 }
 
-using rbc::Bounds;
 using rbc::Method;
+using rbc::Outside;
 
 }  // namespace
 
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
     }
     const Time q = random.chance(0.3) ? random.pick(odd) : static_cast<Time>(random.uniform(-9, 9));
     auto r = rules<Time>(static_cast<Method>(random.below(rbc::kMethods)));
-    if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
+    if (r.method == Method::kLinear) r.outside = static_cast<Outside>(random.below(3));
     r.has_tolerance = rbc::isStep(r.method) && random.chance(0.3);
     r.has_max_gap = random.chance(0.3);
     r.tolerance = r.max_gap = 1;
@@ -150,7 +150,7 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
     const int64_t n = 1 + random.below(40);
     for (int64_t i = 0; i < n; ++i) times.push_back(static_cast<int64_t>(random.bits()));
     auto r = rules<int64_t>(static_cast<Method>(random.below(rbc::kMethods)));
-    if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
+    if (r.method == Method::kLinear) r.outside = static_cast<Outside>(random.below(3));
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<int64_t> row{&times};
     const auto t = rbc::positionOf(row, n, static_cast<int64_t>(random.bits()), r, &guess);
@@ -240,7 +240,7 @@ TEST_CASE("locate: infinite times and queries have an answer") {
   const std::vector<double> times = {0, 1};
   CHECK(isTap(position(times, kInf, rules<double>(Method::kLinear)), 1, 0, false));
   CHECK(isTap(position(times, -kInf, rules<double>(Method::kLinear)), 0, 0, false));
-  CHECK(position(times, kInf, rules<double>(Method::kLinear, Bounds::kFill)).index == -1);
+  CHECK(position(times, kInf, rules<double>(Method::kLinear, Outside::kFill)).index == -1);
   CHECK(position(times, std::nan(""), rules<double>(Method::kNearest)).index == -1);
   const std::vector<double> open = {-kInf, 0, kInf};
   CHECK(isTap(position(open, kInf, rules<double>(Method::kLinear)), 2, 0, true));

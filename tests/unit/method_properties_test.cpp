@@ -297,7 +297,7 @@ TEST_CASE("methods: slerp writes samples as they are, not normalized, at their t
   }
 }
 
-TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and mask 0", T, float,
+TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and valid 0", T, float,
                    double) {
   constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -316,7 +316,7 @@ TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and mask 
           std::vector<uint8_t> mask(queries.size(), 9);
           ResampleOptions options = by(Method::kSlerp);
           options.fill_value = -7;
-          options.mask = robocache::Tensor(mask.data(), {static_cast<int64_t>(mask.size())});
+          options.valid = robocache::Tensor(mask.data(), {static_cast<int64_t>(mask.size())});
           const std::vector<T> out = resampled<T>(context, values, {0, 1, 2, 3}, queries, options);
           CHECK(mask == std::vector<uint8_t>{0, 1, 0, 0, 0, 1, 1, 1});
           int wrong = 0;
@@ -344,7 +344,7 @@ TEST_CASE("methods: a quaternion of any finite size is a rotation") {
       std::vector<uint8_t> mask(2, 9);
       ResampleOptions options = by(Method::kSlerp);
       options.fill_value = -7;
-      options.mask = robocache::Tensor(mask.data(), {2});
+      options.valid = robocache::Tensor(mask.data(), {2});
       const std::vector<double> values = {0, size, 0, 0, 0, size, 0, 0};
       const auto out = resampled<double>(context, values, {0, 1}, {0, 0.5}, options);
       CHECK(mask == std::vector<uint8_t>{1, 1});

@@ -51,7 +51,7 @@ struct Fuse {
 OPERATION_TESTS("missing samples", Resample)
 OPERATION_TESTS("missing samples of streams", Fuse)
 
-TEST_CASE("missing samples: a mask without zeros changes nothing") {
+TEST_CASE("missing samples: a valid without zeros changes nothing") {
   const Context context = support::cpuContext(2);
   for (const ResampleCase& c : support::randomResampleCases(9000, 200)) {
     ResampleCase masked = c;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "guard.h"
 #include "support/arrays.h"
@@ -16,7 +17,8 @@ struct Params {
   uint32_t flags;
   int32_t first;
   int32_t reserved0;
-  uint64_t reserved[2];
+  int32_t other;
+  int32_t reserved1;
   double second;  // came with a later release
 };
 }  // namespace
@@ -27,7 +29,7 @@ inline constexpr rbc::KnownFlags rbc::kKnownFlags<Params> = {6, "TWO, FOUR or 0"
 namespace {
 
 constexpr uint32_t kOlderSize = offsetof(Params, second);
-constexpr Params kDefaults = {sizeof(Params), 0, 1, 0, {}, 2.5};
+constexpr Params kDefaults = {sizeof(Params), 0, 1, 0, 3, 0, 2.5};
 
 // What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
 class Given {
@@ -118,13 +120,71 @@ TEST_CASE("params: flags that mean nothing are refused") {
 }
 
 TEST_CASE("params: reserved fields are 0, and without a name the message is bare") {
-  for (const size_t offset : {offsetof(Params, reserved0), offsetof(Params, reserved),
-                              offsetof(Params, reserved) + sizeof(uint64_t)}) {
+  for (const auto& [offset, field] : {std::pair(offsetof(Params, reserved0), "reserved0"),
+                                      std::pair(offsetof(Params, reserved1), "reserved1")}) {
+    const std::string message = std::string(field) + " is not 0";
     Given given(kOlderSize);
     given.set(offset, int32_t{-1});
     CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
-                "params: reserved is not 0");
+                ("params: " + message).c_str());
     CHECK_FAILS(rbc::guard([&] { rbc::readParams(given.get(), kOlderSize, kDefaults, nullptr); }),
-                RBC_STATUS_INVALID_ARGUMENT, "reserved is not 0");
+                RBC_STATUS_INVALID_ARGUMENT, message.c_str());
   }
+}
+
+// ---- arrays of structs without a size of their own -------------------------------------------------
+
+namespace {
+
+struct Element {
+  int64_t first;
+  int32_t second;
+  int32_t third;
+};
+
+// `count` elements of `size` bytes, up to an inaccessible page; each has its index as its first field.
+support::GuardedMemory elementsOf(int32_t count, size_t size) {
+  support::GuardedMemory memory(size * static_cast<size_t>(count), support::Flush::kEnd);
+  std::memset(memory.data(), 0, memory.bytes());
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(memory.data() + static_cast<size_t>(i) * size, &i, sizeof i);
+  }
+  return memory;
+}
+
+}  // namespace
+
+TEST_CASE("params: elements of an older and of a newer caller") {
+  for (const uint32_t size : {8u, 16u, 24u, 64u}) {
+    const support::GuardedMemory memory = elementsOf(3, size);
+    const auto* given = reinterpret_cast<const Element*>(memory.data());
+    Element read[3];
+    std::memset(static_cast<void*>(read), 0x55, sizeof read);
+    rbc::readElements(given, 3, size, "elements", "element_size", read);
+    for (int64_t i = 0; i < 3; ++i) {
+      CHECK(read[i].first == i);
+      CHECK(read[i].second == 0);
+      CHECK(read[i].third == 0);
+    }
+    if (size <= sizeof(Element)) continue;
+    const support::GuardedMemory newer = elementsOf(3, size);
+    newer.data()[2 * size - 1] = std::byte{1};
+    CHECK_FAILS(rbc::guard([&] {
+                  rbc::readElements(reinterpret_cast<const Element*>(newer.data()), 3, size,
+                                    "elements", "element_size", read);
+                }),
+                RBC_STATUS_INVALID_ARGUMENT, "elements[1]: a byte is set beyond the 16 bytes");
+  }
+}
+
+TEST_CASE("params: a size of elements that no release has") {
+  const support::GuardedMemory memory = elementsOf(1, 16);
+  const auto* given = reinterpret_cast<const Element*>(memory.data());
+  Element read[1];
+  for (const uint32_t size : {0u, 4u, 12u, 65544u}) {
+    CHECK_FAILS(
+        rbc::guard([&] { rbc::readElements(given, 1, size, "elements", "element_size", read); }),
+        RBC_STATUS_INVALID_ARGUMENT, "element_size: is ");
+  }
+  rbc::readElements<Element>(nullptr, 0, 0, "elements", "element_size", read);  // none is read
 }

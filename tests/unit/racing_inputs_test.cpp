@@ -108,11 +108,11 @@ TEST_CASE("racing inputs: offsets of points") {
 
     rbcVoxelizeParams dense = rbcVoxelizeParamsInit();
     setGrid(&dense.grid);
-    dense.offsets = &offsets;
-    const std::pair<int32_t, const Array*> modes[] = {{RBC_VOXEL_COUNT, &counts},
-                                                      {RBC_VOXEL_MEAN, &means}};
+    dense.batch_offsets = &offsets;
+    const std::pair<int32_t, const Array*> modes[] = {{RBC_REDUCE_COUNT, &counts},
+                                                      {RBC_REDUCE_MEAN, &means}};
     for (const auto& [mode, out] : modes) {
-      dense.mode = mode;
+      dense.reduction = mode;
       const rbcTensor out_tensor = out->tensor();
       checkCalls("rbcVoxelize", [&] {
         return rbcVoxelize(context.get(), &points_tensor, nullptr, &out_tensor, &dropped_tensor,
@@ -122,20 +122,20 @@ TEST_CASE("racing inputs: offsets of points") {
 
     rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
     setGrid(&sparse.grid);
-    sparse.offsets = &offsets;
-    rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+    sparse.batch_offsets = &offsets;
+    rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
     const rbcTensor outputs[] = {coords.tensor(), num_voxels.tensor(), point_to_voxel.tensor()};
     voxels.coords = &outputs[0];
     voxels.num_voxels = &outputs[1];
     voxels.point_to_voxel = &outputs[2];
-    voxels.dropped = &dropped_tensor;
+    voxels.num_points_outside = &dropped_tensor;
     checkCalls("rbcVoxelizeSparse", [&] {
       return rbcVoxelizeSparse(context.get(), &points_tensor, nullptr, &voxels, &sparse);
     });
 
-    rbcTsdfParams tsdf = rbcTsdfParamsInit();
+    rbcVoxelizeTsdfParams tsdf = rbcVoxelizeTsdfParamsInit();
     setGrid(&tsdf.grid);
-    tsdf.offsets = &offsets;
+    tsdf.batch_offsets = &offsets;
     tsdf.truncation = 2;
     for (const Array& volume : volumes) {
       std::memset(volume.memory().data(), 0, volume.memory().bytes());
@@ -165,8 +165,8 @@ TEST_CASE("racing inputs: offsets of samples") {
     const Array out(support::kF32, {kBatch, 20, 2});
     const rbcTensor tensors[] = {values.tensor(), times.tensor(), queries.tensor(), out.tensor()};
     rbcResampleParams params = rbcResampleParamsInit();
-    params.offsets = &offsets;
-    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_CHECK_TIMES}}) {
+    params.batch_offsets = &offsets;
+    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_FLAG_CHECK_TIMES}}) {
       params.flags = flags;
       checkCalls("rbcResample", [&] {
         return rbcResample(context.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
@@ -203,23 +203,25 @@ TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
     const rbcTensor tensors[] = {values.tensor(), racing.tensor(),   offsets.tensor(),
                                  times.tensor(),  episodes.tensor(), anchors.tensor(),
                                  out[0].tensor(), out[1].tensor(),   at.tensor()};
-    const rbcWindowTransform transform = {0, 5, RBC_TRANSFORM_SUBTRACT, 0, 1, 1, 0, 0, 0, 0, 0};
-    rbcWindowStream streams[2] = {rbcWindowStreamInit(), rbcWindowStreamInit()};
+    const rbcWindowsTransform transform = {0, 5, RBC_TRANSFORM_SUBTRACT, 0, 1, 1, 0, 0, 0, 0, 0};
+    rbcWindowsStream streams[2] = {rbcWindowsStreamInit(), rbcWindowsStreamInit()};
+    rbcWindowsOutputs outputs[2];
     for (int n = 0; n < 2; ++n) {
       streams[n].values = &tensors[0];
       streams[n].episode_offsets = &tensors[1];
       streams[n].times = &tensors[3];
       streams[n].offsets = &tensors[n == 0 ? 2 : 8];
-      streams[n].out = &tensors[6 + n];
+      outputs[n] = rbcWindowsOutputsInit();
+      outputs[n].out = &tensors[6 + n];
     }
     streams[0].transforms = &transform;
     streams[0].num_transforms = 1;
-    streams[1].mode = RBC_WINDOW_INTERPOLATE;
+    streams[1].mode = RBC_WINDOWS_INTERPOLATE;
     rbcWindowsParams params = rbcWindowsParamsInit();
-    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_CHECK_TIMES}}) {
+    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_FLAG_CHECK_TIMES}}) {
       params.flags = flags;
       checkCalls("rbcWindows", [&] {
-        return rbcWindows(context.get(), streams, 2, &tensors[4], &tensors[5], &params);
+        return rbcWindows(context.get(), streams, 2, &tensors[4], &tensors[5], outputs, &params);
       });
     }
   }
@@ -265,7 +267,7 @@ TEST_CASE("racing inputs: masks of samples") {
       rbcResampleParams params = rbcResampleParamsInit();
       params.method = method;
       params.sample_mask = &tensors[4];
-      if (method == RBC_METHOD_LINEAR) params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+      if (method == RBC_METHOD_LINEAR) params.outside = RBC_OUTSIDE_EXTRAPOLATE;
       if (method == RBC_METHOD_ANGLE) params.max_gap = 30;
       for (int i = 0; i < 100; ++i) {
         CHECK(rbcResample(context.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],

@@ -13,8 +13,8 @@
 
 namespace {
 
-using robocache::Bounds;
 using robocache::Method;
+using robocache::Outside;
 using robocache::ResampleOptions;
 using robocache::Tensor;
 
@@ -38,7 +38,7 @@ struct Result {
 
 std::ostream& operator<<(std::ostream& stream, const Result& result) {
   for (const double x : result.out) stream << x << " ";
-  stream << "mask ";
+  stream << "valid ";
   for (const int m : result.mask) stream << m;
   return stream;
 }
@@ -57,7 +57,7 @@ Result resampled(const std::vector<Time>& times, const std::vector<Time>& querie
   std::vector<double> out(queries.size(), 999);
   std::vector<float> narrow_out(queries.size(), 999);
   std::vector<uint8_t> mask(queries.size(), 99);
-  options.mask = Tensor(mask.data(), {count});
+  options.valid = Tensor(mask.data(), {count});
   robocache::resample(context, {values.data(), {n, 1}}, {times.data(), {n}},
                       {queries.data(), {count}}, {out.data(), {count, 1}}, options);
   robocache::resample(context, {narrow.data(), {n, 1}}, {times.data(), {n}},
@@ -72,10 +72,10 @@ Result resampled(const std::vector<Time>& times, const std::vector<Time>& querie
   return result;
 }
 
-ResampleOptions with(Method method, Bounds bounds = Bounds::kHold) {
+ResampleOptions with(Method method, Outside outside = Outside::kHold) {
   ResampleOptions options;
   options.method = method;
-  options.bounds = bounds;
+  options.outside = outside;
   return options;
 }
 
@@ -115,19 +115,19 @@ TEST_CASE("rules: nearest, previous and next") {
 TEST_CASE("rules: queries outside") {
   const Times queries = {-1, 5, 0, 4};
   CHECK(resampled(kTimes, queries) == Result{{10, 50, 10, 50}, {0, 0, 1, 1}});
-  CHECK(resampled(kTimes, queries, with(Method::kLinear, Bounds::kFill)) ==
+  CHECK(resampled(kTimes, queries, with(Method::kLinear, Outside::kFill)) ==
         Result{{kFill, kFill, 10, 50}, {0, 0, 1, 1}});
-  CHECK(resampled(kTimes, queries, with(Method::kLinear, Bounds::kExtrapolate)) ==
+  CHECK(resampled(kTimes, queries, with(Method::kLinear, Outside::kExtrapolate)) ==
         Result{{0, 55, 10, 50}, {0, 0, 1, 1}});
   for (const Method method : kMethods) {
     CHECK(resampled(kTimes, queries, with(method)) == Result{{10, 50, 10, 50}, {0, 0, 1, 1}});
-    CHECK(resampled(kTimes, queries, with(method, Bounds::kFill)) ==
+    CHECK(resampled(kTimes, queries, with(method, Outside::kFill)) ==
           Result{{kFill, kFill, 10, 50}, {0, 0, 1, 1}});
   }
 }
 
 TEST_CASE("rules: extrapolation takes the two outermost distinct times") {
-  const auto extrapolate = with(Method::kLinear, Bounds::kExtrapolate);
+  const auto extrapolate = with(Method::kLinear, Outside::kExtrapolate);
   CHECK(resampled<double>({0, 0, 1, 3, 3}, {-1, 4}, extrapolate) == Result{{10, 45}, {0, 0}});
   CHECK(resampled<double>({2, 2, 2}, {1, 3, 2}, extrapolate) ==
         Result{{kFill, kFill, 30}, {0, 0, 1}});
@@ -141,7 +141,7 @@ TEST_CASE("rules: one sample and none") {
     CHECK(resampled<double>({2}, {1, 2, 3}, with(method)) == Result{{10, 10, 10}, {0, 1, 0}});
     CHECK(resampled<double>({}, {1, 2}, with(method)) == Result{{kFill, kFill}, {0, 0}});
   }
-  CHECK(resampled<double>({}, {1}, with(Method::kLinear, Bounds::kExtrapolate)) ==
+  CHECK(resampled<double>({}, {1}, with(Method::kLinear, Outside::kExtrapolate)) ==
         Result{{kFill}, {0}});
 }
 
@@ -158,10 +158,10 @@ TEST_CASE("rules: tolerance reaches outside the range too, and decides alone") {
       Result{{kFill, 10, kFill, kFill, kFill, 30, kFill, kFill, 20}, {0, 1, 0, 0, 0, 1, 0, 0, 1}});
   CHECK(resampled(times, {0, 0.001, 1}, withTolerance(Method::kNearest, 0)) ==
         Result{{10, kFill, 20}, {1, 0, 1}});
-  // Neither bounds nor max_gap have a say beside it.
+  // Neither outside nor max_gap have a say beside it.
   ResampleOptions options = withTolerance(Method::kNearest, 0.5);
   options.max_gap = 0.1;
-  options.bounds = Bounds::kFill;
+  options.outside = Outside::kFill;
   CHECK(resampled(times, {0.4, -0.4, 2.6}, options) == Result{{10, 10, 30}, {1, 1, 1}});
 }
 
@@ -217,24 +217,24 @@ TEST_CASE("rules: pchip and cubic by hand") {
         doctest::Approx(20 + 10 * 0.15625 + 2 * cubic * (0.140625 - 0.046875)).epsilon(1e-6));
 }
 
-TEST_CASE("rules: each group of channels goes by its own method, and the mask is of them all") {
+TEST_CASE("rules: each group of channels goes by its own method, and the valid is of them all") {
   const auto context = robocache::Context::cpu(1);
   // Four samples of a position, a quaternion and a gripper, with a gap before the last.
   const float values[] = {0, 1, 0, 0, 0, 5, 1, 0, 0, 2, 0, 6, 4, 0, 0, 3, 0, 7, 9, 0, 0, 0, 4, 8};
   const double times[] = {0, 1, 2, 5};
   const double queries[] = {0.5, 1.75, 3, 2, -1, 6};
-  const auto run = [&](Bounds bounds, double tolerance) {
+  const auto run = [&](Outside outside, double tolerance) {
     float out[36];
     uint8_t mask[6];
     ResampleOptions options;
     options.groups = {robocache::channels(5, 1, Method::kPrevious),
                       robocache::channels(0, 1, Method::kLinear),
                       robocache::channels(1, 4, Method::kSlerp)};
-    options.bounds = bounds;
+    options.outside = outside;
     options.fill_value = kFill;
     options.max_gap = 2;
     options.tolerance = tolerance;
-    options.mask = Tensor(mask, {6});
+    options.valid = Tensor(mask, {6});
     robocache::resample(context, {values, {4, 6}}, {times, {4}}, {queries, {6}}, {out, {6, 6}},
                         options);
     return std::pair(std::vector<float>(out, out + 36), std::vector<int>(mask, mask + 6));
@@ -244,7 +244,7 @@ TEST_CASE("rules: each group of channels goes by its own method, and the mask is
     return Row(out.begin() + 6 * k, out.begin() + 6 * k + 6);
   };
   {
-    const auto [out, mask] = run(Bounds::kExtrapolate, 0.75);
+    const auto [out, mask] = run(Outside::kExtrapolate, 0.75);
     CHECK(mask == std::vector<int>{1, 1, 0, 1, 0, 0});
     const Row half = row(out, 0);  // half a turn of 90 degrees between two axes
     CHECK(half[0] == 0.5f);
@@ -266,7 +266,7 @@ TEST_CASE("rules: each group of channels goes by its own method, and the mask is
   }
   {
     // A tolerance decides alone: the gripper is there in the gap, the pose is not.
-    const auto [out, mask] = run(Bounds::kFill, 1);
+    const auto [out, mask] = run(Outside::kFill, 1);
     CHECK(mask == std::vector<int>{1, 1, 0, 1, 0, 0});
     CHECK(row(out, 2) == Row{kFill, kFill, kFill, kFill, kFill, 7});
     CHECK(row(out, 5) == Row{kFill, kFill, kFill, kFill, kFill, 8});
@@ -295,8 +295,8 @@ TEST_CASE("rules: limits are rounded to the dtype of times, for ticks down") {
 }
 
 TEST_CASE("rules: NaN and infinite queries") {
-  for (const Bounds bounds : {Bounds::kHold, Bounds::kFill, Bounds::kExtrapolate}) {
-    const Result r = resampled(kTimes, {kNaN}, with(Method::kLinear, bounds));
+  for (const Outside outside : {Outside::kHold, Outside::kFill, Outside::kExtrapolate}) {
+    const Result r = resampled(kTimes, {kNaN}, with(Method::kLinear, outside));
     CHECK(r == Result{{kFill}, {0}});
   }
   for (const Method method : {Method::kNearest, Method::kPrevious, Method::kNext}) {
@@ -413,7 +413,7 @@ TEST_CASE("rules: ragged rows end where their lengths say") {
   options.fill_value = kFill;
   options.lengths = Tensor(lengths, {2});
   options.query_lengths = Tensor(query_lengths, {2});
-  options.mask = Tensor(mask, {2, 2});
+  options.valid = Tensor(mask, {2, 2});
   robocache::resample(context, {values, {2, 3, 1}}, {times, {2, 3}}, {queries, {2, 2}},
                       {out, {2, 2, 1}}, options);
   CHECK(out[0] == 1.5f);
@@ -426,13 +426,13 @@ TEST_CASE("rules: ragged rows end where their lengths say") {
   CHECK(mask[3] == 0);
 }
 
-TEST_CASE("rules: without channels the mask is still written") {
+TEST_CASE("rules: without channels the valid is still written") {
   const auto context = robocache::Context::cpu(1);
   const float times[] = {0, 1};
   const float queries[] = {0.5, 2, -1};
   uint8_t mask[3] = {9, 9, 9};
   ResampleOptions options;
-  options.mask = Tensor(mask, {3});
+  options.valid = Tensor(mask, {3});
   float nothing = 0;
   robocache::resample(context, {&nothing, {2, 0}}, {times, {2}}, {queries, {3}}, {&nothing, {3, 0}},
                       options);

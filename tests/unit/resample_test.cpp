@@ -91,7 +91,7 @@ TEST_CASE("resample cpu: the same call gives the same bits again") {
 
 // ---- the harness itself -------------------------------------------------------------------------
 
-TEST_CASE("reference: a wrong bit, a wrong mask and a missing write are told") {
+TEST_CASE("reference: a wrong bit, a wrong valid and a missing write are told") {
   ResampleCase c;
   c.order = support::QueryOrder::kRandom;
   const ResampleInputs in = support::makeInputs(c);

@@ -11,8 +11,8 @@
 
 #include "real.h"
 #include "support/random.h"
-#include "support/sanitizers.h"
 #include "support/rotation_reference.h"
+#include "support/sanitizers.h"
 
 namespace {
 

@@ -31,7 +31,7 @@ struct Fusion {
     problem.query_stride[1] = 1;
     problem.out = addressOf(201);
     problem.out_dtype = out;
-    problem.mask = static_cast<uint8_t*>(addressOf(202));
+    problem.valid = static_cast<uint8_t*>(addressOf(202));
     problem.time_dtype = DType::F64;
   }
 
@@ -70,9 +70,9 @@ struct Fusion {
     p.out_stride[0] = p.queries * p.channels;
     p.out_stride[1] = p.channels;
     p.out_stride[2] = 1;
-    p.mask_stride[0] = p.queries * p.num_streams;
-    p.mask_stride[1] = p.num_streams;
-    p.mask_stride[2] = 1;
+    p.valid_stride[0] = p.queries * p.num_streams;
+    p.valid_stride[1] = p.num_streams;
+    p.valid_stride[2] = 1;
     if (finish != nullptr) finish(&p);
     return p;
   }
@@ -226,8 +226,8 @@ constexpr select_table::Spoiled<Fusion> kNotNarrow[] = {
      "fuse_mixed: out: stride 2 of channels, expected 1"},
     {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->query_stride[1] = 2; }; },
      "fuse_narrow: query_times: stride 2, expected 1"},
-    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->mask_stride[2] = 2; }; },
-     "fuse_narrow: mask: stride 2 of streams, expected 1"},
+    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->valid_stride[2] = 2; }; },
+     "fuse_narrow: valid: stride 2 of streams, expected 1"},
     {[](Fusion* f) {
        f->streams[5].channels = f->segments[5].count = 0;
        f->streams[5].values_stride[1] = 0;
@@ -238,17 +238,17 @@ constexpr select_table::Spoiled<Fusion> kNotNarrow[] = {
     {[](Fusion* f) { f->streams[5].values_stride[1] = int64_t{1} << 28; },
      "fuse_mixed: streams[5].strides or extents: too large for 32-bit indexes"},
     {[](Fusion* f) {
-       f->streams[5].mean = {addressOf(90), 2, false};
+       f->streams[5].shift = {addressOf(90), 2, false};
      },
-     "fuse_rows: streams[5].mean: not float32 with stride 1 at a multiple of 16 bytes"},
+     "fuse_rows: streams[5].shift: not float32 with stride 1 at a multiple of 16 bytes"},
     {[](Fusion* f) {
-       f->streams[5].inv_std = {addressOf(90), 1, true};
+       f->streams[5].scale = {addressOf(90), 1, true};
      },
-     "fuse_rows: streams[5].inv_std: not float32 with stride 1 at a multiple of 16 bytes"},
+     "fuse_rows: streams[5].scale: not float32 with stride 1 at a multiple of 16 bytes"},
     {[](Fusion* f) {
-       f->streams[5].mean = {addressOf(90), 1, false};
+       f->streams[5].shift = {addressOf(90), 1, false};
      },
-     "fuse_narrow: streams[5].method: expected linear or a step, without mean and inv_std"},
+     "fuse_narrow: streams[5].method: expected linear or a step, without shift and scale"},
     {[](Fusion* f) { f->streams[5].sample_mask = static_cast<const uint8_t*>(addressOf(90)); },
      "fuse_rows: streams: no form for 16 of these where samples may be missing"},
     {[](Fusion* f) { f->streams[5].values_stride[1] = 2; },

@@ -79,11 +79,11 @@ constexpr select_table::Row<StatisticsProblem> kRows[] = {
        return p;
      },
      {"channel_pass (any computed in float32), grid 324 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: set, expected none",
+      "channel_pass at one stride: sample_mask: set, expected none",
       "channel_pass (any computed in float32), grid 396 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: set, expected none",
+      "channel_pass at one stride: sample_mask: set, expected none",
       "channel_pass (any computed in float32), grid 24 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: set, expected none"}},
+      "channel_pass at one stride: sample_mask: set, expected none"}},
     {"1000 rows of a batch with lengths, as one group",
      [] {
        StatisticsProblem p = moments(1000, 14, DType::F32);

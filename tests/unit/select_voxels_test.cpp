@@ -6,14 +6,14 @@
 namespace {
 
 using rbc::DType;
+using rbc::Reduction;
 using rbc::VoxelizeProblem;
-using rbc::VoxelMode;
 using rbc::VoxelOrder;
 using rbc::cuda::GroupProblem;
 using rbc::cuda::LaunchDevice;
 
 // One cloud on a grid of side x side x side voxels.
-VoxelizeProblem grid(int64_t points, int64_t side, VoxelMode mode, DType out) {
+VoxelizeProblem grid(int64_t points, int64_t side, Reduction mode, DType out) {
   VoxelizeProblem p = {};
   p.points.clouds = 1;
   p.points.rows = points;
@@ -32,16 +32,16 @@ constexpr int64_t kMillion = 1000000;
 
 constexpr select_table::Row<VoxelizeProblem> kCells[] = {
     {"occupancy, bool: 100000 points, 128^3 voxels",
-     [] { return grid(100000, 128, VoxelMode::kOccupancy, DType::Bool); },
+     [] { return grid(100000, 128, Reduction::kOccupancy, DType::Bool); },
      {"voxel_points, grid 98 x 256, shared 0 bytes"}},
     {"occupancy, bool: 10 million points, 256^3",
-     [] { return grid(10 * kMillion, 256, VoxelMode::kOccupancy, DType::Bool); },
+     [] { return grid(10 * kMillion, 256, Reduction::kOccupancy, DType::Bool); },
      {"voxel_bins (or straight to the grid), grid 611 x 512, shared 65536 bytes"}},
     {"occupancy, f32: 10 million points, 256^3",
-     [] { return grid(10 * kMillion, 256, VoxelMode::kOccupancy, DType::F32); },
+     [] { return grid(10 * kMillion, 256, Reduction::kOccupancy, DType::F32); },
      {"voxel_bins, grid 611 x 512, shared 65536 bytes"}},
     {"occupancy, bool: 10 million points, 400^3",
-     [] { return grid(10 * kMillion, 400, VoxelMode::kOccupancy, DType::Bool); },
+     [] { return grid(10 * kMillion, 400, Reduction::kOccupancy, DType::Bool); },
      {"voxel_points, grid 1728 x 256, shared 0 bytes; not voxel_bins: shape: 64000000 "
       "voxels, too many for bins in shared memory",
       "voxel_points, grid 2112 x 256, shared 0 bytes; not voxel_bins: shape: 64000000 "
@@ -49,7 +49,7 @@ constexpr select_table::Row<VoxelizeProblem> kCells[] = {
       "voxel_points, grid 128 x 256, shared 0 bytes; not voxel_bins: shape: 64000000 "
       "voxels, too many for bins in shared memory"}},
     {"occupancy, bool: 10 million points, 600^3",
-     [] { return grid(10 * kMillion, 600, VoxelMode::kOccupancy, DType::Bool); },
+     [] { return grid(10 * kMillion, 600, Reduction::kOccupancy, DType::Bool); },
      {"voxel_points, grid 1728 x 256, shared 0 bytes; not voxel_bins: shape: 216000000 "
       "voxels, expected at most 16 for each point",
       "voxel_points, grid 2112 x 256, shared 0 bytes; not voxel_bins: shape: 216000000 "
@@ -57,17 +57,17 @@ constexpr select_table::Row<VoxelizeProblem> kCells[] = {
       "voxel_points, grid 128 x 256, shared 0 bytes; not voxel_bins: shape: 216000000 "
       "voxels, expected at most 16 for each point"}},
     {"counts, i32: 100000 points, 128^3",
-     [] { return grid(100000, 128, VoxelMode::kCount, DType::I32); },
+     [] { return grid(100000, 128, Reduction::kCount, DType::I32); },
      {"voxel_counts, grid 98 x 256, shared 0 bytes", nullptr,
       "voxel_counts, grid 33 x 256, shared 0 bytes"}},
     {"counts, i32: 10 million points, 200^3",
-     [] { return grid(10 * kMillion, 200, VoxelMode::kCount, DType::I32); },
+     [] { return grid(10 * kMillion, 200, Reduction::kCount, DType::I32); },
      {"voxel_bins (or straight to the grid), grid 611 x 512, shared 131072 bytes"}},
     {"counts, i32: 10 million points, 256^3",
-     [] { return grid(10 * kMillion, 256, VoxelMode::kCount, DType::I32); },
+     [] { return grid(10 * kMillion, 256, Reduction::kCount, DType::I32); },
      {"voxel_bins (or straight to the grid), grid 611 x 512, shared 131072 bytes"}},
     {"counts, i32: 10 million points, 300^3",
-     [] { return grid(10 * kMillion, 300, VoxelMode::kCount, DType::I32); },
+     [] { return grid(10 * kMillion, 300, Reduction::kCount, DType::I32); },
      {"voxel_counts, grid 1728 x 256, shared 0 bytes; not voxel_bins: shape: 27000000 "
       "voxels, too many for bins in shared memory",
       "voxel_counts, grid 2112 x 256, shared 0 bytes; not voxel_bins: shape: 27000000 "
@@ -75,7 +75,7 @@ constexpr select_table::Row<VoxelizeProblem> kCells[] = {
       "voxel_counts, grid 128 x 256, shared 0 bytes; not voxel_bins: shape: 27000000 "
       "voxels, too many for bins in shared memory"}},
     {"counts, i32: 100000 points, 1300^3",
-     [] { return grid(100000, 1300, VoxelMode::kCount, DType::I32); },
+     [] { return grid(100000, 1300, Reduction::kCount, DType::I32); },
      {"voxel_points, grid 98 x 256, shared 0 bytes"}},
 };
 

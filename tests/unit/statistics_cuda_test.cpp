@@ -150,10 +150,10 @@ Results resultsOf(const Context& context, const Case& c, const Arguments& a) {
   const rbcTensor levels = {
       const_cast<double*>(c.levels.data()), {RBC_DEVICE_CPU, 0}, 1, kF64, &num_levels, nullptr, 0};
   rbcStatisticsParams params = rbcStatisticsParamsInit();
-  params.flags = c.per_row ? RBC_STATISTICS_PER_ROW : 0;
+  params.flags = c.per_row ? RBC_STATISTICS_FLAG_PER_ROW : 0;
   params.lengths = lengths ? lengths->get() : nullptr;
-  params.offsets = offsets ? offsets->get() : nullptr;
-  params.mask = mask ? mask->get() : nullptr;
+  params.batch_offsets = offsets ? offsets->get() : nullptr;
+  params.sample_mask = mask ? mask->get() : nullptr;
   params.levels = num_levels > 0 ? &levels : nullptr;
   params.ddof = c.ddof;
   const int64_t channels = c.shape.back();
@@ -172,7 +172,7 @@ Results resultsOf(const Context& context, const Case& c, const Arguments& a) {
     tensors.push_back(*placed.back().get());
     return &tensors.back();
   };
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   result.count = out(kI64, shape);
   result.nonfinite = out(kI64, shape);
   result.min = out(kF64, shape);
@@ -180,7 +180,7 @@ Results resultsOf(const Context& context, const Case& c, const Arguments& a) {
   result.mean = out(kF64, shape);
   result.std = out(kF64, shape);
   if (num_levels > 0) result.quantiles = out(kF64, quantile_shape);
-  CHECK_SUCCEEDS(rbcStatistics(context.get(), values.get(), &params, &result));
+  CHECK_SUCCEEDS(rbcStatistics(context.get(), values.get(), &result, &params));
   support::require(rbcContextSynchronize(context.get()));
   Results all;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -334,14 +334,14 @@ TEST_CASE("statistics cuda: without samples, without channels, and 2^32 + 3 of t
   Array count(kI64, {1}), mean(kF64, {1}), std(kF64, {1}), median(kF64, {1, 1});
   const Placed placed_count(cuda, count, true), placed_mean(cuda, mean, true),
       placed_std(cuda, std, true), placed_median(cuda, median, true);
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   const rbcOutput outputs[] = {*placed_count.get(), *placed_mean.get(), *placed_std.get(),
                                *placed_median.get()};
   result.count = &outputs[0];
   result.mean = &outputs[1];
   result.std = &outputs[2];
   result.quantiles = &outputs[3];
-  CHECK_SUCCEEDS(rbcStatistics(cuda.get(), &values, &params, &result));
+  CHECK_SUCCEEDS(rbcStatistics(cuda.get(), &values, &result, &params));
   support::require(rbcContextSynchronize(cuda.get()));
   CHECK(placed_count.fetch(cuda, count));
   CHECK(placed_mean.fetch(cuda, mean));

@@ -198,9 +198,9 @@ TEST_CASE("statistics cpu: a sample that tells nothing of the rest") {
     const rbcTensor quantiles = {out.data(), kCpu, 2, support::kF64, out_shape, nullptr, 0};
     rbcStatisticsParams params = rbcStatisticsParamsInit();
     params.levels = &at;
-    rbcStatisticsResult result = rbcStatisticsResultInit();
+    rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
     result.quantiles = &quantiles;
-    CHECK_SUCCEEDS(rbcStatistics(context.get(), &in, &params, &result));
+    CHECK_SUCCEEDS(rbcStatistics(context.get(), &in, &result, &params));
     const support::ExactStatistics exact({values.begin(), values.end()});
     for (size_t i = 0; i < 3; ++i) CHECK(support::bitsOf(out[i]) == exact.quantile(levels[i]));
   }
@@ -221,12 +221,12 @@ TEST_CASE("statistics cpu: more samples than 32 bits count, by a stride of 0") {
   const rbcTensor count_tensor = {count, kCpu, 1, support::kI64, &two, nullptr, 0};
   const rbcTensor mean_tensor = {mean, kCpu, 1, support::kF64, &two, nullptr, 0};
   const rbcTensor std_tensor = {std, kCpu, 1, support::kF64, &two, nullptr, 0};
-  rbcStatisticsResult result = rbcStatisticsResultInit();
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
   result.count = &count_tensor;
   result.mean = &mean_tensor;
   result.std = &std_tensor;
   if (RBC_TEST_SANITIZED) SKIP_BECAUSE("takes minutes under a sanitizer");
-  CHECK_SUCCEEDS(rbcStatistics(context.get(), &in, nullptr, &result));
+  CHECK_SUCCEEDS(rbcStatistics(context.get(), &in, &result, nullptr));
   for (int i = 0; i < 2; ++i) {
     CHECK(count[i] == kSamples);
     CHECK(mean[i] == static_cast<double>(values[i]));

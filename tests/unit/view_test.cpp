@@ -173,13 +173,12 @@ TEST_CASE("view: sizes and offsets beyond 64 bits are refused, whatever else the
 TEST_CASE("view: the public function tells the same, and nothing on failure") {
   rbcTensorInfo info;
   std::memset(&info, 0x5A, sizeof info);
-  CHECK_FAILS(rbcTensorNormalize(Described(kF32, {-1}), &info), RBC_STATUS_SHAPE_MISMATCH,
-              "tensor:");
+  CHECK_FAILS(rbcTensorGetInfo(Described(kF32, {-1}), &info), RBC_STATUS_SHAPE_MISMATCH, "tensor:");
   const auto* bytes = reinterpret_cast<const unsigned char*>(&info);
   CHECK(std::all_of(bytes, bytes + sizeof info, [](unsigned char b) { return b == 0x5A; }));
-  CHECK_FAILS(rbcTensorNormalize(Described(kF32, {1}), nullptr), RBC_STATUS_INVALID_ARGUMENT,
+  CHECK_FAILS(rbcTensorGetInfo(Described(kF32, {1}), nullptr), RBC_STATUS_INVALID_ARGUMENT,
               "info:");
-  CHECK_SUCCEEDS(rbcTensorNormalize(Described(support::kBF16, {3, 1, 5}, {5, 77, 1}, 6), &info));
+  CHECK_SUCCEEDS(rbcTensorGetInfo(Described(support::kBF16, {3, 1, 5}, {5, 77, 1}, 6), &info));
   CHECK(info.data == memory + 6);
   CHECK(info.num_elements == 15);
   CHECK(info.num_bytes == 30);

@@ -78,11 +78,13 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
   std::vector<VoxelizeCase> cases = {
-      with(manyPoints("occupied", 7101), CloudPattern::kUniform, RBC_VOXEL_OCCUPANCY, support::kU8),
-      with(manyPoints("sweep", 7102), CloudPattern::kSweep, RBC_VOXEL_OCCUPANCY, support::kBool),
-      with(manyPoints("heavy", 7103), CloudPattern::kHeavy, RBC_VOXEL_COUNT, support::kI64),
-      with(manyPoints("one voxel", 7104), CloudPattern::kOneVoxel, RBC_VOXEL_COUNT, support::kF16),
-      with(manyPoints("clustered", 7105), CloudPattern::kClustered, RBC_VOXEL_COUNT, support::kF32),
+      with(manyPoints("occupied", 7101), CloudPattern::kUniform, RBC_REDUCE_OCCUPANCY,
+           support::kU8),
+      with(manyPoints("sweep", 7102), CloudPattern::kSweep, RBC_REDUCE_OCCUPANCY, support::kBool),
+      with(manyPoints("heavy", 7103), CloudPattern::kHeavy, RBC_REDUCE_COUNT, support::kI64),
+      with(manyPoints("one voxel", 7104), CloudPattern::kOneVoxel, RBC_REDUCE_COUNT, support::kF16),
+      with(manyPoints("clustered", 7105), CloudPattern::kClustered, RBC_REDUCE_COUNT,
+           support::kF32),
   };
   // More voxels than bins of any size have cells, in several clouds; an output of no simple layout.
   VoxelizeCase batch = manyPoints("batch", 7106);
@@ -108,12 +110,12 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   VoxelizeCase outside = manyPoints("nearly all outside", 7108);
   outside.outside = 0.9999;
   cases.push_back(outside);
-  cases.push_back(with(manyPoints("all outside", 7109), CloudPattern::kOutside, RBC_VOXEL_COUNT,
+  cases.push_back(with(manyPoints("all outside", 7109), CloudPattern::kOutside, RBC_REDUCE_COUNT,
                        support::kI32));
   // Every way to load points, in one cloud and in several, onto a grid that takes them as they are.
   VoxelizeCase flags = batch;
   flags.name = "occupied in a batch";
-  flags.mode = RBC_VOXEL_OCCUPANCY;
+  flags.mode = RBC_REDUCE_OCCUPANCY;
   flags.out = support::kU8;
   flags.out_layout = support::Layout::kContiguous;
   flags.empty_value = 0;
@@ -150,9 +152,9 @@ TEST_CASE("large: voxelize cuda by bins, several tiles a block") {
   const Context cpu = support::cpuContext();
   // Three tiles a block, and one for the last block; then eight, the most.
   const VoxelizeInputs inputs[] = {
-      manyTiles(12'590'001, support::kF32, RBC_VOXEL_OCCUPANCY, support::kU8),
-      manyTiles(12'590'001, support::kF32, RBC_VOXEL_COUNT, support::kI32),
-      manyTiles(34'000'003, support::kF16, RBC_VOXEL_COUNT, support::kI64)};
+      manyTiles(12'590'001, support::kF32, RBC_REDUCE_OCCUPANCY, support::kU8),
+      manyTiles(12'590'001, support::kF32, RBC_REDUCE_COUNT, support::kI32),
+      manyTiles(34'000'003, support::kF16, RBC_REDUCE_COUNT, support::kI64)};
   for (const VoxelizeInputs& in : inputs) support::checkSame(in, cpu, cuda, "on CUDA");
 }
 
@@ -160,8 +162,8 @@ TEST_CASE("large: voxelize cuda, counts of points that fall together") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
-  const VoxelizeCase sweep =
-      with(manyPoints("sweep counted", 7201), CloudPattern::kSweep, RBC_VOXEL_COUNT, support::kI32);
+  const VoxelizeCase sweep = with(manyPoints("sweep counted", 7201), CloudPattern::kSweep,
+                                  RBC_REDUCE_COUNT, support::kI32);
   std::vector<VoxelizeCase> cases = {sweep};
   // More voxels than a block's table has places, and about as many different ones as points.
   for (const int64_t side : {10, 20}) {
@@ -200,7 +202,7 @@ TEST_CASE("large: voxelize cuda by bins, whatever lies in the workspace") {
   if (cuda == nullptr) SKIP_BECAUSE(why);
   support::checkScratch(RBC_BACKEND_CUDA, std::vector<VoxelizeCase>{
                                               with(manyPoints("heavy", 7301), CloudPattern::kHeavy,
-                                                   RBC_VOXEL_COUNT, support::kI32),
+                                                   RBC_REDUCE_COUNT, support::kI32),
                                               with(manyPoints("sweep", 7302), CloudPattern::kSweep,
-                                                   RBC_VOXEL_OCCUPANCY, support::kU8)});
+                                                   RBC_REDUCE_OCCUPANCY, support::kU8)});
 }

@@ -87,10 +87,10 @@ std::string check(const Context& context, const Keys& keys) {
   std::vector<support::Placed> placed;
   for (const Array& array : arrays) placed.emplace_back(context, array, cuda);
   const support::Placed placed_points(context, points, cuda);
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   voxels.coords = placed[0].get();
   voxels.num_voxels = placed[1].get();
-  voxels.counts = placed[2].get();
+  voxels.points_per_voxel = placed[2].get();
   voxels.point_to_voxel = placed[3].get();
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
   for (int axis = 0; axis < 3; ++axis) {

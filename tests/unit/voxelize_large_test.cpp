@@ -110,7 +110,7 @@ TEST_CASE("large: clouds and voxels whose strides reach beyond 32 bits") {
   const support::Context context = support::cpuContext(2);
 
   auto params = withUnitGrid(rbcVoxelizeParamsInit(), kExtent, kExtent, kExtent);
-  params.mode = RBC_VOXEL_SUM;
+  params.reduction = RBC_REDUCE_SUM;
   params.empty_value = -1;
   const Tensor grid(out.data(), {B, kExtent, kExtent, kExtent, F},
                     {kOut[0], kOut[1], kOut[2], kOut[3], kOut[4]});
@@ -134,7 +134,7 @@ TEST_CASE("large: clouds and voxels whose strides reach beyond 32 bits") {
   const Tensor coord_tensor(coords.data(), {2 * B, 4});
   const Tensor num_tensor(&num_voxels, {});
   const Tensor row_tensor(rows.data(), {B, N}, {kRows[0], kRows[1]});
-  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
   voxels.coords = coord_tensor.get();
   voxels.num_voxels = num_tensor.get();
   voxels.point_to_voxel = row_tensor.get();
@@ -161,10 +161,10 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
   const FewVoxels few;
   robocache::OwnedTensor points(context, support::kF32, {few.count(), 3});
   robocache::copy(context, {few.points.data(), {few.count(), 3}}, points.view());
-  for (const int32_t mode : {RBC_VOXEL_OCCUPANCY, RBC_VOXEL_COUNT}) {
+  for (const int32_t mode : {RBC_REDUCE_OCCUPANCY, RBC_REDUCE_COUNT}) {
     CAPTURE(mode);
     auto params = withUnitGrid(rbcVoxelizeParamsInit(), kSide, kSide, kSide);
-    params.mode = mode;
+    params.reduction = mode;
     params.empty_value = 7;
     robocache::OwnedTensor out(context, support::kI32, {kSide, kSide, kSide});
     const Tensor grid = out.view();
@@ -183,7 +183,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
         if (voxel / kSide / kSide != x) continue;
         ++occupied;
         CHECK(slice[static_cast<size_t>(voxel % (kSide * kSide))] ==
-              (mode == RBC_VOXEL_COUNT ? 2 : 1));
+              (mode == RBC_REDUCE_COUNT ? 2 : 1));
       }
       CHECK(std::count(slice.begin(), slice.end(), 7) == kSide * kSide - occupied);
     }
@@ -221,7 +221,7 @@ TEST_CASE("large: a signed distance field with places of voxels beyond 32 bits o
   };
   std::vector<float> part(kPart, 0.0f);
   for (const int64_t voxel : kVoxels) robocache::copy(context, part, around(weight, voxel));
-  auto params = withUnitGrid(rbcTsdfParamsInit(), kLine, 1, 1);
+  auto params = withUnitGrid(rbcVoxelizeTsdfParamsInit(), kLine, 1, 1);
   params.truncation = kReach;
   const Tensor tsdf_view = tsdf.view();
   const Tensor weight_view = weight.view();

@@ -83,7 +83,7 @@ CloudInputs shuffled(const CloudCase& c, const CloudInputs& in, Random& random,
 void checkEveryPointIsCounted(const Context& context, uint64_t first, uint64_t count) {
   for (VoxelizeCase& c : support::randomVoxelizeCases(first, count)) {
     c.dropped = true;
-    const VoxelOutput output = outputIn(context, c, RBC_VOXEL_COUNT, support::kI64);
+    const VoxelOutput output = outputIn(context, c, RBC_REDUCE_COUNT, support::kI64);
     const CloudInputs in = support::inputsOf(c);
     const auto voxels = static_cast<size_t>(c.shape[0] * c.shape[1] * c.shape[2]);
     const auto counts = output.at("out").begin();
@@ -92,17 +92,19 @@ void checkEveryPointIsCounted(const Context& context, uint64_t first, uint64_t c
       const uint64_t inside =
           std::accumulate(counts + static_cast<std::ptrdiff_t>(at * voxels),
                           counts + static_cast<std::ptrdiff_t>((at + 1) * voxels), uint64_t{0});
-      REQUIRE_MESSAGE(static_cast<int64_t>(inside + output.at("dropped")[at]) == in.count(b),
-                      "cloud ", b, " of ", support::describe(c));
+      REQUIRE_MESSAGE(
+          static_cast<int64_t>(inside + output.at("num_points_outside")[at]) == in.count(b),
+          "cloud ", b, " of ", support::describe(c));
     }
   }
   for (SparseCase& c : support::randomSparseCases(first, count)) {
     c.without.clear();
     const SparseInputs in = support::inputsOf(c);
     const VoxelOutput output = outputOf(context, in);
-    const std::vector<uint64_t>& overflow = output.at("overflow");
-    REQUIRE_MESSAGE(total(output.at("counts")) + total(output.at("dropped")) +
-                            static_cast<int64_t>(overflow[1] + overflow[2]) ==
+    const uint64_t over =
+        output.at("num_points_over_capacity")[0] + output.at("num_points_over_group")[0];
+    REQUIRE_MESSAGE(total(output.at("points_per_voxel")) + total(output.at("num_points_outside")) +
+                            static_cast<int64_t>(over) ==
                         pointsOf(c, in),
                     support::describe(c));
   }
@@ -111,12 +113,12 @@ void checkEveryPointIsCounted(const Context& context, uint64_t first, uint64_t c
 void checkModesAgree(const Context& context, uint64_t first, uint64_t count) {
   int64_t occupied = 0;
   for (VoxelizeCase& c : support::randomVoxelizeCases(first, count)) {
-    const auto counts = outputIn(context, c, RBC_VOXEL_COUNT, support::kI32).at("out");
-    const auto occupancy = outputIn(context, c, RBC_VOXEL_OCCUPANCY, support::kU8).at("out");
-    const auto sum = outputIn(context, c, RBC_VOXEL_SUM, support::kF64).at("out");
-    const auto mean = outputIn(context, c, RBC_VOXEL_MEAN, support::kF64).at("out");
-    const auto max = outputIn(context, c, RBC_VOXEL_MAX, support::kF64).at("out");
-    const auto min = outputIn(context, c, RBC_VOXEL_MIN, support::kF64).at("out");
+    const auto counts = outputIn(context, c, RBC_REDUCE_COUNT, support::kI32).at("out");
+    const auto occupancy = outputIn(context, c, RBC_REDUCE_OCCUPANCY, support::kU8).at("out");
+    const auto sum = outputIn(context, c, RBC_REDUCE_SUM, support::kF64).at("out");
+    const auto mean = outputIn(context, c, RBC_REDUCE_MEAN, support::kF64).at("out");
+    const auto max = outputIn(context, c, RBC_REDUCE_MAX, support::kF64).at("out");
+    const auto min = outputIn(context, c, RBC_REDUCE_MIN, support::kF64).at("out");
     const auto number = [](uint64_t bits) {
       return static_cast<double>(support::decodeFloat(support::kF64, bits));
     };
@@ -152,7 +154,7 @@ void checkSparseIsDense(const Context& context, uint64_t first, uint64_t count) 
     const VoxelOutput sparse = outputOf(context, support::inputsOf(c));
     VoxelizeCase dense;
     static_cast<CloudCase&>(dense) = c;
-    const auto counts = outputIn(context, dense, RBC_VOXEL_COUNT, support::kI32);
+    const auto counts = outputIn(context, dense, RBC_REDUCE_COUNT, support::kI32);
     const auto reduced = outputIn(context, dense, c.reduce, c.out);
     std::vector<uint64_t> all_counts(counts.at("out").size(), 0);
     std::vector<uint64_t> all_reduced(reduced.at("out").size(), 0);
@@ -162,13 +164,14 @@ void checkSparseIsDense(const Context& context, uint64_t first, uint64_t count) 
       size_t at = place[0];
       for (size_t axis = 0; axis < 3; ++axis)
         at = at * static_cast<size_t>(c.shape[axis]) + place[axis + 1];
-      all_counts[at] = sparse.at("counts")[v];
+      all_counts[at] = sparse.at("points_per_voxel")[v];
       for (size_t k = 0; k < F; ++k) all_reduced[at * F + k] = sparse.at("features")[v * F + k];
       ++voxels;
     }
     REQUIRE_MESSAGE(all_counts == counts.at("out"), support::describe(c));
     REQUIRE_MESSAGE(all_reduced == reduced.at("out"), support::describe(c));
-    REQUIRE_MESSAGE(sparse.at("dropped") == counts.at("dropped"), support::describe(c));
+    REQUIRE_MESSAGE(sparse.at("num_points_outside") == counts.at("num_points_outside"),
+                    support::describe(c));
   }
   CHECK(voxels > 1000);
 }
@@ -186,7 +189,7 @@ void checkOrderOfPoints(const Context& context, uint64_t first, uint64_t count) 
     REQUIRE_MESSAGE(outputOf(context, other) == outputOf(context, in), support::describe(c));
   }
   for (SparseCase& c : support::randomSparseCases(first, count)) {
-    c.order = RBC_VOXEL_ORDER_LEXICOGRAPHIC;
+    c.order = RBC_VOXELIZE_ORDER_LEXICOGRAPHIC;
     c.without = {};
     const SparseInputs in = support::inputsOf(c);
     SparseInputs other;
@@ -246,7 +249,7 @@ void checkTranslation(const Context& context) {
     c.clouds = 1;
     c.points = kPoints;
     c.dtype = dtype;
-    c.mode = RBC_VOXEL_MEAN;
+    c.mode = RBC_REDUCE_MEAN;
     c.empty_value = -5;
     for (int axis = 0; axis < 3; ++axis) c.origin[axis] = 0, c.voxel_size[axis] = 0.5;
     std::vector<double> points;
@@ -268,7 +271,7 @@ void checkTranslation(const Context& context) {
       return outputOf(context, in);
     };
     const VoxelOutput inner = outputAt(kInner, {0, 0, 0});
-    REQUIRE(inner.at("dropped")[0] == 0);
+    REQUIRE(inner.at("num_points_outside")[0] == 0);
     for (int round = 0; round < 10; ++round) {
       const int64_t by[] = {random.below(7), random.below(7), random.below(7)};
       std::vector<uint64_t> expected(static_cast<size_t>(kOuter * kOuter * kOuter * c.channels),

@@ -21,17 +21,17 @@ inline Representation representationOf(int32_t value) {
 
 // All channels of a stream in order: its transforms, and copies between them.
 template <class Stream>
-std::vector<rbcWindowTransform> coverOf(const Stream& s) {
-  std::vector<rbcWindowTransform> sorted = s.transforms;
+std::vector<rbcWindowsTransform> coverOf(const Stream& s) {
+  std::vector<rbcWindowsTransform> sorted = s.transforms;
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  std::vector<rbcWindowTransform> cover;
+  std::vector<rbcWindowsTransform> cover;
   int64_t next = 0;
   const auto copyTo = [&](int64_t end) {
     if (next < end) cover.push_back({next, end - next, RBC_TRANSFORM_COPY, 0, 0, 0, 0, 0, 0, 0, 0});
     next = end;
   };
-  for (const rbcWindowTransform& t : sorted) {
+  for (const rbcWindowsTransform& t : sorted) {
     copyTo(t.begin);
     cover.push_back(t);
     next = t.begin + t.count;

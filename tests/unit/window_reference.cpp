@@ -73,7 +73,7 @@ class Reference {
   // All offsets of a window.
   std::vector<FetchedRow> fetch(size_t n, int64_t b, bool hold) const {
     const Stream& s = call_.streams[n];
-    return s.fields.mode == RBC_WINDOW_GATHER ? gather(n, b, hold) : interpolate(n, b, hold);
+    return s.fields.mode == RBC_WINDOWS_GATHER ? gather(n, b, hold) : interpolate(n, b, hold);
   }
 
  private:
@@ -86,7 +86,7 @@ class Reference {
     const int64_t begin = integerAt(s.episode_offsets, e);
     return {begin, integerAt(s.episode_offsets, e + 1) - begin};
   }
-  bool byTimes() const { return (call_.params.flags & RBC_WINDOWS_ANCHOR_TIMES) != 0; }
+  bool byTimes() const { return (call_.params.flags & RBC_WINDOWS_FLAG_ANCHOR_TIMES) != 0; }
   Instant timeAt(const Array& array, int64_t i) const { return {array.dtype(), array.get({i})}; }
   Instant clockOffset(const Stream& s) const {
     if (same(time_dtype_, kI64)) {
@@ -140,7 +140,7 @@ class Reference {
       if (rows.count == 0 || !anchor) continue;
       const Wide row = static_cast<Wide>(*anchor) + integerAt(s.offsets, o);
       const bool inside = row >= 0 && row < rows.count;
-      if (!inside && s.fields.pad == RBC_PAD_FILL && !hold) continue;
+      if (!inside && s.fields.outside == RBC_OUTSIDE_FILL && !hold) continue;
       const int64_t at = rows.begin + static_cast<int64_t>(row < 0  ? 0
                                                            : inside ? row
                                                                     : rows.count - 1);
@@ -192,7 +192,8 @@ class Reference {
       const rbcTensor tensors[] = {in.tensor(),     at.tensor(),    query.tensor(),
                                    out[k].tensor(), valid.tensor(), sample_mask.tensor()};
       params.sample_mask = &tensors[5];
-      params.bounds = s.fields.pad == RBC_PAD_FILL && !hold ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
+      params.outside =
+          s.fields.outside == RBC_OUTSIDE_FILL && !hold ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
       params.fill_value = k + 7.25;
       params.groups = s.groups.empty() ? nullptr : s.groups.data();
       params.num_groups = static_cast<int32_t>(s.groups.size());
@@ -288,7 +289,7 @@ bool inDouble(rbcDType dtype) { return !same(dtype, kF32) && dtype.bits >= 32; }
 
 bool computesInDouble(const WindowCall& call, const Stream& s) {
   bool wide = inDouble(s.values.dtype());
-  for (const rbcWindowTransform& t : s.transforms) {
+  for (const rbcWindowsTransform& t : s.transforms) {
     if (t.kind == RBC_TRANSFORM_COPY) continue;
     wide = wide || inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
   }
@@ -322,10 +323,10 @@ std::optional<QuadPose> poseAt(const FetchedRow& row, int64_t begin, int32_t rot
 // What a transform makes of all offsets of a window: [offset][channel].
 template <class Number>
 std::vector<Elements> transformed(const Reference& reference, const WindowCall& call,
-                                  const Stream& s, const rbcWindowTransform& t, size_t n, int64_t b,
-                                  const std::vector<FetchedRow>& rows) {
+                                  const Stream& s, const rbcWindowsTransform& t, size_t n,
+                                  int64_t b, const std::vector<FetchedRow>& rows) {
   std::vector<Elements> all(rows.size());
-  const bool inverse = (t.flags & RBC_TRANSFORM_INVERSE) != 0;
+  const bool inverse = (t.flags & RBC_TRANSFORM_FLAG_INVERSE) != 0;
   FetchedRow origin;
   if (t.kind != RBC_TRANSFORM_COPY) {
     const auto stream = static_cast<size_t>(t.reference_stream);
@@ -411,7 +412,7 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
   for (int64_t b = 0; b < call.windows; ++b) {
     const std::vector<FetchedRow> rows = reference.fetch(n, b, false);
     std::vector<Elements> elements(offsets);
-    for (const rbcWindowTransform& t : coverOf(s)) {
+    for (const rbcWindowsTransform& t : coverOf(s)) {
       const auto part = transformed<Number>(reference, call, s, t, n, b, rows);
       for (size_t o = 0; o < offsets; ++o) {
         elements[o].insert(elements[o].end(), part[o].begin(), part[o].end());
@@ -429,7 +430,7 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
         const auto channel = static_cast<int64_t>(d);
         if (x) {
           const bool neutral =
-              s.fields.pad == RBC_PAD_NEUTRAL && rows[o].past &&
+              s.fields.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past &&
               (s.neutral_channels.ndim() == 0 || s.neutral_channels.get({channel}) != 0);
           if (!neutral && isFloat(s.out_dtype)) x = finish.normalized(*x, channel);
           if (neutral && x->certain) x = finish.neutral(channel);
@@ -438,7 +439,8 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
         const uint64_t got = (*out)[at * channels + d];
         std::string error;
         if (x && !isFloat(s.out_dtype)) {  // as it is: 64-bit integers are no doubles
-          const bool neutral = s.fields.pad == RBC_PAD_NEUTRAL && rows[o].past && x->value == 0;
+          const bool neutral =
+              s.fields.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past && x->value == 0;
           const uint64_t is = s.values.get({rows[o].row, channel});
           error = got == is || (neutral && got == 0) ? "" : "is not the element itself";
         } else {

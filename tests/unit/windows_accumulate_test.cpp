@@ -28,7 +28,7 @@ WindowCall plainOutputs(uint64_t seed, double fill_value) {
   for (WindowCall::Stream& s : call.streams) {
     if (s.values.ndim() == 0) continue;
     bool wide = inDouble(s.values.dtype());
-    for (const rbcWindowTransform& t : s.transforms) {
+    for (const rbcWindowsTransform& t : s.transforms) {
       if (t.kind == RBC_TRANSFORM_COPY) continue;
       wide |= inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
     }
@@ -36,7 +36,7 @@ WindowCall plainOutputs(uint64_t seed, double fill_value) {
          {&s.shift, &s.scale, &s.bias, &s.low, &s.high, &s.neutral, &s.neutral_channels}) {
       *array = Array();
     }
-    if (s.fields.pad == RBC_PAD_NEUTRAL) s.fields.pad = RBC_PAD_HOLD;
+    if (s.fields.outside == RBC_OUTSIDE_NEUTRAL) s.fields.outside = RBC_OUTSIDE_HOLD;
     s.params.fill_value = fill_value;
     s.out_dtype = wide ? kF64 : kF32;
     s.out_layout = support::Layout::kContiguous;
@@ -202,25 +202,27 @@ TEST_CASE("windows accumulate: block after block") {
   const Array out(kF32, {kWindows, kOffsets, kChannels});
   const rbcTensor tensors[] = {values.tensor(),   ends.tensor(),    offsets.tensor(),
                                episodes.tensor(), anchors.tensor(), out.tensor()};
-  const rbcWindowTransform transform = {0, kChannels, RBC_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0,
-                                        0, 0};
+  const rbcWindowsTransform transform = {0, kChannels, RBC_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0,
+                                         0, 0};
   const Accumulator together = support::makeAccumulator(context, kChannels, {});
   const Accumulator steps = support::makeAccumulator(context, kOffsets * kChannels, {});
-  rbcWindowStream stream = rbcWindowStreamInit();
+  rbcWindowsStream stream = rbcWindowsStreamInit();
   stream.values = &tensors[0];
   stream.episode_offsets = &tensors[1];
   stream.offsets = &tensors[2];
   stream.transforms = &transform;
   stream.num_transforms = 1;
   stream.accumulator = together.get();
+  rbcWindowsOutputs outputs = rbcWindowsOutputsInit();
   const auto call = [&] {
-    CHECK_SUCCEEDS(rbcWindows(context.get(), &stream, 1, &tensors[3], &tensors[4], nullptr));
+    CHECK_SUCCEEDS(
+        rbcWindows(context.get(), &stream, 1, &tensors[3], &tensors[4], &outputs, nullptr));
   };
   call();
   stream.accumulator = steps.get();
   call();
   stream.accumulator = nullptr;
-  stream.out = &tensors[5];
+  outputs.out = &tensors[5];
   call();
 
   const Accumulator expected_together = support::makeAccumulator(context, kChannels, {});

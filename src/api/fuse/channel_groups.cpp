@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "params.h"
 #include "status.h"
 
 namespace rbc {
@@ -98,7 +99,7 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
 
   // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
   rbcChannelGroup groups[kMaxSegments];
-  std::copy_n(params.groups, params.num_groups, groups);
+  readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
   int order[kMaxSegments] = {};
   for (int i = 0; i < params.num_groups; ++i) {
     checkGroup(groups[i], i, channels);
@@ -132,9 +133,9 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
 }
 
 void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods) {
-  if (params.bounds == RBC_BOUNDS_EXTRAPOLATE && !methods.has(Method::kLinear)) {
+  if (params.outside == RBC_OUTSIDE_EXTRAPOLATE && !methods.has(Method::kLinear)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "bounds: extrapolate needs method linear, expected hold or fill");
+         "outside: extrapolate needs method linear, expected hold or fill");
   }
   if (!std::isinf(params.tolerance) && !methods.hasStep()) {
     fail(RBC_STATUS_INVALID_ARGUMENT,

@@ -9,14 +9,14 @@ namespace rbc {
 namespace {
 
 static_assert(RBC_FUSE_MAX_STREAMS == kMaxStreams);
-static_assert(RBC_MAX_CHANNEL_GROUPS == kMaxSegments);
+static_assert(RBC_FUSE_MAX_CHANNEL_GROUPS == kMaxSegments);
 
 struct Arguments {
   const rbcFuseStream* streams;
   int32_t num_streams;
   const rbcTensor* query_times;
   const rbcTensor* out;
-  const rbcTensor* mask;
+  const rbcTensor* valid;
   const rbcFuseParams* params;
 };
 
@@ -41,8 +41,8 @@ class FuseCall : public FuseBuilder {
 
  private:
   FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
-      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
-                    (params.flags & RBC_CHECK_TIMES) != 0, "streams") {
+      : FuseBuilder(context, {call.query_times, call.out, call.valid, params.query_lengths},
+                    (params.flags & RBC_FLAG_CHECK_TIMES) != 0, "streams") {
     if (call.num_streams < 1 || call.num_streams > kMaxStreams) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
            kMaxStreams);
@@ -54,7 +54,8 @@ class FuseCall : public FuseBuilder {
       operands.setStream(n);
       const char* separator = ": ";
       try {
-        const rbcFuseStream stream = readElement(call.streams, stride, n, rbcFuseStreamInit());
+        const rbcFuseStream stream =
+            readElement(call.streams, stride, n, rbcFuseStreamInit(), "streams");
         separator = ".";  // from here on messages begin with a field
         const rbcResampleParams own = checkedStreamParams(stream.params);
         add({stream.values, stream.times, own, stream.clock_offset, stream.clock_offset_ticks});
@@ -72,16 +73,16 @@ class FuseCall : public FuseBuilder {
 }  // namespace rbc
 
 rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
-                    const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                    const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
                     const rbcFuseParams* params) {
   return rbc::runCall<rbc::FuseCall>(
-      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params});
+      context, rbc::Arguments{streams, num_streams, query_times, out, valid, params});
 }
 
 rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                  int32_t num_streams, const rbcTensor* query_times,
-                                 const rbcTensor* out, const rbcTensor* mask,
+                                 const rbcTensor* out, const rbcTensor* valid,
                                  const rbcFuseParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::FuseCall>(
-      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params}, bytes);
+      context, rbc::Arguments{streams, num_streams, query_times, out, valid, params}, bytes);
 }

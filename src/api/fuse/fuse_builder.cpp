@@ -42,9 +42,9 @@ void requireValueDtypes(const View& values, const View& out, const MethodSet& me
 
 rbcResampleParams checkedParams(const rbcResampleParams* given) {
   const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
-  if (params.bounds < RBC_BOUNDS_HOLD || params.bounds > RBC_BOUNDS_EXTRAPOLATE) {
+  if (params.outside < RBC_OUTSIDE_HOLD || params.outside > RBC_OUTSIDE_EXTRAPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "bounds: is %d, expected RBC_BOUNDS_HOLD, _FILL or _EXTRAPOLATE", params.bounds);
+         "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or _EXTRAPOLATE", params.outside);
   }
   if (!(params.max_gap >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_gap: is %g, expected 0 or more", params.max_gap);
@@ -62,7 +62,7 @@ FuseBuilder::FuseBuilder(const rbcContext& context, const SharedArguments& share
       stream_array_(stream_array),
       query_lengths_(shared.query_lengths),
       out_(operands.out(shared.out, "out", Operands::Reach::kInTheEnd)),
-      mask_(operands.optionalOut(shared.mask, "mask", Operands::Reach::kInTheEnd)),
+      valid_(operands.optionalOut(shared.valid, "valid", Operands::Reach::kInTheEnd)),
       query_times_(operands.in(shared.query_times, "query_times", Operands::Reach::kInTheEnd)) {}
 
 void FuseBuilder::requireFloatOut() const {
@@ -115,21 +115,22 @@ void FuseBuilder::add(const StreamArguments& stream) {
   const View& values = operands.in(stream.values, "values");
   const View& times = operands.in(stream.times, "times");
 
-  // Three forms: padded [B,S,D], packed [N,D] with offsets, and without a batch [S,D].
-  const bool packed = params.offsets != nullptr;
+  // Three forms: padded [B,S,D], packed [N,D] with batch_offsets, and without a batch [S,D].
+  const bool packed = params.batch_offsets != nullptr;
   requireRank(values, "values", 2, packed ? 2 : 3);
   const bool batched = packed || values.ndim == 3;
   requireRank(times, "times", 1, packed || !batched ? 1 : 2);
   if (packed && params.lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "lengths: are for padded values, expected null beside offsets");
+         "lengths: expected null with batch_offsets; lengths are for padded values");
   }
   int64_t batch = values.ndim == 3 ? values.shape[0] : 1;
   if (packed) {
-    const View offsets = normalize(params.offsets, "offsets");  // added once the batch is known
-    requireRank(offsets, "offsets", 1, 1);
+    const View offsets =
+        normalize(params.batch_offsets, "batch_offsets");  // added once the batch is known
+    requireRank(offsets, "batch_offsets", 1, 1);
     if (offsets.shape[0] < 1) {
-      fail(RBC_STATUS_SHAPE_MISMATCH, "offsets: shape is [0], expected [B+1]");
+      fail(RBC_STATUS_SHAPE_MISMATCH, "batch_offsets: shape is [0], expected [B+1]");
     }
     batch = offsets.shape[0] - 1;
   }
@@ -141,7 +142,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
          batched ? "a" : "no", batched_ ? "one" : "none");
   } else if (batch != p.batch) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: batch is %" PRId64 ", expected %" PRId64 " as streams[0]",
-         packed ? "offsets" : "values", batch, p.batch);
+         packed ? "batch_offsets" : "values", batch, p.batch);
   }
 
   FuseStream& s = streams_[p.num_streams];
@@ -171,16 +172,17 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.times_stride[1] = times.strides[times.ndim - 1];
   readSampleMask(params.sample_mask, batch, batched && !packed, &s);
   read(params.lengths, "lengths", batch, &s.lengths);
-  read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
-  read(params.mean, "mean", s.channels, &s.mean);
-  read(params.inv_std, "inv_std", s.channels, &s.inv_std);
+  read(params.batch_offsets, "batch_offsets", packed ? batch + 1 : 0,
+       &s.offsets);  // else batch has no limit
+  read(params.shift, "shift", s.channels, &s.shift);
+  read(params.scale, "scale", s.channels, &s.scale);
   s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");
   s.tolerance = timeLimitOf(params.tolerance, times.dtype, "tolerance");
   s.clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");
   s.values_dtype = values.dtype;
-  s.bounds = static_cast<Bounds>(params.bounds);
+  s.outside = static_cast<Outside>(params.outside);
 
   if (__builtin_add_overflow(p.channels, s.channels, &p.channels)) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "values: channels of all streams pass 64 bits");
@@ -189,13 +191,13 @@ void FuseBuilder::add(const StreamArguments& stream) {
   ++p.num_streams;
 }
 
-void FuseBuilder::finish(int mask_rank) {
+void FuseBuilder::finish(int valid_rank) {
   FuseProblem& p = problem_;
   requireRank(query_times_, "query_times", 1, batched_ ? 2 : 1);
   p.queries = query_times_.shape[query_times_.ndim - 1];
   const int64_t query_shape[] = {p.batch, p.queries};
   const int64_t out_shape[] = {p.batch, p.queries, p.channels};
-  const int64_t mask_shape[] = {p.batch, p.queries, p.num_streams};
+  const int64_t valid_shape[] = {p.batch, p.queries, p.num_streams};
   const int skip = batched_ ? 0 : 1;
   requireShape(query_times_, "query_times", query_times_.ndim, query_shape + 2 - query_times_.ndim);
   requireShape(out_, "out", 3 - skip, out_shape + skip);
@@ -213,14 +215,14 @@ void FuseBuilder::finish(int mask_rank) {
   p.out_stride[2] = out_.strides[out_.ndim - 1];
   p.out_dtype = out_.dtype;
   p.angle_dtype = out_.dtype;
-  if (mask_ != nullptr) {
-    const View& mask = *mask_;
-    requireShape(mask, "mask", mask_rank - skip, mask_shape + skip);
-    requireMask(mask, "mask");
-    p.mask = reinterpret_cast<uint8_t*>(mask.data);
-    p.mask_stride[0] = batchStride(mask, mask_rank);
-    p.mask_stride[1] = mask.strides[1 - skip];
-    p.mask_stride[2] = mask_rank == 3 ? mask.strides[2 - skip] : 0;
+  if (valid_ != nullptr) {
+    const View& valid = *valid_;
+    requireShape(valid, "valid", valid_rank - skip, valid_shape + skip);
+    requireMask(valid, "valid");
+    p.valid = reinterpret_cast<uint8_t*>(valid.data);
+    p.valid_stride[0] = batchStride(valid, valid_rank);
+    p.valid_stride[1] = valid.strides[1 - skip];
+    p.valid_stride[2] = valid_rank == 3 ? valid.strides[2 - skip] : 0;
   }
   p.streams = streams_;
   p.segments = segments_;

@@ -10,16 +10,16 @@
 namespace rbc {
 
 template <>
-inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {RBC_CHECK_TIMES,
-                                                              "RBC_CHECK_TIMES or 0"};
+inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {RBC_FLAG_CHECK_TIMES,
+                                                              "RBC_FLAG_CHECK_TIMES or 0"};
 template <>
 inline constexpr KnownFlags kKnownFlags<rbcFuseParams> = kKnownFlags<rbcResampleParams>;
 
-// The arguments that the streams share; mask and query_lengths may be null.
+// The arguments that the streams share; valid and query_lengths may be null.
 struct SharedArguments {
   const rbcTensor* query_times;
   const rbcTensor* out;
-  const rbcTensor* mask;
+  const rbcTensor* valid;
   const rbcTensor* query_lengths;
 };
 
@@ -41,7 +41,7 @@ class FuseBuilder : public CallBase {
   const FuseProblem& problem() const { return problem_; }
   bool empty() const {
     return problem_.batch == 0 || problem_.queries == 0 ||
-           (problem_.channels == 0 && problem_.mask == nullptr);
+           (problem_.channels == 0 && problem_.valid == nullptr);
   }
   template <class Visitor>
   void visitIndexes(Visitor&& visit);
@@ -65,8 +65,8 @@ class FuseBuilder : public CallBase {
   // Integers take one stream of theirs, not several.
   void requireFloatOut() const;
   void add(const StreamArguments& stream);
-  // `mask_rank` counts the dimensions of a batch's mask: 2 for [B,T], 3 for [B,T,N].
-  void finish(int mask_rank);
+  // `valid_rank` counts the dimensions of a batch's `valid`: 2 for [B,T], 3 for [B,T,N].
+  void finish(int valid_rank);
 
  private:
   // An optional vector of `count` entries, straight to its place: a copy of what has just been put
@@ -80,7 +80,7 @@ class FuseBuilder : public CallBase {
   const char* const stream_array_;
   const rbcTensor* const query_lengths_;
   const View& out_;
-  const View* const mask_;
+  const View* const valid_;
   const View& query_times_;
   bool batched_ = false;
   FuseProblem problem_ = {};

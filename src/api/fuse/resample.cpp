@@ -1,4 +1,4 @@
-// rbcResample: fusion of one stream, which has the whole of out and mask.
+// rbcResample: fusion of one stream, which has the whole of out and valid.
 
 #include "robocache/resample.h"
 
@@ -12,7 +12,7 @@ struct Arguments {
   const rbcTensor* times;
   const rbcTensor* query_times;
   const rbcTensor* out;
-  const rbcTensor* mask;
+  const rbcTensor* valid;
   const rbcResampleParams* params;
 };
 
@@ -24,8 +24,8 @@ struct ResampleCall : FuseBuilder {
 
  private:
   ResampleCall(const rbcContext& context, const Arguments& call, const rbcResampleParams& params)
-      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
-                    (params.flags & RBC_CHECK_TIMES) != 0, nullptr) {
+      : FuseBuilder(context, {call.query_times, call.out, call.valid, params.query_lengths},
+                    (params.flags & RBC_FLAG_CHECK_TIMES) != 0, nullptr) {
     add({call.values, call.times, params, 0, 0});
     finish(2);
   }
@@ -35,16 +35,16 @@ struct ResampleCall : FuseBuilder {
 }  // namespace rbc
 
 rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values, const rbcTensor* times,
-                        const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                        const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
                         const rbcResampleParams* params) {
   return rbc::runCall<rbc::ResampleCall>(
-      context, rbc::Arguments{values, times, query_times, out, mask, params});
+      context, rbc::Arguments{values, times, query_times, out, valid, params});
 }
 
 rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                      const rbcTensor* times, const rbcTensor* query_times,
-                                     const rbcTensor* out, const rbcTensor* mask,
+                                     const rbcTensor* out, const rbcTensor* valid,
                                      const rbcResampleParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::ResampleCall>(
-      context, rbc::Arguments{values, times, query_times, out, mask, params}, bytes);
+      context, rbc::Arguments{values, times, query_times, out, valid, params}, bytes);
 }

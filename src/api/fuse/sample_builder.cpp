@@ -12,12 +12,12 @@ namespace rbc {
 static_assert(kMaxLevels == RBC_STATISTICS_MAX_LEVELS);
 
 void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
-  const bool packed = arguments.offsets != nullptr;
+  const bool packed = arguments.batch_offsets != nullptr;
   const View& values = operands.in(arguments.values, "values");
   if (values.ndim < 2 || (packed && values.ndim > 2)) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "values: shape is %s, expected %s",
          shapeText(values.ndim, values.shape),
-         packed ? "[N,D] beside offsets" : "[S,D] or [B,...,D]");
+         packed ? "[N,D] with batch_offsets" : "[S,D] or [B,...,D]");
   }
   Samples& s = samples_;
   s.data = values.data;
@@ -31,15 +31,15 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
   if (packed) {
     if (arguments.lengths != nullptr) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
-           "lengths: are for padded values, expected null beside offsets");
+           "lengths: expected null with batch_offsets; lengths are for padded values");
     }
-    const View& ends = operands.in(arguments.offsets, "offsets");
-    requireRank(ends, "offsets", 1, 1);
+    const View& ends = operands.in(arguments.batch_offsets, "batch_offsets");
+    requireRank(ends, "batch_offsets", 1, 1);
     if (ends.shape[0] < 1) {
-      fail(RBC_STATUS_SHAPE_MISMATCH, "offsets: shape is [0], expected [B+1]");
+      fail(RBC_STATUS_SHAPE_MISMATCH, "batch_offsets: shape is [0], expected [B+1]");
     }
     s.batch = ends.shape[0] - 1;
-    s.offsets = indexArrayOf(ends, "offsets", s.batch + 1);
+    s.offsets = indexArrayOf(ends, "batch_offsets", s.batch + 1);
   }
   if (arguments.lengths != nullptr) {
     if (values.ndim > 3) {
@@ -49,10 +49,10 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
     s.lengths = indexArrayOf(operands.in(arguments.lengths, "lengths"), "lengths", s.batch);
   }
   const View* mask = nullptr;
-  if (arguments.mask != nullptr) {
-    mask = &operands.in(arguments.mask, "mask");
-    requireShape(*mask, "mask", values.ndim - 1, values.shape);
-    requireMask(*mask, "mask");
+  if (arguments.sample_mask != nullptr) {
+    mask = &operands.in(arguments.sample_mask, "sample_mask");
+    requireShape(*mask, "sample_mask", values.ndim - 1, values.shape);
+    requireMask(*mask, "sample_mask");
     s.mask = reinterpret_cast<const uint8_t*>(mask->data);
   }
   // A channel may be repeated by a stride of 0, so that samples are counted without it.

@@ -26,8 +26,8 @@ class SampleBuilder : public CallBase {
   struct Arguments {
     const rbcTensor* values;
     const rbcTensor* lengths;
-    const rbcTensor* offsets;
-    const rbcTensor* mask;
+    const rbcTensor* batch_offsets;
+    const rbcTensor* sample_mask;
   };
   // The rows of the batch stay apart only if asked: as one they may be one axis.
   void addSamples(const Arguments& arguments, bool per_row);

@@ -126,7 +126,7 @@ size_t checkTimesBytes(const rbcContext& context) {
 void requireCheckable(const rbcContext& context) {
   if (context.backend->capturing(*context.state)) {
     fail(RBC_STATUS_UNSUPPORTED,
-         "flags: RBC_CHECK_TIMES waits for the stream, which is being captured");
+         "flags: RBC_FLAG_CHECK_TIMES waits for the stream, which is being captured");
   }
 }
 

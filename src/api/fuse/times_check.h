@@ -35,7 +35,7 @@ void verifySampleIndexes(const FuseProblem& problem, const char* array);
 
 // Fails for a defect of `samples` times, or of the offsets of their rows.
 void reportDefect(const TimesDefect& defect, DType time_dtype, int64_t samples,
-                  const char* offsets = "offsets", const char* row = "row",
+                  const char* offsets = "batch_offsets", const char* row = "row",
                   const char* noun = "samples");
 
 // The workspace of checkTimes().

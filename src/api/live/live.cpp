@@ -30,7 +30,7 @@ struct rbcLive {
   std::atomic<bool> busy{false};  // a call fuses
   // Where the CPU fuses for CUDA.
   std::vector<std::byte> out;
-  std::vector<std::byte> mask;
+  std::vector<std::byte> valid;
 };
 
 namespace rbc {
@@ -55,19 +55,10 @@ rbcLive& requireLive(rbcLive_t live) {
   return *live;
 }
 
-rbcLive& requireLive(rbcContext_t context, rbcLive_t live) {
-  rbcLive& made = requireLive(live);
-  if (context == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
-  if (made.context != context) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "live: belongs to another context");
-  }
-  return made;
-}
-
 LiveStream& requireStream(rbcLive& live, int32_t stream) {
   const auto count = static_cast<int32_t>(live.streams.size());
   if (stream < 0 || stream >= count) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is %d, expected 0 to %d", stream, count - 1);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "stream_index: is %d, expected 0 to %d", stream, count - 1);
   }
   return *live.streams[static_cast<size_t>(stream)];
 }
@@ -88,7 +79,7 @@ void addStreams(rbcLive& live, const rbcLiveStream* streams, int32_t count) {
   for (int32_t n = 0; n < count; ++n) {
     const char* separator = ": ";
     try {
-      const rbcLiveStream given = readElement(streams, stride, n, rbcLiveStreamInit());
+      const rbcLiveStream given = readElement(streams, stride, n, rbcLiveStreamInit(), "streams");
       separator = ".";
       live.streams.push_back(std::make_unique<LiveStream>(given, live.time_dtype));
     } catch (const Error&) {
@@ -113,13 +104,13 @@ rbcTensor hostTensor(void* data, rbcDType dtype, int32_t ndim, int64_t* shape) {
 void tryFuse(rbcLive& live) {
   int64_t none = 0;
   int64_t out_shape[] = {0, 0};
-  int64_t mask_shape[] = {0, static_cast<int64_t>(live.streams.size())};
+  int64_t valid_shape[] = {0, static_cast<int64_t>(live.streams.size())};
   for (const auto& stream : live.streams) out_shape[1] += stream->channels();
   const rbcTensor queries = hostTensor(nullptr, describe(live.time_dtype), 1, &none);
   const rbcTensor out = hostTensor(nullptr, describe(DType::F32), 2, out_shape);
-  const rbcTensor mask = hostTensor(nullptr, describe(DType::U8), 2, mask_shape);
+  const rbcTensor valid = hostTensor(nullptr, describe(DType::U8), 2, valid_shape);
   require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
-                  &queries, &out, &mask, nullptr));
+                  &queries, &out, &valid, nullptr));
 }
 
 rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
@@ -184,7 +175,8 @@ class Pushing {
  public:
   explicit Pushing(LiveRing& ring) : ring_(ring) {
     if (!ring.enter()) {
-      fail(RBC_STATUS_UNSUPPORTED, "stream: another thread pushes to it, expected one at a time");
+      fail(RBC_STATUS_UNSUPPORTED,
+           "stream_index: another thread pushes to this stream, expected one at a time");
     }
   }
   ~Pushing() { ring_.leave(); }
@@ -257,7 +249,7 @@ void takeAll(rbcLive& live, const View& given) {
 }
 
 const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
-                        const rbcTensor* queries, const rbcTensor* out, const rbcTensor* mask) {
+                        const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid) {
   if (given == nullptr) return nullptr;
   *view = normalize(given, "ages");
   requireHost(*view, "ages");
@@ -268,13 +260,14 @@ const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
   requireDistinctElements(*view, "ages");
   requireDisjoint(*view, "ages", normalize(queries, "query_times"), "query_times");
   requireDisjoint(*view, "ages", normalize(out, "out"), "out");
-  if (mask != nullptr) requireDisjoint(*view, "ages", normalize(mask, "mask"), "mask");
+  if (valid != nullptr) requireDisjoint(*view, "ages", normalize(valid, "valid"), "valid");
   return view;
 }
 
-void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out, const rbcTensor* mask) {
+void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out,
+             const rbcTensor* valid) {
   require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
-                  queries, out, mask, nullptr));
+                  queries, out, valid, nullptr));
 }
 
 // A tensor of the host that is as one of the device.
@@ -293,33 +286,33 @@ rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char*
   return tensor;
 }
 
-void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
           const rbcOutput* given_ages) {
   const View queries = normalize(query_times, "query_times");
   requireHost(queries, "query_times");
   requireRank(queries, "query_times", 1, 1);
   requireDType(queries, "query_times", live.time_dtype);
   View room;
-  const View* ages = checkedAges(live, given_ages, &room, query_times, out, mask);
+  const View* ages = checkedAges(live, given_ages, &room, query_times, out, valid);
   const Fusing fusing(live.busy);
   visitTime(live.time_dtype,
             [&](auto tag) { takeAll<typename decltype(tag)::type>(live, queries); });
   if (live.context->backend->id == RBC_BACKEND_CPU) {
-    runFuse(live, query_times, out, mask);
+    runFuse(live, query_times, out, valid);
   } else {
     const View device_out = normalize(out, "out");
     requireReachable(*live.context, device_out, "out");
     const rbcTensor host_out = staged(device_out, &live.out, "out");
-    rbcTensor host_mask = {};
-    View device_mask;
-    if (mask != nullptr) {
-      device_mask = normalize(mask, "mask");
-      requireReachable(*live.context, device_mask, "mask");
-      host_mask = staged(device_mask, &live.mask, "mask");
+    rbcTensor host_valid = {};
+    View device_valid;
+    if (valid != nullptr) {
+      device_valid = normalize(valid, "valid");
+      requireReachable(*live.context, device_valid, "valid");
+      host_valid = staged(device_valid, &live.valid, "valid");
     }
-    runFuse(live, query_times, &host_out, mask != nullptr ? &host_mask : nullptr);
+    runFuse(live, query_times, &host_out, valid != nullptr ? &host_valid : nullptr);
     require(rbcTensorCopy(live.context, &host_out, out));
-    if (mask != nullptr) require(rbcTensorCopy(live.context, &host_mask, mask));
+    if (valid != nullptr) require(rbcTensorCopy(live.context, &host_valid, valid));
   }
   for (size_t n = 0; ages != nullptr && n < live.streams.size(); ++n) {
     const uint64_t age = live.streams[n]->age();
@@ -344,8 +337,8 @@ void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   all.overwritten = now.overwritten;
   all.late = now.late;
   all.dropped = now.dropped;
-  all.retried = now.retried;
-  all.early = stream.early();
+  all.snapshot_retries = now.snapshot_retries;
+  all.queries_before_first = stream.queriesBeforeFirst();
   all.ahead = now.ahead;
   all.invalid = now.invalid;
   all.forgotten = now.forgotten;
@@ -372,22 +365,22 @@ rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
   });
 }
 
-rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
-                        const rbcTensor* times, const rbcTensor* values) {
-  return rbc::guard([&] { rbc::push(rbc::requireLive(context, live), stream, times, values); });
+rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* times,
+                        const rbcTensor* values) {
+  return rbc::guard([&] { rbc::push(rbc::requireLive(live), stream_index, times, values); });
 }
 
-rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream) {
-  return rbc::guard([&] { rbc::reset(rbc::requireLive(live), stream); });
+rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index) {
+  return rbc::guard([&] { rbc::reset(rbc::requireLive(live), stream_index); });
 }
 
-rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,
-                        const rbcOutput* out, const rbcOutput* mask, const rbcOutput* ages) {
-  return rbc::guard(
-      [&] { rbc::fuse(rbc::requireLive(context, live), query_times, out, mask, ages); });
+rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
+                        const rbcOutput* valid, const rbcOutput* ages) {
+  return rbc::guard([&] { rbc::fuse(rbc::requireLive(live), query_times, out, valid, ages); });
 }
 
-rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters) {
-  return rbc::guard(
-      [&] { rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream), counters); });
+rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream_index, rbcLiveCounters* counters) {
+  return rbc::guard([&] {
+    rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream_index), counters);
+  });
 }

@@ -385,7 +385,7 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
 template <class Time>
 void LiveRing::take(const Queries<Time>& queries, Taken<Time>* taken) {
   while (!takeOnce(queries, taken)) {
-    retried_.store(retried_.load(kRelaxed) + 1, kRelaxed);
+    snapshot_retries_.store(snapshot_retries_.load(kRelaxed) + 1, kRelaxed);
   }
 }
 
@@ -405,7 +405,7 @@ LiveRing::Counters LiveRing::counters() const {
   counters.ahead = ahead_.load(kAcquire);
   counters.invalid = invalid_.load(kAcquire);
   counters.forgotten = forgotten_.load(kAcquire);
-  counters.retried = retried_.load(kRelaxed);
+  counters.snapshot_retries = snapshot_retries_.load(kRelaxed);
   return counters;
 }
 

@@ -125,7 +125,7 @@ class LiveRing {
     int64_t ahead;
     int64_t invalid;
     int64_t forgotten;
-    int64_t retried;
+    int64_t snapshot_retries;
   };
   Counters counters() const;
 
@@ -216,7 +216,7 @@ class LiveRing {
   uint64_t order_end_ = 0;
   int leaps_ = 0;           // successive samples that agree and are far from the newest one
   uint64_t last_leap_ = 0;  // the bits of the last one's time
-  alignas(64) std::atomic<int64_t> retried_{0};
+  alignas(64) std::atomic<int64_t> snapshot_retries_{0};
 };
 
 }  // namespace rbc

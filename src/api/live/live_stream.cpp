@@ -15,6 +15,7 @@
 #include "fuse/fuse_builder.h"
 #include "fuse/sample_builder.h"
 #include "fuse/times_check.h"
+#include "params.h"
 #include "status.h"
 #include "view.h"
 
@@ -41,7 +42,7 @@ void requireLiveParams(const rbcResampleParams& params) {
          name);
   };
   refuse(params.lengths, "lengths");
-  refuse(params.offsets, "offsets");
+  refuse(params.batch_offsets, "batch_offsets");
   refuse(params.sample_mask, "sample_mask");
 }
 
@@ -58,9 +59,7 @@ int64_t samplesOf(int32_t method) {
 }
 
 int64_t samplesOf(const rbcResampleParams& params) {
-  // More groups than there can be rbcFuse refuses, without a look at any.
-  const bool readable = params.num_groups > 0 && params.num_groups <= RBC_MAX_CHANNEL_GROUPS;
-  if (params.groups == nullptr || !readable) return samplesOf(params.method);
+  if (params.num_groups == 0) return samplesOf(params.method);
   int64_t count = 1;
   for (int32_t i = 0; i < params.num_groups; ++i) {
     count = std::max(count, samplesOf(params.groups[i].method));
@@ -127,13 +126,14 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
     : dtype_(dtypeOf(given.dtype, "dtype")), channels_(checkedChannels(given)) {
   params_ = checkedParams(given.params);
   requireLiveParams(params_);
+  keepGroups();
   requireCapacity(given, params_);
   if (!(given.max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
   }
   // Methods of two samples look at those beside the query alone; the others at two neighbours on each
   // side, or past an end at the last ones, and which of equal times come first matters to them.
-  times_around_ = samplesOf(params_) == 4 || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 1;
+  times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
   max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
 
@@ -152,19 +152,31 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   values_tensor_.strides = strides_;
   describe(&times_tensor_, times_.data(), time_dtype, 1, shape_);
 
-  if (params_.groups != nullptr && params_.num_groups > 0 &&
-      params_.num_groups <= RBC_MAX_CHANNEL_GROUPS) {  // else rbcFuse refuses them
-    groups_.assign(params_.groups, params_.groups + params_.num_groups);
-    params_.groups = groups_.data();
-  }
-  keep(params_.mean, "params.mean", &mean_, &mean_tensor_, &params_.mean);
-  keep(params_.inv_std, "params.inv_std", &inv_std_, &inv_std_tensor_, &params_.inv_std);
+  keep(params_.shift, "params.shift", &shift_, &shift_tensor_, &params_.shift);
+  keep(params_.scale, "params.scale", &scale_, &scale_tensor_, &params_.scale);
   fuse_ = rbcFuseStreamInit();
   fuse_.values = &values_tensor_;
   fuse_.times = &times_tensor_;
   fuse_.params = &params_;
   fuse_.clock_offset = given.clock_offset;
   fuse_.clock_offset_ticks = given.clock_offset_ticks;
+}
+
+// rbcFuse checks what the groups are; here they are only read.
+void LiveStream::keepGroups() {
+  if (params_.num_groups < 0 || params_.num_groups > RBC_FUSE_MAX_CHANNEL_GROUPS) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.num_groups: is %d, expected 0 to %d",
+         params_.num_groups, RBC_FUSE_MAX_CHANNEL_GROUPS);
+  }
+  if ((params_.groups == nullptr) != (params_.num_groups == 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.groups: %s, but num_groups is %d",
+         params_.groups == nullptr ? "is null" : "is given", params_.num_groups);
+  }
+  groups_.resize(static_cast<size_t>(params_.num_groups));
+  readElements(params_.groups, params_.num_groups, params_.group_size, "params.groups",
+               "params.group_size", groups_.data());
+  if (params_.num_groups > 0) params_.groups = groups_.data();
+  params_.group_size = sizeof(rbcChannelGroup);
 }
 
 void LiveStream::describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape) {
@@ -220,7 +232,8 @@ void LiveStream::take(const Queries<Time>& queries, const View& given) {
       std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
       early += TimeMath<Time>::shifted(query, offset) < taken.times[0] ? 1 : 0;
     }
-    early_.store(early_.load(std::memory_order_relaxed) + early, std::memory_order_relaxed);
+    queries_before_first_.store(queries_before_first_.load(std::memory_order_relaxed) + early,
+                                std::memory_order_relaxed);
   }
   // Times of samples are finite, so no difference is NaN.
   const Time now = TimeMath<Time>::shifted(queries.last, offset);

@@ -46,14 +46,17 @@ class LiveStream {
   void take(const Queries<Time>& queries, const View& given);
 
   // Queries that were before all samples. From any thread.
-  int64_t early() const { return early_.load(std::memory_order_relaxed); }
+  int64_t queriesBeforeFirst() const {
+    return queries_before_first_.load(std::memory_order_relaxed);
+  }
 
   // The age after take(), as the dtype of ages has it; bits of f64 or i64.
   uint64_t age() const { return age_; }
 
  private:
+  void keepGroups();
   void describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape);
-  // The caller's mean or inv_std, copied.
+  // The caller's shift or scale, copied.
   void keep(const rbcTensor* given, const char* name, std::vector<double>* values, rbcTensor* kept,
             const rbcTensor** used);
 
@@ -75,13 +78,13 @@ class LiveStream {
 
   rbcResampleParams params_;
   std::vector<rbcChannelGroup> groups_;
-  std::vector<double> mean_;
-  std::vector<double> inv_std_;
-  rbcTensor mean_tensor_;
-  rbcTensor inv_std_tensor_;
+  std::vector<double> shift_;
+  std::vector<double> scale_;
+  rbcTensor shift_tensor_;
+  rbcTensor scale_tensor_;
   rbcFuseStream fuse_;
   uint64_t age_ = 0;
-  std::atomic<int64_t> early_{0};
+  std::atomic<int64_t> queries_before_first_{0};
 };
 
 }  // namespace rbc

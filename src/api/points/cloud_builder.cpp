@@ -16,8 +16,8 @@ double rounded(double x, bool in_double) {
 }  // namespace
 
 void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
-                             const rbcTensor* offsets) {
-  const bool packed = offsets != nullptr;
+                             const rbcTensor* batch_offsets) {
+  const bool packed = batch_offsets != nullptr;
   const View& view = operands.in(points, "points");
   requireRank(view, "points", 2, packed ? 2 : 3);
   requireFloat(view, "points");
@@ -40,15 +40,15 @@ void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
   if (packed) {
     if (lengths != nullptr) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
-           "lengths: are for padded points, expected null beside offsets");
+           "lengths: expected null with batch_offsets; lengths are for padded points");
     }
-    const View& ends = operands.in(offsets, "offsets");
-    requireRank(ends, "offsets", 1, 1);
+    const View& ends = operands.in(batch_offsets, "batch_offsets");
+    requireRank(ends, "batch_offsets", 1, 1);
     if (ends.shape[0] < 1) {
-      fail(RBC_STATUS_SHAPE_MISMATCH, "offsets: shape is [0], expected [B+1]");
+      fail(RBC_STATUS_SHAPE_MISMATCH, "batch_offsets: shape is [0], expected [B+1]");
     }
     p.clouds = ends.shape[0] - 1;
-    p.offsets = indexArrayOf(ends, "offsets", p.clouds + 1);
+    p.offsets = indexArrayOf(ends, "batch_offsets", p.clouds + 1);
   }
   if (lengths != nullptr) {
     p.lengths = indexArrayOf(operands.in(lengths, "lengths"), "lengths", p.clouds);
@@ -118,11 +118,11 @@ VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& given) const {
   return grid;
 }
 
-Output<1> CloudBuilder::dropped(const View* view) const {
+Output<1> CloudBuilder::countOutput(const View* view, const char* argument) const {
   if (view == nullptr) return {};
   const int64_t shape[] = {points_.clouds};
-  const Output<1> out = batchOutput(*view, "dropped", shape);
-  requireDType(*view, "dropped", DType::I64);
+  const Output<1> out = batchOutput(*view, argument, shape);
+  requireDType(*view, argument, DType::I64);
   return out;
 }
 

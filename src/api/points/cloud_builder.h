@@ -25,7 +25,7 @@ class CloudBuilder : public CallBase {
   CloudBuilder(const rbcContext& context, PointClouds& points)
       : CallBase(context), points_(points) {}
 
-  void addPoints(const rbcTensor* points, const rbcTensor* lengths, const rbcTensor* offsets);
+  void addPoints(const rbcTensor* points, const rbcTensor* lengths, const rbcTensor* batch_offsets);
   // After the points; null: the columns of points.
   Features features(const rbcTensor* tensor);
   // For the dtype of the points.
@@ -46,8 +46,8 @@ class CloudBuilder : public CallBase {
     return out;
   }
 
-  // The optional count of dropped points; null: it is not wanted.
-  Output<1> dropped(const View* view) const;
+  // An optional count of points per cloud; null: it is not wanted.
+  Output<1> countOutput(const View* view, const char* argument) const;
 
  private:
   PointClouds& points_;

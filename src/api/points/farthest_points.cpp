@@ -25,7 +25,7 @@ class FarthestCall : public CloudBuilder {
 
   FarthestCall(const rbcContext& context, const Arguments& call);
   const FarthestProblem& problem() const { return problem_; }
-  // On the CPU: starts that no point has.
+  // On the CPU: start indices that no point has.
   void check(rbcContext& context, Scratch) const;
 
  private:
@@ -38,15 +38,16 @@ FarthestCall::FarthestCall(const rbcContext& context, const Arguments& call)
   FarthestProblem& p = problem_;
   const View& indices = operands.out(call.indices, "indices");
   const View* distances = operands.optionalOut(call.distances, "distances");
-  addPoints(call.points, params.lengths, params.offsets);
-  if (params.starts != nullptr) {
-    p.starts = indexArrayOf(operands.in(params.starts, "starts"), "starts", p.points.clouds);
+  addPoints(call.points, params.lengths, params.batch_offsets);
+  if (params.start_indices != nullptr) {
+    p.starts = indexArrayOf(operands.in(params.start_indices, "start_indices"), "start_indices",
+                            p.points.clouds);
   }
-  if (params.start < 0 || (params.starts != nullptr && params.start != 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "start: is %" PRId64 ", expected %s", params.start,
-         params.start < 0 ? "0 or more" : "0 beside starts");
+  if (params.start_index < 0 || (params.start_indices != nullptr && params.start_index != 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "start_index: is %" PRId64 ", expected %s",
+         params.start_index, params.start_index < 0 ? "0 or more" : "0 with start_indices");
   }
-  p.start = params.start;
+  p.start = params.start_index;
 
   const int rank = batched() ? 2 : 1;
   requireRank(indices, "indices", rank, rank);
@@ -73,7 +74,7 @@ void FarthestCall::check(rbcContext& context, Scratch) const {
     if (count == 0 || (start >= 0 && start < count)) continue;
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: is %" PRId64 " for cloud %" PRId64 ", expected 0 to %" PRId64,
-         own ? "starts" : "start", start, b, count - 1);
+         own ? "start_indices" : "start_index", start, b, count - 1);
   }
 }
 

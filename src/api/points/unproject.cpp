@@ -22,8 +22,8 @@ struct Arguments {
   const rbcTensor* pose;
   const rbcTensor* colors;
   const rbcTensor* points;
-  const rbcTensor* counts;
-  const rbcTensor* overflow;
+  const rbcTensor* num_points;
+  const rbcTensor* num_points_over_capacity;
   const rbcTensor* pixels;
   const rbcUnprojectParams* params;
 };
@@ -46,20 +46,22 @@ void requireScale(const char* name, double scale) {
 rbcUnprojectParams checkedParams(const rbcUnprojectParams* given) {
   const rbcUnprojectParams params = readParams(given, rbcUnprojectParamsInit(), "params");
   if (params.depth_scale != 0) requireScale("depth_scale", params.depth_scale);
-  requireScale("color_scale", params.color_scale);
+  requireScale("color_divisor", params.color_divisor);
   if (!(params.min_depth >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "min_depth: is %g, expected 0 or more", params.min_depth);
   }
   requireRange("min_depth", params.min_depth, "max_depth", params.max_depth);
-  requireRange("min_x", params.min_x, "max_x", params.max_x);
-  requireRange("min_y", params.min_y, "max_y", params.max_y);
-  requireRange("min_z", params.min_z, "max_z", params.max_z);
+  constexpr const char* kLow[] = {"crop_min[0]", "crop_min[1]", "crop_min[2]"};
+  constexpr const char* kHigh[] = {"crop_max[0]", "crop_max[1]", "crop_max[2]"};
+  for (int i = 0; i < 3; ++i)
+    requireRange(kLow[i], params.crop_min[i], kHigh[i], params.crop_max[i]);
   if (params.pixel_offset != 0 && params.pixel_offset != 0.5) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "pixel_offset: is %g, expected 0 or 0.5",
          params.pixel_offset);
   }
-  if (params.step < 1) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "step: is %" PRId32 ", expected 1 or more", params.step);
+  if (params.pixel_stride < 1) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "pixel_stride: is %" PRId32 ", expected 1 or more",
+         params.pixel_stride);
   }
   return params;
 }
@@ -143,8 +145,9 @@ void UnprojectCall::addCameras(const Arguments& call) {
 void UnprojectCall::addOutputs(const Arguments& call) {
   UnprojectProblem& p = problem_;
   const View& points = operands.out(call.points, "points");
-  const View& counts = operands.out(call.counts, "counts");
-  const View* overflow = operands.optionalOut(call.overflow, "overflow");
+  const View& num_points = operands.out(call.num_points, "num_points");
+  const View* over_capacity =
+      operands.optionalOut(call.num_points_over_capacity, "num_points_over_capacity");
   const View* pixels = operands.optionalOut(call.pixels, "pixels");
   const int rank = batched_ ? 3 : 2;
   requireRank(points, "points", rank, rank);
@@ -155,11 +158,11 @@ void UnprojectCall::addOutputs(const Arguments& call) {
          p.capacity);
   }
   p.points = output<3>(points, "points", {p.images, p.capacity, 3 + p.channels});
-  requireDType(counts, "counts", DType::I64);
-  p.counts = output<1>(counts, "counts", {p.images});
-  if (overflow != nullptr) {
-    requireDType(*overflow, "overflow", DType::I64);
-    p.overflow = output<1>(*overflow, "overflow", {p.images});
+  requireDType(num_points, "num_points", DType::I64);
+  p.counts = output<1>(num_points, "num_points", {p.images});
+  if (over_capacity != nullptr) {
+    requireDType(*over_capacity, "num_points_over_capacity", DType::I64);
+    p.over_capacity = output<1>(*over_capacity, "num_points_over_capacity", {p.images});
   }
   if (pixels != nullptr) {
     requireIndexes(*pixels, "pixels");
@@ -187,16 +190,14 @@ UnprojectCall::UnprojectCall(const rbcContext& context, const Arguments& call) :
   p.depth = array<3>(depth, "depth", {p.images, p.height, p.width});
   addCameras(call);
   addOutputs(call);
-  p.step = params.step;
+  p.step = params.pixel_stride;
   p.depth_scale = params.depth_scale != 0 ? params.depth_scale : isFloat(depth.dtype) ? 1 : 1000;
   p.min_depth = params.min_depth;
   p.max_depth = params.max_depth;
-  const double low[] = {params.min_x, params.min_y, params.min_z};
-  const double high[] = {params.max_x, params.max_y, params.max_z};
-  std::copy_n(low, 3, p.low);
-  std::copy_n(high, 3, p.high);
+  std::copy_n(params.crop_min, 3, p.low);
+  std::copy_n(params.crop_max, 3, p.high);
   p.pixel_offset = params.pixel_offset;
-  p.color_scale = params.color_scale;
+  p.color_divisor = params.color_divisor;
 }
 
 void UnprojectCall::check(rbcContext& context, Scratch) const {
@@ -230,21 +231,23 @@ void UnprojectCall::check(rbcContext& context, Scratch) const {
 
 rbcStatus_t rbcUnproject(rbcContext_t context, const rbcTensor* depth, const rbcTensor* intrinsics,
                          const rbcTensor* pose, const rbcTensor* colors, const rbcTensor* points,
-                         const rbcTensor* counts, const rbcTensor* overflow,
+                         const rbcTensor* num_points, const rbcTensor* num_points_over_capacity,
                          const rbcTensor* pixels, const rbcUnprojectParams* params) {
   return rbc::runCall<rbc::UnprojectCall>(
-      context,
-      rbc::Arguments{depth, intrinsics, pose, colors, points, counts, overflow, pixels, params});
+      context, rbc::Arguments{depth, intrinsics, pose, colors, points, num_points,
+                              num_points_over_capacity, pixels, params});
 }
 
 rbcStatus_t rbcUnprojectWorkspaceSize(rbcContext_t context, const rbcTensor* depth,
                                       const rbcTensor* intrinsics, const rbcTensor* pose,
                                       const rbcTensor* colors, const rbcTensor* points,
-                                      const rbcTensor* counts, const rbcTensor* overflow,
+                                      const rbcTensor* num_points,
+                                      const rbcTensor* num_points_over_capacity,
                                       const rbcTensor* pixels, const rbcUnprojectParams* params,
                                       size_t* bytes) {
   return rbc::sizeCall<rbc::UnprojectCall>(
       context,
-      rbc::Arguments{depth, intrinsics, pose, colors, points, counts, overflow, pixels, params},
+      rbc::Arguments{depth, intrinsics, pose, colors, points, num_points, num_points_over_capacity,
+                     pixels, params},
       bytes);
 }

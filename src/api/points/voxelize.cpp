@@ -12,39 +12,39 @@
 namespace rbc {
 namespace {
 
-static_assert(RBC_VOXEL_OCCUPANCY == static_cast<int>(VoxelMode::kOccupancy) &&
-              RBC_VOXEL_COUNT == static_cast<int>(VoxelMode::kCount) &&
-              RBC_VOXEL_SUM == static_cast<int>(VoxelMode::kSum) &&
-              RBC_VOXEL_MEAN == static_cast<int>(VoxelMode::kMean) &&
-              RBC_VOXEL_MAX == static_cast<int>(VoxelMode::kMax) &&
-              RBC_VOXEL_MIN == static_cast<int>(VoxelMode::kMin));
+static_assert(RBC_REDUCE_OCCUPANCY == static_cast<int>(Reduction::kOccupancy) &&
+              RBC_REDUCE_COUNT == static_cast<int>(Reduction::kCount) &&
+              RBC_REDUCE_SUM == static_cast<int>(Reduction::kSum) &&
+              RBC_REDUCE_MEAN == static_cast<int>(Reduction::kMean) &&
+              RBC_REDUCE_MAX == static_cast<int>(Reduction::kMax) &&
+              RBC_REDUCE_MIN == static_cast<int>(Reduction::kMin));
 
 struct Arguments {
   const rbcTensor* points;
   const rbcTensor* features;
   const rbcTensor* out;
-  const rbcTensor* dropped;
+  const rbcTensor* num_points_outside;
   const rbcVoxelizeParams* params;
 };
 
 rbcVoxelizeParams checkedParams(const rbcVoxelizeParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
   const rbcVoxelizeParams params = readParams(given, rbcVoxelizeParamsInit(), "params");
-  if (params.mode < RBC_VOXEL_OCCUPANCY || params.mode > RBC_VOXEL_MIN) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "mode: is %d, expected RBC_VOXEL_OCCUPANCY to _MIN",
-         params.mode);
+  if (params.reduction < RBC_REDUCE_OCCUPANCY || params.reduction > RBC_REDUCE_MIN) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "reduction: is %d, expected RBC_REDUCE_OCCUPANCY to _MIN",
+         params.reduction);
   }
   return params;
 }
 
-void requireOutDtype(const View& out, VoxelMode mode) {
+void requireOutDtype(const View& out, Reduction mode) {
   if (isFloat(out.dtype)) return;
   const bool bits = out.dtype == DType::Bool || out.dtype == DType::U8;
-  if (mode == VoxelMode::kOccupancy && (bits || out.dtype == DType::I32)) return;
-  if (mode == VoxelMode::kCount && (out.dtype == DType::I32 || out.dtype == DType::I64)) return;
+  if (mode == Reduction::kOccupancy && (bits || out.dtype == DType::I32)) return;
+  if (mode == Reduction::kCount && (out.dtype == DType::I32 || out.dtype == DType::I64)) return;
   fail(RBC_STATUS_DTYPE_MISMATCH, "out: dtype is %s, expected %s", nameOf(out.dtype),
-       mode == VoxelMode::kOccupancy ? "bool, uint8, int32 or a float for occupancy"
-       : mode == VoxelMode::kCount   ? "int32, int64 or a float for count"
+       mode == Reduction::kOccupancy ? "bool, uint8, int32 or a float for occupancy"
+       : mode == Reduction::kCount   ? "int32, int64 or a float for count"
                                      : "a float for features");
 }
 
@@ -63,12 +63,12 @@ VoxelizeCall::VoxelizeCall(const rbcContext& context, const Arguments& call)
     : CloudBuilder(context, problem_.points) {
   const rbcVoxelizeParams params = checkedParams(call.params);
   const View& out = operands.out(call.out, "out");
-  const View* dropped_view = operands.optionalOut(call.dropped, "dropped");
-  addPoints(call.points, params.lengths, params.offsets);
+  const View* dropped_view = operands.optionalOut(call.num_points_outside, "num_points_outside");
+  addPoints(call.points, params.lengths, params.batch_offsets);
 
   VoxelizeProblem& p = problem_;
   p.grid = grid(params.grid);
-  p.mode = static_cast<VoxelMode>(params.mode);
+  p.mode = static_cast<Reduction>(params.reduction);
   requireOutDtype(out, p.mode);
   const int64_t* shape = p.grid.shape;
   if (reducesFeatures(p.mode)) {
@@ -87,23 +87,23 @@ VoxelizeCall::VoxelizeCall(const rbcContext& context, const Arguments& call)
              plain.dtype};
   }
   p.empty_bits = elementBits(params.empty_value, out.dtype, "empty_value");
-  p.dropped = dropped(dropped_view);
+  p.dropped = countOutput(dropped_view, "num_points_outside");
 }
 
 }  // namespace
 }  // namespace rbc
 
 rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points, const rbcTensor* features,
-                        const rbcTensor* out, const rbcTensor* dropped,
+                        const rbcTensor* out, const rbcTensor* num_points_outside,
                         const rbcVoxelizeParams* params) {
-  return rbc::runCall<rbc::VoxelizeCall>(context,
-                                         rbc::Arguments{points, features, out, dropped, params});
+  return rbc::runCall<rbc::VoxelizeCall>(
+      context, rbc::Arguments{points, features, out, num_points_outside, params});
 }
 
 rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                      const rbcTensor* features, const rbcTensor* out,
-                                     const rbcTensor* dropped, const rbcVoxelizeParams* params,
-                                     size_t* bytes) {
+                                     const rbcTensor* num_points_outside,
+                                     const rbcVoxelizeParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::VoxelizeCall>(
-      context, rbc::Arguments{points, features, out, dropped, params}, bytes);
+      context, rbc::Arguments{points, features, out, num_points_outside, params}, bytes);
 }

@@ -11,27 +11,27 @@
 namespace rbc {
 namespace {
 
-static_assert(RBC_VOXEL_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
-              RBC_VOXEL_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
+static_assert(RBC_VOXELIZE_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
+              RBC_VOXELIZE_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
 
 rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
   const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
-  if (params.reduce < RBC_VOXEL_SUM || params.reduce > RBC_VOXEL_MIN) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "reduce: is %d, expected RBC_VOXEL_SUM, _MEAN, _MAX or _MIN",
-         params.reduce);
-  }
-  if (params.order < RBC_VOXEL_ORDER_LEXICOGRAPHIC || params.order > RBC_VOXEL_ORDER_FIRST_POINT) {
+  if (params.reduction < RBC_REDUCE_SUM || params.reduction > RBC_REDUCE_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "order: is %d, expected RBC_VOXEL_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
+         "reduction: is %d, expected RBC_REDUCE_SUM, _MEAN, _MAX or _MIN", params.reduction);
+  }
+  if (params.order < RBC_VOXELIZE_ORDER_LEXICOGRAPHIC ||
+      params.order > RBC_VOXELIZE_ORDER_FIRST_POINT) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "order: is %d, expected RBC_VOXELIZE_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
   }
   return params;
 }
 
-rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
-  const rbcSparseVoxels voxels = readParams(given, rbcSparseVoxelsInit(), "voxels");
-  return voxels;
+rbcVoxelizeSparseOutputs checkedOutputs(const rbcVoxelizeSparseOutputs* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  return readParams(given, rbcVoxelizeSparseOutputsInit(), "outputs");
 }
 
 // An output without a batch. One without elements is as good as none, however many rows it has.
@@ -46,7 +46,7 @@ Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&sh
 struct Arguments {
   const rbcTensor* points;
   const rbcTensor* features;
-  const rbcSparseVoxels* voxels;
+  const rbcVoxelizeSparseOutputs* outputs;
   const rbcVoxelizeSparseParams* params;
 };
 
@@ -59,26 +59,36 @@ class SparseCall : public CloudBuilder {
   bool empty() const { return false; }  // without clouds too, its outputs are written
 
  private:
+  int64_t* number(const rbcOutput* tensor, const char* argument);
+
   SparseProblem problem_ = {};
 };
+
+// A tensor [] of i64; null where there is none.
+int64_t* SparseCall::number(const rbcOutput* tensor, const char* argument) {
+  const View* view = operands.optionalOut(tensor, argument);
+  if (view == nullptr) return nullptr;
+  requireShape(*view, argument, 0, nullptr);
+  requireDType(*view, argument, DType::I64);
+  return reinterpret_cast<int64_t*>(view->data);
+}
 
 SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
     : CloudBuilder(context, problem_.points) {
   const rbcVoxelizeSparseParams params = checkedParams(call.params);
-  const rbcSparseVoxels voxels = checkedVoxels(call.voxels);
-  const View& coords = operands.out(voxels.coords, "coords");
-  const View& num_voxels = operands.out(voxels.num_voxels, "num_voxels");
-  const View* counts = operands.optionalOut(voxels.counts, "counts");
-  const View* reduced = operands.optionalOut(voxels.features, "voxels.features");
-  const View* grouped = operands.optionalOut(voxels.grouped, "grouped");
-  const View* point_to_voxel = operands.optionalOut(voxels.point_to_voxel, "point_to_voxel");
-  const View* dropped_view = operands.optionalOut(voxels.dropped, "dropped");
-  const View* overflow = operands.optionalOut(voxels.overflow, "overflow");
-  addPoints(call.points, params.lengths, params.offsets);
+  const rbcVoxelizeSparseOutputs outputs = checkedOutputs(call.outputs);
+  const View& coords = operands.out(outputs.coords, "coords");
+  const View& num_voxels = operands.out(outputs.num_voxels, "num_voxels");
+  const View* points_per_voxel = operands.optionalOut(outputs.points_per_voxel, "points_per_voxel");
+  const View* reduced = operands.optionalOut(outputs.features, "outputs.features");
+  const View* grouped = operands.optionalOut(outputs.grouped, "grouped");
+  const View* point_to_voxel = operands.optionalOut(outputs.point_to_voxel, "point_to_voxel");
+  const View* outside = operands.optionalOut(outputs.num_points_outside, "num_points_outside");
+  addPoints(call.points, params.lengths, params.batch_offsets);
 
   SparseProblem& p = problem_;
   p.grid = grid(params.grid);
-  p.reduce = static_cast<VoxelMode>(params.reduce);
+  p.reduce = static_cast<Reduction>(params.reduction);
   p.order = static_cast<VoxelOrder>(params.order);
   p.features = features(call.features);
 
@@ -97,13 +107,13 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   requireShape(num_voxels, "num_voxels", 0, nullptr);
   requireDType(num_voxels, "num_voxels", DType::I64);
   p.num_voxels = {num_voxels.data, {0}, num_voxels.dtype};
-  if (counts != nullptr) {
-    requireDType(*counts, "counts", DType::I32);
-    p.counts = outputOf<1>(*counts, "counts", {p.capacity});
+  if (points_per_voxel != nullptr) {
+    requireDType(*points_per_voxel, "points_per_voxel", DType::I32);
+    p.counts = outputOf<1>(*points_per_voxel, "points_per_voxel", {p.capacity});
   }
   if (reduced != nullptr) {
-    requireFloat(*reduced, "voxels.features");
-    p.reduced = outputOf<2>(*reduced, "voxels.features", {p.capacity, p.features.count});
+    requireFloat(*reduced, "outputs.features");
+    p.reduced = outputOf<2>(*reduced, "outputs.features", {p.capacity, p.features.count});
   }
   p.max_points = INT64_MAX;
   if (grouped != nullptr) {
@@ -128,25 +138,25 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
                          point_to_voxel->strides[point_to_voxel->ndim - 1]},
                         point_to_voxel->dtype};
   }
-  p.dropped = dropped(dropped_view);
-  if (overflow != nullptr) {
-    requireDType(*overflow, "overflow", DType::I64);
-    p.overflow = outputOf<1>(*overflow, "overflow", {3});
-  }
+  p.dropped = countOutput(outside, "num_points_outside");
+  p.voxels_over_capacity = number(outputs.num_voxels_over_capacity, "num_voxels_over_capacity");
+  p.points_over_capacity = number(outputs.num_points_over_capacity, "num_points_over_capacity");
+  p.points_over_group = number(outputs.num_points_over_group, "num_points_over_group");
 }
 
 }  // namespace
 }  // namespace rbc
 
 rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
-                              const rbcTensor* features, const rbcSparseVoxels* voxels,
+                              const rbcTensor* features, const rbcVoxelizeSparseOutputs* outputs,
                               const rbcVoxelizeSparseParams* params) {
-  return rbc::runCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params});
+  return rbc::runCall<rbc::SparseCall>(context, rbc::Arguments{points, features, outputs, params});
 }
 
 rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
-                                           const rbcTensor* features, const rbcSparseVoxels* voxels,
+                                           const rbcTensor* features,
+                                           const rbcVoxelizeSparseOutputs* outputs,
                                            const rbcVoxelizeSparseParams* params, size_t* bytes) {
-  return rbc::sizeCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params},
+  return rbc::sizeCall<rbc::SparseCall>(context, rbc::Arguments{points, features, outputs, params},
                                         bytes);
 }

@@ -14,31 +14,33 @@
 namespace rbc {
 
 template <>
-inline constexpr KnownFlags kKnownFlags<rbcTsdfParams> = {RBC_TSDF_CARVE, "RBC_TSDF_CARVE or 0"};
+inline constexpr KnownFlags kKnownFlags<rbcVoxelizeTsdfParams> = {
+    RBC_VOXELIZE_TSDF_FLAG_CARVE, "RBC_VOXELIZE_TSDF_FLAG_CARVE or 0"};
 
 namespace {
 
-static_assert(RBC_TSDF_WEIGHT_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
-              RBC_TSDF_WEIGHT_INVERSE_SQUARE == static_cast<int>(TsdfWeighting::kInverseSquare));
+static_assert(RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
+              RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE ==
+                  static_cast<int>(TsdfWeighting::kInverseSquare));
 
 struct Arguments {
   const rbcTensor* points;
   const rbcTensor* sensors;
   const rbcTensor* tsdf;
   const rbcTensor* weight;
-  const rbcTensor* dropped;
-  const rbcTsdfParams* params;
+  const rbcTensor* num_points_unused;
+  const rbcVoxelizeTsdfParams* params;
 };
 
-rbcTsdfParams checkedParams(const rbcTsdfParams* given) {
+rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* given) {
   if (given == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid and a truncation");
   }
-  const rbcTsdfParams params = readParams(given, rbcTsdfParamsInit(), "params");
-  if (params.weighting < RBC_TSDF_WEIGHT_CONSTANT ||
-      params.weighting > RBC_TSDF_WEIGHT_INVERSE_SQUARE) {
+  const rbcVoxelizeTsdfParams params = readParams(given, rbcVoxelizeTsdfParamsInit(), "params");
+  if (params.weighting < RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT ||
+      params.weighting > RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "weighting: is %d, expected RBC_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE",
+         "weighting: is %d, expected RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE",
          params.weighting);
   }
   if (!(static_cast<float>(params.max_weight) > 0)) {
@@ -95,22 +97,22 @@ void TsdfCall::addSensors(const rbcTensor* sensors) {
 
 TsdfCall::TsdfCall(const rbcContext& context, const Arguments& call)
     : CloudBuilder(context, problem_.points) {
-  const rbcTsdfParams params = checkedParams(call.params);
+  const rbcVoxelizeTsdfParams params = checkedParams(call.params);
   const View& tsdf = operands.out(call.tsdf, "tsdf");
   const View& weight = operands.out(call.weight, "weight");
-  const View* dropped_view = operands.optionalOut(call.dropped, "dropped");
-  addPoints(call.points, params.lengths, params.offsets);
+  const View* dropped_view = operands.optionalOut(call.num_points_unused, "num_points_unused");
+  addPoints(call.points, params.lengths, params.batch_offsets);
 
   TsdfProblem& p = problem_;
   addSensors(call.sensors);
   p.grid = grid(params.grid);
   p.weighting = static_cast<TsdfWeighting>(params.weighting);
-  p.carve = (params.flags & RBC_TSDF_CARVE) != 0;
+  p.carve = (params.flags & RBC_VOXELIZE_TSDF_FLAG_CARVE) != 0;
   p.truncation = checkedTruncation(params.truncation, p.points.dtype);
   p.max_weight = params.max_weight;
   p.tsdf = volumeOf(tsdf, "tsdf", p.grid);
   p.weight = volumeOf(weight, "weight", p.grid);
-  p.dropped = dropped(dropped_view);
+  p.dropped = countOutput(dropped_view, "num_points_unused");
 }
 
 }  // namespace
@@ -118,15 +120,17 @@ TsdfCall::TsdfCall(const rbcContext& context, const Arguments& call)
 
 rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points, const rbcTensor* sensors,
                             const rbcTensor* tsdf, const rbcTensor* weight,
-                            const rbcTensor* dropped, const rbcTsdfParams* params) {
+                            const rbcTensor* num_points_unused,
+                            const rbcVoxelizeTsdfParams* params) {
   return rbc::runCall<rbc::TsdfCall>(
-      context, rbc::Arguments{points, sensors, tsdf, weight, dropped, params});
+      context, rbc::Arguments{points, sensors, tsdf, weight, num_points_unused, params});
 }
 
 rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                          const rbcTensor* sensors, const rbcTensor* tsdf,
-                                         const rbcTensor* weight, const rbcTensor* dropped,
-                                         const rbcTsdfParams* params, size_t* bytes) {
+                                         const rbcTensor* weight,
+                                         const rbcTensor* num_points_unused,
+                                         const rbcVoxelizeTsdfParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::TsdfCall>(
-      context, rbc::Arguments{points, sensors, tsdf, weight, dropped, params}, bytes);
+      context, rbc::Arguments{points, sensors, tsdf, weight, num_points_unused, params}, bytes);
 }

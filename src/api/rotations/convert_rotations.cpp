@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "params.h"
 #include "robocache/rotations.h"
 #include "rotation_problem.h"
 #include "rotations/rotation_format.h"
@@ -15,8 +16,7 @@ namespace {
 struct Arguments {
   const rbcTensor* rotations;
   const rbcTensor* out;
-  int32_t source;
-  int32_t target;
+  const rbcConvertRotationsParams* params;
 };
 
 RotationArray arrayOf(const View& view, const char* argument, const RotationFormat& format) {
@@ -56,9 +56,13 @@ class RotationCall : public CallBase {
 };
 
 RotationCall::RotationCall(const rbcContext& context, const Arguments& call) : CallBase(context) {
+  if (call.params == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a source and a target");
+  }
+  const auto params = readParams(call.params, rbcConvertRotationsParamsInit(), "params");
   RotationProblem& p = problem_;
-  p.source = rotationFormatOf(call.source, "source");
-  p.target = rotationFormatOf(call.target, "target");
+  p.source = rotationFormatOf(params.source, "source");
+  p.target = rotationFormatOf(params.target, "target");
   const View& in = operands.in(call.rotations, "rotations");
   const View& out = operands.out(call.out, "out");
   p.in = arrayOf(in, "rotations", p.source);
@@ -92,13 +96,13 @@ void RotationCall::addDimensions(const View& in, const View& out) {
 }  // namespace rbc
 
 rbcStatus_t rbcConvertRotations(rbcContext_t context, const rbcTensor* rotations,
-                                const rbcTensor* out, int32_t source, int32_t target) {
-  return rbc::runCall<rbc::RotationCall>(context, rbc::Arguments{rotations, out, source, target});
+                                const rbcTensor* out, const rbcConvertRotationsParams* params) {
+  return rbc::runCall<rbc::RotationCall>(context, rbc::Arguments{rotations, out, params});
 }
 
 rbcStatus_t rbcConvertRotationsWorkspaceSize(rbcContext_t context, const rbcTensor* rotations,
-                                             const rbcTensor* out, int32_t source, int32_t target,
+                                             const rbcTensor* out,
+                                             const rbcConvertRotationsParams* params,
                                              size_t* bytes) {
-  return rbc::sizeCall<rbc::RotationCall>(context, rbc::Arguments{rotations, out, source, target},
-                                          bytes);
+  return rbc::sizeCall<rbc::RotationCall>(context, rbc::Arguments{rotations, out, params}, bytes);
 }

@@ -65,7 +65,7 @@ void failOffset(const char* argument, int64_t index, int64_t before, int64_t off
 void requireRagged(const IndexArray& lengths, const IndexArray& offsets, int64_t batch,
                    int64_t rows, const char* noun) {
   if (const int64_t b = findBadOffset(offsets, batch, rows); b >= 0) {
-    failOffset("offsets", b, offsetBefore(offsets, b), offsets[b], rows, noun);
+    failOffset("batch_offsets", b, offsetBefore(offsets, b), offsets[b], rows, noun);
   }
   if (const int64_t b = findBadLength(lengths, batch, rows); b >= 0) {
     failLength("lengths", b, lengths[b], rows);

@@ -54,7 +54,7 @@ View bytesView(void* data, size_t bytes, rbcDevice device) {
 constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
 
 // The memory that work on another stream may still use is used on this one from here on.
-void use(rbcStatisticsAccumulator& accumulator) {
+void use(rbcAccumulator& accumulator) {
   rbcContext& context = *accumulator.context;
   context.backend->useWorkspace(*context.state);
   accumulator.stream = context.backend->stream(*context.state);
@@ -93,11 +93,11 @@ int64_t mostSamples(const AccumulatorData& data) {
 
 }  // namespace
 
-void takeAccumulator(rbcStatisticsAccumulator& accumulator) {
+void takeAccumulator(rbcAccumulator& accumulator) {
   if (accumulator.in_use.busy.exchange(true, std::memory_order_acquire)) failInUse("accumulator");
 }
 
-void AccumulatorDestroyer::operator()(rbcStatisticsAccumulator* accumulator) const noexcept {
+void AccumulatorDestroyer::operator()(rbcAccumulator* accumulator) const noexcept {
   rbcContext& context = *accumulator->context;
   // In a forked child nothing of CUDA may be touched: the parent owns it.
   const bool lost =
@@ -107,9 +107,8 @@ void AccumulatorDestroyer::operator()(rbcStatisticsAccumulator* accumulator) con
   delete accumulator;
 }
 
-rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
-                                             rbcStatisticsAccumulator_t accumulator,
-                                             const char* argument) {
+rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t accumulator,
+                                   const char* argument) {
   if (accumulator == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
   if (accumulator->context != &context) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -126,14 +125,14 @@ rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
   return *accumulator;
 }
 
-rbcStatisticsAccumulator* newAccumulator(rbcContext& context) {
-  auto made = std::make_unique<rbcStatisticsAccumulator>();
+rbcAccumulator* newAccumulator(rbcContext& context) {
+  auto made = std::make_unique<rbcAccumulator>();
   retain(context);
   made->context = &context;
   return made.release();
 }
 
-AccumulatorState stateOf(rbcStatisticsAccumulator& accumulator, DType dtype) {
+AccumulatorState stateOf(rbcAccumulator& accumulator, DType dtype) {
   use(accumulator);
   const AccumulatorData& settled = accumulator.settled;
   AccumulatorKind kind = settled.kind;
@@ -157,7 +156,7 @@ AccumulatorState stateOf(rbcStatisticsAccumulator& accumulator, DType dtype) {
   return state;
 }
 
-AccumulatorData fetch(rbcStatisticsAccumulator& accumulator) {
+AccumulatorData fetch(rbcAccumulator& accumulator) {
   rbcContext& context = *accumulator.context;
   requireNoCapture(context);
   AccumulatorData data = accumulator.settled;
@@ -179,7 +178,7 @@ AccumulatorData fetch(rbcStatisticsAccumulator& accumulator) {
   return data;
 }
 
-void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data) {
+void place(rbcAccumulator& accumulator, AccumulatorData data) {
   rbcContext& context = *accumulator.context;
   requireNoCapture(context);
   const size_t bytes = Parts(nullptr, data).layout.used();
@@ -223,7 +222,7 @@ void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data) {
   accumulator.most_samples = most;
 }
 
-void requireRoom(rbcStatisticsAccumulator& accumulator, int64_t samples, const char* argument) {
+void requireRoom(rbcAccumulator& accumulator, int64_t samples, const char* argument) {
   // What masks and lengths have left out does not count, but to know it takes a look.
   if (accumulator.most_samples <= kMaxSamples - samples) return;
   accumulator.most_samples = mostSamples(fetch(accumulator));

@@ -7,7 +7,7 @@
 #include "robocache/statistics.h"
 #include "statistics/accumulator_state.h"
 
-struct rbcStatisticsAccumulator {
+struct rbcAccumulator {
   rbcContext* context = nullptr;  // holds a reference
   rbc::InUse in_use;
   // What does not change during a pass; the rest of it lies in memory.
@@ -23,46 +23,45 @@ struct rbcStatisticsAccumulator {
 namespace rbc {
 
 struct AccumulatorDestroyer {
-  void operator()(rbcStatisticsAccumulator* accumulator) const noexcept;
+  void operator()(rbcAccumulator* accumulator) const noexcept;
 };
 
 // For functions that take no context: nobody else uses it from here on. Fails if it is in use.
-void takeAccumulator(rbcStatisticsAccumulator& accumulator);
+void takeAccumulator(rbcAccumulator& accumulator);
 
 class AccumulatorUse {
  public:
-  explicit AccumulatorUse(rbcStatisticsAccumulator& accumulator) : accumulator_(accumulator) {
+  explicit AccumulatorUse(rbcAccumulator& accumulator) : accumulator_(accumulator) {
     takeAccumulator(accumulator);
   }
   ~AccumulatorUse() { accumulator_.in_use.busy.store(false, std::memory_order_release); }
   AccumulatorUse(const AccumulatorUse&) = delete;
   AccumulatorUse& operator=(const AccumulatorUse&) = delete;
 
-  const rbcStatisticsAccumulator* operator->() const { return &accumulator_; }
+  const rbcAccumulator* operator->() const { return &accumulator_; }
 
  private:
-  rbcStatisticsAccumulator& accumulator_;
+  rbcAccumulator& accumulator_;
 };
 
 // Uses it until the context's call ends. Fails unless it is one of the context, not in use elsewhere,
 // and whole.
-rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
-                                             rbcStatisticsAccumulator_t accumulator,
-                                             const char* argument = "accumulator");
+rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t accumulator,
+                                   const char* argument = "accumulator");
 
 // An accumulator of a context that is in use, empty of memory.
-rbcStatisticsAccumulator* newAccumulator(rbcContext& context);
+rbcAccumulator* newAccumulator(rbcContext& context);
 
 // These use the context's stream, which waits for what used the memory before.
 
 // Its memory as a backend gets it, for samples of a dtype.
-AccumulatorState stateOf(rbcStatisticsAccumulator& accumulator, DType dtype);
+AccumulatorState stateOf(rbcAccumulator& accumulator, DType dtype);
 // All of it. Synchronizes.
-AccumulatorData fetch(rbcStatisticsAccumulator& accumulator);
+AccumulatorData fetch(rbcAccumulator& accumulator);
 // Gives it a state, in new memory. Nothing has changed if it fails. Synchronizes.
-void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data);
+void place(rbcAccumulator& accumulator, AccumulatorData data);
 
 // Fails if more than kMaxSamples would come together, of as many as these in addition.
-void requireRoom(rbcStatisticsAccumulator& accumulator, int64_t samples, const char* argument);
+void requireRoom(rbcAccumulator& accumulator, int64_t samples, const char* argument);
 
 }  // namespace rbc

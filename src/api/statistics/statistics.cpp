@@ -12,8 +12,8 @@
 namespace rbc {
 
 template <>
-inline constexpr KnownFlags kKnownFlags<rbcStatisticsParams> = {RBC_STATISTICS_PER_ROW,
-                                                                "0 or RBC_STATISTICS_PER_ROW"};
+inline constexpr KnownFlags kKnownFlags<rbcStatisticsParams> = {RBC_STATISTICS_FLAG_PER_ROW,
+                                                                "0 or RBC_STATISTICS_FLAG_PER_ROW"};
 
 namespace {
 
@@ -21,8 +21,8 @@ constexpr int64_t kMaxResults = int64_t{1} << 56;
 
 struct StatisticsArguments {
   const rbcTensor* values;
+  const rbcStatisticsOutputs* outputs;
   const rbcStatisticsParams* params;
-  const rbcStatisticsResult* result;
 };
 
 class StatisticsCall : public SampleBuilder {
@@ -44,16 +44,17 @@ class StatisticsCall : public SampleBuilder {
 StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArguments& call)
     : SampleBuilder(context, problem_.samples) {
   const rbcStatisticsParams params = readParams(call.params, rbcStatisticsParamsInit(), "params");
-  if (call.result == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "result: is null");
-  const rbcStatisticsResult result = readParams(call.result, rbcStatisticsResultInit(), "result");
+  if (call.outputs == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  const rbcStatisticsOutputs outputs =
+      readParams(call.outputs, rbcStatisticsOutputsInit(), "outputs");
   StatisticsProblem& p = problem_;
   p.ddof = checkedDdof(params.ddof);
   p.num_levels = readLevels(params.levels, p.levels);
-  p.per_row = (params.flags & RBC_STATISTICS_PER_ROW) != 0;
-  addSamples({call.values, params.lengths, params.offsets, params.mask}, p.per_row);
+  p.per_row = (params.flags & RBC_STATISTICS_FLAG_PER_ROW) != 0;
+  addSamples({call.values, params.lengths, params.batch_offsets, params.sample_mask}, p.per_row);
   if (p.per_row && !batched()) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "flags: RBC_STATISTICS_PER_ROW is set, expected values [B,S,D] or offsets");
+         "flags: RBC_STATISTICS_FLAG_PER_ROW is set, expected values [B,S,D] or batch_offsets");
   }
   int64_t results = 0;
   if (__builtin_mul_overflow(p.groups(), p.samples.channels, &results) || results > kMaxResults) {
@@ -61,16 +62,16 @@ StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArgume
          "values: %" PRId64 " groups of %" PRId64 " channels are more than 2^56 results",
          p.groups(), p.samples.channels);
   }
-  p.count = output(result.count, "count", DType::I64);
-  p.nonfinite = output(result.nonfinite, "nonfinite", DType::I64);
-  p.min = output(result.min, "min", DType::F64);
-  p.max = output(result.max, "max", DType::F64);
-  p.mean = output(result.mean, "mean", DType::F64);
-  p.std = output(result.std, "std", DType::F64);
-  if (result.quantiles != nullptr && params.levels == nullptr) {
+  p.count = output(outputs.count, "count", DType::I64);
+  p.nonfinite = output(outputs.nonfinite, "nonfinite", DType::I64);
+  p.min = output(outputs.min, "min", DType::F64);
+  p.max = output(outputs.max, "max", DType::F64);
+  p.mean = output(outputs.mean, "mean", DType::F64);
+  p.std = output(outputs.std, "std", DType::F64);
+  if (outputs.quantiles != nullptr && params.levels == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "quantiles: is set, expected null without levels");
   }
-  p.quantiles = quantiles(result.quantiles);
+  p.quantiles = quantiles(outputs.quantiles);
   if (p.quantiles.data == nullptr) p.num_levels = 0;
 }
 
@@ -100,14 +101,14 @@ Output<3> StatisticsCall::quantiles(const rbcOutput* tensor) {
 }  // namespace rbc
 
 rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
-                          const rbcStatisticsParams* params, const rbcStatisticsResult* result) {
+                          const rbcStatisticsOutputs* outputs, const rbcStatisticsParams* params) {
   return rbc::runCall<rbc::StatisticsCall>(context,
-                                           rbc::StatisticsArguments{values, params, result});
+                                           rbc::StatisticsArguments{values, outputs, params});
 }
 
 rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
-                                       const rbcStatisticsParams* params,
-                                       const rbcStatisticsResult* result, size_t* bytes) {
+                                       const rbcStatisticsOutputs* outputs,
+                                       const rbcStatisticsParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::StatisticsCall>(
-      context, rbc::StatisticsArguments{values, params, result}, bytes);
+      context, rbc::StatisticsArguments{values, outputs, params}, bytes);
 }

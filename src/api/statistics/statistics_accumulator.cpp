@@ -1,4 +1,4 @@
-// rbcStatisticsAccumulator...: what comes piece by piece.
+// rbcAccumulator...: what comes piece by piece.
 
 #include <algorithm>
 #include <cinttypes>
@@ -19,14 +19,13 @@
 namespace rbc {
 namespace {
 
-using AccumulatorPointer = std::unique_ptr<rbcStatisticsAccumulator, AccumulatorDestroyer>;
+using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>;
 
 // ---- made and taken apart -------------------------------------------------------------------------
 
-AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
+AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected channels");
-  const rbcStatisticsAccumulatorParams params =
-      readParams(given, rbcStatisticsAccumulatorParamsInit(), "params");
+  const rbcAccumulatorParams params = readParams(given, rbcAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
   if (params.channels < 1 || params.channels > kMaxAccumulatorChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
@@ -53,9 +52,9 @@ AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
 // ---- samples --------------------------------------------------------------------------------------
 
 struct UpdateArguments {
-  rbcStatisticsAccumulator_t accumulator;
+  rbcAccumulator_t accumulator;
   const rbcTensor* values;
-  const rbcStatisticsUpdateParams* params;
+  const rbcAccumulatorUpdateParams* params;
 };
 
 class AccumulateCall : public SampleBuilder {
@@ -76,21 +75,21 @@ class AccumulateCall : public SampleBuilder {
   void after(rbcContext&, Scratch) const { accumulator_.half_added = false; }
 
  private:
-  rbcStatisticsAccumulator& accumulator_;
+  rbcAccumulator& accumulator_;
   AccumulateProblem problem_ = {};
 };
 
 AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments& call)
     : SampleBuilder(context, problem_.samples),
       accumulator_(requireAccumulator(context, call.accumulator)) {
-  const rbcStatisticsUpdateParams params =
-      readParams(call.params, rbcStatisticsUpdateParamsInit(), "params");
+  const rbcAccumulatorUpdateParams params =
+      readParams(call.params, rbcAccumulatorUpdateParamsInit(), "params");
   const AccumulatorKind& kind = accumulator_.settled.kind;
   if (kind.resolved) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "accumulator: its passes are over, and it takes no more samples");
   }
-  addSamples({call.values, params.lengths, params.offsets, params.mask}, false);
+  addSamples({call.values, params.lengths, params.batch_offsets, params.sample_mask}, false);
   const Samples& samples = problem_.samples;
   if (samples.channels != kind.channels) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
@@ -140,7 +139,7 @@ void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
   }
 }
 
-void merge(rbcStatisticsAccumulator& to, rbcStatisticsAccumulator& from) {
+void merge(rbcAccumulator& to, rbcAccumulator& from) {
   if (&to == &from) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: is the accumulator itself, expected another");
   }
@@ -170,7 +169,7 @@ void merge(rbcStatisticsAccumulator& to, rbcStatisticsAccumulator& from) {
 
 // ---- passes ---------------------------------------------------------------------------------------
 
-bool nextPass(rbcStatisticsAccumulator& accumulator) {
+bool nextPass(rbcAccumulator& accumulator) {
   const AccumulatorKind& kind = accumulator.settled.kind;
   if (kind.num_levels == 0 || kind.resolved) return false;
   AccumulatorData data = fetch(accumulator);
@@ -220,19 +219,19 @@ void put(const View* view, int64_t row, int64_t column, T value) {
   reinterpret_cast<T*>(view->data)[place] = value;
 }
 
-void writeResult(rbcStatisticsAccumulator& accumulator, const rbcStatisticsResult* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "result: is null");
-  const rbcStatisticsResult result = readParams(given, rbcStatisticsResultInit(), "result");
+void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  const rbcStatisticsOutputs tensors = readParams(given, rbcStatisticsOutputsInit(), "outputs");
   const AccumulatorKind& kind = accumulator.settled.kind;
   const int64_t shape[] = {kind.num_levels, kind.channels};
   HostOutputs outputs;
-  const View* count = outputs.add(result.count, "count", DType::I64, 1, shape + 1);
-  const View* nonfinite = outputs.add(result.nonfinite, "nonfinite", DType::I64, 1, shape + 1);
-  const View* min = outputs.add(result.min, "min", DType::F64, 1, shape + 1);
-  const View* max = outputs.add(result.max, "max", DType::F64, 1, shape + 1);
-  const View* mean = outputs.add(result.mean, "mean", DType::F64, 1, shape + 1);
-  const View* std = outputs.add(result.std, "std", DType::F64, 1, shape + 1);
-  const View* quantiles = outputs.add(result.quantiles, "quantiles", DType::F64, 2, shape);
+  const View* count = outputs.add(tensors.count, "count", DType::I64, 1, shape + 1);
+  const View* nonfinite = outputs.add(tensors.nonfinite, "nonfinite", DType::I64, 1, shape + 1);
+  const View* min = outputs.add(tensors.min, "min", DType::F64, 1, shape + 1);
+  const View* max = outputs.add(tensors.max, "max", DType::F64, 1, shape + 1);
+  const View* mean = outputs.add(tensors.mean, "mean", DType::F64, 1, shape + 1);
+  const View* std = outputs.add(tensors.std, "std", DType::F64, 1, shape + 1);
+  const View* quantiles = outputs.add(tensors.quantiles, "quantiles", DType::F64, 2, shape);
   AccumulatorData data = fetch(accumulator);
   const bool has_values = kind.has_dtype && kind.num_levels > 0;
   if (quantiles != nullptr && has_values && !kind.resolved) {
@@ -254,15 +253,15 @@ void writeResult(rbcStatisticsAccumulator& accumulator, const rbcStatisticsResul
   }
 }
 
-void writeInfo(const AccumulatorKind& kind, rbcStatisticsAccumulatorInfo* info) {
+void writeInfo(const AccumulatorKind& kind, rbcAccumulatorInfo* info) {
   if (info == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
   const uint32_t size = structSize(info);
   if (size < sizeof size) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "info: struct_size is %" PRIu32 ", expected %zu (use rbcStatisticsAccumulatorInfoInit)",
-         size, sizeof(rbcStatisticsAccumulatorInfo));
+         "info: struct_size is %" PRIu32 ", expected %zu (use rbcAccumulatorInfoInit)", size,
+         sizeof(rbcAccumulatorInfo));
   }
-  rbcStatisticsAccumulatorInfo all = rbcStatisticsAccumulatorInfoInit();
+  rbcAccumulatorInfo all = rbcAccumulatorInfoInit();
   all.struct_size = size;
   all.current_pass = kind.pass;
   all.channels = kind.channels;
@@ -270,7 +269,6 @@ void writeInfo(const AccumulatorKind& kind, rbcStatisticsAccumulatorInfo* info) 
   all.ddof = kind.ddof;
   all.bucket_bits = kind.bucket_bits;
   if (kind.has_dtype) all.dtype = describe(kind.dtype);
-  std::copy_n(kind.levels, kind.num_levels, all.levels);
   std::memcpy(static_cast<void*>(info), &all, std::min<size_t>(size, sizeof all));
 }
 
@@ -286,9 +284,8 @@ T* requireResult(T* pointer, const char* argument) {
 using rbc::guard;
 using rbc::requireAccumulator;
 
-rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
-                                           const rbcStatisticsAccumulatorParams* params,
-                                           rbcStatisticsAccumulator_t* accumulator) {
+rbcStatus_t rbcAccumulatorCreate(rbcContext_t context, const rbcAccumulatorParams* params,
+                                 rbcAccumulator_t* accumulator) {
   return guard([&] {
     *rbc::requireResult(accumulator, "accumulator") = nullptr;
     const rbc::ContextUse use(context);
@@ -299,7 +296,7 @@ rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator) {
+rbcStatus_t rbcAccumulatorDestroy(rbcAccumulator_t accumulator) {
   return guard([&] {
     if (accumulator == nullptr) return;
     rbc::takeAccumulator(*accumulator);
@@ -307,36 +304,32 @@ rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulat
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
-                                           rbcStatisticsAccumulator_t accumulator,
-                                           const rbcTensor* values,
-                                           const rbcStatisticsUpdateParams* params) {
+rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t accumulator,
+                                 const rbcTensor* values,
+                                 const rbcAccumulatorUpdateParams* params) {
   return rbc::runCall<rbc::AccumulateCall>(context,
                                            rbc::UpdateArguments{accumulator, values, params});
 }
 
-rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(rbcContext_t context,
-                                                        rbcStatisticsAccumulator_t accumulator,
-                                                        const rbcTensor* values,
-                                                        const rbcStatisticsUpdateParams* params,
-                                                        size_t* bytes) {
+rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context, rbcAccumulator_t accumulator,
+                                              const rbcTensor* values,
+                                              const rbcAccumulatorUpdateParams* params,
+                                              size_t* bytes) {
   return rbc::sizeCall<rbc::AccumulateCall>(
       context, rbc::UpdateArguments{accumulator, values, params}, bytes);
 }
 
-rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
-                                          rbcStatisticsAccumulator_t accumulator,
-                                          rbcStatisticsAccumulator_t other) {
+rbcStatus_t rbcAccumulatorMerge(rbcContext_t context, rbcAccumulator_t accumulator,
+                                rbcAccumulator_t other) {
   return guard([&] {
     const rbc::ContextUse use(context);
-    rbcStatisticsAccumulator& to = requireAccumulator(*use, accumulator);
+    rbcAccumulator& to = requireAccumulator(*use, accumulator);
     rbc::merge(to, requireAccumulator(*use, other, "other"));
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
-                                             rbcStatisticsAccumulator_t accumulator,
-                                             int32_t* more) {
+rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_t accumulator,
+                                   int32_t* more) {
   return guard([&] {
     const rbc::ContextUse use(context);
     rbc::requireResult(more, "more");
@@ -344,27 +337,27 @@ rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorExport(rbcContext_t context,
-                                           rbcStatisticsAccumulator_t accumulator, void* data,
-                                           size_t capacity, size_t* bytes) {
+rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumulator, void* data,
+                                 size_t capacity, size_t* bytes) {
   return guard([&] {
     const rbc::ContextUse use(context);
     rbc::requireResult(bytes, "bytes");
     if (capacity > 0) rbc::requireResult(data, "data");
-    rbcStatisticsAccumulator& a = requireAccumulator(*use, accumulator);
+    rbcAccumulator& a = requireAccumulator(*use, accumulator);
     const std::vector<uint64_t> words = rbc::toWords(rbc::fetch(a));
     const size_t size = words.size() * sizeof(uint64_t);
     *bytes = size;
     if (data == nullptr) return;
     if (capacity < size) {
-      rbc::fail(RBC_STATUS_SHAPE_MISMATCH, "capacity: is %zu bytes, expected %zu", capacity, size);
+      rbc::fail(RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is %zu bytes, expected %zu", capacity,
+                size);
     }
     std::memcpy(data, words.data(), size);
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const void* data, size_t size,
-                                           rbcStatisticsAccumulator_t* accumulator) {
+rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t size,
+                                 rbcAccumulator_t* accumulator) {
   return guard([&] {
     *rbc::requireResult(accumulator, "accumulator") = nullptr;
     rbc::requireResult(data, "data");
@@ -381,19 +374,31 @@ rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const void* dat
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
-                                           rbcStatisticsAccumulator_t accumulator,
-                                           const rbcStatisticsResult* result) {
+rbcStatus_t rbcAccumulatorGetResult(rbcContext_t context, rbcAccumulator_t accumulator,
+                                    const rbcStatisticsOutputs* outputs) {
   return guard([&] {
     const rbc::ContextUse use(context);
-    rbc::writeResult(requireAccumulator(*use, accumulator), result);
+    rbc::writeResult(requireAccumulator(*use, accumulator), outputs);
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorGetInfo(rbcStatisticsAccumulator_t accumulator,
-                                            rbcStatisticsAccumulatorInfo* info) {
+rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccumulatorInfo* info) {
   return guard([&] {
     const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
     rbc::writeInfo(use->settled.kind, info);
+  });
+}
+
+rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
+                                    int32_t capacity) {
+  return guard([&] {
+    const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
+    const rbc::AccumulatorKind& kind = use->settled.kind;
+    if (capacity < kind.num_levels) {
+      rbc::fail(RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is %d, expected %d or more", capacity,
+                kind.num_levels);
+    }
+    if (kind.num_levels > 0) rbc::requireResult(levels, "levels");
+    std::copy_n(kind.levels, kind.num_levels, levels);
   });
 }

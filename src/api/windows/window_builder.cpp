@@ -41,28 +41,28 @@ struct FieldName {
   char text[64];
 };
 
-WindowSegment segmentOf(const rbcWindowTransform& t, int32_t index) {
+WindowSegment segmentOf(const rbcWindowsTransform& t, int32_t index) {
   if (t.kind < RBC_TRANSFORM_COPY || t.kind > RBC_TRANSFORM_SE3_STEP) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "transforms[%d].kind: is %d, expected RBC_TRANSFORM_COPY, _SUBTRACT, _SE3_RELATIVE, "
          "_SE3_WORLD or _SE3_STEP",
          index, t.kind);
   }
-  if ((t.flags & ~RBC_TRANSFORM_INVERSE) != 0) {
+  if ((t.flags & ~RBC_TRANSFORM_FLAG_INVERSE) != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "transforms[%d].flags: 0x%" PRIx32
-         " has unknown bits, expected RBC_TRANSFORM_INVERSE or 0",
+         " has unknown bits, expected RBC_TRANSFORM_FLAG_INVERSE or 0",
          index, t.flags);
   }
-  if (t.reserved != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms[%d]: reserved is not 0", index);
+  if (t.reserved0 != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms[%d]: reserved0 is not 0", index);
   }
   WindowSegment s = {};
   s.begin = t.begin;
   s.count = s.out_count = t.count;
   s.kind = static_cast<WindowKind>(t.kind);
   if (s.kind == WindowKind::kCopy) return s;
-  s.inverse = (t.flags & RBC_TRANSFORM_INVERSE) != 0;
+  s.inverse = (t.flags & RBC_TRANSFORM_FLAG_INVERSE) != 0;
   s.reference_begin = t.reference_begin;
   s.reference_stream = t.reference_stream;
   s.reference_offset = t.reference_offset;
@@ -221,7 +221,7 @@ class Block {
     WindowStream& s = streams_[a.stream];
     s.shift = s.scale = s.bias = s.low = s.high = s.neutral = {};
     s.angle_dtype = DType::F64;
-    if (s.pad == WindowPad::kNeutral) s.pad = WindowPad::kHold;
+    if (s.outside == Outside::kNeutral) s.outside = Outside::kHold;
     const int64_t row = s.num_offsets * s.out_channels;
     ScratchLayout layout(data);
     s.out = {layout.take<std::byte>(windows_ * row * sizeOf(a.dtype)),
@@ -308,7 +308,7 @@ size_t accumulateBytes(const rbcContext& context, const WindowProblem& problem,
 void accumulateWindows(rbcContext& context, const WindowProblem& problem,
                        const WindowAccumulation& accumulation, Scratch scratch) {
   // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
-  rbcStatisticsAccumulator& accumulator = *accumulation.accumulator;
+  rbcAccumulator& accumulator = *accumulation.accumulator;
   accumulator.settled.kind.has_dtype = true;
   accumulator.settled.kind.dtype = accumulation.dtype;
   accumulator.most_samples += accumulation.samples;
@@ -321,12 +321,13 @@ namespace {
 
 static_assert(RBC_WINDOWS_MAX_STREAMS == kMaxWindowStreams);
 static_assert(RBC_WINDOWS_MAX_TRANSFORMS == kMaxWindowTransforms);
-static_assert(RBC_PAD_HOLD == static_cast<int>(WindowPad::kHold) &&
-              RBC_PAD_FILL == static_cast<int>(WindowPad::kFill) &&
-              RBC_PAD_NEUTRAL == static_cast<int>(WindowPad::kNeutral));
-static_assert(RBC_ACCUMULATE_ALL == static_cast<int>(WindowRule::kAll) &&
-              RBC_ACCUMULATE_VALID == static_cast<int>(WindowRule::kValid) &&
-              RBC_ACCUMULATE_WHOLE == static_cast<int>(WindowRule::kWhole));
+static_assert(RBC_OUTSIDE_HOLD == static_cast<int>(Outside::kHold) &&
+              RBC_OUTSIDE_FILL == static_cast<int>(Outside::kFill) &&
+              RBC_OUTSIDE_EXTRAPOLATE == static_cast<int>(Outside::kExtrapolate) &&
+              RBC_OUTSIDE_NEUTRAL == static_cast<int>(Outside::kNeutral));
+static_assert(RBC_WINDOWS_ACCUMULATE_ALL == static_cast<int>(WindowRule::kAll) &&
+              RBC_WINDOWS_ACCUMULATE_VALID == static_cast<int>(WindowRule::kValid) &&
+              RBC_WINDOWS_ACCUMULATE_WHOLE == static_cast<int>(WindowRule::kWhole));
 
 // `as_it_is`: values are neither transformed nor normalized.
 void requireOutDtype(const WindowStream& s, DType dtype, bool as_it_is, const char* argument) {
@@ -355,31 +356,54 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
   WindowProblem& p = problem_;
   const uint32_t stride = structSize(call.streams);
   for (int32_t n = 0; n < call.num_streams; ++n) {
-    operands.setStream(n);
-    const char* separator = ": ";
-    try {
-      const rbcWindowStream stream = readElement(call.streams, stride, n, rbcWindowStreamInit());
-      separator = ".";  // from here on messages begin with a field
+    inElement("streams", n, [&](const char** separator) {
+      const rbcWindowsStream stream =
+          readElement(call.streams, stride, n, rbcWindowsStreamInit(), "streams");
+      *separator = ".";  // from here on messages begin with a field
       addStream(stream);
-    } catch (const Error&) {
-      prefixLastError("streams[%d]%s", n, separator);
-      throw;
-    }
+    });
+  }
+  const uint32_t outputs_stride = structSize(call.outputs);
+  for (int32_t n = 0; n < call.num_streams; ++n) {
+    inElement("outputs", n, [&](const char** separator) {
+      const rbcWindowsOutputs outputs =
+          readElement(call.outputs, outputs_stride, n, rbcWindowsOutputsInit(), "outputs");
+      *separator = ".";
+      readOutputs(outputs, n);
+    });
   }
   finishAnchors();
   for (int32_t n = 0; n < p.num_streams; ++n) {
-    operands.setStream(n);
-    try {
+    inElement("streams", n, [&](const char** separator) {
+      *separator = ".";
       finishStream(n);
-    } catch (const Error&) {
-      prefixLastError("streams[%d].", n);
-      throw;
-    }
+    });
+    inElement("outputs", n, [&](const char** separator) {
+      *separator = ".";
+      finishOutput(n);
+    });
+    inElement("streams", n, [&](const char** separator) {
+      *separator = ".";
+      finishFill(n);
+    });
   }
   operands.setStream(-1);
   p.streams = streams_;
   p.segments = segments_;
   p.methods = methods_;
+}
+
+// What `body` fails with begins with the element of the array, and what it puts into its argument.
+template <class Body>
+void WindowBuilder::inElement(const char* array, int32_t n, Body&& body) {
+  operands.setStream(n, array);
+  const char* separator = ": ";
+  try {
+    body(&separator);
+  } catch (const Error&) {
+    prefixLastError("%s[%d]%s", array, n, separator);
+    throw;
+  }
 }
 
 void WindowBuilder::readShared(const WindowArguments& call) {
@@ -389,12 +413,13 @@ void WindowBuilder::readShared(const WindowArguments& call) {
          kMaxWindowStreams);
   }
   if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+  if (call.outputs == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
   if (params_.anchor_stream < 0 || params_.anchor_stream >= call.num_streams) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "anchor_stream: is %d, expected 0 to %d",
          params_.anchor_stream, call.num_streams - 1);
   }
   p.anchor_stream = params_.anchor_stream;
-  p.anchors_are_times = (params_.flags & RBC_WINDOWS_ANCHOR_TIMES) != 0;
+  p.anchors_are_times = (params_.flags & RBC_WINDOWS_FLAG_ANCHOR_TIMES) != 0;
   requireRank(episodes_, "episodes", 1, 1);
   requireIndexes(episodes_, "episodes");
   p.windows = episodes_.shape[0];
@@ -405,31 +430,33 @@ void WindowBuilder::readShared(const WindowArguments& call) {
   p.time_dtype = DType::F32;
 }
 
-void WindowBuilder::addStream(const rbcWindowStream& given) {
+void WindowBuilder::addStream(const rbcWindowsStream& given) {
   WindowStream& s = streams_[problem_.num_streams];
   s = {};
   given_[problem_.num_streams] = {{}, given.accumulator, 0, false};
-  if (given.mode != RBC_WINDOW_GATHER && given.mode != RBC_WINDOW_INTERPOLATE) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "mode: is %d, expected RBC_WINDOW_GATHER or _INTERPOLATE",
+  if (given.mode != RBC_WINDOWS_GATHER && given.mode != RBC_WINDOWS_INTERPOLATE) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "mode: is %d, expected RBC_WINDOWS_GATHER or _INTERPOLATE",
          given.mode);
   }
-  if (given.pad < RBC_PAD_HOLD || given.pad > RBC_PAD_NEUTRAL) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "pad: is %d, expected RBC_PAD_HOLD, _FILL or _NEUTRAL",
-         given.pad);
-  }
-  if (given.accumulate < RBC_ACCUMULATE_ALL || given.accumulate > RBC_ACCUMULATE_WHOLE) {
+  if (given.outside != RBC_OUTSIDE_HOLD && given.outside != RBC_OUTSIDE_FILL &&
+      given.outside != RBC_OUTSIDE_NEUTRAL) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "accumulate: is %d, expected RBC_ACCUMULATE_ALL, _VALID or _WHOLE", given.accumulate);
+         "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL", given.outside);
   }
-  s.interpolates = given.mode == RBC_WINDOW_INTERPOLATE;
-  s.pad = static_cast<WindowPad>(given.pad);
+  if (given.accumulate < RBC_WINDOWS_ACCUMULATE_ALL ||
+      given.accumulate > RBC_WINDOWS_ACCUMULATE_WHOLE) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "accumulate: is %d, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
+         given.accumulate);
+  }
+  s.interpolates = given.mode == RBC_WINDOWS_INTERPOLATE;
+  s.outside = static_cast<Outside>(given.outside);
   s.rule = static_cast<WindowRule>(given.accumulate);
   readRows(given, &s);
   readOffsets(given, &s);
   readParameters(given, &s);
   readTransforms(given, &s);
   readGrids(given, &s);
-  readOutputs(given, &s);
   ++problem_.num_streams;
 }
 
@@ -458,12 +485,20 @@ void WindowBuilder::finishStream(int32_t n) {
     s.in_double |= computesInDouble(streams_[segments_[i].reference_stream].values_dtype);
   }
   s.angle_dtype = DType::F64;
-  if (given_[n].has_out) {
-    if (copies(s) && !s.normalizes() && !s.clips()) s.angle_dtype = s.out.dtype;
-    const bool as_it_is = copies(s) && !s.normalizes() && !s.clips() && s.neutral.data == nullptr;
-    requireOutDtype(s, s.out.dtype, as_it_is, "out");
-    s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");
-  }
+}
+
+void WindowBuilder::finishOutput(int32_t n) {
+  WindowStream& s = streams_[n];
+  if (!given_[n].has_out) return;
+  const bool plain = copies(s) && !s.normalizes() && !s.clips();
+  if (plain) s.angle_dtype = s.out.dtype;
+  requireOutDtype(s, s.out.dtype, plain && s.neutral.data == nullptr, "out");
+}
+
+// What of a stream needs its output: that the fill value can be written.
+void WindowBuilder::finishFill(int32_t n) {
+  WindowStream& s = streams_[n];
+  if (given_[n].has_out) s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");
   addAccumulation(n);
 }
 
@@ -474,7 +509,7 @@ bool WindowBuilder::copies(const WindowStream& s) const {
 void WindowBuilder::addAccumulation(int32_t n) {
   const WindowStream& s = streams_[n];
   if (given_[n].accumulator == nullptr) return;
-  rbcStatisticsAccumulator& accumulator = requireAccumulator(context_, given_[n].accumulator);
+  rbcAccumulator& accumulator = requireAccumulator(context_, given_[n].accumulator);
   if (s.values == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is given, but values are null");
   }

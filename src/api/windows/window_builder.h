@@ -13,7 +13,7 @@ namespace rbc {
 
 // Transforms of a stream as they were when they were read: the caller's may change.
 struct WindowTransforms {
-  const rbcWindowTransform* list;
+  const rbcWindowsTransform* list;
   int32_t count;
 };
 
@@ -37,7 +37,7 @@ void requireReferences(const WindowTransforms& transforms, const WindowStream* s
 // What a stream's windows go into.
 struct WindowAccumulation {
   int32_t stream;
-  rbcStatisticsAccumulator* accumulator;
+  rbcAccumulator* accumulator;
   AccumulatorState state;
   DType dtype;      // of the values that it takes
   bool per_step;    // each offset has channels of its own
@@ -53,13 +53,15 @@ void accumulateWindows(rbcContext& context, const WindowProblem& problem,
 
 template <>
 inline constexpr KnownFlags kKnownFlags<rbcWindowsParams> = {
-    RBC_CHECK_TIMES | RBC_WINDOWS_ANCHOR_TIMES, "RBC_CHECK_TIMES, RBC_WINDOWS_ANCHOR_TIMES or 0"};
+    RBC_FLAG_CHECK_TIMES | RBC_WINDOWS_FLAG_ANCHOR_TIMES,
+    "RBC_FLAG_CHECK_TIMES, RBC_WINDOWS_FLAG_ANCHOR_TIMES or 0"};
 
 struct WindowArguments {
-  const rbcWindowStream* streams;
+  const rbcWindowsStream* streams;
   int32_t num_streams;
   const rbcTensor* episodes;
   const rbcTensor* anchors;
+  const rbcWindowsOutputs* outputs;
   const rbcWindowsParams* params;
 };
 
@@ -71,7 +73,7 @@ class WindowBuilder : public CallBase {
  protected:
   WindowBuilder(const rbcContext& context, const WindowArguments& call);
 
-  bool checksTimes() const { return (params_.flags & RBC_CHECK_TIMES) != 0; }
+  bool checksTimes() const { return (params_.flags & RBC_FLAG_CHECK_TIMES) != 0; }
   // Of streams that have one.
   int32_t numAccumulations() const { return num_accumulations_; }
   const WindowAccumulation& accumulation(int32_t i) const { return accumulations_[i]; }
@@ -83,23 +85,27 @@ class WindowBuilder : public CallBase {
   // What later steps need of a stream's arguments.
   struct Given {
     WindowTransforms transforms;
-    rbcStatisticsAccumulator_t accumulator;
+    rbcAccumulator_t accumulator;
     double fill_value;
     bool has_out;
   };
 
   void readShared(const WindowArguments& call);
-  void addStream(const rbcWindowStream& given);
-  void readRows(const rbcWindowStream& given, WindowStream* s);
-  void readOffsets(const rbcWindowStream& given, WindowStream* s);
-  void readParameters(const rbcWindowStream& given, WindowStream* s);
-  void readTransforms(const rbcWindowStream& given, WindowStream* s);
-  void readGrids(const rbcWindowStream& given, WindowStream* s);
-  void readOutputs(const rbcWindowStream& given, WindowStream* s);
+  void addStream(const rbcWindowsStream& given);
+  void readRows(const rbcWindowsStream& given, WindowStream* s);
+  void readOffsets(const rbcWindowsStream& given, WindowStream* s);
+  void readParameters(const rbcWindowsStream& given, WindowStream* s);
+  void readTransforms(const rbcWindowsStream& given, WindowStream* s);
+  void readGrids(const rbcWindowsStream& given, WindowStream* s);
+  void readOutputs(const rbcWindowsOutputs& given, int32_t n);
   RealGrid readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s);
 
   void finishAnchors();
   void finishStream(int32_t n);
+  void finishOutput(int32_t n);
+  void finishFill(int32_t n);
+  template <class Body>
+  void inElement(const char* array, int32_t n, Body&& body);
   bool copies(const WindowStream& s) const;
   void addAccumulation(int32_t n);
 
@@ -114,7 +120,7 @@ class WindowBuilder : public CallBase {
   WindowAccumulation accumulations_[kMaxWindowStreams];
   WindowSegment segments_[kMaxWindowSegments];
   ChannelSegment methods_[kMaxSegments];
-  rbcWindowTransform transforms_[kMaxWindowTransforms];
+  rbcWindowsTransform transforms_[kMaxWindowTransforms];
 };
 
 }  // namespace rbc

@@ -7,6 +7,7 @@
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"
 #include "fuse/times_check.h"
+#include "params.h"
 #include "runtime/dtype_checks.h"
 #include "status.h"
 #include "windows/window_builder.h"
@@ -31,15 +32,16 @@ rbcResampleParams checkedWindowParams(const rbcResampleParams* given) {
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcWindowsParams");
   }
-  if (params.bounds != RBC_BOUNDS_HOLD) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.bounds: is %d, expected %d: the stream's pad decides",
-         params.bounds, RBC_BOUNDS_HOLD);
+  if (params.outside != RBC_OUTSIDE_HOLD) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.outside: is %d, expected %d: the stream's `outside` decides", params.outside,
+         RBC_OUTSIDE_HOLD);
   }
   requireNone(params.lengths, "lengths", "episode_offsets stand for them");
   requireNone(params.query_lengths, "query_lengths", "all offsets count");
-  requireNone(params.offsets, "offsets", "episode_offsets stand for them");
-  requireNone(params.mean, "mean", "the stream's shift stands for it");
-  requireNone(params.inv_std, "inv_std", "the stream's scale stands for it");
+  requireNone(params.batch_offsets, "batch_offsets", "episode_offsets stand for them");
+  requireNone(params.shift, "shift", "the stream's shift stands for it");
+  requireNone(params.scale, "scale", "the stream's scale stands for it");
   return params;
 }
 
@@ -67,7 +69,7 @@ void requireGatherParams(const rbcResampleParams& params) {
 }  // namespace
 
 // Values, times and episodes.
-void WindowBuilder::readRows(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readRows(const rbcWindowsStream& given, WindowStream* s) {
   WindowProblem& p = problem_;
   s->rows = std::numeric_limits<int64_t>::max();  // without values and times nobody knows
   if (given.values != nullptr) {
@@ -132,7 +134,7 @@ void WindowBuilder::readRows(const rbcWindowStream& given, WindowStream* s) {
   s->episode_offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
 }
 
-void WindowBuilder::readOffsets(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readOffsets(const rbcWindowsStream& given, WindowStream* s) {
   const View& offsets = operands.in(given.offsets, "offsets");
   requireRank(offsets, "offsets", 1, 1);
   if (!s->interpolates) {
@@ -146,7 +148,7 @@ void WindowBuilder::readOffsets(const rbcWindowStream& given, WindowStream* s) {
 }
 
 // Those of rbcResample, but for fill_value.
-void WindowBuilder::readParameters(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readParameters(const rbcWindowsStream& given, WindowStream* s) {
   const rbcResampleParams params = checkedWindowParams(given.params);
   given_[problem_.num_streams].fill_value = params.fill_value;
   if (s->interpolates) {
@@ -173,7 +175,7 @@ void WindowBuilder::readParameters(const rbcWindowStream& given, WindowStream* s
   s->sample_mask_stride = mask.strides[0];
 }
 
-void WindowBuilder::readTransforms(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readTransforms(const rbcWindowsStream& given, WindowStream* s) {
   WindowProblem& p = problem_;
   if (given.num_transforms < 0 || given.num_transforms > kMaxWindowTransforms - num_transforms_) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_transforms: is %d, expected 0 to %d: %d in all streams",
@@ -186,8 +188,9 @@ void WindowBuilder::readTransforms(const rbcWindowStream& given, WindowStream* s
   if (s->values == nullptr && given.num_transforms > 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: are given, but values are null");
   }
-  rbcWindowTransform* const copies = transforms_ + num_transforms_;
-  std::copy_n(given.transforms, given.num_transforms, copies);
+  rbcWindowsTransform* const copies = transforms_ + num_transforms_;
+  readElements(given.transforms, given.num_transforms, given.transform_size, "transforms",
+               "transform_size", copies);
   num_transforms_ += given.num_transforms;
   given_[p.num_streams].transforms = {copies, given.num_transforms};
   s->first_segment = p.num_segments;
@@ -211,23 +214,25 @@ RealGrid WindowBuilder::readGrid(const rbcTensor* tensor, const char* name, cons
           view.dtype == DType::F64};
 }
 
-void WindowBuilder::readGrids(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readGrids(const rbcWindowsStream& given, WindowStream* s) {
   s->shift = readGrid(given.shift, "shift", *s);
   s->scale = readGrid(given.scale, "scale", *s);
   s->bias = readGrid(given.bias, "bias", *s);
   s->low = readGrid(given.low, "low", *s);
   s->high = readGrid(given.high, "high", *s);
-  if (s->pad != WindowPad::kNeutral) {
+  if (s->outside != Outside::kNeutral) {
     for (const rbcTensor* tensor : {given.neutral, given.neutral_channels}) {
       if (tensor == nullptr) continue;
-      fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is given, but pad is %d, expected RBC_PAD_NEUTRAL",
-           tensor == given.neutral ? "neutral" : "neutral_channels", given.pad);
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "%s: is given, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
+           tensor == given.neutral ? "neutral" : "neutral_channels", given.outside);
     }
     return;
   }
   if (s->values == nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "pad: is RBC_PAD_NEUTRAL, but values are null, expected RBC_PAD_HOLD or _FILL");
+    fail(
+        RBC_STATUS_INVALID_ARGUMENT,
+        "outside: is RBC_OUTSIDE_NEUTRAL, but values are null, expected RBC_OUTSIDE_HOLD or _FILL");
   }
   s->neutral = readGrid(given.neutral, "neutral", *s);
   if (given.neutral_channels == nullptr) return;
@@ -238,7 +243,8 @@ void WindowBuilder::readGrids(const rbcWindowStream& given, WindowStream* s) {
   s->neutral_channels_stride = channels.strides[0];
 }
 
-void WindowBuilder::readOutputs(const rbcWindowStream& given, WindowStream* s) {
+void WindowBuilder::readOutputs(const rbcWindowsOutputs& given, int32_t n) {
+  WindowStream* const s = &streams_[n];
   const View* out = operands.optionalOut(given.out, "out");
   const View* valid = operands.optionalOut(given.valid, "valid");
   const int64_t shape[] = {problem_.windows, s->num_offsets, s->out_channels};
@@ -248,7 +254,7 @@ void WindowBuilder::readOutputs(const rbcWindowStream& given, WindowStream* s) {
         out->count > 0 ? out->data : nullptr, {out->strides[0], out->strides[1], 0}, out->dtype};
     if (s->values != nullptr) s->out.stride[2] = out->strides[2];
   }
-  given_[problem_.num_streams].has_out = out != nullptr;
+  given_[n].has_out = out != nullptr;
   if (valid != nullptr) {
     requireShape(*valid, "valid", 2, shape);
     requireMask(*valid, "valid");

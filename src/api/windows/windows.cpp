@@ -233,17 +233,18 @@ void WindowCall::after(rbcContext& context, Scratch scratch) const {
 }  // namespace
 }  // namespace rbc
 
-rbcStatus_t rbcWindows(rbcContext_t context, const rbcWindowStream* streams, int32_t num_streams,
+rbcStatus_t rbcWindows(rbcContext_t context, const rbcWindowsStream* streams, int32_t num_streams,
                        const rbcTensor* episodes, const rbcTensor* anchors,
-                       const rbcWindowsParams* params) {
+                       const rbcWindowsOutputs* outputs, const rbcWindowsParams* params) {
   return rbc::runCall<rbc::WindowCall>(
-      context, rbc::WindowArguments{streams, num_streams, episodes, anchors, params});
+      context, rbc::WindowArguments{streams, num_streams, episodes, anchors, outputs, params});
 }
 
-rbcStatus_t rbcWindowsWorkspaceSize(rbcContext_t context, const rbcWindowStream* streams,
+rbcStatus_t rbcWindowsWorkspaceSize(rbcContext_t context, const rbcWindowsStream* streams,
                                     int32_t num_streams, const rbcTensor* episodes,
-                                    const rbcTensor* anchors, const rbcWindowsParams* params,
-                                    size_t* bytes) {
+                                    const rbcTensor* anchors, const rbcWindowsOutputs* outputs,
+                                    const rbcWindowsParams* params, size_t* bytes) {
   return rbc::sizeCall<rbc::WindowCall>(
-      context, rbc::WindowArguments{streams, num_streams, episodes, anchors, params}, bytes);
+      context, rbc::WindowArguments{streams, num_streams, episodes, anchors, outputs, params},
+      bytes);
 }

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "dtype.h"
 #include "hwy/highway.h"
 #include "real.h"
-#include "dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

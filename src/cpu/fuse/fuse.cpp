@@ -33,7 +33,7 @@ constexpr int64_t kBandBytes = 256 << 10;
 // depends on all values.
 int64_t columnsOf(const FuseProblem& p, const FuseStream& s) {
   const int64_t columns = std::max<int64_t>(1, s.channels / kChannelBlock);
-  return columns > 1 && p.mask != nullptr && hasQuaternions(p, s) ? 1 : columns;
+  return columns > 1 && p.valid != nullptr && hasQuaternions(p, s) ? 1 : columns;
 }
 
 int64_t columnBegin(const FuseStream& s, int64_t columns, int64_t column) {

@@ -1,4 +1,4 @@
-// What rows by steps are made of: channels to the compute type, mean and inv_std, and channels to the
+// What rows by steps are made of: channels to the compute type, shift and scale, and channels to the
 // type of out. Blocks are padded, so that the steps between take whole vectors.
 
 // Highway's include guard for what is compiled once per target.
@@ -69,24 +69,24 @@ void narrowRow(const Number* from, int64_t count, Out* to, bool nontemporal) {
 
 #endif
 
-// ---- mean and inv_std ---------------------------------------------------------------------------
+// ---- shift and scale ---------------------------------------------------------------------------
 
 template <class Number>
 struct Affine {
-  alignas(64) Number mean[kBlock];
-  alignas(64) Number inv_std[kBlock];
+  alignas(64) Number shift[kBlock];
+  alignas(64) Number scale[kBlock];
 
   void read(const RowTile& tile, int64_t first, int64_t count) {
-    fill(tile.mean, tile.first_channel + first, count, Number(0), mean);
-    fill(tile.inv_std, tile.first_channel + first, count, Number(1), inv_std);
+    fill(tile.shift, tile.first_channel + first, count, Number(0), shift);
+    fill(tile.scale, tile.first_channel + first, count, Number(1), scale);
   }
 
   // The first `count` channels again and again, up to `total`.
   void repeat(int64_t count, int64_t total) {
     for (int64_t filled = count; filled < total; filled += count) {
       count = std::min(filled, total - filled);
-      std::copy_n(mean, count, mean + filled);
-      std::copy_n(inv_std, count, inv_std + filled);
+      std::copy_n(shift, count, shift + filled);
+      std::copy_n(scale, count, scale + filled);
     }
   }
 
@@ -95,8 +95,8 @@ struct Affine {
     using V = Wide<Number>;
     fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
       return HWY_NAMESPACE::normalized(HWY_NAMESPACE::load<V>(from + c),
-                                       HWY_NAMESPACE::load<V>(mean + c),
-                                       HWY_NAMESPACE::load<V>(inv_std + c));
+                                       HWY_NAMESPACE::load<V>(shift + c),
+                                       HWY_NAMESPACE::load<V>(scale + c));
     });
   }
 

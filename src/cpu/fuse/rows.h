@@ -55,9 +55,9 @@ struct RowTile {
   int64_t in_stride;  // from channel to channel, in elements
   int64_t out_stride;
   uint64_t fill_bits;
-  int64_t first_channel;  // into mean and inv_std
-  RealArray mean;
-  RealArray inv_std;
+  int64_t first_channel;  // into shift and scale
+  RealArray shift;
+  RealArray scale;
   bool* invalid;  // of each row: set where it has a quaternion that is none; may be null
   RowBuffers* buffers;
 };
@@ -82,7 +82,7 @@ struct RowsKind {
   DType in;
   DType out;
   Method method;
-  bool affine;  // mean or inv_std is given
+  bool affine;  // shift or scale is given
   int64_t channels;
   bool contiguous;  // in_stride and out_stride are 1, or there is one channel
 };
@@ -99,11 +99,11 @@ Rows rowsOf(SimdLevel level, const RowsKind& kind);
 
 // ---- what rowsOf() chooses from -----------------------------------------------------------------
 
-// Linear and the methods that take a sample, from float to float without mean and inv_std.
+// Linear and the methods that take a sample, from float to float without shift and scale.
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
 
-// Everything else that ends in a float, by steps: to the compute type, the method, mean and
-// inv_std, to the type of out. Contiguous.
+// Everything else that ends in a float, by steps: to the compute type, the method, shift and
+// scale, to the type of out. Contiguous.
 RowsFunction stagedRows(SimdLevel level, DType in, DType out);
 
 // The same for rows of fewer than kShort channels, by methods of two samples.

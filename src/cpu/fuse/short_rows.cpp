@@ -119,7 +119,7 @@ HWY_INLINE void copyFew(const std::byte* from, int64_t bytes, std::byte* to) {
 template <class Number, class Out>
 void shortRowsTo(const RowTile& tile) {
   using V = Wide<Number>;
-  const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
+  const bool affine = tile.shift.data != nullptr || tile.scale.data != nullptr;
   const bool step = isStep(tile.method);
   const bool turns = isInTurn(tile.method);
   const int64_t channels = tile.channels;

@@ -1,5 +1,5 @@
-// Rows by steps, a block of channels at a time: samples to the compute type, the method, mean and
-// inv_std, and to the type of out. The blocks between the steps stay in the L1 cache, and no step
+// Rows by steps, a block of channels at a time: samples to the compute type, the method, shift and
+// scale, and to the type of out. The blocks between the steps stay in the L1 cache, and no step
 // knows the types of the others. They are padded, so that the steps between take whole vectors.
 
 #include <algorithm>
@@ -41,7 +41,7 @@ HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int
 
 template <class Number, class Out>
 void stagedRowsTo(const RowTile& tile) {
-  const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
+  const bool affine = tile.shift.data != nullptr || tile.scale.data != nullptr;
   const bool four = takesFour(tile.method);
   const bool slerps = tile.method == Method::kSlerp;
   const bool turns = isInTurn(tile.method);

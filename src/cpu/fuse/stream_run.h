@@ -63,8 +63,8 @@ class StreamRun {
         problem_(plan.problem),
         stream_(plan.problem.streams[number]),
         in_size_(sizeOf(stream_.values_dtype)),
-        mask_(problem_.mask != nullptr && channels.begin == 0
-                  ? problem_.mask + number * problem_.mask_stride[2]
+        mask_(problem_.valid != nullptr && channels.begin == 0
+                  ? problem_.valid + number * problem_.valid_stride[2]
                   : nullptr),
         values_in_mask_(mask_ != nullptr && hasQuaternions(problem_, stream_)) {
     const bool affine = isAffine();
@@ -159,8 +159,8 @@ class StreamRun {
         static_cast<std::byte*>(p.out) +
             (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
         p.out_stride[1] * plan_.out_size,
-        mask_ != nullptr ? mask_ + b * p.mask_stride[0] : nullptr,
-        p.mask_stride[1],
+        mask_ != nullptr ? mask_ + b * p.valid_stride[0] : nullptr,
+        p.valid_stride[1],
         {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
         s.clock_offset,
         samples.count};
@@ -309,7 +309,7 @@ class StreamRun {
     return positionOf(times, n, q, rules, &guess, valid);
   }
 
-  bool isAffine() const { return stream_.mean.data != nullptr || stream_.inv_std.data != nullptr; }
+  bool isAffine() const { return stream_.shift.data != nullptr || stream_.scale.data != nullptr; }
 
   // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
   void flush(int keep) {
@@ -336,8 +336,8 @@ class StreamRun {
           p.out_stride[2],
           stream_.fill_bits,
           segment.channels.begin,
-          stream_.mean,
-          stream_.inv_std,
+          stream_.shift,
+          stream_.scale,
           values_in_mask_ ? invalid_ : nullptr,
           &buffers_,
       };

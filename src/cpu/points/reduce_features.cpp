@@ -35,7 +35,7 @@ void FeatureReducer::copyRows(const Rows& rows, const Block& block, const Featur
 }
 
 template <class In>
-bool FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, double* results) {
+bool FeatureReducer::sum(const Rows& rows, const Block& block, Reduction mode, double* results) {
   using Number = Compute<In>;
   if (block.count == 1) {
     const In* row = rowOf<In>(rows, block, 0);
@@ -78,16 +78,16 @@ bool FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
   }
   for (int64_t f = 0; f < block.features; ++f) {
     const FixedSum<Number> sum(largest[f], block.count);
-    results[f] = sum.result(sums[f], mode == VoxelMode::kMean);
+    results[f] = sum.result(sums[f], mode == Reduction::kMean);
   }
   return true;
 }
 
 template <class In>
-bool FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mode,
+bool FeatureReducer::extreme(const Rows& rows, const Block& block, Reduction mode,
                              double* results) {
   using Number = Compute<In>;
-  const bool minimum = mode == VoxelMode::kMin;
+  const bool minimum = mode == Reduction::kMin;
   OrderKey<Number> most[kBlock];
   std::fill_n(most, block.features, kMinKey<Number>);
   for (int64_t i = 0; i < block.count; ++i) {
@@ -110,7 +110,7 @@ void FeatureReducer::write(const double* results, int64_t count, std::byte* out,
 }
 
 FeatureReducer::FeatureReducer(const CpuState& state, const PointClouds& points,
-                               const Features& features, VoxelMode mode, DType out)
+                               const Features& features, Reduction mode, DType out)
     : rows_{state.pool,
             static_cast<const std::byte*>(features.data),
             PointRows(points, features.stride[0], features.stride[1]),
@@ -122,12 +122,12 @@ FeatureReducer::FeatureReducer(const CpuState& state, const PointClouds& points,
       out_size_(sizeOf(out)) {
   visitFloat(features.dtype, [&](auto tag) {
     using In = typename decltype(tag)::type;
-    reduce_ = mode == VoxelMode::kMax || mode == VoxelMode::kMin ? extreme<In> : sum<In>;
+    reduce_ = mode == Reduction::kMax || mode == Reduction::kMin ? extreme<In> : sum<In>;
     copy_ = visitFloat(
         out, [](auto out_tag) -> Copy { return copyRows<In, typename decltype(out_tag)::type>; });
   });
   write_ = visitFloat(out, [](auto tag) -> Write { return write<typename decltype(tag)::type>; });
-  const bool sums = mode == VoxelMode::kSum || mode == VoxelMode::kMean;
+  const bool sums = mode == Reduction::kSum || mode == Reduction::kMean;
   const bool adjoin = features.stride[2] == 1 || features.count == 1;
   if (sums && adjoin && features.dtype == DType::F32 && out == DType::F32) {
     sum_rows_ = sumRowsFor(state.simd);

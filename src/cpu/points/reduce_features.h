@@ -20,7 +20,7 @@ struct FeatureRow {
 class FeatureReducer {
  public:
   FeatureReducer(const CpuState& state, const PointClouds& points, const Features& features,
-                 VoxelMode mode, DType out);
+                 Reduction mode, DType out);
 
   // Asks for a point's row. To be inlined: GCC takes a function that only prefetches for one of no
   // effect, and calls to it away.
@@ -35,7 +35,7 @@ class FeatureReducer {
     if (sum_rows_ != nullptr && count <= kMaxSummedRows && (out.stride == 1 || features_ == 1)) {
       const SummedRows rows = {reinterpret_cast<const float*>(rows_.data), rows_.offsets, points,
                                count, features_};
-      const bool mean = mode_ == VoxelMode::kMean;
+      const bool mean = mode_ == Reduction::kMean;
       if (sum_rows_(rows, mean, reinterpret_cast<float*>(out.data))) return;
     }
     reduceAny(points, count, out);
@@ -64,7 +64,7 @@ class FeatureReducer {
   };
   // Into doubles, that hold the results exactly. Returns false, without them, where the call is
   // interrupted.
-  using Reduce = bool (*)(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  using Reduce = bool (*)(const Rows& rows, const Block& block, Reduction mode, double* results);
   using Write = void (*)(const double* results, int64_t count, std::byte* out, int64_t stride);
   using Copy = void (*)(const Rows& rows, const Block& block, const FeatureRow& out,
                         int64_t stride);
@@ -73,9 +73,9 @@ class FeatureReducer {
   template <class In>
   static const In* rowOf(const Rows& rows, const Block& block, int64_t i);
   template <class In>
-  static bool sum(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  static bool sum(const Rows& rows, const Block& block, Reduction mode, double* results);
   template <class In>
-  static bool extreme(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  static bool extreme(const Rows& rows, const Block& block, Reduction mode, double* results);
   template <class In, class Out>
   static void copyRows(const Rows& rows, const Block& block, const FeatureRow& out, int64_t stride);
   template <class Out>
@@ -83,7 +83,7 @@ class FeatureReducer {
 
   Rows rows_;
   int64_t features_;
-  VoxelMode mode_;
+  Reduction mode_;
   int64_t out_size_;
   Reduce reduce_;
   Write write_;

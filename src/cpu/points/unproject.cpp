@@ -65,7 +65,7 @@ struct Image {
   int64_t write(const Bands& bands, int64_t band, int64_t first) const {
     int64_t place = first;
     auto* points = static_cast<Element*>(p.points.data) + number * p.points.stride[0];
-    const auto color_scale = static_cast<Number>(p.color_scale);
+    const auto color_divisor = static_cast<Number>(p.color_divisor);
     visit(bands, band, [&](int64_t row, int64_t column, const Number(&point)[3]) {
       const int64_t at = place++;
       if (at >= p.capacity) return;
@@ -76,7 +76,7 @@ struct Image {
             number * p.colors.stride[0] + row * p.colors.stride[1] + column * p.colors.stride[2];
         for (int64_t c = 0; c < p.channels; ++c) {
           const auto x = colorAt<Number>(p.colors, color + c * p.colors.stride[3]);
-          out[(3 + c) * p.points.stride[2]] = narrow<Element>(x / color_scale);
+          out[(3 + c) * p.points.stride[2]] = narrow<Element>(x / color_divisor);
         }
       }
       putPixel(at, row * p.width + column);
@@ -96,8 +96,9 @@ struct Image {
       putPixel(i, -1);
     }
     static_cast<int64_t*>(p.counts.data)[number * p.counts.stride[0]] = kept;
-    if (p.overflow.data != nullptr) {
-      static_cast<int64_t*>(p.overflow.data)[number * p.overflow.stride[0]] = points - kept;
+    if (p.over_capacity.data != nullptr) {
+      static_cast<int64_t*>(p.over_capacity.data)[number * p.over_capacity.stride[0]] =
+          points - kept;
     }
   }
 

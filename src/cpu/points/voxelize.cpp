@@ -204,7 +204,7 @@ PointCounter::PointCounter(const ThreadPool& pool, const VoxelizeProblem& p,
       voxels_(voxels),
       sort_(sort),
       empty_bits_(p.empty_bits),
-      most_(p.mode == VoxelMode::kOccupancy ? 1 : UINT32_MAX) {
+      most_(p.mode == Reduction::kOccupancy ? 1 : UINT32_MAX) {
   const auto writeOf = [](auto tag) -> Write { return write<typename decltype(tag)::type>; };
   write_ = visitDType(p.out.dtype, writeOf);
 }

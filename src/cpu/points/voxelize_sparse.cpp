@@ -469,13 +469,9 @@ void run(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
   visitChunks(state.pool, p.capacity - tally.kept, kChunkRows, [&](int64_t begin, int64_t end) {
     rows.clear(tally.kept + begin, tally.kept + end);
   });
-  if (p.overflow.data != nullptr) {
-    auto* overflow = static_cast<int64_t*>(p.overflow.data);
-    const int64_t stride = p.overflow.stride[0];
-    overflow[0] = tally.voxels - tally.kept;
-    overflow[stride] = tally.points_beyond;
-    overflow[2 * stride] = tally.points_left_out;
-  }
+  if (p.voxels_over_capacity != nullptr) *p.voxels_over_capacity = tally.voxels - tally.kept;
+  if (p.points_over_capacity != nullptr) *p.points_over_capacity = tally.points_beyond;
+  if (p.points_over_group != nullptr) *p.points_over_group = tally.points_left_out;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void readCpuName(char* name, size_t size) {
 constexpr int kMaxThreads = 1024;
 
 BackendState* open(const rbcContextParams& params) {
-  if (params.stream != nullptr) {
+  if (params.cuda_stream != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: stream is set, expected null on the CPU");
   }
   const SimdLevel simd = chooseSimd(params.simd);
@@ -89,7 +89,7 @@ rbcDevice device(const BackendState&) { return {RBC_DEVICE_CPU, 0}; }
 
 void setStream(BackendState&, void* stream) {
   if (stream != nullptr)
-    fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is set, expected null on a CPU context");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "cuda_stream: is set, expected null on a CPU context");
 }
 
 void* stream(const BackendState&) { return nullptr; }

@@ -79,8 +79,8 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
     p.batch = 1;
     p.query_times = memory_.queries;
     p.query_stride[1] = 1;
-    p.mask = memory_.mask;
-    p.mask_stride[1] = 1;
+    p.valid = memory_.mask;
+    p.valid_stride[1] = 1;
     p.out_stride[2] = out.stride[2];
     p.out_dtype = out.dtype;
     p.angle_dtype = s_.angle_dtype;
@@ -106,7 +106,7 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
     s.first_segment = s_.first_method;
     s.num_segments = s_.num_methods;
     s.values_dtype = s_.values_dtype;
-    s.bounds = s_.pad == WindowPad::kFill ? Bounds::kFill : Bounds::kHold;
+    s.outside = s_.outside == Outside::kFill ? Outside::kFill : Outside::kHold;
     s.fill_bits = fill_bits;
     const auto* fuse_plan =
         new (memory_.fuse_plan) Plan{p, plan_.simd, int64_t{sizeOf(out.dtype)}, false};
@@ -279,7 +279,7 @@ void WindowRun<Time, Number>::transformPose(const Tile& tile, const Piece& piece
   bool own[kTileRows];
   // Where the element before is padded, a step still begins at the row that would be held.
   const bool begins =
-      segment.kind == WindowKind::kStep && !segment.inverse && s_.pad == WindowPad::kFill;
+      segment.kind == WindowKind::kStep && !segment.inverse && s_.outside == Outside::kFill;
   for (int i = 0; i < tile.count; ++i) {
     own[i] = (s_.interpolates || memory_.sources[i] != nullptr) &&
              (!any_invalid_ || memory_.invalid[i * panel.out_count + to] == 0);

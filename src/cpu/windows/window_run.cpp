@@ -43,7 +43,7 @@ WindowRun<Time, Number>::WindowRun(const WindowPlan& plan, int32_t stream, Threa
       out_size_(sizeOf(s_.out.dtype)),
       memory_(*new (memory.as<Memory>()) Memory) {
   const bool copies = copiesAll(p_, s_);
-  const bool neutral = s_.pad == WindowPad::kNeutral;
+  const bool neutral = s_.outside == Outside::kNeutral;
   needs_values_ = s_.out.data != nullptr || !copies || hasSlerp(p_, s_) ||
                   (s_.interpolates && s_.counted != nullptr);
   // Without an output, values that have a say in what is valid need memory.
@@ -141,7 +141,7 @@ void WindowRun<Time, Number>::writeDirectly(const Tile& tile) {
     memory_.tasks[i] = {memory_.sources[i], memory_.sources[i], outAt(tile.first + i, 0), 0};
   }
   copyRows(tile, s_.channels, s_.out.dtype, s_.out.stride[2], s_.fill_bits);
-  if (s_.pad != WindowPad::kNeutral || !any_after_) return;
+  if (s_.outside != Outside::kNeutral || !any_after_) return;
   any_invalid_ = false;
   memory_.panel.out_begin = 0;
   memory_.panel.out_count = s_.out_channels;
@@ -169,7 +169,7 @@ void WindowRun<Time, Number>::writePanels(const Tile& tile) {
     if (panel.has_poses) transform(tile);
     if (s_.out.data == nullptr) continue;
     finish(tile);
-    if (s_.pad == WindowPad::kNeutral && any_after_) writeNeutral(tile);
+    if (s_.outside == Outside::kNeutral && any_after_) writeNeutral(tile);
     if (any_invalid_) fillInvalid(tile);
   }
 }
