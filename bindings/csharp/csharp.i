@@ -15,7 +15,7 @@
 %rename("%(regex:/^RBC_(?:STATUS_)?(.)([^_]*)_?(.?)([^_]*)_?(.?)([^_]*)_?(.?)([^_]*)$/"
         "\\1\\L\\2\\E\\3\\L\\4\\E\\5\\L\\6\\E\\7\\L\\8\\E/)s",
         regexmatch$name="^RBC_(?!VERSION_|ABI_VERSION|MAX_NDIM)") "";
-%rename(Status) rbcStatus_t;
+%rename(Status) rbcStatus;
 %csconst(1);
 %include "documentation_csharp.i"
 %pragma(csharp) moduleclassmodifiers="/// <summary>
@@ -197,6 +197,29 @@ PINNED(const rbcOutput*, true)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
 %enddef
 
+/* As long as the array whose length is the third argument. */
+%define RBC_EACH_ARGUMENT(Name, Class, Argument)
+%typemap(ctype) const Name* Argument "void **"
+%typemap(imtype) const Name* Argument "global::System.IntPtr[]"
+%typemap(cstype) const Name* Argument #Class "[]"
+%typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\")) {", terminator="    }")
+    const Name* Argument "Counted.Of($csinput)"
+%typemap(in, canthrow=1) const Name* Argument {
+  const int32_t count = (int32_t)(intptr_t)$input[0];
+  if (count != arg3) {
+    SWIG_CSharpSetPendingExceptionArgument(SWIG_CSharpArgumentException,
+                                           "$1_name: expected one for each stream", "$1_name");
+    return $null;
+  }
+  $1 = (Name*)gather($input + 1, count, sizeof *$1);
+  if ($1 == NULL) {
+    SWIG_CSharpSetPendingException(SWIG_CSharpOutOfMemoryException, "$1_name: no memory");
+    return $null;
+  }
+}
+%typemap(freearg) const Name* Argument "free((void*)$1);"
+%enddef
+
 %ignore rbcChannelGroup;
 %ignore rbcResampleParams::groups;
 %ignore rbcResampleParams::num_groups;
@@ -209,46 +232,75 @@ PINNED(const rbcOutput*, true)
   }
 }
 
+/* Vectors inside a struct are arrays. */
+%typemap(ctype) double [ANY] "double *"
+%typemap(imtype, out="global::System.IntPtr") double [ANY] "double[]"
+%typemap(cstype) double [ANY] "double[]"
+%typemap(csin) double [ANY] "$csinput"
+%typemap(csout) double [ANY] ""
+%typemap(in) double [ANY] "$1 = $input;"
+%typemap(memberin) double [ANY] "memcpy($1, $input, sizeof $1);"
+%typemap(out) double [ANY] "$result = $1;"
+%typemap(csvarin) double [ANY] %{
+    set {
+      Counted.Require(value, $1_dim0, "$1_name");
+      $imcall;
+    } %}
+%typemap(csvarout) double [ANY] %{
+    get {
+      NativeHandle handle = swigCPtr; // is not released before the field was read
+      bool held = false;
+      try {
+        handle.DangerousAddRef(ref held);
+        double[] copy = new double[$1_dim0];
+        global::System.Runtime.InteropServices.Marshal.Copy($imcall, copy, 0, $1_dim0);
+        return copy;
+      } finally {
+        if (held) handle.DangerousRelease();
+      }
+    } %}
+
 /* A stream of windows keeps the accumulator that it feeds. */
-%typemap(csvarin) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+%typemap(csvarin) struct rbcAccumulator* rbcWindowsStream::accumulator %{
     set {
       $imcall;
       Keep("$1_name", value, false);
     } %}
-%typemap(csvarout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+%typemap(csvarout) struct rbcAccumulator* rbcWindowsStream::accumulator %{
     get {
-      return (StatisticsAccumulator)Kept("$1_name");
+      return (Accumulator)Kept("$1_name");
     } %}
 
-%ignore rbcWindowTransform;
-%ignore rbcWindowStream::transforms;
-%ignore rbcWindowStream::num_transforms;
-%csmethodmodifiers rbcWindowStream::setTransforms "internal";
-%rename(SetTransforms) rbcWindowStream::setTransforms;
-%extend rbcWindowStream {
+%ignore rbcWindowsTransform;
+%ignore rbcWindowsStream::transforms;
+%ignore rbcWindowsStream::num_transforms;
+%csmethodmodifiers rbcWindowsStream::setTransforms "internal";
+%rename(SetTransforms) rbcWindowsStream::setTransforms;
+%extend rbcWindowsStream {
   void setTransforms(void* transforms, int32_t num_transforms) {
-    $self->transforms = (const rbcWindowTransform*)transforms;
+    $self->transforms = (const rbcWindowsTransform*)transforms;
     $self->num_transforms = num_transforms;
   }
 }
 
-/* Of accumulators: what NextPass tells, and the levels one by one. */
+/* Of accumulators: what NextPass returns, and the levels, into an array with room for all. */
 %apply int* OUTPUT { int32_t* more };
 %apply void* VOID_INT_PTR { const void* data };
-%ignore rbcStatisticsAccumulatorInfo::levels;
-%rename(GetLevel) rbcStatisticsAccumulatorInfo::level;
-%csmethodmodifiers rbcStatisticsAccumulatorInfo::level "
-  /// <summary>The level of a quantile.</summary>
-  /// <param name=\"i\">Which, from 0; -1 is told of one that there is not.</param>
-  public";
-%extend rbcStatisticsAccumulatorInfo {
-  double level(int32_t i) { return i >= 0 && i < $self->num_levels ? $self->levels[i] : -1; }
+%typemap(ctype) (double* levels, int32_t capacity) "double*"
+%typemap(imtype) (double* levels, int32_t capacity) "double[]"
+%typemap(cstype) (double* levels, int32_t capacity) "double[]"
+%typemap(csin, pre="    double[] counted_$csinput = Counted.Room($csinput);",
+         post="      Counted.CopyTo(counted_$csinput, $csinput);")
+    (double* levels, int32_t capacity) "counted_$csinput"
+%typemap(in) (double* levels, int32_t capacity) {
+  $2 = (int32_t)$input[0];
+  $1 = $input + 1;
 }
 
 /* Tensor.cs describes arrays, memory and pointers. */
 %ignore rbcTensorInfo;
-%ignore rbcTensorNormalize;
-%ignore rbcTensorGetView;
+%ignore rbcTensorGetInfo;
+%ignore rbcOwnedTensorGetView;
 %rename(DType) rbcTensor::dtype;
 %ignore rbcTensor::shape;
 %ignore rbcTensor::strides;

@@ -47,7 +47,7 @@ static rbcTensor* newTensor(rbcDevice device, rbcDType dtype, int32_t ndim, cons
 /* What an owned tensor holds, for free(); null: a status was raised, or no memory. */
 static rbcTensor* newView(rbcOwnedTensor_t owned, int32_t writable) {
   rbcTensor view;
-  const rbcStatus_t status = rbcTensorGetView(owned, writable, &view);
+  const rbcStatus_t status = rbcOwnedTensorGetView(owned, writable, &view);
   raiseStatus(status);
   if (status != RBC_STATUS_SUCCESS) return NULL;
   rbcTensor* const tensor = newTensor(view.device, view.dtype, view.ndim, view.shape, view.strides);

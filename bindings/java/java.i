@@ -23,9 +23,9 @@
 
 %ignore rbcGetLastError;
 %ignore rbcStatusName;
-%rename(Status) rbcStatus_t;
+%rename(Status) rbcStatus;
 %rename("%(regex:/^RBC_STATUS_(.*)/\\1/)s", regexmatch$name="^RBC_STATUS_") "";
-%typemap(javabody) enum rbcStatus_t %{
+%typemap(javabody) enum rbcStatus %{
   private final int value;
 
   Status(int value) {
@@ -64,28 +64,28 @@ RETURNS(Name##WorkspaceSize, long, $jnicall)
 %enddef
 
 RETURNS(rbcContextCreate, Context, new Context($jnicall, true))
-RETURNS(rbcContextGetStream, long, $jnicall)
-RETURNS(rbcTensorCreate, OwnedTensor, new OwnedTensor($jnicall, true))
-RETURNS(rbcTensorImportDLPack, OwnedTensor, new OwnedTensor($jnicall, true))
-RETURNS(rbcTensorImportDLPackVersioned, OwnedTensor, new OwnedTensor($jnicall, true))
-RETURNS(rbcTensorExportDLPack, long, $jnicall)
-RETURNS(rbcTensorExportDLPackVersioned, long, $jnicall)
+RETURNS(rbcContextGetCudaStream, long, $jnicall)
+RETURNS(rbcOwnedTensorCreate, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcOwnedTensorImportDLPack, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcOwnedTensorImportDLPackVersioned, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcOwnedTensorExportDLPack, long, $jnicall)
+RETURNS(rbcOwnedTensorExportDLPackVersioned, long, $jnicall)
 
-RETURNS(rbcStatisticsAccumulatorCreate, StatisticsAccumulator,
-        new StatisticsAccumulator($jnicall, true))
-RETURNS(rbcStatisticsAccumulatorImport, StatisticsAccumulator,
-        new StatisticsAccumulator($jnicall, true))
-RETURNS(rbcStatisticsAccumulatorExport, long, $jnicall)
-RETURNS(rbcStatisticsAccumulatorNextPass, boolean, $jnicall != 0)
+RETURNS(rbcAccumulatorCreate, Accumulator,
+        new Accumulator($jnicall, true))
+RETURNS(rbcAccumulatorImport, Accumulator,
+        new Accumulator($jnicall, true))
+RETURNS(rbcAccumulatorExport, long, $jnicall)
+RETURNS(rbcAccumulatorNextPass, boolean, $jnicall != 0)
 RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 
 %typemap(in, numinputs=0) int32_t* more (int32_t value = 0) "$1 = &value;"
 %typemap(argout) int32_t* more "$result = (jlong)*$1;"
 %typemap(in, numinputs=0) size_t* bytes (size_t value = 0) "$1 = &value;"
 %typemap(argout) size_t* bytes "$result = (jlong)*$1;"
-%typemap(in, numinputs=0) void** stream ($*1_ltype value = NULL) "$1 = &value;"
-%typemap(argout) void** stream "$result = (jlong)(intptr_t)*$1;"
-%apply void** stream { struct DLManagedTensor**, struct DLManagedTensorVersioned** };
+%typemap(in, numinputs=0) void** cuda_stream ($*1_ltype value = NULL) "$1 = &value;"
+%typemap(argout) void** cuda_stream "$result = (jlong)(intptr_t)*$1;"
+%apply void** cuda_stream { struct DLManagedTensor**, struct DLManagedTensorVersioned** };
 %apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
 
 /* ---- numbers, addresses and arrays ---------------------------------------------------------- */
@@ -160,12 +160,43 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 %enddef
 
 STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t num_groups)
-STRUCTS_TYPEMAP(rbcWindowTransform, WindowTransform, rbcWindowTransform* transforms,
+STRUCTS_TYPEMAP(rbcWindowsTransform, WindowsTransform, rbcWindowsTransform* transforms,
                 int32_t num_transforms)
 %define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
 STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
 %enddef
+
+/* As long as the array whose length is the third argument. */
+%define RBC_EACH_ARGUMENT(Name, Class, Argument)
+%typemap(jni) const Name* Argument "jobjectArray"
+%typemap(jtype) const Name* Argument "NativeObject[]"
+%typemap(jstype) const Name* Argument #Class "[]"
+%typemap(javain) const Name* Argument "all(\"$1_name\", $javainput)"
+%typemap(in) const Name* Argument (int32_t count) {
+  if (!copyStructs(jenv, $input, sizeof(Name), (void**)&$1, &count)) return $null;
+  if (!requireCount(jenv, "$1_name", count, arg3)) {
+    free((void*)$1);
+    return $null;
+  }
+}
+%typemap(freearg) const Name* Argument "free((void*)$1);"
+%enddef
+
+/* The levels of quantiles, into an array with room for all. */
+%typemap(jni) (double* levels, int32_t capacity) "jdoubleArray"
+%typemap(jtype) (double* levels, int32_t capacity) "double[]"
+%typemap(jstype) (double* levels, int32_t capacity) "double[]"
+%typemap(javain) (double* levels, int32_t capacity) "$javainput"
+%typemap(in) (double* levels, int32_t capacity) (jdouble room[RBC_STATISTICS_MAX_LEVELS]) {
+  const jsize length = $input == NULL ? 0 : JCALL1(GetArrayLength, jenv, $input);
+  $2 = length < RBC_STATISTICS_MAX_LEVELS ? length : RBC_STATISTICS_MAX_LEVELS;
+  $1 = room;
+  if ($2 > 0) JCALL4(GetDoubleArrayRegion, jenv, $input, 0, $2, room);
+}
+%typemap(argout) (double* levels, int32_t capacity) {
+  if ($2 > 0) JCALL4(SetDoubleArrayRegion, jenv, $input, 0, $2, room$argnum);
+}
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
@@ -223,20 +254,20 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 
 %typemap(javabase) struct rbcContext "AbstractContext"
 %typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
-%typemap(javabase) struct rbcStatisticsAccumulator "NativeHandle"
+%typemap(javabase) struct rbcAccumulator "NativeHandle"
 %typemap(javabase) struct rbcLive "NativeHandle"
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
-%typemap(javabase) struct rbcWindowStream "AbstractWindowStream"
+%typemap(javabase) struct rbcWindowsStream "AbstractWindowsStream"
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 /* A dtype is one of the enum DType: its code and bits in an int. */
 %ignore rbcDevice;
 %ignore rbcDType;
-%ignore rbcStatisticsAccumulatorParams::dtype; /* that of the first update */
-%ignore rbcStatisticsAccumulatorInfo::dtype;
+%ignore rbcAccumulatorParams::dtype; /* that of the first update */
+%ignore rbcAccumulatorInfo::dtype;
 %typemap(jni) rbcDType "jint"
 %typemap(jtype) rbcDType "int"
 %typemap(jstype) rbcDType "DType"
@@ -277,7 +308,7 @@ TENSOR_GETTER(int32_t, getDeviceType, $jnicall)
 TENSOR_GETTER(int32_t, getDeviceId, $jnicall)
 TENSOR_GETTER(int32_t, getNdim, $jnicall)
 %javamethodmodifiers rbcTensor::rbcTensor ""
-%javamethodmodifiers rbcTensorGetView ""
+%javamethodmodifiers rbcOwnedTensorGetView ""
 %javamethodmodifiers rbcTensor::getData "/** The address of the first element. */\n  public"
 %javamethodmodifiers rbcTensor::getDType "/** The type of the elements. */\n  public"
 %javamethodmodifiers rbcTensor::getDeviceType "/** A DEVICE constant of {@link RoboCache}. */\n  public"
@@ -318,33 +349,33 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
 }
 
 /* A stream keeps the accumulator that it feeds. */
-%typemap(javain) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator
+%typemap(javain) struct rbcAccumulator* rbcWindowsStream::accumulator
     "optional(\"$1_name\", $javainput)"
-%typemap(javaout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator {
-    return (StatisticsAccumulator) kept($jnicall);
+%typemap(javaout) struct rbcAccumulator* rbcWindowsStream::accumulator {
+    return (Accumulator) kept($jnicall);
   }
 
 /* Streams own a copy of their transforms. */
-%ignore rbcWindowStream::transforms;
-%ignore rbcWindowStream::num_transforms;
-%javamethodmodifiers rbcWindowStream::assignTransforms ""
-%extend rbcWindowStream {
-  ~rbcWindowStream(void) {
+%ignore rbcWindowsStream::transforms;
+%ignore rbcWindowsStream::num_transforms;
+%javamethodmodifiers rbcWindowsStream::assignTransforms ""
+%extend rbcWindowsStream {
+  ~rbcWindowsStream(void) {
     free((void*)$self->transforms);
     free($self);
   }
-  void assignTransforms(rbcWindowTransform* transforms, int32_t num_transforms) {
+  void assignTransforms(rbcWindowsTransform* transforms, int32_t num_transforms) {
     free((void*)$self->transforms);
     $self->transforms = transforms;
     $self->num_transforms = num_transforms;
   }
 }
-%javamethodmodifiers rbcWindowTransform::rbcWindowTransform "
+%javamethodmodifiers rbcWindowsTransform::rbcWindowsTransform "
   /** One that copies, of no channels yet. */
   public"
 
 %javamethodmodifiers rbcTensorInfo::rbcTensorInfo "
-  /** An empty one, for {@code RoboCache.tensorNormalize} to fill. */
+  /** An empty one, for {@code RoboCache.tensorGetInfo} to fill. */
   public"
 %javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t) "
   /** Channels {@code begin} to {@code begin + count - 1}, by a method of {@link RoboCache}. */

@@ -32,6 +32,7 @@ static void throwRoboCache(JNIEnv* env, rbcStatus_t status, const char* message)
 
 static void throwStatus(JNIEnv* env, rbcStatus_t status, const char* message) {
   switch (status) {
+    case RBC_STATUS_BUFFER_TOO_SMALL:
     case RBC_STATUS_INVALID_ARGUMENT:
     case RBC_STATUS_DEVICE_MISMATCH:
     case RBC_STATUS_DTYPE_MISMATCH:
@@ -42,12 +43,7 @@ static void throwStatus(JNIEnv* env, rbcStatus_t status, const char* message) {
       throwNew(env, "java/lang/UnsupportedOperationException", message);
       return;
     case RBC_STATUS_OUT_OF_MEMORY: throwNew(env, "java/lang/OutOfMemoryError", message); return;
-    case RBC_STATUS_SUCCESS:
-    case RBC_STATUS_WORKSPACE_TOO_SMALL:
-    case RBC_STATUS_CUDA_ERROR:
-    case RBC_STATUS_NOT_AVAILABLE:
-    case RBC_STATUS_INTERNAL:
-    case RBC_STATUS_CANCELLED: break;
+    default: break;
   }
   throwRoboCache(env, status, message);
 }
@@ -99,6 +95,14 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
 }
 
 /* Copies the structs of an array of NativeObject, none of them null, into one to be freed. */
+static int requireCount(JNIEnv* env, const char* name, int32_t count, int32_t expected) {
+  if (count == expected) return 1;
+  char message[128];
+  snprintf(message, sizeof message, "%s: got %d, expected %d", name, (int)count, (int)expected);
+  throwNew(env, "java/lang/IllegalArgumentException", message);
+  return 0;
+}
+
 static int copyStructs(JNIEnv* env, jobjectArray objects, size_t size, void** structs,
                        int32_t* count) {
   *structs = NULL;

@@ -60,7 +60,7 @@ static class Fuse {
     };
     using (Context context = Context.Cpu()) {
       context.Fuse(new FuseStream[] {pose, force}, frames, fused, valid,
-                   new FuseParams {Flags = Rbc.CheckTimes});
+                   new FuseParams {Flags = Rbc.FlagCheckTimes});
     }
 
     int posed = 0;

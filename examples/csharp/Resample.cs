@@ -40,7 +40,7 @@ static class Resample {
     // On a GPU's tensors this would be Context.Cuda(), and the call would return at once.
     using (Context context = Context.Cpu())
     using (ResampleParams parameters = new ResampleParams()) {
-      parameters.Flags = Rbc.CheckTimes;
+      parameters.Flags = Rbc.FlagCheckTimes;
       parameters.MaxGap = 50e6; // ns: across a longer hole in the stream, nothing is made up
       context.Resample(positions, stamps, frames, aligned, valid, parameters);
     }

@@ -44,12 +44,12 @@ static class Voxelize {
     float[,] means = new float[Capacity, Columns];
     long[] scalar = new long[0];
     using (Context context = Context.Cpu()) {
-      context.Voxelize(points, counts, new VoxelizeParams {Mode = Rbc.VoxelCount, Grid = grid},
-                       dropped: Tensor.Of(dropped, scalar));
-      SparseVoxels voxels = new SparseVoxels {
+      context.Voxelize(points, counts, new VoxelizeParams {Reduction = Rbc.ReduceCount, Grid = grid},
+                       numPointsOutside: Tensor.Of(dropped, scalar));
+      VoxelizeSparseOutputs voxels = new VoxelizeSparseOutputs {
         Coords = coords,
         NumVoxels = Tensor.Of(numVoxels, scalar),
-        Counts = sizes,
+        PointsPerVoxel = sizes,
         Features = means, // of the points' own columns
       };
       context.VoxelizeSparse(points, voxels, new VoxelizeSparseParams {Grid = grid}); // the mean

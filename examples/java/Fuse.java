@@ -75,7 +75,7 @@ public class Fuse {
     streams[1].setClockOffsetTicks(-4_000_000);
 
     FuseParams params = new FuseParams();
-    params.setFlags(RoboCache.CHECK_TIMES);
+    params.setFlags(RoboCache.FLAG_CHECK_TIMES);
     try (Context context = Context.cpu()) {
       RoboCache.fuse(context, streams, frames, out, mask, params);
     }

@@ -51,7 +51,7 @@ public class Resample {
     Tensor mask = Tensor.allocate(DType.BOOL, FRAMES);
 
     ResampleParams params = new ResampleParams();
-    params.setFlags(RoboCache.CHECK_TIMES);
+    params.setFlags(RoboCache.FLAG_CHECK_TIMES);
     params.setMaxGap(50e6); // ns: across a longer hole in the stream, nothing is made up
 
     // On a GPU's tensors this would be Context.cuda(0), and the call would return at once.

@@ -9,7 +9,7 @@
 import io.robocache.Context;
 import io.robocache.DType;
 import io.robocache.RoboCache;
-import io.robocache.SparseVoxels;
+import io.robocache.VoxelizeSparseOutputs;
 import io.robocache.Tensor;
 import io.robocache.VoxelGrid;
 import io.robocache.VoxelizeParams;
@@ -49,17 +49,17 @@ public class Voxelize {
             new double[] {0, 0, 0}, new double[] {0.25, 0.25, 0.25}, new long[] {X, Y, Z});
 
     VoxelizeParams dense = new VoxelizeParams();
-    dense.setMode(RoboCache.VOXEL_COUNT);
+    dense.setReduction(RoboCache.REDUCE_COUNT);
     dense.setGrid(grid);
     Tensor counts = Tensor.allocate(DType.INT32, X, Y, Z);
     Tensor dropped = Tensor.allocate(DType.INT64);
 
     VoxelizeSparseParams sparse = new VoxelizeSparseParams(); // the mean
     sparse.setGrid(grid);
-    SparseVoxels voxels = new SparseVoxels();
+    VoxelizeSparseOutputs voxels = new VoxelizeSparseOutputs();
     voxels.setCoords(Tensor.allocate(DType.INT32, CAPACITY, 4)); // cloud x y z
     voxels.setNumVoxels(Tensor.allocate(DType.INT64));
-    voxels.setCounts(Tensor.allocate(DType.INT32, CAPACITY));
+    voxels.setPointsPerVoxel(Tensor.allocate(DType.INT32, CAPACITY));
     voxels.setFeatures(Tensor.allocate(DType.FLOAT32, CAPACITY, COLUMNS)); // of the points' own
 
     try (Context context = Context.cpu()) {
@@ -88,7 +88,7 @@ public class Voxelize {
       System.out.println(row);
     }
     IntBuffer coords = voxels.getCoords().getBuffer().asIntBuffer();
-    IntBuffer sizes = voxels.getCounts().getBuffer().asIntBuffer();
+    IntBuffer sizes = voxels.getPointsPerVoxel().getBuffer().asIntBuffer();
     FloatBuffer means = voxels.getFeatures().getBuffer().asFloatBuffer();
     for (int i = 0; i < numVoxels; ++i) {
       if (coords.get(4 * i + 3) == 0) continue; // the floor

@@ -25,7 +25,7 @@ public partial class Context {
     using (ContextParams parameters = new ContextParams()) {
       parameters.Backend = Rbc.BackendCuda;
       parameters.DeviceId = deviceId;
-      parameters.Stream = stream;
+      parameters.CudaStream = stream;
       return Create(parameters);
     }
   }
@@ -50,10 +50,10 @@ public partial class Context {
   public IntPtr Stream {
     get {
       IntPtr stream;
-      Rbc.ContextGetStream(this, out stream);
+      Rbc.ContextGetCudaStream(this, out stream);
       return stream;
     }
-    set { Rbc.ContextSetStream(this, value); }
+    set { Rbc.ContextSetCudaStream(this, value); }
   }
 
   /// <summary>Waits until all that was enqueued is done, and reports what went wrong.</summary>

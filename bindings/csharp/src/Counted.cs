@@ -21,6 +21,26 @@ internal static class Counted {
     return counted;
   }
 
+  internal static void Require(double[] elements, int count, string name) {
+    int given = elements == null ? 0 : elements.Length;
+    if (given == count) return;
+    throw new ArgumentException(
+        FormattableString.Invariant($"{name}: has {given} elements, expected {count}"));
+  }
+
+  /// Room for results of the native side.
+  internal static double[] Room(double[] results) {
+    int count = results == null ? 0 : results.Length;
+    double[] counted = new double[count + 1];
+    counted[0] = count;
+    if (count > 0) results.CopyTo(counted, 1);
+    return counted;
+  }
+
+  internal static void CopyTo(double[] counted, double[] results) {
+    if (results != null) Array.Copy(counted, 1, results, 0, results.Length);
+  }
+
   /// The objects are pinned by the caller.
   internal static IntPtr[] Of(NativeObject[] objects) {
     int count = objects == null ? 0 : objects.Length;

@@ -21,7 +21,7 @@ static class ErrorTest {
     ResampleParams unknown = new ResampleParams {Method = 99};
     Refused<ArgumentException>("method", context =>
         context.Resample(values, times, queries, new float[2, 2], null, unknown));
-    ResampleParams check = new ResampleParams {Flags = Rbc.CheckTimes};
+    ResampleParams check = new ResampleParams {Flags = Rbc.FlagCheckTimes};
     Refused<ArgumentException>("times: row 0 decreases at index 2 (1 -> 0.5)", context =>
         context.Resample(values, new double[] {0, 1, 0.5, 3}, queries, new float[2, 2], null,
                          check));
@@ -51,7 +51,7 @@ static class ErrorTest {
     Exception failure = null;
     using (Context context = Context.Cpu(2)) {
       ThreadStart work = () => {
-        VoxelizeParams parameters = new VoxelizeParams {Mode = Rbc.VoxelCount};
+        VoxelizeParams parameters = new VoxelizeParams {Reduction = Rbc.ReduceCount};
         parameters.Grid = new VoxelGrid(new double[3], new double[] {1, 1, 1},
                                         new long[] {64, 64, 64});
         int[,,] counts = new int[64, 64, 64];

@@ -33,9 +33,10 @@ sealed class GoldenCase {
   private readonly MethodInfo operation;
   private readonly string[][] signature; // name and kind of each argument
   private readonly object[] arguments; // the context first
-  private readonly List<object> elements = new List<object>(); // of an array of structs
+  // Of the arrays of structs: for each stream an element of each.
+  private readonly List<object[]> elements = new List<object[]>();
   private readonly List<ChannelGroup> groups = new List<ChannelGroup>();
-  private readonly List<WindowTransform> transforms = new List<WindowTransform>();
+  private readonly List<WindowsTransform> transforms = new List<WindowsTransform>();
   private readonly Dictionary<string, byte[]> buffers = new Dictionary<string, byte[]>();
   private readonly Dictionary<string, byte[]> expected = new Dictionary<string, byte[]>();
 
@@ -48,11 +49,11 @@ sealed class GoldenCase {
       if (signature[i][1] == "struct") arguments[i + 1] = Make(TypeOf(i));
     }
     foreach (string line in lines) Add(line.Split(' '));
-    for (int i = 0; i < signature.Length; ++i) {
-      if (signature[i][1] != "structs") continue;
-      Array array = Array.CreateInstance(TypeOf(i).GetElementType(), elements.Count);
-      for (int n = 0; n < elements.Count; ++n) array.SetValue(elements[n], n);
-      arguments[i + 1] = array;
+    int[] arrays = Arrays();
+    for (int k = 0; k < arrays.Length; ++k) {
+      Array array = Array.CreateInstance(TypeOf(arrays[k]).GetElementType(), elements.Count);
+      for (int n = 0; n < elements.Count; ++n) array.SetValue(elements[n][k], n);
+      arguments[arrays[k] + 1] = array;
     }
   }
 
@@ -73,20 +74,12 @@ sealed class GoldenCase {
   private void Add(string[] words) {
     switch (words[0]) {
       case "stream":
-        elements.Add(Make(TypeOf(Array.FindIndex(signature, x => x[1] == "structs"))
-                              .GetElementType()));
+        elements.Add(Arrays().Select(i => Make(TypeOf(i).GetElementType())).ToArray());
         groups.Clear();
         transforms.Clear();
         break;
       case "set":
-        int number = Argument(words[1], "int");
-        if (number >= 0) {
-          arguments[number + 1] = int.Parse(words[2]);
-          break;
-        }
-        SetField(words[1], type => type == typeof(double)
-                                       ? Number(words[2])
-                                       : Convert.ChangeType(long.Parse(words[2]), type));
+        SetField(words[1], type => ValueOf(words, type));
         break;
       case "group":
         groups.Add(new ChannelGroup(long.Parse(words[1]), long.Parse(words[2]),
@@ -136,6 +129,13 @@ sealed class GoldenCase {
     return Array.FindIndex(signature, x => x[0] == name && kinds.Contains(x[1]));
   }
 
+  /// The arguments that are arrays of structs, `streams` and `outputs`.
+  private int[] Arrays() {
+    return Enumerable.Range(0, signature.Length)
+        .Where(i => signature[i][1] == "structs" || signature[i][1] == "each")
+        .ToArray();
+  }
+
   private Type TypeOf(int argument) {
     return operation.GetParameters()[argument + 1].ParameterType;
   }
@@ -143,7 +143,7 @@ sealed class GoldenCase {
   /// Of the stream that is described now, or else of a struct of the call.
   private void SetField(string name, Func<Type, object> valueOf) {
     IEnumerable<object> structs = elements.Count > 0
-                                      ? elements.Skip(elements.Count - 1)
+                                      ? elements.Last()
                                       : arguments.Where(x => x != null && !(x is Tensor));
     foreach (object target in structs.Concat(structs.SelectMany(Inner)).ToArray()) {
       PropertyInfo property = target.GetType().GetProperty(Name(name));
@@ -201,9 +201,9 @@ sealed class GoldenCase {
     return bytes;
   }
 
-  private static WindowTransform Transform(string[] words) {
+  private static WindowsTransform Transform(string[] words) {
     long[] numbers = words.Skip(1).Select(long.Parse).ToArray();
-    return new WindowTransform {
+    return new WindowsTransform {
       Begin = numbers[0],
       Count = numbers[1],
       Kind = (int)numbers[2],
@@ -230,6 +230,13 @@ sealed class GoldenCase {
       case "nan": return double.NaN;
       default: return double.Parse(text, CultureInfo.InvariantCulture);
     }
+  }
+
+  /// What a statement `set` gives a property.
+  private static object ValueOf(string[] words, Type type) {
+    if (type == typeof(double[])) return words.Skip(2).Select(Number).ToArray();
+    if (type == typeof(double)) return Number(words[2]);
+    return Convert.ChangeType(long.Parse(words[2]), type);
   }
 
   /// As C# writes a name of C.

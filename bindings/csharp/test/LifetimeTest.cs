@@ -177,10 +177,10 @@ static class LifetimeTest {
       OwnedTensor owned = OwnedTensor.Create(context, DType.Int32, 3);
       context.Copy(new int[] {1, 2, 3}, owned);
       IntPtr managed;
-      Rbc.TensorExportDLPackVersioned(owned, out managed);
+      Rbc.OwnedTensorExportDLPackVersioned(owned, out managed);
       owned.Dispose(); // the export has a reference of its own
       OwnedTensor imported;
-      Rbc.TensorImportDLPackVersioned(managed, out imported);
+      Rbc.OwnedTensorImportDLPackVersioned(managed, out imported);
       int[] back = new int[3];
       context.Copy(imported, back);
       Expect.Equal(new int[] {1, 2, 3}, back);

@@ -24,7 +24,7 @@ static class MemoryTest {
       Expect.Throws<ArgumentException>("out: is read-only", () =>
           context.Resample(values, times, queries, Tensor.Of(readOnly, 2, 2)));
       Expect.Throws<ArgumentException>("coords: is read-only", () => {
-        SparseVoxels voxels = new SparseVoxels {
+        VoxelizeSparseOutputs voxels = new VoxelizeSparseOutputs {
           Coords = Tensor.Of(new ReadOnlyMemory<int>(new int[4]), 1, 4)
         };
         context.VoxelizeSparse(values, voxels, new VoxelizeSparseParams());
@@ -67,7 +67,7 @@ static class MemoryTest {
     Expect.Equal(1, memory.Unpins);
     Expect.Throws<ArgumentException>("query_times", () =>
         TensorTest.Resample(tensor, times, new float[2]));
-    Expect.Throws<ArgumentException>("mask: is read-only", () => {
+    Expect.Throws<ArgumentException>("valid: is read-only", () => {
       using (Context context = Context.Cpu(1)) {
         context.Resample(tensor, times, queries, new float[2, 2],
                          Tensor.Of(new ReadOnlyMemory<byte>(new byte[2]), 2));

@@ -8,7 +8,7 @@ static class ParamsTest {
   static void DefaultsAreThoseOfC() {
     ResampleParams resample = new ResampleParams();
     Expect.Equal(Rbc.MethodLinear, resample.Method);
-    Expect.Equal(Rbc.BoundsHold, resample.Bounds);
+    Expect.Equal(Rbc.OutsideHold, resample.Outside);
     Expect.Equal(0u, resample.Flags);
     Expect.Equal(0.0, resample.FillValue);
     Expect.Equal(double.PositiveInfinity, resample.MaxGap);
@@ -18,11 +18,11 @@ static class ParamsTest {
     Expect.True(stream.Values == null && stream.Params == null, "is not null");
     Expect.Equal(0L, stream.ClockOffsetTicks);
     Expect.Equal(0u, new FuseParams().Flags);
-    Expect.Equal(Rbc.VoxelOccupancy, new VoxelizeParams().Mode);
+    Expect.Equal(Rbc.ReduceOccupancy, new VoxelizeParams().Reduction);
     Expect.Equal(new long[] {0, 0, 0}, new VoxelizeParams().Grid.Shape);
-    Expect.Equal(Rbc.VoxelMean, new VoxelizeSparseParams().Reduce);
-    Expect.Equal(Rbc.VoxelOrderLexicographic, new VoxelizeSparseParams().Order);
-    Expect.Equal(double.PositiveInfinity, new TsdfParams().MaxWeight);
+    Expect.Equal(Rbc.ReduceMean, new VoxelizeSparseParams().Reduction);
+    Expect.Equal(Rbc.VoxelizeOrderLexicographic, new VoxelizeSparseParams().Order);
+    Expect.Equal(double.PositiveInfinity, new VoxelizeTsdfParams().MaxWeight);
     Expect.Equal(Rbc.BackendAuto, new ContextParams().Backend);
   }
 
@@ -92,7 +92,7 @@ static class ParamsTest {
           Groups = new ChannelGroup[] {new ChannelGroup(0, 1, Rbc.MethodLinear),
                                        new ChannelGroup(1, 1, Rbc.MethodPrevious)},
           Lengths = new long[] {2},
-          Mean = new float[] {0, 100},
+          Shift = new float[] {0, 100},
         },
       };
     }
@@ -139,7 +139,7 @@ static class ParamsTest {
   static void WorkspaceSizes() {
     using (Context context = Context.Cpu(1)) {
       VoxelizeParams parameters = new VoxelizeParams {
-        Mode = Rbc.VoxelMean, Grid = new VoxelGrid(new double[3], 1, new long[] {4, 4, 4})
+        Reduction = Rbc.ReduceMean, Grid = new VoxelGrid(new double[3], 1, new long[] {4, 4, 4})
       };
       Tensor points = new float[100, 3];
       Tensor output = new float[4, 4, 4, 3];

@@ -155,7 +155,7 @@ abstract class AbstractTensor extends NativeStruct {
 
   static Tensor viewOf(OwnedTensor owner, boolean writable) {
     Tensor view = new Tensor(0, RoboCache.DEVICE_CPU, 0, DType.UINT8, new long[0], null);
-    RoboCache.tensorGetView(owner, writable ? 1 : 0, view);
+    RoboCache.ownedTensorGetView(owner, writable ? 1 : 0, view);
     return view.belongTo(owner, writable);
   }
 
@@ -214,7 +214,7 @@ abstract class AbstractTensor extends NativeStruct {
 
   private TensorInfo normalize() {
     TensorInfo info = new TensorInfo();
-    RoboCache.tensorNormalize((Tensor) this, info);
+    RoboCache.tensorGetInfo((Tensor) this, info);
     return info;
   }
 

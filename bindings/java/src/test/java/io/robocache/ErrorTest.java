@@ -56,7 +56,7 @@ class ErrorTest {
           () -> {
             Tensor counts = Tensor.allocate(DType.INT32, 64, 64, 64);
             VoxelizeParams params = new VoxelizeParams();
-            params.setMode(RoboCache.VOXEL_COUNT);
+            params.setReduction(RoboCache.REDUCE_COUNT);
             params.setGrid(
                 new VoxelGrid(new double[3], new double[] {1, 1, 1}, new long[] {64, 64, 64}));
             long end = System.nanoTime() + 30_000_000_000L;
@@ -91,7 +91,7 @@ class ErrorTest {
   @Test
   void badTimes() {
     ResampleParams params = new ResampleParams();
-    params.setFlags(RoboCache.CHECK_TIMES);
+    params.setFlags(RoboCache.FLAG_CHECK_TIMES);
     Tensor nan = Data.f64(shape(3), 0, Double.NaN, 2);
     String message = thrown(IllegalArgumentException.class, values, nan, clock, out, params);
     assertTrue(message.startsWith("times: ") && message.contains("NaN"), message);
@@ -107,7 +107,7 @@ class ErrorTest {
     assertEquals(
         "out" + expected,
         thrown(IllegalArgumentException.class, values, times, clock, readOnly, null));
-    SparseVoxels voxels = new SparseVoxels();
+    VoxelizeSparseOutputs voxels = new VoxelizeSparseOutputs();
     assertEquals(
         "features" + expected,
         assertThrows(IllegalArgumentException.class, () -> voxels.setFeatures(readOnly))
@@ -197,7 +197,7 @@ class ErrorTest {
     String message =
         assertThrows(
                 UnsupportedOperationException.class,
-                () -> RoboCache.tensorImportDLPackVersioned(RoboCache.bufferAddress(managed)))
+                () -> RoboCache.ownedTensorImportDLPackVersioned(RoboCache.bufferAddress(managed)))
             .getMessage();
     assertTrue(message.contains("99"), message);
   }

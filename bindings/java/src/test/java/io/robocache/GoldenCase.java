@@ -19,7 +19,7 @@ final class GoldenCase {
   static final class Section {
     final Map<String, String> fields = new LinkedHashMap<>();
     final List<ChannelGroup> groups = new ArrayList<>();
-    final List<WindowTransform> transforms = new ArrayList<>();
+    final List<WindowsTransform> transforms = new ArrayList<>();
     VoxelGrid grid;
     final Map<String, Tensor> inputs = new HashMap<>();
     /** The names in {@code outputs} by the fields of a stream. */
@@ -94,7 +94,8 @@ final class GoldenCase {
         op = words[1];
         break;
       case "set":
-        section.fields.put(words[1], words[2]);
+        section.fields.put(
+            words[1], String.join(" ", Arrays.asList(words).subList(2, words.length)));
         break;
       case "group":
         section.groups.add(
@@ -138,8 +139,8 @@ final class GoldenCase {
     expected.put(name, bytes);
   }
 
-  private static WindowTransform transform(String[] words) {
-    WindowTransform made = new WindowTransform();
+  private static WindowsTransform transform(String[] words) {
+    WindowsTransform made = new WindowsTransform();
     made.setBegin(Long.parseLong(words[1]));
     made.setCount(Long.parseLong(words[2]));
     made.setKind(Integer.parseInt(words[3]));

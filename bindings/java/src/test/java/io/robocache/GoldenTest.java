@@ -93,11 +93,8 @@ class GoldenTest {
         case "struct":
           arguments.add(struct(type, golden.ofStructs(), fields(golden), unused));
           break;
-        case "int":
-          arguments.add(Integer.valueOf(golden.call.fields.get(argument.getKey())));
-          unused.remove("set " + argument.getKey());
-          break;
         case "structs":
+        case "each":
           arguments.add(structs(type.getComponentType(), golden, unused));
           break;
         default:
@@ -169,7 +166,7 @@ class GoldenTest {
       set(struct, "groups", section.groups.toArray(new ChannelGroup[0]));
     }
     if (!section.transforms.isEmpty()) {
-      set(struct, "transforms", section.transforms.toArray(new WindowTransform[0]));
+      set(struct, "transforms", section.transforms.toArray(new WindowsTransform[0]));
     }
     for (Method method : type.getMethods()) {
       Class<?>[] types = method.getParameterTypes();
@@ -223,6 +220,9 @@ class GoldenTest {
     if (type == int.class) return Integer.valueOf((String) value);
     if (type == long.class) return Long.valueOf((String) value);
     if (type == double.class) return number((String) value);
+    if (type == double[].class) {
+      return Arrays.stream(((String) value).split(" ")).mapToDouble(GoldenTest::number).toArray();
+    }
     return value;
   }
 

@@ -144,9 +144,9 @@ class LifetimeTest {
     try (Context context = Context.cpu()) {
       OwnedTensor tensor = OwnedTensor.create(context, DType.FLOAT32, 2, 3);
       long address = tensor.view().getData();
-      long managed = RoboCache.tensorExportDLPackVersioned(tensor);
+      long managed = RoboCache.ownedTensorExportDLPackVersioned(tensor);
       tensor.close(); // the export holds the memory
-      try (OwnedTensor again = RoboCache.tensorImportDLPackVersioned(managed)) {
+      try (OwnedTensor again = RoboCache.ownedTensorImportDLPackVersioned(managed)) {
         assertEquals(address, again.view().getData());
         assertArrayEquals(shape(2, 3), again.readOnlyView().getShape());
         assertFalse(again.readOnlyView().isWritable());

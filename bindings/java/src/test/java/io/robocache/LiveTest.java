@@ -40,8 +40,7 @@ class LiveTest {
   }
 
   private void push(Live live, int sensor, double time, float... row) {
-    RoboCache.livePush(
-        context, live, sensor, Data.f64(shape(1), time), Data.f32(shape(1, row.length), row));
+    RoboCache.livePush(live, sensor, Data.f64(shape(1), time), Data.f32(shape(1, row.length), row));
   }
 
   private Thread sensor(Live live, int sensor) {
@@ -81,10 +80,10 @@ class LiveTest {
       Thread[] sensors = {sensor(live, 0), sensor(live, 1)};
       for (Thread sensor : sensors) sensor.start();
       for (int tick = 0; tick < 100; ++tick) { // while they push
-        RoboCache.liveFuse(context, live, queries, out, mask, ages);
+        RoboCache.liveFuse(live, queries, out, mask, ages);
       }
       for (Thread sensor : sensors) sensor.join();
-      RoboCache.liveFuse(context, live, queries, out, mask, ages);
+      RoboCache.liveFuse(live, queries, out, mask, ages);
 
       LiveCounters counters = new LiveCounters();
       for (int n = 0; n < 2; ++n) {
@@ -129,12 +128,12 @@ class LiveTest {
     assertEquals(2, counters.getInvalid());
     assertEquals(1, counters.getAhead());
     Tensor out = Tensor.allocate(DType.FLOAT32, 1, CHANNELS);
-    RoboCache.liveFuse(context, live, Data.f64(shape(1), 1.25), out, null, null);
+    RoboCache.liveFuse(live, Data.f64(shape(1), 1.25), out, null, null);
     assertArrayEquals(new float[] {5, 5, 5}, Data.floats(out));
 
     RoboCache.liveReset(live, 0);
     push(live, 0, 0.5, 4, 4, 4);
-    RoboCache.liveFuse(context, live, Data.f64(shape(1), 0.5), out, null, null);
+    RoboCache.liveFuse(live, Data.f64(shape(1), 0.5), out, null, null);
     assertArrayEquals(new float[] {4, 4, 4}, Data.floats(out));
     RoboCache.liveGetCounters(live, 0, counters);
     assertEquals(3, counters.getForgotten());
@@ -142,7 +141,7 @@ class LiveTest {
 
     String told =
         assertThrows(IllegalArgumentException.class, () -> push(live, 1, 3, 1, 1, 1)).getMessage();
-    assertTrue(told.contains("stream: is 1"), told);
+    assertTrue(told.contains("stream_index: is 1"), told);
     told = assertThrows(IllegalArgumentException.class, () -> push(live, 0, 3, 1)).getMessage();
     assertTrue(told.contains("values"), told);
     live.close();

@@ -40,7 +40,7 @@ class OperationTest {
       assertEquals(RoboCache.SIMD_PORTABLE, info.getSimd());
       assertTrue(info.getDeviceName().length() > 0);
       assertTrue(info.getTotalMemory() > 0);
-      assertEquals(0, RoboCache.contextGetStream(single));
+      assertEquals(0, RoboCache.contextGetCudaStream(single));
       single.warmUp();
       single.reserve(1 << 20);
       assertTrue(single.getInfo().getWorkspaceBytes() >= 1 << 20);
@@ -97,7 +97,7 @@ class OperationTest {
   void workspaceSizes() {
     Tensor points = Data.f32(shape(2, 3), 0, 0, 0, 1, 1, 1);
     VoxelizeParams params = new VoxelizeParams();
-    params.setMode(RoboCache.VOXEL_SUM);
+    params.setReduction(RoboCache.REDUCE_SUM);
     params.setGrid(new VoxelGrid(new double[3], new double[] {1, 1, 1}, shape(2, 2, 2)));
     Tensor out = Tensor.allocate(DType.FLOAT32, 2, 2, 2, 3);
     long bytes = RoboCache.voxelizeWorkspaceSize(context, points, null, out, null, params);

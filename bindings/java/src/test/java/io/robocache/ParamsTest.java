@@ -16,15 +16,15 @@ class ParamsTest {
     ResampleParams resample = new ResampleParams();
     assertEquals(0, resample.getFlags());
     assertEquals(RoboCache.METHOD_LINEAR, resample.getMethod());
-    assertEquals(RoboCache.BOUNDS_HOLD, resample.getBounds());
+    assertEquals(RoboCache.OUTSIDE_HOLD, resample.getOutside());
     assertEquals(0, resample.getFillValue());
     assertEquals(Double.POSITIVE_INFINITY, resample.getMaxGap());
     assertEquals(Double.POSITIVE_INFINITY, resample.getTolerance());
     assertNull(resample.getLengths());
     assertNull(resample.getGroups());
-    assertEquals(RoboCache.VOXEL_MEAN, new VoxelizeSparseParams().getReduce());
-    assertEquals(RoboCache.VOXEL_OCCUPANCY, new VoxelizeParams().getMode());
-    assertEquals(Double.POSITIVE_INFINITY, new TsdfParams().getMaxWeight());
+    assertEquals(RoboCache.REDUCE_MEAN, new VoxelizeSparseParams().getReduction());
+    assertEquals(RoboCache.REDUCE_OCCUPANCY, new VoxelizeParams().getReduction());
+    assertEquals(Double.POSITIVE_INFINITY, new VoxelizeTsdfParams().getMaxWeight());
     assertEquals(RoboCache.BACKEND_AUTO, new ContextParams().getBackend());
     assertEquals(0, new FuseStream().getClockOffsetTicks());
   }
@@ -33,17 +33,17 @@ class ParamsTest {
   void keepWhatIsSet() {
     ResampleParams params = new ResampleParams();
     params.setFillValue(-1.5);
-    params.setFlags(RoboCache.CHECK_TIMES);
+    params.setFlags(RoboCache.FLAG_CHECK_TIMES);
     assertEquals(-1.5, params.getFillValue());
-    assertEquals(RoboCache.CHECK_TIMES, params.getFlags());
+    assertEquals(RoboCache.FLAG_CHECK_TIMES, params.getFlags());
     Tensor lengths = Tensor.allocate(DType.INT64, 2);
     params.setLengths(lengths);
-    params.setMean(lengths);
+    params.setShift(lengths);
     assertSame(lengths, params.getLengths());
-    assertSame(lengths, params.getMean());
+    assertSame(lengths, params.getShift());
     params.setLengths(null);
     assertNull(params.getLengths());
-    assertSame(lengths, params.getMean());
+    assertSame(lengths, params.getShift());
 
     FuseStream stream = FuseStream.of(lengths, null, params);
     stream.setClockOffsetTicks(Long.MIN_VALUE);

@@ -43,7 +43,7 @@ class TensorTest {
       Tensor tensor = Tensor.allocate(dtype, 3);
       assertEquals(dtype, tensor.getDType());
       TensorInfo info = new TensorInfo();
-      RoboCache.tensorNormalize(tensor, info);
+      RoboCache.tensorGetInfo(tensor, info);
       assertEquals(dtype.getBytes(), info.getElementSize());
       assertEquals(3 * dtype.getBytes(), info.getNumBytes());
     }

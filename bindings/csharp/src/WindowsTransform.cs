@@ -4,7 +4,7 @@ namespace RoboCache {
 
 /// <summary>What becomes of neighbouring channels of a stream of windows.</summary>
 [StructLayout(LayoutKind.Sequential)]
-public struct WindowTransform {
+public struct WindowsTransform {
   /// <summary>The first channel of values.</summary>
   public long Begin;
 

@@ -3,27 +3,27 @@ package io.robocache;
 
 import java.util.function.LongConsumer;
 
-/** Adds the transforms to the generated {@link WindowStream}. */
-abstract class AbstractWindowStream extends NativeStruct {
-  private WindowTransform[] transforms;
+/** Adds the transforms to the generated {@link WindowsStream}. */
+abstract class AbstractWindowsStream extends NativeStruct {
+  private WindowsTransform[] transforms;
 
-  AbstractWindowStream(long address, LongConsumer destroy) {
+  AbstractWindowsStream(long address, LongConsumer destroy) {
     super(address, destroy);
   }
 
-  AbstractWindowStream(long address, NativeObject parent) {
+  AbstractWindowsStream(long address, NativeObject parent) {
     super(address, parent);
   }
 
   /** Copies the transforms into native memory. */
-  abstract void assignTransforms(WindowTransform[] transforms);
+  abstract void assignTransforms(WindowsTransform[] transforms);
 
   /**
    * Sets what becomes of which channels; they are copied.
    *
    * @param transforms in any order, no channel in two of them; null or none: all channels are copied
    */
-  public void setTransforms(WindowTransform... transforms) {
+  public void setTransforms(WindowsTransform... transforms) {
     assignTransforms(transforms);
     this.transforms = transforms == null ? null : transforms.clone();
   }
@@ -33,7 +33,7 @@ abstract class AbstractWindowStream extends NativeStruct {
    *
    * @return a copy of the array, or null
    */
-  public WindowTransform[] getTransforms() {
+  public WindowsTransform[] getTransforms() {
     return transforms == null ? null : transforms.clone();
   }
 }
