@@ -59,7 +59,7 @@ static PyObject* consumerStream(PyObject* object, rbcContext_t context) {
   if (device_type < 0) return NULL;
   if (device_type != RBC_DEVICE_CUDA && device_type != RBC_DEVICE_CUDA_MANAGED) Py_RETURN_NONE;
   void* stream = NULL;
-  if (context == NULL || rbcContextGetStream(context, &stream) != RBC_STATUS_SUCCESS)
+  if (context == NULL || rbcContextGetCudaStream(context, &stream) != RBC_STATUS_SUCCESS)
     return PyLong_FromLong(-1);
   return stream != NULL ? PyLong_FromVoidPtr(stream)
                         : PyLong_FromLong(1); /* 1: the legacy stream */

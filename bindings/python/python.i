@@ -111,13 +111,13 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 %enddef
 
 /* Streams are ints. */
-%typemap(in) void* stream {
+%typemap(in) void* cuda_stream {
   $1 = $input == Py_None ? NULL : PyLong_AsVoidPtr($input);
   if (PyErr_Occurred()) SWIG_fail;
 }
-%typemap(out) void* stream "$result = PyLong_FromVoidPtr($1);"
-%typemap(in, numinputs=0) void** stream (void* value) "$1 = &value;"
-%typemap(argout) void** stream {
+%typemap(out) void* cuda_stream "$result = PyLong_FromVoidPtr($1);"
+%typemap(in, numinputs=0) void** cuda_stream (void* value) "$1 = &value;"
+%typemap(argout) void** cuda_stream {
   $result = SWIG_AppendOutput($result, PyLong_FromVoidPtr(*$1));
 }
 
@@ -126,16 +126,16 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 %apply int* OUTPUT { int32_t* more };
 
 /* Export writes what it is asked for once it has told how much that is. */
-%ignore rbcStatisticsAccumulatorExport;
-%rename(rbc_statistics_accumulator_export) exportAccumulator;
+%ignore rbcAccumulatorExport;
+%rename(rbc_accumulator_export) exportAccumulator;
 %noexception exportAccumulator;
 %{
-static int exportTo(rbcContext_t context, struct rbcStatisticsAccumulator* accumulator, void* data,
+static int exportTo(rbcContext_t context, struct rbcAccumulator* accumulator, void* data,
                     size_t capacity, size_t* size) {
   char message[1024];
   PyThreadState* thread = leavePython();
   const rbcStatus_t status =
-      rbcStatisticsAccumulatorExport(context, accumulator, data, capacity, size);
+      rbcAccumulatorExport(context, accumulator, data, capacity, size);
   if (status != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
   PyEval_RestoreThread(thread);
   if (status == RBC_STATUS_SUCCESS) return 0;
@@ -145,7 +145,7 @@ static int exportTo(rbcContext_t context, struct rbcStatisticsAccumulator* accum
 %}
 %inline %{
 static PyObject* exportAccumulator(rbcContext_t context,
-                                   struct rbcStatisticsAccumulator* accumulator) {
+                                   struct rbcAccumulator* accumulator) {
   size_t size = 0;
   if (exportTo(context, accumulator, NULL, 0, &size) != 0) return NULL;
   PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
@@ -161,17 +161,23 @@ static PyObject* exportAccumulator(rbcContext_t context,
   $2 = (size_t)length;
 }
 
-/* The levels as a tuple: the first num_levels of a struct's. */
-%typemap(out) double levels[ANY] {
-  const Py_ssize_t count = arg1->num_levels;
-  $result = PyTuple_New(count);
-  for (Py_ssize_t i = 0; i < count && $result != NULL; ++i) {
-    PyTuple_SetItem($result, i, PyFloat_FromDouble($1[i]));
-  }
+/* The levels as a tuple; the argument is their number, num_levels of the info. */
+%typemap(in) (double* levels, int32_t capacity) (double room[RBC_STATISTICS_MAX_LEVELS]) {
+  const long count = PyLong_AsLong($input);
+  if (PyErr_Occurred()) SWIG_fail;
+  $1 = room;
+  $2 = count < RBC_STATISTICS_MAX_LEVELS ? (int32_t)count : RBC_STATISTICS_MAX_LEVELS;
 }
-%immutable rbcStatisticsAccumulatorInfo::levels;
-%ignore rbcStatisticsAccumulatorInfo::dtype;
-%ignore rbcStatisticsAccumulatorParams::dtype;
+%typemap(argout) (double* levels, int32_t capacity) {
+  PyObject* levels = PyTuple_New($2);
+  for (Py_ssize_t i = 0; i < $2 && levels != NULL; ++i) {
+    PyTuple_SetItem(levels, i, PyFloat_FromDouble($1[i]));
+  }
+  if (levels == NULL) SWIG_fail;
+  $result = SWIG_AppendOutput($result, levels);
+}
+%ignore rbcAccumulatorInfo::dtype;
+%ignore rbcAccumulatorParams::dtype;
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
@@ -208,6 +214,19 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
   $2 = (int32_t)opened.count;
 }
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "closeArray(&opened$argnum);"
+%enddef
+
+/* As long as the array whose length is the third argument. */
+%define RBC_EACH_ARGUMENT(Name, Class, Argument)
+%typemap(in) const Name* Argument (ArrayArgument opened = NO_ARRAY) {
+  if (openArray(&Name##_TYPE, $input, "$1_name", arg1, &opened) != 0) SWIG_fail;
+  if (opened.count != arg3) {
+    PyErr_Format(PyExc_ValueError, "$1_name: got %zd, expected %d", opened.count, (int)arg3);
+    SWIG_fail;
+  }
+  $1 = (Name*)opened.structs;
+}
+%typemap(freearg) const Name* Argument "closeArray(&opened$argnum);"
 %enddef
 
 /* Python's structs have scalars alone. */
@@ -253,10 +272,10 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 /* Owned tensors go out as DLPack capsules; what comes in is described by Tensor. */
 %ignore rbcDevice;
 %ignore rbcTensorInfo;
-%ignore rbcTensorNormalize;
-%ignore rbcTensorGetView;
-%ignore rbcTensorImportDLPack;
-%ignore rbcTensorImportDLPackVersioned;
+%ignore rbcTensorGetInfo;
+%ignore rbcOwnedTensorGetView;
+%ignore rbcOwnedTensorImportDLPack;
+%ignore rbcOwnedTensorImportDLPackVersioned;
 %ignore rbcDType;
 %typemap(in) rbcDType {
   if (readDType($input, &$1) != 0) SWIG_fail;
@@ -308,3 +327,38 @@ size_t limitWarmMemory(size_t limit);
 %noexception currentStream;
 %rename(current_stream) currentStream;
 PyObject* currentStream(PyObject* array, int32_t device_id);
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+/* As many numbers as the array has. */
+%typemap(in) double [ANY] (double numbers[$1_dim0]) {
+  for (Py_ssize_t i = 0; i < $1_dim0; ++i) {
+    PyObject* number = PySequence_GetItem($input, i);
+    numbers[i] = number != NULL ? PyFloat_AsDouble(number) : 0;
+    Py_XDECREF(number);
+    if (PyErr_Occurred()) SWIG_fail;
+  }
+  $1 = numbers;
+}
+%typemap(memberin) double [ANY] "memcpy($1, $input, sizeof $1);"
+
+/* ---- live fusion ------------------------------------------------------------------------------ */
+
+/* Arrays are opened for a context: that of the rings. */
+%ignore rbcLivePush;
+%ignore rbcLiveFuse;
+%rename(rbc_live_push) livePush;
+%rename(rbc_live_fuse) liveFuse;
+%inline %{
+static rbcStatus_t livePush(rbcContext_t context, struct rbcLive* live, int32_t stream_index,
+                            const rbcTensor* times, const rbcTensor* values) {
+  (void)context;
+  return rbcLivePush(live, stream_index, times, values);
+}
+static rbcStatus_t liveFuse(rbcContext_t context, struct rbcLive* live,
+                            const rbcTensor* query_times, const rbcOutput* out,
+                            const rbcOutput* valid, const rbcOutput* ages) {
+  (void)context;
+  return rbcLiveFuse(live, query_times, out, valid, ages);
+}
+%}

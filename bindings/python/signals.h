@@ -36,7 +36,7 @@ static int32_t pollSignals(void* unused) {
 static void handleSignalsOn(unsigned long thread) { signal_thread = thread; }
 
 static rbcStatus_t watchSignals(rbcContext_t context) {
-  return rbcContextSetInterrupt(context, pollSignals, NULL);
+  return rbcContextSetCancelCallback(context, pollSignals, NULL);
 }
 
 #endif /* ROBOCACHE_BINDINGS_SIGNALS_H */

@@ -119,7 +119,7 @@ typedef struct TimedCall {
   TimeRows queries;
   TimeRows lengths;
   TimeRows query_lengths;
-  TimeRows offsets;
+  TimeRows batch_offsets;
   double tolerance;
   Shift shift; /* of the samples, on to the clock of the queries */
 } TimedCall;
@@ -131,7 +131,7 @@ static int64_t boundedAt(const TimeRows* indexes, int64_t row, int64_t most) {
 }
 
 static int64_t rowsOf(const TimedCall* call) {
-  if (call->offsets.is_there) return call->offsets.count - 1;
+  if (call->batch_offsets.is_there) return call->batch_offsets.count - 1;
   if (call->times.rows >= 0) return call->times.rows;
   if (call->queries.rows >= 0) return call->queries.rows;
   if (call->lengths.is_there) return call->lengths.count;
@@ -140,7 +140,7 @@ static int64_t rowsOf(const TimedCall* call) {
 
 /* Where the times of a row begin and end; 0 if there are fewer than two, which have no range. */
 static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t* end) {
-  const TimeRows* offsets = &call->offsets;
+  const TimeRows* offsets = &call->batch_offsets;
   if (offsets->is_there) {
     *begin = boundedAt(offsets, row, call->times.count);
     *end = boundedAt(offsets, row + 1, call->times.count);
@@ -155,7 +155,7 @@ static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t
 static int rangeOf(const TimedCall* call, int64_t row, Range* range) {
   int64_t begin, end;
   if (!samplesOf(call, row, &begin, &end)) return 0;
-  const int64_t times_row = call->offsets.is_there ? 0 : row;
+  const int64_t times_row = call->batch_offsets.is_there ? 0 : row;
   Shift low = call->shift, high = call->shift;
   if (isfinite(call->tolerance)) {
     const int64_t ticks = call->tolerance < 0x1p63 ? (int64_t)call->tolerance : INT64_MAX;
@@ -211,7 +211,7 @@ static int tooCoarse(const TimedCall* call, int64_t rows, double* last, double* 
   int64_t row = 0;
   while (row < rows && !samplesOf(call, row, &begin, &end)) ++row;
   if (row >= rows) return 0;
-  const int64_t times_row = call->offsets.is_there ? 0 : row;
+  const int64_t times_row = call->batch_offsets.is_there ? 0 : row;
   const double first = floatAt(&call->times, times_row, begin);
   *last = floatAt(&call->times, times_row, end - 1);
   if (!(fabs(*last) >= 0x1p24) || isinf(*last)) return 0;
@@ -220,7 +220,7 @@ static int tooCoarse(const TimedCall* call, int64_t rows, double* last, double* 
 }
 
 /*
- * 1 if the first query lies in the range of the first row, as it mostly does: without lengths, offsets
+ * 1 if the first query lies in the range of the first row, as it mostly does: without lengths, batch_offsets
  * and NaN, and in 64 bits. 0 says nothing.
  */
 static int plainlyInRange(const rbcTensor* times, const rbcTensor* query_times) {
@@ -263,7 +263,7 @@ static PyObject* odditiesOf(int stream, const rbcTensor* times, const rbcTensor*
   if (times == NULL || query_times == NULL || times->device.type != RBC_DEVICE_CPU ||
       query_times->device.type != RBC_DEVICE_CPU)
     return NULL;
-  const int whole = params == NULL || (params->lengths == NULL && params->offsets == NULL);
+  const int whole = params == NULL || (params->lengths == NULL && params->batch_offsets == NULL);
   const int moved = shift.real != 0 || shift.ticks != 0;
   if (whole && !moved && query_lengths == NULL && plainlyInRange(times, query_times)) return NULL;
   TimedCall call = {timeRowsOf(times),
@@ -275,7 +275,7 @@ static PyObject* odditiesOf(int stream, const rbcTensor* times, const rbcTensor*
                     shift};
   if (params != NULL) {
     call.lengths = timeRowsOf(params->lengths);
-    call.offsets = timeRowsOf(params->offsets);
+    call.batch_offsets = timeRowsOf(params->batch_offsets);
     call.tolerance = params->tolerance;
   }
   const int64_t rows = rowsOf(&call);

@@ -69,7 +69,7 @@ def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
 def align(recording: Recording, clock: np.ndarray) -> Aligned:
     """All sensors in one call, each by its own rate and methods. What is not known is 0, mask 0."""
     sensors = list(recording.sensors().values())
-    features, valid = rbc.fuse(sensors, clock, return_mask=True)
+    features, valid = rbc.fuse(sensors, clock, return_valid=True)
 
     names = [stream.name for stream in recording.streams]
     ends = np.cumsum([len(stream.channels) for stream in recording.streams])

@@ -42,11 +42,11 @@ def to_points(
         colors=colors,
         depth_scale=frames.depth_scale,
         crop=crop,
-        color_scale=255,
+        color_divisor=255,
     )
     voxels = rbc.voxelize_sparse(
         cloud.points,
-        lengths=cloud.counts,
+        lengths=cloud.num_points,
         voxel_size=voxel,
         point_cloud_range=crop,
         return_point_to_voxel=False,
@@ -55,7 +55,7 @@ def to_points(
     of_cloud = voxels.coords[:, 0]
     numbers = device.put(np.arange(len(depth) + 1, dtype=np.int32))
     offsets = ((of_cloud[:, None] >= 0) & (of_cloud[:, None] < numbers)).sum(0)
-    chosen = rbc.farthest_points(voxels.features, points, offsets=offsets)
+    chosen = rbc.farthest_points(voxels.features, points, batch_offsets=offsets)
     return rbc.take_rows(voxels.features, chosen), offsets[1:] - offsets[:-1]
 
 

@@ -40,7 +40,7 @@ def main():
         max_gap=50e6,  # ns: across a longer hole in the stream, nothing is made up
     )
     force = rbc.Stream(forces, force_stamps, clock_offset=-4_000_000)
-    fused, valid = rbc.fuse([pose, force], frames, return_mask=True)
+    fused, valid = rbc.fuse([pose, force], frames, return_valid=True)
 
     has_pose, has_force = valid.T
     t = np.arange(FRAMES) / 30

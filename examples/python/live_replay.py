@@ -111,7 +111,7 @@ class Tick:
     before: list[int]  # samples of each sensor that had come when it began
     after: list[int]  # and when it was done
     values: np.ndarray
-    mask: np.ndarray
+    valid: np.ndarray
     ages: np.ndarray
 
 
@@ -166,7 +166,7 @@ def replay(
         before = [come(n) for n in range(len(sensors))]
         tick = live.fuse(queries)
         after = [come(n) for n in range(len(sensors))]
-        ticks.append(Tick(queries, before, after, tick.values, tick.mask, tick.ages))
+        ticks.append(Tick(queries, before, after, tick.values, tick.valid, tick.ages))
     for thread in threads:
         thread.join()
     return ticks, live, skipped
@@ -201,7 +201,7 @@ class Arrived:
         stream = rbc.Stream(sensor.rows[kept], sensor.stamps[kept], **sensor.options)
         with warnings.catch_warnings():  # a tick comes after the newest sample more often than not
             warnings.simplefilter("ignore", rbc.RangeWarning)
-            return rbc.fuse([stream], queries, dtype="float32", return_mask=True)
+            return rbc.fuse([stream], queries, dtype="float32", return_valid=True)
 
 
 def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tuple[int, int]:
@@ -213,12 +213,12 @@ def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tup
         arrived = Arrived(sensor)
         for tick in ticks:
             part = tick.values[:, first : first + width].tobytes()
-            mask = tick.mask[:, n].tobytes()
+            flags = tick.valid[:, n].tobytes()
             found = False
             for come in range(tick.before[n], tick.after[n] + 1):
                 arrived.advance(come)
                 values, valid = arrived.fused(recording, tick.queries)
-                found = found or (values.tobytes() == part and valid.tobytes() == mask)
+                found = found or (values.tobytes() == part and valid.tobytes() == flags)
             equal += len(tick.queries) * found
             different += len(tick.queries) * (not found)
         first += width
@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{recording.title}\n{len(ticks)} ticks at {options.rate:g} Hz, {skipped} skipped")
     for n, sensor in enumerate(sensors):
         told = live.counters(n)
-        without = sum(not tick.mask[-1, n] and tick.ages[n] > 0 for tick in ticks)
+        without = sum(not tick.valid[-1, n] and tick.ages[n] > 0 for tick in ticks)
         print(
             f"  {sensor.stream.name:14} {told.pushed:6} pushed {told.late:4} late"
             f" {told.dropped:4} dropped {told.overwritten:6} overwritten"

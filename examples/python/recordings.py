@@ -94,7 +94,7 @@ class Recording:
                 stream.values,
                 stream.times,
                 method=stream.method,
-                bounds="fill",
+                outside="fill",
                 max_gap=self.ticks(stream.max_gap_s),
             )
             for stream in self.streams

@@ -36,7 +36,7 @@ def main():
         stamps,
         frames,
         max_gap=50e6,  # ns: across a longer hole in the stream, nothing is made up
-        return_mask=True,
+        return_valid=True,
     )
 
     expected = np.sin(np.arange(FRAMES)[:, None] / 30 + np.arange(JOINTS))

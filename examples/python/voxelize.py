@@ -26,17 +26,19 @@ def look():
 
 def main():
     points = look()
-    counts, dropped = rbc.voxelize(points, mode="count", return_dropped=True, **GRID)
+    counts, outside = rbc.voxelize(
+        points, reduction="count", return_num_points_outside=True, **GRID
+    )
     voxels = rbc.voxelize_sparse(points, **GRID).trimmed()  # the mean of the points' columns
 
     print(
-        f"{POINTS - dropped} points lie in {voxels.num_voxels} voxels, {dropped} in none; "
+        f"{POINTS - outside} points lie in {voxels.num_voxels} voxels, {outside} in none; "
         "from above, by height:"
     )
     highest = np.where(counts > 0, np.arange(4), -1).max(axis=2)
     for row in highest.T[::-1]:
         print("".join(" " if z < 0 else str(z) for z in row))
-    for (_, x, y, z), size, mean in zip(voxels.coords, voxels.counts, voxels.features):
+    for (_, x, y, z), size, mean in zip(voxels.coords, voxels.points_per_voxel, voxels.features):
         if z > 0:  # not the floor
             place = " ".join(f"{m:.2f}" for m in mean[:3])
             print(f"voxel {x} {y} {z}: {size:2} points around {place}, intensity {mean[3]:.1f}")

@@ -51,7 +51,9 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
     def dense(mode: str, features: Any = None, **options: Any) -> np.ndarray:
         """A grid written whole, and the count of the points that are not in it."""
         (grid, left_out), took_ms = timed(
-            lambda: rbc.voxelize(points, features, mode=mode, return_dropped=True, **options)
+            lambda: rbc.voxelize(
+                points, features, reduction=mode, return_num_points_outside=True, **options
+            )
         )
         out, dropped = device.get(grid), int(left_out)
         voxels = int(np.count_nonzero(out if mode == "count" else ~np.isnan(out[..., 0])))
@@ -64,9 +66,10 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
         voxels, took_ms = timed(lambda: rbc.voxelize_sparse(points, **options))
         voxels = voxels.trimmed()  # on a GPU, this is where the host waits for their number
         features = voxels.features if voxels.grouped is None else voxels.grouped
-        coords, counts, out = map(device.get, (voxels.coords, voxels.counts, features))
-        inside, beyond = int(counts.sum()), int(voxels.overflow[1] + voxels.overflow[2])
-        dropped = int(voxels.dropped)
+        coords, counts, out = map(device.get, (voxels.coords, voxels.points_per_voxel, features))
+        inside = int(counts.sum())
+        beyond = int(voxels.num_points_over_capacity + voxels.num_points_over_group)
+        dropped = int(voxels.num_points_outside)
         calls.append(Call(name, out, len(out), inside, dropped, beyond, took_ms))
         return coords[:, 1:], counts, out
 
@@ -78,7 +81,7 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
     coords, _, means = sparse("voxelize_sparse mean", **cubes)
     pillar_coords, pillar_counts, pillar_points = sparse(
         f"voxelize_sparse {MAX_POINTS} points",
-        reduce=None,
+        reduction=None,
         max_points=MAX_POINTS,
         max_voxels=MAX_PILLARS,
         **pillars,
@@ -91,10 +94,10 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
             lambda: rbc.voxelize_tsdf(
                 points,
                 sensors,
-                offsets=offsets,
+                batch_offsets=offsets,
                 truncation=scan.grid.truncation,
                 carve=True,
-                return_dropped=True,
+                return_num_points_unused=True,
                 **cubes,
             )
         )

@@ -15,7 +15,7 @@ array([[ 5. ],
 array([[ 5. ,  1. ],
        [17.5,  0. ]])
 >>> points = np.array([[0.2, 0.1, 0.0], [0.4, 0.3, 0.9], [1.5, 0.0, 0.0]])   # [N, 3], metres
->>> rbc.voxelize(points, mode="count", origin=(0, 0, 0), voxel_size=1, shape=(2, 1, 1)).ravel()
+>>> rbc.voxelize(points, reduction="count", origin=(0, 0, 0), voxel_size=1, shape=(2, 1, 1)).ravel()
 array([2, 1], dtype=int32)
 """
 

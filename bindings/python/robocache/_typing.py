@@ -54,12 +54,12 @@ MethodName = Literal[
 ]
 # Of groups any name passes: a list of them in a variable has no literals for its type.
 Method = Union[MethodName, Sequence[tuple[int, int, str]]]
-Bounds = Literal["hold", "fill", "extrapolate"]
+Outside = Literal["hold", "fill", "extrapolate"]
 Numbers3 = Union[Sequence[float], SupportsDLPack]
-Pad = Literal["hold", "fill", "neutral"]
+WindowOutside = Literal["hold", "fill", "neutral"]
 Accumulate = Literal["all", "valid", "whole"]
 Reduction = Literal["sum", "mean", "max", "min"]
-Mode = Literal["occupancy", "count", "sum", "mean", "max", "min"]
+DenseReduction = Literal["occupancy", "count", "sum", "mean", "max", "min"]
 
 
 class Grid(TypedDict):
@@ -82,10 +82,10 @@ if TYPE_CHECKING:
     class StreamOptions(TypedDict, total=False):
         method: Method
         lengths: Indices | None
-        offsets: Indices | None
+        batch_offsets: Indices | None
         sample_mask: SampleMask | None
         missing: Missing | None
-        bounds: Bounds
+        outside: Outside
         fill_value: float
         max_gap: Duration | None
         tolerance: Duration | None
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     class WindowOptions(TypedDict, total=False):
         times: Times | None
         method: Method | None
-        pad: Pad
+        outside: WindowOutside
         fill_value: float
         neutral: Numbers | Sequence[Sequence[float]] | None
         neutral_channels: SampleMask | None
@@ -121,5 +121,5 @@ if TYPE_CHECKING:
 
     class CloudOptions(TypedDict, total=False):
         lengths: Indices | None
-        offsets: Indices | None
+        batch_offsets: Indices | None
         backend: str | Context | None

@@ -169,7 +169,7 @@ def test_windows_of_one_recording(library):
     array = {"numpy": np.asarray, "torch": getattr(module, "from_numpy", None)}.get(library)
     array = array or module.numpy.asarray
     given = array(values), array(times), array(windows)
-    out, mask = rbc.resample(*given, return_mask=True)
+    out, mask = rbc.resample(*given, return_valid=True)
     assert type(out) is type(given[0]) and mask.shape == (7, 5)
     np.testing.assert_array_equal(np.asarray(out), expected)
     whole, batch = rbc.Stream(*given[:2]), rbc.Stream(array(np.stack([values] * 7)), given[1])
@@ -208,12 +208,12 @@ def test_only_one_recording_is_broadcast():
 
 def test_channel_masks():
     streams = [rbc.Stream(np.zeros((4, d)), TIMES, max_gap=gap) for d, gap in ((2, 2), (1, 0.5))]
-    out, mask = rbc.fuse(streams, QUERIES, return_mask=True)
+    out, mask = rbc.fuse(streams, QUERIES, return_valid=True)
     spread = rbc.channel_mask(mask, streams)
     assert spread.shape == out.shape and spread[0].tolist() == [True, True, False]
     torch = pytest.importorskip("torch")
     assert rbc.channel_mask(torch.from_numpy(mask), streams).numpy().tolist() == spread.tolist()
-    with pytest.raises(ValueError, match="^mask: has 2 streams in its last extent, expected 1"):
+    with pytest.raises(ValueError, match="^valid: has 2 streams in its last extent, expected 1"):
         rbc.channel_mask(mask, streams[:1])
     with pytest.raises(TypeError, match=r"^streams\[0\]: is a int, expected a Stream"):
         rbc.channel_mask(mask, [1, 2])

@@ -213,7 +213,7 @@ def test_no_reference_is_kept_or_lost():
         out = np.empty((1, 2, 2))
 
         def calls(values=values, times=times, queries=queries, lengths=lengths, out=out):
-            rbc.resample(values, times, queries, lengths=lengths, out=out, return_mask=True)
+            rbc.resample(values, times, queries, lengths=lengths, out=out, return_valid=True)
             with pytest.raises(ValueError, match="max_gap"):
                 rbc.resample(values, times, queries, lengths=lengths, out=out, max_gap=-1)
             with pytest.raises(TypeError, match="query_times"):

@@ -45,7 +45,7 @@ def test_the_harness_finds_what_it_looks_for():
         (lambda: _live().push([0, 1], 0, ROWS[0]), TypeError, "stream: is .* expected an int"),
         (lambda: _live().push(0, [object()], ROWS[:1]), TypeError, "times: "),
         (lambda: _live().fuse([None, []]), (TypeError, ValueError), "query_times: "),
-        (lambda: rbc.channel_mask(_OnlyDLPack(), []), TypeError, "mask: is a _OnlyDLPack"),
+        (lambda: rbc.channel_mask(_OnlyDLPack(), []), TypeError, "valid: is a _OnlyDLPack"),
     ],
 )
 def test_what_was_another_exception(call, kind, text):
@@ -56,14 +56,14 @@ def test_what_was_another_exception(call, kind, text):
 def test_what_torch_has_not_written_for_sparse_tensors():
     torch = pytest.importorskip("torch")
     streams = [rbc.Stream(np.ones((2, 1)), np.arange(2.0))]
-    with pytest.raises(ValueError, match="^mask: "):
+    with pytest.raises(ValueError, match="^valid: "):
         rbc.channel_mask(torch.ones(3, 1, dtype=torch.bool).to_sparse(), streams)
     with pytest.raises(ValueError, match="^clock_offset: "):
         rbc.WindowStream(ROWS, [0], episode_offsets=[0, 8], clock_offset=torch.zeros(1).to_sparse())
 
 
 def test_a_window_of_arrays_has_a_repr():
-    assert "neutral=" in repr(rbc.Window([0, 1], pad="neutral", neutral=np.zeros(4)))
+    assert "neutral=" in repr(rbc.Window([0, 1], outside="neutral", neutral=np.zeros(4)))
 
 
 def _live():

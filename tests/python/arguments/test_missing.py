@@ -31,12 +31,12 @@ def test_it_is_as_if_they_were_not_there(method, seed):
     values, times, queries, there = recordings(random)
     options = {"method": method, "max_gap": 3.0, "fill_value": -9.0}
     got, valid = rbc.resample(
-        values, times, queries, sample_mask=there, return_mask=True, **options
+        values, times, queries, sample_mask=there, return_valid=True, **options
     )
     for b in range(len(values)):
         kept = there[b]
         out, mask = rbc.resample(
-            values[b][kept], times[b][kept], queries[b], return_mask=True, **options
+            values[b][kept], times[b][kept], queries[b], return_valid=True, **options
         )
         np.testing.assert_array_equal(got[b], out)
         np.testing.assert_array_equal(valid[b], mask)
@@ -46,7 +46,7 @@ def test_it_is_as_if_they_were_not_there(method, seed):
     fused, valid_too = rbc.fuse(
         [rbc.Stream(values, times, sample_mask=there.astype(np.uint8), **options)] * 2,
         queries,
-        return_mask=True,
+        return_valid=True,
     )
     np.testing.assert_array_equal(fused, np.concatenate([got, got], axis=-1))
     np.testing.assert_array_equal(valid_too[..., 1], valid)
@@ -60,7 +60,7 @@ def test_packed_rows_and_one_mask_for_all():
         values.reshape(-1, 8),
         times.reshape(-1),
         queries,
-        offsets=offsets,
+        batch_offsets=offsets,
         sample_mask=there.reshape(-1),
     )
     np.testing.assert_array_equal(packed, rbc.resample(values, times, queries, sample_mask=there))
@@ -173,10 +173,10 @@ def test_times_of_missing_samples_are_verified():
 def test_the_gradient_is_that_of_the_samples_that_are_there(method, form):
     torch = pytest.importorskip("torch")
     values, times, queries, there = map(torch.tensor, recordings(np.random.default_rng(11)))
-    bounds = "extrapolate" if method == "linear" else "hold"
-    options = {"method": method, "bounds": bounds}
+    outside = "extrapolate" if method == "linear" else "hold"
+    options = {"method": method, "outside": outside}
     if form == "packed":
-        options["offsets"] = torch.arange(4) * 40
+        options["batch_offsets"] = torch.arange(4) * 40
         values, times, there = values.reshape(-1, 8), times.reshape(-1), there.reshape(-1)
     if form == "alone":
         values, times, queries, there = values[0], times[0], queries[0], there[0]
@@ -197,7 +197,7 @@ def test_the_gradient_is_that_of_the_samples_that_are_there(method, form):
     else:
         rows = [(values[b], times[b], queries[b], there.expand(3, 40)[b]) for b in range(3)]
     for b, (row, own, asked, mask) in enumerate(rows):
-        options.pop("offsets", None)
+        options.pop("batch_offsets", None)
         kept = row[mask].clone().requires_grad_()
         ahead = direction if form == "alone" else direction[b]
         (rbc.torch.resample(kept, own[mask], asked, **options) * ahead).sum().backward()

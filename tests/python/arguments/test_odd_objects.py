@@ -57,13 +57,19 @@ CALLS = {
             "values": VALUES,
             "times": TIMES,
             "query_times": QUERIES,
-            "offsets": np.array([0, 4]),
+            "batch_offsets": np.array([0, 4]),
         },
     ),
     "stream": (stream, {"values": VALUES, "times": TIMES, "mean": np.zeros(2)}),
     "voxelize": (
         rbc.voxelize,
-        {"points": POINTS, "features": POINTS, "mode": "mean", "return_dropped": True, **GRID},
+        {
+            "points": POINTS,
+            "features": POINTS,
+            "reduction": "mean",
+            "return_num_points_outside": True,
+            **GRID,
+        },
     ),
     "voxelize_sparse": (rbc.voxelize_sparse, {"points": POINTS, "features": POINTS, **GRID}),
     "voxelize_tsdf": (
@@ -259,7 +265,9 @@ def _arrays(result):
         return [result]
     if isinstance(result, tuple):
         return list(result)
-    return [getattr(result, name) for name in ("coords", "counts", "features", "num_voxels")]
+    return [
+        getattr(result, name) for name in ("coords", "points_per_voxel", "features", "num_voxels")
+    ]
 
 
 @pytest.mark.parametrize("told", [None, 5, "float128", [], np.dtype("U3"), np.float16], ids=repr)
@@ -273,7 +281,7 @@ def test_a_dtype_that_lies_is_not_believed(told):
     ):
         assert np.asarray(result).dtype == np.float64
         np.testing.assert_array_equal(np.asarray(result), expected)
-    counted = rbc.voxelize(POINTS.view(kind), mode="mean", **GRID)
+    counted = rbc.voxelize(POINTS.view(kind), reduction="mean", **GRID)
     assert np.asarray(counted).dtype == np.float64
 
 
@@ -292,20 +300,20 @@ class NoText:
     [
         ("resample", "method", NoText()),
         ("resample", "method", [NoText()]),
-        ("resample", "bounds", NoText()),
-        ("resample", "bounds", np.zeros(2)),
+        ("resample", "outside", NoText()),
+        ("resample", "outside", np.zeros(2)),
         ("resample", "fill_value", NoText()),
         ("resample", "max_gap", NoText()),
         ("resample", "dtype", NoText()),
         ("resample", "mean", [[1.0, [2]], 3]),
         ("resample", "query_times", [[1.0, [2]], 3]),
-        ("resample, packed", "offsets", np.float64(1)),
+        ("resample, packed", "batch_offsets", np.float64(1)),
         ("stream", "clock_offset", NoText()),
         ("stream", "clock_offset", 1j),
         ("stream", "clock_offset", np.zeros(2)),
         ("stream", "clock_offset", 10**400),
-        ("voxelize", "mode", np.zeros(2)),
-        ("voxelize", "mode", NoText()),
+        ("voxelize", "reduction", np.zeros(2)),
+        ("voxelize", "reduction", NoText()),
         ("voxelize", "origin", ("1", 2, 3)),
         ("voxelize", "origin", (NoText(), 2, 3)),
         ("voxelize", "voxel_size", np.array("noon")),

@@ -174,20 +174,20 @@ def test_lengths_become_ticks_exactly():
     pandas = pytest.importorskip("pandas")
     holes = np.delete(TIMES, 1)
     for length in lengths(pandas):
-        _, mask = rbc.resample(VALUES, TIMES, QUERIES, max_gap=length, return_mask=True)
+        _, mask = rbc.resample(VALUES, TIMES, QUERIES, max_gap=length, return_valid=True)
         assert not mask.any()
-        options = {"method": "previous", "return_mask": True, "bounds": "fill"}
+        options = {"method": "previous", "return_valid": True, "outside": "fill"}
         _, mask = rbc.resample(VALUES[:3], holes, QUERIES, tolerance=length, **options)
         assert mask.tolist() == [True, False, True]
         moved = rbc.Stream(VALUES, TIMES, clock_offset=length if length != 9e8 else 900_000_000)
         assert rbc.fuse([moved], TIMES[1:2]).item() == pytest.approx(1)
     _, mask = rbc.resample(
-        VALUES, TIMES, QUERIES, max_gap=pandas.Timedelta(seconds=1), return_mask=True
+        VALUES, TIMES, QUERIES, max_gap=pandas.Timedelta(seconds=1), return_valid=True
     )
     assert mask.all()
     # A nanosecond more, which datetime.timedelta does not hold.
     _, mask = rbc.resample(
-        VALUES, TIMES, QUERIES, max_gap=pandas.Timedelta(999_999_999, "ns"), return_mask=True
+        VALUES, TIMES, QUERIES, max_gap=pandas.Timedelta(999_999_999, "ns"), return_valid=True
     )
     assert not mask.any()
 

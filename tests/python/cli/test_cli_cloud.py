@@ -85,7 +85,7 @@ def test_few_points_with_colours_and_a_pose(scene):
     for name, image, color in zip(("2", "10"), depth, colors):
         points, count = made(folder, name)
         assert points.shape == (9, 6) and count == 9
-        options = {"colors": color, "depth_scale": 500, "color_scale": 255}
+        options = {"colors": color, "depth_scale": 500, "color_divisor": 255}
         cloud = rbc.unproject(image, CAMERA, pose, **options).trimmed().points
         assert (points.min(axis=0) >= cloud.min(axis=0)).all()
         assert (points.max(axis=0) <= cloud.max(axis=0)).all()
@@ -108,7 +108,7 @@ def test_images_that_pillow_reads(scene):
     run("cloud", folder / "depth", "--intrinsics", folder / "k.json", "-o", folder / "out",
         "--colors", folder / "color")  # fmt: skip
     points, _ = made(folder, "7")
-    options = {"colors": colors[0], "color_scale": 255}
+    options = {"colors": colors[0], "color_divisor": 255}
     expected, kept, *_ = cloud_reference.unproject(depth[0], CAMERA, **options)
     np.testing.assert_array_equal(points, expected[:kept])
     (folder / "depth" / "7.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
@@ -122,7 +122,12 @@ def test_images_that_pillow_reads(scene):
     [
         (None, ["--points", "0"], 2, "--points"),
         (None, ["--voxel-size", "0"], 2, "--voxel-size"),
-        (None, ["--crop", *"0 0 0 0 1 1".split()], 1, "min_x: is 0, expected less than max_x"),
+        (
+            None,
+            ["--crop", *"0 0 0 0 1 1".split()],
+            1,
+            "crop_min[0]: is 0, expected less than crop_max[0]",
+        ),
         (None, ["--depth-scale", "0"], 1, "depth_scale: is 0"),
         (("k.json", "[0, 1, 2, 3]"), [], 1, "error: k.json: fx: is 0, expected a finite"),
         (("k.json", '{"K": [[9, 0, 1], [0, 0, 1], [0, 0, 1]]}'), [], 1, "error: k.json: fy: is 0"),

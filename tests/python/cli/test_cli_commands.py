@@ -342,7 +342,7 @@ def test_voxelize_a_list(sweeps, tmp_path):
             index, inside = voxel_reference.indices_of(points, **grid)
             places, counts = np.unique(index[inside], axis=0, return_counts=True)
             np.testing.assert_array_equal(made["coords"][rows], places)
-            np.testing.assert_array_equal(made["counts"][rows], counts)
+            np.testing.assert_array_equal(made["points_per_voxel"][rows], counts)
             assert out["clouds"][i]["outside"] == i  # the one that is NaN
             sums = np.zeros((len(places), 4))
             at = {tuple(p): k for k, p in enumerate(places.tolist())}

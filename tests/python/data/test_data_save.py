@@ -159,7 +159,7 @@ def test_lerobot_statistics_are_exact(tmp_path):
     by_episode = rbc.statistics_files.read_lerobot_episodes(tmp_path / "x")
     assert list(by_episode) == [0, 1, 2]
     track = given["observation.state"]
-    rows = rbc.statistics(track.values, offsets=track.episode_offsets, per_row=True)
+    rows = rbc.statistics(track.values, batch_offsets=track.episode_offsets, per_row=True)
     for e, features in by_episode.items():
         own = features["observation.state"]
         for part in ("count", "min", "max", "mean", "std", "quantiles"):

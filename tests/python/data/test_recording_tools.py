@@ -45,7 +45,7 @@ def test_a_clock_has_the_unit_of_its_streams_and_no_drift():
     pandas = pytest.importorskip("pandas")
     micro = stream(pandas.Series(hour.astype("M8[us]")), clock_offset=pandas.Timedelta("1ms"))
     assert rbc.clock([micro], 1)[0] == np.datetime64("2024-05-01T00:00:00.001", "us")
-    mask = rbc.fuse([stream(hour)], clock, return_mask=True)[1]
+    mask = rbc.fuse([stream(hour)], clock, return_valid=True)[1]
     assert mask.all()
 
 
@@ -159,7 +159,9 @@ def test_limits_batches_and_units():
     assert str(ticks).endswith("rate and times in ticks")
     rows = np.array([[0.0, 1, 2, 99], [50, 51, 52, 53]])
     padded = rbc.Stream(np.zeros((2, 4, 1)), rows, lengths=[3, 4])
-    packed = rbc.Stream(np.zeros((7, 1)), np.concatenate([rows[0, :3], rows[1]]), offsets=[0, 3, 7])
+    packed = rbc.Stream(
+        np.zeros((7, 1)), np.concatenate([rows[0, :3], rows[1]]), batch_offsets=[0, 3, 7]
+    )
     for batch in (padded, packed):
         one = rbc.report([batch]).streams["streams[0]"]
         assert (one.samples, one.gaps, one.rate, one.coverage) == (7, 0, 1.0, 1.0)

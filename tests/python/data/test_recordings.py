@@ -46,7 +46,7 @@ def check(title, streams, clock, dtype):
     """All streams in one call, of float64 or rounded to float32, against the reference."""
     streams = recorded_streams.rounded_to(streams, dtype)
     made = [rbc.Stream(**stream) for stream in streams.values()]
-    out, mask = rbc.fuse(made, clock, dtype=dtype, return_mask=True)
+    out, mask = rbc.fuse(made, clock, dtype=dtype, return_valid=True)
     assert out.dtype == dtype
     expected, expected_mask = scipy_fusion.fuse(streams.values(), clock)
     assert out.shape == expected.shape and mask.shape == (len(clock), len(streams))
@@ -140,7 +140,7 @@ def test_drone_far_from_the_start_of_its_clock(drone):
     """Nanoseconds since the epoch, which no double can hold, change nothing but the times."""
     _, streams = drone
     ticks = recorded_streams.even_clock(streams, 10_000)
-    plain = rbc.fuse([rbc.Stream(**s) for s in streams.values()], ticks, return_mask=True)
+    plain = rbc.fuse([rbc.Stream(**s) for s in streams.values()], ticks, return_valid=True)
     epoch = 1_709_283_600_000_000_001
     scaled = ("max_gap", "tolerance", "clock_offset")
     moved = [
@@ -153,7 +153,7 @@ def test_drone_far_from_the_start_of_its_clock(drone):
         )
         for stream in streams.values()
     ]
-    out, mask = rbc.fuse(moved, epoch + 1000 * ticks, return_mask=True)
+    out, mask = rbc.fuse(moved, epoch + 1000 * ticks, return_valid=True)
     np.testing.assert_array_equal(out, plain[0])
     np.testing.assert_array_equal(mask, plain[1])
 
@@ -177,12 +177,12 @@ def test_humanoid_episodes(recordings):
     query_lengths = np.searchsorted(clock, ends, side="right")
     out, mask = rbc.fuse(
         [
-            rbc.Stream(states, stamps, offsets=offsets),
+            rbc.Stream(states, stamps, batch_offsets=offsets),
             rbc.Stream(wild, late, lengths=lengths, method="previous"),
         ],
         clock,
         query_lengths=query_lengths,
-        return_mask=True,
+        return_valid=True,
     )
     inside = np.arange(len(clock)) < query_lengths[:, None]
     np.testing.assert_array_equal(mask, np.stack([inside, inside], axis=2))
@@ -212,7 +212,7 @@ def test_arm_episodes(recordings):
     out, mask = rbc.fuse(
         [rbc.Stream(states, times, method=groups), rbc.Stream(actions, times, method="next")],
         clock,
-        return_mask=True,
+        return_valid=True,
     )
     inside = clock <= times[-1]
     np.testing.assert_array_equal(mask, np.broadcast_to(inside[:, None], mask.shape))

@@ -110,7 +110,7 @@ def test_new_results_are_taken_over_without_a_copy(device):
             wait()
             assert type(result) is type(given[0])
             assert pointer(torch.from_dlpack(result)) == pointer(result)
-        counts = rbc.voxelize(convert(points.contiguous()), mode="count", **GRID)
+        counts = rbc.voxelize(convert(points.contiguous()), reduction="count", **GRID)
         wait()
         assert type(counts) is type(given[0])
         assert pointer(torch.from_dlpack(counts)) == pointer(counts)

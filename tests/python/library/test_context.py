@@ -216,7 +216,7 @@ def test_a_context_in_use_by_another_thread_is_refused():
         deadline = time.monotonic() + 30
         while not refused.is_set():
             try:
-                rbc.voxelize(points, **grid, mode="count", backend=context)
+                rbc.voxelize(points, **grid, reduction="count", backend=context)
                 assert time.monotonic() < deadline, "no call was refused"
             except rbc.RoboCacheError as error:
                 assert error.status == rbc.Status.UNSUPPORTED

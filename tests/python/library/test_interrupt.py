@@ -44,7 +44,7 @@ def long_rotations():
 def long_voxelize():
     points = as_strided(np.ones(3, np.float32), (20_000_000, 3), (0, 4))
     features = as_strided(np.ones(1, np.float32), (20_000_000, 2000), (0, 0))
-    rbc.voxelize(points, features, mode="sum", origin=(0, 0, 0), voxel_size=1, shape=(3, 3, 3),
+    rbc.voxelize(points, features, reduction="sum", origin=(0, 0, 0), voxel_size=1, shape=(3, 3, 3),
                  backend=context)
 
 samples = as_strided(np.ones(2, np.float32), (1 << 38, 2), (0, 4))

@@ -74,7 +74,7 @@ def test_every_operation_that_has_large_results_takes_it():
     points = np.random.default_rng(0).random((1 << 17, 4), np.float32)
     grid = {"origin": (0, 0, 0), "voxel_size": 1 / 64, "shape": (64, 64, 64)}
     for result in (
-        rbc.voxelize(points, mode="count", **grid),
+        rbc.voxelize(points, reduction="count", **grid),
         rbc.voxelize_sparse(points, **grid).features,
         rbc.convert_rotations(points, "quat_xyzw", "matrix"),
     ):

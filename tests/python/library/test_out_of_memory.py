@@ -46,7 +46,10 @@ grid = dict(origin=(0, 0, 0), voxel_size=1.0, shape=(2, 2, 2))
 out = np.zeros((2, 2))
 stream = rbc.Stream(values, times, method=[(0, 1, "linear"), (1, 1, "nearest")], mean=np.zeros(2))
 context = rbc.Context("cpu")
-structs = "ContextParams ContextInfo ResampleParams FuseParams VoxelizeParams TsdfParams".split()
+structs = (
+    *("ContextParams", "ContextInfo", "ResampleParams", "FuseParams"),
+    *("VoxelizeParams", "VoxelizeTsdfParams"),
+)
 calls = {
     "a context": lambda: rbc.Context("cpu", threads=3).close(),
     "workspace": lambda: rbc.Context("cpu").reserve(1000),
@@ -54,14 +57,16 @@ calls = {
     "versions": _core.rbc_get_version,
     "structs": lambda: [assert_made(getattr(_core, "new_" + name)()) for name in structs],
     "resample": lambda: rbc.resample(
-        values, times, queries, mean=[0, 0], std=[1, 1], return_mask=True
+        values, times, queries, mean=[0, 0], std=[1, 1], return_valid=True
     ),
     "DLPack": lambda: rbc.resample(Producer(values), Producer(times), queries, out=out),
     "a tensor": lambda: facts_of(Producer(values), "values", context),
     "an owned tensor": owned,
     "a stream": lambda: rbc.Stream(values, times, std=np.ones(2), clock_offset=0.5),
-    "fuse": lambda: rbc.fuse([stream, stream], queries, return_mask=True),
-    "voxelize": lambda: rbc.voxelize(points, mode="mean", return_dropped=True, **grid),
+    "fuse": lambda: rbc.fuse([stream, stream], queries, return_valid=True),
+    "voxelize": lambda: rbc.voxelize(
+        points, reduction="mean", return_num_points_outside=True, **grid
+    ),
     "voxelize_sparse": lambda: rbc.voxelize_sparse(points, max_points=3, **grid),
     "voxelize_tsdf": lambda: rbc.voxelize_tsdf(points, [0, 0, 0], truncation=1.0, **grid),
     "a wrong value": lambda: refused(ValueError, rbc.resample, values, times, queries, max_gap=-1),

@@ -31,7 +31,7 @@ def calls(context):
     values, times = np.arange(12.0).reshape(6, 2), np.arange(6.0)
     points = np.zeros((4, 3), np.float32)
     out = np.empty((1, 3, 2))
-    yield lambda: rbc.resample(values[None], times, [0.5, 1.5, 9.0], return_mask=True)
+    yield lambda: rbc.resample(values[None], times, [0.5, 1.5, 9.0], return_valid=True)
     yield lambda: rbc.resample(values[None], times, times[:3], out=out, backend=context)
     yield lambda: rbc.voxelize(points, origin=(0, 0, 0), voxel_size=0.5, shape=(2, 2, 2))
     yield lambda: rbc.convert_rotations(np.zeros((2, 3)), "euler_XYZ", "quat_xyzw")

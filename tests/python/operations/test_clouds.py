@@ -38,12 +38,12 @@ def same(a, b):
 
 OPTIONS = [
     {},
-    {"pixel_offset": 0.5, "step": 2},
+    {"pixel_offset": 0.5, "pixel_stride": 2},
     {"min_depth": 1, "max_depth": 3.0},
-    {"crop": (-1, -1, 0, 1, 1.5, 3), "step": 3},
+    {"crop": (-1, -1, 0, 1, 1.5, 3), "pixel_stride": 3},
     {"max_points": 40},
     {"max_points": 5000, "depth_scale": 500.0},
-    {"color_scale": 255.0, "crop": (-9, -0.5, -9, 9, 0.5, 9), "max_points": 300},
+    {"color_divisor": 255.0, "crop": (-9, -0.5, -9, 9, 0.5, 9), "max_points": 300},
 ]
 
 
@@ -69,7 +69,7 @@ def test_unproject(depth_dtype, dtype, options):
             )
             assert same(got.points[b], points)
             assert same(got.pixels[b], pixels)
-            assert (got.counts[b], got.overflow[b]) == (count, overflow)
+            assert (got.num_points[b], got.num_points_over_capacity[b]) == (count, overflow)
             one = rbc.unproject(
                 depth[b],
                 cameras[b].tolist(),
@@ -79,7 +79,7 @@ def test_unproject(depth_dtype, dtype, options):
                 **options,
             )
             assert same(one.points, points)
-            assert int(one.counts) == count
+            assert int(one.num_points) == count
             assert len(one.trimmed().points) == count
 
 
@@ -96,7 +96,7 @@ def test_unproject_takes_any_strides_and_bands_of_threads():
         )
         assert same(plain.points, other.points) and same(plain.pixels, other.pixels)
     points, count, _, _ = reference.unproject(depth[1], camera, colors=colors[1])
-    assert same(plain.points[1], points) and plain.counts[1] == count
+    assert same(plain.points[1], points) and plain.num_points[1] == count
 
 
 def test_a_wall_is_where_it_is():
@@ -124,8 +124,8 @@ def test_a_crop_that_holds_nothing_gives_no_points():
     cloud = rbc.unproject(depth, [1, 1, 0, 0], colors=np.ones((2, 3, 4, 2), np.uint8), **options)
     assert cloud.points.shape == (2, 12, 5) and not cloud.points.any()
     assert (cloud.pixels == -1).all()
-    assert cloud.counts.tolist() == cloud.overflow.tolist() == [0, 0]
-    chosen = rbc.farthest_points(cloud.points, 3, lengths=cloud.counts)
+    assert cloud.num_points.tolist() == cloud.num_points_over_capacity.tolist() == [0, 0]
+    chosen = rbc.farthest_points(cloud.points, 3, lengths=cloud.num_points)
     assert (chosen == -1).all()
     assert (rbc.take_rows(cloud.points, chosen, 7) == 7).all()
 
@@ -142,14 +142,14 @@ def test_a_crop_that_holds_nothing_gives_no_points():
         ({"min_depth": 2, "max_depth": 2}, "min_depth: is 2, expected less than max_depth"),
         ({"min_depth": -1}, "min_depth: is -1"),
         ({"max_depth": NAN}, "min_depth: is 0, expected less than max_depth, which is nan"),
-        ({"crop": (0, 0, 0, 1, 0, 1)}, "min_y: is 0, expected less than max_y"),
+        ({"crop": (0, 0, 0, 1, 0, 1)}, r"crop_min\[1\]: is 0, expected less than crop_max\[1\]"),
         ({"crop": (0, 0, 0)}, "crop: has 3 elements"),
         ({"colors": np.zeros((2, 3, 3), np.uint8)}, r"colors: shape is \[2,3,3\]"),
         ({"depth_scale": 0}, "depth_scale: is 0"),
         ({"depth_scale": -1}, "depth_scale: is -1"),
-        ({"color_scale": 0}, "color_scale: is 0"),
+        ({"color_divisor": 0}, "color_divisor: is 0"),
         ({"pixel_offset": 0.25}, "pixel_offset: is 0.25"),
-        ({"step": 0}, "step: is 0"),
+        ({"pixel_stride": 0}, "pixel_stride: is 0"),
         ({"max_points": 0}, "max_points: is 0"),
         ({"depth": np.zeros(5, np.float32)}, "depth: rank is 1"),
     ],
@@ -197,7 +197,9 @@ def test_farthest_points(name, points, dtype):
         points = points.astype(dtype)
     for k in (1, 2, 33, min(len(points), 400), len(points) + 3):
         for start in (0, len(points) - 1, len(points) // 2):
-            got, distances = rbc.farthest_points(points, k, start=start, return_distances=True)
+            got, distances = rbc.farthest_points(
+                points, k, start_index=start, return_distances=True
+            )
             indices, expected = reference.farthest_points(points, k, start)
             np.testing.assert_array_equal(got, indices)
             assert same(distances, expected)
@@ -207,10 +209,10 @@ def test_batches_of_farthest_points():
     random = np.random.default_rng(22)
     points = random.normal(size=(5, 90, 3)).astype(np.float32)
     lengths, starts = np.array([90, 1, 0, 45, 7]), np.array([3, 0, 0, 44, 2])
-    padded = rbc.farthest_points(points, 20, lengths=lengths, start=starts)
+    padded = rbc.farthest_points(points, 20, lengths=lengths, start_index=starts)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     packed = np.concatenate([cloud[:n] for cloud, n in zip(points, lengths)])
-    rows = rbc.farthest_points(packed, 20, offsets=offsets, start=starts)
+    rows = rbc.farthest_points(packed, 20, batch_offsets=offsets, start_index=starts)
     for b, n in enumerate(lengths):
         expected, _ = reference.farthest_points(points[b, :n], 20, starts[b])
         np.testing.assert_array_equal(padded[b], expected)
@@ -225,12 +227,12 @@ def test_batches_of_farthest_points():
     ("change", "says"),
     [
         ({"k": 0}, "k: is 0, expected 1 or more"),
-        ({"start": 4}, "start: is 4 for cloud 0, expected 0 to 3"),
-        ({"start": -1}, "start: is -1, expected 0 or more"),
-        ({"start": 2**80}, "start: is"),
-        ({"start": [5, 5]}, r"starts: shape is \[2\]"),
+        ({"start_index": 4}, "start_index: is 4 for cloud 0, expected 0 to 3"),
+        ({"start_index": -1}, "start_index: is -1, expected 0 or more"),
+        ({"start_index": 2**80}, "start_index: is"),
+        ({"start_index": [5, 5]}, r"start_indices: shape is \[2\]"),
         ({"points": np.zeros((4, 2), np.float32)}, r"points: shape is \[4,2\]"),
-        ({"offsets": [0, 5]}, "offsets: index 1 is 5"),
+        ({"batch_offsets": [0, 5]}, "batch_offsets: index 1 is 5"),
     ],
 )
 def test_what_farthest_points_refuses(change, says):
@@ -280,8 +282,8 @@ def test_a_line_from_depth_to_points():
     random = np.random.default_rng(41)
     depth = images(random, (2, 60, 80), np.uint16)
     cloud = rbc.unproject(depth, [70, 70, 40, 30], max_points=3000)
-    chosen = rbc.farthest_points(cloud.points, 64, lengths=cloud.counts)
+    chosen = rbc.farthest_points(cloud.points, 64, lengths=cloud.num_points)
     few = rbc.take_rows(cloud.points, chosen)
     for b in range(2):
-        kept = cloud.points[b, : cloud.counts[b]]
+        kept = cloud.points[b, : cloud.num_points[b]]
         assert same(few[b], kept[reference.farthest_points(kept, 64)[0]])

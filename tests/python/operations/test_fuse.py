@@ -44,7 +44,7 @@ def test_streams_side_by_side_are_resampled_streams(problem):
         values, times = options.pop("values"), options.pop("times")
         # Small offsets of times on a grid: moving the queries rounds nothing.
         moved = (problem.query_times - offset).astype(problem.query_times.dtype)
-        each, valid = rbc.resample(values, times, moved, return_mask=True, **options)
+        each, valid = rbc.resample(values, times, moved, return_valid=True, **options)
         assert same_bits(part, each) and same_bits(mask[..., n], valid)
 
 
@@ -104,7 +104,7 @@ def test_torch_gives_the_same_bits(problem):
     torch = pytest.importorskip("torch")
     expected, expected_mask = problem.fuse()
     for stream in problem.streams:
-        for name in ("values", "times", "lengths", "offsets", "mean"):
+        for name in ("values", "times", "lengths", "batch_offsets", "mean"):
             if name in stream:
                 stream[name] = torch.from_numpy(stream[name])
         if "std" in stream:
@@ -125,7 +125,7 @@ def test_by_hand():
     fast = rbc.Stream(VALUES, TIMES, max_gap=1.5)
     switch = rbc.Stream(np.array([[False], [True]]), np.array([0.5, 3.0]), method="previous")
     late = rbc.Stream(VALUES, TIMES, method="nearest", tolerance=0.25, clock_offset=0.5)
-    out, mask = rbc.fuse([fast, switch, late], [0.0, 0.75, 3.0, 9.0], return_mask=True)
+    out, mask = rbc.fuse([fast, switch, late], [0.0, 0.75, 3.0, 9.0], return_valid=True)
     assert out.dtype == np.float64
     np.testing.assert_array_equal(out, [[0, 0, 0], [7.5, 0, 0], [0, 1, 0], [40, 1, 0]])
     np.testing.assert_array_equal(mask, [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 0]])
@@ -142,7 +142,7 @@ def test_a_pose_an_angle_and_a_switch_in_groups():
 def test_a_stream_that_is_absent_from_some_of_the_batch():
     here = rbc.Stream(np.ones((3, 2, 1)), np.array([0.0, 1.0]))
     some = rbc.Stream(np.ones((3, 2, 2)), np.array([0.0, 1.0]), lengths=[2, 0, 1], fill_value=-1)
-    out, mask = rbc.fuse([here, some], [0.5], return_mask=True)
+    out, mask = rbc.fuse([here, some], [0.5], return_valid=True)
     np.testing.assert_array_equal(out[:, 0], [[1, 1, 1], [1, -1, -1], [1, 1, 1]])
     np.testing.assert_array_equal(mask[:, 0], [[1, 1], [1, 0], [1, 0]])
 
@@ -177,7 +177,7 @@ def test_clock_offsets_in_ticks_are_exact():
     for offset in (-3, 7, np.int32(7), 10**18, -(2**62)):
         stream = rbc.Stream(np.arange(5.0)[:, None], times, clock_offset=offset)
         queries = times[:4] + 5 + int(offset)
-        out, mask = rbc.fuse([stream], queries, return_mask=True)
+        out, mask = rbc.fuse([stream], queries, return_valid=True)
         np.testing.assert_array_equal(out[:, 0], [0.5, 1.5, 2.5, 3.5])
         assert mask.all()
 
@@ -201,12 +201,12 @@ def test_the_library_of_the_first_stream():
     torch = pytest.importorskip("torch")
     ours, theirs = rbc.Stream(VALUES, TIMES), rbc.Stream(torch.from_numpy(VALUES), TIMES)
     assert type(rbc.fuse([ours, theirs], torch.from_numpy(TIMES))) is np.ndarray
-    out, mask = rbc.fuse([theirs, ours], TIMES, return_mask=True)
+    out, mask = rbc.fuse([theirs, ours], TIMES, return_valid=True)
     assert type(out) is torch.Tensor and type(mask) is torch.Tensor
     room = np.empty((4, 2))
     assert rbc.fuse([theirs, ours], TIMES, out=room) is room
     assert same_bits(room, np.tile(VALUES, 2))
-    assert rbc.fuse([ours, theirs], TIMES, out=room, return_mask=True)[0] is room
+    assert rbc.fuse([ours, theirs], TIMES, out=room, return_valid=True)[0] is room
 
 
 def test_jax():
@@ -215,7 +215,7 @@ def test_jax():
     mean = jax.numpy.ones(1, np.float32)
     streams = [rbc.Stream(values, times, mean=mean, std=values[1]), rbc.Stream(values, times)]
     queries = jax.numpy.asarray(np.array([0.5, 9.0], np.float32))
-    out, mask = rbc.fuse(streams, queries, return_mask=True)
+    out, mask = rbc.fuse(streams, queries, return_valid=True)
     assert isinstance(out, jax.Array) and mask.tolist() == [[True, True], [False, False]]
     np.testing.assert_allclose(np.asarray(out), [[0.4, 5], [3.9, 40]], rtol=1e-6)
 
@@ -250,7 +250,7 @@ def test_no_reference_is_kept_or_lost():
 
         def calls(v=values, t=times, q=queries, n=lengths, m=mean, s=std, out=out):
             good = rbc.Stream(v, t, lengths=n, mean=m, std=s, method=[(0, 1, "pchip")])
-            rbc.fuse([good, good], q, out=out, return_mask=True)
+            rbc.fuse([good, good], q, out=out, return_valid=True)
             rbc.fuse([good], q)
             with pytest.raises(ValueError, match=r"^streams\[1\].max_gap"):
                 rbc.fuse([good, rbc.Stream(v, t, max_gap=-1)], q, out=out)
@@ -345,7 +345,7 @@ def test_streams_serve_many_threads():
 def test_64_streams_and_a_context():
     streams = [rbc.Stream(VALUES + n, TIMES) for n in range(64)]
     with rbc.Context("cpu", threads=1) as context:
-        out, mask = rbc.fuse(streams, TIMES, backend=context, return_mask=True)
+        out, mask = rbc.fuse(streams, TIMES, backend=context, return_valid=True)
     assert same_bits(out, VALUES + np.arange(64)) and mask.all() and mask.shape == (4, 64)
     assert same_bits(rbc.fuse(tuple(streams), TIMES), out)
 
@@ -366,7 +366,7 @@ def stream(**changes):
         ({"times": ["a", "b"]}, TypeError, "times: is a list, expected an array"),
         ({"method": "cubist"}, ValueError, "method: is 'cubist', expected one of 'linear'"),
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
-        ({"bounds": "wrap"}, ValueError, "bounds: is 'wrap', expected one of 'hold'"),
+        ({"outside": "wrap"}, ValueError, "outside: is 'wrap', expected one of 'hold'"),
         ({"lengths": [1.5]}, TypeError, "lengths: is a list of float64, expected int64"),
         ({"std": [1, 0, 0]}, ValueError, "std: channel 1 is 0, expected another number"),
         ({"clock_offset": "noon"}, TypeError, "clock_offset: is a str, expected a number in the"),

@@ -50,7 +50,8 @@ def read(path):
             part = Part()
             whole.streams.append(part)
         elif word == "set":
-            part.settings[fields[0]] = float(fields[1])
+            numbers = list(map(float, fields[1:]))
+            part.settings[fields[0]] = numbers if len(numbers) > 1 else numbers[0]
         elif word == "group":
             begin, count, method, *period = map(int, fields)
             name = PERIODS[period[0]] if period else METHODS[method]
@@ -81,13 +82,15 @@ def poisoned(array):
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def keywords(part, call, to, choices, written=(), flags=()):
+def keywords(part, call, to, choices, written=(), flags=None):
     """What a function or a class of robocache takes of the part, by the names of its parameters."""
     names = list(inspect.signature(call).parameters)
     found = {name: to(tensor) for name, tensor in part.inputs.items()}
-    if "inv_std" in found:
-        found["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
-        del found["inv_std"]
+    if "shift" in found:
+        found["mean"] = found.pop("shift")
+    if "scale" in found:
+        found["std"] = to(1 / part.inputs["scale"])  # exact: powers of two
+        del found["scale"]
     if "levels" in found:
         found["quantiles"] = part.inputs["levels"]
         del found["levels"]
@@ -98,15 +101,15 @@ def keywords(part, call, to, choices, written=(), flags=()):
             found[name] = to(poisoned(part.outputs[name]))
     settings = dict(part.settings)
     bits = int(settings.pop("flags", 0))
-    found.update((flag, bool(bits >> bit & 1)) for bit, flag in enumerate(flags))
-    if "crop" in names and "min_x" in settings:
-        found["crop"] = [settings.pop(f"{end}_{axis}") for end in ("min", "max") for axis in "xyz"]
-    if "starts" in found:
-        found["start"] = found.pop("starts")
+    found.update((flag, bool(bits & bit)) for flag, bit in (flags or {}).items())
+    if "crop_min" in settings:
+        found["crop"] = settings.pop("crop_min") + settings.pop("crop_max")
+    if "start_indices" in found:
+        found["start_index"] = found.pop("start_indices")
     for name, value in settings.items():
         if name == "clock_offset_ticks":
             found["clock_offset"] = int(value)
-        elif name in ("ddof", "start", "step"):
+        elif name in ("ddof", "start_index", "pixel_stride"):
             found[name] = int(value)
         else:
             found[name] = choices[name][int(value)] if name in choices else value
@@ -164,7 +167,7 @@ def call_windows(part, to):
         method = choices["method"][int(settings.pop("method", 0))]
         if settings.pop("mode"):
             given["method"] = stream.groups or method
-        given["pad"] = choices["pad"][int(settings.pop("pad"))]
+        given["outside"] = choices["outside"][int(settings.pop("outside"))]
         if "clock_offset_ticks" in settings:
             settings["clock_offset"] = int(settings.pop("clock_offset_ticks"))
         given["transforms"] = [transform(numbers, rotations) for numbers in stream.transforms]
@@ -175,7 +178,7 @@ def call_windows(part, to):
         to(part.inputs["episodes"]),
         to(part.inputs["anchors"]),
         anchor_stream=int(part.settings["anchor_stream"]),
-        anchor_times=part.settings["flags"] == 2,
+        anchor_times=bool(part.settings["flags"]),
         out=[tuple(arrays) for arrays in outputs],
     )
     names = ("out", "valid")
@@ -249,7 +252,7 @@ def test_torch_on_cuda(name):
 
 def same(output, answer, expected):
     """A mask is bool in Python, and numbers of voxels are int64, whatever the case asks for."""
-    if output in ("mask", "point_to_voxel"):
+    if output in ("valid", "point_to_voxel"):
         answer = answer.astype(expected.dtype)
     assert answer.shape == expected.shape
     assert answer.tobytes() == expected.tobytes(), f"{output}: is {answer}, expected {expected}"

@@ -47,9 +47,9 @@ def test_a_replay_is_fuse_of_what_has_arrived():
                 )
                 for k in range(3)
             ]
-            values, mask = rbc.fuse(streams, queries, dtype="float32", return_mask=True)
+            values, mask = rbc.fuse(streams, queries, dtype="float32", return_valid=True)
             assert tick.values.tobytes() == values.tobytes()
-            assert tick.mask.tobytes() == mask.tobytes()
+            assert tick.valid.tobytes() == mask.tobytes()
             for k in range(3):
                 now = queries[-1] - 0.001
                 assert tick.ages[k] == now - max(time for time in kept[k][0] if time <= now)
@@ -96,7 +96,7 @@ def test_ticks_of_int64():
     tick = live.fuse([5 * 10**8, 10**9])
     assert tick.values.ravel().tolist() == [0.5, 1.0] and tick.ages.tolist() == [0]
     tick = live.fuse(10**9 + 10**7 + 1)  # a sensor that died
-    assert tick.values.tolist() == [[-1.0]] and not tick.mask.any()
+    assert tick.values.tolist() == [[-1.0]] and not tick.valid.any()
     assert tick.ages.tolist() == [10**7 + 1]
 
 
@@ -114,7 +114,7 @@ def test_ticks_of_int64():
         ({"clock_offset": np.inf}, r"streams\[0\].clock_offset: is inf"),
         ({"method": "spline"}, r"streams\[0\].method: is 'spline'"),
         ({"std": [0, 1]}, r"streams\[0\].std"),
-        ({"mean": [0, 1, 2]}, r"streams\[0\].*mean"),
+        ({"mean": [0, 1, 2]}, r"streams\[0\].mean"),
     ],
 )
 def test_what_cannot_be(options, told):
@@ -133,7 +133,7 @@ def test_bad_samples_add_nothing():
             live.push(*arguments)
     assert live.counters(0).pushed == 0
     live.push(0, np.nan, [0, 0])
-    assert live.counters(0) == (0, 0, 0, 0, 0, 0, 0, 1, 0)
+    assert live.counters(0) == (0, 0, 0, 0, 0, 1, 0, 0, 0)
     with pytest.raises(ValueError, match="out: shape"):
         live.fuse(0, out=np.empty((1, 3), np.float32))
 
@@ -145,7 +145,7 @@ def test_an_infinite_stamp_is_refused():
         if i == 20:
             live.push(0, [np.inf, -np.inf, np.nan], [[999], [999], [999]])
     tick = live.fuse(0.1 * 399)
-    assert tick.values.tolist() == [[399]] and tick.mask.all()
+    assert tick.values.tolist() == [[399]] and tick.valid.all()
     assert live.counters(0).invalid == 3 and live.counters(0).dropped == 0
     ticks = rbc.Live([rbc.LiveStream(1)], time_dtype="int64")
     ends = np.iinfo(np.int64)
@@ -162,7 +162,7 @@ def test_a_stamp_of_the_far_future_does_not_hide_that_a_sensor_has_stopped(metho
     for i in range(20, 400):
         live.push(0, 0.1 * i, [i])
     tick = live.fuse(39.95)
-    assert tick.values.tolist() == [[-7]] and not tick.mask.any()
+    assert tick.values.tolist() == [[-7]] and not tick.valid.any()
     assert tick.ages.tolist() == [39.95 - 0.1 * 19]
     assert live.counters(0).dropped == 380
     live.reset(0)
@@ -192,7 +192,7 @@ def test_late_samples_do_not_push_out_the_newest():
     for time_ in (0, 1, 2, 3, 4, 5, 3.5, 3.6, 3.7, 3.8):
         live.push(0, time_, [time_])
     tick = live.fuse([4.5, 5])
-    assert tick.values.ravel().tolist() == [4, 5] and tick.mask.all() and tick.ages == 0
+    assert tick.values.ravel().tolist() == [4, 5] and tick.valid.all() and tick.ages == 0
 
 
 def test_ages():
@@ -209,7 +209,7 @@ def test_ages():
     ]:
         tick = live.fuse(query)
         assert tick.ages.tolist() == [age, age] and tick.values[0, 0] == value
-        assert tick.mask[0, 1] == (10 <= query <= 12)
+        assert tick.valid[0, 1] == (10 <= query <= 12)
     assert np.isnan(live.fuse(np.nan).ages).all()
 
 

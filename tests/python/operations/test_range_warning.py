@@ -85,7 +85,7 @@ def test_rows_lengths_and_offsets():
     assert warned(rbc.resample, values, times, [40.0], lengths=[2, 3])
     assert not warned(rbc.resample, values, times, [40.0], lengths=[2, 4])
     assert not warned(rbc.resample, values, times, [40.0], lengths=[0, 0])
-    packed = {"offsets": [0, 2, 4]}
+    packed = {"batch_offsets": [0, 2, 4]}
     assert warned(rbc.resample, values[0], np.array([0.0, 1, 50, 51]), [40.0], **packed)
     assert not warned(rbc.resample, values[0], np.array([0.0, 1, 50, 51]), [50.5], **packed)
     queries = np.array([[9.0, 1.0], [9.0, 1.0]])
@@ -152,14 +152,14 @@ def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
     from robocache._operations import fuse, resample
 
     times = torch.tensor(NS)
-    rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
+    rows = {"lengths": None, "query_lengths": None, "batch_offsets": None, "tolerance": None}
     for changes, queries, expected in (
         ({}, times, 0),
         ({}, times // 1000, 1),
         ({"lengths": torch.tensor([2, 4])}, times[3:], 0),
         ({"lengths": torch.tensor([2, 3])}, times[3:], 1),
-        ({"offsets": torch.tensor([0, 2, 4])}, times[3:], 0),
-        ({"offsets": torch.tensor([0, 2, 3])}, times[3:], 1),
+        ({"batch_offsets": torch.tensor([0, 2, 4])}, times[3:], 0),
+        ({"batch_offsets": torch.tensor([0, 2, 3])}, times[3:], 1),
         ({"tolerance": 10_000_000}, times[3:] + 10_000_000, 0),
     ):
         arguments = {**rows, **changes}
@@ -176,7 +176,7 @@ def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
     torch = pytest.importorskip("torch")
     from robocache._operations import fuse, resample
 
-    rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
+    rows = {"lengths": None, "query_lengths": None, "batch_offsets": None, "tolerance": None}
     for batch, samples, queries in ((0, 0, 0), (0, 3, 2), (2, 0, 2), (2, 3, 0), (2, 3, 2)):
         values = torch.ones((batch, samples, 1))
         for times_shape in ((samples,), (batch, samples)):

@@ -26,7 +26,7 @@ from resample_problems import (
 @given(problems())
 def test_every_rule(problem):
     values, times, query_times, options = problem
-    out, mask = rbc.resample(values, times, query_times, return_mask=True, **options)
+    out, mask = rbc.resample(values, times, query_times, return_valid=True, **options)
     assert type(out) is np.ndarray and mask.dtype == np.bool_
     assert out.dtype == np.dtype(options.pop("dtype", None) or values.dtype)
     assert_answers(out, mask, values, times, query_times, **options)
@@ -47,12 +47,12 @@ def test_out_in_any_layout_and_nothing_beside_it(problem, data):
 def test_torch_gives_the_same_bits(problem):
     torch = pytest.importorskip("torch")
     values, times, query_times, options = problem
-    expected, expected_mask = rbc.resample(values, times, query_times, return_mask=True, **options)
+    expected, expected_mask = rbc.resample(values, times, query_times, return_valid=True, **options)
     arrays = [torch.from_numpy(np.array(each)) for each in (values, times, query_times)]
-    for name in ("lengths", "query_lengths", "offsets"):
+    for name in ("lengths", "query_lengths", "batch_offsets"):
         if name in options:
             options[name] = torch.from_numpy(options[name])
-    out, mask = rbc.resample(*arrays, return_mask=True, **options)
+    out, mask = rbc.resample(*arrays, return_valid=True, **options)
     assert isinstance(out, torch.Tensor) and mask.dtype == torch.bool
     assert same_bits(out.numpy(), expected) and same_bits(mask.numpy(), expected_mask)
 
@@ -68,8 +68,8 @@ VALUES = np.array([[0.0], [10.0], [20.0], [40.0]])
     [
         ({}, [0.5, 1.0, 3.0, 4.0], [5, 10, 30, 40], [1, 1, 1, 1]),
         ({}, [-1.0, 5.0, math.nan], [0, 40, 0], [0, 0, 0]),
-        ({"bounds": "fill", "fill_value": -1}, [-1.0, 5.0, 4.0], [-1, -1, 40], [0, 0, 1]),
-        ({"bounds": "extrapolate"}, [-1.0, 5.0], [-10, 50], [0, 0]),
+        ({"outside": "fill", "fill_value": -1}, [-1.0, 5.0, 4.0], [-1, -1, 40], [0, 0, 1]),
+        ({"outside": "extrapolate"}, [-1.0, 5.0], [-10, 50], [0, 0]),
         ({"method": "nearest"}, [0.5, 0.6, 3.0, 3.1], [0, 10, 20, 40], [1, 1, 1, 1]),
         ({"method": "previous"}, [0.9, 1.0, 3.9], [0, 10, 20], [1, 1, 1]),
         ({"method": "next"}, [0.1, 1.0, 2.1], [10, 10, 40], [1, 1, 1]),
@@ -97,7 +97,7 @@ VALUES = np.array([[0.0], [10.0], [20.0], [40.0]])
     ],
 )
 def test_rules_by_hand(options, queries, answers, valid):
-    out, mask = rbc.resample(VALUES, TIMES, queries, return_mask=True, **options)
+    out, mask = rbc.resample(VALUES, TIMES, queries, return_valid=True, **options)
     np.testing.assert_array_equal(out[:, 0], answers)
     np.testing.assert_array_equal(mask, np.array(valid, bool))
 
@@ -108,7 +108,7 @@ def test_of_equal_times_the_last_counts():
     out = rbc.resample(values, times, [0.5, 1.0, 1.5])
     np.testing.assert_array_equal(out[:, 0], [5.0, 12.0, 16.0])
     out, mask = rbc.resample(
-        values[1:4], times[1:4], [0.0, 1.0, 2.0], bounds="extrapolate", return_mask=True
+        values[1:4], times[1:4], [0.0, 1.0, 2.0], outside="extrapolate", return_valid=True
     )
     np.testing.assert_array_equal(out[:, 0], [0.0, 12.0, 0.0])
     np.testing.assert_array_equal(mask, [False, True, False])
@@ -117,7 +117,7 @@ def test_of_equal_times_the_last_counts():
 def test_rows_of_length_0_and_1():
     values, times = np.ones((3, 2, 1)), np.array([[1.0, 9.0]] * 3)
     out, mask = rbc.resample(
-        values, times, [0.0, 1.0, 2.0], lengths=[0, 1, 2], fill_value=-1, return_mask=True
+        values, times, [0.0, 1.0, 2.0], lengths=[0, 1, 2], fill_value=-1, return_valid=True
     )
     np.testing.assert_array_equal(out[..., 0], [[-1, -1, -1], [1, 1, 1], [1, 1, 1]])
     np.testing.assert_array_equal(mask, [[0, 0, 0], [0, 1, 0], [0, 1, 1]])
@@ -135,7 +135,7 @@ def test_rows_of_length_0_and_1():
 )
 def test_empty(values, times, queries, shape):
     out, mask = rbc.resample(
-        np.ones(values), np.zeros(times), np.zeros(queries), fill_value=3, return_mask=True
+        np.ones(values), np.zeros(times), np.zeros(queries), fill_value=3, return_valid=True
     )
     assert out.shape == shape and mask.shape == shape[:-1]
     assert (out == 3).all() and not mask.any() or values == (2, 4, 0)
@@ -175,7 +175,7 @@ def test_linear_where_the_difference_overflows(dtype):
 def test_nan_and_infinite_values_propagate():
     values = np.array([[0, math.nan, 0, math.inf], [1, 1, math.nan, 1], [2, 2, 2, 2]], np.float32)
     out, mask = rbc.resample(
-        values, np.array([0.0, 1.0, 2.0]), [0.0, 0.5, 1.0, 1.5], return_mask=True
+        values, np.array([0.0, 1.0, 2.0]), [0.0, 0.5, 1.0, 1.5], return_valid=True
     )
     expected = [
         [0, math.nan, 0, math.inf],
@@ -194,10 +194,10 @@ def test_epoch_nanoseconds_where_float32_fails():
     queries = times[:-1] + 2_500_000
     assert len(np.unique(times.astype(np.float32))) == 1
     assert (np.diff(times.astype(np.float64)) != step).any()
-    out, mask = rbc.resample(values, times, queries, return_mask=True)
+    out, mask = rbc.resample(values, times, queries, return_valid=True)
     np.testing.assert_array_equal(out[:, 0], np.arange(99) + 0.25)
     assert mask.all()
-    _, mask = rbc.resample(values, times, queries, max_gap=step - 1, return_mask=True)
+    _, mask = rbc.resample(values, times, queries, max_gap=step - 1, return_valid=True)
     assert not mask.any()
 
 
@@ -217,7 +217,7 @@ def test_shared_times_are_broadcast_times():
     for b in range(5):
         assert same_bits(rbc.resample(values[b], times, queries), shared[b])
     packed = rbc.resample(
-        values.reshape(150, 6), np.tile(times, 5), queries, offsets=30 * np.arange(6)
+        values.reshape(150, 6), np.tile(times, 5), queries, batch_offsets=30 * np.arange(6)
     )
     assert same_bits(packed, shared)
 
@@ -228,7 +228,7 @@ def test_big_enough_for_threads_and_the_same_bits_with_any_number(method):
     values = random.normal(size=(16, 500, 64)).astype(np.float32)
     times = np.cumsum(random.random((16, 500)) + 0.02, axis=1)
     queries = random.random((16, 250)) * 1.1 * times[:, -1:]
-    options = {"method": method, "bounds": "fill", "return_mask": True}
+    options = {"method": method, "outside": "fill", "return_valid": True}
     out, mask = rbc.resample(values, times, queries, **options)
     rows = [rbc.resample(values[b], times[b], queries[b], **options) for b in range(16)]
     assert same_bits(out, np.stack([row for row, _ in rows])) and same_bits(
@@ -247,7 +247,7 @@ def test_big_enough_for_threads_and_the_same_bits_with_any_number(method):
         times[some],
         queries[some],
         method=method,
-        bounds="fill",
+        outside="fill",
     )
 
 
@@ -256,7 +256,7 @@ def test_more_than_2_to_the_31_elements():
     values = np.broadcast_to(np.array([[1.5, 2.5]], np.float32), (samples, 2))  # nothing is copied
     times = np.broadcast_to(np.float32(3.0), (samples,))
     out, mask = rbc.resample(
-        values, times, np.array([2, 3, 4], np.float32), check_times=False, return_mask=True
+        values, times, np.array([2, 3, 4], np.float32), check_times=False, return_valid=True
     )
     np.testing.assert_array_equal(out, [[1.5, 2.5]] * 3)
     np.testing.assert_array_equal(mask, [False, True, False])
@@ -277,7 +277,7 @@ def test_at_the_sample_times_are_the_samples(method):
     random = np.random.default_rng(10)
     values = random.normal(size=(3, 40, 8)).astype(np.float32)
     times = np.cumsum(random.integers(1, 9, (3, 40)), axis=1)
-    out, mask = rbc.resample(values, times, times, method=method, return_mask=True)
+    out, mask = rbc.resample(values, times, times, method=method, return_valid=True)
     assert same_bits(out, values) and mask.all()
 
 
@@ -341,7 +341,7 @@ def test_slerp_of_no_rotation_is_invalid(dtype, name, quaternions):
     options = {"method": "slerp", "fill_value": 9, "mean": [0.5, 0, 0, 0] * quaternions}
     with np.errstate(invalid="ignore"):
         values = values.astype(dtype)
-    out, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    out, mask = rbc.resample(values, times, queries, return_valid=True, **options)
     assert mask.tolist() == [True, True, False, False, False, True, True]
     own = slice(4 * lost, 4 * lost + 4)
     assert (out[~mask, own] == 9).all() and (out[mask] != 9).all()
@@ -350,14 +350,14 @@ def test_slerp_of_no_rotation_is_invalid(dtype, name, quaternions):
     assert same_bits(others, np.delete(whole, np.arange(own.start, own.stop), axis=1))
     # Held, it is as invalid.
     for held, rows in ((-1.0, values[2:]), (9.0, values[:3])):
-        out, mask = rbc.resample(rows, times[: len(rows)], [held], return_mask=True, **options)
+        out, mask = rbc.resample(rows, times[: len(rows)], [held], return_valid=True, **options)
         assert not mask.any() and (out[0, own] == 9).all()
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
 def test_slerp_takes_quaternions_of_any_size(size):
     values, times = np.tile([0, 0, 0, size], (2, 1)), np.array([0.0, 1.0])
-    out, mask = rbc.resample(values, times, [0.0, 0.5], method="slerp", return_mask=True)
+    out, mask = rbc.resample(values, times, [0.0, 0.5], method="slerp", return_valid=True)
     assert mask.all() and out[0].tolist() == [0, 0, 0, size]
 
 
@@ -380,14 +380,14 @@ def test_groups_are_calls_of_their_own():
     times = np.cumsum(random.random((3, 50)), axis=1)
     queries = random.random((3, 80)) * times[:, -1:] * 1.2 - 1
     groups = [(7, 1, "previous"), (0, 3, "cubic"), (3, 4, "slerp"), (8, 7, "linear")]
-    options = {"tolerance": 0.3, "max_gap": 0.8, "bounds": "fill", "fill_value": 9}
-    out, mask = rbc.resample(values, times, queries, method=groups, return_mask=True, **options)
+    options = {"tolerance": 0.3, "max_gap": 0.8, "outside": "fill", "fill_value": 9}
+    out, mask = rbc.resample(values, times, queries, method=groups, return_valid=True, **options)
     masks = []
     for begin, count, name in groups:
         part = slice(begin, begin + count)
         own = {**options, "tolerance": 0.3 if name in STEPS else None}
         each, valid = rbc.resample(
-            values[..., part], times, queries, method=name, return_mask=True, **own
+            values[..., part], times, queries, method=name, return_valid=True, **own
         )
         assert same_bits(out[..., part], each)
         masks.append(valid)
@@ -407,8 +407,8 @@ def test_mean_and_std(method, dtype):
     times = np.cumsum(random.random((3, 50)), axis=1)
     queries = random.random((3, 80)) * times[:, -1:] * 1.2 - 1
     mean, std = random.normal(size=8), random.random(8) + 0.1
-    options = {"method": method, "bounds": "fill", "fill_value": 77}
-    raw, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    options = {"method": method, "outside": "fill", "fill_value": 77}
+    raw, mask = rbc.resample(values, times, queries, return_valid=True, **options)
     inverse = (1 / std).astype(dtype)
     for statistics, scaled in (
         ({"mean": mean, "std": std}, (raw - mean.astype(dtype)) * inverse),
@@ -419,7 +419,7 @@ def test_mean_and_std(method, dtype):
         for kind in (np.asarray, np.ndarray.tolist, lambda each: tuple(each.tolist())):
             own = {name: kind(each) for name, each in statistics.items()}
             out, same_mask = rbc.resample(
-                values, times, queries, return_mask=True, **own, **options
+                values, times, queries, return_valid=True, **own, **options
             )
             assert same_bits(out, expected) and same_bits(same_mask, mask)
 
@@ -488,7 +488,7 @@ def test_integers_are_copied_whole(dtype):
         np.array([0, 1, 2]),
         np.array([1, 0, 2, 9]),
         method="previous",
-        bounds="fill",
+        outside="fill",
         fill_value=1,
     )
     np.testing.assert_array_equal(out, np.array([limits[::-1], limits, limits, (1, 1)], dtype))
@@ -500,7 +500,7 @@ def test_bfloat16_of_torch():
     values = torch.from_numpy(random.normal(size=(3, 40, 5)).astype(np.float32)).bfloat16()
     times, queries = np.sort(random.random((3, 40))), random.random((3, 60))
     out, mask = rbc.resample(
-        values, torch.from_numpy(times), torch.from_numpy(queries), return_mask=True
+        values, torch.from_numpy(times), torch.from_numpy(queries), return_valid=True
     )
     assert out.dtype == torch.bfloat16
     exact = rbc.resample(
@@ -562,7 +562,7 @@ def test_jax():
         jax.numpy.asarray(TIMES.astype(np.float32)),
     )
     queries = jax.numpy.asarray(np.array([0.5, 9.0], np.float32))
-    out, mask = rbc.resample(values, times, queries, return_mask=True)
+    out, mask = rbc.resample(values, times, queries, return_valid=True)
     assert isinstance(out, jax.Array) and out.dtype == np.float32 and mask.dtype == np.bool_
     np.testing.assert_array_equal(np.asarray(out)[:, 0], [5, 40])
     assert mask.tolist() == [True, False]
@@ -594,9 +594,9 @@ def call(**changes):
     return rbc.resample(**arguments)
 
 
-def offsets_call(offsets, **changes):
+def offsets_call(batch_offsets, **changes):
     packed = {"values": np.zeros((4, 3)), "times": np.zeros(4), "query_times": np.zeros(2)}
-    return call(**{**packed, "offsets": offsets, **changes})
+    return call(**{**packed, "batch_offsets": batch_offsets, **changes})
 
 
 READ_ONLY = np.zeros((2, 2, 3), np.float32)
@@ -750,7 +750,7 @@ REFUSED = [
     ({"mean": ["zero"]}, TypeError, "mean: is a list of <U4, expected float64"),
     ({"std": ["one"]}, TypeError, "std: is a list of <U3, expected float64"),
     ({"mean": [0.0, 1.0]}, ValueError, r"mean: shape is \[2\], expected \[3\]"),
-    ({"std": [1.0]}, ValueError, r"inv_std: shape is \[1\], expected \[3\]"),
+    ({"std": [1.0]}, ValueError, r"std: shape is \[1\], expected \[3\]"),
     ({"mean": np.zeros(3, int)}, TypeError, "mean: dtype is int64, expected float32 or float64"),
     (
         {"values": np.zeros((2, 4, 3), np.int32), "method": "next", "mean": np.zeros(3)},
@@ -758,14 +758,14 @@ REFUSED = [
         "mean: needs an out of a float, which is int32",
     ),
     (
-        {"bounds": "wrap"},
+        {"outside": "wrap"},
         ValueError,
-        "bounds: is 'wrap', expected one of 'hold', 'fill', 'extrapolate'",
+        "outside: is 'wrap', expected one of 'hold', 'fill', 'extrapolate'",
     ),
     (
-        {"bounds": "extrapolate", "method": "next"},
+        {"outside": "extrapolate", "method": "next"},
         ValueError,
-        "bounds: extrapolate needs method linear",
+        "outside: extrapolate needs method linear",
     ),
     ({"max_gap": -1}, ValueError, "max_gap: is -1, expected 0 or more"),
     ({"max_gap": math.nan}, ValueError, "max_gap: is nan, expected 0 or more"),
@@ -795,20 +795,20 @@ def test_refused(changes, error, message):
 
 
 @pytest.mark.parametrize(
-    ("offsets", "changes", "error", "message"),
+    ("batch_offsets", "changes", "error", "message"),
     [
-        ([0, 3, 2, 4], {}, ValueError, r"offsets: decrease at index 2 \(3 -> 2\)"),
-        ([0, 2, 5], {}, ValueError, "offsets: index 2 is 5, past the 4 samples"),
-        ([-1, 2, 4], {}, ValueError, "offsets: index 0 is -1, expected 0 or more"),
-        (np.zeros(0, np.int32), {}, ValueError, r"offsets: shape is \[0\]"),
-        (np.zeros((2, 2), np.int32), {}, ValueError, "offsets: rank is 2"),
-        ([0, 4], {"lengths": [4]}, ValueError, "lengths: are for padded values"),
+        ([0, 3, 2, 4], {}, ValueError, r"batch_offsets: decrease at index 2 \(3 -> 2\)"),
+        ([0, 2, 5], {}, ValueError, "batch_offsets: index 2 is 5, past the 4 samples"),
+        ([-1, 2, 4], {}, ValueError, "batch_offsets: index 0 is -1, expected 0 or more"),
+        (np.zeros(0, np.int32), {}, ValueError, r"batch_offsets: shape is \[0\]"),
+        (np.zeros((2, 2), np.int32), {}, ValueError, "batch_offsets: rank is 2"),
+        ([0, 4], {"lengths": [4]}, ValueError, "lengths: expected null with batch_offsets"),
         ([0, 4], {"values": np.zeros((1, 4, 3))}, ValueError, "values: rank is 3"),
     ],
 )
-def test_refused_offsets(offsets, changes, error, message):
+def test_refused_offsets(batch_offsets, changes, error, message):
     with pytest.raises(error, match=f"^{message}"):
-        offsets_call(offsets, **changes)
+        offsets_call(batch_offsets, **changes)
 
 
 def test_an_output_that_overlaps_is_refused():

@@ -32,7 +32,13 @@ def assert_as_interp1d(times, values, queries):
             times, values, method, axis=0, bounds_error=False, fill_value=-1.0
         )
         out, mask = rbc.resample(
-            values, times, queries, method=method, bounds="fill", fill_value=-1.0, return_mask=True
+            values,
+            times,
+            queries,
+            method=method,
+            outside="fill",
+            fill_value=-1.0,
+            return_valid=True,
         )
         inside = (queries >= times[0]) & (queries <= times[-1])
         np.testing.assert_array_equal(mask, inside)
@@ -43,7 +49,7 @@ def assert_as_interp1d(times, values, queries):
             safe = unambiguous(times, queries) if method == "nearest" else slice(None)
             np.testing.assert_array_equal(out[safe], peer(queries)[safe])
     peer = interpolate.interp1d(times, values, axis=0, bounds_error=False, fill_value="extrapolate")
-    out = rbc.resample(values, times, queries, bounds="extrapolate")
+    out = rbc.resample(values, times, queries, outside="extrapolate")
     scale = np.abs(peer(queries)).max(initial=1.0)
     np.testing.assert_allclose(out, peer(queries), rtol=1e-9, atol=1e-9 * scale)
 
@@ -81,7 +87,7 @@ def assert_as_merge_asof(times, values, queries, tolerance):
             method=method,
             tolerance=tolerance,
             fill_value=-1,
-            return_mask=True,
+            return_valid=True,
         )
         np.testing.assert_array_equal(out[:, 0], row)
         np.testing.assert_array_equal(mask, row >= 0)
@@ -146,11 +152,11 @@ def random_stream(seed, samples, spread, integers, dtype):
     spread=st.sampled_from([0, 0.3, 2]),
     integers=st.booleans(),
     dtype=st.sampled_from([np.float64, np.float32]),
-    bounds=st.sampled_from(["hold", "fill", "extrapolate"]),
+    outside=st.sampled_from(["hold", "fill", "extrapolate"]),
     gap=st.sampled_from([None, 0.0, 0.5]),
     tolerance=st.sampled_from([None, 0.3]),
 )
-def test_every_method(methods, seed, samples, spread, integers, dtype, bounds, gap, tolerance):
+def test_every_method(methods, seed, samples, spread, integers, dtype, outside, gap, tolerance):
     values, times, queries = random_stream(seed, samples, spread, integers, dtype)
     method = [(4 * i, 4, name) for i, name in enumerate(methods)]
     random = np.random.default_rng(seed)
@@ -159,15 +165,15 @@ def test_every_method(methods, seed, samples, spread, integers, dtype, bounds, g
             lost = random.random(samples) < 0.1
             values[lost, begin : begin + 4] *= random.choice([0.0, np.nan, np.inf], (lost.sum(), 1))
     unit = 10**9 if integers else 1
-    if bounds == "extrapolate" and "linear" not in methods:
-        bounds = "fill"  # what no method of a call knows is refused
-    options = {"method": method, "bounds": bounds, "fill_value": -7.0}
+    if outside == "extrapolate" and "linear" not in methods:
+        outside = "fill"  # what no method of a call knows is refused
+    options = {"method": method, "outside": outside, "fill_value": -7.0}
     if gap is not None:
         options["max_gap"] = gap * unit
     if tolerance is not None and not scipy_fusion.STEPS.keys().isdisjoint(methods):
         options["tolerance"] = tolerance * unit
     expected, expected_mask = scipy_fusion.resample(values, times, queries, **options)
-    out, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    out, mask = rbc.resample(values, times, queries, return_valid=True, **options)
     np.testing.assert_array_equal(mask, expected_mask)
     apart = scipy_fusion.distance(out, expected, method)
     # Splines weigh a value by the ratio of the intervals beside it, in the reference as well.
@@ -237,7 +243,7 @@ def test_drone_recording(recordings):
         unique, first = np.unique(ticks, return_index=True)
         inside = queries[(queries >= unique[0]) & (queries <= unique[-1])]
         peer = interpolate.interp1d((unique - unique[0]).astype(np.float64), values[first], axis=0)
-        out, mask = rbc.resample(values[first], unique, inside, return_mask=True)
+        out, mask = rbc.resample(values[first], unique, inside, return_valid=True)
         scale = np.abs(values).max(initial=1.0)
         np.testing.assert_allclose(
             out, peer((inside - unique[0]).astype(np.float64)), rtol=1e-11, atol=1e-11 * scale
@@ -245,9 +251,9 @@ def test_drone_recording(recordings):
         assert mask.all()
         longest = int(np.diff(unique).max())
         _, bridged = rbc.resample(
-            values[first], unique, inside, max_gap=longest - 1, return_mask=True
+            values[first], unique, inside, max_gap=longest - 1, return_valid=True
         )
-        _, whole = rbc.resample(values[first], unique, inside, max_gap=longest, return_mask=True)
+        _, whole = rbc.resample(values[first], unique, inside, max_gap=longest, return_valid=True)
         assert whole.all() and bridged.sum() <= len(inside)
         checked += 1
     assert checked > 0

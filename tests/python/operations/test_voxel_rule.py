@@ -80,7 +80,7 @@ def test_hard_voxels_are_those_of_spconv(size):
         max_voxels=30_000,
     ).trimmed()
     np.testing.assert_array_equal(ours.coords[:, :0:-1], coords)  # theirs are z, y, x
-    np.testing.assert_array_equal(ours.counts, counts)
+    np.testing.assert_array_equal(ours.points_per_voxel, counts)
     np.testing.assert_array_equal(ours.grouped, grouped)
 
 
@@ -88,7 +88,7 @@ def test_voxels_into_the_arrays_of_an_earlier_call():
     options = {"voxel_size": 0.4, "point_cloud_range": RANGE}
     hard = {"max_points": 3, "max_voxels": 900}
     small = {"return_point_to_voxel": False}
-    for own in (hard, small, {}, {"reduce": None, "max_voxels": 10_000}):
+    for own in (hard, small, {}, {"reduction": None, "max_voxels": 10_000}):
         kept = rbc.voxelize_sparse(sweep(np.float32, 3000, 1), **options, **own)
         arrays = {name: getattr(kept, name) for name in rbc.SparseVoxels.__dataclass_fields__}
         points = sweep(np.float32, 3000, 2)
@@ -112,7 +112,8 @@ def test_a_range_for_every_operation():
     cut = {"voxel_size": (0.8, 0.8, 8), "point_cloud_range": np.array(RANGE, np.float32)}
     grid = {"voxel_size": (0.8, 0.8, 8), "origin": RANGE[:3], "shape": (128, 128, 1)}
     np.testing.assert_array_equal(
-        rbc.voxelize(points, mode="count", **cut), rbc.voxelize(points, mode="count", **grid)
+        rbc.voxelize(points, reduction="count", **cut),
+        rbc.voxelize(points, reduction="count", **grid),
     )
     for got, expected in zip(
         rbc.voxelize_tsdf(points, [0, 0, 0], truncation=2, **cut),
@@ -127,12 +128,12 @@ def test_a_range_under_torch():
 
     points = torch.from_numpy(sweep(np.float32, 2000))
     cut = {"voxel_size": (0.8, 0.8, 8.0), "point_cloud_range": RANGE}
-    expected = rbc.voxelize(points.numpy(), mode="count", **cut)
+    expected = rbc.voxelize(points.numpy(), reduction="count", **cut)
 
     def batched(function):
-        return torch.vmap(lambda p: function(p, mode="count", **cut))(points[None])[0]
+        return torch.vmap(lambda p: function(p, reduction="count", **cut))(points[None])[0]
 
-    assert (robocache.torch.voxelize(points, mode="count", **cut).numpy() == expected).all()
+    assert (robocache.torch.voxelize(points, reduction="count", **cut).numpy() == expected).all()
     assert (batched(robocache.torch.voxelize).numpy() == expected).all()
     rows = torch.vmap(lambda p: robocache.torch.voxelize_sparse(p, **cut).point_to_voxel)(
         points[None]

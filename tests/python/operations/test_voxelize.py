@@ -58,18 +58,18 @@ def on_cpu(voxels):
 # ---- against the reference, at random ------------------------------------------------------------
 
 
-def default_dtype(points, features, mode="mean"):
+def default_dtype(points, features, reduction="mean"):
     own = (points if features is None else features).dtype
-    return {"occupancy": np.dtype(bool), "count": np.dtype("int32")}.get(mode, own)
+    return {"occupancy": np.dtype(bool), "count": np.dtype("int32")}.get(reduction, own)
 
 
 @settings(max_examples=1500)
 @given(dense_problems())
 def test_every_rule(problem):
     points, features, options = problem
-    out, dropped = rbc.voxelize(points, features, return_dropped=True, **options)
+    out, dropped = rbc.voxelize(points, features, return_num_points_outside=True, **options)
     assert type(out) is np.ndarray
-    dtype = options.pop("dtype") or default_dtype(points, features, options["mode"])
+    dtype = options.pop("dtype") or default_dtype(points, features, options["reduction"])
     expected, expected_dropped = voxel_reference.dense(points, features, dtype=dtype, **options)
     assert same_numbers(out, expected)
     assert same_bits(dropped, expected_dropped)
@@ -115,7 +115,7 @@ def test_torch_gives_the_same_bits(dense_problem, sparse_problem):
 
     def as_torch(points, features, options):
         options = {**options}
-        for name in ("lengths", "offsets"):
+        for name in ("lengths", "batch_offsets"):
             if name in options:
                 options[name] = torch.from_numpy(options[name])
         arrays = [
@@ -125,9 +125,9 @@ def test_torch_gives_the_same_bits(dense_problem, sparse_problem):
         return arrays, options
 
     points, features, options = dense_problem
-    expected = rbc.voxelize(points, features, return_dropped=True, **options)
+    expected = rbc.voxelize(points, features, return_num_points_outside=True, **options)
     arrays, options = as_torch(*dense_problem)
-    got = rbc.voxelize(*arrays, return_dropped=True, **options)
+    got = rbc.voxelize(*arrays, return_num_points_outside=True, **options)
     assert all(isinstance(each, torch.Tensor) for each in got)
     assert all(same_bits(a.numpy(), b) for a, b in zip(got, expected))
 
@@ -153,7 +153,9 @@ def test_torch_gives_the_same_bits(dense_problem, sparse_problem):
 def test_a_voxel_has_its_lower_faces_and_not_its_upper_ones(x, voxel, axis):
     points = np.full((1, 3), 0.5, np.float32)
     points[0, axis] = x
-    out, dropped = rbc.voxelize(points, return_dropped=True, **{**GRID, "shape": (3, 3, 3)})
+    out, dropped = rbc.voxelize(
+        points, return_num_points_outside=True, **{**GRID, "shape": (3, 3, 3)}
+    )
     expected = np.zeros((3, 3, 3), bool)
     if voxel is not None:
         place = [0, 0, 0]
@@ -172,14 +174,15 @@ def test_modes_by_hand():
         "max": [[-1, 7], [-9, 9], [7, 7]],
         "min": [[-3, -12], [-9, 9], [7, 7]],
     }.items():
-        out = rbc.voxelize(points, features, mode=mode, empty_value=7, **grid)
+        out = rbc.voxelize(points, features, reduction=mode, empty_value=7, **grid)
         assert same_bits(out[:, 0, 0], np.array(answers, np.float32))
     assert rbc.voxelize(points, **grid)[:, 0, 0].tolist() == [True, True, False]
-    counts = rbc.voxelize(points, mode="count", empty_value=-1, **grid)
+    counts = rbc.voxelize(points, reduction="count", empty_value=-1, **grid)
     assert same_bits(counts[:, 0, 0], np.array([3, 1, -1], np.int32))
     # Without features, the columns of the points.
     assert same_bits(
-        rbc.voxelize(points, mode="max", **grid), rbc.voxelize(points, points, mode="max", **grid)
+        rbc.voxelize(points, reduction="max", **grid),
+        rbc.voxelize(points, points, reduction="max", **grid),
     )
 
 
@@ -190,7 +193,7 @@ def test_modes_by_hand():
 def test_empty_and_single(points, shape):
     grid = {**GRID, "shape": shape}
     out, dropped = rbc.voxelize(
-        np.zeros(points), mode="mean", empty_value=3, return_dropped=True, **grid
+        np.zeros(points), reduction="mean", empty_value=3, return_num_points_outside=True, **grid
     )
     assert out.shape == (*points[:-2], *shape, points[-1]) and dropped.shape == points[:-2]
     assert not dropped.any() and (out == (0 if points == (1, 3) else 3)).all()
@@ -251,22 +254,22 @@ def of_numpy(features, flat, inside, shape):
 def test_many_points_against_numpy(dtype):
     cloud, features, grid, flat, inside = many(dtype)
     counts, sums, maxima, minima = of_numpy(features, flat, inside, grid["shape"])
-    got, dropped = rbc.voxelize(cloud, mode="count", return_dropped=True, **grid)
+    got, dropped = rbc.voxelize(cloud, reduction="count", return_num_points_outside=True, **grid)
     np.testing.assert_array_equal(got, counts)
     assert dropped == (~inside).sum() and 0.01 < inside.mean() < 0.99
     np.testing.assert_array_equal(rbc.voxelize(cloud, **grid), counts > 0)
     some = counts[..., None] > 0
     for mode, expected in {"max": maxima, "min": minima}.items():
-        out = rbc.voxelize(cloud, features, mode=mode, empty_value=5, **grid)
+        out = rbc.voxelize(cloud, features, reduction=mode, empty_value=5, **grid)
         np.testing.assert_array_equal(out, np.where(some, expected, 5))
     # In float64, so that only the sums themselves are compared.
     size = np.abs(features).max()
-    out = rbc.voxelize(cloud, features, mode="sum", dtype="float64", **grid)
+    out = rbc.voxelize(cloud, features, reduction="sum", dtype="float64", **grid)
     np.testing.assert_allclose(out, sums, rtol=0, atol=size * counts.max() * 2.0**-51)
-    means = rbc.voxelize(cloud, features, mode="mean", dtype="float64", **grid)
+    means = rbc.voxelize(cloud, features, reduction="mean", dtype="float64", **grid)
     np.testing.assert_array_equal(means, out / np.maximum(counts, 1)[..., None])
     for mode, exact in {"sum": out, "mean": means}.items():
-        own = rbc.voxelize(cloud, features, mode=mode, **grid)
+        own = rbc.voxelize(cloud, features, reduction=mode, **grid)
         assert same_bits(own, exact.astype(dtype))
 
 
@@ -274,36 +277,45 @@ def test_many_points_against_numpy(dtype):
 def test_the_same_bits_in_any_order_and_with_any_threads(mode):
     cloud, features, grid, _, _ = many()
     features = features if mode in REDUCTIONS else None
-    out = rbc.voxelize(cloud, features, mode=mode, **grid)
+    out = rbc.voxelize(cloud, features, reduction=mode, **grid)
     order = np.random.default_rng(3).permutation(len(cloud))
     shuffled = features if features is None else features[order]
-    assert same_bits(rbc.voxelize(cloud[order], shuffled, mode=mode, **grid), out)
-    assert same_bits(rbc.voxelize(cloud, features, mode=mode, deterministic=False, **grid), out)
+    assert same_bits(rbc.voxelize(cloud[order], shuffled, reduction=mode, **grid), out)
+    assert same_bits(
+        rbc.voxelize(cloud, features, reduction=mode, deterministic=False, **grid), out
+    )
     for threads, simd in ((1, "portable"), (2, None), (3, None)):
         with rbc.Context("cpu", threads=threads, simd=simd) as context:
-            assert same_bits(rbc.voxelize(cloud, features, mode=mode, backend=context, **grid), out)
+            assert same_bits(
+                rbc.voxelize(cloud, features, reduction=mode, backend=context, **grid), out
+            )
 
 
 @pytest.mark.parametrize("reduce", REDUCTIONS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_sparse_scattered_is_dense(reduce, order):
     cloud, features, grid, flat, inside = many()
-    dense, dropped = rbc.voxelize(cloud, features, mode=reduce, return_dropped=True, **grid)
-    counts = rbc.voxelize(cloud, mode="count", **grid)
-    voxels = rbc.voxelize_sparse(cloud, features, reduce=reduce, order=order, **grid)
+    dense, dropped = rbc.voxelize(
+        cloud, features, reduction=reduce, return_num_points_outside=True, **grid
+    )
+    counts = rbc.voxelize(cloud, reduction="count", **grid)
+    voxels = rbc.voxelize_sparse(cloud, features, reduction=reduce, order=order, **grid)
     for threads in (1, 3):
         with rbc.Context("cpu", threads=threads) as context:
             again = rbc.voxelize_sparse(
-                cloud, features, reduce=reduce, order=order, backend=context, **grid
+                cloud, features, reduction=reduce, order=order, backend=context, **grid
             )
             assert same_voxels(again, by_name(voxels))
     trimmed = voxels.trimmed()
     place = tuple(trimmed.coords[:, 1:].T)
     scattered, scattered_counts = np.zeros_like(dense), np.zeros_like(counts)
-    scattered[place], scattered_counts[place] = trimmed.features, trimmed.counts
+    scattered[place], scattered_counts[place] = trimmed.features, trimmed.points_per_voxel
     assert same_bits(scattered, dense) and same_bits(scattered_counts, counts)
-    assert int(trimmed.counts.sum() + trimmed.dropped) == len(cloud)
-    assert same_bits(trimmed.dropped, dropped) and not trimmed.overflow.any()
+    assert int(trimmed.points_per_voxel.sum() + trimmed.num_points_outside) == len(cloud)
+    assert same_bits(trimmed.num_points_outside, dropped)
+    assert not trimmed.num_voxels_over_capacity.any()
+    assert not trimmed.num_points_over_capacity.any()
+    assert not trimmed.num_points_over_group.any()
     rows = trimmed.point_to_voxel
     np.testing.assert_array_equal(rows >= 0, inside)
     keys = np.ravel_multi_index(place, grid["shape"])
@@ -326,13 +338,16 @@ def test_what_does_not_fit_is_counted(order):
     assert int(part.num_voxels) == capacity
     assert same_bits(part.coords, whole.coords[:capacity])
     assert same_bits(part.features, whole.features[:capacity])
-    np.testing.assert_array_equal(part.counts, np.minimum(whole.counts[:capacity], most))
+    np.testing.assert_array_equal(
+        part.points_per_voxel, np.minimum(whole.points_per_voxel[:capacity], most)
+    )
     rows = whole.point_to_voxel
     np.testing.assert_array_equal(part.point_to_voxel, np.where(rows < capacity, rows, -1))
-    voxels, points, beyond = part.overflow.tolist()
+    voxels, points = int(part.num_voxels_over_capacity), int(part.num_points_over_capacity)
+    beyond = int(part.num_points_over_group)
     assert voxels == len(whole.coords) - capacity
-    assert points == whole.counts[capacity:].sum()
-    assert part.counts.sum() + part.dropped + points + beyond == len(cloud)
+    assert points == whole.points_per_voxel[capacity:].sum()
+    assert part.points_per_voxel.sum() + part.num_points_outside + points + beyond == len(cloud)
     # The first points of a voxel, by index.
     kept = np.flatnonzero((rows >= 0) & (rows < capacity))
     kept = kept[np.argsort(rows[kept], kind="stable")]
@@ -349,11 +364,11 @@ def test_batches_are_calls_of_their_own():
     points = random.normal(size=(4, 500, 5)).astype(np.float32)
     grid = {"origin": (-1, -1, -1), "voxel_size": 0.1, "shape": (20, 20, 20)}
     parts = [points[b, :n] for b, n in enumerate(lengths)]
-    options = {"mode": "mean", "return_dropped": True, **grid}
+    options = {"reduction": "mean", "return_num_points_outside": True, **grid}
     expected = [rbc.voxelize(part, **options) for part in parts]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     packed = np.concatenate(parts)
-    for rows, more in ((points, {"lengths": lengths}), (packed, {"offsets": offsets})):
+    for rows, more in ((points, {"lengths": lengths}), (packed, {"batch_offsets": offsets})):
         for kind in (np.asarray, np.ndarray.tolist):
             own = {name: kind(each) for name, each in more.items()}
             out, dropped = rbc.voxelize(rows, **own, **options)
@@ -381,28 +396,28 @@ def test_columns_of_a_scan_without_a_copy():
     for columns in (3, 4, 5):
         for mode in REDUCTIONS:
             own = np.ascontiguousarray(scan[:, :columns]), np.ascontiguousarray(scan[:, 3:4])
-            expected = rbc.voxelize(*own, mode=mode, **GRID)
+            expected = rbc.voxelize(*own, reduction=mode, **GRID)
             assert same_bits(
-                rbc.voxelize(scan[:, :columns], scan[:, 3:4], mode=mode, **GRID), expected
+                rbc.voxelize(scan[:, :columns], scan[:, 3:4], reduction=mode, **GRID), expected
             )
     tensor = torch.from_numpy(scan)
     out = torch.empty((5, 4, 3), dtype=torch.int32)
     pointer = out.data_ptr()
     view = out.permute(2, 1, 0)
-    assert rbc.voxelize(tensor[:, :4], mode="count", out=view, **GRID) is view
+    assert rbc.voxelize(tensor[:, :4], reduction="count", out=view, **GRID) is view
     assert out.data_ptr() == pointer and int(out.sum()) == 1000
     scan[:, 0] += 1  # seen by the next call: it reads the tensor's own memory
-    rbc.voxelize(tensor[:, :4], mode="count", out=view, **GRID)
+    rbc.voxelize(tensor[:, :4], reduction="count", out=view, **GRID)
     assert int(view[0].sum()) == 0
     # A field of records, as point cloud messages have them.
     records = np.zeros(3, np.dtype([("xyz", "3f4"), ("ring", "i4")]))
     records["xyz"] = [[0, 0, 0], [0, 0, 0], [2, 2, 2]]
-    assert rbc.voxelize(records["xyz"], mode="count", **GRID)[0, 0, 0] == 2
+    assert rbc.voxelize(records["xyz"], reduction="count", **GRID)[0, 0, 0] == 2
 
 
 def test_nothing_in_the_size_of_the_points_is_copied():
     points = np.broadcast_to(np.float32([0.5, 1.5, 2.5]), (2**24, 3))
-    counts = rbc.voxelize(points, mode="count", **GRID)
+    counts = rbc.voxelize(points, reduction="count", **GRID)
     assert counts[0, 1, 2] == 2**24 and np.count_nonzero(counts) == 1
     with pytest.raises(ValueError, match=r"^points: are 2147483648, expected at most 2\^31 - 1"):
         rbc.voxelize(np.broadcast_to(points[0], (2**31, 3)), **GRID)
@@ -412,16 +427,16 @@ def test_frameworks_mix_on_the_cpu():
     torch = pytest.importorskip("torch")
     points = np.random.default_rng(6).uniform(0, 3, (50, 3))
     features = torch.ones(50, 2, dtype=torch.bfloat16)
-    out = rbc.voxelize(torch.from_numpy(points), features, mode="sum", **GRID)
+    out = rbc.voxelize(torch.from_numpy(points), features, reduction="sum", **GRID)
     assert out.dtype == torch.bfloat16 and out.shape == (3, 4, 5, 2)
-    out = rbc.voxelize(points, features.float(), mode="sum", **GRID)
+    out = rbc.voxelize(points, features.float(), reduction="sum", **GRID)
     assert type(out) is np.ndarray and out.dtype == np.float32
     voxels = rbc.voxelize_sparse(points, features.half(), max_points=2, **GRID)
     assert type(voxels.coords) is np.ndarray
     assert voxels.features.dtype == voxels.grouped.dtype == np.float16
     with pytest.raises(ValueError, match="^points: requires grad, .* pass points.detach"):
         rbc.voxelize(torch.zeros(3, 3, requires_grad=True), **GRID)
-    for function in (rbc.voxelize_sparse, lambda *a, **k: rbc.voxelize(*a, mode="sum", **k)):
+    for function in (rbc.voxelize_sparse, lambda *a, **k: rbc.voxelize(*a, reduction="sum", **k)):
         with pytest.raises(ValueError, match="^features: requires grad, .* pass features.detach"):
             function(torch.zeros(3, 3), torch.zeros(3, 1, requires_grad=True), **GRID)
 
@@ -431,10 +446,12 @@ def test_bfloat16_rounds_once():
     random = np.random.default_rng(7)
     points = torch.from_numpy(random.uniform(0, 3, (500, 3)))
     features = torch.from_numpy(random.normal(size=(500, 4))).bfloat16()
-    exact = rbc.voxelize(points, features, mode="sum", dtype="float64", **GRID)
-    assert torch.equal(rbc.voxelize(points, features, mode="sum", **GRID), exact.float().bfloat16())
-    same = rbc.voxelize(points, features.double(), mode="max", **GRID)
-    assert torch.equal(rbc.voxelize(points, features, mode="max", **GRID).double(), same)
+    exact = rbc.voxelize(points, features, reduction="sum", dtype="float64", **GRID)
+    assert torch.equal(
+        rbc.voxelize(points, features, reduction="sum", **GRID), exact.float().bfloat16()
+    )
+    same = rbc.voxelize(points, features.double(), reduction="max", **GRID)
+    assert torch.equal(rbc.voxelize(points, features, reduction="max", **GRID).double(), same)
     low = points.bfloat16()
     assert torch.equal(rbc.voxelize(low, **GRID), rbc.voxelize(low.float(), **GRID))
 
@@ -444,14 +461,14 @@ def test_jax():
     random = np.random.default_rng(8)
     points = random.uniform(0, 3, (50, 4)).astype(np.float32)
     array = jax.numpy.asarray(points)
-    out, dropped = rbc.voxelize(array, mode="mean", return_dropped=True, **GRID)
+    out, dropped = rbc.voxelize(array, reduction="mean", return_num_points_outside=True, **GRID)
     assert isinstance(out, jax.Array) and out.dtype == np.float32
-    assert same_bits(np.asarray(out), rbc.voxelize(points, mode="mean", **GRID))
+    assert same_bits(np.asarray(out), rbc.voxelize(points, reduction="mean", **GRID))
     voxels, expected = (rbc.voxelize_sparse(each, max_points=4, **GRID) for each in (array, points))
     assert isinstance(voxels.grouped, jax.Array) and int(dropped) == 0
     count = int(expected.num_voxels)
     trimmed = voxels.trimmed()
-    for name in ("coords", "counts", "features", "grouped"):
+    for name in ("coords", "points_per_voxel", "features", "grouped"):
         assert same_bits(np.asarray(getattr(trimmed, name)), getattr(expected, name)[:count])
     tsdf, weight = rbc.voxelize_tsdf(array, [9.0, 9.0, 9.0], truncation=1, **GRID)
     assert isinstance(tsdf, jax.Array) and isinstance(weight, jax.Array)
@@ -473,7 +490,7 @@ def test_kinds_of_grids():
 
 def test_reduce_none_leaves_the_features_away():
     points = np.random.default_rng(10).uniform(0, 3, (50, 3))
-    voxels = rbc.voxelize_sparse(points, reduce=None, **GRID)
+    voxels = rbc.voxelize_sparse(points, reduction=None, **GRID)
     assert voxels.features is None and voxels.trimmed().features is None
     assert same_bits(voxels.coords, rbc.voxelize_sparse(points, **GRID).coords)
 
@@ -513,7 +530,9 @@ def test_tsdf_integrates_cloud_after_cloud():
     points = wall(1200).reshape(3, 400, 3).astype(np.float32)
     sensors = np.array([[0, 0, 0], [0.3, 0, 0], [0, -0.2, 0.1]], np.float32)
     options = {"truncation": 0.25, **TSDF_GRID}
-    tsdf, weight, dropped = rbc.voxelize_tsdf(points, sensors, return_dropped=True, **options)
+    tsdf, weight, dropped = rbc.voxelize_tsdf(
+        points, sensors, return_num_points_unused=True, **options
+    )
     assert dropped.tolist() == [0, 0, 0] and dropped.dtype == np.int64
     volume = None, None
     for cloud, sensor in zip(points, sensors):
@@ -524,7 +543,7 @@ def test_tsdf_integrates_cloud_after_cloud():
     np.testing.assert_allclose(volume[1], weight, rtol=1e-6)
     offsets, order = [0, 400, 800, 1200], np.random.default_rng(12).permutation(400)
     packed = points[:, order].reshape(1200, 3)
-    again = rbc.voxelize_tsdf(packed, sensors, offsets=offsets, **options)
+    again = rbc.voxelize_tsdf(packed, sensors, batch_offsets=offsets, **options)
     assert same_bits(again[0], tsdf) and same_bits(again[1], weight)
     kept = [each.copy() for each in volume]
     assert rbc.voxelize_tsdf(
@@ -551,7 +570,7 @@ def test_tsdf_is_positive_in_front_and_stops_at_max_weight():
         np.array([[0.05, 0.05, 0], [math.nan, 0, 0], [0.05, 0.05, 1], [9, 9, 9]]),
         [0.05, 0.05, 0.0],
         truncation=0.1,
-        return_dropped=True,
+        return_num_points_unused=True,
         **grid,
     )
     assert dropped == 3
@@ -601,15 +620,23 @@ OF_BOTH = [
     # Clouds
     ({"lengths": [6, 7]}, ValueError, "lengths: row 1 is 7, expected 0 to 6"),
     ({"lengths": [-1, 6]}, ValueError, "lengths: row 0 is -1, expected 0 to 6"),
-    ({"offsets": [0, 6]}, ValueError, "points: rank is 3"),
-    ({"points": POINTS[0], "offsets": [0, 7]}, ValueError, "offsets: index 1 is 7, past the 6"),
-    ({"points": POINTS[0], "offsets": [0, 5, 3]}, ValueError, "offsets: decrease at index 2"),
-    ({"points": POINTS[0], "offsets": [-1, 6]}, ValueError, "offsets: index 0 is -1"),
-    ({"points": POINTS[0], "offsets": []}, ValueError, r"offsets: shape is \[0\]"),
+    ({"batch_offsets": [0, 6]}, ValueError, "points: rank is 3"),
     (
-        {"points": POINTS[0], "offsets": [0, 6], "lengths": [6]},
+        {"points": POINTS[0], "batch_offsets": [0, 7]},
         ValueError,
-        "lengths: are for padded points",
+        "batch_offsets: index 1 is 7, past the 6",
+    ),
+    (
+        {"points": POINTS[0], "batch_offsets": [0, 5, 3]},
+        ValueError,
+        "batch_offsets: decrease at index 2",
+    ),
+    ({"points": POINTS[0], "batch_offsets": [-1, 6]}, ValueError, "batch_offsets: index 0 is -1"),
+    ({"points": POINTS[0], "batch_offsets": []}, ValueError, r"batch_offsets: shape is \[0\]"),
+    (
+        {"points": POINTS[0], "batch_offsets": [0, 6], "lengths": [6]},
+        ValueError,
+        "lengths: expected null with batch_offsets",
     ),
     # The grid
     ({"origin": (0, 0)}, ValueError, "origin: has 2 elements, expected 3 numbers"),
@@ -653,13 +680,25 @@ OF_FEATURES = [
     ),
 ]
 OF_DENSE = [
-    ({"mode": "median"}, ValueError, "mode: is 'median', expected one of 'occupancy', 'count'"),
-    ({"mode": 3}, ValueError, "mode: is 3, expected one of"),
+    (
+        {"reduction": "median"},
+        ValueError,
+        "reduction: is 'median', expected one of 'occupancy', 'count'",
+    ),
+    ({"reduction": 3}, ValueError, "reduction: is 3, expected one of"),
     ({"features": POINTS}, ValueError, "features: are for sum, mean, max and min"),
-    ({"features": POINTS, "mode": "count"}, ValueError, "features: are for sum, mean, max and min"),
+    (
+        {"features": POINTS, "reduction": "count"},
+        ValueError,
+        "features: are for sum, mean, max and min",
+    ),
     ({"dtype": "int64"}, TypeError, "out: dtype is int64, expected bool, uint8, int32 or a float"),
-    ({"dtype": bool, "mode": "count"}, TypeError, "out: dtype is bool, expected int32, int64 or"),
-    ({"dtype": "int32", "mode": "sum"}, TypeError, "out: dtype is int32, expected a float"),
+    (
+        {"dtype": bool, "reduction": "count"},
+        TypeError,
+        "out: dtype is bool, expected int32, int64 or",
+    ),
+    ({"dtype": "int32", "reduction": "sum"}, TypeError, "out: dtype is int32, expected a float"),
     ({"out": [0.0]}, TypeError, "out: is a list, expected an array"),
     ({"out": np.zeros((2, 3, 4, 6), bool)}, ValueError, r"out: shape is \[2,3,4,6\], expected"),
     (
@@ -668,7 +707,7 @@ OF_DENSE = [
         r"out: shape is \[3,4,5\], expected \[2,3,4,5\]",
     ),
     (
-        {"out": np.zeros((2, 3, 4, 5)), "mode": "sum"},
+        {"out": np.zeros((2, 3, 4, 5)), "reduction": "sum"},
         ValueError,
         r"out: shape is \[2,3,4,5\], expected \[2,3,4,5,3\]",
     ),
@@ -679,16 +718,20 @@ OF_DENSE = [
     ),
     ({"out": np.broadcast_to(False, (2, 3, 4, 5))}, ValueError, "out: is read-only"),
     ({"empty_value": 2}, ValueError, "empty_value: 2 cannot be written as bool"),
-    ({"empty_value": 0.5, "mode": "count"}, ValueError, "empty_value: 0.5 cannot be written as"),
+    (
+        {"empty_value": 0.5, "reduction": "count"},
+        ValueError,
+        "empty_value: 0.5 cannot be written as",
+    ),
 ]
 OF_SPARSE = [
-    ({"reduce": "count"}, ValueError, "reduce: is 'count', expected one of 'sum', 'mean'"),
+    ({"reduction": "count"}, ValueError, "reduction: is 'count', expected one of 'sum', 'mean'"),
     ({"order": "random"}, ValueError, "order: is 'random', expected one of 'lexicographic'"),
     ({"max_voxels": 0}, ValueError, "max_voxels: is 0, expected 1 or more"),
     ({"max_voxels": 1.5}, TypeError, "max_voxels: is 1.5, expected an int"),
     ({"max_points": -1}, ValueError, "max_points: is -1, expected 1 or more"),
     ({"max_points": "all"}, TypeError, "max_points: is 'all', expected an int"),
-    ({"dtype": "int32"}, TypeError, "voxels.features: dtype is int32, expected a float"),
+    ({"dtype": "int32"}, TypeError, "outputs.features: dtype is int32, expected a float"),
 ]
 OF_TSDF = [
     ({"truncation": 0}, ValueError, "truncation: is 0, expected "),
@@ -712,8 +755,8 @@ OF_TSDF = [
 ]
 
 
-def sparse(*arguments, mode="mean", **options):
-    return rbc.voxelize_sparse(*arguments, reduce=mode, **options)
+def sparse(*arguments, reduction="mean", **options):
+    return rbc.voxelize_sparse(*arguments, reduction=reduction, **options)
 
 
 def tsdf(points, sensors, truncation=1.0, **options):
@@ -722,7 +765,7 @@ def tsdf(points, sensors, truncation=1.0, **options):
 
 REFUSED = [
     *[(rbc.voxelize, {}, *row) for row in OF_BOTH + OF_DENSE],
-    *[(rbc.voxelize, {"mode": "mean"}, *row) for row in OF_FEATURES],
+    *[(rbc.voxelize, {"reduction": "mean"}, *row) for row in OF_FEATURES],
     *[(sparse, {}, *row) for row in OF_BOTH + OF_FEATURES],
     *[(rbc.voxelize_sparse, {}, *row) for row in OF_SPARSE],
     *[(tsdf, {"features": [0, 0, 0]}, *row) for row in OF_BOTH + OF_TSDF if "dtype" not in row[0]],
@@ -754,5 +797,5 @@ def test_nothing_is_written_on_an_error():
     out = np.full((2, 3, 4, 5), 123, np.int32)
     for changes in ({"lengths": [6, 7]}, {"voxel_size": 0}, {"origin": (0, 0, math.nan)}):
         with pytest.raises(ValueError):
-            call(mode="count", out=out, **changes)
+            call(reduction="count", out=out, **changes)
     assert (out == 123).all()

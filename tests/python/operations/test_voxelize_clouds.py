@@ -71,7 +71,9 @@ def test_dense(cloud):
     labels = np.ravel_multi_index(index.T, grid["shape"], mode="clip")[inside]
     voxels = np.arange(np.prod(grid["shape"]))
     expected = np.bincount(labels, minlength=len(voxels)).reshape(grid["shape"])
-    counts, dropped = rbc.voxelize(points, mode="count", return_dropped=True, **grid)
+    counts, dropped = rbc.voxelize(
+        points, reduction="count", return_num_points_outside=True, **grid
+    )
     np.testing.assert_array_equal(counts, expected)
     assert dropped == (~inside).sum() and 0 < dropped < len(points) / 2
     np.testing.assert_array_equal(rbc.voxelize(points, **grid), expected > 0)
@@ -86,7 +88,7 @@ def test_dense(cloud):
             ("min", ndimage.minimum),
         ):
             # A column of the file's rows: nothing is copied.
-            out = rbc.voxelize(points, points[:, column : column + 1], mode=mode, **grid)
+            out = rbc.voxelize(points, points[:, column : column + 1], reduction=mode, **grid)
             got, answers = out.ravel()[some], reduce(values, labels, voxels[some])
             if mode in ("max", "min"):
                 np.testing.assert_array_equal(got, answers)
@@ -105,21 +107,24 @@ def test_sparse(cloud):
     )
     voxels = rbc.voxelize_sparse(points, **grid).trimmed()
     np.testing.assert_array_equal(voxels.coords[:, 1:], coords)
-    np.testing.assert_array_equal(voxels.counts, counts)
+    np.testing.assert_array_equal(voxels.points_per_voxel, counts)
     np.testing.assert_array_equal(voxels.point_to_voxel[inside], rows.ravel())
-    assert (voxels.point_to_voxel[~inside] == -1).all() and voxels.dropped == (~inside).sum()
-    assert not voxels.coords[:, 0].any() and not voxels.overflow.any()
+    assert (voxels.point_to_voxel[~inside] == -1).all() and voxels.num_points_outside == (
+        ~inside
+    ).sum()
+    assert not voxels.coords[:, 0].any() and not voxels.num_voxels_over_capacity.any()
+    assert not voxels.num_points_over_capacity.any() and not voxels.num_points_over_group.any()
     for column, got in zip(points[inside].T, voxels.features.T):
         means = np.bincount(rows.ravel(), column.astype(np.float64)) / counts
         np.testing.assert_allclose(got, means, rtol=2**-23, atol=1e-12)
-    dense = rbc.voxelize(points, mode="mean", **grid)
+    dense = rbc.voxelize(points, reduction="mean", **grid)
     np.testing.assert_array_equal(dense[tuple(coords.T)], voxels.features)
 
     # As detection networks want it: the order of first points, and only so many of each.
-    hard = rbc.voxelize_sparse(points, max_points=5, reduce=None, **grid).trimmed()
+    hard = rbc.voxelize_sparse(points, max_points=5, reduction=None, **grid).trimmed()
     order = np.argsort(first)
     np.testing.assert_array_equal(hard.coords[:, 1:], coords[order])
-    np.testing.assert_array_equal(hard.counts, np.minimum(counts[order], 5))
+    np.testing.assert_array_equal(hard.points_per_voxel, np.minimum(counts[order], 5))
     by_voxel = np.split(points[inside][np.argsort(rows.ravel(), kind="stable")], np.cumsum(counts))
     for got, voxel in zip(hard.grouped, order):
         kept = by_voxel[voxel][:5]
@@ -135,10 +140,14 @@ def test_two_sweeps_in_one_call(recordings):
     grid = {"origin": (-25, -60, -3), "voxel_size": (0.2, 0.2, 0.25), "shape": (250, 350, 48)}
     offsets = np.cumsum([0, *map(len, sweeps)])
     packed = np.concatenate(sweeps)
-    out, dropped = rbc.voxelize(packed, offsets=offsets, mode="max", return_dropped=True, **grid)
-    voxels = rbc.voxelize_sparse(packed, offsets=offsets, **grid).trimmed()
+    out, dropped = rbc.voxelize(
+        packed, batch_offsets=offsets, reduction="max", return_num_points_outside=True, **grid
+    )
+    voxels = rbc.voxelize_sparse(packed, batch_offsets=offsets, **grid).trimmed()
     for b, sweep in enumerate(sweeps):
-        one, one_dropped = rbc.voxelize(sweep, mode="max", return_dropped=True, **grid)
+        one, one_dropped = rbc.voxelize(
+            sweep, reduction="max", return_num_points_outside=True, **grid
+        )
         np.testing.assert_array_equal(out[b], one)
         assert dropped[b] == one_dropped
         own = rbc.voxelize_sparse(sweep, **grid).trimmed()
@@ -160,11 +169,11 @@ def test_rows_of_an_organized_cloud(recordings):
     """Each of 480 rows of pixels as a cloud of its own, NaN and all."""
     image = organized(recordings)
     grid = {"origin": (-3, -3, 1), "voxel_size": 0.25, "shape": (24, 24, 18)}
-    counts, dropped = rbc.voxelize(image, mode="count", return_dropped=True, **grid)
+    counts, dropped = rbc.voxelize(image, reduction="count", return_num_points_outside=True, **grid)
     assert counts.shape == (480, 24, 24, 18)
     np.testing.assert_array_equal(dropped, np.isnan(image[..., 0]).sum(axis=1))
     np.testing.assert_array_equal(
-        counts.sum(axis=0), rbc.voxelize(image.reshape(-1, 3), mode="count", **grid)
+        counts.sum(axis=0), rbc.voxelize(image.reshape(-1, 3), reduction="count", **grid)
     )
 
 
@@ -174,7 +183,7 @@ def test_tsdf_of_a_depth_camera(recordings):
     size = 0.05
     grid = {"origin": (-3, -2.5, 1.5), "voxel_size": size, "shape": (95, 85, 80)}
     tsdf, weight, dropped = rbc.voxelize_tsdf(
-        points, [0, 0, 0], truncation=0.2, return_dropped=True, **grid
+        points, [0, 0, 0], truncation=0.2, return_num_points_unused=True, **grid
     )
     finite = ~np.isnan(points[:, 0])
     assert dropped == (~finite).sum()
@@ -246,7 +255,7 @@ def test_pcl(cloud, tmp_path):
     grid = whole(outer_grid(points, size))
     ours = rbc.voxelize_sparse(points.astype(np.float64), **grid).trimmed()
     # PCL adds in float32.
-    most = int(ours.counts.max())
+    most = int(ours.points_per_voxel.max())
     scale = np.nanmax(np.abs(points), axis=0)
     match, worst = assert_same_centroids(
         ours.features, theirs, most * np.finfo(np.float32).eps * scale[:3].max()

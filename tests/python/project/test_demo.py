@@ -113,7 +113,7 @@ def check_against_the_rules(run: Run) -> None:
             stream.times,
             run.clock,
             method=stream.method,
-            bounds="fill",
+            outside="fill",
             max_gap=max_gap,
             floats=True,
         )

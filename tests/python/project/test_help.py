@@ -14,7 +14,11 @@ import robocache as rbc
         ("fuse", ["streams: 'Sequence[Stream[Any]]'", "query_times: 'Times'", "'Indices | None'"]),
         (
             "voxelize",
-            ["points: 'SupportsDLPack'", "voxel_size: 'float | Numbers3'", "mode: 'Mode'"],
+            [
+                "points: 'SupportsDLPack'",
+                "voxel_size: 'float | Numbers3'",
+                "reduction: 'DenseReduction'",
+            ],
         ),
         (
             "voxelize_tsdf",

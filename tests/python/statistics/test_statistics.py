@@ -77,16 +77,18 @@ def test_rows_lengths_offsets_masks_and_images():
     lengths = [60, 0, 7, 59]
     mask = random.random((4, 60)) < 0.7
     rows = [row[:n][valid[:n]] for row, n, valid in zip(values, lengths, mask)]
-    by_row = rbc.statistics(values, lengths=lengths, mask=mask, per_row=True, quantiles=LEVELS)
+    by_row = rbc.statistics(
+        values, lengths=lengths, sample_mask=mask, per_row=True, quantiles=LEVELS
+    )
     assert by_row.quantiles.shape == (4, len(LEVELS), 3)
     for i, row in enumerate(rows):
         require_same(by_row, reference.statistics(row, LEVELS), i)
-    together = rbc.statistics(values, lengths=lengths, mask=mask.tolist(), quantiles=LEVELS)
+    together = rbc.statistics(values, lengths=lengths, sample_mask=mask.tolist(), quantiles=LEVELS)
     require_same(together, reference.statistics(np.concatenate(rows), LEVELS))
 
     packed = values.reshape(-1, 3)
     offsets = [0, 10, 10, 200]
-    by_row = rbc.statistics(packed, offsets=offsets, per_row=True, quantiles=LEVELS)
+    by_row = rbc.statistics(packed, batch_offsets=offsets, per_row=True, quantiles=LEVELS)
     for i in range(3):
         row = packed[offsets[i] : offsets[i + 1]]
         require_same(by_row, reference.statistics(row, LEVELS), i)
@@ -148,8 +150,16 @@ def test_more_than_memory_holds():
         (lambda v: rbc.statistics(v, ddof=2), ValueError, "ddof: is 2, expected 0 or 1"),
         (lambda v: rbc.statistics(v, ddof=None), TypeError, "ddof: is None, expected 0 or 1"),
         (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: is set"),
-        (lambda v: rbc.statistics(v, mask=np.ones(3, bool)), ValueError, "mask: shape is"),
-        (lambda v: rbc.statistics(v, mask=np.ones(9, "f4")), TypeError, "mask: dtype is float32"),
+        (
+            lambda v: rbc.statistics(v, sample_mask=np.ones(3, bool)),
+            ValueError,
+            "sample_mask: shape is",
+        ),
+        (
+            lambda v: rbc.statistics(v, sample_mask=np.ones(9, "f4")),
+            TypeError,
+            "sample_mask: dtype is float32",
+        ),
         (lambda v: rbc.statistics(v[:, 0]), ValueError, "values: shape is"),
         (lambda v: rbc.StatisticsAccumulator(0), ValueError, "channels: is 0"),
         (lambda v: rbc.StatisticsAccumulator(3).update(v), ValueError, "values: channels are 2"),

@@ -79,7 +79,7 @@ def test_files(tmp_path):
 def test_files_of_episodes(tmp_path):
     """Episodes apart in one call, by offsets."""
     values, offsets = example(), [0, 120, 121, 500]
-    apart = rbc.statistics(values, offsets=offsets, per_row=True)
+    apart = rbc.statistics(values, batch_offsets=offsets, per_row=True)
     episodes = {i: {"action": apart.row(i)} for i in range(3)}
     files.write_lerobot_episodes(tmp_path / "e.jsonl", episodes)
     read = files.read_lerobot_episodes(tmp_path / "e.jsonl")

@@ -17,8 +17,8 @@ def unproject(
     max_depth=np.inf,
     crop=None,
     pixel_offset=0,
-    step=1,
-    color_scale=1,
+    pixel_stride=1,
+    color_divisor=1,
     max_points=None,
     dtype=np.float32,
 ):
@@ -29,8 +29,10 @@ def unproject(
     fx, fy, cx, cy = np.asarray(intrinsics).astype(number)
     with np.errstate(all="ignore"):
         height, width = depth.shape
-        v, u = np.meshgrid(np.arange(0, height, step), np.arange(0, width, step), indexing="ij")
-        z = depth[::step, ::step].astype(number) / number(depth_scale)
+        v, u = np.meshgrid(
+            np.arange(0, height, pixel_stride), np.arange(0, width, pixel_stride), indexing="ij"
+        )
+        z = depth[::pixel_stride, ::pixel_stride].astype(number) / number(depth_scale)
         half = number(pixel_offset)
         x = ((u.astype(number) + half) - cx) * z / fx
         y = ((v.astype(number) + half) - cy) * z / fy
@@ -43,7 +45,9 @@ def unproject(
         kept &= (place > np.array(low, number)).all(-1) & (place < np.array(high, number)).all(-1)
         rows = [place[kept]]
         if colors is not None:
-            rows.append(colors[::step, ::step][kept].astype(number) / number(color_scale))
+            rows.append(
+                colors[::pixel_stride, ::pixel_stride][kept].astype(number) / number(color_divisor)
+            )
         found = np.concatenate(rows, axis=-1).astype(dtype)
     pixels = (v * width + u)[kept]
     capacity = z.size if max_points is None else max_points

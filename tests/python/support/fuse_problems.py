@@ -21,7 +21,7 @@ class Problem:
 
     def fuse(self, **more):
         streams = [rbc.Stream(**stream) for stream in self.streams]
-        return rbc.fuse(streams, self.query_times, return_mask=True, **self.options, **more)
+        return rbc.fuse(streams, self.query_times, return_valid=True, **self.options, **more)
 
 
 @st.composite
@@ -53,7 +53,7 @@ def stream_of(draw, random, batch, time_dtype, start):
     dtype = np.dtype(draw(st.sampled_from(FLOATS + INTEGERS * names.issubset(STEPS))))
     stream = {
         "method": method,
-        "bounds": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * ("linear" in names))),
+        "outside": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * ("linear" in names))),
         "fill_value": draw(st.sampled_from([0.0, -2.5, math.nan])),
     }
     if draw(st.booleans()):
@@ -72,8 +72,10 @@ def stream_of(draw, random, batch, time_dtype, start):
     times = np.sort(random.integers(0, 60, shape), axis=-1)
     if form == "packed":
         cuts = np.sort(random.integers(0, samples + 1, max(batch - 1, 0)))
-        stream["offsets"] = np.concatenate([[0], cuts, [samples]] if batch else [[0]]).astype(int)
-        for begin, end in zip(stream["offsets"], stream["offsets"][1:]):
+        stream["batch_offsets"] = np.concatenate([[0], cuts, [samples]] if batch else [[0]]).astype(
+            int
+        )
+        for begin, end in zip(stream["batch_offsets"], stream["batch_offsets"][1:]):
             random.shuffle(times[begin:end])
             times[begin:end].sort()
     elif form != "single" and draw(st.booleans()):

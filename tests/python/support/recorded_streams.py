@@ -25,10 +25,10 @@ def car(folder):
     parts = [np.load(pose / f"frame_{x}.npy") for x in ("positions", "orientations", "velocities")]
     streams = {
         "accelerometer": load("IMU/accelerometer", mean=[0, 0, -9.8], std=[0.5, 2, 4]),
-        "gyro": load("IMU/gyro", method="cubic", bounds="fill", fill_value=-1.0),
+        "gyro": load("IMU/gyro", method="cubic", outside="fill", fill_value=-1.0),
         "gyro bias": load("IMU/gyro_bias", method="nearest", max_gap=0.0096),
         "speed": load("CAN/speed", method="pchip", max_gap=0.025),
-        "speed, extrapolated": load("CAN/speed", bounds="extrapolate", max_gap=0.02),
+        "speed, extrapolated": load("CAN/speed", outside="extrapolate", max_gap=0.02),
         "steering": load("CAN/steering_angle", method="angle"),
         "wheels": load(
             "CAN/wheel_speed", method=[(0, 2, "cubic"), (2, 1, "next"), (3, 1, "pchip")]
@@ -38,11 +38,11 @@ def car(folder):
         "radar before": load("CAN/radar", method="previous", tolerance=0.02, fill_value=np.nan),
         "radar after": load("CAN/radar", method="next", tolerance=0.01),
         "radar nearest": load("CAN/radar", method="nearest", tolerance=0.005),
-        "radar held": load("CAN/radar", method="nearest", bounds="fill", max_gap=0.03),
+        "radar held": load("CAN/radar", method="nearest", outside="fill", max_gap=0.03),
         "gnss": load(
             "GNSS/live_gnss_ublox", method=[(0, 5, "linear"), (5, 1, "angle")], max_gap=0.1
         ),
-        "gnss, slow": load("GNSS/live_gnss_qcom", method="pchip", bounds="fill"),
+        "gnss, slow": load("GNSS/live_gnss_qcom", method="pchip", outside="fill"),
         "magnetometer": load("IMU/magnetometer", method="cubic", max_gap=0.12),
     }
     for name in ("steering", "gnss"):  # degrees
@@ -87,7 +87,7 @@ def drone(folder, flight):
     xyz, v = ["x", "y", "z"], ["vx", "vy", "vz"]
     streams = {
         "imu": load("sensor_combined", accelerometer + gyro, max_gap=10_000, clock_offset=-1_250),
-        "gyro": load("sensor_combined", gyro, method="cubic", max_gap=12_000, bounds="fill"),
+        "gyro": load("sensor_combined", gyro, method="cubic", max_gap=12_000, outside="fill"),
         "gyro, monotone": load("sensor_combined", gyro, method="pchip"),
         "attitude": load("vehicle_attitude", q, method="slerp", max_gap=20_000),
         "attitude, late": load("vehicle_attitude", q, method="slerp", clock_offset=33_333),
@@ -98,7 +98,7 @@ def drone(folder, flight):
             method=[(0, 3, "cubic"), (3, 2, "linear"), (5, 1, "pchip")],
             max_gap=150_000,
         ),
-        "position, extrapolated": load("vehicle_local_position", xyz, bounds="extrapolate"),
+        "position, extrapolated": load("vehicle_local_position", xyz, outside="extrapolate"),
     }
     # The same rotations, as an estimator gives them that does not mind their sign.
     attitude = streams["attitude"]

@@ -17,9 +17,9 @@ def resample(
     method="linear",
     lengths=None,
     query_lengths=None,
-    offsets=None,
+    batch_offsets=None,
     sample_mask=None,
-    bounds="hold",
+    outside="hold",
     fill_value=0.0,
     max_gap=None,
     tolerance=None,
@@ -33,9 +33,9 @@ def resample(
     Shapes are as of rbc.resample.
     """
     values, times, query_times = np.asarray(values), np.asarray(times), np.asarray(query_times)
-    batched = offsets is not None or values.ndim == 3
-    if offsets is not None:
-        batch = len(offsets) - 1
+    batched = batch_offsets is not None or values.ndim == 3
+    if batch_offsets is not None:
+        batch = len(batch_offsets) - 1
     else:
         batch = values.shape[0] if values.ndim == 3 else 1
     queries, channels = query_times.shape[-1], values.shape[-1]
@@ -53,8 +53,8 @@ def resample(
             there = np.asarray(sample_mask)
             there = (there[b] if there.ndim == 2 else there) != 0
         part = slice(0, len(row_values))
-        if offsets is not None:
-            part = slice(int(offsets[b]), int(offsets[b + 1]))
+        if batch_offsets is not None:
+            part = slice(int(batch_offsets[b]), int(batch_offsets[b + 1]))
         elif lengths is not None:
             part = slice(0, int(lengths[b]))
         row_values, row_times, there = row_values[part], row_times[part], there[part]
@@ -73,7 +73,7 @@ def resample(
                     row_times,
                     _moved(q, clock_offset),
                     name,
-                    bounds,
+                    outside,
                     _limit(max_gap, times),
                     _limit(tolerance, times),
                 )
@@ -111,7 +111,7 @@ def _span(later, earlier):
     return int(later) - int(earlier)
 
 
-def _one(values, times, q, method, bounds, max_gap, tolerance):
+def _one(values, times, q, method, outside, max_gap, tolerance):
     """(a row, or None for invalid; the mask) for one query."""
     n = len(times)
     if n == 0 or q != q:
@@ -132,9 +132,9 @@ def _one(values, times, q, method, bounds, max_gap, tolerance):
         distance = _span(q, times[chosen]) if times[chosen] < q else _span(times[chosen], q)
         return (values[chosen], True) if distance <= tolerance else (None, False)
     if left is None or right is None:
-        if bounds == "fill":
+        if outside == "fill":
             return None, False
-        if bounds == "hold" or method != "linear":
+        if outside == "hold" or method != "linear":
             return values[0 if left is None else n - 1], False
         return _extrapolated(values, times, q, left is None)
     if max_gap is not None and _span(times[right], times[left]) > max_gap:

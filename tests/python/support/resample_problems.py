@@ -114,7 +114,7 @@ def problems(draw):
     time_dtype = np.dtype(draw(st.sampled_from(["float32", "float64", "int64"])))
     options = {
         "method": method,
-        "bounds": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * ("linear" in names))),
+        "outside": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * ("linear" in names))),
         "fill_value": draw(
             st.sampled_from([0.0, 1.0] if dtype.kind in "iub" else [0.0, -2.5, math.nan, math.inf])
         ),
@@ -132,7 +132,7 @@ def problems(draw):
     if form == "packed":
         cuts = np.sort(random.integers(0, samples + 1, max(batch - 1, 0)))
         offsets = np.concatenate([[0], cuts, [samples]] if batch else [[0]])
-        options["offsets"] = offsets.astype(draw(st.sampled_from(["int32", "int64"])))
+        options["batch_offsets"] = offsets.astype(draw(st.sampled_from(["int32", "int64"])))
         values_shape, times_shape = (samples, channels), (samples,)
     elif form == "single":
         values_shape, times_shape = (samples, channels), (samples,)
@@ -152,7 +152,7 @@ def problems(draw):
     times = np.sort(random.integers(0, draw(st.sampled_from([3, 12, 60])), times_shape), axis=-1)
     if form == "packed":
         random.shuffle(times)
-        for begin, end in zip(options["offsets"], options["offsets"][1:]):
+        for begin, end in zip(options["batch_offsets"], options["batch_offsets"][1:]):
             times[begin:end].sort()
     times = (times * unit + start).astype(time_dtype)
     query_times = (

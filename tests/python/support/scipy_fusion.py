@@ -1,7 +1,7 @@
 """Fusion out of parts that nobody here wrote: SciPy interpolates, pandas looks samples up.
 
-What is left to say in NumPy are the rules on bounds, gaps and clocks. Queries have to ascend, as
-pandas demands, and splines take no repeated times, as SciPy does not.
+What is left to say in NumPy are the rules on queries outside, gaps and clocks. Queries have to
+ascend, as pandas demands, and splines take no repeated times, as SciPy does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def resample(
     query_times,
     *,
     method="linear",
-    bounds="hold",
+    outside="hold",
     fill_value=0.0,
     max_gap=np.inf,
     tolerance=None,
@@ -42,8 +42,8 @@ def resample(
     last = look_up(times, queries, "backward")
     first = look_up(times, queries, "forward")
     met = (last >= 0) & (first >= 0) & (times[last] == times[first])
-    outside = (last < 0) | (first < 0)
-    gap = ~met & ~outside & (times[first] - times[last] > max_gap)
+    beyond = (last < 0) | (first < 0)
+    gap = ~met & ~beyond & (times[first] - times[last] > max_gap)
     edge = np.where(last < 0, 0, len(times) - 1)
 
     out = np.empty((len(queries), values.shape[1]))
@@ -56,12 +56,12 @@ def resample(
             valid = written = met | (row >= 0)
             chosen = here[row]
         else:
-            valid = met | ~(outside | gap)
-            extrapolates = bounds == "extrapolate" and name == "linear"
+            valid = met | ~(beyond | gap)
+            extrapolates = outside == "extrapolate" and name == "linear"
             chosen = between(here, times, queries, last, name, extrapolates)
-            if bounds == "hold" or (bounds == "extrapolate" and not extrapolates):
-                chosen[outside] = here[edge[outside]]
-            written = valid if bounds == "fill" else valid | outside
+            if outside == "hold" or (outside == "extrapolate" and not extrapolates):
+                chosen[beyond] = here[edge[beyond]]
+            written = valid if outside == "fill" else valid | beyond
         # A sample's own time gives the last sample with it. pandas, looking forward, has the first.
         chosen[met] = here[last[met]]
         out[:, part] = np.where(written[:, None], chosen, np.nan)
@@ -70,8 +70,8 @@ def resample(
         )
         out[~written, part] = fill_value
         if name == "slerp":
-            left = np.where(outside, edge, last)
-            right = np.where(met | outside, left, first)
+            left = np.where(beyond, edge, last)
+            right = np.where(met | beyond, left, first)
             none = no_rotations(here)[left] | no_rotations(here)[right]
             out[:, part][np.repeat(none, 4, axis=1)] = fill_value
             valid = valid & ~none.any(axis=1)

@@ -18,19 +18,19 @@ Array = npt.NDArray[np.float32]
 
 def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
     assert_type(rbc.resample(values, times, [0.5], method="cubic", max_gap=0.1), Array)
-    out, mask = rbc.resample(values, times, times, return_mask=True, lengths=[3], std=times)
+    out, mask = rbc.resample(values, times, times, return_valid=True, lengths=[3], std=times)
     assert_type(out, Array)
     poses = rbc.resample(values, times, times, method=[(0, 3, "linear"), (3, 4, "slerp")])
     assert_type(rbc.resample(torch.zeros(3, 1), times, times, out=poses), Array)
 
     groups = [(0, 3, "linear"), (3, 4, "slerp")]  # whose names are str in a variable
     rbc.resample(values, times, times, method=groups)
-    doubles, mask = rbc.resample(values, times, times, dtype="float64", return_mask=True)
+    doubles, mask = rbc.resample(values, times, times, dtype="float64", return_valid=True)
     assert_type(doubles, npt.NDArray[Any])
     assert_type(rbc.resample(torch.zeros(3, 1), times, times, dtype="float64"), torch.Tensor)
 
     rbc.resample(values, times, times, method="spline")  # type: ignore
-    rbc.resample(values, times, times, bounds="wrap")  # type: ignore
+    rbc.resample(values, times, times, outside="wrap")  # type: ignore
     rbc.resample(values, times, times, smoothing=3)  # type: ignore
     rbc.resample(3.0, times, times)  # type: ignore
 
@@ -43,7 +43,7 @@ def as_they_come(values: Array, seconds: npt.NDArray[np.float64], flag: bool) ->
     assert_type(rbc.resample(values, times, times, max_gap=np.timedelta64(1, "ms")), Array)
     assert_type(rbc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5]), npt.NDArray[Any])
     assert_type(
-        rbc.resample(values, times, times, return_mask=flag), Union[Array, tuple[Array, Any]]
+        rbc.resample(values, times, times, return_valid=flag), Union[Array, tuple[Array, Any]]
     )
     options: dict[str, Any] = {"max_gap": 0.1}
     rbc.resample(values, seconds, seconds, **options)
@@ -56,7 +56,7 @@ def fusion(values: torch.Tensor, times: torch.Tensor) -> None:
     stream = rbc.Stream(values, times, method="nearest", clock_offset=0.01)
     assert_type(stream, rbc.Stream[torch.Tensor])
     assert_type(rbc.fuse([stream, stream], times, dtype=torch.float16), torch.Tensor)
-    out, mask = rbc.fuse([stream], [0.5, 1], return_mask=True, backend="cpu")
+    out, mask = rbc.fuse([stream], [0.5, 1], return_valid=True, backend="cpu")
     assert_type(out, torch.Tensor)
 
     rbc.fuse(stream, times)  # type: ignore
@@ -72,11 +72,11 @@ def mixed_fusion(floats: Array, doubles: npt.NDArray[np.float64], flag: bool) ->
     assert_type(mixed, npt.NDArray[Any])
     assert_type(rbc.fuse([rbc.Stream(floats, doubles)], doubles), Array)
     out, mask = rbc.fuse(
-        [rbc.Stream(floats, doubles), rbc.Stream(switch, doubles)], doubles, return_mask=True
+        [rbc.Stream(floats, doubles), rbc.Stream(switch, doubles)], doubles, return_valid=True
     )
     assert_type(out, npt.NDArray[Any])
     one = [rbc.Stream(floats, doubles)]
-    assert_type(rbc.fuse(one, doubles, return_mask=flag), Union[Array, tuple[Array, Any]])
+    assert_type(rbc.fuse(one, doubles, return_valid=flag), Union[Array, tuple[Array, Any]])
     assert_type(rbc.report({"arm": one[0]}).streams["arm"].rate, float)
     assert_type(rbc.fuse(one, doubles, dtype="float16"), npt.NDArray[Any])
     clock = rbc.clock(one, 50, span="union")
@@ -92,11 +92,13 @@ def clouds(points: Array) -> None:
     occupied = rbc.voxelize(points, origin=(0, 0, 0), voxel_size=size, shape=shape)
     assert_type(occupied, npt.NDArray[np.bool_])
     grid: rbc.Grid = {"origin": (0, 0, 0), "voxel_size": size, "shape": shape}
-    assert_type(rbc.voxelize(points, mode="count", **grid), npt.NDArray[np.int32])
-    assert_type(rbc.voxelize(points, mode="mean", **grid), Array)
-    counts, outside = rbc.voxelize(points, mode="count", return_dropped=True, **grid)
+    assert_type(rbc.voxelize(points, reduction="count", **grid), npt.NDArray[np.int32])
+    assert_type(rbc.voxelize(points, reduction="mean", **grid), Array)
+    counts, outside = rbc.voxelize(
+        points, reduction="count", return_num_points_outside=True, **grid
+    )
     assert_type((counts, outside), tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]])
-    assert_type(rbc.voxelize(torch.zeros(3, 3), mode="count", **grid), torch.Tensor)
+    assert_type(rbc.voxelize(torch.zeros(3, 3), reduction="count", **grid), torch.Tensor)
     rbc.voxelize_sparse(points, **grid)
     voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
     assert_type(
@@ -105,14 +107,14 @@ def clouds(points: Array) -> None:
     assert_type(voxels.coords, npt.NDArray[np.int32])
     assert_type(voxels.num_voxels, npt.NDArray[np.int64])
     assert_type(voxels.features, Union[Array, Any])
-    tsdf, weight, dropped = rbc.voxelize_tsdf(
+    tsdf, weight, unused = rbc.voxelize_tsdf(
         points,
         [0, 0, 0],
         origin=(0, 0, 0),
         voxel_size=size,
         shape=shape,
         truncation=0.5,
-        return_dropped=True,
+        return_num_points_unused=True,
     )
     assert_type(tsdf, Array)
 
@@ -141,14 +143,14 @@ def normalization(values: Array, tensor: torch.Tensor) -> None:
 
 def gradients(values: torch.Tensor) -> None:
     times = torch.arange(3.0)
-    assert_type(rbc.torch.resample(values, times, [0.5], bounds="extrapolate"), torch.Tensor)
-    out, mask = rbc.torch.resample(values, times, times, return_mask=True)
+    assert_type(rbc.torch.resample(values, times, [0.5], outside="extrapolate"), torch.Tensor)
+    out, mask = rbc.torch.resample(values, times, times, return_valid=True)
     assert_type(mask, torch.Tensor)
 
     stream = rbc.torch.Stream(values, times, method="nearest", clock_offset=0.01)
     assert_type(rbc.torch.fuse([stream, rbc.Stream(values, times)], [0.5]), torch.Tensor)
     assert_type(rbc.fuse([stream], times), torch.Tensor)
-    out, mask = rbc.torch.fuse([stream], times, return_mask=True, dtype="float16")
+    out, mask = rbc.torch.fuse([stream], times, return_valid=True, dtype="float16")
     assert_type(mask, torch.Tensor)
 
     rbc.torch.resample(values, times, times, out=values)  # type: ignore
@@ -159,11 +161,11 @@ def gradients(values: torch.Tensor) -> None:
 def operators(points: torch.Tensor) -> None:
     size, shape = 0.2, (10, 10, 4)
     voxels = rbc.torch.voxelize_sparse(
-        points, origin=(0, 0, 0), voxel_size=size, shape=shape, max_voxels=100, reduce=None
+        points, origin=(0, 0, 0), voxel_size=size, shape=shape, max_voxels=100, reduction=None
     )
     assert_type(voxels, rbc.SparseVoxels[torch.Tensor])
     occupied, dropped = rbc.torch.voxelize(
-        points, origin=(0, 0, 0), voxel_size=size, shape=shape, return_dropped=True
+        points, origin=(0, 0, 0), voxel_size=size, shape=shape, return_num_points_outside=True
     )
     assert_type(occupied, torch.Tensor)
 
@@ -181,7 +183,9 @@ def rotations(quaternions: Array) -> None:
 
 def windows(values: Array, tensor: torch.Tensor, mask: list[bool]) -> None:
     relative = rbc.Transform("se3_relative", 0, 7, reference=("arm", -1), rotation="quat_xyzw")
-    stream = rbc.WindowStream(values, [-1, 0], episode_offsets=[0, 3], pad="fill", dtype="float16")
+    stream = rbc.WindowStream(
+        values, [-1, 0], episode_offsets=[0, 3], outside="fill", dtype="float16"
+    )
     assert_type(stream, rbc.WindowStream[Array])
     numbers = rbc.WindowStream(None, range(3), episode_offsets=np.arange(2))
     for rows, valid in rbc.windows([stream, numbers], [0], values, dtype=np.float64):
@@ -193,8 +197,8 @@ def windows(values: Array, tensor: torch.Tensor, mask: list[bool]) -> None:
 
     rbc.windows([values], [0], [0])  # type: ignore
     rbc.WindowStream(values, [0])  # type: ignore
-    rbc.WindowStream(values, [0], episode_offsets=[0, 1], pad="wrap")  # type: ignore
-    rbc.WindowStream(values, [0], episode_offsets=[0, 1], bounds="hold")  # type: ignore
+    rbc.WindowStream(values, [0], episode_offsets=[0, 1], outside="wrap")  # type: ignore
+    rbc.WindowStream(values, [0], episode_offsets=[0, 1], outside="extrapolate")  # type: ignore
     rbc.Transform("divide", 0, 1, reference=(0, 0))  # type: ignore
     rbc.Transform("subtract", 0, 1)  # type: ignore
 
@@ -215,7 +219,7 @@ def windows(values: Array, tensor: torch.Tensor, mask: list[bool]) -> None:
     assert_type(spec.statistics(episodes, rows="valid")["action"], rbc.StatisticsResult)
     assert_type(spec.normalized({"arm": None}), rbc.WindowSpec)
 
-    rbc.Window(range(50), pad="edge")  # type: ignore
+    rbc.Window(range(50), outside="edge")  # type: ignore
     rbc.WindowSpec({"arm": [0]}, anchors="some")  # type: ignore
     rbc.Episodes([track])  # type: ignore
 

@@ -10,8 +10,14 @@ from resample_problems import FLOATS, relaid
 MODES = ["occupancy", "count", "sum", "mean", "max", "min"]
 REDUCTIONS = MODES[2:]
 ORDERS = ["lexicographic", "first_point"]
-ARRAYS = ["coords", "counts", "features", "grouped", "point_to_voxel"]
-SCALARS = ["num_voxels", "dropped", "overflow"]
+ARRAYS = ["coords", "points_per_voxel", "features", "grouped", "point_to_voxel"]
+SCALARS = [
+    "num_voxels",
+    "num_points_outside",
+    "num_voxels_over_capacity",
+    "num_points_over_capacity",
+    "num_points_over_group",
+]
 
 
 def by_name(voxels):
@@ -33,7 +39,7 @@ def clouds(draw):
     if form == "packed":
         cuts = np.sort(random.integers(0, rows + 1, max(batch - 1, 0)))
         offsets = np.concatenate([[0], cuts, [rows]] if batch else [[0]])
-        options["offsets"] = offsets.astype(draw(st.sampled_from(["int32", "int64"])))
+        options["batch_offsets"] = offsets.astype(draw(st.sampled_from(["int32", "int64"])))
     elif form == "padded" and draw(st.booleans()):
         options["lengths"] = random.integers(0, rows + 1, batch).astype(
             draw(st.sampled_from(["int32", "int64"]))
@@ -68,7 +74,7 @@ def clouds(draw):
 @st.composite
 def dense_problems(draw):
     points, features, options = draw(clouds())
-    options["mode"] = mode = draw(st.sampled_from(MODES if features is None else REDUCTIONS))
+    options["reduction"] = mode = draw(st.sampled_from(MODES if features is None else REDUCTIONS))
     others = {"occupancy": ["bool", "uint8", "int32"], "count": ["int32", "int64"]}.get(mode, [])
     options["dtype"] = draw(st.sampled_from([None, *FLOATS, *others, *others]))
     floats = options["dtype"] in FLOATS or (options["dtype"] is None and mode in REDUCTIONS)
@@ -79,7 +85,7 @@ def dense_problems(draw):
 @st.composite
 def sparse_problems(draw):
     points, features, options = draw(clouds())
-    options["reduce"] = draw(st.sampled_from(REDUCTIONS))
+    options["reduction"] = draw(st.sampled_from(REDUCTIONS))
     options["order"] = draw(st.sampled_from([None, *ORDERS]))
     options["max_voxels"] = draw(st.sampled_from([None, 1, 3, 100]))
     options["max_points"] = draw(st.sampled_from([None, 1, 2, 7]))

@@ -20,11 +20,11 @@ def indices_of(points, origin, voxel_size, shape):
     return np.where(inside[:, None], index, -1).astype(np.int64), inside
 
 
-def clouds_of(points, features, lengths=None, offsets=None):
+def clouds_of(points, features, lengths=None, batch_offsets=None):
     """(number of the first point, points, features) of each cloud, and whether it is a batch."""
     features = points if features is None else features
-    if offsets is not None:
-        parts = [slice(int(a), int(b)) for a, b in zip(offsets, offsets[1:])]
+    if batch_offsets is not None:
+        parts = [slice(int(a), int(b)) for a, b in zip(batch_offsets, batch_offsets[1:])]
         return [(part.start, points[part], features[part]) for part in parts], True
     if points.ndim == 2:
         return [(0, points, features)], False
@@ -42,16 +42,16 @@ def grouped_by_voxel(points, grid):
     return voxels, int((~inside).sum())
 
 
-def reduced(features, mode):
+def reduced(features, reduction):
     """Rows [n,F] of one voxel as float64 [F]."""
-    return np.array([_reduce(column.tolist(), features.dtype, mode) for column in features.T])
+    return np.array([_reduce(column.tolist(), features.dtype, reduction) for column in features.T])
 
 
-def _reduce(column, dtype, mode):
+def _reduce(column, dtype, reduction):
     if any(math.isnan(f) for f in column):
         return math.nan
-    if mode in ("max", "min"):
-        choose = max if mode == "max" else min
+    if reduction in ("max", "min"):
+        choose = max if reduction == "max" else min
         return choose(column, key=lambda f: (f, math.copysign(1, f)))
     infinite = {f for f in column if math.isinf(f)}
     if infinite:
@@ -65,7 +65,7 @@ def _reduce(column, dtype, mode):
         total = float(exact)
     except OverflowError:
         total = math.copysign(math.inf, exact)
-    return total / n if mode == "mean" else total
+    return total / n if reduction == "mean" else total
 
 
 def rounded(x, dtype):
@@ -74,23 +74,31 @@ def rounded(x, dtype):
 
 
 def dense(
-    points, features=None, *, mode, dtype, empty_value=0.0, lengths=None, offsets=None, **grid
+    points,
+    features=None,
+    *,
+    reduction,
+    dtype,
+    empty_value=0.0,
+    lengths=None,
+    batch_offsets=None,
+    **grid,
 ):
     """What rbc.voxelize gives, with the dropped points."""
-    clouds, batched = clouds_of(points, features, lengths, offsets)
+    clouds, batched = clouds_of(points, features, lengths, batch_offsets)
     channels = (points if features is None else features).shape[-1]
-    behind = () if mode in ("occupancy", "count") else (channels,)
+    behind = () if reduction in ("occupancy", "count") else (channels,)
     out = np.full((len(clouds), *grid["shape"], *behind), empty_value, dtype)
     dropped = np.zeros(len(clouds), np.int64)
     for b, (_, cloud, rows) in enumerate(clouds):
         voxels, dropped[b] = grouped_by_voxel(cloud, grid)
         for place, inside in voxels.items():
-            if mode == "occupancy":
+            if reduction == "occupancy":
                 out[b][place] = 1
-            elif mode == "count":
+            elif reduction == "count":
                 out[b][place] = rounded(np.float64(len(inside)), dtype)
             else:
-                out[b][place] = rounded(reduced(rows[inside], mode), dtype)
+                out[b][place] = rounded(reduced(rows[inside], reduction), dtype)
     return (out, dropped) if batched else (out[0], dropped[0])
 
 
@@ -98,17 +106,17 @@ def sparse(
     points,
     features=None,
     *,
-    reduce,
+    reduction,
     order,
     capacity,
     dtype,
     max_points=None,
     lengths=None,
-    offsets=None,
+    batch_offsets=None,
     **grid,
 ):
     """What rbc.voxelize_sparse gives, by name."""
-    clouds, batched = clouds_of(points, features, lengths, offsets)
+    clouds, batched = clouds_of(points, features, lengths, batch_offsets)
     channels = (points if features is None else features).shape[-1]
     dropped = np.zeros(len(clouds), np.int64)
     found = []  # (cloud, x, y, z), numbers in the cloud, the number of its first point, features
@@ -121,22 +129,25 @@ def sparse(
     most = math.inf if max_points is None else max_points
     result = {
         "coords": np.full((capacity, 4), -1, np.int32),
-        "counts": np.zeros(capacity, np.int32),
+        "points_per_voxel": np.zeros(capacity, np.int32),
         "features": np.zeros((capacity, channels), dtype),
         "grouped": None if max_points is None else np.zeros((capacity, most, channels), dtype),
         "point_to_voxel": np.full(points.shape[:-1], -1, np.int64),
         "num_voxels": np.array(min(len(found), capacity)),
-        "dropped": dropped if batched else dropped[0],
-        "overflow": np.zeros(3, np.int64),
+        "num_points_outside": dropped if batched else dropped[0],
+        "num_voxels_over_capacity": np.zeros((), np.int64),
+        "num_points_over_capacity": np.zeros((), np.int64),
+        "num_points_over_group": np.zeros((), np.int64),
     }
     for row, (place, inside, first, rows) in enumerate(found):
         if row >= capacity:
-            result["overflow"][:2] += 1, len(inside)
+            result["num_voxels_over_capacity"] += 1
+            result["num_points_over_capacity"] += len(inside)
             continue
         result["coords"][row] = place
-        result["counts"][row] = min(len(inside), most)
-        result["features"][row] = rounded(reduced(rows[inside], reduce), dtype)
-        result["overflow"][2] += max(0, len(inside) - most) if max_points else 0
+        result["points_per_voxel"][row] = min(len(inside), most)
+        result["features"][row] = rounded(reduced(rows[inside], reduction), dtype)
+        result["num_points_over_group"] += max(0, len(inside) - most) if max_points else 0
         result["point_to_voxel"].reshape(-1)[first + np.array(inside)] = row
         if max_points is not None:
             kept = inside[:max_points]

@@ -39,7 +39,7 @@ def fused(**given):
 
 
 def voxelized(**given):
-    return rbc.voxelize(**{"points": torch.rand(1, 9, 3), "mode": "mean", **GRID, **given})
+    return rbc.voxelize(**{"points": torch.rand(1, 9, 3), "reduction": "mean", **GRID, **given})
 
 
 def listed(**given):

@@ -53,13 +53,13 @@ def gradient(values, *arguments, upstream=None, **options):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"method": method, "bounds": "hold"} for method in LINEAR),
-        *({"method": method, "bounds": "fill", "fill_value": 3.0} for method in LINEAR),
-        {"bounds": "extrapolate"},
+        *({"method": method, "outside": "hold"} for method in LINEAR),
+        *({"method": method, "outside": "fill", "fill_value": 3.0} for method in LINEAR),
+        {"outside": "extrapolate"},
         {"max_gap": 2, "method": "cubic"},
         {"tolerance": 1, "method": "nearest"},
         {"mean": [1.0, 2.0, 3.0], "std": [2.0, 0.5, 4.0]},
-        {"lengths": [4, 1], "query_lengths": [12, 3], "bounds": "extrapolate"},
+        {"lengths": [4, 1], "query_lengths": [12, 3], "outside": "extrapolate"},
         {"method": [(1, 2, "cubic"), (0, 1, "previous")], "std": [2.0, 0.5, 4.0]},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
@@ -80,8 +80,10 @@ def test_gradcheck_of_packed_and_single_rows(device):
     packed = values.detach().reshape(14, 3).requires_grad_()
     for offsets in ([0, 7, 14], torch.tensor([0, 7, 14], dtype=torch.int32, device=device)):
         assert torch.equal(
-            gradient(packed, times.reshape(14), queries, offsets=offsets, bounds="extrapolate"),
-            gradient(values, times, queries, bounds="extrapolate").reshape(14, 3),
+            gradient(
+                packed, times.reshape(14), queries, batch_offsets=offsets, outside="extrapolate"
+            ),
+            gradient(values, times, queries, outside="extrapolate").reshape(14, 3),
         )
     single = values[0].detach().requires_grad_()
     for method in LINEAR:
@@ -115,7 +117,7 @@ def test_the_gradient_is_the_transposed_operation(device, problem):
         ]
     if query_times.dtype.kind == "f":
         query_times = np.where(np.isfinite(query_times), query_times, np.nan)
-    for name in ("lengths", "query_lengths", "offsets"):
+    for name in ("lengths", "query_lengths", "batch_offsets"):
         if name in options:
             options[name] = torch.from_numpy(np.array(options[name])).to(device)
     values, times, query_times = (
@@ -144,9 +146,9 @@ def test_weights_by_hand():
     assert weights(1.25) == [0, 0, 0.75, 0.25, 0]
     assert weights(0.0) == [0, 1, 0, 0, 0] and weights(2.0) == [0, 0, 0, 0, 1]
     assert weights(-1.0) == [1, 0, 0, 0, 0] and weights(3.0) == [0, 0, 0, 0, 1]
-    assert weights(-1.0, bounds="fill") == weights(float("nan")) == [0] * 5
-    assert weights(-1.0, bounds="extrapolate") == [0, 2, -1, 0, 0]
-    assert weights(3.0, bounds="extrapolate") == [0, 0, -1, 2, 0]
+    assert weights(-1.0, outside="fill") == weights(float("nan")) == [0] * 5
+    assert weights(-1.0, outside="extrapolate") == [0, 2, -1, 0, 0]
+    assert weights(3.0, outside="extrapolate") == [0, 0, -1, 2, 0]
     assert weights(1.25, method="next") == [0, 0, 0, 1, 0]
     assert weights(1.25, method="next", std=[4.0]) == [0, 0, 0, 0.25, 0]
 
@@ -159,9 +161,9 @@ def test_weights_by_hand():
 @pytest.mark.parametrize("out_dtype", [None, torch.float16, torch.float64])
 def test_every_dtype(out_dtype, dtype, device):
     values, times, queries = example(device, dtype)
-    out, mask = rbc.torch.resample(values, times, queries, dtype=out_dtype, return_mask=True)
+    out, mask = rbc.torch.resample(values, times, queries, dtype=out_dtype, return_valid=True)
     expected, expected_mask = rbc.resample(
-        values.detach(), times, queries, dtype=out_dtype, return_mask=True
+        values.detach(), times, queries, dtype=out_dtype, return_valid=True
     )
     assert out.dtype == (out_dtype or dtype) and torch.equal(out, expected)
     assert torch.equal(mask, expected_mask) and out.requires_grad and not mask.requires_grad
@@ -191,7 +193,7 @@ def test_strided_and_broadcast_values(device):
 def test_empty(shape, queries):
     values = torch.zeros(shape, requires_grad=True)
     times, query_times = torch.arange(float(shape[1])), torch.zeros(queries)
-    got = gradient(values, times, query_times, bounds="extrapolate", fill_value=1.0)
+    got = gradient(values, times, query_times, outside="extrapolate", fill_value=1.0)
     assert got.shape == shape and got.numel() == 0
 
 
@@ -218,8 +220,8 @@ def test_the_same_bits_in_every_run(device):
 @on_each_device
 def test_a_gradient_of_what_was_filled_goes_nowhere(device):
     values, times, queries = example(device)
-    options = {"bounds": "fill", "fill_value": float("nan")}
-    out, mask = rbc.torch.resample(values, times, queries, return_mask=True, **options)
+    options = {"outside": "fill", "fill_value": float("nan")}
+    out, mask = rbc.torch.resample(values, times, queries, return_valid=True, **options)
     assert bool(mask.any()) and not bool(mask.all())
     (expected,) = torch.autograd.grad(out[mask].sum(), values, retain_graph=True)
     upstream = torch.ones_like(out).where(mask[..., None], float("nan"))

@@ -38,22 +38,22 @@ CROP = (-0.9, -0.8, 0.5, 0.9, 0.8, 2.9)
 
 def unprojected(depth, colors):
     return rbc.torch.unproject(
-        depth, CAMERA, POSE, colors=colors, crop=CROP, color_scale=255, pixel_offset=0.5
+        depth, CAMERA, POSE, colors=colors, crop=CROP, color_divisor=255, pixel_offset=0.5
     )
 
 
 def with_little_room(depth):
     return rbc.torch.unproject(
-        depth, [7.0, 8.0, 3.5, 2.5], max_points=9, step=2, depth_scale=1.25, dtype="float64"
+        depth, [7.0, 8.0, 3.5, 2.5], max_points=9, pixel_stride=2, depth_scale=1.25, dtype="float64"
     )
 
 
 def chosen(points):
-    return rbc.torch.farthest_points(points, 5, start=[1, 2], lengths=[40, 3])
+    return rbc.torch.farthest_points(points, 5, start_index=[1, 2], lengths=[40, 3])
 
 
 def chosen_with_distances(points):
-    return rbc.torch.farthest_points(points, 5, start=7, return_distances=True)
+    return rbc.torch.farthest_points(points, 5, start_index=7, return_distances=True)
 
 
 def taken(values, rows):
@@ -63,7 +63,7 @@ def taken(values, rows):
 def line(depth, colors):
     """From depth images to few points."""
     cloud = unprojected(depth, colors)
-    rows = rbc.torch.farthest_points(cloud.points.detach(), 6, lengths=cloud.counts)
+    rows = rbc.torch.farthest_points(cloud.points.detach(), 6, lengths=cloud.num_points)
     return rbc.torch.take_rows(cloud.points, rows) * 2
 
 
@@ -91,7 +91,7 @@ CHECKED = {
     "unproject": (DEPTH, CAMERA, None, None, ""),
     "unproject-all": (
         *(DEPTH, CAMERAS, POSE, COLORS),
-        "crop=-1,-1,0,1,1,3;step=2;max_points=7;pixel_offset=0.5;dtype=float64",
+        "crop=-1,-1,0,1,1,3;pixel_stride=2;max_points=7;pixel_offset=0.5;dtype=float64",
     ),
     "farthest_points": (POINTS, None, None, None, "k=3"),
     "farthest_points-packed": (
@@ -165,7 +165,7 @@ def test_exported_saved_and_loaded(name):
 
 
 def starts(points, start):
-    return rbc.torch.farthest_points(points, 4, start=start, return_distances=True)
+    return rbc.torch.farthest_points(points, 4, start_index=start, return_distances=True)
 
 
 MAPPED = {
@@ -215,10 +215,10 @@ def test_gradients_are_those_of_finite_differences():
     weights = random(*cloud.points.shape, seed=9).double()
     (gradient,) = torch.autograd.grad((cloud.points * weights).sum(), depth)
     kept = torch.zeros(12, dtype=torch.bool)
-    kept[cloud.pixels[: int(cloud.counts)]] = True
+    kept[cloud.pixels[: int(cloud.num_points)]] = True
     assert 0 < kept.sum() < 12
     assert torch.equal(gradient.flatten() != 0, kept)
-    for pixel in cloud.pixels[: int(cloud.counts)].tolist():
+    for pixel in cloud.pixels[: int(cloud.num_points)].tolist():
         moved = depth.detach().clone()
         moved.view(-1)[pixel] += 2**-6
         other = rbc.unproject(moved, CAMERA, POSE, **options)
@@ -265,7 +265,7 @@ def test_the_line_in_a_graph_of_cuda():
 
     def few(depth, camera, pose):
         cloud = rbc.torch.unproject(depth, camera, pose, crop=CROP)
-        rows = rbc.torch.farthest_points(cloud.points, 6, lengths=cloud.counts)
+        rows = rbc.torch.farthest_points(cloud.points, 6, lengths=cloud.num_points)
         return rbc.torch.take_rows(cloud.points, rows)
 
     with torch.cuda.stream(torch.cuda.Stream()):

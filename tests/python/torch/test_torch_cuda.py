@@ -45,13 +45,13 @@ def equal_bits(got, expected):
 @given(problems())
 def test_the_same_bits_as_the_cpu(problem):
     values, times, query_times, options = problem
-    expected, expected_mask = rbc.resample(values, times, query_times, return_mask=True, **options)
-    for name in ("lengths", "query_lengths", "offsets"):
+    expected, expected_mask = rbc.resample(values, times, query_times, return_valid=True, **options)
+    for name in ("lengths", "query_lengths", "batch_offsets"):
         if name in options:
             options[name] = to_cuda(options[name])
     arguments = [to_cuda(each) for each in (values, times, query_times)]
     for check in (False, True):
-        out, mask = rbc.resample(*arguments, return_mask=True, check_times=check, **options)
+        out, mask = rbc.resample(*arguments, return_valid=True, check_times=check, **options)
         assert out.is_cuda and mask.is_cuda and mask.dtype == torch.bool
         assert same_bits(out.cpu().numpy(), expected) and same_bits(
             mask.cpu().numpy(), expected_mask
@@ -63,7 +63,7 @@ def test_the_same_bits_as_the_cpu(problem):
 def test_fusion_has_the_same_bits_as_the_cpu(problem):
     expected, expected_mask = problem.fuse()
     for stream in problem.streams:
-        for name in ("values", "times", "lengths", "offsets", "mean", "std"):
+        for name in ("values", "times", "lengths", "batch_offsets", "mean", "std"):
             if name in stream:
                 stream[name] = to_cuda(stream[name])
     problem.query_times = to_cuda(problem.query_times)
@@ -79,7 +79,7 @@ def test_fusion_has_the_same_bits_as_the_cpu(problem):
 
 def clouds_to_cuda(points, features, options):
     options = {**options}
-    for name in ("lengths", "offsets"):
+    for name in ("lengths", "batch_offsets"):
         if name in options:
             options[name] = to_cuda(options[name])
     return [None if each is None else to_cuda(each) for each in (points, features)], options
@@ -89,9 +89,9 @@ def clouds_to_cuda(points, features, options):
 @given(dense_problems())
 def test_voxels_have_the_same_bits_as_the_cpu(problem):
     points, features, options = problem
-    expected = rbc.voxelize(points, features, return_dropped=True, **options)
+    expected = rbc.voxelize(points, features, return_num_points_outside=True, **options)
     arrays, options = clouds_to_cuda(*problem)
-    got = rbc.voxelize(*arrays, return_dropped=True, **options)
+    got = rbc.voxelize(*arrays, return_num_points_outside=True, **options)
     assert all(each.is_cuda for each in got)
     assert all(same_bits(a.cpu().numpy(), b) for a, b in zip(got, expected))
 
@@ -192,11 +192,11 @@ def test_fusion_allocates_the_result_and_nothing_else():
     pointer = out.data_ptr()
     assert rbc.fuse(streams, queries, out=out) is out and out.data_ptr() == pointer
     before = torch.cuda.memory_allocated()
-    result, mask = rbc.fuse(streams, queries, return_mask=True)
+    result, mask = rbc.fuse(streams, queries, return_valid=True)
     sizes = [(each.nbytes + 511) // 512 * 512 for each in (result, mask)]
     assert torch.cuda.memory_allocated() - before == sum(sizes)
     host, host_queries = sensors("cpu")
-    expected, expected_mask = rbc.fuse(host, host_queries, return_mask=True)
+    expected, expected_mask = rbc.fuse(host, host_queries, return_valid=True)
     assert result.dtype == torch.float32 and torch.equal(result, out)
     assert torch.equal(result.cpu(), expected) and torch.equal(mask.cpu(), expected_mask)
     assert 0 < int(mask.sum()) < mask.numel()
@@ -232,9 +232,9 @@ def sweep(count=300_000, coherent=True, dtype=torch.float32, device="cuda"):
 def test_many_points_in_every_mode(mode, grid, coherent):
     points, grid = sweep(coherent=coherent), GRIDS[grid]
     host = points.cpu()
-    expected = rbc.voxelize(host, mode=mode, return_dropped=True, **grid)
+    expected = rbc.voxelize(host, reduction=mode, return_num_points_outside=True, **grid)
     for _ in range(2):
-        got = rbc.voxelize(points, mode=mode, return_dropped=True, **grid)
+        got = rbc.voxelize(points, reduction=mode, return_num_points_outside=True, **grid)
         assert all(equal_bits(a, b) for a, b in zip(got, expected))
 
 
@@ -245,7 +245,7 @@ def test_many_points_sparse(order, grid, coherent):
     points, grid = sweep(coherent=coherent), GRIDS[grid]
     host = points.cpu().numpy()
     for reduce in REDUCTIONS:
-        options = {"reduce": reduce, "order": order, **grid}
+        options = {"reduction": reduce, "order": order, **grid}
         expected = rbc.voxelize_sparse(host, **options)
         voxels = rbc.voxelize_sparse(points, **options)
         assert same_voxels(voxels, expected)
@@ -263,7 +263,7 @@ def test_every_dtype_of_features(dtype, out_dtype, channels):
     points = sweep(20_000)
     features = torch.from_numpy(random.normal(size=(20_000, channels))).to("cuda", dtype)
     for mode in REDUCTIONS:
-        options = {"mode": mode, "dtype": out_dtype, **GRIDS["small"]}
+        options = {"reduction": mode, "dtype": out_dtype, **GRIDS["small"]}
         out = rbc.voxelize(points, features, **options)
         expected = rbc.voxelize(points.cpu(), features.cpu(), **options)
         assert out.dtype == out_dtype
@@ -273,15 +273,15 @@ def test_every_dtype_of_features(dtype, out_dtype, channels):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_every_dtype_and_layout_of_points(dtype):
     points = sweep(20_000, dtype=dtype)
-    expected = rbc.voxelize(points.cpu(), mode="count", **GRIDS["wide"])
+    expected = rbc.voxelize(points.cpu(), reduction="count", **GRIDS["wide"])
     room = torch.full((5, 20_000), -1.0, device="cuda", dtype=dtype)
     room[:4] = points.T
     for given_points in (points, points[:, :3], room.T):
         out = torch.full((160, 160, 160), -1, device="cuda", dtype=torch.int32).permute(2, 1, 0)
-        assert rbc.voxelize(given_points, mode="count", out=out, **GRIDS["wide"]) is out
+        assert rbc.voxelize(given_points, reduction="count", out=out, **GRIDS["wide"]) is out
         assert torch.equal(out.cpu(), expected)
     batch = points.reshape(4, 5_000, 4)
-    options = {"lengths": [5_000, 0, 17, 4_999], "mode": "mean", **GRIDS["small"]}
+    options = {"lengths": [5_000, 0, 17, 4_999], "reduction": "mean", **GRIDS["small"]}
     assert equal_bits(rbc.voxelize(batch, **options), rbc.voxelize(batch.cpu(), **options))
 
 
@@ -309,7 +309,9 @@ def test_tsdf_has_the_same_bits_as_the_cpu(carve, weighting, dtype):
 def test_voxelization_allocates_the_result_and_nothing_else():
     points, grid = sweep(), GRIDS["wide"]
     before = torch.cuda.memory_allocated()
-    result, dropped = rbc.voxelize(points, mode="count", return_dropped=True, **grid)
+    result, dropped = rbc.voxelize(
+        points, reduction="count", return_num_points_outside=True, **grid
+    )
     sizes = [(each.nbytes + 511) // 512 * 512 for each in (result, dropped)]
     assert torch.cuda.memory_allocated() - before == sum(sizes)
 
@@ -355,7 +357,7 @@ def test_voxelization_on_the_current_stream_and_no_waiting():
     points = sweep(50_000)
     scan, sensors = points.clone(), torch.zeros(3, device="cuda")
     calls = {
-        "dense": lambda: [rbc.voxelize(points, mode="mean", **GRIDS["wide"])],
+        "dense": lambda: [rbc.voxelize(points, reduction="mean", **GRIDS["wide"])],
         "sparse": lambda: by_name(
             rbc.voxelize_sparse(points, max_points=3, **GRIDS["wide"])
         ).values(),
@@ -380,12 +382,12 @@ def test_voxelization_on_the_current_stream_and_no_waiting():
 def test_voxelization_on_a_stream_of_ones_own():
     points = sweep(50_000)
     expected = rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
-    count = rbc.voxelize(points, mode="count", **GRIDS["wide"])
+    count = rbc.voxelize(points, reduction="count", **GRIDS["wide"])
     torch.cuda.synchronize()
     with rbc.Context("cuda:0", stream=torch.cuda.Stream()) as context:
         torch.cuda._sleep(DELAY)  # before the zeros of the new volumes
         got = rbc.voxelize_tsdf(points, [0, 0, 0], backend=context, **TSDF)
-        own = rbc.voxelize(points, mode="count", backend=context, **GRIDS["wide"])
+        own = rbc.voxelize(points, reduction="count", backend=context, **GRIDS["wide"])
         context.synchronize()
         assert torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1])
         assert torch.equal(own, count)
@@ -423,11 +425,11 @@ def test_graph_capture():
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        out, mask = rbc.resample(values, times, queries, return_mask=True)
+        out, mask = rbc.resample(values, times, queries, return_valid=True)
     for factor in (1.0, -3.0):
         values.mul_(factor)
         graph.replay()
-        expected, expected_mask = rbc.resample(values, times, queries, return_mask=True)
+        expected, expected_mask = rbc.resample(values, times, queries, return_valid=True)
         assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
 
 
@@ -441,14 +443,14 @@ def test_fusion_in_a_graph():
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        out, mask = rbc.fuse(streams, queries, return_mask=True)
+        out, mask = rbc.fuse(streams, queries, return_valid=True)
         scaled = rbc.resample(values, streams[0].times, queries, std=std)
     for factor in (1.0, -3.0):
         values.mul_(factor)
         queries.mul_(0.9)
         std.mul_(2)
         graph.replay()
-        expected, expected_mask = rbc.fuse(streams, queries, return_mask=True)
+        expected, expected_mask = rbc.fuse(streams, queries, return_valid=True)
         assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
         assert torch.equal(scaled, rbc.resample(values, streams[0].times, queries, std=std))
 
@@ -461,7 +463,7 @@ def test_voxelization_in_a_graph():
     def calls():
         sparse = rbc.voxelize_sparse(points, max_points=3, **GRIDS["wide"])
         rbc.voxelize_tsdf(points, sensors, tsdf=tsdf, weight=weight, **TSDF)
-        modes = [rbc.voxelize(points, mode=mode, **GRIDS["wide"]) for mode in MODES]
+        modes = [rbc.voxelize(points, reduction=mode, **GRIDS["wide"]) for mode in MODES]
         return [*modes, *by_name(sparse).values()]
 
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -538,7 +540,7 @@ def test_devices_of_streams_must_agree():
         (rbc.Stream(values.cpu(), times), "values"),
         (rbc.Stream(values, times.cpu().numpy()), "times"),
         (rbc.Stream(values, times, mean=np.zeros(32)), "mean"),
-        (rbc.Stream(values, times, std=np.ones(32)), "inv_std"),
+        (rbc.Stream(values, times, std=np.ones(32)), "std"),
     ):
         with pytest.raises(ValueError, match=rf"^streams\[1\].{name}: lives on device"):
             rbc.fuse([good, other], queries)
@@ -552,13 +554,13 @@ def test_devices_of_clouds_must_agree():
     points, features = sweep(100), torch.ones(100, 2, device="cuda")
     grid = GRIDS["small"]
     with pytest.raises(ValueError, match="^features: lives on device"):
-        rbc.voxelize(points, features.cpu(), mode="sum", **grid)
+        rbc.voxelize(points, features.cpu(), reduction="sum", **grid)
     with pytest.raises(ValueError, match="^features: lives on device"):
         rbc.voxelize_sparse(points, features.cpu().numpy(), **grid)
     with pytest.raises(ValueError, match="^out: lives on device"):
         rbc.voxelize(points, out=torch.empty(16, 16, 16, dtype=torch.bool), **grid)
-    with pytest.raises(ValueError, match="^offsets: lives on device"):
-        rbc.voxelize(points, offsets=np.array([0, 100]), **grid)
+    with pytest.raises(ValueError, match="^batch_offsets: lives on device"):
+        rbc.voxelize(points, batch_offsets=np.array([0, 100]), **grid)
     with pytest.raises(ValueError, match="^sensors: lives on device"):
         rbc.voxelize_tsdf(points, torch.zeros(3), **TSDF)
     with pytest.raises(ValueError, match="^points: lives on device"):
@@ -606,8 +608,8 @@ def test_checked_mode_finds_the_row_and_the_index():
     with pytest.raises(ValueError, match="^query_lengths: row 0 is -1, expected 0 to 120"):
         rbc.resample(values, times, queries, query_lengths=lengths.int() * 0 - 1, **checked)
     offsets = torch.tensor([0, 20, 10, 30, 40, 50, 60, 70, 200], device="cuda")
-    with pytest.raises(ValueError, match=r"^offsets: decrease at index 2 \(20 -> 10\)"):
-        rbc.resample(values[0], times[0], queries, offsets=offsets, **checked)
+    with pytest.raises(ValueError, match=r"^batch_offsets: decrease at index 2 \(20 -> 10\)"):
+        rbc.resample(values[0], times[0], queries, batch_offsets=offsets, **checked)
     good = rbc.Stream(values, times)
     with pytest.raises(ValueError, match=r"^streams\[1\].times: row 2 is NaN at index 100"):
         rbc.fuse([good, rbc.Stream(values, bad)], queries, check_times=True)
@@ -618,14 +620,14 @@ def test_unchecked_lengths_and_offsets_stay_inside():
     values, times, queries = example()
     wild = torch.tensor([-5, 10**9, 201, 0, 1, 2**31 - 1, -(2**31), 7], device="cuda")
     rbc.resample(values, times, queries, lengths=wild, query_lengths=wild)
-    rbc.resample(values[0], times[0], queries, offsets=torch.cat([wild, wild[:1]]))
+    rbc.resample(values[0], times[0], queries, batch_offsets=torch.cat([wild, wild[:1]]))
     points, sensors = sweep(8_000), torch.zeros(3, device="cuda")
     for arguments in (
         {"points": points.reshape(8, 1_000, 4), "lengths": wild},
-        {"points": points, "offsets": torch.cat([wild, wild[:1]])},
+        {"points": points, "batch_offsets": torch.cat([wild, wild[:1]])},
     ):
         for mode in MODES:
-            rbc.voxelize(mode=mode, **arguments, **GRIDS["small"])
+            rbc.voxelize(reduction=mode, **arguments, **GRIDS["small"])
         rbc.voxelize_sparse(max_points=3, **arguments, **GRIDS["small"])
         rbc.voxelize_tsdf(sensors=sensors, **arguments, **TSDF)
     torch.cuda.synchronize()
@@ -705,7 +707,7 @@ def test_cupy():
     expected = rbc.resample(*tensors)
     torch.cuda.synchronize()
     arrays = [cupy.from_dlpack(each) for each in tensors]
-    out, mask = rbc.resample(*arrays, return_mask=True)
+    out, mask = rbc.resample(*arrays, return_valid=True)
     assert isinstance(out, cupy.ndarray) and mask.dtype == cupy.bool_
     cupy.cuda.runtime.deviceSynchronize()
     assert torch.equal(torch.from_dlpack(out), expected)
@@ -752,11 +754,11 @@ def test_jax():
 
     points = sweep(1_000)
     sensors = torch.zeros(3, device="cuda")
-    expected = rbc.voxelize(points, mode="mean", **GRIDS["small"])
+    expected = rbc.voxelize(points, reduction="mean", **GRIDS["small"])
     field = rbc.voxelize_tsdf(points, sensors, **TSDF)
     torch.cuda.synchronize()
     cloud, origin = (jax.dlpack.from_dlpack(each) for each in (points, sensors))
-    out = rbc.voxelize(cloud, mode="mean", **GRIDS["small"])
+    out = rbc.voxelize(cloud, reduction="mean", **GRIDS["small"])
     assert torch.equal(torch.from_dlpack(out).nan_to_num(), expected.nan_to_num())
     for given_sensors in (origin, [0.0, 0.0, 0.0]):
         got = rbc.voxelize_tsdf(cloud, given_sensors, **TSDF)
@@ -789,7 +791,7 @@ def test_compiled_on_cuda(mode):
             rbc.torch.Stream(values, times, max_gap=0.1),
             rbc.torch.Stream(other, times[:, ::4], method="cubic", clock_offset=0.01),
         ]
-        out, mask = rbc.torch.fuse(streams, queries, return_mask=True)
+        out, mask = rbc.torch.fuse(streams, queries, return_valid=True)
         return layer(out) * mask[..., :1]
 
     compiled = torch.compile(model, fullgraph=True, mode=mode)
@@ -807,7 +809,7 @@ def test_voxels_are_replayed_in_compiled_code():
 
     def function(points):
         voxels = rbc.torch.voxelize_sparse(points, max_voxels=500, **GRIDS["small"])
-        return voxels.features, voxels.counts, voxels.point_to_voxel
+        return voxels.features, voxels.points_per_voxel, voxels.point_to_voxel
 
     compiled = torch.compile(function, fullgraph=True, mode="reduce-overhead")
     points = sweep(20_000)

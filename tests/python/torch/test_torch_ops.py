@@ -46,9 +46,9 @@ def resampled(values, times, queries):
 
 def with_all_options(values, times, queries):
     return rbc.torch.resample(
-        values, times, queries, method=[(1, 2, "cubic"), (0, 1, "next")], bounds="fill",
+        values, times, queries, method=[(1, 2, "cubic"), (0, 1, "next")], outside="fill",
         fill_value=float("nan"), max_gap=1.5, mean=[0.1, 0.2, 0.3], std=[0.3, 2.0, 3.0],
-        dtype="float64", lengths=COUNTS, return_mask=True, check_times=False,
+        dtype="float64", lengths=COUNTS, return_valid=True, check_times=False,
     )  # fmt: skip
 
 
@@ -57,11 +57,11 @@ def fused(values, other, times, slow, queries):
         rbc.torch.Stream(values, times, method=[(0, 2, "linear"), (2, 1, "nearest")], max_gap=1.5),
         rbc.torch.Stream(other, slow, method="previous", clock_offset=0.3, std=[0.3, 7.0]),
     ]
-    return rbc.torch.fuse(streams, queries, return_mask=True)
+    return rbc.torch.fuse(streams, queries, return_valid=True)
 
 
 def dense(points):
-    return rbc.torch.voxelize(points, mode="mean", return_dropped=True, **GRID)
+    return rbc.torch.voxelize(points, reduction="mean", return_num_points_outside=True, **GRID)
 
 
 def sparse(points):
@@ -70,7 +70,7 @@ def sparse(points):
 
 def sparse_without_features(points):
     rows = {"return_point_to_voxel": False}
-    return rbc.torch.voxelize_sparse(points, points[..., :1], reduce=None, **rows, **GRID)
+    return rbc.torch.voxelize_sparse(points, points[..., :1], reduction=None, **rows, **GRID)
 
 
 CALLS = {
@@ -105,7 +105,7 @@ CHECKED = {
     "resample-options": (
         *(VALUES, TIMES, QUERIES, COUNTS, None, None, torch.ones(3), torch.ones(3)),
         TIMES > 0.5,
-        "method=0:1:cubic,1:2:next;dtype=float64;return_mask=True",
+        "method=0:1:cubic,1:2:next;dtype=float64;return_valid=True",
     ),
     "resample-packed": (
         *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), *[None] * 3, ""),
@@ -115,16 +115,22 @@ CHECKED = {
     ),
     "fuse": (
         *([VALUES, OTHER], [TIMES, SLOW], QUERIES, [None, COUNTS.clamp(max=4)], NONE, NONE, NONE),
-        *([None, SLOW > 1], None, ["", "method=nearest;clock_offset=0.25"], "return_mask=True"),
+        *([None, SLOW > 1], None, ["", "method=nearest;clock_offset=0.25"], "return_valid=True"),
     ),
     "fuse-dtypes": (
         *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 5),
         *(None, ["", ""], ""),
     ),
     "voxelize": (POINTS, None, None, None, GRID_TEXT),
-    "voxelize-sum": (POINTS, None, COUNTS, None, f"mode=sum;return_dropped=True;{GRID_TEXT}"),
+    "voxelize-sum": (
+        POINTS,
+        None,
+        COUNTS,
+        None,
+        f"reduction=sum;return_num_points_outside=True;{GRID_TEXT}",
+    ),
     "voxelize_sparse": (POINTS, None, None, None, f"max_voxels=9;max_points=2;{GRID_TEXT}"),
-    "voxelize_sparse-all": (POINTS, None, None, None, f"reduce=None;{GRID_TEXT}"),
+    "voxelize_sparse-all": (POINTS, None, None, None, f"reduction=None;{GRID_TEXT}"),
     "voxelize_sparse-rows": (
         *(POINTS, None, None, None),
         f"return_point_to_voxel=False;{GRID_TEXT}",
@@ -178,7 +184,7 @@ def test_the_operator_itself_takes_defaults():
     operator = operators().resample
     expected = rbc.resample(VALUES, TIMES, QUERIES)
     assert torch.equal(operator(VALUES, TIMES, QUERIES)[0], expected)
-    out, mask = operator(VALUES, TIMES, QUERIES, options="return_mask=True")
+    out, mask = operator(VALUES, TIMES, QUERIES, options="return_valid=True")
     assert torch.equal(out, expected)
     assert mask.shape == QUERIES.shape
     graded = VALUES.clone().requires_grad_()
@@ -367,8 +373,8 @@ def of(**options):
 
 
 def with_lengths(values, times, queries, lengths, query_lengths):
-    options = {"lengths": lengths, "query_lengths": query_lengths, "return_mask": True}
-    return rbc.torch.resample(values, times, queries, bounds="fill", **options)
+    options = {"lengths": lengths, "query_lengths": query_lengths, "return_valid": True}
+    return rbc.torch.resample(values, times, queries, outside="fill", **options)
 
 
 def weighted(values):
@@ -385,7 +391,7 @@ def masked_fusion(values, queries):
         rbc.torch.Stream(values, KNOTS),
         rbc.torch.Stream(values.double(), KNOTS, method="next", clock_offset=0.5, lengths=None),
     ]
-    return rbc.torch.fuse(streams, queries, return_mask=True)
+    return rbc.torch.fuse(streams, queries, return_valid=True)
 
 
 def fusion_of_batches(values, lengths):
@@ -397,8 +403,8 @@ def fusion_of_batches(values, lengths):
 
 
 def fusion_of_packed(offsets):
-    streams = [rbc.torch.Stream(MANY.reshape(28, 3), torch.arange(28.0), offsets=offsets)]
-    return rbc.torch.fuse(streams, CLOCK * 4, return_mask=True)
+    streams = [rbc.torch.Stream(MANY.reshape(28, 3), torch.arange(28.0), batch_offsets=offsets)]
+    return rbc.torch.fuse(streams, CLOCK * 4, return_valid=True)
 
 
 MAPPED = {
@@ -406,7 +412,7 @@ MAPPED = {
     "times": (lambda t: resampled(MANY[0], t, CLOCK), (ascending(4, 7),), 0),
     "times-of-a-batch": (lambda t: resampled(MANY, t, CLOCK), (ascending(3, 4, 7),), 0),
     "queries": (lambda q: resampled(MANY, KNOTS, q), (random(6, 5).abs(),), 0),
-    "all": (of(return_mask=True), (MANY, ascending(4, 7).T, random(4, 5).abs()), (0, 1, 0)),
+    "all": (of(return_valid=True), (MANY, ascending(4, 7).T, random(4, 5).abs()), (0, 1, 0)),
     "last-dimension": (of(), (random(7, 3, 4), KNOTS, CLOCK), (-1, None, None)),
     "lengths": (
         with_lengths,
@@ -418,7 +424,7 @@ MAPPED = {
     ),
     "std": (lambda s: of(std=s)(MANY, KNOTS, CLOCK), (random(3, 3).abs() + 0.5,), 0),
     "packed": (
-        lambda o: of(offsets=o)(MANY.reshape(28, 3), torch.arange(28.0), CLOCK * 4),
+        lambda o: of(batch_offsets=o)(MANY.reshape(28, 3), torch.arange(28.0), CLOCK * 4),
         (torch.tensor([[0, 7, 28], [1, 3, 20]]),),
         0,
     ),
@@ -436,7 +442,7 @@ MAPPED = {
     "voxelize": (dense, (POINTS,), 0),
     "voxelize-batches": (dense, (random(3, 2, 20, 3).abs(),), 0),
     "voxelize-features": (
-        lambda f: rbc.torch.voxelize(POINTS, f, mode="sum", **GRID),
+        lambda f: rbc.torch.voxelize(POINTS, f, reduction="sum", **GRID),
         (random(3, 2, 50, 2),),
         0,
     ),
@@ -501,9 +507,9 @@ def two_streams(time_dtype=torch.float64):
 
 FUSIONS = [
     *([{"method": m}, {}] for m in ("linear", "nearest", "previous", "next", "cubic")),
-    *([{"method": m, "bounds": "fill", "fill_value": 3.0}, {}] for m in ("linear", "nearest")),
+    *([{"method": m, "outside": "fill", "fill_value": 3.0}, {}] for m in ("linear", "nearest")),
     [{"clock_offset": 3}, {"clock_offset": -5, "method": "nearest"}],
-    [{"bounds": "extrapolate", "clock_offset": 1}, {"bounds": "extrapolate", "lengths": [4, 1]}],
+    [{"outside": "extrapolate", "clock_offset": 1}, {"outside": "extrapolate", "lengths": [4, 1]}],
     [{"max_gap": 8}, {"method": "previous", "tolerance": 4}],
     [{"mean": [1.0, 2.0, 3.0], "std": [2.0, 0.5, 4.0]}, {"std": [3.0, 1.0, 7.0]}],
     [{"method": [(1, 2, "cubic"), (0, 1, "previous")], "std": [2.0, 0.5, 4.0]}, {}],
@@ -537,7 +543,7 @@ def linear(method):
 def test_the_gradient_of_fusion_is_the_transposed_operation(problem):
     """<upstream, W values> = <W^T upstream, values>, with W values = f(values) - f(0)."""
     random = np.random.default_rng(1)
-    arrays = ("times", "lengths", "offsets", "mean", "std")
+    arrays = ("times", "lengths", "batch_offsets", "mean", "std")
     leaves, given_streams, nothings = [], [], []
     for stream in problem.streams:
         options = {
@@ -564,7 +570,7 @@ def test_the_gradient_of_fusion_is_the_transposed_operation(problem):
 
 def test_the_gradient_of_fusion_is_that_of_resampling_each_stream():
     values, times, queries = two_streams()
-    rules = [{"method": "cubic", "max_gap": 9}, {"bounds": "fill", "std": [0.3, 7.0, 3.0]}]
+    rules = [{"method": "cubic", "max_gap": 9}, {"outside": "fill", "std": [0.3, 7.0, 3.0]}]
     streams = [rbc.torch.Stream(*each, **rule) for *each, rule in zip(values, times, rules)]
     out = rbc.torch.fuse(streams, queries)
     upstream = random(*out.shape, dtype=torch.float64)
@@ -583,7 +589,7 @@ def test_only_the_streams_that_ask_have_gradients():
         rbc.Stream(values[1].detach(), times[1], method="pchip"),  # which has none
         rbc.torch.Stream(switch, times[1], method="previous"),
     ]
-    out, mask = rbc.torch.fuse(streams, queries, return_mask=True)
+    out, mask = rbc.torch.fuse(streams, queries, return_valid=True)
     (got,) = torch.autograd.grad(out.sum(), values[0])
     assert got.shape == values[0].shape and bool(got.any()) and not mask.requires_grad
     with torch.no_grad():
@@ -658,13 +664,13 @@ def test_times_with_a_unit_have_gradients_too():
     values = [each.clone().requires_grad_() for each in (VALUES[0], OTHER[0])]
     own = [np.array(ms, "timedelta64[ms]") for ms in ([0, 5, 10, 15, 30, 35, 40], [0, 10, 20, 30])]
     gap, offset = np.timedelta64(12, "ms"), np.timedelta64(2000, "us")
-    rules = [{"max_gap": gap, "bounds": "fill"}, {"clock_offset": offset, "method": "next"}]
+    rules = [{"max_gap": gap, "outside": "fill"}, {"clock_offset": offset, "method": "next"}]
     queries = np.arange(0, 40, 3).astype("timedelta64[ms]")
     out = rbc.torch.fuse(
         [rbc.torch.Stream(v, t, **r) for v, t, r in zip(values, own, rules)], queries
     )
     ticks = [torch.from_numpy(each.astype(np.int64)) for each in own]
-    rules = [{"max_gap": 12, "bounds": "fill"}, {"clock_offset": 2, "method": "next"}]
+    rules = [{"max_gap": 12, "outside": "fill"}, {"clock_offset": 2, "method": "next"}]
     expected = rbc.torch.fuse(
         [rbc.torch.Stream(v, t, **r) for v, t, r in zip(values, ticks, rules)],
         torch.from_numpy(queries.astype(np.int64)),
@@ -674,7 +680,7 @@ def test_times_with_a_unit_have_gradients_too():
             out,
             rbc.fuse(
                 [
-                    rbc.torch.Stream(values[0], own[0], max_gap=gap, bounds="fill"),
+                    rbc.torch.Stream(values[0], own[0], max_gap=gap, outside="fill"),
                     rbc.torch.Stream(values[1], own[1], clock_offset=offset, method="next"),
                 ],
                 queries,

@@ -45,11 +45,11 @@ OTHERS = {
 SPECS = {
     "offsets": spec(window(range(1, 4))),
     "as many offsets in another order": spec(window([0, 2, 1])),
-    "pad": spec(window(pad="fill")),
-    "fill value": spec(window(pad="fill", fill_value=float("nan"))),
-    "neutral": spec(window(pad="neutral")),
-    "neutral numbers": spec(window(pad="neutral", neutral=[0.0, 1.0, 2.0])),
-    "neutral channels": spec(window(pad="neutral", neutral_channels=[True, False, True])),
+    "outside": spec(window(outside="fill")),
+    "fill value": spec(window(outside="fill", fill_value=float("nan"))),
+    "neutral": spec(window(outside="neutral")),
+    "neutral numbers": spec(window(outside="neutral", neutral=[0.0, 1.0, 2.0])),
+    "neutral channels": spec(window(outside="neutral", neutral_channels=[True, False, True])),
     "no transform": spec(window(transforms=[])),
     "inverse": spec(window(transforms=[relative(inverse=True)])),
     "reference": spec(window(transforms=[relative(("past", 0))])),
@@ -99,7 +99,7 @@ def test_a_state_of_another_specification_is_refused():
 
 
 def test_all_that_differs_is_in_the_message():
-    other = loader(shuffle=False, weights=WEIGHTS, windows=SPECS["pad"])
+    other = loader(shuffle=False, weights=WEIGHTS, windows=SPECS["outside"])
     with pytest.raises(ValueError, match="shuffle is .*; weights: None, .*; spec has"):
         other.load_state_dict(loader().state_dict())
 

@@ -42,9 +42,9 @@ def own():
 
 GATHERED = {
     "held": {},
-    "filled": {"pad": "fill", "fill_value": 3.0},
-    "neutral": {"pad": "neutral", "neutral": [1.0, 2.0, 3.0]},
-    "neutral in part": {"pad": "neutral", "neutral_channels": [True, False, True]},
+    "filled": {"outside": "fill", "fill_value": 3.0},
+    "neutral": {"outside": "neutral", "neutral": [1.0, 2.0, 3.0]},
+    "neutral in part": {"outside": "neutral", "neutral_channels": [True, False, True]},
     "missing": {"sample_mask": THERE, "fill_value": -1.0},
     "normalized": {"normalization": NORM},
     "by step": {"normalization": BY_STEP},
@@ -52,7 +52,7 @@ GATHERED = {
     "relative to itself": {"transforms": own()},
     "back": {"transforms": relative(inverse=True)},
     "all": {
-        "pad": "fill",
+        "outside": "fill",
         "fill_value": 9.0,
         "transforms": relative(),
         "normalization": NORM,
@@ -61,7 +61,7 @@ GATHERED = {
 }
 INTERPOLATED = {
     "linear": {"method": "linear"},
-    "cubic": {"method": "cubic", "pad": "fill"},
+    "cubic": {"method": "cubic", "outside": "fill"},
     "nearest": {"method": "nearest", "tolerance": 0.3},
     "gaps": {"method": "linear", "max_gap": 1.2},
     "groups": {"method": [(0, 1, "linear"), (2, 1, "next"), (1, 1, "previous")]},
@@ -135,7 +135,7 @@ def test_gradients_of_half_precision_are_summed_in_float32():
 
 def test_a_gradient_that_is_nan_where_nothing_leads_to():
     values = VALUES.clone().requires_grad_()
-    stream = rbc.torch.WindowStream(values, [0, 9], episode_offsets=OFFSETS, pad="fill")
+    stream = rbc.torch.WindowStream(values, [0, 9], episode_offsets=OFFSETS, outside="fill")
     ((rows, _),) = rbc.torch.windows([stream], [0], [1])
     gradient = torch.full_like(rows, float("nan"))
     gradient[:, 0] = 1

@@ -129,13 +129,13 @@ def test_statistics(rows, per_step):
 def test_statistics_of_steps_whose_references_are_transformed_or_empty(rows):
     """Of those that are found a step at a time, and of those that cannot be."""
     own = rbc.Transform("subtract", 0, 2, reference=("now", 0))
-    window = rbc.Window(range(-1, 3), track="action", transforms=RELATIVE, pad="neutral")
+    window = rbc.Window(range(-1, 3), track="action", transforms=RELATIVE, outside="neutral")
     spec = rbc.WindowSpec(
         {
             "other": rbc.Window([0], track="state"),
             "now": rbc.Window([-1, 0], track="state", transforms=own),
             "action": window,
-            "filled": rbc.Window([0, 2], track="state", pad="fill", fill_value=9.0),
+            "filled": rbc.Window([0, 2], track="state", outside="fill", fill_value=9.0),
         }
     )
     for offsets in (OFFSETS, [0, 4, 4, 4]):
@@ -201,8 +201,8 @@ def test_statistics_are_not_normalized_and_normalizations_come_from_them():
 
 
 def test_offsets_from_seconds():
-    window = rbc.Window.from_seconds([-1 / 30, 0.0, 0.1, 1 / 3], rate=30, pad="fill")
-    assert window.offsets == (-1, 0, 3, 10) and window.pad == "fill"
+    window = rbc.Window.from_seconds([-1 / 30, 0.0, 0.1, 1 / 3], rate=30, outside="fill")
+    assert window.offsets == (-1, 0, 3, 10) and window.outside == "fill"
     with pytest.raises(ValueError, match=r"^seconds\[1\]: is 0.05, which is 1.5 rows at 30 Hz, "):
         rbc.Window.from_seconds([0.0, 0.05], rate=30)
 
@@ -222,7 +222,7 @@ def test_copies(copied):
     with pytest.raises(TypeError):
         spec.windows["leg"] = rbc.Window([0])
     with pytest.raises(AttributeError):
-        spec.windows["now"].pad = "fill"
+        spec.windows["now"].outside = "fill"
 
 
 def test_windows_of_arrays():
@@ -239,7 +239,7 @@ def test_what_is_shown():
             **WINDOWS,
             "hand": rbc.Window(
                 range(8, 0, -2),
-                pad="neutral",
+                outside="neutral",
                 normalization=rbc.Normalization(1.0, 2.0),
                 transforms=rbc.Transform(
                     "se3_relative", 0, 7, reference=(0, 0), rotation="quat_xyzw",

@@ -39,13 +39,13 @@ def test_rows_around_anchors():
 
 
 def test_padding():
-    ((values, valid),) = cut(stream(pad="fill", fill_value=-2.0))
+    ((values, valid),) = cut(stream(outside="fill", fill_value=-2.0))
     assert rows(values) == [[0, 1, 3], [5, 6, -1], [-1, -1, -1]] and valid.tolist() == VALID
-    ((values, _),) = cut(stream(pad="neutral", neutral=[2.0, 3.0]), anchors=[0, 2, 0])
+    ((values, _),) = cut(stream(outside="neutral", neutral=[2.0, 3.0]), anchors=[0, 2, 0])
     assert values[1].tolist() == [[10, 11], [12, 13], [2, 3]]
     assert values[0].tolist() == [[0, 1], [0, 1], [4, 5]]  # before the begin it holds
     by_step = np.arange(6).reshape(3, 2)
-    ((values, _),) = cut(stream(pad="neutral", neutral=by_step, neutral_channels=[False, True]))
+    ((values, _),) = cut(stream(outside="neutral", neutral=by_step, neutral_channels=[False, True]))
     assert values[1, 2].tolist() == [12, 5]
 
 
@@ -53,7 +53,7 @@ def test_row_numbers():
     ((numbers, valid),) = cut(stream(None))
     assert numbers.tolist()[:2] == [[0, 1, 3], [5, 6, 6]] and valid.tolist() == VALID
     assert numbers.dtype == np.int64
-    ((numbers, _),) = cut(stream(None, pad="fill", fill_value=-1))
+    ((numbers, _),) = cut(stream(None, outside="fill", fill_value=-1))
     assert numbers.tolist() == [[0, 1, 3], [5, 6, -1], [-1, -1, -1]]
 
 
@@ -97,7 +97,7 @@ def test_normalization():
     assert (values == steps.apply(plain)).all()
     ((values, _),) = cut(stream(normalization=rbc.Normalization(1.0, 2.0)), episodes=[0, 2])
     assert (values == (plain - 1) * 2).all()
-    ((values, _),) = cut(stream(pad="fill", fill_value=7.0, normalization=norm))
+    ((values, _),) = cut(stream(outside="fill", fill_value=7.0, normalization=norm))
     assert values[1, 2].tolist() == [7, 7]  # which is not normalized
 
 
@@ -319,17 +319,17 @@ def test_streams_are_copied_and_pickled():
 
 def test_a_stream_cannot_be_changed():
     with pytest.raises(AttributeError):
-        stream().pad = "fill"
+        stream().outside = "fill"
 
 
 def test_how_streams_are_shown():
     assert repr(stream(None, [0])) == (
         "WindowStream(values=None, offsets=[0], episode_offsets=[0, 4, 4, 7])"
     )
-    made = stream(times=TIMES, pad="fill", offsets=np.array([0.5]), method="linear")
+    made = stream(times=TIMES, outside="fill", offsets=np.array([0.5]), method="linear")
     assert repr(made) == (
         "WindowStream(values=<float32 [7,2]>, offsets=<float64 [1]>, "
-        "episode_offsets=[0, 4, 4, 7], times=<float64 [7]>, method='linear', pad='fill')"
+        "episode_offsets=[0, 4, 4, 7], times=<float64 [7]>, method='linear', outside='fill')"
     )
 
 

@@ -136,23 +136,27 @@ CALLS = {
     ),
     "an output over an input": (
         lambda: cut(stream(), out=[VALUES[:2].reshape(1, 2, 2)]),
-        r"streams\[0\].values: overlaps streams\[0\].out, expected memory of its own$",
+        r"streams\[0\].values: overlaps out\[0\], expected memory of its own$",
     ),
     "an output of another shape": (
         lambda: cut(stream(), out=[np.zeros((1, 3, 2))]),
-        r"streams\[0\].out: shape is \[1,3,2\], expected \[1,2,2\]$",
+        r"out\[0\]: shape is \[1,3,2\], expected \[1,2,2\]$",
     ),
     "an output of integers": (
         lambda: cut(stream(), out=[np.zeros((1, 2, 2), int)]),
-        r"streams\[0\].out: dtype is int64, expected a float$",
+        r"out\[0\]: dtype is int64, expected a float$",
     ),
     "an output that is read-only": (
         lambda: cut(stream(), out=[np.broadcast_to(0.0, (1, 2, 2))]),
-        r"streams\[0\].out: is read-only, expected an array to write to$",
+        r"out\[0\]: is read-only, expected an array to write to$",
+    ),
+    "an output of valid rows of another shape": (
+        lambda: cut(stream(), out=[(None, np.zeros((1, 3), bool))]),
+        r"out\[0\]\[1\]: shape is \[1,3\], expected \[1,2\]$",
     ),
     "an output of another dtype": (
         lambda: cut(stream(), out=[np.zeros((1, 2, 2))], dtype="f4"),
-        r"dtype: is float32, but streams\[0\].out is float64$",
+        r"dtype: is float32, but out\[0\] is float64$",
     ),
     "too few outputs": (
         lambda: cut(stream(), out=[]),
@@ -168,11 +172,11 @@ CALLS = {
     ),
     "a dtype of integers": (
         lambda: cut(stream(), dtype="int32"),
-        r"streams\[0\].out: dtype is int32, expected a float$",
+        r"out\[0\]: dtype is int32, expected a float$",
     ),
     "integers as others": (
         lambda: cut(stream(VALUES.astype(int), dtype="int32")),
-        r"streams\[0\].out: dtype is int32, expected int64 or a float$",
+        r"out\[0\]: dtype is int32, expected int64 or a float$",
     ),
     "no streams": (lambda: cut(), "streams: are 0, expected 1 to 16$"),
     "seventeen streams": (
@@ -265,23 +269,26 @@ STREAMS = {
         lambda: stream(clock_offset=0.5),
         "clock_offset: is given, but the stream has no times$",
     ),
-    "bounds": (lambda: stream(bounds="hold"), ".*unexpected keyword argument 'bounds'$"),
     "a mean": (lambda: stream(mean=[0.0, 1.0]), ".*unexpected keyword argument 'mean'$"),
     "an unknown padding": (
-        lambda: stream(pad="wrap"),
-        "pad: is 'wrap', expected one of 'hold', 'fill', 'neutral'$",
+        lambda: stream(outside="wrap"),
+        "outside: is 'wrap', expected one of 'hold', 'fill', 'neutral'$",
+    ),
+    "a padding of resample": (
+        lambda: stream(outside="extrapolate"),
+        "outside: is 'extrapolate', expected one of 'hold', 'fill', 'neutral'$",
     ),
     "an unknown method": (
         lambda: stream(times=TIMES, method="spline"),
         "method: is 'spline', expected one of 'linear', ",
     ),
     "neutral numbers of others": (
-        lambda: stream(pad="neutral", neutral=[1.0, 2, 3]),
+        lambda: stream(outside="neutral", neutral=[1.0, 2, 3]),
         r"neutral: shape is \[3\], expected \[2\] or \[2, 2\]$",
     ),
     "neutral numbers that are held": (
         lambda: stream(neutral=[1.0, 2.0]),
-        "neutral: is given, which pad='neutral' takes alone$",
+        "neutral: is given, which outside='neutral' takes alone$",
     ),
     "a normalization of others": (
         lambda: stream(normalization=rbc.Normalization([0.0, 1, 2], 1)),

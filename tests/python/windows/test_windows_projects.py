@@ -216,7 +216,7 @@ def test_openvla_neutral_actions(seed):
         range(1 - past, future + 1),
         episode_offsets=offsets,
         normalization=norm,
-        pad="neutral",
+        outside="neutral",
         neutral_channels=~absolute,
     )
     which, rows = every_row(offsets)

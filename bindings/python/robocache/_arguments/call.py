@@ -60,7 +60,7 @@ def follow(context: Context, framework: Framework, array: Any) -> bool:
     told = framework.stream(array, context._device_id)
     stream = 0 if told is None else told
     if stream != context._stream:
-        _core.rbc_context_set_stream(context._handle, stream)
+        _core.rbc_context_set_cuda_stream(context._handle, stream)
         context._stream = stream
     return told is not None
 

@@ -18,10 +18,10 @@ from .frameworks import Framework, facts_of
 from .shapes import batch_of
 
 REDUCTIONS = {
-    "sum": _core.VOXEL_SUM,
-    "mean": _core.VOXEL_MEAN,
-    "max": _core.VOXEL_MAX,
-    "min": _core.VOXEL_MIN,
+    "sum": _core.REDUCE_SUM,
+    "mean": _core.REDUCE_MEAN,
+    "max": _core.REDUCE_MAX,
+    "min": _core.REDUCE_MIN,
 }
 
 _GRID = struct.Struct("6d3q")  # rbcVoxelGrid
@@ -39,7 +39,7 @@ def clouds(
     voxel_size: Any,
     shape: Any,
     lengths: Any,
-    offsets: Any,
+    batch_offsets: Any,
     features: Any = None,
     point_cloud_range: Any = None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[bytes, Any, Any]]:
@@ -59,8 +59,8 @@ def clouds(
         _refuse_grid(origin, voxel_size, shape, error)
     if lengths is not None:
         lengths = array_of(framework, lengths, "lengths", points)
-    if offsets is not None:
-        offsets = array_of(framework, offsets, "offsets", points)
+    if batch_offsets is not None:
+        batch_offsets = array_of(framework, batch_offsets, "batch_offsets", points)
     if features is not None:
         own = framework if type(features) is type(points) else framework_of(features, "features")
         if not own.is_numpy:
@@ -74,11 +74,11 @@ def clouds(
             pass
     if rows is None:
         rows = facts_of(points, "points", context)[4]
-    if offsets is not None:
-        batch = batch_of(rows, offsets, context)
+    if batch_offsets is not None:
+        batch = batch_of(rows, batch_offsets, context)
     else:
         batch = () if len(rows) < 3 else tuple(rows[:-2])
-    options = grid, lengths, offsets
+    options = grid, lengths, batch_offsets
     most = _MOST_VOXELS if not batch else _MOST_VOXELS // (math.prod(batch) or 1)
     if i < 1 or j < 1 or k < 1 or i * j * k > most:
         return rows, batch, (0,), options

@@ -18,22 +18,22 @@ from .values import values_of
 
 
 def taken_again(
-    values: Any, times: Any, query_times: Any, offsets: Any, max_gap: Any, tolerance: Any
+    values: Any, times: Any, query_times: Any, batch_offsets: Any, max_gap: Any, tolerance: Any
 ) -> tuple[Any, Any, Any, Any, Any] | None:
     """Arguments of a resampling, converted; None if there is nothing to convert."""
     try:
-        return _taken(values, times, query_times, offsets, max_gap, tolerance)
+        return _taken(values, times, query_times, batch_offsets, max_gap, tolerance)
     except (TypeError, ValueError) as error:
         raise error from None  # what was refused first says less
 
 
 def _taken(
-    values: Any, times: Any, query_times: Any, offsets: Any, max_gap: Any, tolerance: Any
+    values: Any, times: Any, query_times: Any, batch_offsets: Any, max_gap: Any, tolerance: Any
 ) -> tuple[Any, Any, Any, Any, Any] | None:
     own_values, own_times, unit = sampled(values, times)
     own_queries = queries_of(query_times, own_times, unit, "times")
     gap, limit = limits_of(max_gap, tolerance, unit)
-    own_values = one_for_each(own_values, own_times, own_queries, offsets)
+    own_values = one_for_each(own_values, own_times, own_queries, batch_offsets)
     given = (values, times, query_times, max_gap, tolerance)
     taken = (own_values, own_times, own_queries, gap, limit)
     for i in range(len(given)):  # no generator: see _voxelize_sparse
@@ -66,7 +66,7 @@ def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
 def _one_for_each(stream: Any, query_times: Any) -> Any:
     """A stream of one recording, for each of B rows of queries."""
     native, values, times, options, *others = stream._native
-    for_each = one_for_each(values, times, query_times, options[3])
+    for_each = one_for_each(values, times, query_times, options[4])
     if for_each is values:
         return stream
     taken = (native, for_each, times, options, *others)
@@ -119,13 +119,18 @@ def refuse_mapped(**arrays: Any) -> None:
             )
 
 
-def one_for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:
+def one_for_each(values: Any, times: Any, query_times: Any, batch_offsets: Any) -> Any:
     """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory.
 
     As they are where they have a batch, or a library that knows no strides of 0.
     """
     rows = _shape(query_times)
-    if offsets is not None or len(rows) != 2 or len(_shape(times)) != 1 or len(_shape(values)) != 2:
+    if (
+        batch_offsets is not None
+        or len(rows) != 2
+        or len(_shape(times)) != 1
+        or len(_shape(values)) != 2
+    ):
         return values
     return LIBRARY_TYPES[type(values)].broadcast(values, rows[0])
 

@@ -134,7 +134,7 @@ class OwnedTensor:
 
     def __init__(self, context: Context, dtype: tuple[int, int], shape: tuple[int, ...]) -> None:
         self._context = context
-        self._handle = _core.rbc_tensor_create(context._handle, dtype, shape)
+        self._handle = _core.rbc_owned_tensor_create(context._handle, dtype, shape)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self._context._device_id == CPU:
@@ -154,5 +154,5 @@ class OwnedTensor:
         if stream != -1 and (stream or 1) != (self._context._stream or 1):
             self._context.synchronize()  # no event can be had from here
         if max_version is not None and max_version[0] >= 1:
-            return _core.rbc_tensor_export_dlpack_versioned(self._handle)
-        return _core.rbc_tensor_export_dlpack(self._handle)
+            return _core.rbc_owned_tensor_export_dlpack_versioned(self._handle)
+        return _core.rbc_owned_tensor_export_dlpack(self._handle)

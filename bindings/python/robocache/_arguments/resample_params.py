@@ -38,32 +38,32 @@ PERIODS = {
     "angle_deg_positive": _core.PERIOD_DEGREES_POSITIVE,
     "angle_turn_positive": _core.PERIOD_TURNS_POSITIVE,
 }
-BOUNDS = {
-    "hold": _core.BOUNDS_HOLD,
-    "fill": _core.BOUNDS_FILL,
-    "extrapolate": _core.BOUNDS_EXTRAPOLATE,
+OUTSIDE = {
+    "hold": _core.OUTSIDE_HOLD,
+    "fill": _core.OUTSIDE_FILL,
+    "extrapolate": _core.OUTSIDE_EXTRAPOLATE,
 }
 _GROUP = struct.Struct("qqii")  # rbcChannelGroup
 (
     _new,
     _set_flags,
     _set_method,
-    _set_bounds,
+    _set_outside,
     _set_fill_value,
     _set_max_gap,
     _set_tolerance,
-) = struct_of("ResampleParams", "flags", "method", "bounds", "fill_value", "max_gap", "tolerance")
+) = struct_of("ResampleParams", "flags", "method", "outside", "fill_value", "max_gap", "tolerance")
 # The dtype of times that was last found to be no integer: libraries have one object for each.
 _last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
 # What a call without options takes.
 UNCHECKED, CHECKED = (_new(), None), (_new(), None)
-_set_flags(CHECKED[0], _core.CHECK_TIMES)
+_set_flags(CHECKED[0], _core.FLAG_CHECK_TIMES)
 
 
 def rules(
     method: Any,
-    bounds: Any,
+    outside: Any,
     fill_value: Any,
     max_gap: Any,
     tolerance: Any,
@@ -78,7 +78,7 @@ def rules(
     """
     if (
         method is LINEAR
-        and bounds is HOLD
+        and outside is HOLD
         and fill_value is ZERO
         and max_gap is None
         and tolerance is None
@@ -87,7 +87,7 @@ def rules(
     params = _new()
     groups = None
     if checked:
-        _set_flags(params, _core.CHECK_TIMES)
+        _set_flags(params, _core.FLAG_CHECK_TIMES)
     if isinstance(method, str) or not isinstance(method, Sequence):
         if method is not LINEAR:
             _set_method(params, code_of(METHODS, method, "method"))
@@ -95,8 +95,8 @@ def rules(
                 groups = _group_of_all(method, values)
     else:
         groups = _packed_groups(method)
-    if bounds is not HOLD:
-        _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
+    if outside is not HOLD:
+        _set_outside(params, code_of(OUTSIDE, outside, "outside"))
     if fill_value is not ZERO:
         _set_fill_value(params, number(fill_value, "fill_value"))
     if max_gap is not None:

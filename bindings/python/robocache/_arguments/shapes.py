@@ -8,7 +8,9 @@ from .._library.context import Context
 from .arrays import LIBRARY_TYPES, shape_of
 
 
-def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> tuple[int, ...]:
+def out_shape(
+    values: Any, query_times: Any, batch_offsets: Any, context: Context
+) -> tuple[int, ...]:
     """[B,T,D] or [T,D]; anything where the ranks are wrong, of which the library tells."""
     try:
         if type(values) not in LIBRARY_TYPES or type(query_times) not in LIBRARY_TYPES:
@@ -20,16 +22,16 @@ def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> 
     rank = len(rows)
     if not 2 <= rank <= 3 or not ticks:
         return (0,)
-    if offsets is None:  # torch takes an extent faster than a slice of them
+    if batch_offsets is None:  # torch takes an extent faster than a slice of them
         return (rows[0], ticks[-1], rows[2]) if rank == 3 else (ticks[-1], rows[1])
-    return (*batch_of(rows, offsets, context), ticks[-1], rows[-1])
+    return (*batch_of(rows, batch_offsets, context), ticks[-1], rows[-1])
 
 
-def batch_of(shape: tuple[int, ...], offsets: Any, context: Context) -> tuple[int, ...]:
+def batch_of(shape: tuple[int, ...], batch_offsets: Any, context: Context) -> tuple[int, ...]:
     """(B,), or () without batch, for rows of this shape."""
-    if offsets is None:
+    if batch_offsets is None:
         return tuple(shape[:-2])  # of torch's own Size
-    extents = shape_of(offsets, "offsets", context)
+    extents = shape_of(batch_offsets, "batch_offsets", context)
     if len(extents) != 1:
-        raise ValueError(f"offsets: rank is {len(extents)}, expected 1")
+        raise ValueError(f"batch_offsets: rank is {len(extents)}, expected 1")
     return (max(0, extents[0] - 1),)

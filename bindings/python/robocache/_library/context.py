@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _abi as _abi  # which gives the extension's objects their destructors
 from .. import _core
-from .errors import REFUSALS, shown
+from .errors import REFUSALS, in_python, shown
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -135,7 +135,7 @@ class Context:
             _core.ContextParams_simd_set(params, _SIMD[simd])
         self._follows = stream is None
         self._stream = 0 if stream is None else _stream_handle(stream)
-        _core.ContextParams_stream_set(params, self._stream)
+        _core.ContextParams_cuda_stream_set(params, self._stream)
         self._handle = _core.rbc_context_create(params)
         _core.watch_signals(self._handle)
         info = self._raw_info()
@@ -164,7 +164,7 @@ class Context:
             total_memory=raw.total_memory,
             built_with_cuda=bool(raw.built_with_cuda),
             cuda_unavailable=raw.cuda_unavailable,
-            last_launch=raw.last_launch,
+            last_launch=in_python(raw.last_launch),
         )
 
     @property

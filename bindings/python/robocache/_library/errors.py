@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import Any
 
 from .. import _core
@@ -16,6 +17,26 @@ def blamed(error: BaseException, name: str) -> TypeError | ValueError:
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     line = str(error).strip().partition("\n")[0]
     return kind(f"{name}: {line or 'cannot be described, and says no more'}")
+
+
+# C's names in messages, and what Python calls them.
+_FIELD = re.compile(r"(?<![\w.])(streams\[\d+\]\.)?(?:params\.)?(shift|scale)(?=:)")
+_OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
+_ARGUMENT = {"shift": "mean", "scale": "std"}
+
+
+def in_python(message: str) -> str:
+    """The message with the names of Python's arguments in place of C's."""
+    message = _FIELD.sub(lambda at: (at[1] or "") + _ARGUMENT[at[2]], message)
+    return _OUTPUT.sub(lambda at: f"out[{at[1]}]{'[1]' if at[2] == 'valid' else ''}", message)
+
+
+def as_given(error: TypeError | ValueError) -> TypeError | ValueError:
+    """The error with the names of Python's arguments in place of C's."""
+    if type(error) not in (TypeError, ValueError):
+        return error
+    line = in_python(str(error))
+    return error if line == str(error) else type(error)(line)
 
 
 def shown(given: Any) -> str:
@@ -41,6 +62,10 @@ class Status(enum.IntEnum):
     NOT_AVAILABLE = _core.STATUS_NOT_AVAILABLE
     INTERNAL = _core.STATUS_INTERNAL
     CANCELLED = _core.STATUS_CANCELLED
+    BUFFER_TOO_SMALL = _core.STATUS_BUFFER_TOO_SMALL
+    NOT_FOUND = _core.STATUS_NOT_FOUND
+    IO_ERROR = _core.STATUS_IO_ERROR
+    DAMAGED = _core.STATUS_DAMAGED
 
 
 class RoboCacheError(RuntimeError):

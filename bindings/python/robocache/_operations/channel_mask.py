@@ -11,12 +11,12 @@ from .._typing import Array
 from .stream import Stream
 
 
-def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
-    """Spread the mask of a fusion over the channels of its result.
+def channel_mask(valid: Array, streams: Sequence[Stream[Any]]) -> Array:
+    """Spread ``valid`` of a fusion over the channels of its result.
 
     Parameters
     ----------
-    mask : array [B,T,N] or [T,N] of NumPy, torch, CuPy or JAX
+    valid : array [B,T,N] or [T,N] of NumPy, torch, CuPy or JAX
         What :func:`fuse` returned beside the result.
     streams
         The N streams of that call.
@@ -24,27 +24,27 @@ def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
     Returns
     -------
     array [B,T,D_0 + ... + D_N-1] or [T,...]
-        The mask of each stream, once for each of its channels.
+        ``valid`` of each stream, once for each of its channels.
 
     Raises
     ------
     ValueError
-        ``mask`` has another number of streams.
+        ``valid`` has another number of streams.
     TypeError
-        ``mask`` is no array, or ``streams`` are none.
+        ``valid`` is no array, or ``streams`` are none.
 
     Examples
     --------
     >>> import numpy as np
     >>> import robocache as rbc
     >>> streams = [rbc.Stream(np.ones((2, d)), np.arange(2.0)) for d in (1, 2)]
-    >>> _, valid = rbc.fuse(streams, [0.5, 3.0], return_mask=True)
+    >>> _, valid = rbc.fuse(streams, [0.5, 3.0], return_valid=True)
     >>> rbc.channel_mask(valid, streams)
     array([[ True,  True,  True],
            [False, False, False]])
     """
-    framework_of(mask, "mask")
-    given: Any = mask
+    framework_of(valid, "valid")
+    given: Any = valid
     index: list[int] = []
     for n, stream in enumerate(streams):
         if not isinstance(stream, Stream):
@@ -52,13 +52,13 @@ def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
         native: Any = stream
         index += [n] * native._native[-1]
     if not hasattr(given, "shape"):
-        raise TypeError(f"mask: is a {type(mask).__name__}, expected an array")
+        raise TypeError(f"valid: is a {type(valid).__name__}, expected an array")
     if given.shape[-1] != len(streams):
         raise ValueError(
-            f"mask: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"
+            f"valid: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"
         )
     try:
         spread: Array = given[..., index]
     except REFUSALS as error:  # of a sparse tensor of torch
-        raise blamed(error, "mask") from None
+        raise blamed(error, "valid") from None
     return spread

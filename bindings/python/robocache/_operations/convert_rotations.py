@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from .. import _core
 from .._arguments.arrays import shape_of
 from .._arguments.call import begin, finished, writable
-from .._arguments.options import code_of
+from .._arguments.options import code_of, struct_of
 from .._library.dtypes import dtype_name
 from .._typing import Array, Out, SupportsDLPack
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # In the order of the constants.
 _ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
+_new, _set_source, _set_target = struct_of("ConvertRotationsParams", "source", "target")
 ROTATIONS = {
     "quat_xyzw": _core.ROTATION_QUAT_XYZW,
     "quat_wxyz": _core.ROTATION_QUAT_WXYZ,
@@ -161,6 +162,9 @@ def convert_rotations(
     framework, context, ordered, _ = begin(rotations, "rotations", backend)
     source_code = code_of(ROTATIONS, source, "source")
     target_code = code_of(ROTATIONS, target, "target")
+    params = _new()
+    _set_source(params, source_code)
+    _set_target(params, target_code)
     owner = None
     if out is None:
         shape = (*shape_of(rotations, "rotations", context)[:-1], channels_of(target))
@@ -169,5 +173,5 @@ def convert_rotations(
     else:
         owner = writable(out, "out", dtype)
         result = out
-    _core.rbc_convert_rotations(context._handle, rotations, result, source_code, target_code)
+    _core.rbc_convert_rotations(context._handle, rotations, result, params)
     return finished(framework, context, ordered, "rotations", owner, result)

@@ -16,7 +16,7 @@ from .._library.errors import shown
 from .resample import resample
 
 if TYPE_CHECKING:
-    from .._typing import Bounds, MethodName
+    from .._typing import MethodName, Outside
 
 _STEPS = ("nearest", "previous", "next")
 _plain: Any = resample
@@ -29,7 +29,7 @@ def resample_frame(
     time: str | None = None,
     methods: Mapping[str, MethodName] | None = None,
     method: MethodName = "linear",
-    bounds: Bounds = "hold",
+    outside: Outside = "hold",
     fill_value: float | None = None,
     max_gap: Any = None,
     tolerance: Any = None,
@@ -50,7 +50,7 @@ def resample_frame(
         first that matches counts. slerp takes columns four by four, in the order of the frame.
     method
         Of all other columns.
-    bounds, max_gap, tolerance
+    outside, max_gap, tolerance
         As for :func:`resample`; ``tolerance`` is for the columns of nearest, previous and next.
     fill_value
         Written where there is no value. None: NaN in columns of floats, else 0.
@@ -81,7 +81,7 @@ def resample_frame(
     2024-05-01 00:00:00.050  0.5   False   True
     2024-05-01 00:00:00.150  1.5    True   True
     """
-    options = {"bounds": bounds, "max_gap": max_gap, "tolerance": tolerance}
+    options = {"outside": outside, "max_gap": max_gap, "tolerance": tolerance}
     table = _table_of(frame, "frame", time)
     plan = _Methods(methods or {}, method)
     ticks, unit = times_of(clock, "clock")
@@ -97,7 +97,7 @@ def fuse_frames(
     time: str | None = None,
     methods: Mapping[str, MethodName] | None = None,
     method: MethodName = "linear",
-    bounds: Bounds = "hold",
+    outside: Outside = "hold",
     fill_value: float | None = None,
     max_gap: Any = None,
     tolerance: Any = None,
@@ -108,7 +108,7 @@ def fuse_frames(
     ----------
     frames
         DataFrames by the names of their streams.
-    clock, time, method, bounds, fill_value
+    clock, time, method, outside, fill_value
         As for :func:`resample_frame`.
     methods
         By patterns of the names in the result: ``{"imu.q_*": "slerp"}``.
@@ -148,7 +148,7 @@ def fuse_frames(
     joined: dict[str, Any] = {}
     for name, frame in frames.items():
         options = {
-            "bounds": bounds,
+            "outside": outside,
             "max_gap": max_gap.get(name) if isinstance(max_gap, Mapping) else max_gap,
             "tolerance": tolerance.get(name) if isinstance(tolerance, Mapping) else tolerance,
         }
@@ -245,7 +245,7 @@ def _resampled(
         fill = fill_value if fill_value is not None else (np.nan if kind.kind == "f" else 0.0)
         values = np.stack([table.columns[column].astype(kind) for column in names], axis=1)
         out, mask = _plain(
-            values, table.times, clock, method=groups, fill_value=fill, return_mask=True, **own
+            values, table.times, clock, method=groups, fill_value=fill, return_valid=True, **own
         )
         found.update(zip(names, out.T))
         valid = mask if valid is None else valid & mask

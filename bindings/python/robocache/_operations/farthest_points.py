@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .._library.context import Context
     from .._typing import SupportsDLPack
 
-_new, _set_start = struct_of("FarthestPointsParams", "start")
+_new, _set_start = struct_of("FarthestPointsParams", "start_index")
 _new_take, _set_fill = struct_of("TakeRowsParams", "fill_value")
 
 
@@ -27,8 +27,8 @@ def farthest_points(
     k: int,
     *,
     lengths: Indices | None = ...,
-    offsets: Indices | None = ...,
-    start: int | Indices = ...,
+    batch_offsets: Indices | None = ...,
+    start_index: int | Indices = ...,
     return_distances: Literal[False] = ...,
     backend: str | Context | None = ...,
 ) -> Array: ...
@@ -38,8 +38,8 @@ def farthest_points(
     k: int,
     *,
     lengths: Indices | None = ...,
-    offsets: Indices | None = ...,
-    start: int | Indices = ...,
+    batch_offsets: Indices | None = ...,
+    start_index: int | Indices = ...,
     return_distances: Literal[True],
     backend: str | Context | None = ...,
 ) -> tuple[Array, Array]: ...
@@ -48,8 +48,8 @@ def farthest_points(
     k: int,
     *,
     lengths: Indices | None = None,
-    offsets: Indices | None = None,
-    start: int | Indices = 0,
+    batch_offsets: Indices | None = None,
+    start_index: int | Indices = 0,
     return_distances: bool = False,
     backend: str | Context | None = None,
 ) -> Any:
@@ -61,16 +61,16 @@ def farthest_points(
 
     Parameters
     ----------
-    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
     k
         How many, 1 or more. A cloud with fewer points gives all of them, then -1.
     lengths : array or list [B] of int32 or int64
         How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
         wrong ones give unspecified values.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points``, and where the last ends.
-    start : int, or array or list [B] of int32 or int64
+    start_index : int, or array or list [B] of int32 or int64
         The first point that is taken, by its number in its cloud; the next one that is finite in
         its stead.
     return_distances
@@ -112,26 +112,26 @@ def farthest_points(
     framework, context, ordered, _ = begin(points, "points", backend)
     wanted = count(k, "k")
     params = _new()
-    starts = None
+    start_indices = None
     try:
-        _set_start(params, operator.index(start))  # type: ignore[arg-type]
+        _set_start(params, operator.index(start_index))  # type: ignore[arg-type]
     except OverflowError:
-        raise ValueError(f"start: is {start}, expected the number of a point") from None
+        raise ValueError(f"start_index: is {start_index}, expected the number of a point") from None
     except REFUSALS:
-        starts = array_of(framework, start, "start", points)
+        start_indices = array_of(framework, start_index, "start_index", points)
     if lengths is not None:
         lengths = array_of(framework, lengths, "lengths", points)
-    if offsets is not None:
-        offsets = array_of(framework, offsets, "offsets", points)
+    if batch_offsets is not None:
+        batch_offsets = array_of(framework, batch_offsets, "batch_offsets", points)
     rows = shape_of(points, "points", context)
-    shape = (*batch_of(rows, offsets, context)[:1], wanted)
+    shape = (*batch_of(rows, batch_offsets, context)[:1], wanted)
     indices = framework.empty(points, shape, "int64", context)
     distances = None
     if return_distances:
         name = "float64" if dtype_of(points, "points") == "float64" else "float32"
         distances = framework.empty(points, shape, name, context)
     _core.rbc_farthest_points(
-        context._handle, points, indices, distances, (params, starts, lengths, offsets)
+        context._handle, points, indices, distances, (params, start_indices, lengths, batch_offsets)
     )
     results = finished(framework, context, ordered, "points", None, (indices, distances))
     return results if return_distances else results[0]

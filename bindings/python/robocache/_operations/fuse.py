@@ -15,6 +15,7 @@ from .._arguments.time_units import require_one_unit
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import dtype_name
+from .._library.errors import as_given
 from .._typing import Array, Indices, Out, SupportsDLPack, Times
 from .range_warning import warn_of
 from .stream import FLOAT_OF_BITS, HAS_UNIT, Stream
@@ -31,7 +32,7 @@ _MOST_STREAMS = _core.FUSE_MAX_STREAMS
 
 _new, _set_flags = struct_of("FuseParams", "flags")
 _UNCHECKED, _CHECKED = _new(), _new()
-_set_flags(_CHECKED, _core.CHECK_TIMES)
+_set_flags(_CHECKED, _core.FLAG_CHECK_TIMES)
 
 
 # With a dtype what NumPy's arrays hold is another than that of values.
@@ -42,7 +43,7 @@ def fuse(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[UntypedCallOptions],
 ) -> NDArray[Any]: ...
 @overload
@@ -52,7 +53,7 @@ def fuse(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[UntypedCallOptions],
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -62,7 +63,7 @@ def fuse(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[UntypedCallOptions],
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -71,7 +72,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[CallOptions],
 ) -> Array: ...
 @overload
@@ -80,7 +81,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[Array, Any]: ...
 @overload
@@ -89,7 +90,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[CallOptions],
 ) -> Array | tuple[Array, Any]: ...
 @overload
@@ -98,7 +99,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[CallOptions],
 ) -> NDArray[Any]: ...
 @overload
@@ -107,7 +108,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -116,7 +117,7 @@ def fuse(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[CallOptions],
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -125,7 +126,7 @@ def fuse(
     query_times: Times,
     *,
     out: Out,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[CallOptions],
 ) -> Out: ...
 @overload
@@ -134,7 +135,7 @@ def fuse(
     query_times: Times,
     *,
     out: Out,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[Out, Any]: ...
 @overload
@@ -143,7 +144,7 @@ def fuse(
     query_times: Times,
     *,
     out: Out,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[CallOptions],
 ) -> Out | tuple[Out, Any]: ...
 def fuse(
@@ -153,7 +154,7 @@ def fuse(
     query_lengths: Indices | None = None,
     dtype: Any = None,
     out: SupportsDLPack | None = None,
-    return_mask: bool = False,
+    return_valid: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
 ) -> Any:
@@ -179,20 +180,20 @@ def fuse(
         if there are only integers and bool.
     out : array [B,T,D_0 + ... + D_N-1]
         Written and returned, in place of a new array. It must not overlap an input.
-    return_mask
+    return_valid
         Also return a bool array [B,T,N]: True where the stream's value was interpolated or met
         exactly, in each of its groups of channels.
     check_times
-        Verify times, lengths and offsets before anything is written. None: yes on the CPU, no on
-        CUDA, where it waits for the stream. Bad times, unverified, give unspecified values. It also
-        warns (:class:`RangeWarning`) where no query lies in the range of a stream.
+        Verify times, lengths and batch_offsets before anything is written. None: yes on the CPU,
+        no on CUDA, where it waits for the stream. Bad times, unverified, give unspecified values.
+        It also warns (:class:`RangeWarning`) where no query lies in the range of a stream.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
 
     Returns
     -------
-    array [B,T,D_0 + ... + D_N-1], or a tuple of it and the mask
+    array [B,T,D_0 + ... + D_N-1], or a tuple of it and ``valid``
         In the library of the first stream's values, on its device. On CUDA the work is enqueued on
         that library's current stream.
 
@@ -200,7 +201,7 @@ def fuse(
     ------
     ValueError
         A value, a shape or a device does not fit. The message begins with the argument's name, as
-        "streams[2].values: ...". The reciprocal of a std goes by the name of inv_std.
+        "streams[2].values: ...".
     TypeError
         A dtype does not fit, or an argument is no array or no stream.
     MemoryError
@@ -220,7 +221,7 @@ def fuse(
     >>> closed = np.array([[0], [1]], np.uint8)
     >>> gripper = rbc.Stream(closed, np.array([0.0, 0.5]), method="previous")
     >>> clock = np.arange(50) / 50
-    >>> features, valid = rbc.fuse([camera, arm, gripper], clock, return_mask=True)
+    >>> features, valid = rbc.fuse([camera, arm, gripper], clock, return_valid=True)
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
@@ -239,8 +240,8 @@ def fuse(
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
 
         shape: tuple[int, ...] = ()
-        if out is None or return_mask:
-            shape = out_shape(values, query_times, options[3], context)[:-1]
+        if out is None or return_valid:
+            shape = out_shape(values, query_times, options[4], context)[:-1]
         owner = None
         if out is None:
             if dtype is None:
@@ -251,25 +252,25 @@ def fuse(
         else:
             owner = writable(out, "out", dtype)
             result = out
-        mask = None
-        if return_mask:
-            mask = framework.empty(values, (*shape, len(native)), "bool", context)
+        valid = None
+        if return_valid:
+            valid = framework.empty(values, (*shape, len(native)), "bool", context)
 
         told = _core.rbc_fuse(
-            context._handle, native, query_times, result, mask, (params, query_lengths)
+            context._handle, native, query_times, result, valid, (params, query_lengths)
         )
         if told is not None:
             if checked:
                 warn_of(told)
         elif check_times and context._device_id != CPU:
             _look_at_ranges(native, query_times, query_lengths)
-        if ordered and owner is None and mask is None and not framework.converts:
+        if ordered and owner is None and valid is None and not framework.converts:
             return result  # as in finished, without the call
-        return finished(framework, context, ordered, "values", owner, result, mask)
-    except (TypeError, ValueError):
+        return finished(framework, context, ordered, "values", owner, result, valid)
+    except (TypeError, ValueError) as error:
         again = streams_again(streams, asked)
         if again is None:
-            raise
+            raise as_given(error) from error.__cause__
     streams, query_times = again
     call: Any = fuse
     return call(
@@ -278,7 +279,7 @@ def fuse(
         query_lengths=query_lengths,
         dtype=dtype,
         out=out,
-        return_mask=return_mask,
+        return_valid=return_valid,
         check_times=check_times,
         backend=backend,
     )
@@ -300,8 +301,11 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
 
     hosted = []
     for stream, values, times, options, *_ in native:
-        lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
-        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None, None)
+        lengths, batch_offsets = (
+            on_host(options[1], "lengths"),
+            on_host(options[4], "batch_offsets"),
+        )
+        plain = (UNCHECKED[0], lengths, None, None, batch_offsets, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)
         hosted.append(SimpleNamespace(_native=own, _unit=None))

@@ -12,8 +12,8 @@ from .._arguments.call import begin
 from .._arguments.options import count, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import DTYPES, dtype_name
-from .._library.errors import REFUSALS, blamed, shown
-from .._typing import Bounds, Method, Numbers
+from .._library.errors import REFUSALS, as_given, blamed, shown
+from .._typing import Method, Numbers, Outside
 from .stream import Stream, clock_offsets
 
 _DTYPE = struct.Struct("BBH")  # rbcDType
@@ -63,7 +63,7 @@ class LiveStream(NamedTuple):
         stamp makes the samples after it too late, until :meth:`Live.reset`.
     dtype
         Of the values.
-    method, bounds, fill_value, max_gap, tolerance, mean, std, clock_offset
+    method, outside, fill_value, max_gap, tolerance, mean, std, clock_offset
         As for :class:`Stream`.
     """
 
@@ -73,7 +73,7 @@ class LiveStream(NamedTuple):
     max_age: float | None = None
     dtype: Any = "float32"
     method: Method = "linear"
-    bounds: Bounds = "hold"
+    outside: Outside = "hold"
     fill_value: float = 0.0
     max_gap: float | None = None
     tolerance: float | None = None
@@ -87,7 +87,7 @@ class LiveTick(NamedTuple):
     """What a call of :meth:`Live.fuse` gives."""
 
     values: Any  #: [T,D]: the channels of all streams, side by side
-    mask: Any  #: [T,N] bool: where a stream has a value
+    valid: Any  #: [T,N] bool: where a stream has a value
     #: [N]: the newest query time minus the time of each stream's newest sample up to it; negative
     #: if all samples are after it. NaN without samples (int64: the largest)
     ages: Any
@@ -105,11 +105,11 @@ class LiveCounters(NamedTuple):
     overwritten: int  #: of these, those whose place a newer sample has taken
     late: int  #: of the kept ones, those that came after newer ones
     dropped: int  #: that came too late
-    retried: int  #: looks of :meth:`Live.fuse` that had to be taken again
-    early: int  #: queries of :meth:`Live.fuse` that were before all samples that were there
     ahead: int  #: that were refused because of ``max_ahead``
     invalid: int  #: whose time was NaN or infinite (int64: the least, which is NaT, or the largest)
     forgotten: int  #: of the kept ones, those that :meth:`Live.reset` or a clock set back took away
+    queries_before_first: int  #: queries of :meth:`Live.fuse` before all samples that were there
+    snapshot_retries: int  #: snapshots of the ring that :meth:`Live.fuse` had to take again
 
 
 class Live:
@@ -140,7 +140,7 @@ class Live:
     ...     live.push(0, 0.01 * i, [i, -i])
     >>> live.push(1, 0.02, [7])
     >>> tick = live.fuse(0.035)
-    >>> tick.values.tolist(), tick.mask.tolist()
+    >>> tick.values.tolist(), tick.valid.tolist()
     ([[3.5, -3.5, 7.0]], [[True, False]])
     >>> live.counters(0).pushed
     5
@@ -171,7 +171,10 @@ class Live:
             except (TypeError, ValueError) as error:
                 raise type(error)(f"streams[{n}].{error}") from None
         params = (_new_params(), _packed(self._time.name))
-        self._handle = _core.rbc_live_create(self._context._handle, described, params)
+        try:
+            self._handle = _core.rbc_live_create(self._context._handle, described, params)
+        except (TypeError, ValueError) as error:
+            raise as_given(error) from error.__cause__
 
     def _array(self, given: Any, dtype: Any, name: str) -> Any:
         try:
@@ -207,7 +210,7 @@ class Live:
             np.zeros((0, channels), name),
             no_times,
             method=stream.method,
-            bounds=stream.bounds,
+            outside=stream.outside,
             fill_value=stream.fill_value,
             max_gap=stream.max_gap,
             tolerance=stream.tolerance,
@@ -297,10 +300,10 @@ class Live:
         rows = len(queries)
         if out is None:
             out = np.empty((rows, sum(self._channels)), np.dtype(dtype_name(dtype)))
-        mask = np.empty((rows, len(self._channels)), bool)
+        valid = np.empty((rows, len(self._channels)), bool)
         ages = np.empty(len(self._channels), "int64" if self._time.kind == "i" else "float64")
-        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, mask, ages)
-        return LiveTick(out, mask, ages)
+        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages)
+        return LiveTick(out, valid, ages)
 
     def counters(self, stream: int) -> LiveCounters:
         """What has become of a stream's samples so far. From any thread."""

@@ -16,15 +16,16 @@ from .._arguments.shapes import out_shape
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
+from .._library.errors import as_given
 from .._typing import (
     Array,
-    Bounds,
     Duration,
     Indices,
     Method,
     Missing,
     Numbers,
     Out,
+    Outside,
     SampleMask,
     SupportsDLPack,
     Table,
@@ -55,7 +56,7 @@ def resample(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[_UntypedOptions],
 ) -> NDArray[Any]: ...
 @overload
@@ -66,7 +67,7 @@ def resample(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[_UntypedOptions],
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -77,7 +78,7 @@ def resample(
     *,
     dtype: Any,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[_UntypedOptions],
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -87,7 +88,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> Array: ...
 @overload
@@ -97,7 +98,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Array, Any]: ...
 @overload
@@ -107,7 +108,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[_Options],
 ) -> Array | tuple[Array, Any]: ...
 @overload
@@ -117,7 +118,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> NDArray[Any]: ...
 @overload
@@ -127,7 +128,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
@@ -137,7 +138,7 @@ def resample(
     query_times: Times,
     *,
     out: None = ...,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[_Options],
 ) -> NDArray[Any] | tuple[NDArray[Any], Any]: ...
 @overload
@@ -147,7 +148,7 @@ def resample(
     query_times: Times,
     *,
     out: Out,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> Out: ...
 @overload
@@ -157,7 +158,7 @@ def resample(
     query_times: Times,
     *,
     out: Out,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Out, Any]: ...
 @overload
@@ -167,7 +168,7 @@ def resample(
     query_times: Times,
     *,
     out: Out,
-    return_mask: bool,
+    return_valid: bool,
     **options: Unpack[_Options],
 ) -> Out | tuple[Out, Any]: ...
 def resample(
@@ -178,10 +179,10 @@ def resample(
     method: Method = "linear",
     lengths: Indices | None = None,
     query_lengths: Indices | None = None,
-    offsets: Indices | None = None,
+    batch_offsets: Indices | None = None,
     sample_mask: SampleMask | None = None,
     missing: Missing | None = None,
-    bounds: Bounds = "hold",
+    outside: Outside = "hold",
     fill_value: float = ZERO,
     max_gap: Duration | None = None,
     tolerance: Duration | None = None,
@@ -189,7 +190,7 @@ def resample(
     std: Numbers | None = None,
     dtype: Any = None,
     out: SupportsDLPack | None = None,
-    return_mask: bool = False,
+    return_valid: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
 ) -> Any:
@@ -200,7 +201,7 @@ def resample(
 
     Parameters
     ----------
-    values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
+    values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
         A DataFrame, a Series (one channel) or a list of lists becomes an array of NumPy.
     times : array [B,S], or [S] shared by the batch; [N] packed
@@ -223,7 +224,7 @@ def resample(
         How many samples of each padded row are valid; None: all.
     query_lengths : array or list [B] of int32 or int64
         How many queries of each row are valid; None: all.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each trajectory begins in packed ``values`` and ``times``, and where the last ends.
     sample_mask : array or list [B,S], or [S] shared by the batch; [N] packed
         bool or uint8: where it is False a sample is missing, as if it were not there. Its time must
@@ -231,10 +232,10 @@ def resample(
     missing
         "nan": samples of which a channel is NaN are missing too. None: NaN propagates. Samples of a
         masked array of NumPy of which a channel is masked always are.
-    bounds
+    outside
         What queries outside a trajectory's first and last time get: "hold" the edge sample, "fill"
         ``fill_value``, "extrapolate" (linear alone) the line through the two outermost distinct
-        times. The mask is False in each case.
+        times. ``valid`` is False in each case.
     fill_value
         Written where there is no value.
     max_gap
@@ -254,27 +255,27 @@ def resample(
         float, and for integers and bool also their own.
     out : array [B,T,D]
         Written and returned, in place of a new array. It must not overlap an input.
-    return_mask
+    return_valid
         Also return a bool array [B,T]: True where a value was interpolated or met exactly.
     check_times
-        Verify ``times``, ``lengths`` and ``offsets`` before anything is written. None: yes on the
-        CPU, no on CUDA, where it waits for the stream. Bad times, unverified, give unspecified
-        values. It also warns (:class:`RangeWarning`) where no query lies in its samples' range.
+        Verify ``times``, ``lengths`` and ``batch_offsets`` before anything is written. None: yes
+        on the CPU, no on CUDA, where it waits for the stream. Bad times, unverified, give
+        unspecified values. It also warns (:class:`RangeWarning`) where no query lies in its
+        samples' range.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
 
     Returns
     -------
-    array [B,T,D], or a tuple of it and the mask
+    array [B,T,D], or a tuple of it and ``valid``
         In the library of ``values``, on its device. On CUDA the work is enqueued on that library's
         current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name; the
-        reciprocal of ``std`` goes by that of inv_std.
+        A value, a shape or a device does not fit. The message begins with the argument's name.
     TypeError
         A dtype or a unit does not fit, or an argument is no array.
     MemoryError
@@ -291,7 +292,7 @@ def resample(
     >>> times = np.delete(np.arange(200) * 0.01, range(50, 60))
     >>> joints = np.sin(times)[:, None] * np.ones(7)
     >>> frames = np.arange(60) / 30
-    >>> aligned, valid = rbc.resample(joints, times, frames, max_gap=0.05, return_mask=True)
+    >>> aligned, valid = rbc.resample(joints, times, frames, max_gap=0.05, return_valid=True)
     >>> aligned.shape, int(valid.sum())
     ((60, 7), 57)
 
@@ -311,7 +312,7 @@ def resample(
         checked = context._device_id == CPU if check_times is None else check_times
         if (  # as in rules, without the call
             method is LINEAR
-            and bounds is HOLD
+            and outside is HOLD
             and fill_value is ZERO
             and max_gap is None
             and tolerance is None
@@ -319,14 +320,14 @@ def resample(
             params, groups = CHECKED if checked else UNCHECKED
         else:
             params, groups = rules(
-                method, bounds, fill_value, max_gap, tolerance, checked, times, values
+                method, outside, fill_value, max_gap, tolerance, checked, times, values
             )
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if query_lengths is not None:
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
-        if offsets is not None:
-            offsets = array_of(framework, offsets, "offsets", values)
+        if batch_offsets is not None:
+            batch_offsets = array_of(framework, batch_offsets, "batch_offsets", values)
         if sample_mask is not None or missing is not None:
             sample_mask = mask_of(framework, values, sample_mask, missing)
         if mean is not None:
@@ -339,8 +340,8 @@ def resample(
             ordered = joined(context, framework, values) and ordered
 
         shape: tuple[int, ...] = ()
-        if out is None or return_mask:
-            shape = out_shape(values, query_times, offsets, context)
+        if out is None or return_valid:
+            shape = out_shape(values, query_times, batch_offsets, context)
         owner = None
         if out is None:
             name = None if dtype is None else dtype_name(dtype)
@@ -348,12 +349,12 @@ def resample(
         else:
             owner = writable(out, "out", dtype)
             result = out
-        mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
+        valid = framework.empty(values, shape[:-1], "bool", context) if return_valid else None
 
-        options = (params, lengths, query_lengths, offsets, mean, std, groups, sample_mask)
+        options = (params, lengths, sample_mask, query_lengths, batch_offsets, mean, std, groups)
         try:
             told = _core.rbc_resample(
-                context._handle, values, times, query_times, result, mask, options
+                context._handle, values, times, query_times, result, valid, options
             )
         except TypeError:
             if out is None and dtype is None:  # the dtype of out is that of values
@@ -364,19 +365,21 @@ def resample(
             if checked:
                 warn_of(told)
         elif check_times and context._device_id != CPU:
-            _look_at_ranges(values, times, query_times, lengths, query_lengths, offsets, tolerance)
-        if ordered and owner is None and mask is None and not framework.converts:
+            _look_at_ranges(
+                values, times, query_times, lengths, query_lengths, batch_offsets, tolerance
+            )
+        if ordered and owner is None and valid is None and not framework.converts:
             return result  # as in finished, without the call
-        return finished(framework, context, ordered, "values", owner, result, mask)
-    except (TypeError, ValueError):
+        return finished(framework, context, ordered, "values", owner, result, valid)
+    except (TypeError, ValueError) as error:
         refuse_mapped(values=values, times=times, query_times=asked)
         if is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
             again: Any = (values, times, asked, max_gap, tolerance)
         else:
-            again = taken_again(values, times, asked, offsets, max_gap, tolerance)
+            again = taken_again(values, times, asked, batch_offsets, max_gap, tolerance)
         if again is None:
-            raise
+            raise as_given(error) from error.__cause__
     values, times, query_times, max_gap, tolerance = again
     call: Any = resample
     return call(
@@ -386,10 +389,10 @@ def resample(
         method=method,
         lengths=lengths,
         query_lengths=query_lengths,
-        offsets=offsets,
+        batch_offsets=batch_offsets,
         sample_mask=sample_mask,
         missing=missing,
-        bounds=bounds,
+        outside=outside,
         fill_value=fill_value,
         max_gap=max_gap,
         tolerance=tolerance,
@@ -397,7 +400,7 @@ def resample(
         std=std,
         dtype=dtype,
         out=out,
-        return_mask=return_mask,
+        return_valid=return_valid,
         check_times=check_times,
         backend=backend,
     )
@@ -409,7 +412,7 @@ def _look_at_ranges(
     query_times: Any,
     lengths: Any,
     query_lengths: Any,
-    offsets: Any,
+    batch_offsets: Any,
     tolerance: Any,
 ) -> None:
     """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
@@ -422,6 +425,6 @@ def _look_at_ranges(
         method="linear" if tolerance is None else "nearest",
         lengths=on_host(lengths, "lengths"),
         query_lengths=on_host(query_lengths, "query_lengths"),
-        offsets=on_host(offsets, "offsets"),
+        batch_offsets=on_host(batch_offsets, "batch_offsets"),
         tolerance=tolerance,
     )

@@ -23,12 +23,12 @@ from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, shown
 from .._typing import (
     Array_co,
-    Bounds,
     Duration,
     Indices,
     Method,
     Missing,
     Numbers,
+    Outside,
     SampleMask,
     Table,
     Times,
@@ -60,14 +60,14 @@ class Stream(Generic[Array_co]):
 
     Parameters
     ----------
-    values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
+    values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
         Or a DataFrame, a Series or a list of lists.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
         the same dtype and unit in every stream of a call.
-    method, lengths, offsets, sample_mask, missing
-    bounds, fill_value, max_gap, tolerance, mean, std
+    method, lengths, batch_offsets, sample_mask, missing
+    outside, fill_value, max_gap, tolerance, mean, std
         As for :func:`resample`. Lists become arrays, 1 / ``std`` is taken, and ``missing`` looks
         for NaN, when the stream is made. Where a stream is absent from some of the batch its length
         is 0.
@@ -79,7 +79,7 @@ class Stream(Generic[Array_co]):
     Raises
     ------
     ValueError
-        A name of a method or of bounds is unknown, or a ``std`` is 0.
+        ``method`` or ``outside`` is unknown, or a ``std`` is 0.
     TypeError
         An argument is no array, or ``clock_offset`` is no number of the kind of ``times``.
 
@@ -95,10 +95,10 @@ class Stream(Generic[Array_co]):
     times: Times
     method: Method
     lengths: Indices | None
-    offsets: Indices | None
+    batch_offsets: Indices | None
     sample_mask: SampleMask | None
     missing: Missing | None
-    bounds: Bounds
+    outside: Outside
     fill_value: float
     max_gap: Duration | None
     tolerance: Duration | None
@@ -131,10 +131,10 @@ class Stream(Generic[Array_co]):
         *,
         method: Method = "linear",
         lengths: Indices | None = None,
-        offsets: Indices | None = None,
+        batch_offsets: Indices | None = None,
         sample_mask: SampleMask | None = None,
         missing: Missing | None = None,
-        bounds: Bounds = "hold",
+        outside: Outside = "hold",
         fill_value: float = ZERO,
         max_gap: Duration | None = None,
         tolerance: Duration | None = None,
@@ -148,10 +148,10 @@ class Stream(Generic[Array_co]):
             times=times,
             method=method,
             lengths=lengths,
-            offsets=offsets,
+            batch_offsets=batch_offsets,
             sample_mask=sample_mask,
             missing=missing,
-            bounds=bounds,
+            outside=outside,
             fill_value=fill_value,
             max_gap=max_gap,
             tolerance=tolerance,
@@ -174,20 +174,22 @@ class Stream(Generic[Array_co]):
         own = framework if type(times) is type(values) else framework_of(times, "times")
         if not own.is_numpy:
             own.examine(times, "times")
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, False, times, values)
+        params, groups = rules(
+            method, outside, fill_value, max_gap, tolerance, False, times, values
+        )
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
-        if offsets is not None:
-            offsets = array_of(framework, offsets, "offsets", values)
+        if batch_offsets is not None:
+            batch_offsets = array_of(framework, batch_offsets, "batch_offsets", values)
         if sample_mask is not None or missing is not None:
             sample_mask = mask_of(framework, values, sample_mask, missing)
         if mean is not None:
             mean = mean_of(framework, mean, values)
-        inv_std = None if std is None else inverse_of(framework, std, values)
+        scale = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
         stream = _NO_OFFSET if none else _with_offset(*clock_offsets(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
-        options = (params, lengths, None, offsets, mean, inv_std, groups, sample_mask)
+        options = (params, lengths, sample_mask, None, batch_offsets, mean, scale, groups)
         bits, channels = _bits_and_channels(values)
         if unit is not None:
             bits |= HAS_UNIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -19,23 +20,22 @@ if TYPE_CHECKING:
     from .._library.context import Context
     from .._typing import SupportsDLPack
 
-_LIMITS = ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z")
 _new, *_setters = struct_of(
     "UnprojectParams",
-    *("depth_scale", "min_depth", "max_depth", "pixel_offset", "color_scale", "step"),
-    *_LIMITS,
+    *("depth_scale", "min_depth", "max_depth", "pixel_offset", "color_divisor", "pixel_stride"),
+    *("crop_min", "crop_max"),
 )
-_set_scale, _set_min, _set_max, _set_offset, _set_color, _set_step, *_set_limits = _setters
+_set_scale, _set_min, _set_max, _set_offset, _set_color, _set_stride, *_set_crop = _setters
 
 
 @dataclass(frozen=True, eq=False)
 class Cloud(Generic[Array]):
-    """What :func:`unproject` gives: of each image ``counts`` points, then zeros."""
+    """What :func:`unproject` gives: of each image ``num_points`` points, then zeros."""
 
     points: Array  #: [B,P,3+C], [P,3+C] without batch: x, y, z and colours
-    counts: Array  #: [B], [] without batch; int64: how many are points; ``lengths`` for others
+    num_points: Array  #: [B], [] without batch; int64: how many are points; ``lengths`` for others
     pixels: Array  #: [B,P], [P] without batch; int64: row * W + column of each point, then -1
-    overflow: Array  #: [B], [] without batch; int64: points beyond ``max_points``
+    num_points_over_capacity: Array  #: [B], [] without batch; int64: points beyond ``max_points``
 
     def trimmed(self) -> Cloud[Array]:
         """Of one image, views of what are points. On CUDA it waits for their number.
@@ -49,10 +49,10 @@ class Cloud(Generic[Array]):
         pixels: Any = self.pixels
         if len(points.shape) != 2:
             raise ValueError(
-                "points: are of a batch, expected those of one image; pass counts as lengths"
+                "points: are of a batch, expected those of one image; pass num_points as lengths"
             )
-        kept = int(self.counts)  # type: ignore[call-overload]
-        return Cloud(points[:kept], self.counts, pixels[:kept], self.overflow)
+        kept = int(self.num_points)  # type: ignore[call-overload]
+        return dataclasses.replace(self, points=points[:kept], pixels=pixels[:kept])
 
 
 def unproject(
@@ -66,8 +66,8 @@ def unproject(
     max_depth: float = float("inf"),
     crop: Numbers | None = None,
     pixel_offset: Literal[0] | float = 0.0,
-    step: int = 1,
-    color_scale: float = 1.0,
+    pixel_stride: int = 1,
+    color_divisor: float = 1.0,
     max_points: int | None = None,
     dtype: Any = "float32",
     backend: str | Context | None = None,
@@ -101,13 +101,13 @@ def unproject(
         x0, y0, z0, x1, y1, z1 in the cloud's frame: points are kept inside, not on the faces.
     pixel_offset
         Of a pixel's centre: 0 (OpenCV, Open3D) or 0.5.
-    step
+    pixel_stride
         Every so many rows and columns, from the first.
-    color_scale
+    color_divisor
         Colours are divided by it: 255 brings uint8 to 0..1.
     max_points
-        P: how many points of an image there is room for, the first; ``overflow`` counts the rest.
-        None: as many as pixels.
+        P: how many points of an image there is room for, the first; the rest is counted in
+        ``num_points_over_capacity``. None: as many as pixels.
     dtype
         Of the points: any float. The arithmetic is in float32, for float64 in that.
     backend
@@ -155,13 +155,13 @@ def unproject(
     _set_min(params, number(min_depth, "min_depth"))
     _set_max(params, number(max_depth, "max_depth"))
     _set_offset(params, number(pixel_offset, "pixel_offset"))
-    _set_color(params, number(color_scale, "color_scale"))
-    every = count(step, "step")
-    _set_step(params, min(every, 2**31 - 1))
+    _set_color(params, number(color_divisor, "color_divisor"))
+    every = count(pixel_stride, "pixel_stride")
+    _set_stride(params, min(every, 2**31 - 1))
     if crop is not None:
         limits = numbers_of(crop, "crop", 6, "x0, y0, z0, x1, y1, z1")
-        for set_limit, limit in zip(_set_limits, limits):
-            set_limit(params, limit)
+        for set_corner, corner in zip(_set_crop, (limits[:3], limits[3:])):
+            set_corner(params, corner)
     given: Any = array_of(framework, intrinsics, "intrinsics", depth, "float64")
     if pose is not None:
         pose = array_of(framework, pose, "pose", depth, "float64")
@@ -186,5 +186,7 @@ def unproject(
         empty(depth, (*batch, capacity), "int64", context),
     )
     _core.rbc_unproject(context._handle, depth, given, pose, colors, *arrays, params)
-    points, counts, overflow, pixels = finished(framework, context, ordered, "depth", None, arrays)
-    return Cloud(points, counts, pixels, overflow)
+    points, num_points, over_capacity, pixels = finished(
+        framework, context, ordered, "depth", None, arrays
+    )
+    return Cloud(points, num_points, pixels, over_capacity)

@@ -10,7 +10,7 @@ from .._arguments.clouds import REDUCTIONS, clouds, features_of
 from .._arguments.options import ZERO, code_of, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import dtype_name
-from .._typing import Array, Indices, Mode, Numbers3, Out, SupportsDLPack
+from .._typing import Array, DenseReduction, Indices, Numbers3, Out, SupportsDLPack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
         empty_value: float
         deterministic: bool
 
-    class _AnyMode(_Options, total=False):
-        mode: Mode
+    class _AnyReduction(_Options, total=False):
+        reduction: DenseReduction
         dtype: Any
 
 
-_MODES = {"occupancy": _core.VOXEL_OCCUPANCY, "count": _core.VOXEL_COUNT, **REDUCTIONS}
+_REDUCTIONS = {"occupancy": _core.REDUCE_OCCUPANCY, "count": _core.REDUCE_COUNT, **REDUCTIONS}
 _OCCUPANCY = "occupancy"
-_new, _set_mode, _set_empty_value = struct_of("VoxelizeParams", "mode", "empty_value")
+_new, _set_reduction, _set_empty_value = struct_of("VoxelizeParams", "reduction", "empty_value")
 
 
 @overload
@@ -40,10 +40,10 @@ def voxelize(
     points: NDArray[Any],
     features: SupportsDLPack | None = ...,
     *,
-    mode: Literal["occupancy"] = ...,
+    reduction: Literal["occupancy"] = ...,
     dtype: None = ...,
     out: None = ...,
-    return_dropped: Literal[False] = ...,
+    return_num_points_outside: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> NDArray[np.bool_]: ...
 @overload
@@ -51,10 +51,10 @@ def voxelize(
     points: NDArray[Any],
     features: SupportsDLPack | None = ...,
     *,
-    mode: Literal["occupancy"] = ...,
+    reduction: Literal["occupancy"] = ...,
     dtype: None = ...,
     out: None = ...,
-    return_dropped: Literal[True],
+    return_num_points_outside: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]: ...
 @overload
@@ -62,10 +62,10 @@ def voxelize(
     points: NDArray[Any],
     features: SupportsDLPack | None = ...,
     *,
-    mode: Literal["count"],
+    reduction: Literal["count"],
     dtype: None = ...,
     out: None = ...,
-    return_dropped: Literal[False] = ...,
+    return_num_points_outside: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> NDArray[np.int32]: ...
 @overload
@@ -73,10 +73,10 @@ def voxelize(
     points: NDArray[Any],
     features: SupportsDLPack | None = ...,
     *,
-    mode: Literal["count"],
+    reduction: Literal["count"],
     dtype: None = ...,
     out: None = ...,
-    return_dropped: Literal[True],
+    return_num_points_outside: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
 @overload
@@ -85,8 +85,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: None = ...,
-    return_dropped: Literal[False] = ...,
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[False] = ...,
+    **options: Unpack[_AnyReduction],
 ) -> Array: ...
 @overload
 def voxelize(
@@ -94,8 +94,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: None = ...,
-    return_dropped: Literal[True],
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[True],
+    **options: Unpack[_AnyReduction],
 ) -> tuple[Array, Any]: ...
 @overload
 def voxelize(
@@ -103,8 +103,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: None = ...,
-    return_dropped: bool,
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: bool,
+    **options: Unpack[_AnyReduction],
 ) -> Array | tuple[Array, Any]: ...
 @overload
 def voxelize(
@@ -112,8 +112,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: Out,
-    return_dropped: Literal[False] = ...,
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[False] = ...,
+    **options: Unpack[_AnyReduction],
 ) -> Out: ...
 @overload
 def voxelize(
@@ -121,8 +121,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: Out,
-    return_dropped: Literal[True],
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[True],
+    **options: Unpack[_AnyReduction],
 ) -> tuple[Out, Any]: ...
 @overload
 def voxelize(
@@ -130,8 +130,8 @@ def voxelize(
     features: SupportsDLPack | None = ...,
     *,
     out: Out,
-    return_dropped: bool,
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: bool,
+    **options: Unpack[_AnyReduction],
 ) -> Out | tuple[Out, Any]: ...
 def voxelize(
     points: SupportsDLPack,
@@ -141,13 +141,13 @@ def voxelize(
     origin: Numbers3 | None = None,
     shape: Sequence[int] | None = None,
     point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
-    mode: Mode = "occupancy",
+    reduction: DenseReduction = "occupancy",
     lengths: Indices | None = None,
-    offsets: Indices | None = None,
+    batch_offsets: Indices | None = None,
     empty_value: float = ZERO,
     dtype: Any = None,
     out: SupportsDLPack | None = None,
-    return_dropped: bool = False,
+    return_num_points_outside: bool = False,
     deterministic: bool = True,
     backend: str | Context | None = None,
 ) -> Any:
@@ -155,7 +155,7 @@ def voxelize(
 
     A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
     is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
-    upper ones. Points outside of the grid, NaN and infinite ones are dropped. The result is the
+    upper ones. Points outside of the grid, NaN and infinite ones are left out. The result is the
     same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
 
     Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
@@ -163,7 +163,7 @@ def voxelize(
 
     Parameters
     ----------
-    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. At most
         2^31 - 1 points in all.
     features : array [B,N,F] or [N,F], as ``points``
@@ -178,7 +178,7 @@ def voxelize(
     point_cloud_range : 6 numbers
         In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
         z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
-    mode
+    reduction
         What is written of a voxel's points: "occupancy" (whether there is one), "count", or of each
         of their features the "sum", "mean", "max" or "min". Sums are in fixed point, off by 2^-42
         of the largest feature for 1000 points, and by far less for features of float64. A NaN
@@ -186,7 +186,7 @@ def voxelize(
     lengths : array or list [B] of int32 or int64
         How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
         wrong ones give unspecified values.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
     empty_value
         Written to voxels without a point.
@@ -197,7 +197,7 @@ def voxelize(
     out : array [B,X,Y,Z,F], for occupancy and count [B,X,Y,Z]
         Written whole and returned, in place of a new array. It must not overlap an input. A
         permuted view of an array gives that array another order of axes.
-    return_dropped
+    return_num_points_outside
         Also return how many points of each cloud lie in no voxel: an int64 array [B].
     deterministic
         False permits an order of the points to show in the last bits, where that is faster. No
@@ -208,7 +208,7 @@ def voxelize(
 
     Returns
     -------
-    array [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
+    array [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the number of points outside
         In the library of ``points``, on its device. On CUDA the work is enqueued on that library's
         current stream.
 
@@ -231,10 +231,10 @@ def voxelize(
     >>> import robocache as rbc
     >>> sweep = np.random.default_rng(0).uniform(-20, 20, (5000, 4)).astype(np.float32)
     >>> grid = {"origin": (-16, -16, -2), "voxel_size": 0.2, "shape": (160, 160, 20)}
-    >>> occupied, dropped = rbc.voxelize(sweep, return_dropped=True, **grid)
-    >>> occupied.shape, occupied.dtype.name, int(occupied.sum() + dropped) <= 5000
+    >>> occupied, outside = rbc.voxelize(sweep, return_num_points_outside=True, **grid)
+    >>> occupied.shape, occupied.dtype.name, int(occupied.sum() + outside) <= 5000
     ((160, 160, 20), 'bool', True)
-    >>> rbc.voxelize(sweep, sweep[:, 3:], mode="mean", **grid).shape
+    >>> rbc.voxelize(sweep, sweep[:, 3:], reduction="mean", **grid).shape
     (160, 160, 20, 1)
     """
     framework, context, ordered, _ = begin(points, "points", backend)
@@ -246,29 +246,31 @@ def voxelize(
         voxel_size,
         shape,
         lengths,
-        offsets,
+        batch_offsets,
         features,
         point_cloud_range,
     )
     params = _new()
-    if mode is not _OCCUPANCY:
-        _set_mode(params, code_of(_MODES, mode, "mode"))
+    if reduction is not _OCCUPANCY:
+        _set_reduction(params, code_of(_REDUCTIONS, reduction, "reduction"))
     if empty_value is not ZERO:
         _set_empty_value(params, number(empty_value, "empty_value"))
 
     owner = None
     if out is None:
-        if mode in REDUCTIONS:
+        if reduction in REDUCTIONS:
             name, channels = features_of(points, features, context)
         else:
-            name, channels = "bool" if mode == "occupancy" else "int32", ()
+            name, channels = "bool" if reduction == "occupancy" else "int32", ()
         if dtype is not None:
             name = dtype_name(dtype)
         result = framework.empty(points, (*batch, *shape, *channels), name, context)
     else:
         owner = writable(out, "out", dtype)
         result = out
-    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
+    outside = (
+        framework.empty(points, batch, "int64", context) if return_num_points_outside else None
+    )
 
-    _core.rbc_voxelize(context._handle, points, features, result, dropped, (params, *options))
-    return finished(framework, context, ordered, "points", owner, result, dropped)
+    _core.rbc_voxelize(context._handle, points, features, result, outside, (params, *options))
+    return finished(framework, context, ordered, "points", owner, result, outside)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Float = TypeVar("Float", bound=np.generic)
 
     class _Options(GridOptions, CloudOptions, total=False):
-        reduce: Reduction | None
+        reduction: Reduction | None
         max_voxels: int | None
         max_points: int | None
         order: Literal["lexicographic", "first_point"] | None
@@ -43,11 +43,11 @@ else:
     Int32, Int64 = TypeVar("Int32"), TypeVar("Int64")
 
 _ORDERS = {
-    "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
-    "first_point": _core.VOXEL_ORDER_FIRST_POINT,
+    "lexicographic": _core.VOXELIZE_ORDER_LEXICOGRAPHIC,
+    "first_point": _core.VOXELIZE_ORDER_FIRST_POINT,
 }
-_new, _set_reduce, _set_order = struct_of("VoxelizeSparseParams", "reduce", "order")
-_VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
+_new, _set_reduction, _set_order = struct_of("VoxelizeSparseParams", "reduction", "order")
+_VOXELS = _core.new_VoxelizeSparseOutputs()  # the extension adds to a copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +58,17 @@ class SparseVoxels(Generic[Array, Int32, Int64]):
     """
 
     coords: Int32  #: [M,4] int32: cloud, x, y, z
-    counts: Int32  #: [M] int32: points in the voxel; with ``grouped`` those that it has
+    points_per_voxel: Int32  #: [M] int32: points in the voxel; with ``grouped`` those that it has
     # Or Any: None only for who asks for none, and others need not look.
-    features: Array | Any  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
+    features: Array | Any  #: [M,F]: reduced over all points of a voxel; None without ``reduction``
     grouped: Array | Any  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
     #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1; None if it is not asked for
     point_to_voxel: Int64 | Any
     num_voxels: Int64  #: [] int64: the rows that are voxels
-    dropped: Int64  #: [B], [] without batch; int64: points in no voxel of the grid
-    #: [3] int64: voxels beyond ``max_voxels``, points in these, and points of the voxels that are
-    #: kept beyond ``max_points``
-    overflow: Int64
+    num_points_outside: Int64  #: [B], [] without batch; int64: points in no voxel of the grid
+    num_voxels_over_capacity: Int64  #: [] int64: voxels beyond ``max_voxels``
+    num_points_over_capacity: Int64  #: [] int64: points in these
+    num_points_over_group: Int64  #: [] int64: points of voxels that are kept beyond ``max_points``
 
     def trimmed(self) -> SparseVoxels[Array, Int32, Int64]:
         """Views of the rows that are voxels. On CUDA it waits for their number.
@@ -81,16 +81,17 @@ class SparseVoxels(Generic[Array, Int32, Int64]):
         count = int(self.num_voxels)  # type: ignore[call-overload]
         rows: dict[str, Any] = {
             name: array if array is None else array[:count]
-            for name in ("coords", "counts", "features", "grouped")
+            for name in ("coords", "points_per_voxel", "features", "grouped")
             for array in (getattr(self, name),)
         }
         return dataclasses.replace(self, **rows)
 
 
-# In the order of rbcSparseVoxels.
+# In the order of rbcVoxelizeSparseOutputs.
 _NAMES = (
-    *("coords", "num_voxels", "counts", "features"),
-    *("grouped", "point_to_voxel", "dropped", "overflow"),
+    *("coords", "num_voxels", "points_per_voxel", "features"),
+    *("grouped", "point_to_voxel", "num_points_outside", "num_voxels_over_capacity"),
+    *("num_points_over_capacity", "num_points_over_group"),
 )
 
 
@@ -144,12 +145,12 @@ def voxelize_sparse(
     origin: Numbers3 | None = None,
     shape: Sequence[int] | None = None,
     point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
-    reduce: Reduction | None = "mean",
+    reduction: Reduction | None = "mean",
     max_voxels: int | None = None,
     max_points: int | None = None,
     order: Literal["lexicographic", "first_point"] | None = None,
     lengths: Indices | None = None,
-    offsets: Indices | None = None,
+    batch_offsets: Indices | None = None,
     deterministic: bool = True,
     dtype: Any = None,
     return_point_to_voxel: bool = True,
@@ -169,7 +170,7 @@ def voxelize_sparse(
 
     Parameters
     ----------
-    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
     features : array [B,N,F] or [N,F], as ``points``
         float16, bfloat16, float32 or float64; None: the C columns of ``points``.
@@ -182,12 +183,12 @@ def voxelize_sparse(
     point_cloud_range : 6 numbers
         In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
         z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
-    reduce
+    reduction
         What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
         "max" or "min". None: it is left out.
     max_voxels
         How many voxels there is room for, the first in ``order``; those beyond are counted in
-        ``overflow``. None: as many as points.
+        ``num_voxels_over_capacity``. None: as many as points.
     max_points
         How many points of a voxel ``grouped`` has room for. None: there is no ``grouped``.
     order
@@ -196,7 +197,7 @@ def voxelize_sparse(
     lengths : array or list [B] of int32 or int64
         How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
         wrong ones give unspecified values.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
     deterministic
         False permits an order of the points to show in the last bits, where that is faster. No
@@ -243,9 +244,9 @@ def voxelize_sparse(
     >>> voxels.features
     array([[0.2, 0. , 0. ],
            [5. , 5. , 5. ]], dtype=float32)
-    >>> voxels.coords.tolist(), voxels.counts.tolist()
+    >>> voxels.coords.tolist(), voxels.points_per_voxel.tolist()
     ([[0, 0, 0, 0], [0, 10, 10, 10]], [2, 1])
-    >>> voxels.point_to_voxel.tolist(), int(voxels.dropped)
+    >>> voxels.point_to_voxel.tolist(), int(voxels.num_points_outside)
     ([0, 1, 0, -1], 1)
 
     Pillars for a detection network, at most 32 points each:
@@ -265,7 +266,7 @@ def voxelize_sparse(
         voxel_size,
         shape,
         lengths,
-        offsets,
+        batch_offsets,
         features,
         point_cloud_range,
     )
@@ -273,8 +274,8 @@ def voxelize_sparse(
         hard = max_points is not None or (out is not None and out.grouped is not None)
         order = "first_point" if hard else "lexicographic"
     params = _new()
-    if reduce is not None:
-        _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
+    if reduction is not None:
+        _set_reduction(params, code_of(REDUCTIONS, reduction, "reduction"))
     _set_order(params, code_of(_ORDERS, order, "order"))
     if out is not None:
         given = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
@@ -299,7 +300,7 @@ def voxelize_sparse(
     # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
     empty = framework.empty
     means = grouped = rows_of_points = None
-    if reduce is not None:
+    if reduction is not None:
         means = empty(points, (capacity, *channels), name, context)
     if max_points is not None:
         room = (capacity, count(max_points, "max_points"), *channels)
@@ -314,14 +315,12 @@ def voxelize_sparse(
         grouped,
         rows_of_points,
         empty(points, tuple(batch), "int64", context),
-        empty(points, (3,), "int64", context),
+        empty(points, (), "int64", context),
+        empty(points, (), "int64", context),
+        empty(points, (), "int64", context),
     )
     _core.rbc_voxelize_sparse(
         context._handle, points, features, (_VOXELS, *voxels), (params, *options)
     )
-    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = finished(
-        framework, context, ordered, "points", None, voxels
-    )
-    return SparseVoxels(
-        coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
-    )
+    arrays = finished(framework, context, ordered, "points", None, voxels)
+    return SparseVoxels(**dict(zip(_NAMES, arrays)))

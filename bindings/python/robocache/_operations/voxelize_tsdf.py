@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 _WEIGHTINGS = {
-    "constant": _core.TSDF_WEIGHT_CONSTANT,
-    "inverse_square": _core.TSDF_WEIGHT_INVERSE_SQUARE,
+    "constant": _core.VOXELIZE_TSDF_WEIGHT_CONSTANT,
+    "inverse_square": _core.VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE,
 }
 _CONSTANT = "constant"
 _new, _set_flags, _set_weighting, _set_truncation, _set_max_weight = struct_of(
-    "TsdfParams", "flags", "weighting", "truncation", "max_weight"
+    "VoxelizeTsdfParams", "flags", "weighting", "truncation", "max_weight"
 )
 
 
@@ -45,7 +45,7 @@ def voxelize_tsdf(
     *,
     tsdf: Array | None = ...,
     weight: Array | None = ...,
-    return_dropped: Literal[False] = ...,
+    return_num_points_unused: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> tuple[Array, Array]: ...
 @overload
@@ -55,7 +55,7 @@ def voxelize_tsdf(
     *,
     tsdf: Array | None = ...,
     weight: Array | None = ...,
-    return_dropped: Literal[True],
+    return_num_points_unused: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Array, Array, Array]: ...
 @overload
@@ -65,7 +65,7 @@ def voxelize_tsdf(
     *,
     tsdf: Array | None = ...,
     weight: Array | None = ...,
-    return_dropped: bool,
+    return_num_points_unused: bool,
     **options: Unpack[_Options],
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
 def voxelize_tsdf(
@@ -83,8 +83,8 @@ def voxelize_tsdf(
     carve: bool = False,
     max_weight: float | None = None,
     lengths: Indices | None = None,
-    offsets: Indices | None = None,
-    return_dropped: bool = False,
+    batch_offsets: Indices | None = None,
+    return_num_points_unused: bool = False,
     backend: str | Context | None = None,
 ) -> Any:
     """Integrate B point clouds of N points each into one truncated signed distance field.
@@ -97,7 +97,7 @@ def voxelize_tsdf(
 
     Parameters
     ----------
-    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
     sensors : array or list [B,3], or [3] shared by the batch
         float32 or float64: where each cloud was seen from.
@@ -124,9 +124,9 @@ def voxelize_tsdf(
     lengths : array or list [B] of int32 or int64
         How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
         wrong ones give unspecified values.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points``, and where the last ends.
-    return_dropped
+    return_num_points_unused
         Also return how many points of each cloud updated no voxel: an int64 array [B].
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
@@ -134,7 +134,7 @@ def voxelize_tsdf(
 
     Returns
     -------
-    tuple of tsdf [X,Y,Z] and weight [X,Y,Z], and of the dropped points if they are asked for
+    tuple of tsdf [X,Y,Z] and weight [X,Y,Z], and of the number of unused points if it is asked for
         tsdf is within +-``truncation``; weight is 0 where nothing was observed. In the library of
         ``points``, on its device. On CUDA the work is enqueued on that library's current stream.
 
@@ -171,7 +171,7 @@ def voxelize_tsdf(
         voxel_size,
         shape,
         lengths,
-        offsets,
+        batch_offsets,
         point_cloud_range=point_cloud_range,
     )
     params = _new()
@@ -181,7 +181,7 @@ def voxelize_tsdf(
     if weighting is not _CONSTANT:
         _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
     if carve:
-        _set_flags(params, _core.TSDF_CARVE)
+        _set_flags(params, _core.VOXELIZE_TSDF_FLAG_CARVE)
     if max_weight is not None:
         _set_max_weight(params, number(max_weight, "max_weight"))
     if type(sensors) in SEQUENCES:
@@ -201,11 +201,11 @@ def voxelize_tsdf(
             ordered = joined(context, framework, points) and ordered
     else:
         owners = writable(tsdf, "tsdf"), writable(weight, "weight")
-    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
+    unused = framework.empty(points, batch, "int64", context) if return_num_points_unused else None
 
     _core.rbc_voxelize_tsdf(
-        context._handle, points, sensors, tsdf, weight, dropped, (params, *options)
+        context._handle, points, sensors, tsdf, weight, unused, (params, *options)
     )
     tsdf = finished(framework, context, ordered, "points", owners[0], tsdf)
-    rest = finished(framework, context, True, "points", owners[1], weight, dropped)
-    return (tsdf, rest) if dropped is None else (tsdf, *rest)
+    rest = finished(framework, context, True, "points", owners[1], weight, unused)
+    return (tsdf, rest) if unused is None else (tsdf, *rest)

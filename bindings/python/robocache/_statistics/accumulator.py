@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
 _NAMES = ("count", "nonfinite", "min", "max", "mean", "std")
 _new_params, _set_flags, _set_ddof = struct_of("StatisticsParams", "flags", "ddof")
-(_new_result,) = struct_of("StatisticsResult")
-(_new_update,) = struct_of("StatisticsUpdateParams")
+(_new_outputs,) = struct_of("StatisticsOutputs")
+(_new_update,) = struct_of("AccumulatorUpdateParams")
 _new_accumulator, _set_channels, _set_accumulator_ddof = struct_of(
-    "StatisticsAccumulatorParams", "channels", "ddof"
+    "AccumulatorParams", "channels", "ddof"
 )
-(_new_info,) = struct_of("StatisticsAccumulatorInfo")
+(_new_info,) = struct_of("AccumulatorInfo")
 
 
 def statistics(
     values: Array,
     *,
     lengths: Indices | None = None,
-    offsets: Indices | None = None,
-    mask: SupportsDLPack | None = None,
+    batch_offsets: Indices | None = None,
+    sample_mask: SupportsDLPack | None = None,
     quantiles: Sequence[float] = QUANTILES,
     per_row: bool = False,
     ddof: int = 0,
@@ -59,9 +59,9 @@ def statistics(
         the first axis and the last, such as the pixels of images [B,H,W,C].
     lengths : array or list [B] of int32 or int64
         How many samples of each padded row are valid; None: all. Verified on the CPU.
-    offsets : array or list [B+1] of int32 or int64
+    batch_offsets : array or list [B+1] of int32 or int64
         Where each row begins in packed ``values``, and where the last ends.
-    mask : array or list of bool or uint8
+    sample_mask : array or list of bool or uint8
         In the shape of ``values`` without its last axis: samples with 0 are left out.
     quantiles
         Levels from 0 to 1, at most 64.
@@ -102,21 +102,21 @@ def statistics(
     """
     framework, context, ordered, _ = begin(values, "values", backend)
     shape = shape_of(values, "values", context)
-    indexes = _indexes(framework, values, lengths, offsets, mask)
+    indexes = _indexes(framework, values, lengths, batch_offsets, sample_mask)
     levels = _levels(quantiles)
     ddof = _ddof(ddof)
     params = _new_params()
     if per_row:
-        _set_flags(params, _core.STATISTICS_PER_ROW)
+        _set_flags(params, _core.STATISTICS_FLAG_PER_ROW)
     if ddof:
         _set_ddof(params, ddof)
 
     rows: tuple[int, ...] = ()
     if per_row:
-        packed = indexes[1] is not None
+        packed = indexes[2] is not None
         if not packed and len(shape) < 3:
-            raise ValueError("per_row: is set, expected values [B,S,D] or offsets")
-        rows = batch_of(shape, indexes[1], context) if packed else tuple(shape[:1])
+            raise ValueError("per_row: is set, expected values [B,S,D] or batch_offsets")
+        rows = batch_of(shape, indexes[2], context) if packed else tuple(shape[:1])
     channels = tuple(shape[-1:])
     arrays = [
         framework.empty(values, (*rows, *channels), "int64" if i < 2 else "float64", context)
@@ -125,7 +125,7 @@ def statistics(
     of_levels = (*rows, len(levels), *channels)
     arrays.append(framework.empty(values, of_levels, "float64", context))
     _core.rbc_statistics(
-        context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
+        context._handle, values, (_new_outputs(), *arrays), (params, *indexes, levels)
     )
     filled = finished(framework, context, ordered, "values", None, tuple(arrays))
     return _result(filled, tuple(levels.tolist()), ddof)
@@ -179,27 +179,27 @@ class StatisticsAccumulator:
         _set_channels(params, count(channels, "channels"))
         _set_accumulator_ddof(params, _ddof(ddof))
         context = _context_of(backend)
-        handle = _core.rbc_statistics_accumulator_create(
-            context._handle, (params, _levels(quantiles), None)
-        )
+        handle = _core.rbc_accumulator_create(context._handle, (params, _levels(quantiles), None))
         self._adopt(context, handle)
 
     def _adopt(self, context: Context, handle: Any) -> None:
         info = _new_info()
-        _core.rbc_statistics_accumulator_get_info(handle, info)
+        _core.rbc_accumulator_get_info(handle, info)
         self._context = context
         self._handle = handle
-        self._channels: int = _core.StatisticsAccumulatorInfo_channels_get(info)
-        self._ddof: int = _core.StatisticsAccumulatorInfo_ddof_get(info)
-        self._levels: tuple[float, ...] = _core.StatisticsAccumulatorInfo_levels_get(info)
+        self._channels: int = _core.AccumulatorInfo_channels_get(info)
+        self._ddof: int = _core.AccumulatorInfo_ddof_get(info)
+        self._levels: tuple[float, ...] = _core.rbc_accumulator_get_levels(
+            handle, _core.AccumulatorInfo_num_levels_get(info)
+        )
 
     def update(
         self,
         values: SupportsDLPack,
         *,
         lengths: Indices | None = None,
-        offsets: Indices | None = None,
-        mask: SupportsDLPack | None = None,
+        batch_offsets: Indices | None = None,
+        sample_mask: SupportsDLPack | None = None,
     ) -> None:
         """Add samples, as those of :func:`statistics`, all of one dtype.
 
@@ -215,8 +215,8 @@ class StatisticsAccumulator:
         """
         framework = framework_of(values, "values")
         begin(values, "values", self._context)
-        indexes = _indexes(framework, values, lengths, offsets, mask)
-        _core.rbc_statistics_accumulator_update(
+        indexes = _indexes(framework, values, lengths, batch_offsets, sample_mask)
+        _core.rbc_accumulator_update(
             self._context._handle, self._handle, values, (_new_update(), *indexes)
         )
 
@@ -236,7 +236,7 @@ class StatisticsAccumulator:
             raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
         if other._context is not self._context:
             other = self.from_bytes(other.to_bytes(), backend=self._context)
-        _core.rbc_statistics_accumulator_merge(self._context._handle, self._handle, other._handle)
+        _core.rbc_accumulator_merge(self._context._handle, self._handle, other._handle)
 
     def next_pass(self) -> bool:
         """End a pass over the data; True if the quantiles need one more over the same.
@@ -246,7 +246,7 @@ class StatisticsAccumulator:
         ValueError
             There are no samples, or other ones than in the first pass.
         """
-        more: int = _core.rbc_statistics_accumulator_next_pass(self._context._handle, self._handle)
+        more: int = _core.rbc_accumulator_next_pass(self._context._handle, self._handle)
         return more == 1
 
     def result(self) -> StatisticsResult:
@@ -265,14 +265,14 @@ class StatisticsAccumulator:
             np.empty(self._channels, np.int64 if i < 2 else np.float64) for i in range(len(_NAMES))
         ]
         arrays.append(np.empty((len(self._levels), self._channels)))
-        _core.rbc_statistics_accumulator_result(
-            self._context._handle, self._handle, (_new_result(), *arrays)
+        _core.rbc_accumulator_get_result(
+            self._context._handle, self._handle, (_new_outputs(), *arrays)
         )
         return _result(arrays, self._levels, self._ddof)
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
-        data: bytes = _core.rbc_statistics_accumulator_export(self._context._handle, self._handle)
+        data: bytes = _core.rbc_accumulator_export(self._context._handle, self._handle)
         return data
 
     @classmethod
@@ -294,7 +294,7 @@ class StatisticsAccumulator:
             raise TypeError(f"data: is {shown(data)}, expected bytes")
         context = _context_of(backend)
         made = cls.__new__(cls)
-        made._adopt(context, _core.rbc_statistics_accumulator_import(context._handle, data))
+        made._adopt(context, _core.rbc_accumulator_import(context._handle, data))
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -310,14 +310,16 @@ def _context_of(backend: Any) -> Context:
     return default_context(CPU) if backend is None else choose(backend, CPU)
 
 
-def _indexes(framework: Framework, values: Any, lengths: Any, offsets: Any, mask: Any) -> Any:
+def _indexes(
+    framework: Framework, values: Any, lengths: Any, batch_offsets: Any, sample_mask: Any
+) -> Any:
     if lengths is not None:
         lengths = array_of(framework, lengths, "lengths", values)
-    if offsets is not None:
-        offsets = array_of(framework, offsets, "offsets", values)
-    if mask is not None:
-        mask = array_of(framework, mask, "mask", values, "bool")
-    return lengths, offsets, mask
+    if batch_offsets is not None:
+        batch_offsets = array_of(framework, batch_offsets, "batch_offsets", values)
+    if sample_mask is not None:
+        sample_mask = array_of(framework, sample_mask, "sample_mask", values, "bool")
+    return lengths, sample_mask, batch_offsets
 
 
 def _levels(quantiles: Any) -> Any:

@@ -178,7 +178,11 @@ def _positive(rate: Any) -> float:
 def _ends(stream: Any, name: str) -> tuple[Any, Any]:
     """First and last time, on the clock of the queries: an int, or a float."""
     times = stream._native[2]
-    if len(times.shape) != 1 or stream.offsets is not None or len(stream._native[1].shape) != 2:
+    if (
+        len(times.shape) != 1
+        or stream.batch_offsets is not None
+        or len(stream._native[1].shape) != 2
+    ):
         raise ValueError(
             f"{printable(name)}: has a batch, expected one recording: values [S,D], times [S]"
         )

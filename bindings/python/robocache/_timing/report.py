@@ -121,9 +121,9 @@ def _rows(stream: Any, name: str) -> list[Any]:
     _, values, times, options, *_ = stream._native
     host, offset = on_host(times, f"{name}.times"), offset_of(stream)
     host = host + offset if offset else host
-    lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
-    if offsets is not None:
-        return [host[begin:end] for begin, end in zip(offsets[:-1], offsets[1:])]
+    lengths, batch_offsets = on_host(options[1], "lengths"), on_host(options[4], "batch_offsets")
+    if batch_offsets is not None:
+        return [host[begin:end] for begin, end in zip(batch_offsets[:-1], batch_offsets[1:])]
     if host.ndim == 1:
         rows = 1 if lengths is None else len(lengths)
         host = host[None].repeat(rows, axis=0) if rows > 1 else host[None]

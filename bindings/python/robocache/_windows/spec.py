@@ -345,7 +345,7 @@ def _quoted(names: Any) -> str:
 
 
 def _form(window: Window, names: list[str]) -> str:
-    parts: list[str] = [window.pad]
+    parts: list[str] = [window.outside]
     if window.method is not None:
         parts.insert(0, window.method if isinstance(window.method, str) else "groups")
     for each in window.transforms:

@@ -26,7 +26,7 @@ def can_be_apart(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
     window = spec.windows[name]
     involved = [name, *[_referred(spec, each) for each in window.transforms]]
     kinds = {each.kind for each in window.transforms}
-    if not window.offsets or window.pad == "fill" or not kinds <= {"subtract"}:
+    if not window.offsets or window.outside == "fill" or not kinds <= {"subtract"}:
         return False
     for each in involved:
         if spec.windows[each].method is not None or spec.windows[each].missing is not None:
@@ -54,7 +54,7 @@ def statistics(
     for offset in offsets:
         values, valid = cut.rows([offset], samples)
         mask = valid[:, 0] if rows == "valid" else None
-        found.append(statistics_of(values[:, 0], mask=mask, quantiles=quantiles, ddof=ddof))
+        found.append(statistics_of(values[:, 0], sample_mask=mask, quantiles=quantiles, ddof=ddof))
     arrays: dict[str, Any] = {
         of: np.stack([on_host(getattr(each, of), of) for each in found]) for of in _ARRAYS
     }

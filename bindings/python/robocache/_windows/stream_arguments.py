@@ -25,21 +25,25 @@ from .._statistics.accumulator import StatisticsAccumulator
 from .._statistics.normalization import Normalization
 from .transform import Transform, checked_transforms, out_channels
 
-_PADS = {"hold": _core.PAD_HOLD, "fill": _core.PAD_FILL, "neutral": _core.PAD_NEUTRAL}
+_OUTSIDE = {
+    "hold": _core.OUTSIDE_HOLD,
+    "fill": _core.OUTSIDE_FILL,
+    "neutral": _core.OUTSIDE_NEUTRAL,
+}
 _ACCUMULATES = {
-    "all": _core.ACCUMULATE_ALL,
-    "valid": _core.ACCUMULATE_VALID,
-    "whole": _core.ACCUMULATE_WHOLE,
+    "all": _core.WINDOWS_ACCUMULATE_ALL,
+    "valid": _core.WINDOWS_ACCUMULATE_VALID,
+    "whole": _core.WINDOWS_ACCUMULATE_WHOLE,
 }
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PARAMETERS = ("shift", "scale", "bias", "low", "high")
-_NUMBERS = ("mode", "pad", "accumulate", "clock_offset", "clock_offset_ticks", "accumulator")
-_new, _set_mode, _set_pad, _set_accumulate, _set_offset, _set_ticks, _set_accumulator = struct_of(
-    "WindowStream", *_NUMBERS
+_NUMBERS = ("mode", "outside", "accumulate", "clock_offset", "clock_offset_ticks", "accumulator")
+_new, _set_mode, _set_outside, _set_accumulate, _set_offset, _set_ticks, _set_accumulator = (
+    struct_of("WindowsStream", *_NUMBERS)
 )
 
-# The places of what a call adds in the tuple for the extension, whose order is rbcWindowStream's.
-TRANSFORMS, SCALES, OUT, VALID = 6, slice(7, 12), 14, 15
+# The places of what a call adds in the tuple for the extension, whose order is rbcWindowsStream's.
+TRANSFORMS, SCALES = 6, slice(7, 12)
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,8 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     if mask is not None or given["missing"] is not None:
         mask = mask_of(framework, values, mask, given["missing"])
     made = _new()
-    _set_mode(made, _core.WINDOW_GATHER if method is None else _core.WINDOW_INTERPOLATE)
-    _set_pad(made, code_of(_PADS, given["pad"], "pad"))
+    _set_mode(made, _core.WINDOWS_GATHER if method is None else _core.WINDOWS_INTERPOLATE)
+    _set_outside(made, code_of(_OUTSIDE, given["outside"], "outside"))
     _set_accumulate(made, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
     clock_offset = given["clock_offset"]
     if times is not None:
@@ -143,15 +147,13 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         array_of(framework, given["episode_offsets"], "episode_offsets", base),
         None if times is None else array_of(framework, times, "times", base),
         offsets,
-        (params, None, None, None, None, None, groups, mask),
+        (params, None, mask, None, None, None, None, groups),
         None,  # transforms
         *scales,
         None if neutral is None else floats(neutral, "neutral"),
         None
         if which is None
         else _per_channel(framework, which, "neutral_channels", "bool", None, out, base),
-        None,  # out
-        None,  # valid
     ]
     return Opened(
         framework=framework,
@@ -161,7 +163,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         operands=operands,
         rule={
             "method": method if method is None or isinstance(method, str) else tuple(method),
-            "pad": given["pad"],
+            "outside": given["outside"],
             "fill_value": given["fill_value"],
             "max_gap": gap,
             "tolerance": tolerance,
@@ -215,10 +217,10 @@ def _refuse_what_does_not_apply(
     offset = given["clock_offset"]
     if times is None and not (isinstance(offset, numbers.Real) and offset == 0):
         raise ValueError("clock_offset: is given, but the stream has no times")
-    if given["pad"] != "neutral":
+    if given["outside"] != "neutral":
         for name in ("neutral", "neutral_channels"):
             if given[name] is not None:
-                raise ValueError(f"{name}: is given, which pad='neutral' takes alone")
+                raise ValueError(f"{name}: is given, which outside='neutral' takes alone")
     for name, kind in (
         ("normalization", Normalization),
         ("accumulator", StatisticsAccumulator),

@@ -24,7 +24,7 @@ _KINDS = {
     "se3_world": _core.TRANSFORM_SE3_WORLD,
     "se3_step": _core.TRANSFORM_SE3_STEP,
 }
-_STRUCT = struct.Struct("=qqiIiiqiiii")  # rbcWindowTransform
+_STRUCT = struct.Struct("=qqiIiiqiiii")  # rbcWindowsTransform
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -201,7 +201,7 @@ def packed(transforms: Sequence[Transform]) -> bytes | None:
                 each.begin,
                 each.count,
                 _KINDS[each.kind],
-                _core.TRANSFORM_INVERSE if each.inverse else 0,
+                _core.TRANSFORM_FLAG_INVERSE if each.inverse else 0,
                 stream,
                 offset,
                 each.reference_begin,

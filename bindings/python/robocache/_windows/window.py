@@ -12,7 +12,7 @@ from .._arguments.options import ZERO
 from .._library.errors import REFUSALS, shown
 from .._operations.stream import array_text
 from .._statistics.normalization import Normalization
-from .._typing import Duration, Indices, Method, Missing, Numbers, Pad
+from .._typing import Duration, Indices, Method, Missing, Numbers, WindowOutside
 from .transform import Transform, checked_transforms
 
 
@@ -26,7 +26,7 @@ class Window:
         Rows from the anchor, such as ``[-1, 0]`` or ``range(50)``; with ``method`` lengths of time.
     track
         The name of the track; None: that of the window.
-    method, pad, fill_value, neutral, neutral_channels, transforms, normalization
+    method, outside, fill_value, neutral, neutral_channels, transforms, normalization
     max_gap, tolerance, missing, clock_offset, dtype
         As for :class:`WindowStream`. A reference of a transform is the name of a window, and the
         index of one of its offsets.
@@ -43,14 +43,14 @@ class Window:
     Examples
     --------
     >>> import robocache as rbc
-    >>> rbc.Window(range(50), pad="fill")
-    Window(range(0, 50), pad='fill')
+    >>> rbc.Window(range(50), outside="fill")
+    Window(range(0, 50), outside='fill')
     """
 
     offsets: tuple[Any, ...]
     track: str | None
     method: Method | None
-    pad: Pad
+    outside: WindowOutside
     fill_value: float
     neutral: Any
     neutral_channels: Any
@@ -69,7 +69,7 @@ class Window:
         *,
         track: str | None = None,
         method: Method | None = None,
-        pad: Pad = "hold",
+        outside: WindowOutside = "hold",
         fill_value: float = ZERO,
         neutral: Numbers | Sequence[Sequence[float]] | None = None,
         neutral_channels: Sequence[bool] | None = None,
@@ -86,7 +86,7 @@ class Window:
             offsets=_listed(offsets, "offsets"),
             track=track,
             method=method if method is None or isinstance(method, str) else tuple(method),
-            pad=pad,
+            outside=outside,
             fill_value=fill_value,
             neutral=None if neutral is None else _listed(neutral, "neutral"),
             neutral_channels=(

@@ -19,10 +19,10 @@ from .._typing import (
     Method,
     Missing,
     Numbers,
-    Pad,
     SampleMask,
     Table,
     Times,
+    WindowOutside,
 )
 from .stream_arguments import Opened, opened
 from .transform import Transform, checked_transforms
@@ -61,14 +61,14 @@ class WindowStream(Generic[Array_co]):
     method
         None: rows are taken as they are. Else values are interpolated at the anchor's time plus
         each offset, by the rules of :func:`resample`: a name, or groups of channels.
-    pad
+    outside
         What stands for rows before the episode begins and past its end: "hold", its first or last
         row; "fill", ``fill_value``; "neutral", as "hold", but past the end ``neutral``.
     fill_value
         What is written where there is nothing valid to write, not normalized.
     neutral, neutral_channels
-        With ``pad="neutral"``: numbers [D'] or [O,D'], not normalized (None: 0), and bools [D'],
-        which channels have them (None: all).
+        With ``outside="neutral"``: numbers [D'] or [O,D'], not normalized (None: 0), and bools
+        [D'], which channels have them (None: all).
     transforms
         :class:`Transform` of channels relative to others; the rest is copied. They give D'.
     normalization
@@ -115,7 +115,7 @@ class WindowStream(Generic[Array_co]):
     episode_offsets: Indices
     times: Times | None
     method: Method | None
-    pad: Pad
+    outside: WindowOutside
     fill_value: float
     neutral: Numbers | Sequence[Sequence[float]] | None
     neutral_channels: SampleMask | None
@@ -166,7 +166,7 @@ class WindowStream(Generic[Array_co]):
         episode_offsets: Any,
         times: Any = None,
         method: Any = None,
-        pad: Any = "hold",
+        outside: Any = "hold",
         fill_value: float = ZERO,
         neutral: Any = None,
         neutral_channels: Any = None,

@@ -15,9 +15,9 @@ from .._arguments.time_units import require_one_unit
 from .._arguments.times import times_of
 from .._library.context import Context
 from .._library.dtypes import dtype_name
-from .._library.errors import REFUSALS, shown
+from .._library.errors import REFUSALS, as_given, shown
 from .._typing import Array, Indices, SupportsDLPack, Times
-from .stream_arguments import OUT, TRANSFORMS, VALID, Opened
+from .stream_arguments import TRANSFORMS, Opened
 from .transform import packed
 from .window_stream import WindowStream
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_STREAMS = _core.WINDOWS_MAX_STREAMS
 _new, _set_flags, _set_anchor_stream = struct_of("WindowsParams", "flags", "anchor_stream")
+_OUTPUTS = _core.new_WindowsOutputs()  # the extension adds to a copy
 
 
 @overload
@@ -157,6 +158,7 @@ def windows(
     results: list[Any] = []
     owners: list[Any] = []
     native = []
+    written = []
     given = _outputs(out, len(taken))
     for n, stream in enumerate(taken):
         operands = list(stream.operands)
@@ -169,22 +171,25 @@ def windows(
                 values = framework.empty(first.base, shape, result_dtype(stream, dtype), context)
                 owners.append(None)
             else:
-                owners.append(writable(values, f"streams[{n}].out", stream.asked or dtype))
+                owners.append(writable(values, f"out[{n}]", stream.asked or dtype))
             if valid is None:
                 shape = (*batch, stream.num_offsets)
                 valid = framework.empty(first.base, shape, "bool", context)
                 owners.append(None)
             else:
-                owners.append(writable(valid, f"streams[{n}].valid"))
-            operands[OUT], operands[VALID] = values, valid
+                owners.append(writable(valid, f"out[{n}][1]"))
             results += [values, valid]
         native.append(tuple(operands))
+        written.append((_OUTPUTS, values, valid) if stream.writes else (_OUTPUTS, None, None))
 
     params = _new()
-    flags = _core.CHECK_TIMES if check_times else 0
-    _set_flags(params, flags | (_core.WINDOWS_ANCHOR_TIMES if anchor_times else 0))
+    flags = _core.FLAG_CHECK_TIMES if check_times else 0
+    _set_flags(params, flags | (_core.WINDOWS_FLAG_ANCHOR_TIMES if anchor_times else 0))
     _set_anchor_stream(params, _number(anchor_stream, len(taken)))
-    _core.rbc_windows(context._handle, native, episodes, anchors, params)
+    try:
+        _core.rbc_windows(context._handle, native, episodes, anchors, written, params)
+    except (TypeError, ValueError) as error:
+        raise as_given(error) from error.__cause__
 
     fresh = tuple(each for each, owner in zip(results, owners) if owner is None)
     made = iter(finished(framework, context, ordered, name, None, fresh))

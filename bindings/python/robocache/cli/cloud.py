@@ -93,7 +93,7 @@ def cloud(
     if colors is not None and len(beside) != len(names):
         raise Failure(f"{colors}: has {len(beside)} images, and {path} {len(names)}")
     check_pairs(names, beside)
-    options: dict[str, Any] = {"depth_scale": depth_scale, "crop": crop, "color_scale": 255}
+    options: dict[str, Any] = {"depth_scale": depth_scale, "crop": crop, "color_divisor": 255}
     camera = read_camera(intrinsics)
     options["pose"] = None if pose is None else read_pose(pose)
     rows = []
@@ -113,7 +113,7 @@ def cloud(
                 except (ValueError, TypeError) as error:
                     raise Failure(f"{path / name}: {error}") from None
                 row: dict[str, Any] = {"file": name, "pixels": depth.size}
-                row["inside"] = int(made.counts)
+                row["inside"] = int(made.num_points)
                 row["points"] = int(arrays["count"])
                 np.savez(os.path.join(part, f"{os.path.splitext(name)[0]}.npz"), **arrays)
                 rows.append(row)

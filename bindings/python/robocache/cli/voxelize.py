@@ -61,9 +61,9 @@ def voxelize(
 ) -> None:
     """Turn point clouds into voxels, one .npz file for all of them.
 
-    It holds coords [V,3], features [V,C] (means of x, y, z and the other fields), counts [V] and
-    offsets [clouds + 1]; with --dense grids [clouds,X,Y,Z] or [clouds,X,Y,Z,C]. Points that are not
-    finite are left out.
+    It holds coords [V,3], features [V,C] (means of x, y, z and the other fields),
+    points_per_voxel [V] and offsets [clouds + 1]; with --dense grids [clouds,X,Y,Z] or
+    [clouds,X,Y,Z,C]. Points that are not finite are left out.
     """
     if not voxel_size > 0:
         raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
@@ -139,15 +139,15 @@ def _voxels(
             points = np.stack(columns, axis=1)
             if mode is None:
                 voxels = voxelize_sparse(points, return_point_to_voxel=False, **grid).trimmed()
-                counts = voxels.counts
+                counts = voxels.points_per_voxel
                 made = {
                     "coords": voxels.coords[:, -3:],
                     "features": voxels.features,
-                    "counts": counts,
+                    "points_per_voxel": counts,
                 }
                 inside, occupied = int(counts.sum()), len(counts)
             else:
-                options: Any = {**grid, "mode": mode, "return_dropped": True}
+                options: Any = {**grid, "reduction": mode, "return_num_points_outside": True}
                 values, dropped = dense(points, **options)
                 made = {"grids": values[None]}
                 inside = len(points) - int(np.asarray(dropped).sum())
@@ -165,7 +165,7 @@ def _voxels(
             done(disk_size(cloud.path) or 0)
     arrays = {key: _joined([part[key] for part in parts]) for key in parts[0]}
     if mode is None:
-        ends = np.cumsum([0, *(len(part["counts"]) for part in parts)])
+        ends = np.cumsum([0, *(len(part["points_per_voxel"]) for part in parts)])
         arrays["offsets"] = ends.astype(np.int64)
     arrays["files"] = np.array([row["file"] for row in rows])
     arrays["fields"] = np.array(fields)

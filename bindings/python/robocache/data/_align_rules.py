@@ -93,9 +93,9 @@ class Rules:
         if values.dtype.kind in "iub" and not picks(planned.method):
             values = values.astype(np.float64)
         options: Any = {"method": planned.method, "fill_value": float("nan")}
-        options["bounds"] = "fill" if self.span == "union" else "hold"
+        options["outside"] = "fill" if self.span == "union" else "hold"
         if offsets is not None:
-            options["offsets"] = offsets
+            options["batch_offsets"] = offsets
         if self.max_gap is not None:
             options["max_gap"] = _gap(self.max_gap, times.dtype)
         try:
@@ -206,7 +206,7 @@ def fused(
                 [streams[name] for name in some],
                 queries,
                 dtype=dtype,
-                return_mask=True,
+                return_valid=True,
                 backend=backend,
                 **options,
             )

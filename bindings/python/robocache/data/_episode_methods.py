@@ -31,7 +31,7 @@ def report_of(episodes: Episodes, unit: str | None) -> Report:
         if track.time_unit is not None:
             times = times.view(track.time_unit.partition(",")[0].rstrip("]") + "]")
         offsets = on_host(track.episode_offsets)
-        told[name] = Stream(np.zeros((len(times), 0), np.float32), times, offsets=offsets)
+        told[name] = Stream(np.zeros((len(times), 0), np.float32), times, batch_offsets=offsets)
     if not told:
         raise ValueError("episodes: no track has times")
     return report(told, unit=episodes.unit or unit)
@@ -42,7 +42,7 @@ def exact_of(
 ) -> StatisticsResult:
     """The statistics of a track's values."""
     offsets = track.episode_offsets if per_episode else None
-    return exact(track.values, quantiles=quantiles, offsets=offsets, per_row=per_episode)
+    return exact(track.values, quantiles=quantiles, batch_offsets=offsets, per_row=per_episode)
 
 
 def statistics(

@@ -117,7 +117,7 @@ class Survey:
             if self.unit is not None and times.dtype.kind == "i":
                 times = times.view(f"timedelta64[{self.unit}]")
             offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-            own: Any = {} if len(rows) == 1 else {"offsets": offsets.astype(np.int64)}
+            own: Any = {} if len(rows) == 1 else {"batch_offsets": offsets.astype(np.int64)}
             told[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
         return report(told, unit=self.unit or unit)
 

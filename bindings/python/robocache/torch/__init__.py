@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
     from .._operations.resample import _Options
     from .._typing import (
-        Bounds,
         CallOptions,
         Duration,
         Indices,
         Method,
         Missing,
         Numbers,
+        Outside,
         SampleMask,
         Times,
     )
@@ -85,7 +85,7 @@ def resample(
     times: Times,
     query_times: Times,
     *,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[_Options],
 ) -> torch.Tensor: ...
 @overload
@@ -94,11 +94,11 @@ def resample(
     times: Times,
     query_times: Times,
     *,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def resample(
-    values: Any, times: Any, query_times: Any, *, return_mask: bool = False, **options: Any
+    values: Any, times: Any, query_times: Any, *, return_valid: bool = False, **options: Any
 ) -> Any:
     """:func:`robocache.resample` of a torch tensor, with its gradient with respect to ``values``.
 
@@ -109,7 +109,7 @@ def resample(
 
     Parameters
     ----------
-    values : tensor [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
+    values : tensor [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64. Gradients are summed in float32, for float64 in that.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, ascending in each row.
@@ -119,10 +119,10 @@ def resample(
         "linear", "nearest", "previous", "next" or "cubic", or groups of channels that have these:
         ``[(begin, count, name), ...]``. The other methods are not linear in the values: for them
         ``values`` must not require a gradient.
-    return_mask
+    return_valid
         Also return a bool tensor [B,T]: True where a value was interpolated or met exactly.
-    lengths, query_lengths, offsets, sample_mask, missing
-    bounds, fill_value, max_gap, tolerance, mean, std, dtype
+    lengths, query_lengths, batch_offsets, sample_mask, missing
+    outside, fill_value, max_gap, tolerance, mean, std, dtype
         As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and
         so is that of samples that are missing.
     check_times, backend
@@ -131,7 +131,7 @@ def resample(
 
     Returns
     -------
-    tensor [B,T,D], or a tuple of it and the mask
+    tensor [B,T,D], or a tuple of it and ``valid``
         On the device of ``values``. On CUDA the work is enqueued on torch's current stream.
 
     Raises
@@ -161,39 +161,41 @@ def resample(
     require_tensor(values, "values")
     require_no_output(options)
     if not seen(values):
-        return _plain_resample(values, times, query_times, return_mask=return_mask, **options)
+        return _plain_resample(values, times, query_times, return_valid=return_valid, **options)
     if not is_compiling():
         gap, tolerance = options.get("max_gap"), options.get("tolerance")
-        taken = taken_again(values, times, query_times, options.get("offsets"), gap, tolerance)
+        taken = taken_again(
+            values, times, query_times, options.get("batch_offsets"), gap, tolerance
+        )
         if taken is not None:
             values, times, query_times, gap, tolerance = taken
             options.update(max_gap=gap, tolerance=tolerance)
         rules(options.get("method", "linear"), "hold", 0.0, gap, tolerance, False, times)
     times = array(times, "times")
     query_times = query_array(query_times, times, values)
-    values = for_each(values, times, query_times, options.get("offsets"))
+    values = for_each(values, times, query_times, options.get("batch_offsets"))
     arrays = [
         *[
             indices(options.pop(n, None), n, values)
-            for n in ("lengths", "query_lengths", "offsets")
+            for n in ("lengths", "query_lengths", "batch_offsets")
         ],
         *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
         sample_mask(
             options.pop("sample_mask", None), options.pop("missing", None), "sample_mask", values
         ),
     ]
-    text = encode(asked(options, return_mask=return_mask), "resample")
-    out, mask = OPS.resample(values, times, query_times, *arrays, text)
-    return (out, mask) if return_mask else out
+    text = encode(asked(options, return_valid=return_valid), "resample")
+    out, valid = OPS.resample(values, times, query_times, *arrays, text)
+    return (out, valid) if return_valid else out
 
 
 # ---- fuse ---------------------------------------------------------------------------------------
 
 # Of a stream: its arrays in the order of the operator, and the rest with its defaults.
-_LISTS = {"lengths": indices, "offsets": indices, "mean": scale, "std": scale}
+_LISTS = {"lengths": indices, "batch_offsets": indices, "mean": scale, "std": scale}
 _RULES = {
     "method": "linear",
-    "bounds": "hold",
+    "outside": "hold",
     "fill_value": 0.0,
     "max_gap": None,
     "tolerance": None,
@@ -231,10 +233,10 @@ class Stream(_stream.Stream[torch.Tensor]):
         *,
         method: Method = "linear",
         lengths: Indices | None = None,
-        offsets: Indices | None = None,
+        batch_offsets: Indices | None = None,
         sample_mask: SampleMask | None = None,
         missing: Missing | None = None,
-        bounds: Bounds = "hold",
+        outside: Outside = "hold",
         fill_value: float = 0.0,
         max_gap: Duration | None = None,
         tolerance: Duration | None = None,
@@ -244,16 +246,16 @@ class Stream(_stream.Stream[torch.Tensor]):
     ) -> None:
         require_tensor(values, "values")
         if not is_compiling():  # where a graph is made, encode refuses it
-            rules(method, bounds, fill_value, None, None)
+            rules(method, outside, fill_value, None, None)
         given = {
             "values": values,
             "times": times,
             "method": method,
             "lengths": lengths,
-            "offsets": offsets,
+            "batch_offsets": batch_offsets,
             "sample_mask": sample_mask,
             "missing": missing,
-            "bounds": bounds,
+            "outside": outside,
             "fill_value": fill_value,
             "max_gap": max_gap,
             "tolerance": tolerance,
@@ -292,7 +294,7 @@ def fuse(
     streams: Sequence[_stream.Stream[torch.Tensor]],
     query_times: Times,
     *,
-    return_mask: Literal[False] = ...,
+    return_valid: Literal[False] = ...,
     **options: Unpack[CallOptions],
 ) -> torch.Tensor: ...
 @overload
@@ -300,10 +302,10 @@ def fuse(
     streams: Sequence[_stream.Stream[torch.Tensor]],
     query_times: Times,
     *,
-    return_mask: Literal[True],
+    return_valid: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
-def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options: Any) -> Any:
+def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **options: Any) -> Any:
     """:func:`robocache.fuse` of torch tensors, with its gradients with respect to their values.
 
     As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
@@ -317,14 +319,14 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
         gradient are those of :func:`robocache.torch.resample`.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype of the streams' times, in any order.
-    return_mask
+    return_valid
         Also return a bool tensor [B,T,N], as :func:`robocache.fuse`.
     query_lengths, dtype, check_times, backend
         As for :func:`robocache.fuse`, when it goes forward.
 
     Returns
     -------
-    tensor [B,T,D_0 + ... + D_N-1], or a tuple of it and the mask
+    tensor [B,T,D_0 + ... + D_N-1], or a tuple of it and ``valid``
         On the device of the values. On CUDA the work is enqueued on torch's current stream.
 
     Raises
@@ -361,7 +363,7 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
     for n, each in enumerate(values):
         require_tensor(each, f"streams[{n}].values")
     if not values or not seen(*values):
-        return _plain_fuse(streams, query_times, return_mask=return_mask, **options)
+        return _plain_fuse(streams, query_times, return_valid=return_valid, **options)
     times, query_times, changed = _timed(streams, query_times)
     query_times = query_array(query_times, times[0], values[0])
     lists = [
@@ -378,14 +380,14 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
         ]
     )
     values = [
-        for_each(each, own, query_times, stream.offsets)
+        for_each(each, own, query_times, stream.batch_offsets)
         for each, own, stream in zip(values, times, streams)
     ]
     query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
     texts = [encode(each, "Stream") for each in changed]
-    text = encode(asked(options, return_mask=return_mask), "fuse")
-    out, mask = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
-    return (out, mask) if return_mask else out
+    text = encode(asked(options, return_valid=return_valid), "fuse")
+    out, valid = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
+    return (out, valid) if return_valid else out
 
 
 def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[str, Any]]]:

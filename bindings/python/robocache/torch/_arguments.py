@@ -78,16 +78,16 @@ def query_array(given: Any, times: torch.Tensor, values: torch.Tensor) -> Any:
     return array(queries(own, given, times, values), "query_times")
 
 
-def for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:
+def for_each(values: Any, times: Any, query_times: Any, batch_offsets: Any) -> Any:
     """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory."""
-    one = offsets is None and values.dim() == 2 and times.dim() == 1
+    one = batch_offsets is None and values.dim() == 2 and times.dim() == 1
     if not one or query_times.dim() != 2:
         return values
     return values.expand(query_times.shape[0], *values.shape)
 
 
 def indices(given: Any, name: str, beside: torch.Tensor) -> Any:
-    """Lengths or offsets, or None."""
+    """Lengths or batch_offsets, or None."""
     if given is None:
         return None
     if is_compiling():

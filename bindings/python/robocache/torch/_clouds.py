@@ -17,11 +17,11 @@ from ._options import asked, encode
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .._operations.voxelize import _AnyMode
+    from .._operations.voxelize import _AnyReduction
     from .._typing import CloudOptions, GridOptions, Reduction
 
     class _SparseOptions(GridOptions, CloudOptions, total=False):
-        reduce: Reduction | None
+        reduction: Reduction | None
         max_voxels: int | None
         max_points: int | None
         order: Literal["lexicographic", "first_point"] | None
@@ -42,19 +42,19 @@ def voxelize(
     points: torch.Tensor,
     features: torch.Tensor | None = ...,
     *,
-    return_dropped: Literal[False] = ...,
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[False] = ...,
+    **options: Unpack[_AnyReduction],
 ) -> torch.Tensor: ...
 @overload
 def voxelize(
     points: torch.Tensor,
     features: torch.Tensor | None = ...,
     *,
-    return_dropped: Literal[True],
-    **options: Unpack[_AnyMode],
+    return_num_points_outside: Literal[True],
+    **options: Unpack[_AnyReduction],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def voxelize(
-    points: Any, features: Any = None, *, return_dropped: bool = False, **options: Any
+    points: Any, features: Any = None, *, return_num_points_outside: bool = False, **options: Any
 ) -> Any:
     """:func:`robocache.voxelize` of torch tensors, as a part of graphs.
 
@@ -63,20 +63,21 @@ def voxelize(
 
     Parameters
     ----------
-    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         As for :func:`robocache.voxelize`, as is all else but ``out``, which is not taken here.
     features : tensor [B,N,F] or [N,F], as ``points``
         None: the C columns of ``points``.
-    return_dropped
+    return_num_points_outside
         Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
-    origin, voxel_size, shape, point_cloud_range, mode, lengths, offsets, empty_value, dtype
+    origin, voxel_size, shape, point_cloud_range, reduction, lengths, batch_offsets, empty_value,
+    dtype
         As for :func:`robocache.voxelize`.
     deterministic, backend
         As for :func:`robocache.voxelize`.
 
     Returns
     -------
-    tensor [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
+    tensor [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the number of points outside
         On the device of ``points``.
 
     Raises
@@ -96,7 +97,7 @@ def voxelize(
     >>> import robocache as rbc
     >>> points = torch.tensor([[0.2, 0.1, 0.0], [0.4, 0.3, 0.9], [1.5, 0.0, 0.0]])
     >>> grid = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (2, 1, 1)}
-    >>> torch.vmap(lambda points: rbc.torch.voxelize(points, mode="count", **grid))(
+    >>> torch.vmap(lambda points: rbc.torch.voxelize(points, reduction="count", **grid))(
     ...     torch.stack([points, points + 1])
     ... ).flatten(1).tolist()
     [[2, 1], [0, 0]]
@@ -104,11 +105,13 @@ def voxelize(
     require_tensor(points, "points")
     require_no_output(options)
     if not seen(points):
-        return _plain_voxelize(points, features, return_dropped=return_dropped, **options)
+        return _plain_voxelize(
+            points, features, return_num_points_outside=return_num_points_outside, **options
+        )
     arrays = _cloud(points, features, options)
-    text = encode(asked(options, return_dropped=return_dropped), "voxelize")
-    out, dropped = OPS.voxelize(*arrays, text)
-    return (out, dropped) if return_dropped else out
+    text = encode(asked(options, return_num_points_outside=return_num_points_outside), "voxelize")
+    out, outside = OPS.voxelize(*arrays, text)
+    return (out, outside) if return_num_points_outside else out
 
 
 def voxelize_sparse(
@@ -123,13 +126,13 @@ def voxelize_sparse(
 
     Parameters
     ----------
-    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         As for :func:`robocache.voxelize_sparse`, as is all else.
     features : tensor [B,N,F] or [N,F], as ``points``
         None: the C columns of ``points``.
-    origin, voxel_size, shape, point_cloud_range, reduce, max_voxels, max_points, order
+    origin, voxel_size, shape, point_cloud_range, reduction, max_voxels, max_points, order
         As for :func:`robocache.voxelize_sparse`.
-    lengths, offsets
+    lengths, batch_offsets
         As for :func:`robocache.voxelize_sparse`.
     deterministic, dtype, return_point_to_voxel, backend
         As for :func:`robocache.voxelize_sparse`.
@@ -158,7 +161,7 @@ def voxelize_sparse(
     >>> points = torch.tensor([[0.1, 0, 0], [5, 5, 5], [0.3, 0, 0]])
     >>> grid = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (20, 20, 20)}
     >>> voxels = rbc.torch.voxelize_sparse(points, max_voxels=4, **grid)
-    >>> voxels.counts.tolist(), voxels.point_to_voxel.tolist()
+    >>> voxels.points_per_voxel.tolist(), voxels.point_to_voxel.tolist()
     ([2, 1, 0, 0], [0, 1, 0])
     """
     require_tensor(points, "points")
@@ -169,7 +172,7 @@ def voxelize_sparse(
     arrays = _cloud(points, features, given)
     text = encode(given, "voxelize_sparse")
     coords, counts, reduced, grouped, *rest = OPS.voxelize_sparse(*arrays, text)
-    if "reduce" in given and given["reduce"] is None:
+    if "reduction" in given and given["reduction"] is None:
         reduced = None
     if given.get("max_points") is None:
         grouped = None
@@ -196,5 +199,5 @@ def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ..
     return (
         points,
         None if features is None else array(features, "features"),
-        *[indices(options.pop(name, None), name, points) for name in ("lengths", "offsets")],
+        *[indices(options.pop(name, None), name, points) for name in ("lengths", "batch_offsets")],
     )

@@ -72,10 +72,10 @@ class Weights:
         """For each sample of the window: its row in the values [B*T], and its weight [B*T,1]."""
         *batch, samples, _ = like.shape
         count, first = WINDOWS[method]
-        names = ["bounds", "max_gap", *(["tolerance"] if method in _STEPS else [])]
+        names = ["outside", "max_gap", *(["tolerance"] if method in _STEPS else [])]
         rules = {name: self.options[name] for name in names if name in self.options}
-        if method != "linear" and rules.get("bounds") == "extrapolate":
-            rules["bounds"] = "hold"  # as of groups beside a linear one
+        if method != "linear" and rules.get("outside") == "extrapolate":
+            rules["outside"] = "hold"  # as of groups beside a linear one
         position = torch.arange(samples, device=like.device)[:, None]
         place = None
         mask = self.arrays.get("sample_mask")
@@ -93,7 +93,7 @@ class Weights:
         queries = self.arrays["query_times"]
         if method not in _STEPS:
             method, rules = "previous", {}
-            if self.options.get("bounds") == "extrapolate":
+            if self.options.get("outside") == "extrapolate":
                 queries = self._queries_inside(batch)
         position = position.expand(*batch, samples, 1)
         start = first + self._resampled(position, query_times=queries, method=method, **rules)

@@ -42,7 +42,11 @@ _Library: Any = torch.library.Library  # which has no types
 _LIBRARY = _Library("robocache", "DEF")
 _BITS_OF_FLOAT = {getattr(torch, name): bits for bits, name in FLOAT_OF_BITS.items()}
 _FLOAT32 = struct.Struct("f")
-_VOXELS = ("coords", "counts", "features", "grouped", "point_to_voxel", "num_voxels", "dropped")
+_VOXELS = (
+    *("coords", "points_per_voxel", "features", "grouped", "point_to_voxel", "num_voxels"),
+    *("num_points_outside", "num_voxels_over_capacity"),
+    *("num_points_over_capacity", "num_points_over_group"),
+)
 
 
 # ---- resample, and the gradient of it -----------------------------------------------------------
@@ -54,7 +58,7 @@ def _resample_kernel(
     query_times: Any,
     lengths: Any = None,
     query_lengths: Any = None,
-    offsets: Any = None,
+    batch_offsets: Any = None,
     mean: Any = None,
     std: Any = None,
     sample_mask: Any = None,
@@ -67,30 +71,30 @@ def _resample_kernel(
         query_times,
         lengths=lengths,
         query_lengths=query_lengths,
-        offsets=offsets,
+        batch_offsets=batch_offsets,
         mean=mean,
         std=std,
         sample_mask=sample_mask,
         **options,
     )
-    return out if options.get("return_mask") else (out, _nothing(values))
+    return out if options.get("return_valid") else (out, _nothing(values))
 
 
 def _resample_fake(*given: Any) -> tuple[Any, Any]:
-    values, _, query_times, _, _, offsets, _, _, _, text = vmap.with_defaults(given)
+    values, _, query_times, _, _, batch_offsets, _, _, _, text = vmap.with_defaults(given)
     options = decode(text)
-    shape = _rows(values, query_times, offsets)
+    shape = _rows(values, query_times, batch_offsets)
     out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
     return out, _bools(values, shape, options)
 
 
 def _resample_setup(ctx: Any, *given: Any) -> None:
     given = vmap.with_defaults(given)
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
+    values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, mask, text = given
     refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
-    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
+    ctx.save_for_backward(times, query_times, lengths, query_lengths, batch_offsets, std, mask)
     ctx.shape, ctx.dtype = values.shape, values.dtype
     ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
 
@@ -102,10 +106,10 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 def _backward_kernel(
     gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # of lengths, query_lengths, offsets, std, sample_mask, shape, dtype, options
-    lengths, query_lengths, offsets, std, mask, shape, dtype, text = more
+) -> Any:  # of lengths, query_lengths, batch_offsets, std, sample_mask, shape, dtype, options
+    lengths, query_lengths, batch_offsets, std, mask, shape, dtype, text = more
     arrays = {"times": times, "query_times": query_times, "lengths": lengths}
-    arrays.update(query_lengths=query_lengths, offsets=offsets, sample_mask=mask)
+    arrays.update(query_lengths=query_lengths, batch_offsets=batch_offsets, sample_mask=mask)
     return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
 
 
@@ -118,7 +122,7 @@ def _backward_setup(ctx: Any, *given: Any) -> None:
     gradient, *arrays, _, _, text = given
     ctx.save_for_backward(*arrays)
     # W alone, without what a mean and fill values add to W values.
-    changes = {"fill_value": 0.0, "dtype": gradient.dtype, "return_mask": False, **UNCHECKED}
+    changes = {"fill_value": 0.0, "dtype": gradient.dtype, "return_valid": False, **UNCHECKED}
     ctx.options = encode({**decode(text), **changes}, "resample")
 
 
@@ -133,23 +137,27 @@ def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
 
 def _fuse_kernel(
     values: Any, times: Any, query_times: Any, *more: Any
-) -> tuple[Any, Any]:  # of lists of lengths, offsets, means, stds and masks, and of the whole call
+) -> tuple[
+    Any, Any
+]:  # of lists of lengths, batch_offsets, means, stds and masks, and of the whole call
     *lists, query_lengths, rules, text = more
     streams = []
-    for each, own, lengths, offsets, mean, std, present, rule in zip(values, times, *lists, rules):
-        arrays = {"lengths": lengths, "offsets": offsets, "mean": mean, "std": std}
+    for each, own, lengths, batch_offsets, mean, std, present, rule in zip(
+        values, times, *lists, rules
+    ):
+        arrays = {"lengths": lengths, "batch_offsets": batch_offsets, "mean": mean, "std": std}
         arrays["sample_mask"] = present
         streams.append(Stream(each, own, **arrays, **decode(rule)))
     options = decode(text)
     out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
-    return out if options.get("return_mask") else (out, _nothing(values[0]))
+    return out if options.get("return_valid") else (out, _nothing(values[0]))
 
 
 def _fuse_fake(
-    values: Any, times: Any, query_times: Any, lengths: Any, offsets: Any, *more: Any
+    values: Any, times: Any, query_times: Any, lengths: Any, batch_offsets: Any, *more: Any
 ) -> tuple[Any, Any]:
     options = decode(more[-1])
-    shape = _rows(values[0], query_times, offsets[0])
+    shape = _rows(values[0], query_times, batch_offsets[0])
     bits = 0
     for each in values:
         bits |= _BITS_OF_FLOAT.get(each.dtype, 0)
@@ -160,7 +168,7 @@ def _fuse_fake(
 
 
 def _fuse_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
+    values, times, query_times, lengths, batch_offsets, means, stds, masks, *shared = given
     query_lengths, rules, _ = shared
     refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
@@ -168,7 +176,9 @@ def _fuse_setup(ctx: Any, *given: Any) -> None:
         refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
-    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
+    ctx.save_for_backward(
+        query_times, query_lengths, *times, *lengths, *batch_offsets, *stds, *masks
+    )
     ctx.values = [(each.shape, each.dtype) for each in values]
     ctx.rules = rules
 
@@ -183,10 +193,10 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
         if ctx.wanted[n]:
             options = dict(decode(ctx.rules[n]))
             queries = _looked_up(query_times, options.pop("clock_offset", 0))
-            times, lengths, offsets, std, mask = lists[n::count]
+            times, lengths, batch_offsets, std, mask = lists[n::count]
             gradients[n] = OPS.resample_backward(
                 gradient[..., begin:end],
-                *(times, queries, lengths, query_lengths, offsets, std, mask, shape, dtype),
+                *(times, queries, lengths, query_lengths, batch_offsets, std, mask, shape, dtype),
                 encode(options, "resample"),
             )
         begin = end
@@ -211,43 +221,47 @@ def _looked_up(query_times: Any, clock_offset: Any) -> Any:
 
 
 def _voxelize_kernel(
-    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+    points: Any, features: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, Any]:
     options = decode(text)
-    out = _plain_voxelize(points, features, lengths=lengths, offsets=offsets, **options)
-    return out if options.get("return_dropped") else (out, points.new_empty(0, dtype=torch.int64))
+    out = _plain_voxelize(points, features, lengths=lengths, batch_offsets=batch_offsets, **options)
+    return (
+        out
+        if options.get("return_num_points_outside")
+        else (out, points.new_empty(0, dtype=torch.int64))
+    )
 
 
 def _voxelize_fake(
-    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+    points: Any, features: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, Any]:
     options = decode(text)
-    mode = options.get("mode", "occupancy")
+    reduction = options.get("reduction", "occupancy")
     reduced = points if features is None else features
-    batch, channels = _batch(points, offsets), ()
-    dtype = torch.bool if mode == "occupancy" else torch.int32
-    if mode in REDUCTIONS:
+    batch, channels = _batch(points, batch_offsets), ()
+    dtype = torch.bool if reduction == "occupancy" else torch.int32
+    if reduction in REDUCTIONS:
         dtype, channels = reduced.dtype, reduced.shape[-1:]
     shape = (*batch, *options["shape"], *channels)
-    dropped = batch if options.get("return_dropped") else (0,)
+    outside = batch if options.get("return_num_points_outside") else (0,)
     return (
         points.new_empty(shape, dtype=_dtype(options, dtype)),
-        points.new_empty(dropped, dtype=torch.int64),
+        points.new_empty(outside, dtype=torch.int64),
     )
 
 
 def _sparse_kernel(
-    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+    points: Any, features: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, ...]:
     voxels = _voxelize_sparse.voxelize_sparse(
-        points, features, lengths=lengths, offsets=offsets, **decode(text)
+        points, features, lengths=lengths, batch_offsets=batch_offsets, **decode(text)
     )
-    arrays = [getattr(voxels, name) for name in (*_VOXELS, "overflow")]
+    arrays = [getattr(voxels, name) for name in _VOXELS]
     return tuple([points.new_empty(0) if array is None else array for array in arrays])
 
 
 def _sparse_fake(
-    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+    points: Any, features: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, ...]:
     options = decode(text)
     reduced = points if features is None else features
@@ -256,7 +270,7 @@ def _sparse_fake(
     capacity, most = options.get("max_voxels"), options.get("max_points")
     if capacity is None:
         capacity = torch.sym_max(1, math.prod(rows))
-    no_features = options.get("reduce", "mean") is None
+    no_features = options.get("reduction", "mean") is None
 
     def empty(shape: Any, dtype: Any = torch.int64) -> Any:
         return points.new_empty(shape, dtype=dtype)
@@ -269,8 +283,10 @@ def _sparse_fake(
         nothing[1] if most is None else empty((capacity, most, channels), dtype),
         empty(rows) if options.get("return_point_to_voxel", True) else nothing[2],
         empty(()),
-        empty(_batch(points, offsets)),
-        empty((3,)),
+        empty(_batch(points, batch_offsets)),
+        empty(()),
+        empty(()),
+        empty(()),
     )
 
 
@@ -281,16 +297,16 @@ def _points_setup(ctx: Any, points: Any, features: Any, *given: Any) -> None:
 # ---- shapes, dtypes and refusals ----------------------------------------------------------------
 
 
-def _batch(rows: Any, offsets: Any) -> tuple[Any, ...]:
-    return tuple(rows.shape[:-2]) if offsets is None else (offsets.shape[0] - 1,)
+def _batch(rows: Any, batch_offsets: Any) -> tuple[Any, ...]:
+    return tuple(rows.shape[:-2]) if batch_offsets is None else (batch_offsets.shape[0] - 1,)
 
 
-def _rows(values: Any, query_times: Any, offsets: Any) -> tuple[Any, ...]:
+def _rows(values: Any, query_times: Any, batch_offsets: Any) -> tuple[Any, ...]:
     if not 2 <= values.dim() <= 3:
         raise ValueError(f"values: rank is {values.dim()}, expected 2 or 3")
     if not 1 <= query_times.dim() <= 2:
         raise ValueError(f"query_times: rank is {query_times.dim()}, expected 1 or 2")
-    return (*_batch(values, offsets), query_times.shape[-1])
+    return (*_batch(values, batch_offsets), query_times.shape[-1])
 
 
 def _dtype(options: dict[str, Any], default: torch.dtype) -> torch.dtype:
@@ -299,7 +315,9 @@ def _dtype(options: dict[str, Any], default: torch.dtype) -> torch.dtype:
 
 
 def _bools(like: Any, shape: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    return like.new_empty(shape, dtype=torch.bool) if options.get("return_mask") else _nothing(like)
+    return (
+        like.new_empty(shape, dtype=torch.bool) if options.get("return_valid") else _nothing(like)
+    )
 
 
 def _nothing(like: Any) -> Any:
@@ -416,7 +434,8 @@ class OPS:
     resample = register(
         "resample",
         "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
-        "Tensor? query_lengths=None, Tensor? offsets=None, Tensor? mean=None, Tensor? std=None, "
+        "Tensor? query_lengths=None, Tensor? batch_offsets=None, Tensor? mean=None, "
+        "Tensor? std=None, "
         "Tensor? sample_mask=None, str options=''",
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
@@ -424,7 +443,7 @@ class OPS:
     resample_backward = register(
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
-        "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
+        "Tensor? query_lengths, Tensor? batch_offsets, Tensor? std, Tensor? sample_mask, "
         "SymInt[] shape, ScalarType dtype, str options",
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
@@ -432,20 +451,20 @@ class OPS:
     fuse = register(
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
-        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor?[] batch_offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
         "Tensor? query_lengths, str[] streams, str options",
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
     )
     voxelize = register(
         "voxelize",
-        "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
+        "Tensor points, Tensor? features, Tensor? lengths, Tensor? batch_offsets, str options",
         "(Tensor, Tensor)",
         *(_voxelize_kernel, _voxelize_fake, _points_setup),
     )
     voxelize_sparse = register(
         "voxelize_sparse",
-        "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
-        "(" + ", ".join(["Tensor"] * 8) + ")",
+        "Tensor points, Tensor? features, Tensor? lengths, Tensor? batch_offsets, str options",
+        "(" + ", ".join(["Tensor"] * len(_VOXELS)) + ")",
         *(_sparse_kernel, _sparse_fake, _points_setup),
     )

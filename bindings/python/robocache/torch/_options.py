@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from .._arguments.options import code_of, number
-from .._arguments.resample_params import BOUNDS, METHODS
+from .._arguments.resample_params import METHODS
 from .._library.context import Context
 from .._library.dtypes import dtype_name
 from .._windows.transform import Transform
@@ -82,11 +82,6 @@ def _read_method(text: str) -> Any:
         return text
     groups = [group.split(":") for group in text.split(",")]
     return tuple((int(begin), int(count), name) for begin, count, name in groups)
-
-
-def _write_bounds(bounds: Any, name: str) -> str:
-    code_of(BOUNDS, bounds, name)
-    return str(bounds)
 
 
 def _write_number(given: Any, name: str) -> str:
@@ -186,8 +181,7 @@ _NUMBERS = (_write_numbers, _read_numbers)
 _FLAG = (_write_flag, "True".__eq__)
 _KINDS: dict[str, tuple[Any, Any]] = {
     "method": (_write_method, _read_method),
-    "bounds": (_write_bounds, str),
-    "pad": _NAME,
+    "outside": _NAME,
     "transforms": (_write_transforms, _read_transforms),
     "output": _FLAG,
     "anchor_stream": _NUMBER,
@@ -196,30 +190,29 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "max_gap": _NUMBER,
     "tolerance": _NUMBER,
     "clock_offset": _NUMBER,
-    "return_mask": _FLAG,
+    "return_valid": _FLAG,
     "check_times": _FLAG,
     "origin": _NUMBERS,
     "voxel_size": _NUMBERS,
     "shape": _NUMBERS,
-    "mode": _NAME,
-    "reduce": _NAME,
+    "reduction": _NAME,
     "order": _NAME,
     "empty_value": _NUMBER,
     "max_voxels": _NUMBER,
     "max_points": _NUMBER,
     "deterministic": _FLAG,
-    "return_dropped": _FLAG,
+    "return_num_points_outside": _FLAG,
     "return_point_to_voxel": _FLAG,
     "return_distances": _FLAG,
     "k": _NUMBER,
-    "start": _NUMBER,
+    "start_index": _NUMBER,
     "depth_scale": _NUMBER,
     "min_depth": _NUMBER,
     "max_depth": _NUMBER,
     "crop": _NUMBERS,
     "pixel_offset": _NUMBER,
-    "step": _NUMBER,
-    "color_scale": _NUMBER,
+    "pixel_stride": _NUMBER,
+    "color_divisor": _NUMBER,
     "dtype": (_write_dtype, str),
     "backend": (_write_backend, str),
 }

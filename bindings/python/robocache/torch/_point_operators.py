@@ -25,7 +25,7 @@ def _unproject_kernel(
     depth: Any, intrinsics: Any, pose: Any, colors: Any, text: str
 ) -> tuple[Any, ...]:
     cloud = _unproject.unproject(depth, intrinsics, pose, colors=colors, **decode(text))
-    return cloud.points, cloud.counts, cloud.pixels, cloud.overflow
+    return cloud.points, cloud.num_points, cloud.pixels, cloud.num_points_over_capacity
 
 
 def _unproject_fake(
@@ -35,10 +35,10 @@ def _unproject_fake(
     if not 2 <= depth.dim() <= 3:
         raise ValueError(f"depth: rank is {depth.dim()}, expected 2 or 3")
     *batch, height, width = depth.shape
-    step = options.get("step", 1)
+    stride = options.get("pixel_stride", 1)
     capacity = options.get("max_points")
     if capacity is None:
-        capacity = ((height + step - 1) // step) * ((width + step - 1) // step)
+        capacity = ((height + stride - 1) // stride) * ((width + stride - 1) // stride)
     columns = 3 if colors is None else 3 + colors.shape[-1]
     dtype = getattr(torch, options.get("dtype", "float32"))
     return (
@@ -83,22 +83,22 @@ def _unproject_gradient(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
 
 
 def _farthest_kernel(
-    points: Any, starts: Any, lengths: Any, offsets: Any, text: str
+    points: Any, start_indices: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, Any]:
     options = dict(decode(text))
-    if starts is not None:
-        options["start"] = starts
-    results = _plain_farthest(points, lengths=lengths, offsets=offsets, **options)
+    if start_indices is not None:
+        options["start_index"] = start_indices
+    results = _plain_farthest(points, lengths=lengths, batch_offsets=batch_offsets, **options)
     if options.get("return_distances"):
         return results  # type: ignore[no-any-return]
     return results, points.new_empty(0, dtype=torch.float32)
 
 
 def _farthest_fake(
-    points: Any, starts: Any, lengths: Any, offsets: Any, text: str
+    points: Any, start_indices: Any, lengths: Any, batch_offsets: Any, text: str
 ) -> tuple[Any, Any]:
     options = decode(text)
-    batch = points.shape[:-2] if offsets is None else (offsets.shape[0] - 1,)
+    batch = points.shape[:-2] if batch_offsets is None else (batch_offsets.shape[0] - 1,)
     shape = (*batch, options["k"])
     asked = options.get("return_distances")
     dtype = torch.float64 if asked and points.dtype == torch.float64 else torch.float32
@@ -158,7 +158,7 @@ OPERATORS = {
     ),
     "farthest_points": register(
         "farthest_points",
-        "Tensor points, Tensor? starts, Tensor? lengths, Tensor? offsets, str options",
+        "Tensor points, Tensor? start_indices, Tensor? lengths, Tensor? batch_offsets, str options",
         "(Tensor, Tensor)",
         *(_farthest_kernel, _farthest_fake, _farthest_setup),
     ),

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
         crop: Numbers | None
         pixel_offset: float
         step: int
-        color_scale: float
+        color_divisor: float
         max_points: int | None
         dtype: Any
         backend: str | Context | None
 
     class _ChoiceOptions(TypedDict, total=False):
         lengths: Indices | None
-        offsets: Indices | None
-        start: int | Indices
+        batch_offsets: Indices | None
+        start_index: int | Indices
         backend: str | Context | None
 
 
@@ -70,7 +70,7 @@ def unproject(
         As for :func:`robocache.unproject`, as is all else.
     pose : array or list [B,4,4], or [4,4] for all images
         From the camera's frame to the cloud's.
-    colors, depth_scale, min_depth, max_depth, crop, pixel_offset, step, color_scale, max_points
+    colors, depth_scale, min_depth, max_depth, crop, pixel_offset, step, color_divisor, max_points
         As for :func:`robocache.unproject`. ``crop`` is numbers, which a graph holds.
     dtype, backend
         As for :func:`robocache.unproject`.
@@ -143,13 +143,13 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
 
     Parameters
     ----------
-    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         As for :func:`robocache.farthest_points`, as is all else.
     k
         How many, 1 or more.
     return_distances
         Also return the squared distances to the nearest of the points before.
-    lengths, offsets, start, backend
+    lengths, batch_offsets, start_index, backend
         As for :func:`robocache.farthest_points`.
 
     Returns
@@ -182,14 +182,16 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
         return _plain_farthest(points, k, return_distances=return_distances, **options)
     if not is_compiling():
         array(points, "points")
-    start, starts = options.pop("start", 0), None
+    start, start_indices = options.pop("start_index", 0), None
     try:
-        options["start"] = operator.index(start)
+        options["start_index"] = operator.index(start)
     except REFUSALS:
-        starts = indices(start, "start", points)
-    arrays = [indices(options.pop(name, None), name, points) for name in ("lengths", "offsets")]
+        start_indices = indices(start, "start_index", points)
+    arrays = [
+        indices(options.pop(name, None), name, points) for name in ("lengths", "batch_offsets")
+    ]
     text = encode(asked({**options, "k": k}, return_distances=return_distances), "farthest_points")
-    chosen, distances = OPERATORS["farthest_points"](points, starts, *arrays, text)
+    chosen, distances = OPERATORS["farthest_points"](points, start_indices, *arrays, text)
     return (chosen, distances) if return_distances else chosen
 
 

@@ -20,10 +20,12 @@ def with_defaults(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
     dims, given = (*dims, *[None] * (10 - len(dims))), with_defaults(given)
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, options = given
+    values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, mask, options = (
+        given
+    )
     batch = _batch_of(values, dims[0])
     rows = _rows(size, batch, lengths, query_lengths)
-    if rows is None or offsets is not None or _mapped(dims[6:8]):
+    if rows is None or batch_offsets is not None or _mapped(dims[6:8]):
         return _one_by_one(operator, size, dims, given)
     results = operator(
         rows(values, dims[0], 2),
@@ -31,15 +33,15 @@ def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
         *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
         *(None, mean, std, rows(mask, dims[8], 1), options),
     )
-    return _unfolded(size, batch, results, decode(options).get("return_mask"))
+    return _unfolded(size, batch, results, decode(options).get("return_valid"))
 
 
 def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    gradient, times, query_times, lengths, query_lengths, offsets, std, mask, *more = given
+    gradient, times, query_times, lengths, query_lengths, batch_offsets, std, mask, *more = given
     shape, dtype, options = more
     batch = shape[0] if len(shape) == 3 else None
     rows = _rows(size, batch, lengths, query_lengths)
-    if rows is None or offsets is not None or _mapped(dims[6:7]):
+    if rows is None or batch_offsets is not None or _mapped(dims[6:7]):
         return _one_by_one(operator, size, dims, given)
     result = operator(
         rows(gradient, dims[0], 2),
@@ -52,34 +54,45 @@ def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
 
 
 def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    values, times, query_times, lengths, offsets, mean, std, masks, query_lengths, *options = given
+    (
+        values,
+        times,
+        query_times,
+        lengths,
+        batch_offsets,
+        mean,
+        std,
+        masks,
+        query_lengths,
+        *options,
+    ) = given
     batch = _batch_of(values[0], dims[0][0])
     rows = _rows(size, batch, *lengths, query_lengths)
-    if rows is None or any(each is not None for each in offsets) or _mapped(dims[5:7]):
+    if rows is None or any(each is not None for each in batch_offsets) or _mapped(dims[5:7]):
         return _one_by_one(operator, size, dims, given)
     results = operator(
         [rows(*each, 2) for each in zip(values, dims[0])],
         [rows(*each, 1) for each in zip(times, dims[1])],
         rows(query_times, dims[2], 1),
         [rows(*each, 0) for each in zip(lengths, dims[3])],
-        *(offsets, mean, std, [rows(*each, 1) for each in zip(masks, dims[7])]),
+        *(batch_offsets, mean, std, [rows(*each, 1) for each in zip(masks, dims[7])]),
         *(rows(query_lengths, dims[8], 0), *options),
     )
-    return _unfolded(size, batch, results, decode(options[-1]).get("return_mask"))
+    return _unfolded(size, batch, results, decode(options[-1]).get("return_valid"))
 
 
 def voxelize(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    points, features, lengths, offsets, options = given
+    points, features, lengths, batch_offsets, options = given
     batch = _batch_of(points, dims[0])
     rows = _rows(size, batch, lengths)
-    if rows is None or offsets is not None:
+    if rows is None or batch_offsets is not None:
         return _one_by_one(operator, size, dims, given)
     results = operator(
         rows(points, dims[0], 2),
         rows(features, dims[1], 2),
         *(rows(lengths, dims[2], 0), None, options),
     )
-    return _unfolded(size, batch, results, decode(options).get("return_dropped"))
+    return _unfolded(size, batch, results, decode(options).get("return_num_points_outside"))
 
 
 def windows(operator: Any, size: int, dims: Any, given: Any) -> Any:
@@ -100,12 +113,12 @@ def unproject(operator: Any, size: int, dims: Any, given: Any) -> Any:
 
 
 def farthest_points(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    points, starts, lengths, offsets, options = given
+    points, start_indices, lengths, batch_offsets, options = given
     batch = _batch_of(points, dims[0])
-    rows = _rows(size, batch, starts, lengths)
-    if rows is None or offsets is not None:
+    rows = _rows(size, batch, start_indices, lengths)
+    if rows is None or batch_offsets is not None:
         return _one_by_one(operator, size, dims, given)
-    counts = [rows(*each, 0) for each in zip((starts, lengths), dims[1:3])]
+    counts = [rows(*each, 0) for each in zip((start_indices, lengths), dims[1:3])]
     results = operator(rows(points, dims[0], 2), *counts, None, options)
     return _unfolded(size, batch, results, decode(options).get("return_distances"))
 

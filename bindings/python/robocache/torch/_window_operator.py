@@ -199,7 +199,7 @@ class _Backward:
         """The gradient before clip and scale; 0 where something else was written."""
         call = self._call
         gradient = gradient.to(sum_dtype(call.of("values", n).dtype))
-        alive = self._ones(n, call.rule("pad", n, "hold"))
+        alive = self._ones(n, call.rule("outside", n, "hold"))
         which = call.of("neutral_channels", n)
         if which is not None:
             held = self._ones(n, "hold")
@@ -223,11 +223,17 @@ class _Backward:
         """1 where a reference has a value, [B,1,1]."""
         return self._ones(stream, "hold")[:, offset : offset + 1]
 
-    def _ones(self, n: int, pad: str) -> Any:
+    def _ones(self, n: int, outside: str) -> Any:
         """[B,O,1]: 1 where there is a value, 0 where something else was written."""
         values = self._call.of("values", n)
         ones = values.new_ones((values.shape[0], 1), dtype=sum_dtype(values.dtype))
-        rule = {"pad": pad, "fill_value": 0.0, "dtype": None, "transforms": (), "output": True}
+        rule = {
+            "outside": outside,
+            "fill_value": 0.0,
+            "dtype": None,
+            "transforms": (),
+            "output": True,
+        }
         method = self._call.rule("method", n)
         if method is not None and not isinstance(method, str):
             rule["method"] = method[0][2]
@@ -263,7 +269,7 @@ class _Backward:
         """Rows of the values, [B,O], and their weights; None for 1."""
         call = self._call
         if method is None:
-            rule = {"pad": "hold", "fill_value": 0.0, "dtype": None, "transforms": ()}
+            rule = {"outside": "hold", "fill_value": 0.0, "dtype": None, "transforms": ()}
             rows = self._windows(n, {"values": None, "sample_mask": None, **_PLAIN}, rule)
             return [(rows.clamp(min=0), None)]
         values = call.of("values", n)
@@ -277,7 +283,13 @@ class _Backward:
             number = (there.cumsum(0) - 1).clamp(min=0)
         phases = torch.arange(count, device=values.device)
         pulses = (number[:, None] % count == phases).to(dtype)
-        rule = {"pad": "hold", "fill_value": 0.0, "dtype": None, "transforms": (), "method": method}
+        rule = {
+            "outside": "hold",
+            "fill_value": 0.0,
+            "dtype": None,
+            "transforms": (),
+            "method": method,
+        }
         weights = self._windows(n, {"values": pulses, **_PLAIN}, rule)
         if method not in ("nearest", "previous", "next"):
             rule.update(method="previous", max_gap=None, tolerance=None)

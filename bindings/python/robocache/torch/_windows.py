@@ -9,7 +9,7 @@ import torch
 
 from .._arguments.options import ZERO
 from .._statistics.normalization import Normalization
-from .._typing import Duration, Indices, Method, Missing, Numbers, Pad, SampleMask, Times
+from .._typing import Duration, Indices, Method, Missing, Numbers, SampleMask, Times, WindowOutside
 from .._windows import window_stream as _window_stream
 from .._windows.transform import Transform
 from .._windows.windows import anchor_array, resolved, result_dtype
@@ -54,7 +54,7 @@ class WindowStream(_window_stream.WindowStream[torch.Tensor]):
         episode_offsets: Indices,
         times: Times | None = None,
         method: Method | None = None,
-        pad: Pad = "hold",
+        outside: WindowOutside = "hold",
         fill_value: float = ZERO,
         neutral: Numbers | Sequence[Sequence[float]] | None = None,
         neutral_channels: SampleMask | None = None,
@@ -75,7 +75,7 @@ class WindowStream(_window_stream.WindowStream[torch.Tensor]):
             episode_offsets=episode_offsets,
             times=times,
             method=method,
-            pad=pad,
+            outside=outside,
             fill_value=fill_value,
             neutral=neutral,
             neutral_channels=neutral_channels,
@@ -176,7 +176,7 @@ def windows(
         if opened.accumulator is not None:
             raise ValueError(f"streams[{n}].accumulator: is given, which no graph takes")
         _, values, offsets, times, wanted, params = opened.operands[:6]
-        own = (values if values is None else streams[n].values, offsets, times, wanted, params[7])
+        own = (values if values is None else streams[n].values, offsets, times, wanted, params[2])
         for name, each in zip(LISTS, (*own, *opened.operands[7:14])):
             lists[name].append(each)
         rule = {**opened.rule, "transforms": resolved(n, taken), "output": opened.writes}

@@ -136,7 +136,7 @@ class Search:
 
 
 def _on(clock: Any, times: Any, values: Any, gap: float) -> Grid:
-    values, valid = resample(values, times, clock, bounds="fill", max_gap=gap, return_mask=True)
+    values, valid = resample(values, times, clock, outside="fill", max_gap=gap, return_valid=True)
     return Grid(values, valid)
 
 
