@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -19,6 +20,23 @@ struct UnprojectOptions {
   rbcUnprojectParams params = rbcUnprojectParamsInit();
 };
 
+namespace detail {
+
+// Returns finish(call, the arguments of rbcUnproject...).
+template <class Finish>
+auto unproject(const Finish& finish, const Context& context, const Tensor& depth,
+               const Tensor& intrinsics, const Tensor& points, const Tensor& num_points,
+               const UnprojectOptions& options) {
+  Call call;
+  return finish(call, context.get(), call.in(depth, "depth"), call.in(intrinsics, "intrinsics"),
+                call.in(options.pose, "pose"), call.in(options.colors, "colors"),
+                call.out(points, "points"), call.out(num_points, "num_points"),
+                call.out(options.num_points_over_capacity, "num_points_over_capacity"),
+                call.out(options.pixels, "pixels"), &options.params);
+}
+
+}  // namespace detail
+
 // Makes point clouds of depth images.
 //
 //   depth       [B,H,W], [H,W] without batch
@@ -31,13 +49,18 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> unproject(const Context& context, const Tensor& depth,
                                  const Tensor& intrinsics, const Tensor& points,
                                  const Tensor& num_points, const UnprojectOptions& options = {}) {
-  detail::Call call;
-  return call.make<Errors>(rbcUnproject, context.get(), call.in(depth, "depth"),
-                           call.in(intrinsics, "intrinsics"), call.in(options.pose, "pose"),
-                           call.in(options.colors, "colors"), call.out(points, "points"),
-                           call.out(num_points, "num_points"),
-                           call.out(options.num_points_over_capacity, "num_points_over_capacity"),
-                           call.out(options.pixels, "pixels"), &options.params);
+  return detail::unproject(detail::run<Errors>(rbcUnproject), context, depth, intrinsics, points,
+                           num_points, options);
+}
+
+// The workspace that this call of unproject takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> unprojectWorkspaceSize(const Context& context, const Tensor& depth,
+                                                const Tensor& intrinsics, const Tensor& points,
+                                                const Tensor& num_points,
+                                                const UnprojectOptions& options = {}) {
+  return detail::unproject(detail::measure<Errors>(rbcUnprojectWorkspaceSize), context, depth,
+                           intrinsics, points, num_points, options);
 }
 
 // The options of farthestPoints. The tensors are optional.
@@ -49,6 +72,24 @@ struct FarthestPointsOptions {
   std::optional<Tensor> distances;      // [B,K], [K] without batch; any float, written
 };
 
+namespace detail {
+
+// Returns finish(call, the arguments of rbcFarthestPoints...).
+template <class Finish>
+auto farthestPoints(const Finish& finish, const Context& context, const Tensor& points,
+                    const Tensor& indices, const FarthestPointsOptions& options) {
+  Call call;
+  rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
+  params.start_index = options.start_index;
+  params.start_indices = call.in(options.start_indices, "start_indices");
+  params.lengths = call.in(options.lengths, "lengths");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  return finish(call, context.get(), call.in(points, "points"), call.out(indices, "indices"),
+                call.out(options.distances, "distances"), &params);
+}
+
+}  // namespace detail
+
 // Chooses points one after the other, each the farthest from those before.
 //
 //   points   [B,N,C]; [N,C] without batch; [N,C] packed, with batch_offsets
@@ -59,16 +100,33 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> farthestPoints(const Context& context, const Tensor& points,
                                       const Tensor& indices,
                                       const FarthestPointsOptions& options = {}) {
-  detail::Call call;
-  rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
-  params.start_index = options.start_index;
-  params.start_indices = call.in(options.start_indices, "start_indices");
-  params.lengths = call.in(options.lengths, "lengths");
-  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-  return call.make<Errors>(rbcFarthestPoints, context.get(), call.in(points, "points"),
-                           call.out(indices, "indices"), call.out(options.distances, "distances"),
-                           &params);
+  return detail::farthestPoints(detail::run<Errors>(rbcFarthestPoints), context, points, indices,
+                                options);
 }
+
+// The workspace that this call of farthestPoints takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> farthestPointsWorkspaceSize(const Context& context, const Tensor& points,
+                                                     const Tensor& indices,
+                                                     const FarthestPointsOptions& options = {}) {
+  return detail::farthestPoints(detail::measure<Errors>(rbcFarthestPointsWorkspaceSize), context,
+                                points, indices, options);
+}
+
+namespace detail {
+
+// Returns finish(call, the arguments of rbcTakeRows...).
+template <class Finish>
+auto takeRows(const Finish& finish, const Context& context, const Tensor& values,
+              const Tensor& indices, const Tensor& out, double fill_value) {
+  Call call;
+  rbcTakeRowsParams params = rbcTakeRowsParamsInit();
+  params.fill_value = fill_value;
+  return finish(call, context.get(), call.in(values, "values"), call.in(indices, "indices"),
+                call.out(out, "out"), &params);
+}
+
+}  // namespace detail
 
 // Copies rows by index; -1 gives the fill value.
 //
@@ -80,11 +138,17 @@ Returned<Errors, void> farthestPoints(const Context& context, const Tensor& poin
 template <class Errors = DefaultErrors>
 Returned<Errors, void> takeRows(const Context& context, const Tensor& values, const Tensor& indices,
                                 const Tensor& out, double fill_value = 0) {
-  detail::Call call;
-  rbcTakeRowsParams params = rbcTakeRowsParamsInit();
-  params.fill_value = fill_value;
-  return call.make<Errors>(rbcTakeRows, context.get(), call.in(values, "values"),
-                           call.in(indices, "indices"), call.out(out, "out"), &params);
+  return detail::takeRows(detail::run<Errors>(rbcTakeRows), context, values, indices, out,
+                          fill_value);
+}
+
+// The workspace that this call of takeRows takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> takeRowsWorkspaceSize(const Context& context, const Tensor& values,
+                                               const Tensor& indices, const Tensor& out,
+                                               double fill_value = 0) {
+  return detail::takeRows(detail::measure<Errors>(rbcTakeRowsWorkspaceSize), context, values,
+                          indices, out, fill_value);
 }
 
 ROBOCACHE_NAMESPACE_END

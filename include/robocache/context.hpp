@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -82,8 +83,8 @@ class Context {
   Returned<Errors, void> setCancelCallback(rbcCancelCallback callback, void* user_data = nullptr) {
     return check<Errors>(rbcContextSetCancelCallback(get(), callback, user_data));
   }
-  // Grows the workspace. So does every call that needs more: the same call before the capture of a
-  // CUDA graph reserves what the captured one needs.
+  // Grows the workspace to what an operation's ...WorkspaceSize returns. So does every call that needs
+  // more, so the same call before the capture of a CUDA graph does it, too.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> reserve(size_t bytes) {
     return check<Errors>(rbcContextReserve(get(), bytes));
@@ -205,6 +206,14 @@ class Call {
   Returned<Errors, void> make(Function function, Arguments... arguments) {
     return Errors::tell(error_ ? Result<void>(*error_) : done(function(arguments...)));
   }
+  // The same for a function that writes a size through its last argument.
+  template <class Errors, class Function, class... Arguments>
+  Returned<Errors, size_t> size(Function function, Arguments... arguments) {
+    if (error_) return Errors::tell(Result<size_t>(*error_));
+    size_t bytes = 0;
+    const rbcStatus_t status = function(arguments..., &bytes);
+    return Errors::tell(done(status, bytes));
+  }
 
  private:
   void refuse(rbcStatus_t status, const char* argument, const char* why) {
@@ -216,6 +225,20 @@ class Call {
   int stream_ = -1;
   std::optional<Error> error_;
 };
+
+// An operation, and the size of its workspace, are called with the same arguments.
+template <class Errors, class Function>
+auto run(Function function) {
+  return [function](Call& call, auto... arguments) {
+    return call.make<Errors>(function, arguments...);
+  };
+}
+template <class Errors, class Function>
+auto measure(Function function) {
+  return [function](Call& call, auto... arguments) {
+    return call.size<Errors>(function, arguments...);
+  };
+}
 
 template <class Element>
 int32_t count(const std::vector<Element>& elements) {

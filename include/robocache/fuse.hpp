@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -29,18 +30,13 @@ struct FuseOptions {
   std::optional<Tensor> valid;          // [B,T,N] bool or u8, written: 1 where there is a value
 };
 
-// Resamples the streams onto one clock, side by side, in one launch.
-//
-//   streams      N of them, 1 to RBC_FUSE_MAX_STREAMS
-//   query_times  [B,T], or [T] shared by the batch; the dtype of the streams' times
-//   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; written whole
-//
-// See rbcFuse for dtypes, rules and errors. Asynchronous on CUDA, as resample.
-template <class Errors = DefaultErrors>
-Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& streams,
-                            const Tensor& query_times, const Tensor& out,
-                            const FuseOptions& options = {}) {
-  detail::Call call;
+namespace detail {
+
+// Returns finish(call, the arguments of rbcFuse...).
+template <class Finish>
+auto fuse(const Finish& finish, const Context& context, const std::vector<Stream>& streams,
+          const Tensor& query_times, const Tensor& out, const FuseOptions& options) {
+  Call call;
   rbcResampleParams params[RBC_FUSE_MAX_STREAMS];
   rbcFuseStream raw[RBC_FUSE_MAX_STREAMS];
   // The library refuses more by their number, before it looks at one.
@@ -48,7 +44,7 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& s
   for (size_t n = 0; n < used; ++n) {
     const Stream& stream = streams[n];
     call.enterStream(static_cast<int>(n));
-    params[n] = detail::paramsOf(stream, call);
+    params[n] = paramsOf(stream, call);
     raw[n] = rbcFuseStreamInit();
     raw[n].values = call.in(stream.values, "values");
     raw[n].times = call.in(stream.times, "times");
@@ -60,9 +56,34 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& s
   rbcFuseParams fuse_params = rbcFuseParamsInit();
   fuse_params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   fuse_params.query_lengths = call.in(options.query_lengths, "query_lengths");
-  return call.make<Errors>(rbcFuse, context.get(), raw, detail::count(streams),
-                           call.in(query_times, "query_times"), call.out(out, "out"),
-                           call.out(options.valid, "valid"), &fuse_params);
+  return finish(call, context.get(), raw, count(streams), call.in(query_times, "query_times"),
+                call.out(out, "out"), call.out(options.valid, "valid"), &fuse_params);
+}
+
+}  // namespace detail
+
+// Resamples the streams onto one clock, side by side, in one launch.
+//
+//   streams      N of them, 1 to RBC_FUSE_MAX_STREAMS
+//   query_times  [B,T], or [T] shared by the batch; the dtype of the streams' times
+//   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; written whole
+//
+// See rbcFuse for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& streams,
+                            const Tensor& query_times, const Tensor& out,
+                            const FuseOptions& options = {}) {
+  return detail::fuse(detail::run<Errors>(rbcFuse), context, streams, query_times, out, options);
+}
+
+// The workspace that this call of fuse takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> fuseWorkspaceSize(const Context& context,
+                                           const std::vector<Stream>& streams,
+                                           const Tensor& query_times, const Tensor& out,
+                                           const FuseOptions& options = {}) {
+  return detail::fuse(detail::measure<Errors>(rbcFuseWorkspaceSize), context, streams, query_times,
+                      out, options);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -91,6 +92,20 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   return params;
 }
 
+// Returns finish(call, the arguments of rbcResample...).
+template <class Finish>
+auto resample(const Finish& finish, const Context& context, const Tensor& values,
+              const Tensor& times, const Tensor& query_times, const Tensor& out,
+              const ResampleOptions& options) {
+  Call call;
+  rbcResampleParams params = paramsOf(options, call);
+  params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
+  params.query_lengths = call.in(options.query_lengths, "query_lengths");
+  return finish(call, context.get(), call.in(values, "values"), call.in(times, "times"),
+                call.in(query_times, "query_times"), call.out(out, "out"),
+                call.out(options.valid, "valid"), &params);
+}
+
 }  // namespace detail
 
 // Resamples trajectories from their own times to query times.
@@ -106,13 +121,18 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> resample(const Context& context, const Tensor& values, const Tensor& times,
                                 const Tensor& query_times, const Tensor& out,
                                 const ResampleOptions& options = {}) {
-  detail::Call call;
-  rbcResampleParams params = detail::paramsOf(options, call);
-  params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
-  params.query_lengths = call.in(options.query_lengths, "query_lengths");
-  return call.make<Errors>(rbcResample, context.get(), call.in(values, "values"),
-                           call.in(times, "times"), call.in(query_times, "query_times"),
-                           call.out(out, "out"), call.out(options.valid, "valid"), &params);
+  return detail::resample(detail::run<Errors>(rbcResample), context, values, times, query_times,
+                          out, options);
+}
+
+// The workspace that this call of resample takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> resampleWorkspaceSize(const Context& context, const Tensor& values,
+                                               const Tensor& times, const Tensor& query_times,
+                                               const Tensor& out,
+                                               const ResampleOptions& options = {}) {
+  return detail::resample(detail::measure<Errors>(rbcResampleWorkspaceSize), context, values, times,
+                          query_times, out, options);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "context.hpp"
@@ -44,6 +45,22 @@ enum class Rotation : int32_t {
   kEulerIntrinsicZyz = RBC_ROTATION_EULER_INTRINSIC_ZYZ,
 };
 
+namespace detail {
+
+// Returns finish(call, the arguments of rbcConvertRotations...).
+template <class Finish>
+auto convertRotations(const Finish& finish, const Context& context, const Tensor& rotations,
+                      const Tensor& out, Rotation source, Rotation target) {
+  Call call;
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.source = static_cast<int32_t>(source);
+  params.target = static_cast<int32_t>(target);
+  return finish(call, context.get(), call.in(rotations, "rotations"), call.out(out, "out"),
+                &params);
+}
+
+}  // namespace detail
+
 // Rotations in another representation.
 //
 //   rotations  [...,C]: any shape with the channels of `source` at its end
@@ -53,12 +70,17 @@ enum class Rotation : int32_t {
 template <class Errors = DefaultErrors>
 Returned<Errors, void> convertRotations(const Context& context, const Tensor& rotations,
                                         const Tensor& out, Rotation source, Rotation target) {
-  detail::Call call;
-  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
-  params.source = static_cast<int32_t>(source);
-  params.target = static_cast<int32_t>(target);
-  return call.make<Errors>(rbcConvertRotations, context.get(), call.in(rotations, "rotations"),
-                           call.out(out, "out"), &params);
+  return detail::convertRotations(detail::run<Errors>(rbcConvertRotations), context, rotations, out,
+                                  source, target);
+}
+
+// The workspace that this call of convertRotations takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> convertRotationsWorkspaceSize(const Context& context,
+                                                       const Tensor& rotations, const Tensor& out,
+                                                       Rotation source, Rotation target) {
+  return detail::convertRotations(detail::measure<Errors>(rbcConvertRotationsWorkspaceSize),
+                                  context, rotations, out, source, target);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,23 @@ inline rbcStatisticsOutputs rawOutputs(Call* call, const StatisticsOutputs& outp
   return raw;
 }
 
+// Returns finish(call, the arguments of rbcStatistics...).
+template <class Finish>
+auto statistics(const Finish& finish, const Context& context, const Tensor& values,
+                const StatisticsOutputs& outputs, const StatisticsOptions& options) {
+  Call call;
+  const Tensor levels(options.levels);
+  rbcStatisticsParams params = rbcStatisticsParamsInit();
+  params.flags = options.per_row ? RBC_STATISTICS_FLAG_PER_ROW : 0;
+  params.ddof = options.ddof;
+  params.levels = options.levels.empty() ? nullptr : levels.get();
+  params.lengths = call.in(options.lengths, "lengths");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  params.sample_mask = call.in(options.sample_mask, "sample_mask");
+  const rbcStatisticsOutputs raw = rawOutputs(&call, outputs);
+  return finish(call, context.get(), call.in(values, "values"), &raw, &params);
+}
+
 }  // namespace detail
 
 // Exact statistics of each channel.
@@ -59,17 +77,16 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> statistics(const Context& context, const Tensor& values,
                                   const StatisticsOutputs& outputs,
                                   const StatisticsOptions& options = {}) {
-  detail::Call call;
-  const Tensor levels(options.levels);
-  rbcStatisticsParams params = rbcStatisticsParamsInit();
-  params.flags = options.per_row ? RBC_STATISTICS_FLAG_PER_ROW : 0;
-  params.ddof = options.ddof;
-  params.levels = options.levels.empty() ? nullptr : levels.get();
-  params.lengths = call.in(options.lengths, "lengths");
-  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-  params.sample_mask = call.in(options.sample_mask, "sample_mask");
-  const rbcStatisticsOutputs raw = detail::rawOutputs(&call, outputs);
-  return call.make<Errors>(rbcStatistics, context.get(), call.in(values, "values"), &raw, &params);
+  return detail::statistics(detail::run<Errors>(rbcStatistics), context, values, outputs, options);
+}
+
+// The workspace that this call of statistics takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> statisticsWorkspaceSize(const Context& context, const Tensor& values,
+                                                 const StatisticsOutputs& outputs,
+                                                 const StatisticsOptions& options = {}) {
+  return detail::statistics(detail::measure<Errors>(rbcStatisticsWorkspaceSize), context, values,
+                            outputs, options);
 }
 
 // The options of an accumulator's update. The tensors are optional.
@@ -114,13 +131,14 @@ class Accumulator {
   template <class Errors = DefaultErrors>
   Returned<Errors, void> update(const Tensor& values,
                                 const AccumulatorUpdateOptions& options = {}) {
-    detail::Call call;
-    rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
-    params.lengths = call.in(options.lengths, "lengths");
-    params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-    params.sample_mask = call.in(options.sample_mask, "sample_mask");
-    return call.make<Errors>(rbcAccumulatorUpdate, context_, get(), call.in(values, "values"),
-                             &params);
+    return finishUpdate(detail::run<Errors>(rbcAccumulatorUpdate), values, options);
+  }
+  // The workspace that this update takes, in bytes, for Context::reserve.
+  template <class Errors = DefaultErrors>
+  Returned<Errors, size_t> updateWorkspaceSize(const Tensor& values,
+                                               const AccumulatorUpdateOptions& options = {}) {
+    return finishUpdate(detail::measure<Errors>(rbcAccumulatorUpdateWorkspaceSize), values,
+                        options);
   }
   // Adds the samples of another one of the context.
   template <class Errors = DefaultErrors>
@@ -179,6 +197,17 @@ class Accumulator {
       rbcAccumulatorDestroy(accumulator);
     }
   };
+
+  template <class Finish>
+  auto finishUpdate(const Finish& finish, const Tensor& values,
+                    const AccumulatorUpdateOptions& options) {
+    detail::Call call;
+    rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
+    params.lengths = call.in(options.lengths, "lengths");
+    params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+    params.sample_mask = call.in(options.sample_mask, "sample_mask");
+    return finish(call, context_, get(), call.in(values, "values"), &params);
+  }
 
   Accumulator(rbcContext_t context, rbcAccumulator_t accumulator) noexcept
       : context_(context), accumulator_(accumulator) {}

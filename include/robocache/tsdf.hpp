@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -27,6 +28,29 @@ struct VoxelizeTsdfOptions {
   std::optional<Tensor> num_points_unused;  // [B], without batch []; i64, written
 };
 
+namespace detail {
+
+// Returns finish(call, the arguments of rbcVoxelizeTsdf...).
+template <class Finish>
+auto voxelizeTsdf(const Finish& finish, const Context& context, const Tensor& points,
+                  const Tensor& sensors, const rbcVoxelGrid& grid, double truncation,
+                  const Tensor& tsdf, const Tensor& weight, const VoxelizeTsdfOptions& options) {
+  Call call;
+  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
+  params.flags = options.carve ? RBC_VOXELIZE_TSDF_FLAG_CARVE : 0;
+  params.weighting = static_cast<int32_t>(options.weighting);
+  params.truncation = truncation;
+  params.max_weight = options.max_weight;
+  params.grid = grid;
+  params.lengths = call.in(options.lengths, "lengths");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  return finish(call, context.get(), call.in(points, "points"), call.in(sensors, "sensors"),
+                call.out(tsdf, "tsdf"), call.out(weight, "weight"),
+                call.out(options.num_points_unused, "num_points_unused"), &params);
+}
+
+}  // namespace detail
+
 // Integrates point clouds into a truncated signed distance field.
 //
 //   points        as for voxelize
@@ -39,19 +63,19 @@ Returned<Errors, void> voxelizeTsdf(const Context& context, const Tensor& points
                                     const Tensor& sensors, const rbcVoxelGrid& grid,
                                     double truncation, const Tensor& tsdf, const Tensor& weight,
                                     const VoxelizeTsdfOptions& options = {}) {
-  detail::Call call;
-  rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
-  params.flags = options.carve ? RBC_VOXELIZE_TSDF_FLAG_CARVE : 0;
-  params.weighting = static_cast<int32_t>(options.weighting);
-  params.truncation = truncation;
-  params.max_weight = options.max_weight;
-  params.grid = grid;
-  params.lengths = call.in(options.lengths, "lengths");
-  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-  return call.make<Errors>(rbcVoxelizeTsdf, context.get(), call.in(points, "points"),
-                           call.in(sensors, "sensors"), call.out(tsdf, "tsdf"),
-                           call.out(weight, "weight"),
-                           call.out(options.num_points_unused, "num_points_unused"), &params);
+  return detail::voxelizeTsdf(detail::run<Errors>(rbcVoxelizeTsdf), context, points, sensors, grid,
+                              truncation, tsdf, weight, options);
+}
+
+// The workspace that this call of voxelizeTsdf takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> voxelizeTsdfWorkspaceSize(const Context& context, const Tensor& points,
+                                                   const Tensor& sensors, const rbcVoxelGrid& grid,
+                                                   double truncation, const Tensor& tsdf,
+                                                   const Tensor& weight,
+                                                   const VoxelizeTsdfOptions& options = {}) {
+  return detail::voxelizeTsdf(detail::measure<Errors>(rbcVoxelizeTsdfWorkspaceSize), context,
+                              points, sensors, grid, truncation, tsdf, weight, options);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -36,6 +37,26 @@ struct VoxelizeOptions {
   std::optional<Tensor> num_points_outside;  // [B], without batch []; i64, written: in no voxel
 };
 
+namespace detail {
+
+// Returns finish(call, the arguments of rbcVoxelize...).
+template <class Finish>
+auto voxelize(const Finish& finish, const Context& context, const Tensor& points,
+              const rbcVoxelGrid& grid, const Tensor& out, const VoxelizeOptions& options) {
+  Call call;
+  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+  params.reduction = static_cast<int32_t>(options.reduction);
+  params.empty_value = options.empty_value;
+  params.grid = grid;
+  params.lengths = call.in(options.lengths, "lengths");
+  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
+  return finish(call, context.get(), call.in(points, "points"),
+                call.in(options.features, "features"), call.out(out, "out"),
+                call.out(options.num_points_outside, "num_points_outside"), &params);
+}
+
+}  // namespace detail
+
 // Reduces point clouds to a dense grid.
 //
 //   points  [B,N,C]; [N,C] without batch; [N,C] packed, with batch_offsets; C >= 3: x, y, z, ...
@@ -46,16 +67,16 @@ template <class Errors = DefaultErrors>
 Returned<Errors, void> voxelize(const Context& context, const Tensor& points,
                                 const rbcVoxelGrid& grid, const Tensor& out,
                                 const VoxelizeOptions& options = {}) {
-  detail::Call call;
-  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-  params.reduction = static_cast<int32_t>(options.reduction);
-  params.empty_value = options.empty_value;
-  params.grid = grid;
-  params.lengths = call.in(options.lengths, "lengths");
-  params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-  return call.make<Errors>(rbcVoxelize, context.get(), call.in(points, "points"),
-                           call.in(options.features, "features"), call.out(out, "out"),
-                           call.out(options.num_points_outside, "num_points_outside"), &params);
+  return detail::voxelize(detail::run<Errors>(rbcVoxelize), context, points, grid, out, options);
+}
+
+// The workspace that this call of voxelize takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> voxelizeWorkspaceSize(const Context& context, const Tensor& points,
+                                               const rbcVoxelGrid& grid, const Tensor& out,
+                                               const VoxelizeOptions& options = {}) {
+  return detail::voxelize(detail::measure<Errors>(rbcVoxelizeWorkspaceSize), context, points, grid,
+                          out, options);
 }
 
 // The outputs of voxelizeSparse, written whole: see rbcVoxelizeSparseOutputs in voxelize.h. The capacity
@@ -85,15 +106,14 @@ struct VoxelizeSparseOptions {
   std::optional<Tensor> batch_offsets;
 };
 
-// Reduces point clouds, as for voxelize, to a list of the voxels that contain points. See
-// rbcVoxelizeSparse for dtypes, rules and errors. Asynchronous on CUDA, as resample; the number of
-// voxels too.
-template <class Errors = DefaultErrors>
-Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& points,
-                                      const rbcVoxelGrid& grid,
-                                      const VoxelizeSparseOutputs& outputs,
-                                      const VoxelizeSparseOptions& options = {}) {
-  detail::Call call;
+namespace detail {
+
+// Returns finish(call, the arguments of rbcVoxelizeSparse...).
+template <class Finish>
+auto voxelizeSparse(const Finish& finish, const Context& context, const Tensor& points,
+                    const rbcVoxelGrid& grid, const VoxelizeSparseOutputs& outputs,
+                    const VoxelizeSparseOptions& options) {
+  Call call;
   rbcVoxelizeSparseOutputs raw = rbcVoxelizeSparseOutputsInit();
   raw.coords = call.out(outputs.coords, "coords");
   raw.num_voxels = call.out(outputs.num_voxels, "num_voxels");
@@ -113,8 +133,32 @@ Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& poin
   params.grid = grid;
   params.lengths = call.in(options.lengths, "lengths");
   params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
-  return call.make<Errors>(rbcVoxelizeSparse, context.get(), call.in(points, "points"),
-                           call.in(options.features, "features"), &raw, &params);
+  return finish(call, context.get(), call.in(points, "points"),
+                call.in(options.features, "features"), &raw, &params);
+}
+
+}  // namespace detail
+
+// Reduces point clouds, as for voxelize, to a list of the voxels that contain points. See
+// rbcVoxelizeSparse for dtypes, rules and errors. Asynchronous on CUDA, as resample; the number of
+// voxels too.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& points,
+                                      const rbcVoxelGrid& grid,
+                                      const VoxelizeSparseOutputs& outputs,
+                                      const VoxelizeSparseOptions& options = {}) {
+  return detail::voxelizeSparse(detail::run<Errors>(rbcVoxelizeSparse), context, points, grid,
+                                outputs, options);
+}
+
+// The workspace that this call of voxelizeSparse takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> voxelizeSparseWorkspaceSize(const Context& context, const Tensor& points,
+                                                     const rbcVoxelGrid& grid,
+                                                     const VoxelizeSparseOutputs& outputs,
+                                                     const VoxelizeSparseOptions& options = {}) {
+  return detail::voxelizeSparse(detail::measure<Errors>(rbcVoxelizeSparseWorkspaceSize), context,
+                                points, grid, outputs, options);
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -104,18 +105,14 @@ struct WindowsOptions {
   int32_t anchor_stream = 0;  // whose rows the anchors are
 };
 
-// Cuts samples out of episodes, all streams in one launch.
-//
-//   streams   1 to RBC_WINDOWS_MAX_STREAMS of them
-//   episodes  [B] i32 or i64: which episode a sample is of
-//   anchors   [B] i64 rows of an episode, or times
-//
-// See rbcWindows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
-template <class Errors = DefaultErrors>
-Returned<Errors, void> windows(const Context& context, const std::vector<WindowsStream>& streams,
-                               const Tensor& episodes, const Tensor& anchors,
-                               const WindowsOptions& options = {}) {
-  detail::Call call;
+namespace detail {
+
+// Returns finish(call, the arguments of rbcWindows...).
+template <class Finish>
+auto windows(const Finish& finish, const Context& context,
+             const std::vector<WindowsStream>& streams, const Tensor& episodes,
+             const Tensor& anchors, const WindowsOptions& options) {
+  Call call;
   rbcResampleParams params[RBC_WINDOWS_MAX_STREAMS];
   rbcWindowsStream raw[RBC_WINDOWS_MAX_STREAMS];
   rbcWindowsOutputs outputs[RBC_WINDOWS_MAX_STREAMS];
@@ -131,7 +128,7 @@ Returned<Errors, void> windows(const Context& context, const std::vector<Windows
     params[n].tolerance = stream.tolerance;
     params[n].sample_mask = call.in(stream.sample_mask, "sample_mask");
     params[n].groups = stream.groups.empty() ? nullptr : stream.groups.data();
-    params[n].num_groups = detail::count(stream.groups);
+    params[n].num_groups = count(stream.groups);
     rbcWindowsStream& s = raw[n] = rbcWindowsStreamInit();
     s.values = call.in(stream.values, "values");
     s.episode_offsets = call.in(stream.episode_offsets, "episode_offsets");
@@ -143,7 +140,7 @@ Returned<Errors, void> windows(const Context& context, const std::vector<Windows
     s.clock_offset = stream.clock_offset;
     s.clock_offset_ticks = stream.clock_offset_ticks;
     s.transforms = stream.transforms.empty() ? nullptr : stream.transforms.data();
-    s.num_transforms = detail::count(stream.transforms);
+    s.num_transforms = count(stream.transforms);
     s.accumulate = static_cast<int32_t>(stream.accumulate);
     s.shift = call.in(stream.shift, "shift");
     s.scale = call.in(stream.scale, "scale");
@@ -162,9 +159,35 @@ Returned<Errors, void> windows(const Context& context, const std::vector<Windows
   all.flags = (options.check_times ? RBC_FLAG_CHECK_TIMES : 0) |
               (options.anchor_times ? RBC_WINDOWS_FLAG_ANCHOR_TIMES : 0);
   all.anchor_stream = options.anchor_stream;
-  return call.make<Errors>(rbcWindows, context.get(), raw, detail::count(streams),
-                           call.in(episodes, "episodes"), call.in(anchors, "anchors"), outputs,
-                           &all);
+  return finish(call, context.get(), raw, count(streams), call.in(episodes, "episodes"),
+                call.in(anchors, "anchors"), outputs, &all);
+}
+
+}  // namespace detail
+
+// Cuts samples out of episodes, all streams in one launch.
+//
+//   streams   1 to RBC_WINDOWS_MAX_STREAMS of them
+//   episodes  [B] i32 or i64: which episode a sample is of
+//   anchors   [B] i64 rows of an episode, or times
+//
+// See rbcWindows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> windows(const Context& context, const std::vector<WindowsStream>& streams,
+                               const Tensor& episodes, const Tensor& anchors,
+                               const WindowsOptions& options = {}) {
+  return detail::windows(detail::run<Errors>(rbcWindows), context, streams, episodes, anchors,
+                         options);
+}
+
+// The workspace that this call of windows takes, in bytes, for Context::reserve.
+template <class Errors = DefaultErrors>
+Returned<Errors, size_t> windowsWorkspaceSize(const Context& context,
+                                              const std::vector<WindowsStream>& streams,
+                                              const Tensor& episodes, const Tensor& anchors,
+                                              const WindowsOptions& options = {}) {
+  return detail::windows(detail::measure<Errors>(rbcWindowsWorkspaceSize), context, streams,
+                         episodes, anchors, options);
 }
 
 ROBOCACHE_NAMESPACE_END
