@@ -110,6 +110,12 @@ constexpr select_table::Row<Fusion> kRows[] = {
            .add(1, 300, 64, DType::BF16);
      },
      {"fuse_rows (line, 8 streams, 16 bytes), grid 1792 x 128, shared 0 bytes"}},
+    {"3 streams of 7 channels, one query",
+     [] { return Fusion(1, 1, DType::F32).add(3, 100, 7, DType::F32); },
+     {"fuse_rows (line, 64 streams, single channels), grid 3 x 128, shared 0 bytes"}},
+    {"3 quaternions",
+     [] { return Fusion(256, 200, DType::F32).add(3, 200, 4, DType::F32, Method::kSlerp); },
+     {"fuse_rows (quaternions, 64 streams, 16 bytes), grid 1200 x 128, shared 0 bytes"}},
     {"16 streams of 4 channels",
      [] { return Fusion(256, 500, DType::F32).add(16, 1000, 4, DType::F32); },
      {"fuse_rows (line, 64 streams, 16 bytes), grid 16000 x 128, shared 0 bytes; not "
