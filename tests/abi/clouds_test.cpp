@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
+#include "abi/ragged_errors.h"
 #include "robocache/robocache.hpp"
 
 namespace {
@@ -36,7 +38,7 @@ void checkFloats(const Argument& output, const std::vector<double>& expected) {
 // ---- unproject ----------------------------------------------------------------------------------
 
 // Two images of 1 x 2 pixels, one of them without depth, moved by 1 along x.
-struct Unproject {
+struct Unproject : support::OperationCall<Unproject, rbcUnproject, rbcUnprojectWorkspaceSize> {
   Argument depth{kU16, {2, 1, 2}};
   Argument intrinsics{kF64, {2, 4}};
   Argument pose{kF32, {4, 4}};
@@ -56,24 +58,10 @@ struct Unproject {
     pose.fill<float>({1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
     colors.fill<uint8_t>({10, 20, 30, 40});
   }
-  Unproject(const Unproject&) = delete;
 
-  void pack() {}
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcUnproject(context, used[0], used[1], used[2], used[3], used[4], used[5], used[6],
-                        used[7], used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcUnprojectWorkspaceSize(context, used[0], used[1], used[2], used[3], used[4], used[5],
-                                     used[6], used[7], used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const {
-    return points.array.untouched() && counts.array.untouched() && overflow.array.untouched() &&
-           pixels.array.untouched();
+  auto arguments() const {
+    return std::make_tuple(used[0], used[1], used[2], used[3], used[4], used[5], used[6], used[7],
+                           used_params);
   }
   void checkOutputs() const {
     checkFloats(points, {1, 0, 2, 10, 1.5, 0, 1, 20, 2, 0, 4, 40, 0, 0, 0, 0});
@@ -95,13 +83,7 @@ struct Unproject {
             {"pixels", [](C& c) -> Argument& { return c.pixels; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Unproject>> structs() {
-    return {{"params",
-             sizeof(rbcUnprojectParams),
-             [](Unproject& c) -> void* { return &c.params; },
-             [](Unproject& c, const void* s) {
-               c.used_params = static_cast<const rbcUnprojectParams*>(s);
-             },
-             {RBC_RESERVED(rbcUnprojectParams, reserved0)}}};
+    return {support::structOf("params", &Unproject::params, &Unproject::used_params)};
   }
   static std::vector<support::PointerOf<Unproject>> pointers() {
     return {{"depth: is null", [](Unproject& c) { c.used[0] = nullptr; }},
@@ -114,7 +96,8 @@ struct Unproject {
 // ---- farthest points ----------------------------------------------------------------------------
 
 // Two clouds of up to three points, of which two are to be taken.
-struct Farthest {
+struct Farthest
+    : support::OperationCall<Farthest, rbcFarthestPoints, rbcFarthestPointsWorkspaceSize> {
   Argument points{kF32, {2, 3, 3}};
   Argument starts{kI32, {2}};
   Argument lengths{kI32, {2}};
@@ -133,24 +116,13 @@ struct Farthest {
     params.start_indices = &starts.raw;
     params.lengths = &lengths.raw;
   }
-  Farthest(const Farthest&) = delete;
 
   void pack() {
     points.reshape({6, 3});
     params.lengths = nullptr;
     params.batch_offsets = &offsets.raw;
   }
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcFarthestPoints(context, used[0], used[1], used[2], used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcFarthestPointsWorkspaceSize(context, used[0], used[1], used[2], used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const { return indices.array.untouched() && distances.array.untouched(); }
+  auto arguments() const { return std::make_tuple(used[0], used[1], used[2], used_params); }
   void checkOutputs() const {
     const bool packed = params.batch_offsets != nullptr;
     CHECK(indices.array.elements() == std::vector<uint64_t>{1, 2, packed ? 3u : 0u, ~uint64_t{0}});
@@ -168,13 +140,7 @@ struct Farthest {
             {"distances", [](C& c) -> Argument& { return c.distances; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Farthest>> structs() {
-    return {{"params",
-             sizeof(rbcFarthestPointsParams),
-             [](Farthest& c) -> void* { return &c.params; },
-             [](Farthest& c, const void* s) {
-               c.used_params = static_cast<const rbcFarthestPointsParams*>(s);
-             },
-             {}}};
+    return {support::structOf("params", &Farthest::params, &Farthest::used_params)};
   }
   static std::vector<support::PointerOf<Farthest>> pointers() {
     return {{"points: is null", [](Farthest& c) { c.used[0] = nullptr; }},
@@ -184,7 +150,7 @@ struct Farthest {
 
 // ---- rows by index ------------------------------------------------------------------------------
 
-struct TakeRows {
+struct TakeRows : support::OperationCall<TakeRows, rbcTakeRows, rbcTakeRowsWorkspaceSize> {
   Argument values{kF32, {1, 3, 2}};
   Argument indices{kI64, {1, 3}};
   Argument out{kF32, {1, 3, 2}};
@@ -197,20 +163,8 @@ struct TakeRows {
     indices.fill<int64_t>({2, -1, 0});
     params.fill_value = 9;
   }
-  TakeRows(const TakeRows&) = delete;
 
-  void pack() {}
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcTakeRows(context, used[0], used[1], used[2], used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcTakeRowsWorkspaceSize(context, used[0], used[1], used[2], used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const { return out.array.untouched(); }
+  auto arguments() const { return std::make_tuple(used[0], used[1], used[2], used_params); }
   void checkOutputs() const { checkFloats(out, {5, 6, 9, 9, 1, 2}); }
 
   static std::vector<support::TensorOf<TakeRows>> tensors() {
@@ -220,13 +174,7 @@ struct TakeRows {
             {"out", [](C& c) -> Argument& { return c.out; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<TakeRows>> structs() {
-    return {{"params",
-             sizeof(rbcTakeRowsParams),
-             [](TakeRows& c) -> void* { return &c.params; },
-             [](TakeRows& c, const void* s) {
-               c.used_params = static_cast<const rbcTakeRowsParams*>(s);
-             },
-             {}}};
+    return {support::structOf("params", &TakeRows::params, &TakeRows::used_params)};
   }
   static std::vector<support::PointerOf<TakeRows>> pointers() {
     return {{"values: is null", [](TakeRows& c) { c.used[0] = nullptr; }},
@@ -363,6 +311,10 @@ TEST_CASE("farthest points errors: shapes, dtypes and starts") {
        },
        Seen::kByTheCallAlone},
   });
+}
+
+TEST_CASE("farthest points errors: lengths and offsets") {
+  support::checkRaggedRows<Farthest>("points");
 }
 
 TEST_CASE("take rows errors: shapes, dtypes, indices and fill values") {

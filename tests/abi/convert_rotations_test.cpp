@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 #include "robocache/robocache.hpp"
 #include "support/random.h"
 #if RBC_WITH_CUDA
@@ -40,7 +41,7 @@ rbcConvertRotationsParams paramsOf(int32_t source, int32_t target) {
 }
 
 // Half a turn about x, and about y, as [2,1,4] to [2,1,9].
-struct Call {
+struct Call : support::OperationCall<Call, rbcConvertRotations, rbcConvertRotationsWorkspaceSize> {
   Argument rotations{kF32, {2, 1, 4}};
   Argument out{kF32, {2, 1, 9}};
   const rbcTensor* used_rotations = &rotations.raw;
@@ -50,19 +51,7 @@ struct Call {
 
   Call() { rotations.fill<float>({0, 0, 0, 5, 3, 3, 3, 3}); }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcConvertRotations(context, used_rotations, used_out, used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcConvertRotationsWorkspaceSize(context, used_rotations, used_out, used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 12345;
-    const rbcStatus_t status = workspace(support::refusingContext().get(), &bytes);
-    CHECK(bytes == (status == RBC_STATUS_SUCCESS ? 0 : 12345));
-    return status;
-  }
-  bool untouched() const { return out.array.untouched(); }
+  auto arguments() const { return std::make_tuple(used_rotations, used_out, used_params); }
   void checkOutputs() const {
     CHECK(out.array.elements() ==
           bitsOf(kF32, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0}));
@@ -114,6 +103,12 @@ TEST_CASE("convert rotations errors: in place, and an output of shared elements"
                      {RBC_STATUS_INVALID_ARGUMENT, "out: elements share memory", [](Call& c) {
                         c.out.restride({0, 9, 1});
                       }}});
+}
+
+TEST_CASE("convert rotations: no workspace") {
+  size_t bytes = 12345;
+  CHECK_SUCCEEDS(Call().workspace(support::refusingContext().get(), &bytes));
+  CHECK(bytes == 0);
 }
 
 TEST_CASE("convert rotations: no rotations at all") {

@@ -156,15 +156,12 @@ template <class Call>
 struct StructOf {
   const char* name;
   size_t size;
-  void* (*of)(Call&);
-  void (*pass)(Call&, const void*);  // another one in its place
+  std::function<void*(Call&)> of;
+  std::function<void(Call&, const void*)> pass;  // another one in its place
   std::vector<Reserved> reserved;
   bool has_flags = true;  // after the size
   uint32_t flags = 0;     // that the operation knows
 };
-
-#define RBC_RESERVED(Struct, field) \
-  ::support::Reserved { offsetof(Struct, field), sizeof(Struct::field) }
 
 // An argument that may not be null, or a member that may not.
 template <class Call>

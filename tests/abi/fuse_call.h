@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 
 namespace fuse_call {
 
@@ -21,7 +22,7 @@ using support::kU8;
 using support::Seen;
 
 // B = 2, T = 2. Outputs stay poisoned unless the call succeeds.
-struct Call {
+struct Call : support::OperationCall<Call, rbcFuse, rbcFuseWorkspaceSize> {
   static constexpr int kStreams = 3;
 
   struct Padded {  // S = 3, D = 4
@@ -95,7 +96,6 @@ struct Call {
     stream_params[2].sample_mask = &packed.sample_mask.raw;
     streams[1].clock_offset = 0.5;
   }
-  Call(const Call&) = delete;
 
   void regroup(int n, std::vector<rbcChannelGroup> by) {
     groups[n] = std::move(by);
@@ -111,19 +111,10 @@ struct Call {
     streams[1].clock_offset = 0;
   }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcFuse(context, used_streams, num_streams, used_queries, used_out, used_mask,
-                   used_params);
+  auto arguments() const {
+    return std::make_tuple(used_streams, num_streams, used_queries, used_out, used_mask,
+                           used_params);
   }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcFuseWorkspaceSize(context, used_streams, num_streams, used_queries, used_out,
-                                used_mask, used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const { return out.array.untouched() && mask.array.untouched(); }
   void checkOutputs() const {
     const float expected[] = {5, 6, 2, 4, 7, 2,  3,  20, 21, 17, 11.5f, 8,  3,     4,
                               6, 6, 1, 3, 9, 11, 21, 6,  6,  1,  3,     10, 11.5f, 21.5f};
@@ -153,21 +144,13 @@ struct Call {
             {"valid", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {{"params",
-             sizeof(rbcFuseParams),
-             [](Call& c) -> void* { return &c.params; },
-             [](Call& c, const void* s) { c.used_params = static_cast<const rbcFuseParams*>(s); },
-             {},
-             true,
-             RBC_FLAG_CHECK_TIMES},
-            {"streams[1].params",
-             sizeof(rbcResampleParams),
+    return {support::structOf("params", &Call::params, &Call::used_params, RBC_FLAG_CHECK_TIMES),
+            {"streams[1].params", sizeof(rbcResampleParams),
              [](Call& c) -> void* { return &c.stream_params[1]; },
              [](Call& c, const void* s) {
                c.streams[1].params = static_cast<const rbcResampleParams*>(s);
              },
-             {},
-             false}};
+             support::reservedOf<rbcResampleParams>(), false}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"streams: is null", [](Call& c) { c.used_streams = nullptr; }},

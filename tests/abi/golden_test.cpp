@@ -353,18 +353,21 @@ Function calling(rbcStatus_t (*function)(rbcContext_t, Types...)) {
   };
 }
 
+// rbcVoxelizeSparse is voxelize_sparse.
+std::string nameOf(const char* function) {
+  std::string name;
+  for (const char* c = function + std::strlen("rbc"); *c != '\0'; ++c) {
+    const bool capital = *c >= 'A' && *c <= 'Z';
+    if (capital && !name.empty()) name += '_';
+    name += static_cast<char>(capital ? *c - 'A' + 'a' : *c);
+  }
+  return name;
+}
+
 const std::map<std::string, Function> kFunctions = {
-    {"resample", calling(rbcResample)},
-    {"fuse", calling(rbcFuse)},
-    {"voxelize", calling(rbcVoxelize)},
-    {"voxelize_sparse", calling(rbcVoxelizeSparse)},
-    {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
-    {"convert_rotations", calling(rbcConvertRotations)},
-    {"statistics", calling(rbcStatistics)},
-    {"windows", calling(rbcWindows)},
-    {"unproject", calling(rbcUnproject)},
-    {"farthest_points", calling(rbcFarthestPoints)},
-    {"take_rows", calling(rbcTakeRows)},
+#define OPERATION(function) {nameOf(#function), calling(function)},
+#include "operations.inc"
+#undef OPERATION
 };
 
 void checkAll(const Context& context) {

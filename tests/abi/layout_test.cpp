@@ -309,136 +309,78 @@ FUNCTION(rbcTakeRowsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTakeRowsParams*, size_t*));
 
-TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
-  rbcContextParams context = rbcContextParamsInit();
-  CHECK(context.struct_size == sizeof context);
-  context.struct_size = 0;
-  rbcContextInfo info = rbcContextInfoInit();
-  CHECK(info.struct_size == sizeof info);
-  info.struct_size = 0;
-  rbcResampleParams resample = rbcResampleParamsInit();
-  CHECK(resample.struct_size == sizeof resample);
-  CHECK(resample.max_gap == INFINITY);
-  CHECK(resample.tolerance == INFINITY);
-  CHECK(resample.group_size == sizeof(rbcChannelGroup));
-  resample.struct_size = resample.group_size = 0;
-  resample.max_gap = resample.tolerance = 0;
-  rbcFuseStream stream = rbcFuseStreamInit();
-  CHECK(stream.struct_size == sizeof stream);
-  stream.struct_size = 0;
-  rbcFuseParams fuse = rbcFuseParamsInit();
-  CHECK(fuse.struct_size == sizeof fuse);
-  fuse.struct_size = 0;
-  rbcVoxelizeParams voxelize = rbcVoxelizeParamsInit();
-  CHECK(voxelize.struct_size == sizeof voxelize);
-  voxelize.struct_size = 0;
-  rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
-  CHECK(sparse.struct_size == sizeof sparse);
-  CHECK(sparse.reduction == RBC_REDUCE_MEAN);
-  sparse.struct_size = 0;
-  sparse.reduction = 0;
-  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
-  CHECK(voxels.struct_size == sizeof voxels);
-  voxels.struct_size = 0;
-  rbcVoxelizeTsdfParams tsdf = rbcVoxelizeTsdfParamsInit();
-  CHECK(tsdf.struct_size == sizeof tsdf);
-  CHECK(tsdf.max_weight == INFINITY);
-  tsdf.struct_size = 0;
-  tsdf.max_weight = 0;
-  rbcUnprojectParams unproject = rbcUnprojectParamsInit();
-  CHECK(unproject.struct_size == sizeof unproject);
-  CHECK(unproject.color_divisor == 1);
-  CHECK(unproject.pixel_stride == 1);
-  for (double* low : {&unproject.crop_min[0], &unproject.crop_min[1], &unproject.crop_min[2]}) {
-    CHECK(*low == -INFINITY);
-    *low = 0;
-  }
-  for (double* high : {&unproject.max_depth, &unproject.crop_max[0], &unproject.crop_max[1],
-                       &unproject.crop_max[2]}) {
-    CHECK(*high == INFINITY);
-    *high = 0;
-  }
-  unproject.struct_size = 0;
-  unproject.color_divisor = 0;
-  unproject.pixel_stride = 0;
-  rbcFarthestPointsParams farthest = rbcFarthestPointsParamsInit();
-  CHECK(farthest.struct_size == sizeof farthest);
-  farthest.struct_size = 0;
-  rbcTakeRowsParams take = rbcTakeRowsParamsInit();
-  CHECK(take.struct_size == sizeof take);
-  take.struct_size = 0;
-  rbcStatisticsParams statistics = rbcStatisticsParamsInit();
-  CHECK(statistics.struct_size == sizeof statistics);
-  statistics.struct_size = 0;
-  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
-  CHECK(result.struct_size == sizeof result);
-  result.struct_size = 0;
-  rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
-  CHECK(accumulator.struct_size == sizeof accumulator);
-  accumulator.struct_size = 0;
-  rbcAccumulatorUpdateParams update = rbcAccumulatorUpdateParamsInit();
-  CHECK(update.struct_size == sizeof update);
-  update.struct_size = 0;
-  rbcAccumulatorInfo accumulator_info = rbcAccumulatorInfoInit();
-  CHECK(accumulator_info.struct_size == sizeof accumulator_info);
-  accumulator_info.struct_size = 0;
-  rbcLiveStream live = rbcLiveStreamInit();
-  CHECK(live.struct_size == sizeof live);
-  CHECK(live.max_age == INFINITY);
-  CHECK(live.max_ahead == 0);
-  CHECK(live.dtype.bits == 32);
-  live.struct_size = 0;
-  live.max_age = 0;
-  live.dtype = {};
-  rbcLiveParams live_params = rbcLiveParamsInit();
-  CHECK(live_params.struct_size == sizeof live_params);
-  CHECK(live_params.time_dtype.bits == 64);
-  live_params.struct_size = 0;
-  live_params.time_dtype = {};
-  rbcLiveCounters counters = rbcLiveCountersInit();
-  CHECK(counters.struct_size == sizeof counters);
-  counters.struct_size = 0;
-  rbcWindowsStream window = rbcWindowsStreamInit();
-  CHECK(window.struct_size == sizeof window);
-  CHECK(window.transform_size == sizeof(rbcWindowsTransform));
-  window.struct_size = window.transform_size = 0;
-  rbcWindowsOutputs cut = rbcWindowsOutputsInit();
-  CHECK(cut.struct_size == sizeof cut);
-  cut.struct_size = 0;
-  rbcConvertRotationsParams rotations = rbcConvertRotationsParamsInit();
-  CHECK(rotations.struct_size == sizeof rotations);
-  rotations.struct_size = 0;
-  rbcWindowsParams windows = rbcWindowsParamsInit();
-  CHECK(windows.struct_size == sizeof windows);
-  windows.struct_size = 0;
-  const auto zero = [](const auto& object) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
-    return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
+namespace {
+
+// That a field has its default, which is not 0; it is 0 after that.
+template <class Struct, class Field>
+auto has(Field Struct::*field, Field value) {
+  return [=](Struct& made) {
+    CHECK(made.*field == value);
+    made.*field = Field{};
   };
-  CHECK(zero(context));
-  CHECK(zero(info));
-  CHECK(zero(resample));
-  CHECK(zero(stream));
-  CHECK(zero(fuse));
-  CHECK(zero(voxelize));
-  CHECK(zero(sparse));
-  CHECK(zero(voxels));
-  CHECK(zero(tsdf));
-  CHECK(zero(unproject));
-  CHECK(zero(farthest));
-  CHECK(zero(take));
-  CHECK(zero(statistics));
-  CHECK(zero(result));
-  CHECK(zero(accumulator));
-  CHECK(zero(update));
-  CHECK(zero(accumulator_info));
-  CHECK(zero(live));
-  CHECK(zero(live_params));
-  CHECK(zero(counters));
-  CHECK(zero(window));
-  CHECK(zero(windows));
-  CHECK(zero(cut));
-  CHECK(zero(rotations));
+}
+template <class Struct>
+auto hasAll(double (Struct::*field)[3], double value) {
+  return [=](Struct& made) {
+    for (double& element : made.*field) {
+      CHECK(element == value);
+      element = 0;
+    }
+  };
+}
+auto hasBits(int bits) {
+  return [=](rbcDType& dtype) {
+    CHECK(dtype.bits == bits);
+    dtype = {};
+  };
+}
+
+// Takes what the initializer made: the size, the defaults that others check, and zeros.
+template <class Struct, class... Others>
+void checkInitializer(Struct made, Others... others) {
+  has(&Struct::struct_size, static_cast<uint32_t>(sizeof made))(made);
+  (others(made), ...);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&made);
+  CHECK(std::all_of(bytes, bytes + sizeof made, [](unsigned char b) { return b == 0; }));
+}
+
+}  // namespace
+
+TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
+  constexpr double kInfinity = INFINITY;
+  checkInitializer(rbcContextParamsInit());
+  checkInitializer(rbcContextInfoInit());
+  checkInitializer(rbcResampleParamsInit(), has(&rbcResampleParams::max_gap, kInfinity),
+                   has(&rbcResampleParams::tolerance, kInfinity),
+                   has(&rbcResampleParams::group_size, uint32_t{sizeof(rbcChannelGroup)}));
+  checkInitializer(rbcFuseStreamInit());
+  checkInitializer(rbcFuseParamsInit());
+  checkInitializer(rbcVoxelizeParamsInit());
+  checkInitializer(rbcVoxelizeSparseParamsInit(),
+                   has(&rbcVoxelizeSparseParams::reduction, int32_t{RBC_REDUCE_MEAN}));
+  checkInitializer(rbcVoxelizeSparseOutputsInit());
+  checkInitializer(rbcVoxelizeTsdfParamsInit(), has(&rbcVoxelizeTsdfParams::max_weight, kInfinity));
+  using Unproject = rbcUnprojectParams;
+  checkInitializer(rbcUnprojectParamsInit(), has(&Unproject::color_divisor, 1.0),
+                   has(&Unproject::pixel_stride, 1), has(&Unproject::max_depth, kInfinity),
+                   hasAll(&Unproject::crop_min, -kInfinity),
+                   hasAll(&Unproject::crop_max, kInfinity));
+  checkInitializer(rbcFarthestPointsParamsInit());
+  checkInitializer(rbcTakeRowsParamsInit());
+  checkInitializer(rbcConvertRotationsParamsInit());
+  checkInitializer(rbcStatisticsParamsInit());
+  checkInitializer(rbcStatisticsOutputsInit());
+  checkInitializer(rbcAccumulatorParamsInit());
+  checkInitializer(rbcAccumulatorUpdateParamsInit());
+  checkInitializer(rbcAccumulatorInfoInit());
+  checkInitializer(rbcLiveStreamInit(), has(&rbcLiveStream::max_age, kInfinity),
+                   [](rbcLiveStream& made) { hasBits(32)(made.dtype); });
+  checkInitializer(rbcLiveParamsInit(), [](rbcLiveParams& made) { hasBits(64)(made.time_dtype); });
+  checkInitializer(rbcLiveCountersInit());
+  checkInitializer(rbcWindowsStreamInit(),
+                   has(&rbcWindowsStream::transform_size, uint32_t{sizeof(rbcWindowsTransform)}));
+  checkInitializer(rbcWindowsOutputsInit());
+  checkInitializer(rbcWindowsParamsInit());
 }
 
 TEST_CASE("layout: rbcInitParams writes what the inline initializers write") {

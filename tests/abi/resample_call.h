@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 
 namespace resample_call {
 
@@ -18,7 +19,7 @@ using support::kU8;
 using support::Seen;
 
 // A good call: B = 2, S = 3, T = 2, D = 4. Outputs stay poisoned unless it succeeds.
-struct Call {
+struct Call : support::OperationCall<Call, rbcResample, rbcResampleWorkspaceSize> {
   Argument values{kF32, {2, 3, 4}};
   Argument times{kF64, {2, 3}};
   Argument query_times{kF64, {2, 2}};
@@ -51,7 +52,6 @@ struct Call {
     params.scale = &scale.raw;
     sample_mask.fill<uint8_t>({1, 1, 1, 1, 1, 1});
   }
-  Call(const Call&) = delete;
 
   // The same as packed values.
   void pack() {
@@ -73,18 +73,9 @@ struct Call {
   // For integers, which know no affine.
   void withoutAffine() { params.shift = params.scale = nullptr; }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcResample(context, used[0], used[1], used[2], used[3], used[4], used_params);
+  auto arguments() const {
+    return std::make_tuple(used[0], used[1], used[2], used[3], used[4], used_params);
   }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcResampleWorkspaceSize(context, used[0], used[1], used[2], used[3], used[4],
-                                    used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const { return out.array.untouched() && mask.array.untouched(); }
   void checkOut(std::initializer_list<float> expected) const {
     auto next = expected.begin();
     for (const uint64_t bits : out.array.elements()) {
@@ -113,14 +104,7 @@ struct Call {
              [](Call& c) { c.maskSamples(); }}};
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {
-        {"params",
-         sizeof(rbcResampleParams),
-         [](Call& c) -> void* { return &c.params; },
-         [](Call& c, const void* s) { c.used_params = static_cast<const rbcResampleParams*>(s); },
-         {},
-         true,
-         RBC_FLAG_CHECK_TIMES}};
+    return {support::structOf("params", &Call::params, &Call::used_params, RBC_FLAG_CHECK_TIMES)};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"values: is null", [](Call& c) { c.used[0] = nullptr; }},

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "abi/ragged_errors.h"
 #include "abi/resample_call.h"
 
 namespace {
@@ -54,9 +55,7 @@ TEST_CASE("resample errors: dtypes that do not go together") {
                      {"query_times", kI64, "dtype is int64, expected float64 as times"},
                      {"out", kI32, "dtype is int32, expected a float for float values"},
                      {"valid", support::kI8, "dtype is int8, expected bool or uint8"},
-                     {"lengths", kF64, "dtype is float64, expected int32 or int64"},
                      {"query_lengths", support::kU32, "dtype is uint32, expected int32 or int64"},
-                     {"batch_offsets", kF64, "dtype is float64, expected int32 or int64"},
                      {"shift", kF16, "dtype is float16, expected float32 or float64"},
                      {"scale", kI64, "dtype is int64, expected float32 or float64"},
                      {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"}});
@@ -82,8 +81,6 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                      {"valid", {2}, "shape is [2], expected [2,2]"},
                      {"valid", {2, 1}, "shape is [2,1], expected [2,2]"},
                      {"valid", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"},
-                     {"lengths", {1}, "shape is [1], expected [2]"},
-                     {"lengths", {2, 1}, "shape is [2,1], expected [2]"},
                      {"query_lengths", {1}, "shape is [1], expected [2]"},
                      {"query_lengths", {}, "shape is [], expected [2]"},
                      {"shift", {3}, "shape is [3], expected [4]"},
@@ -112,7 +109,7 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                         c.times.reshape({3});
                         c.params.lengths = nullptr;
                       }},
-                     // Packed values are [N,D], with one time each, and at least one offset.
+                     // Packed values are [N,D], with one time each.
                      {kStatus, "values:",
                       [](Call& c) {
                         c.pack();
@@ -146,16 +143,6 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                         c.maskSamples();
                         c.pack();
                         c.sample_mask.reshape({5});
-                      }},
-                     {kStatus, "batch_offsets:",
-                      [](Call& c) {
-                        c.pack();
-                        c.offsets.reshape({0});
-                      }},
-                     {kStatus, "batch_offsets:",
-                      [](Call& c) {
-                        c.pack();
-                        c.offsets.reshape({3, 1});
                       }},
                      {kStatus, "query_times:", [](Call& c) {
                         c.pack();
@@ -201,10 +188,6 @@ TEST_CASE("resample errors: parameters") {
     ticks.params.max_gap = limit;
     CHECK_SUCCEEDS(ticks.run());
   }
-  checkError<Call>({kStatus, "lengths...batch_offsets", [](Call& c) {
-                      c.pack();
-                      c.params.lengths = &c.lengths.raw;
-                    }});
 }
 
 TEST_CASE("resample errors: a fill value that the output cannot hold") {
@@ -246,6 +229,8 @@ TEST_CASE("resample errors: a fill value that the output cannot hold") {
 TEST_CASE("resample errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
+    support::checkRaggedRows<Call>("samples", Seen::kByTheCallAlone,
+                                   [flags](Call& c) { c.params.flags = flags; });
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
       checkError<Call>({kStatus, message,
                         [&](Call& c) {
@@ -254,22 +239,8 @@ TEST_CASE("resample errors: lengths and offsets out of range") {
                         },
                         Seen::kByTheCallAlone});
     };
-    wrong("lengths:...row 1...4", [](Call& c) { c.lengths.fill<int64_t>({3, 4}); });
-    wrong("lengths:...row 0...-1", [](Call& c) { c.lengths.fill<int64_t>({-1, 2}); });
-    wrong("lengths:...row 1", [](Call& c) { c.lengths.fill<int64_t>({3, int64_t{1} << 32}); });
     wrong("query_lengths:...row 0...3", [](Call& c) { c.query_lengths.fill<int32_t>({3, 0}); });
     wrong("query_lengths:...row 1...-7", [](Call& c) { c.query_lengths.fill<int32_t>({0, -7}); });
-    const auto offsets = [&](const support::ErrorText& message,
-                             std::initializer_list<int64_t> given) {
-      wrong(message, [&](Call& c) {
-        c.pack();
-        c.offsets.fill<int64_t>(given);
-      });
-    };
-    offsets("batch_offsets:...decrease...index 2...4 -> 3", {0, 4, 3});
-    offsets("batch_offsets:...index 2...7...6", {0, 3, 7});
-    offsets("batch_offsets:...index 0...-1", {-1, 3, 6});
-    offsets("batch_offsets:...index 0", {7, 7, 7});
   }
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
+#include "abi/ragged_errors.h"
 #include "robocache/statistics.h"
 
 namespace {
@@ -23,7 +25,7 @@ using support::kI64;
 constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 
 // Two rows of four samples, of which one and two count.
-struct Call {
+struct Call : support::OperationCall<Call, rbcStatistics, rbcStatisticsWorkspaceSize> {
   Argument values{kF32, {2, 4, 2}};
   Argument lengths{kI64, {2}};
   Argument offsets{kI64, {3}};  // not in use: see pack()
@@ -59,7 +61,6 @@ struct Call {
     result.std = &std.raw;
     result.quantiles = &quantiles.raw;
   }
-  Call(const Call&) = delete;
 
   void pack() {
     values.reshape({8, 2});
@@ -68,23 +69,7 @@ struct Call {
     params.batch_offsets = &offsets.raw;
   }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcStatistics(context, used_values, used_result, used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcStatisticsWorkspaceSize(context, used_values, used_result, used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const {
-    bool all = true;
-    for (const Argument* a : {&count, &nonfinite, &min, &max, &mean, &std, &quantiles}) {
-      all = all && a->array.untouched();
-    }
-    return all;
-  }
+  auto arguments() const { return std::make_tuple(used_values, used_result, used_params); }
   void checkOutputs() const {
     // 1, 2 and 6; then a NaN, -8 and 4.
     using Elements = std::vector<uint64_t>;
@@ -119,21 +104,8 @@ struct Call {
   }
   static std::vector<support::StructOf<Call>> structs() {
     return {
-        {"params",
-         sizeof(rbcStatisticsParams),
-         [](Call& c) -> void* { return &c.params; },
-         [](Call& c, const void* s) { c.used_params = static_cast<const rbcStatisticsParams*>(s); },
-         {RBC_RESERVED(rbcStatisticsParams, reserved0)},
-         true,
-         RBC_STATISTICS_FLAG_PER_ROW},
-        {"outputs",
-         sizeof(rbcStatisticsOutputs),
-         [](Call& c) -> void* { return &c.result; },
-         [](Call& c, const void* s) {
-           c.used_result = static_cast<const rbcStatisticsOutputs*>(s);
-         },
-         {RBC_RESERVED(rbcStatisticsOutputs, reserved0)},
-         false}};
+        support::structOf("params", &Call::params, &Call::used_params, RBC_STATISTICS_FLAG_PER_ROW),
+        support::structOf("outputs", &Call::result, &Call::used_result)};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"values: is null", [](Call& c) { c.used_values = nullptr; }},
@@ -171,14 +143,12 @@ TEST_CASE("statistics errors: levels") {
 
 TEST_CASE("statistics errors: shapes and dtypes") {
   checkShapes<Call>({{"values", {16}, "shape is [16], expected [S,D] or [B,...,D]"},
-                     {"lengths", {1}, "shape is [1], expected [2]"},
                      {"sample_mask", {2, 3}, "shape is [2,3], expected [2,4]"},
                      {"sample_mask", {2, 4, 1}, "shape is [2,4,1], expected [2,4]"},
                      {"count", {1}, "shape is [1], expected [2]"},
                      {"std", {2, 1}, "shape is [2,1], expected [2]"},
                      {"quantiles", {4}, "shape is [4], expected [2,2]"}});
-  checkDTypes<Call>({{"lengths", kF64, "dtype is float64, expected int32 or int64"},
-                     {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"},
+  checkDTypes<Call>({{"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"},
                      {"count", kF64, "dtype is float64, expected int64"},
                      {"nonfinite", kI32, "dtype is int32, expected int64"},
                      {"min", kF32, "dtype is float32, expected float64"},
@@ -191,11 +161,6 @@ TEST_CASE("statistics errors: shapes and dtypes") {
         [](Call& c) {
           c.pack();
           c.values.reshape({2, 4, 2});
-        }},
-       {kInvalid, "lengths: expected null with batch_offsets; lengths are for padded values",
-        [](Call& c) {
-          c.pack();
-          c.params.lengths = &c.lengths.raw;
         }},
        {kInvalid, "lengths: are for values [B,S,D]",
         [](Call& c) {
@@ -220,20 +185,7 @@ TEST_CASE("statistics errors: shapes and dtypes") {
         }}});
 }
 
-TEST_CASE("statistics errors: lengths and batch_offsets") {
-  checkErrors<Call>({{kInvalid, "lengths: ... 5...0 to 4",
-                      [](Call& c) {
-                        c.lengths.fill<int64_t>({1, 5});
-                      }},
-                     {kInvalid, "lengths: ...-1",
-                      [](Call& c) {
-                        c.lengths.fill<int64_t>({-1, 3});
-                      }},
-                     {kInvalid, "batch_offsets: ", [](Call& c) {
-                        c.pack();
-                        c.offsets.fill<int64_t>({0, 5, 4});
-                      }}});
-}
+TEST_CASE("statistics errors: lengths and offsets") { support::checkRaggedRows<Call>("values"); }
 
 TEST_CASE("statistics: null outputs and null params are left out") {
   Call call;

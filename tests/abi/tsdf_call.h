@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 
 namespace tsdf_call {
 
@@ -16,7 +17,7 @@ using support::kI64;
 
 // A good call: B = 2, N = 2, C = 4; a grid of 4 x 2 x 1. Each cloud has one point that is seen along
 // x, from either side; the first one a NaN as well, and the second one's other point is not valid.
-struct Call {
+struct Call : support::OperationCall<Call, rbcVoxelizeTsdf, rbcVoxelizeTsdfWorkspaceSize> {
   Argument points{kF32, {2, 2, 4}};
   Argument sensors{kF64, {2, 3}};
   Argument lengths{kI32, {2}};
@@ -43,7 +44,6 @@ struct Call {
     params.grid = {{0, 0, 0}, {1, 1, 1}, {4, 2, 1}};
     params.lengths = &lengths.raw;
   }
-  Call(const Call&) = delete;
 
   // The same as packed points.
   void pack() {
@@ -52,16 +52,8 @@ struct Call {
     params.batch_offsets = &offsets.raw;
   }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcVoxelizeTsdf(context, used[0], used[1], used[2], used[3], used[4], used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcVoxelizeTsdfWorkspaceSize(context, used[0], used[1], used[2], used[3], used[4],
-                                        used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
+  auto arguments() const {
+    return std::make_tuple(used[0], used[1], used[2], used[3], used[4], used_params);
   }
   bool untouched() const {
     return tsdf.array.elements() == tsdf_before_ && weight.array.elements() == weight_before_ &&
@@ -94,15 +86,8 @@ struct Call {
         {"num_points_unused", [](Call& c) -> Argument& { return c.dropped; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {{"params",
-             sizeof(rbcVoxelizeTsdfParams),
-             [](Call& c) -> void* { return &c.params; },
-             [](Call& c, const void* s) {
-               c.used_params = static_cast<const rbcVoxelizeTsdfParams*>(s);
-             },
-             {RBC_RESERVED(rbcVoxelizeTsdfParams, reserved0)},
-             true,
-             RBC_VOXELIZE_TSDF_FLAG_CARVE}};
+    return {support::structOf("params", &Call::params, &Call::used_params,
+                              RBC_VOXELIZE_TSDF_FLAG_CARVE)};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"points: is null", [](Call& c) { c.used[0] = nullptr; }},

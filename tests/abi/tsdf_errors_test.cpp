@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "abi/ragged_errors.h"
 #include "abi/tsdf_call.h"
 
 namespace {
@@ -123,8 +124,7 @@ TEST_CASE("tsdf errors: shapes") {
                        {volume, {2, 4, 1}, "shape is [2,4,1], expected [4,2,1]"},
                        {volume, {1, 4, 2, 1}, "shape is [1,4,2,1], expected [4,2,1]"}});
   }
-  checkShapes<Call>({{"num_points_unused", {1}, "shape is [1], expected [2]"},
-                     {"lengths", {1}, "shape is [1], expected [2]"}});
+  checkShapes<Call>({{"num_points_unused", {1}, "shape is [1], expected [2]"}});
   checkErrors<Call>({{kStatus, "sensors: rank is 2 (shape [2,3]), expected 1",
                       [](Call& c) {
                         c.points.reshape({4, 4});
@@ -160,8 +160,7 @@ TEST_CASE("tsdf errors: dtypes") {
                      {"tsdf", support::kF16, "dtype is float16, expected float32"},
                      {"tsdf", kI32, "dtype is int32, expected float32"},
                      {"weight", support::kBF16, "dtype is bfloat16, expected float32"},
-                     {"num_points_unused", kF64, "dtype is float64, expected int64"},
-                     {"lengths", kF32, "dtype is float32, expected int32 or int64"}});
+                     {"num_points_unused", kF64, "dtype is float64, expected int64"}});
 }
 
 TEST_CASE("tsdf errors: outputs that share memory") {
@@ -189,28 +188,4 @@ TEST_CASE("tsdf errors: outputs that share memory") {
   CHECK(support::decodeFloat(kF32, pairs.array.get({2, 1, 1})) == 1.0L);
 }
 
-TEST_CASE("tsdf errors: lengths and batch_offsets") {
-  constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkErrors<Call>(
-      {{kStatus, "lengths: expected null with batch_offsets; lengths are for padded points",
-        [](Call& c) {
-          c.pack();
-          c.params.lengths = &c.lengths.raw;
-        }},
-       {kStatus, "lengths: row 1 is 3, expected 0 to 2",
-        [](Call& c) {
-          c.lengths.fill<int32_t>({2, 3});
-        }},
-       {kStatus, "lengths: row 0 is -1, expected 0 to 2", [](Call& c) {
-          c.lengths.fill<int32_t>({-1, 3});
-        }}});
-  const auto offsets = [&](const char* message, std::initializer_list<int64_t> values) {
-    checkError<Call>({kStatus, message, [&](Call& c) {
-                        c.pack();
-                        c.offsets.fill<int64_t>(values);
-                      }});
-  };
-  offsets("batch_offsets: index 2 is 5, past the 4 points", {0, 2, 5});
-  offsets("batch_offsets: index 0 is -1, expected 0 or more", {-1, 2, 3});
-  offsets("batch_offsets: decrease at index 2 (3 -> 2)", {0, 3, 2});
-}
+TEST_CASE("tsdf errors: lengths and offsets") { support::checkRaggedRows<Call>("points"); }

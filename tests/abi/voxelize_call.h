@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 
 namespace voxelize_call {
 
@@ -63,7 +64,7 @@ inline void empty(Argument& argument, std::vector<int64_t> shape) {
 }
 
 // Means, and -1 where there is none.
-struct Dense : Clouds {
+struct Dense : Clouds, support::OperationCall<Dense, rbcVoxelize, rbcVoxelizeWorkspaceSize> {
   Argument out{kF32, {2, 2, 2, 1, 2}};
   Argument dropped{kI64, {2}};
   const rbcTensor* used_out = &out.raw;
@@ -95,18 +96,9 @@ struct Dense : Clouds {
     out.restore();
   }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcVoxelize(context, used_points, used_features, used_out, used_dropped, used_params);
+  auto arguments() const {
+    return std::make_tuple(used_points, used_features, used_out, used_dropped, used_params);
   }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcVoxelizeWorkspaceSize(context, used_points, used_features, used_out, used_dropped,
-                                    used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const { return out.array.untouched() && dropped.array.untouched(); }
   void checkOutputs() const {
     CHECK(out.array.elements() ==
           bitsOf({2.5f, -5, -1, -1, -1, -1, -2, 5, -1, -1, -1, -1, -1, -1, 8, 0.5f}));
@@ -126,12 +118,7 @@ struct Dense : Clouds {
         {"num_points_outside", [](Dense& c) -> Argument& { return c.dropped; }, Access::kWritten}};
   }
   static std::vector<support::StructOf<Dense>> structs() {
-    return {
-        {"params",
-         sizeof(rbcVoxelizeParams),
-         [](Dense& c) -> void* { return &c.params; },
-         [](Dense& c, const void* s) { c.used_params = static_cast<const rbcVoxelizeParams*>(s); },
-         {RBC_RESERVED(rbcVoxelizeParams, reserved0)}}};
+    return {support::structOf("params", &Dense::params, &Dense::used_params)};
   }
   static std::vector<support::PointerOf<Dense>> pointers() {
     return {{"points: is null", [](Dense& c) { c.used_points = nullptr; }},
@@ -141,7 +128,8 @@ struct Dense : Clouds {
 };
 
 // Room for two of the three voxels, and for one of the first one's points.
-struct Sparse : Clouds {
+struct Sparse : Clouds,
+                support::OperationCall<Sparse, rbcVoxelizeSparse, rbcVoxelizeSparseWorkspaceSize> {
   Argument coords{kI32, {2, 4}};
   Argument num_voxels{kI64, {}};
   Argument counts{kI32, {2}};
@@ -180,24 +168,8 @@ struct Sparse : Clouds {
     params.batch_offsets = &offsets.raw;
   }
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcVoxelizeSparse(context, used_points, used_features, used_voxels, used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcVoxelizeSparseWorkspaceSize(context, used_points, used_features, used_voxels,
-                                          used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const {
-    for (const Argument* output :
-         {&coords, &num_voxels, &counts, &reduced, &grouped, &point_to_voxel, &dropped,
-          &voxels_over, &points_over, &group_over}) {
-      if (!output->array.untouched()) return false;
-    }
-    return true;
+  auto arguments() const {
+    return std::make_tuple(used_points, used_features, used_voxels, used_params);
   }
   void checkOutputs() const {
     CHECK(coords.array.elements() == bitsOf(kI32, {0, 0, 0, 0, 0, 1, 1, 0}));
@@ -237,21 +209,8 @@ struct Sparse : Clouds {
          Access::kWritten}};
   }
   static std::vector<support::StructOf<Sparse>> structs() {
-    return {{"params",
-             sizeof(rbcVoxelizeSparseParams),
-             [](Sparse& c) -> void* { return &c.params; },
-             [](Sparse& c, const void* s) {
-               c.used_params = static_cast<const rbcVoxelizeSparseParams*>(s);
-             },
-             {}},
-            {"outputs",
-             sizeof(rbcVoxelizeSparseOutputs),
-             [](Sparse& c) -> void* { return &c.voxels; },
-             [](Sparse& c, const void* s) {
-               c.used_voxels = static_cast<const rbcVoxelizeSparseOutputs*>(s);
-             },
-             {RBC_RESERVED(rbcVoxelizeSparseOutputs, reserved0)},
-             false}};
+    return {support::structOf("params", &Sparse::params, &Sparse::used_params),
+            support::structOf("outputs", &Sparse::voxels, &Sparse::used_voxels)};
   }
   static std::vector<support::PointerOf<Sparse>> pointers() {
     return {{"points: is null", [](Sparse& c) { c.used_points = nullptr; }},

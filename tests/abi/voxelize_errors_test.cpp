@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "abi/ragged_errors.h"
 #include "abi/voxelize_call.h"
 
 namespace {
@@ -143,16 +144,13 @@ TEST_CASE("voxelize errors: more voxels than 2^62") {
   CHECK(most.num_voxels.array.elements() == bitsOf(kI64, {2}));
 }
 
-TEST_CASE("voxelize errors: points, lengths and offsets of a wrong rank, shape or dtype") {
+TEST_CASE("voxelize errors: points of a wrong rank, shape or dtype") {
   constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
   checkBothShapes({{"points", {32}, "rank is 1 (shape [32]), expected 2 or 3"},
                    {"points", {}, "rank is 0 (shape []), expected 2 or 3"},
                    {"points", {1, 2, 4, 4}, "rank is 4 (shape [1,2,4,4]), expected 2 or 3"},
                    {"points", {2, 4, 2}, "shape is [2,4,2], expected 3 columns or more: x, y, z"},
-                   {"points", {2, 4, 0}, "shape is [2,4,0], expected 3 columns or more: x, y, z"},
-                   {"lengths", {1}, "shape is [1], expected [2]"},
-                   {"lengths", {2, 1}, "shape is [2,1], expected [2]"},
-                   {"lengths", {}, "shape is [], expected [2]"}});
+                   {"points", {2, 4, 0}, "shape is [2,4,0], expected 3 columns or more: x, y, z"}});
   checkBoth(kShape, "lengths: shape is [2], expected [1]", [](auto& c) {
     c.points.reshape({4, 4});  // one cloud without a batch
   });
@@ -169,38 +167,12 @@ TEST_CASE("voxelize errors: points, lengths and offsets of a wrong rank, shape o
     c.pack();
     c.points.reshape({2, 4, 4});
   });
-  checkBoth(kShape, "batch_offsets: rank is 2 (shape [3,1]), expected 1", [](auto& c) {
-    c.pack();
-    c.offsets.reshape({3, 1});
-  });
-  checkBoth(kShape, "batch_offsets: rank is 0 (shape []), expected 1", [](auto& c) {
-    c.pack();
-    c.offsets.reshape({});
-  });
-  checkBoth(kShape, "batch_offsets: shape is [0], expected [B+1]", [](auto& c) {
-    c.pack();
-    c.offsets.reshape({0});
-  });
-  checkBoth(RBC_STATUS_INVALID_ARGUMENT,
-            "lengths: expected null with batch_offsets; lengths are for padded points",
-            [](auto& c) {
-              c.pack();
-              c.params.lengths = &c.lengths.raw;
-            });
 
   constexpr auto kDType = RBC_STATUS_DTYPE_MISMATCH;
   checkBoth(kDType, "points: dtype is int32, expected a float",
             [](auto& c) { c.points.raw.dtype = kI32; });
   checkBoth(kDType, "points: dtype is bool, expected a float",
             [](auto& c) { c.points.raw.dtype = support::kBool; });
-  checkBoth(kDType, "lengths: dtype is uint32, expected int32 or int64",
-            [](auto& c) { c.lengths.raw.dtype = support::kU32; });
-  checkBoth(kDType, "lengths: dtype is float32, expected int32 or int64",
-            [](auto& c) { c.lengths.raw.dtype = kF32; });
-  checkBoth(kDType, "batch_offsets: dtype is float64, expected int32 or int64", [](auto& c) {
-    c.pack();
-    c.offsets.raw.dtype = kF64;
-  });
 }
 
 TEST_CASE("voxelize errors: features") {
@@ -228,22 +200,7 @@ TEST_CASE("voxelize errors: features") {
   }
 }
 
-TEST_CASE("voxelize errors: lengths and offsets out of range") {
-  constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  const auto lengths = [&](const char* told, std::initializer_list<int32_t> given) {
-    checkBoth(kStatus, {told}, [&](auto& c) { c.lengths.template fill<int32_t>(given); });
-  };
-  lengths("lengths: row 1 is 5, expected 0 to 4", {4, 5});
-  lengths("lengths: row 0 is -1, expected 0 to 4", {-1, 5});
-  const auto offsets = [&](const char* told, std::initializer_list<int64_t> given) {
-    checkBoth(kStatus, {told}, [&](auto& c) {
-      c.pack();
-      c.offsets.template fill<int64_t>(given);
-    });
-  };
-  offsets("batch_offsets: decrease at index 2 (4 -> 3)", {0, 4, 3});
-  offsets("batch_offsets: index 2 is 9, past the 8 points", {0, 4, 9});
-  offsets("batch_offsets: index 0 is -1, expected 0 or more", {-1, 4, 6});
-  offsets("batch_offsets: index 0 is 9, past the 8 points", {9, 9, 9});
-  offsets("batch_offsets: index 1 is 4294967296, past the 8 points", {0, int64_t{1} << 32, 8});
+TEST_CASE("voxelize errors: lengths and offsets") {
+  support::checkRaggedRows<Dense>("points");
+  support::checkRaggedRows<Sparse>("points");
 }

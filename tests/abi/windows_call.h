@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/common_errors.h"
+#include "abi/operation_call.h"
 #include "robocache/windows.h"
 
 namespace windows_call {
@@ -19,7 +20,7 @@ using support::kI64;
 using support::kU8;
 
 // Two samples, one of each of two episodes. Outputs stay poisoned unless the call succeeds.
-struct Call {
+struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> {
   static constexpr int kStreams = 3;
 
   struct Actions {
@@ -138,24 +139,10 @@ struct Call {
     n.offsets = &numbers.offsets.raw;
     outputs[2].out = &numbers.out.raw;
   }
-  Call(const Call&) = delete;
 
-  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
-    return rbcWindows(context, used_streams, num_streams, used_episodes, used_anchors, used_outputs,
-                      used_params);
-  }
-  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
-    return rbcWindowsWorkspaceSize(context, used_streams, num_streams, used_episodes, used_anchors,
-                                   used_outputs, used_params, bytes);
-  }
-  rbcStatus_t workspace() const {
-    size_t bytes = 0;
-    return workspace(support::refusingContext().get(), &bytes);
-  }
-  bool untouched() const {
-    return actions.out.array.untouched() && actions.valid.array.untouched() &&
-           poses.out.array.untouched() && poses.valid.array.untouched() &&
-           numbers.out.array.untouched();
+  auto arguments() const {
+    return std::make_tuple(used_streams, num_streams, used_episodes, used_anchors, used_outputs,
+                           used_params);
   }
   void checkOutputs() const {
     const auto check = [](const Argument& out, const std::vector<float>& expected) {
@@ -221,22 +208,14 @@ struct Call {
 #undef POSES
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {
-        {"params",
-         sizeof(rbcWindowsParams),
-         [](Call& c) -> void* { return &c.params; },
-         [](Call& c, const void* s) { c.used_params = static_cast<const rbcWindowsParams*>(s); },
-         {RBC_RESERVED(rbcWindowsParams, reserved0)},
-         true,
-         RBC_FLAG_CHECK_TIMES | RBC_WINDOWS_FLAG_ANCHOR_TIMES},
-        {"streams[1].params",
-         sizeof(rbcResampleParams),
-         [](Call& c) -> void* { return &c.stream_params[1]; },
-         [](Call& c, const void* s) {
-           c.streams[1].params = static_cast<const rbcResampleParams*>(s);
-         },
-         {},
-         false}};
+    return {support::structOf("params", &Call::params, &Call::used_params,
+                              RBC_FLAG_CHECK_TIMES | RBC_WINDOWS_FLAG_ANCHOR_TIMES),
+            {"streams[1].params", sizeof(rbcResampleParams),
+             [](Call& c) -> void* { return &c.stream_params[1]; },
+             [](Call& c, const void* s) {
+               c.streams[1].params = static_cast<const rbcResampleParams*>(s);
+             },
+             support::reservedOf<rbcResampleParams>(), false}};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"streams: is null", [](Call& c) { c.used_streams = nullptr; }},

@@ -5,10 +5,16 @@
 #include "fuzz/spoil.h"
 
 namespace fuzz {
+
+// A maker of good calls for each operation: <family>_calls.cpp define them.
+using Maker = std::unique_ptr<Call>(Choices&);
+Maker makeResample, makeFuse, makeVoxelize, makeVoxelizeSparse, makeVoxelizeTsdf;
+Maker makeUnproject, makeTakeRows, makeFarthestPoints, makeStatistics, makeConvertRotations;
+Maker makeWindows, makeTensorCopy, makeTensorNormalize;
+
 namespace {
 
-using Maker = std::unique_ptr<Call> (*)(Choices&);
-constexpr Maker kMakers[] = {
+constexpr Maker* kMakers[] = {
     makeResample,  makeFuse,       makeVoxelize,        makeVoxelizeSparse, makeVoxelizeTsdf,
     makeUnproject, makeTakeRows,   makeFarthestPoints,  makeStatistics,     makeConvertRotations,
     makeWindows,   makeTensorCopy, makeTensorNormalize,

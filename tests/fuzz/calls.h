@@ -7,21 +7,7 @@
 
 namespace fuzz {
 
-std::unique_ptr<Call> makeResample(Choices& choices);
-std::unique_ptr<Call> makeFuse(Choices& choices);
-std::unique_ptr<Call> makeVoxelize(Choices& choices);
-std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices);
-std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices);
-std::unique_ptr<Call> makeUnproject(Choices& choices);
-std::unique_ptr<Call> makeFarthestPoints(Choices& choices);
-std::unique_ptr<Call> makeTakeRows(Choices& choices);
-std::unique_ptr<Call> makeConvertRotations(Choices& choices);
-std::unique_ptr<Call> makeStatistics(Choices& choices);
-std::unique_ptr<Call> makeWindows(Choices& choices);
-std::unique_ptr<Call> makeTensorCopy(Choices& choices);
-std::unique_ptr<Call> makeTensorNormalize(Choices& choices);
-
-// One of these.
+// One of any operation, with any arguments, spoilt now and then.
 std::unique_ptr<Call> makeCall(Choices& choices);
 // A good one with an extent so large that threads share the work, and that it can be ended half way.
 std::unique_ptr<Call> makeLargeCall(Choices& choices);

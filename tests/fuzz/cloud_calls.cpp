@@ -1,13 +1,12 @@
 // rbcUnproject, rbcFarthestPoints, rbcTakeRows and rbcConvertRotations.
 #include <initializer_list>
 
+#include "fuzz/bind.h"
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 
 namespace fuzz {
 namespace {
-
-const rbcTensor* getOf(const Tensor* t) { return t != nullptr ? t->get() : nullptr; }
 
 std::vector<int64_t> join(std::vector<int64_t> shape, std::initializer_list<int64_t> more) {
   shape.insert(shape.end(), more);
@@ -88,16 +87,8 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
   if (choices.chance(30)) params.color_divisor = 255;
   if (choices.chance(30)) params.pixel_stride = static_cast<int32_t>(choices.between(1, 5));
   Struct* p = call->add("rbcUnprojectParams", &params);
-  const auto arguments = [=](auto&& f) {
-    return f(depth->get(), intrinsics->get(), getOf(pose), getOf(colors), points->get(),
-             counts->get(), getOf(overflow), getOf(pixels), p->get<rbcUnprojectParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcUnproject(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments([&](auto*... a) { return rbcUnprojectWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcUnproject, rbcUnprojectWorkspaceSize>::bind(
+      call.get(), depth, intrinsics, pose, colors, points, counts, overflow, pixels, p);
   return call;
 }
 
@@ -136,16 +127,8 @@ std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
     params.start_index = choices.below(count + 1);
   }
   Struct* p = call->add("rbcFarthestPointsParams", &params);
-  const auto arguments = [=](auto&& f) {
-    return f(points->get(), indices->get(), getOf(distances), p->get<rbcFarthestPointsParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcFarthestPoints(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments(
-        [&](auto*... a) { return rbcFarthestPointsWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcFarthestPoints, rbcFarthestPointsWorkspaceSize>::bind(call.get(), points, indices,
+                                                                     distances, p);
   return call;
 }
 
@@ -169,15 +152,7 @@ std::unique_ptr<Call> makeTakeRows(Choices& choices) {
   rbcTakeRowsParams params = rbcTakeRowsParamsInit();
   if (choices.chance(50)) params.fill_value = choices.pick({1.0, 0.0, 0.5, -1.0, 100.0, 1e300});
   Struct* p = call->add("rbcTakeRowsParams", &params);
-  const auto arguments = [=](auto&& f) {
-    return f(values->get(), indices->get(), out->get(), p->get<rbcTakeRowsParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcTakeRows(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments([&](auto*... a) { return rbcTakeRowsWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcTakeRows, rbcTakeRowsWorkspaceSize>::bind(call.get(), values, indices, out, p);
   return call;
 }
 
@@ -200,14 +175,8 @@ std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
   params.source = source;
   params.target = target;
   Struct* p = call->add("rbcConvertRotationsParams", &params);
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return rbcConvertRotations(context, rotations->get(), out->get(),
-                               p->get<rbcConvertRotationsParams>());
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return rbcConvertRotationsWorkspaceSize(context, rotations->get(), out->get(),
-                                            p->get<rbcConvertRotationsParams>(), bytes);
-  };
+  Operation<rbcConvertRotations, rbcConvertRotationsWorkspaceSize>::bind(call.get(), rotations, out,
+                                                                         p);
   return call;
 }
 

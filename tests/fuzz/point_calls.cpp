@@ -1,4 +1,5 @@
 // rbcVoxelize, rbcVoxelizeSparse and rbcVoxelizeTsdf.
+#include "fuzz/bind.h"
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 
@@ -72,8 +73,6 @@ struct Features {
   }
 };
 
-const rbcTensor* getOf(const Tensor* t) { return t != nullptr ? t->get() : nullptr; }
-
 Tensor* anyCount(Call& call, Choices& choices, const Clouds& clouds, const char* name) {
   if (!choices.chance(50)) return nullptr;
   return call.add(choices, name, support::kI64, clouds.perCloud(), Role::kOutput);
@@ -103,17 +102,9 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
   Tensor* dropped = anyCount(*call, choices, clouds, "num_points_outside");
   Struct* p = call->add("rbcVoxelizeParams", &params);
-  const Tensor* points = clouds.points;
   const Tensor* given = reduces || choices.chance(5) ? features.tensor : nullptr;
-  const auto arguments = [=](auto&& f) {
-    return f(points->get(), getOf(given), out->get(), getOf(dropped), p->get<rbcVoxelizeParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcVoxelize(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments([&](auto*... a) { return rbcVoxelizeWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcVoxelize, rbcVoxelizeWorkspaceSize>::bind(call.get(), clouds.points, given, out,
+                                                         dropped, p);
   return call;
 }
 
@@ -159,19 +150,8 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
   }
   Struct* v = call->add("rbcVoxelizeSparseOutputs", &voxels);
   Struct* p = call->add("rbcVoxelizeSparseParams", &params);
-  const Tensor* points = clouds.points;
-  const Tensor* given = features.tensor;
-  const auto arguments = [=](auto&& f) {
-    return f(points->get(), getOf(given), v->get<rbcVoxelizeSparseOutputs>(),
-             p->get<rbcVoxelizeSparseParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcVoxelizeSparse(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments(
-        [&](auto*... a) { return rbcVoxelizeSparseWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcVoxelizeSparse, rbcVoxelizeSparseWorkspaceSize>::bind(call.get(), clouds.points,
+                                                                     features.tensor, v, p);
   return call;
 }
 
@@ -198,18 +178,8 @@ std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
   }
   Tensor* dropped = anyCount(*call, choices, clouds, "num_points_unused");
   Struct* p = call->add("rbcVoxelizeTsdfParams", &params);
-  const Tensor* points = clouds.points;
-  const auto arguments = [=](auto&& f) {
-    return f(points->get(), sensors->get(), tsdf->get(), weight->get(), getOf(dropped),
-             p->get<rbcVoxelizeTsdfParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcVoxelizeTsdf(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments(
-        [&](auto*... a) { return rbcVoxelizeTsdfWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcVoxelizeTsdf, rbcVoxelizeTsdfWorkspaceSize>::bind(call.get(), clouds.points, sensors,
+                                                                 tsdf, weight, dropped, p);
   return call;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fuzz/bind.h"
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 #include "fuzz/machine.h"
@@ -95,18 +96,11 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   }
   Struct* p = call->add("rbcStatisticsParams", &params);
   Struct* r = call->add("rbcStatisticsOutputs", &result);
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return rbcStatistics(context, values->get(), r->get<rbcStatisticsOutputs>(),
-                         p->get<rbcStatisticsParams>());
-  };
   // Not of more, since each quantile is then searched for by several reads of all.
   if (!integers && samples > 4096 && choices.chance(60) && values->count() < 1 << 17) {
     mislead(*call, *values, choices.pick({-1.0, 1.0}) * choices.pick({5.0, 1e4}));
   }
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return rbcStatisticsWorkspaceSize(context, values->get(), r->get<rbcStatisticsOutputs>(),
-                                      p->get<rbcStatisticsParams>(), bytes);
-  };
+  Operation<rbcStatistics, rbcStatisticsWorkspaceSize>::bind(call.get(), values, r, p);
   return call;
 }
 

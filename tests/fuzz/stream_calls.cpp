@@ -1,6 +1,7 @@
 // rbcResample and rbcFuse.
 #include <algorithm>
 
+#include "fuzz/bind.h"
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 
@@ -156,16 +157,8 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) {
     s.params->get<rbcResampleParams>()->query_lengths = t->hold();
   }
-  const auto arguments = [=](auto&& f) {
-    return f(s.values->get(), s.times->get(), query_times->get(), out->get(),
-             mask != nullptr ? mask->get() : nullptr, s.params->get<rbcResampleParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto*... a) { return rbcResample(context, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments([&](auto*... a) { return rbcResampleWorkspaceSize(context, a..., bytes); });
-  };
+  Operation<rbcResample, rbcResampleWorkspaceSize>::bind(call.get(), s.values, s.times, query_times,
+                                                         out, mask, s.params);
   return call;
 }
 
@@ -205,17 +198,8 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
   call->checking = params;
   const int32_t told = choices.chance(96) ? static_cast<int32_t>(count)
                                           : choices.pick({0, -1, 65, INT32_MAX, INT32_MIN});
-  const auto arguments = [=](auto&& f) {
-    return f(array->get<rbcFuseStream>(), query_times->get(), out->get(),
-             mask != nullptr ? mask->get() : nullptr, params->get<rbcFuseParams>());
-  };
-  call->run = [=](rbcContext_t context, const Handles&) {
-    return arguments([&](auto* s, auto*... a) { return rbcFuse(context, s, told, a...); });
-  };
-  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments(
-        [&](auto* s, auto*... a) { return rbcFuseWorkspaceSize(context, s, told, a..., bytes); });
-  };
+  Operation<rbcFuse, rbcFuseWorkspaceSize>::bind(call.get(), array, told, query_times, out, mask,
+                                                 params);
   return call;
 }
 

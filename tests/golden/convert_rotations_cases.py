@@ -5,7 +5,6 @@ from vectors import DTYPES, NAMES, Case, exact_bytes, rounded
 
 import rotation_reference
 
-SIGNATURE = "rotations:in out:out params:struct"
 ROTATIONS = {value: name for name, value in rotation_reference.NAMES.items()}
 CHOICES = {"source": ROTATIONS, "target": ROTATIONS}
 

@@ -5,8 +5,6 @@ from vectors import Case
 
 import cloud_reference
 
-SIGNATURE = "points:in indices:out distances:out params:struct"
-
 
 def farthest_points(
     name, points, k, *, start_index=0, start_indices=None, lengths=None, batch_offsets=None

@@ -11,7 +11,6 @@ from streams import (
 )
 from vectors import DTYPES, EPOCH, Case, dyadic
 
-SIGNATURE = "streams:structs query_times:in out:out valid:out params:struct"
 CHOICES = STREAM_CHOICES
 
 

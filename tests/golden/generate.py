@@ -2,7 +2,8 @@
 """Writes the golden vectors beside this file: see README.md for the format.
 
 The answers are those of the references in tests/python/support, in double precision; what is not
-exact is settled by a narrower output. Each `x_cases.py` has the cases of the operation x.
+exact is settled by a narrower output. Each `x_cases.py` has the cases of the operation x; its
+arguments are those of the C header.
 """
 
 import dataclasses
@@ -12,9 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "python" / "support")]
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "python" / "support"), str(ROOT / "bindings")]
 
+import declarations  # noqa: E402
 from vectors import Case  # noqa: E402
+
+HEADERS = declarations.Headers(ROOT / "include" / "robocache")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +31,34 @@ class Operation:
     choices: dict[str, list[str] | dict[int, str]]
 
 
-def _operation(module):
+def signature(name):
+    """The arguments of the C function behind the context, by name and kind: see README.md."""
+    arguments = HEADERS.functions["rbc" + name.title().replace("_", "")].split(", ")[1:]
+    words = []
+    for kind, argument in (each.rsplit(" ", 1) for each in arguments):
+        if kind in ("const rbcTensor*", "const rbcOutput*"):
+            words.append(f"{argument}:{'in' if kind == 'const rbcTensor*' else 'out'}")
+        elif argument.startswith("num_"):
+            words[-1] = f"{argument.removeprefix('num_')}:structs"
+        elif kind.endswith("Outputs*") and any(word.endswith(":structs") for word in words):
+            words.append(f"{argument}:each")
+        else:
+            words.append(f"{argument}:{'struct' if kind.endswith('*') else 'int'}")
+    return " ".join(words)
+
+
+def _operation(name, module):
     return Operation(
         module.cases,
-        module.SIGNATURE,
+        signature(name),
         getattr(module, "FLAGS", {}),
         getattr(module, "CHOICES", {}),
     )
 
 
 OPERATIONS = {
-    path.stem.removesuffix("_cases"): _operation(importlib.import_module(path.stem))
-    for path in sorted(HERE.glob("*_cases.py"))
+    name: _operation(name, importlib.import_module(f"{name}_cases"))
+    for name in sorted(path.stem.removesuffix("_cases") for path in HERE.glob("*_cases.py"))
 }
 
 

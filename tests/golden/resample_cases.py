@@ -12,7 +12,6 @@ from streams import (
 )
 from vectors import DTYPES, EPOCH, Case, ascending, dyadic, queries
 
-SIGNATURE = "values:in times:in query_times:in out:out valid:out params:struct"
 CHOICES = STREAM_CHOICES
 FLAGS = {"check_times": 1}
 

@@ -5,7 +5,6 @@ from vectors import DTYPES, Case, dyadic
 
 import statistics_reference
 
-SIGNATURE = "values:in outputs:struct params:struct"
 FLAGS = {"per_row": 1 << 16}
 
 

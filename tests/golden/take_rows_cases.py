@@ -3,8 +3,6 @@
 import numpy as np
 from vectors import DTYPES, Case
 
-SIGNATURE = "values:in indices:in out:out params:struct"
-
 
 def take_rows(name, values, indices, fill_value=None):
     case = Case(f"take_rows/{name}", "take_rows")

@@ -5,10 +5,6 @@ from vectors import DTYPES, Case
 
 import cloud_reference
 
-SIGNATURE = (
-    "depth:in intrinsics:in pose:in colors:in points:out num_points:out "
-    "num_points_over_capacity:out pixels:out params:struct"
-)
 CAMERA = np.array([8, 8, 2.5, 1.5], np.float32)
 POSE = np.array([[0, 0, 1, 0.5], [-1, 0, 0, -0.25], [0, -1, 0, 1], [0, 0, 0, 1]])
 

@@ -6,7 +6,6 @@ from vectors import DTYPES, Case, dyadic
 
 import voxel_reference
 
-SIGNATURE = "points:in features:in out:out num_points_outside:out params:struct"
 CHOICES = {"reduction": REDUCTIONS}
 
 

@@ -6,7 +6,6 @@ from vectors import DTYPES, Case
 
 import voxel_reference
 
-SIGNATURE = "points:in features:in outputs:struct params:struct"
 ORDERS = ["lexicographic", "first_point"]
 CHOICES = {"reduction": REDUCTIONS, "order": ORDERS}
 

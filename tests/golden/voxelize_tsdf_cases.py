@@ -6,7 +6,6 @@ from vectors import Case, dyadic
 
 import voxel_reference
 
-SIGNATURE = "points:in sensors:in tsdf:out weight:out num_points_unused:out params:struct"
 FLAGS = {"carve": 1 << 16}
 CHOICES = {"weighting": ["constant", "inverse_square"]}
 

@@ -12,7 +12,6 @@ from vectors import DTYPES, Case, dyadic, exact_bytes, rounded
 import reference
 import rotation_reference
 
-SIGNATURE = "streams:structs episodes:in anchors:in outputs:each params:struct"
 FLAGS = {"check_times": 1, "anchor_times": 1 << 16}
 OUTSIDE = ["hold", "fill", "extrapolate", "neutral"]
 KINDS = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
