@@ -97,13 +97,13 @@ class WindowsCall : public Call {
       params_[n] = rbcResampleParamsInit();
       s.params = &params_[n];
       if (from.interpolates()) {
-        s.mode = RBC_WINDOWS_INTERPOLATE;
+        s.mode = RBC_WINDOWS_MODE_INTERPOLATE;
         params_[n].method = from.slerp ? RBC_METHOD_SLERP : RBC_METHOD_LINEAR;
       }
       if (from.minus || from.pose) {
         rbcWindowsTransform& t = transforms_[n] = {};
         t.count = from.pose ? 7 : from.channels;
-        t.kind = from.pose ? RBC_TRANSFORM_SE3_RELATIVE : RBC_TRANSFORM_SUBTRACT;
+        t.kind = from.pose ? RBC_WINDOWS_TRANSFORM_SE3_RELATIVE : RBC_WINDOWS_TRANSFORM_SUBTRACT;
         t.reference_stream = static_cast<int32_t>(n);
         t.rotation = t.reference_rotation = from.pose ? RBC_ROTATION_QUAT_XYZW : 0;
         t.out_rotation = from.pose ? RBC_ROTATION_ROT6D_ROWS : 0;

@@ -97,7 +97,10 @@ RBC_API rbcStatus_t rbcUnproject(rbcContext_t context, const rbcTensor* depth,
                                  const rbcOutput* num_points_over_capacity, const rbcOutput* pixels,
                                  const rbcUnprojectParams* params);
 
-/* The workspace in bytes that the same call of rbcUnproject needs, for rbcContextReserve. */
+/*
+ * The workspace in bytes that the same call of rbcUnproject needs, for rbcContextReserve. Checks
+ * the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcUnprojectWorkspaceSize(rbcContext_t context, const rbcTensor* depth,
                                               const rbcTensor* intrinsics, const rbcTensor* pose,
                                               const rbcTensor* colors, const rbcOutput* points,
@@ -152,7 +155,10 @@ RBC_API rbcStatus_t rbcFarthestPoints(rbcContext_t context, const rbcTensor* poi
                                       const rbcOutput* indices, const rbcOutput* distances,
                                       const rbcFarthestPointsParams* params);
 
-/* The workspace in bytes that the same call of rbcFarthestPoints needs, for rbcContextReserve. */
+/*
+ * The workspace in bytes that the same call of rbcFarthestPoints needs, for rbcContextReserve.
+ * Checks the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcFarthestPointsWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                                    const rbcOutput* indices,
                                                    const rbcOutput* distances,
@@ -195,7 +201,10 @@ RBC_API rbcStatus_t rbcTakeRows(rbcContext_t context, const rbcTensor* values,
                                 const rbcTensor* indices, const rbcOutput* out,
                                 const rbcTakeRowsParams* params);
 
-/* The workspace in bytes that the same call of rbcTakeRows needs: 0 so far. */
+/*
+ * The workspace in bytes that the same call of rbcTakeRows needs, for rbcContextReserve. So far
+ * it is 0. Checks the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcTakeRowsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* indices, const rbcOutput* out,
                                              const rbcTakeRowsParams* params, size_t* bytes);

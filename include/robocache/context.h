@@ -39,15 +39,15 @@ typedef struct rbcContext* rbcContext_t;
 #define RBC_SIMD_NEON 4     /* those of every 64-bit ARM CPU */
 
 /*
- * A caller's allocator for workspace and owned tensors. `stream` is the context's cudaStream_t on
+ * A caller's allocator for workspace and owned tensors. `cuda_stream` is the context's stream on
  * CUDA (memory may be handed out and taken back in the order of that stream) and null on the CPU.
  * alloc returns memory with the alignment that it is asked for, or null when it cannot serve the
  * request. Both may be called from any thread, and from several at once: the thread that drops the
  * last reference to a tensor frees it.
  */
 typedef struct rbcAllocator {
-  void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* stream);
-  void (*free)(void* user_data, void* pointer, size_t bytes, void* stream);
+  void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* cuda_stream);
+  void (*free)(void* user_data, void* pointer, size_t bytes, void* cuda_stream);
   void* user_data; /* passed to both functions */
 } rbcAllocator;
 

@@ -6,6 +6,7 @@
 #error "RoboCache needs C++17 (-std=c++17)"
 #endif
 
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -29,6 +30,21 @@
 #endif
 
 ROBOCACHE_NAMESPACE_BEGIN
+
+// The loaded library's release version as major * 10000 + minor * 100 + patch, and its ABI version.
+inline int32_t version() noexcept {
+  int32_t release = 0;
+  rbcGetVersion(&release, nullptr);
+  return release;
+}
+inline int32_t abiVersion() noexcept {
+  int32_t abi = 0;
+  rbcGetVersion(nullptr, &abi);
+  return abi;
+}
+
+// The name of a status, such as "RBC_STATUS_SHAPE_MISMATCH". Static storage.
+inline const char* statusName(rbcStatus_t status) noexcept { return rbcStatusName(status); }
 
 // Why a call failed.
 class Error : public std::runtime_error {

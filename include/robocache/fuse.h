@@ -73,8 +73,8 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
                             const rbcOutput* valid, const rbcFuseParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. It
- * checks the arguments in the same way.
+ * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Checks the
+ * arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,

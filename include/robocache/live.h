@@ -83,8 +83,8 @@ RBC_API rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* str
                                   rbcLive_t* live);
 
 /*
- * Destroys it; null is allowed. No other call may be under way or follow: one that is seen to be
- * under way gets this one UNSUPPORTED, and nothing is destroyed.
+ * Destroys it; null is allowed. No other call may be under way or follow: if another one is seen, this
+ * one fails with UNSUPPORTED and destroys nothing.
  */
 RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 

@@ -14,7 +14,7 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// One sensor: what is kept of it, and how it is fused. What it refers to is read by Live::create alone.
+// One sensor: what is kept of it, and how it is fused. Only Live::create reads what it refers to.
 struct LiveStream : StreamOptions {
   explicit LiveStream(int64_t d, rbcDType of_values = dtypeOf<float>())
       : channels(d), dtype(of_values) {}

@@ -124,8 +124,8 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *
  * A sample whose sample_mask is 0 is missing: for every rule and every method as if it were not
  * there. Those before and after it are neighbours then, a row begins and ends with samples that are
- * there, n counts them alone, and values of missing ones are never used. Their times must ascend
- * with the others all the same: RBC_FLAG_CHECK_TIMES looks at them too.
+ * there, n counts only these, and values of missing ones are never used. Their times must still
+ * ascend with the others: RBC_FLAG_CHECK_TIMES looks at them too.
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
@@ -162,9 +162,10 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * (i64: f64), w rounded to the compute dtype: f64 for values of f64 and of 32 and 64-bit integers,
  * else f32; results rounded to nearest even. w = 0 gives v1 itself. NaN propagates, but for slerp;
  * cubic gives NaN or an infinity where any of its four samples is infinite, pchip NaN where v1 or v2
- * is, but of two samples in all what linear gives. Any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in f32). CPU
- * and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
- * transcendental functions, with an error of a few units in the last place of 1.
+ * is, but of two samples in all what linear gives. Any NaN written is the positive quiet NaN with
+ * all payload bits set (0x7fffffff in f32). CPU and CUDA agree bit for bit, in slerp and angle as
+ * well: polynomials take the place of transcendental functions, with an error of a few units in the
+ * last place of 1.
  * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of
  * i64 they are INVALID_ARGUMENT: seconds, most likely, where ticks are meant.
  *
@@ -187,8 +188,8 @@ RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcResampleParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. It
- * checks the arguments in the same way.
+ * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. Checks
+ * the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* times, const rbcTensor* query_times,

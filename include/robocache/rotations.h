@@ -122,8 +122,8 @@ RBC_API rbcStatus_t rbcConvertRotations(rbcContext_t context, const rbcTensor* r
                                         const rbcConvertRotationsParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcConvertRotations needs, for rbcContextReserve: 0
- * so far. Arguments are verified alike.
+ * The workspace in bytes that the same call of rbcConvertRotations needs, for rbcContextReserve.
+ * So far it is 0. Checks the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcConvertRotationsWorkspaceSize(rbcContext_t context,
                                                      const rbcTensor* rotations,

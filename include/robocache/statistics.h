@@ -106,8 +106,8 @@ RBC_API rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
                                   const rbcStatisticsParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcStatistics needs, for rbcContextReserve. It
- * checks the arguments in the same way.
+ * The workspace in bytes that the same call of rbcStatistics needs, for rbcContextReserve.
+ * Checks the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                                const rbcStatisticsOutputs* outputs,
@@ -175,7 +175,7 @@ RBC_API rbcStatus_t rbcAccumulatorCreate(rbcContext_t context, const rbcAccumula
 /*
  * Destroys an accumulator; null is allowed. On CUDA its memory is freed in the order of the stream
  * that used it last, which must still exist. One that a call is using, of another thread or the one
- * that asks the function of rbcContextSetCancelCallback, is UNSUPPORTED and stays as it is.
+ * that asks the function of rbcContextSetCancelCallback, is UNSUPPORTED and is not changed.
  */
 RBC_API rbcStatus_t rbcAccumulatorDestroy(rbcAccumulator_t accumulator);
 
@@ -216,7 +216,10 @@ RBC_API rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t 
                                          const rbcTensor* values,
                                          const rbcAccumulatorUpdateParams* params);
 
-/* The workspace in bytes that the same call of rbcAccumulatorUpdate needs. */
+/*
+ * The workspace in bytes that the same call of rbcAccumulatorUpdate needs, for
+ * rbcContextReserve. Checks the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context,
                                                       rbcAccumulator_t accumulator,
                                                       const rbcTensor* values,
@@ -224,7 +227,7 @@ RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context,
                                                       size_t* bytes);
 
 /*
- * Adds the samples of another accumulator, which stays as it is. Both are of one context (export
+ * Adds the samples of another accumulator, which does not change. Both are of one context (export
  * and import otherwise), and of the same channels, dtype, levels, ddof, bucket_bits and pass. In a
  * pass after the first, both must stand on the same samples of the passes before (by Export and
  * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
@@ -247,7 +250,7 @@ RBC_API rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_
  * Writes the state as bytes that Import reads, in any process, on any device and machine: with a
  * version, a checksum, and the least significant byte first. The same samples give the same bytes.
  * *bytes becomes their number, a multiple of 8. A capacity that is too small is BUFFER_TOO_SMALL and
- * writes no more than that number; null data with a capacity of 0 asks for the number alone.
+ * writes no more than that number; null data with a capacity of 0 asks only for the number.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: INVALID_ARGUMENT, CUDA_ERROR.
  */
 RBC_API rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumulator,

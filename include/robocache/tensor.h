@@ -2,7 +2,7 @@
  * RoboCache: tensors.
  *
  * Operations take `const rbcTensor*`: a description of memory that the caller owns. They read the
- * descriptor, its shape and its strides during the call alone. `const` is about the descriptor: an
+ * descriptor, its shape and its strides only during the call. `const` is about the descriptor: an
  * operation writes the data of an output, a `const rbcOutput*`.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -61,7 +61,7 @@ typedef struct rbcTensor {
 /* A tensor whose data a call writes. What is only read is an rbcTensor. */
 typedef rbcTensor rbcOutput;
 
-/* What rbcTensorGetInfo writes: the same tensor with nothing implicit. */
+/* What rbcTensorGetInfo writes: the same tensor with nothing implicit. Frozen, as rbcTensor is. */
 typedef struct rbcTensorInfo {
   void* data;                    /* the first element, byte_offset applied */
   int64_t num_elements;          /* the product of the extents */

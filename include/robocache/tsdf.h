@@ -94,7 +94,10 @@ RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* point
                                     const rbcOutput* weight, const rbcOutput* num_points_unused,
                                     const rbcVoxelizeTsdfParams* params);
 
-/* The workspace in bytes that the same call of rbcVoxelizeTsdf needs. */
+/*
+ * The workspace in bytes that the same call of rbcVoxelizeTsdf needs, for rbcContextReserve.
+ * Checks the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                                  const rbcTensor* sensors, const rbcOutput* tsdf,
                                                  const rbcOutput* weight,

@@ -77,7 +77,7 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
  * All tensors live on the context's device. `out` and `num_points_outside` must overlap neither each
  * other nor an input. Both are written whole; nothing has to be cleared before.
  *
- * The result depends on the points of a voxel alone, not on their order: any run, CPU and CUDA, and
+ * The result depends only on the points of a voxel, not on their order: any run, CPU and CUDA, and
  * any permutation of the points give the same bits.
  *   count    exact; rounded to a float out.
  *   sum      in fixed point: with 2^(E-1) <= max |f| < 2^E over the n features of a voxel, each is
@@ -107,8 +107,8 @@ RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
                                 const rbcVoxelizeParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. It
- * checks the arguments in the same way.
+ * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. Checks
+ * the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                              const rbcTensor* features, const rbcOutput* out,
@@ -187,7 +187,10 @@ RBC_API rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* poi
                                       const rbcVoxelizeSparseOutputs* outputs,
                                       const rbcVoxelizeSparseParams* params);
 
-/* The workspace in bytes that the same call of rbcVoxelizeSparse needs. */
+/*
+ * The workspace in bytes that the same call of rbcVoxelizeSparse needs, for rbcContextReserve.
+ * Checks the arguments as that call does; on failure *bytes does not change.
+ */
 RBC_API rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                                    const rbcTensor* features,
                                                    const rbcVoxelizeSparseOutputs* outputs,

@@ -18,8 +18,8 @@ extern "C" {
 #define RBC_WINDOWS_MAX_TRANSFORMS 64
 
 /* rbcWindowsStream.mode */
-#define RBC_WINDOWS_GATHER 0      /* rows as they are, at offsets in rows */
-#define RBC_WINDOWS_INTERPOLATE 1 /* at offsets in time, by rbcResample's rules */
+#define RBC_WINDOWS_MODE_GATHER 0      /* rows as they are, at offsets in rows */
+#define RBC_WINDOWS_MODE_INTERPOLATE 1 /* at offsets in time, by rbcResample's rules */
 
 /* rbcWindowsStream.accumulate: which rows of windows an accumulator takes */
 #define RBC_WINDOWS_ACCUMULATE_ALL 0   /* all that have a value, held ones too */
@@ -28,21 +28,21 @@ extern "C" {
 
 /* rbcWindowsTransform.kind. With values x, or a position p and a rotation R, of a row, and those of
  * the reference with an r. The row before that of the first offset is the reference. */
-#define RBC_TRANSFORM_COPY 0         /* x; inverse: x */
-#define RBC_TRANSFORM_SUBTRACT 1     /* x - xr; inverse: x + xr */
-#define RBC_TRANSFORM_SE3_RELATIVE 2 /* Rr^T (p - pr), Rr^T R; inverse: Rr p + pr, Rr R */
-#define RBC_TRANSFORM_SE3_WORLD 3    /* p - pr, R Rr^T; inverse: p + pr, R Rr */
-#define RBC_TRANSFORM_SE3_STEP 4 /* as world, from the row before; inverse: the sum of the steps */
+#define RBC_WINDOWS_TRANSFORM_COPY 0         /* x; inverse: x */
+#define RBC_WINDOWS_TRANSFORM_SUBTRACT 1     /* x - xr; inverse: x + xr */
+#define RBC_WINDOWS_TRANSFORM_SE3_RELATIVE 2 /* Rr^T (p - pr), Rr^T R; inverse: Rr p + pr, Rr R */
+#define RBC_WINDOWS_TRANSFORM_SE3_WORLD 3    /* p - pr, R Rr^T; inverse: p + pr, R Rr */
+#define RBC_WINDOWS_TRANSFORM_SE3_STEP 4 /* as world, from the row before; inverse: their sum */
 
 /* rbcWindowsTransform.flags */
-#define RBC_TRANSFORM_FLAG_INVERSE 1u
+#define RBC_WINDOWS_TRANSFORM_FLAG_INVERSE 1u
 
 /* What becomes of channels begin .. begin + count - 1 of a stream. */
 typedef struct rbcWindowsTransform {
   int64_t begin;                /* the first channel of values */
   int64_t count;                /* how many; SE3: 3 of the position and those of `rotation` */
-  int32_t kind;                 /* RBC_TRANSFORM_... */
-  uint32_t flags;               /* RBC_TRANSFORM_FLAG_INVERSE or 0 */
+  int32_t kind;                 /* RBC_WINDOWS_TRANSFORM_... */
+  uint32_t flags;               /* RBC_WINDOWS_TRANSFORM_FLAG_INVERSE or 0 */
   int32_t reference_stream;     /* the index of a stream of the call, also this one's */
   int32_t reference_offset;     /* the index of one of that stream's offsets */
   int64_t reference_begin;      /* the first channel there */
@@ -151,21 +151,22 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * sample_mask of 0, of a held row too. Interpolate: rbcResample's rules, of this episode's rows, at
  * the anchor's time + offset (one addition in the dtype of times; i64 saturates), which is looked up
  * at that - clock_offset; `outside` and `valid` are those of this stream. Where it would write
- * fill_value the channel is invalid: those of one group may be alone. An element of an empty episode,
- * or of an anchor without a time that it needs (NaN is none), is invalid. Sums of rows saturate.
+ * fill_value the channel is invalid; other groups of channels may be valid. An element of an empty
+ * episode, or of an anchor without a time that it needs (NaN is none), is invalid. Sums of rows
+ * saturate.
  *
  * Then, for each element (a row of a window):
  *   1. transforms, with references. A reference is the row of a stream of this call at one of its
  *      offsets, before any transform, fetched with hold whatever that stream's `outside` is; where it is
  *      invalid, or a rotation of it is none, the element's channels of that transform are invalid,
- *      and valid is 0. Being held itself, it leaves valid alone. A rotation of the element that is
+ *      and valid is 0. That it is held does not change valid. A rotation of the element that is
  *      none does the same. The row that a step begins at is a reference too, of `rotation`. After an
  *      invalid step the sum of steps stays invalid.
  *   2. (x - shift) * scale + bias, each operation rounded, no fma; what is null is left out
  *   3. x < low gives low, x > high gives high; NaN stays
  *   4. outside neutral, past the end: `neutral` in the neutral channels. Before the begin it holds. Of an
  *      interpolated stream that is where an element is not valid, and later than the last sample.
- *   5. invalid channels get fill_value as it is
+ *   5. invalid channels get fill_value, not normalized
  *   6. rounded to the dtype of out
  *
  * Transforms keep the order of the channels; D' differs from D where a rotation is written in another
@@ -211,8 +212,8 @@ RBC_API rbcStatus_t rbcWindows(rbcContext_t context, const rbcWindowsStream* str
                                const rbcWindowsParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcWindows needs, for rbcContextReserve. It checks
- * the arguments in the same way.
+ * The workspace in bytes that the same call of rbcWindows needs, for rbcContextReserve. Checks
+ * the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcWindowsWorkspaceSize(rbcContext_t context, const rbcWindowsStream* streams,
                                             int32_t num_streams, const rbcTensor* episodes,

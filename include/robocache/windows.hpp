@@ -23,11 +23,11 @@ enum class Accumulate : int32_t {
   kWhole = RBC_WINDOWS_ACCUMULATE_WHOLE,
 };
 
-// Poses relative to another: see RBC_TRANSFORM_SE3_... in windows.h.
+// Poses relative to another: see RBC_WINDOWS_TRANSFORM_SE3_... in windows.h.
 enum class PoseTransform : int32_t {
-  kRelative = RBC_TRANSFORM_SE3_RELATIVE,
-  kWorld = RBC_TRANSFORM_SE3_WORLD,
-  kStep = RBC_TRANSFORM_SE3_STEP,
+  kRelative = RBC_WINDOWS_TRANSFORM_SE3_RELATIVE,
+  kWorld = RBC_WINDOWS_TRANSFORM_SE3_WORLD,
+  kStep = RBC_WINDOWS_TRANSFORM_SE3_STEP,
 };
 
 // What a transform refers to: a stream of the call, one of its offsets by index, and the first channel
@@ -44,8 +44,8 @@ inline rbcWindowsTransform subtract(int64_t begin, int64_t count, const WindowsR
   rbcWindowsTransform t = {};
   t.begin = begin;
   t.count = count;
-  t.kind = RBC_TRANSFORM_SUBTRACT;
-  t.flags = inverse ? RBC_TRANSFORM_FLAG_INVERSE : 0;
+  t.kind = RBC_WINDOWS_TRANSFORM_SUBTRACT;
+  t.flags = inverse ? RBC_WINDOWS_TRANSFORM_FLAG_INVERSE : 0;
   t.reference_stream = reference.stream;
   t.reference_offset = reference.offset;
   t.reference_begin = reference.begin;
@@ -134,7 +134,7 @@ auto windows(const Finish& finish, const Context& context,
     s.episode_offsets = call.in(stream.episode_offsets, "episode_offsets");
     s.times = call.in(stream.times, "times");
     s.offsets = call.in(stream.offsets, "offsets");
-    s.mode = stream.interpolate ? RBC_WINDOWS_INTERPOLATE : RBC_WINDOWS_GATHER;
+    s.mode = stream.interpolate ? RBC_WINDOWS_MODE_INTERPOLATE : RBC_WINDOWS_MODE_GATHER;
     s.outside = static_cast<int32_t>(stream.outside);
     s.params = &params[n];
     s.clock_offset = stream.clock_offset;

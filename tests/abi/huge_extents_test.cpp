@@ -57,7 +57,7 @@ TEST_CASE("huge extents: channels that a pose makes more than can be counted") {
   const rbcTensor mask = tensorOf(&valid, support::kU8, 2, one_by_one, nullptr);
   rbcWindowsTransform transform = {};
   transform.count = 7;
-  transform.kind = RBC_TRANSFORM_SE3_RELATIVE;
+  transform.kind = RBC_WINDOWS_TRANSFORM_SE3_RELATIVE;
   transform.rotation = transform.reference_rotation = RBC_ROTATION_QUAT_XYZW;
   transform.out_rotation = RBC_ROTATION_MATRIX;
   rbcWindowsStream stream = rbcWindowsStreamInit();

@@ -56,9 +56,9 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
   Argument anchors{kI64, {2}};
 
   rbcWindowsTransform transforms[2] = {
-      {0, 2, RBC_TRANSFORM_SUBTRACT, 0, 0, 1, 0, 0, 0, 0, 0},
-      {0, 7, RBC_TRANSFORM_SE3_RELATIVE, 0, 1, 1, 0, RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_QUAT_XYZW,
-       RBC_ROTATION_ROT6D_ROWS, 0}};
+      {0, 2, RBC_WINDOWS_TRANSFORM_SUBTRACT, 0, 0, 1, 0, 0, 0, 0, 0},
+      {0, 7, RBC_WINDOWS_TRANSFORM_SE3_RELATIVE, 0, 1, 1, 0, RBC_ROTATION_QUAT_XYZW,
+       RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS, 0}};
   rbcChannelGroup groups[2] = {{3, 4, RBC_METHOD_SLERP, 0}, {0, 3, RBC_METHOD_LINEAR, 0}};
   rbcResampleParams stream_params[2] = {rbcResampleParamsInit(), rbcResampleParamsInit()};
   rbcWindowsStream streams[kStreams];
@@ -126,7 +126,7 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
     p.episode_offsets = &poses.episode_offsets.raw;
     p.times = &poses.times.raw;
     p.offsets = &poses.offsets.raw;
-    p.mode = RBC_WINDOWS_INTERPOLATE;
+    p.mode = RBC_WINDOWS_MODE_INTERPOLATE;
     p.params = &stream_params[1];
     stream_params[1].groups = groups;
     stream_params[1].num_groups = 2;

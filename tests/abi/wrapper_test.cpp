@@ -61,6 +61,13 @@ TEST_CASE("wrapper: element types") {
   CHECK(is(robocache::kBFloat16, RBC_DTYPE_BFLOAT, 16));
 }
 
+TEST_CASE("wrapper: versions and names of statuses") {
+  CHECK(robocache::version() ==
+        RBC_VERSION_MAJOR * 10000 + RBC_VERSION_MINOR * 100 + RBC_VERSION_PATCH);
+  CHECK(robocache::abiVersion() == RBC_ABI_VERSION);
+  CHECK(robocache::statusName(RBC_STATUS_DAMAGED) == std::string("RBC_STATUS_DAMAGED"));
+}
+
 TEST_CASE("wrapper: a tensor describes memory, and its copies stand on their own") {
   float data[12] = {};
   auto first = std::make_unique<Tensor>(data, std::initializer_list<int64_t>{3, 2},

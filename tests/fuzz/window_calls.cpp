@@ -38,17 +38,17 @@ int64_t addTransforms(Call& call, Choices& choices, rbcWindowsStream* stream, in
     t.begin = begin;
     t.count = choices.between(1, channels - begin);
     t.kind = static_cast<int32_t>(choices.below(5));
-    t.flags = choices.chance(30) ? RBC_TRANSFORM_FLAG_INVERSE : 0;
+    t.flags = choices.chance(30) ? RBC_WINDOWS_TRANSFORM_FLAG_INVERSE : 0;
     t.reference_stream = self;
     t.reference_offset = static_cast<int32_t>(choices.below(made.back().offsets));
     t.reference_begin = begin;
-    if (t.kind >= RBC_TRANSFORM_SE3_RELATIVE) {
+    if (t.kind >= RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
       t.rotation = t.reference_rotation = anyRotation(choices);
       t.out_rotation = choices.chance(50) ? t.rotation : anyRotation(choices);
       t.count = 3 + channelsOf(t.rotation);
       if (begin + t.count > channels) break;
       out_channels += channelsOf(t.out_rotation) - channelsOf(t.rotation);
-    } else if (t.kind == RBC_TRANSFORM_SUBTRACT && self > 0 && choices.chance(40)) {
+    } else if (t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT && self > 0 && choices.chance(40)) {
       const Made& other = made[0];
       if (other.channels >= t.count && other.offsets > 0) {
         t.reference_stream = 0;
@@ -93,7 +93,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
   t = add("offsets", interpolates ? e.time : anyIndex(choices), {offsets}, Role::kInput);
   fillIntegers(call, *t, choices, -6, 12);
   stream.offsets = t->hold();
-  stream.mode = interpolates ? RBC_WINDOWS_INTERPOLATE : RBC_WINDOWS_GATHER;
+  stream.mode = interpolates ? RBC_WINDOWS_MODE_INTERPOLATE : RBC_WINDOWS_MODE_GATHER;
   const int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
   stream.outside = kOutside[choices.below(rows_only ? 2 : 3)];
   made->push_back({channels, offsets});

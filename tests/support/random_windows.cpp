@@ -167,7 +167,7 @@ void RandomWindows::addStream(bool by_times, bool leads) {
     s.sample_mask.each([&](std::byte* p) { *p = std::byte{random_.chance(0.8)}; });
   }
   if (interpolates) {
-    s.fields.mode = RBC_WINDOWS_INTERPOLATE;
+    s.fields.mode = RBC_WINDOWS_MODE_INTERPOLATE;
     s.offsets = times(s.num_offsets, [&] { return random_.uniform(-2, 3); });
     addMethods(&s, channels);
   } else {
@@ -236,7 +236,7 @@ int32_t RandomWindows::rotation() {
 // Most rows get rotations where a transform expects them.
 void RandomWindows::setPoses(const Stream& s) {
   for (const rbcWindowsTransform& t : s.transforms) {
-    if (t.kind < RBC_TRANSFORM_SE3_RELATIVE) continue;
+    if (t.kind < RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) continue;
     setRotations(s.values, t.begin + 3, t.rotation);
     setRotations(call_.streams[static_cast<size_t>(t.reference_stream)].values,
                  t.reference_begin + 3, t.reference_rotation);
@@ -275,32 +275,33 @@ void RandomWindows::addTransforms(size_t n) {
     t.begin = begin;
     t.count = 1 + random_.below(channels - begin);
     t.kind = static_cast<int32_t>(random_.below(poses ? 5 : 2));
-    if (narrow_ && poses && t.kind == RBC_TRANSFORM_SUBTRACT) t.kind = RBC_TRANSFORM_SE3_RELATIVE;
+    if (narrow_ && poses && t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT)
+      t.kind = RBC_WINDOWS_TRANSFORM_SE3_RELATIVE;
     t.reference_stream =
         static_cast<int32_t>(random_.below(static_cast<int64_t>(call_.streams.size())));
-    if (t.kind >= RBC_TRANSFORM_SE3_RELATIVE) {
+    if (t.kind >= RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
       t.rotation = rotation();
       t.reference_rotation = random_.chance(0.5) ? t.rotation : rotation();
       t.out_rotation = narrow_ ? static_cast<int32_t>(random_.below(7)) : rotation();
       t.count = 3 + channelsOf(t.rotation);
-      if (t.count > channels - begin) t.kind = RBC_TRANSFORM_COPY;
+      if (t.count > channels - begin) t.kind = RBC_WINDOWS_TRANSFORM_COPY;
     }
-    if (t.kind == RBC_TRANSFORM_COPY) {
+    if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) {
       t = {};
       t.begin = begin;
       t.count = 1 + random_.below(channels - begin);
     } else {
-      if (random_.chance(0.3)) t.flags = RBC_TRANSFORM_FLAG_INVERSE;
+      if (random_.chance(0.3)) t.flags = RBC_WINDOWS_TRANSFORM_FLAG_INVERSE;
       const Stream& r = call_.streams[static_cast<size_t>(t.reference_stream)];
       const int64_t needed =
-          t.kind == RBC_TRANSFORM_SUBTRACT ? t.count : 3 + channelsOf(t.reference_rotation);
+          t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT ? t.count : 3 + channelsOf(t.reference_rotation);
       if (r.values.ndim() == 0 || r.num_offsets == 0 || r.values.extent(1) < needed) {
         begin += t.count;
         continue;
       }
       t.reference_offset = static_cast<int32_t>(random_.below(r.num_offsets));
       t.reference_begin = random_.below(r.values.extent(1) - needed + 1);
-      if (t.kind != RBC_TRANSFORM_SUBTRACT) {
+      if (t.kind != RBC_WINDOWS_TRANSFORM_SUBTRACT) {
         s.out_channels += channelsOf(t.out_rotation) - channelsOf(t.rotation);
       }
     }

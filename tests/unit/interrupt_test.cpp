@@ -327,9 +327,11 @@ TEST_CASE("interrupt: sparse voxels numbered by a table") {
 TEST_CASE("interrupt: distance fields") { checkInterrupts(Integrating()); }
 TEST_CASE("interrupt: rows by index") { checkInterrupts(TakingRows()); }
 TEST_CASE("interrupt: rotations") { checkInterrupts(Converting()); }
-TEST_CASE("interrupt: windows") { checkInterrupts(Cutting(3000, 10, RBC_TRANSFORM_SE3_RELATIVE)); }
+TEST_CASE("interrupt: windows") {
+  checkInterrupts(Cutting(3000, 10, RBC_WINDOWS_TRANSFORM_SE3_RELATIVE));
+}
 TEST_CASE("interrupt: a long window") {
-  checkInterrupts(Cutting(1, 20'000, RBC_TRANSFORM_SE3_STEP));
+  checkInterrupts(Cutting(1, 20'000, RBC_WINDOWS_TRANSFORM_SE3_STEP));
 }
 TEST_CASE("interrupt: copies") { checkInterrupts(Copying()); }
 TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {

@@ -203,7 +203,8 @@ TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
     const rbcTensor tensors[] = {values.tensor(), racing.tensor(),   offsets.tensor(),
                                  times.tensor(),  episodes.tensor(), anchors.tensor(),
                                  out[0].tensor(), out[1].tensor(),   at.tensor()};
-    const rbcWindowsTransform transform = {0, 5, RBC_TRANSFORM_SUBTRACT, 0, 1, 1, 0, 0, 0, 0, 0};
+    const rbcWindowsTransform transform = {0, 5, RBC_WINDOWS_TRANSFORM_SUBTRACT, 0, 1, 1, 0, 0, 0,
+                                           0, 0};
     rbcWindowsStream streams[2] = {rbcWindowsStreamInit(), rbcWindowsStreamInit()};
     rbcWindowsOutputs outputs[2];
     for (int n = 0; n < 2; ++n) {
@@ -216,7 +217,7 @@ TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
     }
     streams[0].transforms = &transform;
     streams[0].num_transforms = 1;
-    streams[1].mode = RBC_WINDOWS_INTERPOLATE;
+    streams[1].mode = RBC_WINDOWS_MODE_INTERPOLATE;
     rbcWindowsParams params = rbcWindowsParamsInit();
     for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_FLAG_CHECK_TIMES}}) {
       params.flags = flags;

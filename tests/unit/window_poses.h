@@ -28,7 +28,8 @@ std::vector<rbcWindowsTransform> coverOf(const Stream& s) {
   std::vector<rbcWindowsTransform> cover;
   int64_t next = 0;
   const auto copyTo = [&](int64_t end) {
-    if (next < end) cover.push_back({next, end - next, RBC_TRANSFORM_COPY, 0, 0, 0, 0, 0, 0, 0, 0});
+    if (next < end)
+      cover.push_back({next, end - next, RBC_WINDOWS_TRANSFORM_COPY, 0, 0, 0, 0, 0, 0, 0, 0});
     next = end;
   };
   for (const rbcWindowsTransform& t : sorted) {
@@ -160,7 +161,7 @@ inline void addPositions(const QuadPose& a, const QuadPose& b, int sign, QuadPos
 
 inline QuadPose taken(int32_t kind, const QuadPose& from, const QuadPose& pose) {
   QuadPose c = combined(from, pose);
-  if (kind != RBC_TRANSFORM_SE3_RELATIVE) {
+  if (kind != RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
     addPositions(pose, from, -1, &c);
     c.r = product(pose.r, transposed(from.r));
     return c;
@@ -175,8 +176,8 @@ inline QuadPose taken(int32_t kind, const QuadPose& from, const QuadPose& pose) 
 
 inline QuadPose joined(int32_t kind, const QuadPose& from, const QuadPose& pose) {
   QuadPose c = combined(from, pose);
-  if (kind != RBC_TRANSFORM_SE3_RELATIVE) {
-    if (kind == RBC_TRANSFORM_SE3_STEP) {
+  if (kind != RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
+    if (kind == RBC_WINDOWS_TRANSFORM_SE3_STEP) {
       addPositions(from, pose, 1, &c);
     } else {
       addPositions(pose, from, 1, &c);

@@ -73,7 +73,7 @@ class Reference {
   // All offsets of a window.
   std::vector<FetchedRow> fetch(size_t n, int64_t b, bool hold) const {
     const Stream& s = call_.streams[n];
-    return s.fields.mode == RBC_WINDOWS_GATHER ? gather(n, b, hold) : interpolate(n, b, hold);
+    return s.fields.mode == RBC_WINDOWS_MODE_GATHER ? gather(n, b, hold) : interpolate(n, b, hold);
   }
 
  private:
@@ -290,7 +290,7 @@ bool inDouble(rbcDType dtype) { return !same(dtype, kF32) && dtype.bits >= 32; }
 bool computesInDouble(const WindowCall& call, const Stream& s) {
   bool wide = inDouble(s.values.dtype());
   for (const rbcWindowsTransform& t : s.transforms) {
-    if (t.kind == RBC_TRANSFORM_COPY) continue;
+    if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) continue;
     wide = wide || inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
   }
   return wide;
@@ -326,19 +326,19 @@ std::vector<Elements> transformed(const Reference& reference, const WindowCall& 
                                   const Stream& s, const rbcWindowsTransform& t, size_t n,
                                   int64_t b, const std::vector<FetchedRow>& rows) {
   std::vector<Elements> all(rows.size());
-  const bool inverse = (t.flags & RBC_TRANSFORM_FLAG_INVERSE) != 0;
+  const bool inverse = (t.flags & RBC_WINDOWS_TRANSFORM_FLAG_INVERSE) != 0;
   FetchedRow origin;
-  if (t.kind != RBC_TRANSFORM_COPY) {
+  if (t.kind != RBC_WINDOWS_TRANSFORM_COPY) {
     const auto stream = static_cast<size_t>(t.reference_stream);
     origin = reference.fetch(stream, b, true)[static_cast<size_t>(t.reference_offset)];
   }
-  if (t.kind <= RBC_TRANSFORM_SUBTRACT) {
+  if (t.kind <= RBC_WINDOWS_TRANSFORM_SUBTRACT) {
     for (size_t o = 0; o < rows.size(); ++o) {
       for (int64_t i = 0; i < t.count; ++i) {
         std::optional<Bounded> y;
         const auto& x = rows[o].values[static_cast<size_t>(t.begin + i)];
-        if (x && t.kind == RBC_TRANSFORM_COPY) y = Bounded{*x, 0, true};
-        if (x && t.kind == RBC_TRANSFORM_SUBTRACT) {
+        if (x && t.kind == RBC_WINDOWS_TRANSFORM_COPY) y = Bounded{*x, 0, true};
+        if (x && t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT) {
           const auto& r = origin.values[static_cast<size_t>(t.reference_begin + i)];
           if (r) y = Bounded{subtracted<Number>(*x, *r, inverse), 0, true};
         }
@@ -349,7 +349,7 @@ std::vector<Elements> transformed(const Reference& reference, const WindowCall& 
   }
   const Representation to = representationOf(t.out_rotation);
   const auto missing = static_cast<size_t>(3 + channelsOf(to));
-  const bool step = t.kind == RBC_TRANSFORM_SE3_STEP;
+  const bool step = t.kind == RBC_WINDOWS_TRANSFORM_SE3_STEP;
   const std::vector<FetchedRow> held = step ? reference.fetch(n, b, true) : rows;
   std::optional<QuadPose> from = poseAt(origin, t.reference_begin, t.reference_rotation);
   for (size_t o = 0; o < rows.size(); ++o) {

@@ -29,7 +29,7 @@ WindowCall plainOutputs(uint64_t seed, double fill_value) {
     if (s.values.ndim() == 0) continue;
     bool wide = inDouble(s.values.dtype());
     for (const rbcWindowsTransform& t : s.transforms) {
-      if (t.kind == RBC_TRANSFORM_COPY) continue;
+      if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) continue;
       wide |= inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
     }
     for (Array* array :
@@ -202,8 +202,8 @@ TEST_CASE("windows accumulate: block after block") {
   const Array out(kF32, {kWindows, kOffsets, kChannels});
   const rbcTensor tensors[] = {values.tensor(),   ends.tensor(),    offsets.tensor(),
                                episodes.tensor(), anchors.tensor(), out.tensor()};
-  const rbcWindowsTransform transform = {0, kChannels, RBC_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0,
-                                         0, 0};
+  const rbcWindowsTransform transform = {
+      0, kChannels, RBC_WINDOWS_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0, 0, 0};
   const Accumulator together = support::makeAccumulator(context, kChannels, {});
   const Accumulator steps = support::makeAccumulator(context, kOffsets * kChannels, {});
   rbcWindowsStream stream = rbcWindowsStreamInit();

@@ -27,11 +27,11 @@ namespace rbc {
 
 namespace {
 
-static_assert(RBC_TRANSFORM_COPY == static_cast<int>(WindowKind::kCopy) &&
-              RBC_TRANSFORM_SUBTRACT == static_cast<int>(WindowKind::kSubtract) &&
-              RBC_TRANSFORM_SE3_RELATIVE == static_cast<int>(WindowKind::kRelative) &&
-              RBC_TRANSFORM_SE3_WORLD == static_cast<int>(WindowKind::kWorld) &&
-              RBC_TRANSFORM_SE3_STEP == static_cast<int>(WindowKind::kStep));
+static_assert(RBC_WINDOWS_TRANSFORM_COPY == static_cast<int>(WindowKind::kCopy) &&
+              RBC_WINDOWS_TRANSFORM_SUBTRACT == static_cast<int>(WindowKind::kSubtract) &&
+              RBC_WINDOWS_TRANSFORM_SE3_RELATIVE == static_cast<int>(WindowKind::kRelative) &&
+              RBC_WINDOWS_TRANSFORM_SE3_WORLD == static_cast<int>(WindowKind::kWorld) &&
+              RBC_WINDOWS_TRANSFORM_SE3_STEP == static_cast<int>(WindowKind::kStep));
 
 // The name of a transform's field, for an error.
 struct FieldName {
@@ -42,16 +42,17 @@ struct FieldName {
 };
 
 WindowSegment segmentOf(const rbcWindowsTransform& t, int32_t index) {
-  if (t.kind < RBC_TRANSFORM_COPY || t.kind > RBC_TRANSFORM_SE3_STEP) {
+  if (t.kind < RBC_WINDOWS_TRANSFORM_COPY || t.kind > RBC_WINDOWS_TRANSFORM_SE3_STEP) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].kind: is %d, expected RBC_TRANSFORM_COPY, _SUBTRACT, _SE3_RELATIVE, "
+         "transforms[%d].kind: is %d, expected RBC_WINDOWS_TRANSFORM_COPY, _SUBTRACT, "
+         "_SE3_RELATIVE, "
          "_SE3_WORLD or _SE3_STEP",
          index, t.kind);
   }
-  if ((t.flags & ~RBC_TRANSFORM_FLAG_INVERSE) != 0) {
+  if ((t.flags & ~RBC_WINDOWS_TRANSFORM_FLAG_INVERSE) != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "transforms[%d].flags: 0x%" PRIx32
-         " has unknown bits, expected RBC_TRANSFORM_FLAG_INVERSE or 0",
+         " has unknown bits, expected RBC_WINDOWS_TRANSFORM_FLAG_INVERSE or 0",
          index, t.flags);
   }
   if (t.reserved0 != 0) {
@@ -62,7 +63,7 @@ WindowSegment segmentOf(const rbcWindowsTransform& t, int32_t index) {
   s.count = s.out_count = t.count;
   s.kind = static_cast<WindowKind>(t.kind);
   if (s.kind == WindowKind::kCopy) return s;
-  s.inverse = (t.flags & RBC_TRANSFORM_FLAG_INVERSE) != 0;
+  s.inverse = (t.flags & RBC_WINDOWS_TRANSFORM_FLAG_INVERSE) != 0;
   s.reference_begin = t.reference_begin;
   s.reference_stream = t.reference_stream;
   s.reference_offset = t.reference_offset;
@@ -434,9 +435,9 @@ void WindowBuilder::addStream(const rbcWindowsStream& given) {
   WindowStream& s = streams_[problem_.num_streams];
   s = {};
   given_[problem_.num_streams] = {{}, given.accumulator, 0, false};
-  if (given.mode != RBC_WINDOWS_GATHER && given.mode != RBC_WINDOWS_INTERPOLATE) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "mode: is %d, expected RBC_WINDOWS_GATHER or _INTERPOLATE",
-         given.mode);
+  if (given.mode != RBC_WINDOWS_MODE_GATHER && given.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", given.mode);
   }
   if (given.outside != RBC_OUTSIDE_HOLD && given.outside != RBC_OUTSIDE_FILL &&
       given.outside != RBC_OUTSIDE_NEUTRAL) {
@@ -449,7 +450,7 @@ void WindowBuilder::addStream(const rbcWindowsStream& given) {
          "accumulate: is %d, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
          given.accumulate);
   }
-  s.interpolates = given.mode == RBC_WINDOWS_INTERPOLATE;
+  s.interpolates = given.mode == RBC_WINDOWS_MODE_INTERPOLATE;
   s.outside = static_cast<Outside>(given.outside);
   s.rule = static_cast<WindowRule>(given.accumulate);
   readRows(given, &s);

@@ -118,7 +118,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     if mask is not None or given["missing"] is not None:
         mask = mask_of(framework, values, mask, given["missing"])
     made = _new()
-    _set_mode(made, _core.WINDOWS_GATHER if method is None else _core.WINDOWS_INTERPOLATE)
+    _set_mode(made, _core.WINDOWS_MODE_GATHER if method is None else _core.WINDOWS_MODE_INTERPOLATE)
     _set_outside(made, code_of(_OUTSIDE, given["outside"], "outside"))
     _set_accumulate(made, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
     clock_offset = given["clock_offset"]

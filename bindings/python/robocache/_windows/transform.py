@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Kind = Literal["subtract", "se3_relative", "se3_world", "se3_step"]
 
 _KINDS = {
-    "subtract": _core.TRANSFORM_SUBTRACT,
-    "se3_relative": _core.TRANSFORM_SE3_RELATIVE,
-    "se3_world": _core.TRANSFORM_SE3_WORLD,
-    "se3_step": _core.TRANSFORM_SE3_STEP,
+    "subtract": _core.WINDOWS_TRANSFORM_SUBTRACT,
+    "se3_relative": _core.WINDOWS_TRANSFORM_SE3_RELATIVE,
+    "se3_world": _core.WINDOWS_TRANSFORM_SE3_WORLD,
+    "se3_step": _core.WINDOWS_TRANSFORM_SE3_STEP,
 }
 _STRUCT = struct.Struct("=qqiIiiqiiii")  # rbcWindowsTransform
 
@@ -201,7 +201,7 @@ def packed(transforms: Sequence[Transform]) -> bytes | None:
                 each.begin,
                 each.count,
                 _KINDS[each.kind],
-                _core.TRANSFORM_FLAG_INVERSE if each.inverse else 0,
+                _core.WINDOWS_TRANSFORM_FLAG_INVERSE if each.inverse else 0,
                 stream,
                 offset,
                 each.reference_begin,
