@@ -63,7 +63,8 @@ struct Call : support::OperationCall<Call, rbcConvertRotations, rbcConvertRotati
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"rotations: is null", [](Call& c) { c.used_rotations = nullptr; }},
-            {"out: is null", [](Call& c) { c.used_out = nullptr; }}};
+            {"out: is null", [](Call& c) { c.used_out = nullptr; }},
+            {"params: is null, expected a source", [](Call& c) { c.used_params = nullptr; }}};
   }
 };
 

@@ -414,4 +414,23 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   support::require(rbcAccumulatorCreate(context.get(), &params, &made));
   const Accumulator integers(context.get(), made);
   refused(integers, kDType, "streams[0].accumulator: dtype is int32, expected a float", nothing);
+  // One whose quantiles are known.
+  const Accumulator resolved = support::makeAccumulator(context, 3, {0.5}, 8);
+  const support::Array samples(support::kF32, {4, 3});
+  do {
+    support::require(support::update(context, resolved, samples));
+  } while (support::nextPass(resolved));
+  refused(resolved, kInvalid, "streams[0].accumulator: its passes are over", nothing);
+  // More windows than it has room for: all are the same one, and nothing is written.
+  int64_t windows = int64_t{1} << 40;
+  int64_t stride = 0;
+  refused(three, kInvalid,
+          "streams[0].accumulator: 3298534883328 samples and the 0 before are more than 2^40",
+          [&](Call& c) {
+            for (rbcTensor* each : {&c.episodes.raw, &c.anchors.raw}) {
+              each->shape = &windows;
+              each->strides = &stride;
+            }
+            for (rbcWindowsOutputs& outputs : c.outputs) outputs.out = outputs.valid = nullptr;
+          });
 }
