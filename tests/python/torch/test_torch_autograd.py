@@ -135,6 +135,25 @@ def test_the_gradient_is_the_transposed_operation(device, problem):
     )
 
 
+@on_each_device
+def test_the_gradient_of_a_group_that_holds_beside_one_that_extrapolates(device):
+    """Hold before the first time takes sample 0, also where later samples have the same time."""
+    times = torch.tensor([0.0, 0, 0, 1, 1, 2], device=device)
+    values = torch.zeros(6, 2, device=device, requires_grad=True)
+    out = rbc.torch.resample(
+        values,
+        times,
+        torch.tensor([-3.0, 5.0], device=device),
+        method=[(0, 1, "linear"), (1, 1, "cubic")],
+        outside="extrapolate",
+    )
+    for row, (of_line, of_held) in enumerate(
+        (([0, 0, 4, -3, 0, 0], [1, 0, 0, 0, 0, 0]), ([0, 0, 0, 0, -3, 4], [0, 0, 0, 0, 0, 1]))
+    ):
+        (gradient,) = torch.autograd.grad(out[row].sum(), values, retain_graph=True)
+        assert gradient.T.tolist() == [of_line, of_held]
+
+
 def test_weights_by_hand():
     values = torch.zeros(5, 1, requires_grad=True)
     times = torch.tensor([0.0, 0.0, 1.0, 2.0, 2.0])

@@ -92,9 +92,9 @@ class Weights:
 
         queries = self.arrays["query_times"]
         if method not in _STEPS:
-            method, rules = "previous", {}
-            if self.options.get("outside") == "extrapolate":
+            if method == "linear" and rules.get("outside") == "extrapolate":
                 queries = self._queries_inside(batch)
+            method, rules = "previous", {}
         position = position.expand(*batch, samples, 1)
         start = first + self._resampled(position, query_times=queries, method=method, **rules)
         sample = (start + (phases - start) % count).clamp_(0, samples - 1)
