@@ -13,7 +13,7 @@ import pytest
 import data_sources
 import shortages
 
-STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "6")
+STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "4")
 
 
 @pytest.fixture(scope="module")
