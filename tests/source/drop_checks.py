@@ -3,11 +3,11 @@
 
     drop_checks.py BUILD SOURCE... [--tests FILTER]
 
-A check is a statement that calls fail() or a function whose name begins with require. operands.out()
-is one too: it becomes operands.in(). For each check the script removes it from its SOURCE, builds the
-library in BUILD, and runs the tests of robocache_abi_tests that match FILTER. Configure BUILD with
-ROBOCACHE_WERROR=OFF, because a mutant may have unused variables. Exits with 1 if the tests pass
-without one of the checks.
+A check is a statement that calls fail() or a function whose name begins with require. So is
+operands.out(), which becomes operands.in(). For each check the script removes it from its SOURCE,
+builds the library in BUILD, and runs the tests of robocache_abi_tests that match FILTER. Configure
+BUILD with ROBOCACHE_WERROR=OFF, because a mutant may have unused variables. Exits with 1 if the
+tests pass without one of the checks.
 
 It compiles a file for each check, so the default tests do not run it.
 """

@@ -51,10 +51,11 @@ void checkTaken(const std::vector<FuseCase>& cases, IsTaken isTaken,
     const PlacedFuse call(context, inputs);
     taken[c.name] += isTaken(Problem(context, call).problem()) ? 1 : 0;
   }
-  for (const auto& [name, count] : taken) {
+  for (const auto& entry : taken) {
+    const std::string& name = entry.first;
     bool for_other = false;
     for (const char* part : for_others) for_other |= name.find(part) != std::string::npos;
-    CHECK_MESSAGE((count > 0) != for_other, name);
+    CHECK_MESSAGE((entry.second > 0) != for_other, name);
   }
 }
 
