@@ -75,9 +75,7 @@ Method methodOf(int32_t code, const char* argument) {
   return static_cast<Method>(code);
 }
 
-int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
-               int room, MethodSet* methods) {
-  const Method method = methodOf(params.method, "method");
+void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxSegments]) {
   if (params.num_groups < 0 || params.num_groups > kMaxSegments) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_groups: is %d, expected 0 to %d", params.num_groups,
          kMaxSegments);
@@ -86,6 +84,14 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     fail(RBC_STATUS_INVALID_ARGUMENT, "groups: %s, but num_groups is %d",
          params.groups == nullptr ? "is null" : "is given", params.num_groups);
   }
+  readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
+}
+
+int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
+               int room, MethodSet* methods) {
+  const Method method = methodOf(params.method, "method");
+  rbcChannelGroup groups[kMaxSegments];
+  readGroups(params, groups);
   if (params.num_groups == 0) {
     if (method == Method::kSlerp && channels % kQuaternion != 0) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -97,9 +103,6 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     return 1;
   }
 
-  // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
-  rbcChannelGroup groups[kMaxSegments];
-  readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
   int order[kMaxSegments] = {};
   for (int i = 0; i < params.num_groups; ++i) {
     checkGroup(groups[i], i, channels);

@@ -162,19 +162,16 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   fuse_.clock_offset_ticks = given.clock_offset_ticks;
 }
 
-// rbcFuse checks what the groups are; here they are only read.
+// rbcFuse checks what the groups say.
 void LiveStream::keepGroups() {
-  if (params_.num_groups < 0 || params_.num_groups > RBC_FUSE_MAX_CHANNEL_GROUPS) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.num_groups: is %d, expected 0 to %d",
-         params_.num_groups, RBC_FUSE_MAX_CHANNEL_GROUPS);
+  rbcChannelGroup groups[kMaxSegments];
+  try {
+    readGroups(params_, groups);
+  } catch (const Error&) {
+    prefixLastError("params.");
+    throw;
   }
-  if ((params_.groups == nullptr) != (params_.num_groups == 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.groups: %s, but num_groups is %d",
-         params_.groups == nullptr ? "is null" : "is given", params_.num_groups);
-  }
-  groups_.resize(static_cast<size_t>(params_.num_groups));
-  readElements(params_.groups, params_.num_groups, params_.group_size, "params.groups",
-               "params.group_size", groups_.data());
+  groups_.assign(groups, groups + params_.num_groups);
   if (params_.num_groups > 0) params_.groups = groups_.data();
   params_.group_size = sizeof(rbcChannelGroup);
 }
