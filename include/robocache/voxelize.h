@@ -24,8 +24,8 @@ extern "C" {
 #define RBC_REDUCE_MIN 5       /* of each feature over the voxel's points */
 
 /* rbcVoxelizeSparseParams.order */
-#define RBC_VOXELIZE_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
-#define RBC_VOXELIZE_ORDER_FIRST_POINT 1 /* by first point, as detection networks expect */
+#define RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
+#define RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT 1   /* by first point, as detectors expect */
 
 /*
  * Where the voxels lie.
@@ -120,7 +120,7 @@ typedef struct rbcVoxelizeSparseParams {
   uint32_t struct_size;
   uint32_t flags;           /* 0 */
   int32_t reduction;        /* RBC_REDUCE_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
-  int32_t order;            /* RBC_VOXELIZE_ORDER_...; default lexicographic */
+  int32_t order;            /* RBC_VOXELIZE_SPARSE_ORDER_...; default lexicographic */
   rbcVoxelGrid grid;        /* required; B * X * Y * Z is at most 2^62 */
   const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
   const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
@@ -175,7 +175,7 @@ static inline rbcVoxelizeSparseOutputs rbcVoxelizeSparseOutputsInit(void) {
  * num_points_over_group.
  *
  * `grouped` is what detection networks call hard voxelization: the features of a voxel's first P
- * points by index, then zeros; with RBC_VOXELIZE_ORDER_FIRST_POINT, voxels come in the order of their
+ * points by index, then zeros; with RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, voxels come in the order of their
  * first points (and of clouds), and the capacity is max_voxels.
  *
  * Strides, the arithmetic of `features`, determinism, lengths and offsets, synchronization, capture

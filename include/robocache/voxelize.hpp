@@ -23,8 +23,8 @@ enum class Reduction : int32_t {
 
 // The order in which voxelizeSparse lists voxels, and keeps them while there is room.
 enum class VoxelOrder : int32_t {
-  kLexicographic = RBC_VOXELIZE_ORDER_LEXICOGRAPHIC,
-  kFirstPoint = RBC_VOXELIZE_ORDER_FIRST_POINT,
+  kLexicographic = RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC,
+  kFirstPoint = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT,
 };
 
 // The options of voxelize. The tensors are optional.

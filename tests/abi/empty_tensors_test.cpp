@@ -261,7 +261,8 @@ TEST_CASE("empty tensors: voxelize clears the grid in every mode") {
 
 TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
   visitClouds([](const Clouds& c, bool packed, int64_t stride) {
-    for (const int32_t order : {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_ORDER_FIRST_POINT}) {
+    for (const int32_t order :
+         {RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT}) {
       const CloudTensors given(c, packed, stride);
       const Tensor coords(kI32, {2, 4}, stride);
       const Tensor num_voxels(kI64, {}, stride);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 #include <string>
 
@@ -47,7 +46,8 @@ TEST_CASE("voxelize errors: constants out of range") {
     const std::string is = ": is " + std::to_string(value) + ", expected ";
     const std::string mode = "reduction" + is + "RBC_REDUCE_OCCUPANCY to _MIN";
     checkError<Dense>({kStatus, mode, [&](Dense& c) { c.params.reduction = value; }});
-    const std::string order = "order" + is + "RBC_VOXELIZE_ORDER_LEXICOGRAPHIC or _FIRST_POINT";
+    const std::string order =
+        "order" + is + "RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC or _FIRST_POINT";
     checkError<Sparse>({kStatus, order, [&](Sparse& c) { c.params.order = value; }});
   }
   checkError<Sparse>({kStatus, "order: is 2", [](Sparse& c) { c.params.order = 2; }});

@@ -41,9 +41,9 @@ constexpr Kind kKinds[] = {
     {"sum of f64", Operation::kDense, RBC_REDUCE_SUM, support::kF64, true, 0, false, 0},
     {"max", Operation::kDense, RBC_REDUCE_MAX, support::kBF16, true, 0, true, 0},
     {"sparse, lexicographic", Operation::kSparse, RBC_REDUCE_MEAN, support::kF32, true,
-     RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, true, 0},
+     RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, true, 0},
     {"sparse, by first points", Operation::kSparse, RBC_REDUCE_MIN, support::kF32, false,
-     RBC_VOXELIZE_ORDER_FIRST_POINT, false, 0},
+     RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, false, 0},
     {"TSDF", Operation::kTsdf, 0, support::kF32, false, 0, true, 0},
     {"TSDF, carving", Operation::kTsdf, 0, support::kF32, false, 0, false,
      RBC_VOXELIZE_TSDF_FLAG_CARVE}};

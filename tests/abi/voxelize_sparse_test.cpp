@@ -65,7 +65,8 @@ TEST_CASE("voxelize sparse: without points, clouds or features") {
     CHECK(elements(call.grouped) == bitsOf({0, 0, 0, 0}));
     CHECK(overOf(call) == bitsOf(kI64, {0, 0, 0}));
   };
-  for (const int32_t order : {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_ORDER_FIRST_POINT}) {
+  for (const int32_t order :
+       {RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT}) {
     Sparse pointless;
     pointless.params.order = order;
     pointless.params.lengths = nullptr;
@@ -125,7 +126,7 @@ TEST_CASE("voxelize sparse: voxels in both orders, with room to spare") {
   CHECK(elements(call.dropped) == bitsOf(kI64, {1}));
   CHECK(overOf(call) == bitsOf(kI64, {0, 0, 0}));
 
-  call.params.order = RBC_VOXELIZE_ORDER_FIRST_POINT;
+  call.params.order = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT;
   call.params.reduction = RBC_REDUCE_MAX;
   CHECK_SUCCEEDS(call.run());
   CHECK(elements(call.coords) ==
@@ -143,13 +144,13 @@ TEST_CASE("voxelize sparse: what does not fit is counted") {
     std::vector<uint64_t> coords, rows, counts, grouped, overflow;
   };
   const Row rows[] = {
-      {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC, 1, bitsOf(kI32, {0, 0, 0, 0}),
+      {RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, 1, bitsOf(kI32, {0, 0, 0, 0}),
        bitsOf(kI64, {-1, -1, -1, 0, -1, -1}), bitsOf(kI32, {1}), bitsOf({1}),
        bitsOf(kI64, {2, 4, 0})},
-      {RBC_VOXELIZE_ORDER_FIRST_POINT, 1, bitsOf(kI32, {0, 3, 0, 0}),
+      {RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, 1, bitsOf(kI32, {0, 3, 0, 0}),
        bitsOf(kI64, {0, -1, 0, -1, -1, -1}), bitsOf(kI32, {1}), bitsOf({-8}),
        bitsOf(kI64, {2, 3, 1})},
-      {RBC_VOXELIZE_ORDER_FIRST_POINT, 3, bitsOf(kI32, {0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}),
+      {RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, 3, bitsOf(kI32, {0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}),
        bitsOf(kI64, {0, 1, 0, 2, -1, 1}), bitsOf(kI32, {1, 1, 1}), bitsOf({-8, 2, 1}),
        bitsOf(kI64, {0, 0, 2})},
   };

@@ -57,8 +57,8 @@ std::string describe(const VoxelizeCase& c) {
 
 std::string describe(const SparseCase& c) {
   std::string s = describeCloud(c) + ", " + modeName(c.reduce) + " to " + nameOf(c.out) +
-                  (c.order == RBC_VOXELIZE_ORDER_FIRST_POINT ? " by first point" : "") + " room " +
-                  std::to_string(c.room) + " rows " + nameOf(c.rows);
+                  (c.order == RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT ? " by first point" : "") +
+                  " room " + std::to_string(c.room) + " rows " + nameOf(c.rows);
   if (c.max_points > 0) s += " P " + std::to_string(c.max_points);
   for (const std::string& output : c.without) s += " no " + output;
   return s;

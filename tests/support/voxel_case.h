@@ -38,8 +38,8 @@ constexpr ValuePattern kValuePatterns[] = {ValuePattern::kPlain,      ValuePatte
                                            ValuePattern::kCancelling, ValuePattern::kInfinities,
                                            ValuePattern::kSpecials};
 constexpr int32_t kReductions[] = {RBC_REDUCE_SUM, RBC_REDUCE_MEAN, RBC_REDUCE_MAX, RBC_REDUCE_MIN};
-constexpr int32_t kVoxelOrders[] = {RBC_VOXELIZE_ORDER_LEXICOGRAPHIC,
-                                    RBC_VOXELIZE_ORDER_FIRST_POINT};
+constexpr int32_t kVoxelOrders[] = {RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC,
+                                    RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT};
 
 constexpr bool reducesFeatures(int32_t mode) { return mode >= RBC_REDUCE_SUM; }
 
@@ -100,7 +100,7 @@ struct VoxelizeCase : CloudCase {
 
 struct SparseCase : CloudCase {
   int32_t reduce = RBC_REDUCE_MEAN;
-  int32_t order = RBC_VOXELIZE_ORDER_LEXICOGRAPHIC;
+  int32_t order = RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC;
   double room = 1;                     // the capacity, of the number of voxels; at least 1
   int64_t max_points = 0;              // P; 0: no `grouped`
   rbcDType out = kF32;                 // of features and grouped

@@ -189,7 +189,7 @@ VoxelOutput expectedOf(const SparseInputs& in) {
   const Voxels voxels = voxelsOf(c, in, &dropped);
   std::vector<const Voxels::value_type*> ordered;
   for (const auto& voxel : voxels) ordered.push_back(&voxel);
-  if (c.order == RBC_VOXELIZE_ORDER_FIRST_POINT) {
+  if (c.order == RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT) {
     std::sort(ordered.begin(), ordered.end(),
               [](const auto* a, const auto* b) { return a->second.front() < b->second.front(); });
   }

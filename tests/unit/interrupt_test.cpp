@@ -121,7 +121,7 @@ class SparseVoxelizing : public PointCall {
     voxels.features = &out[2];
     voxels.point_to_voxel = &out[3];
     rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
-    params.order = RBC_VOXELIZE_ORDER_FIRST_POINT;
+    params.order = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT;
     params.grid = grid();
     return rbcVoxelizeSparse(context, &points, nullptr, &voxels, &params);
   }

@@ -189,7 +189,7 @@ void checkOrderOfPoints(const Context& context, uint64_t first, uint64_t count) 
     REQUIRE_MESSAGE(outputOf(context, other) == outputOf(context, in), support::describe(c));
   }
   for (SparseCase& c : support::randomSparseCases(first, count)) {
-    c.order = RBC_VOXELIZE_ORDER_LEXICOGRAPHIC;
+    c.order = RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC;
     c.without = {};
     const SparseInputs in = support::inputsOf(c);
     SparseInputs other;

@@ -51,7 +51,7 @@ OPERATION_TESTS("voxelize sparse", VoxelizeSparse)
 TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a table is made for") {
   SparseCase c;
   c.name = "many first points";
-  c.order = RBC_VOXELIZE_ORDER_FIRST_POINT;
+  c.order = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT;
   c.clouds = 2;
   c.points = 140'000;
   c.features = false;

@@ -11,8 +11,9 @@
 namespace rbc {
 namespace {
 
-static_assert(RBC_VOXELIZE_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
-              RBC_VOXELIZE_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
+static_assert(RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC ==
+                  static_cast<int>(VoxelOrder::kLexicographic) &&
+              RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
 
 rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
@@ -21,10 +22,11 @@ rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "reduction: is %d, expected RBC_REDUCE_SUM, _MEAN, _MAX or _MIN", params.reduction);
   }
-  if (params.order < RBC_VOXELIZE_ORDER_LEXICOGRAPHIC ||
-      params.order > RBC_VOXELIZE_ORDER_FIRST_POINT) {
+  if (params.order < RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC ||
+      params.order > RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "order: is %d, expected RBC_VOXELIZE_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
+         "order: is %d, expected RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC or _FIRST_POINT",
+         params.order);
   }
   return params;
 }

@@ -43,8 +43,8 @@ else:
     Int32, Int64 = TypeVar("Int32"), TypeVar("Int64")
 
 _ORDERS = {
-    "lexicographic": _core.VOXELIZE_ORDER_LEXICOGRAPHIC,
-    "first_point": _core.VOXELIZE_ORDER_FIRST_POINT,
+    "lexicographic": _core.VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC,
+    "first_point": _core.VOXELIZE_SPARSE_ORDER_FIRST_POINT,
 }
 _new, _set_reduction, _set_order = struct_of("VoxelizeSparseParams", "reduction", "order")
 _VOXELS = _core.new_VoxelizeSparseOutputs()  # the extension adds to a copy
