@@ -2,7 +2,6 @@
 // which have a file of their own.
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>

@@ -1,5 +1,4 @@
 // Everything that rbcVoxelizeTsdf must refuse.
-#include <initializer_list>
 #include <limits>
 #include <string>
 

@@ -80,6 +80,13 @@ TEST_CASE("windows errors: shapes") {
        {"outputs[0].valid", {3, 2}, "shape is [3,2], expected [2,3]"},
        {"outputs[1].out", {2, 4, 7}, "shape is [2,4,7], expected [2,4,9]"},
        {"outputs[2].out", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"}});
+  // The rows of a stream without values and times are those of its mask.
+  support::checkError<Call>(
+      {kShape, "streams[2].sample_mask: rank is 2 (shape [6,1]), expected 1", [](Call& c) {
+         c.streams[0].params = nullptr;
+         c.streams[2].params = &c.stream_params[0];
+         c.actions.sample_mask.reshape({6, 1});
+       }});
 }
 
 TEST_CASE("windows errors: dtypes") {
