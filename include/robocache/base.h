@@ -1,7 +1,8 @@
 /*
  * RoboCache: status codes, the last error, versions.
  *
- * Every rbc* function that can fail returns an rbcStatus_t; nothing throws, aborts or prints.
+ * Every rbc* function that can fail returns an rbcStatus_t; nothing throws or aborts, and
+ * nothing prints unless the environment variable RBC_LOG asks for it (rbcContextGetInfo).
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_BASE_H

@@ -148,9 +148,10 @@ RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcT
  * the call may or may not be among them.
  *
  * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA the
- * CPU fuses, and one copy each of out and valid, which are contiguous, goes to the context's stream;
- * memory is allocated where T is larger than before. One thread at a time may fuse; a second one gets
- * UNSUPPORTED. Errors: those of rbcFuse.
+ * CPU fuses, and the call copies out and valid on the context's stream and waits for it: they must be
+ * contiguous (SHAPE_MISMATCH), no other thread may use the context during the call, and memory is
+ * allocated where T is larger than before. One thread at a time may fuse; a second one gets
+ * UNSUPPORTED. Errors: those of rbcFuse and rbcTensorCopy.
  */
 RBC_API rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
                                 const rbcOutput* valid, const rbcOutput* ages);

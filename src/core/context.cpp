@@ -68,7 +68,7 @@ void openAuto(rbcContext& context, const rbcContextParams& params) {
                   rbcGetLastError());
     setLastError("%s", before);
     if (params.cuda_stream != nullptr) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "params: cuda_stream is set, but CUDA is not usable (%s)",
+      fail(RBC_STATUS_INVALID_ARGUMENT, "params.cuda_stream: is set, but CUDA is not usable (%s)",
            context.cuda_unavailable);
     }
     openCpu(context, params);

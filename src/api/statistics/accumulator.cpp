@@ -86,8 +86,8 @@ int64_t mostSamples(const AccumulatorData& data) {
 
 [[noreturn]] void failInUse(const char* argument) {
   fail(RBC_STATUS_UNSUPPORTED,
-       "%s: is in use by another thread, or by the call that its context's allocator or interrupt "
-       "serves",
+       "%s: is in use by another thread, or by the call that is running the context's allocator "
+       "or cancel callback",
        argument);
 }
 
@@ -118,8 +118,8 @@ rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t a
   if (!useUntilCallEnds(*accumulator->context, accumulator->in_use)) failInUse(argument);
   if (accumulator->half_added) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "%s: was left half way by a call that was interrupted, with some of its samples; make a "
-         "new one, or import what was exported before",
+         "%s: was left half way by a call that was cancelled or failed, with some of its samples; "
+         "make a new one, or import what was exported before",
          argument);
   }
   return *accumulator;

@@ -49,7 +49,7 @@ constexpr int kMaxThreads = 1024;
 
 BackendState* open(const rbcContextParams& params) {
   if (params.cuda_stream != nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params: stream is set, expected null on the CPU");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.cuda_stream: is set, expected null on the CPU");
   }
   const SimdLevel simd = chooseSimd(params.simd);
   const int threads = params.num_threads > 0 ? params.num_threads : usableCpus();

@@ -141,7 +141,7 @@ def test_closing():
             "simd: is 'sse9', expected one of 'auto', 'portable'",
         ),
         (["cpu"], {"stream": "fast"}, TypeError, "stream: is a str, expected an int or a stream"),
-        (["cpu"], {"stream": 64}, ValueError, "params: stream is set, expected null on the CPU"),
+        (["cpu"], {"stream": 64}, ValueError, "stream: is set, expected null on the CPU"),
         (["cpu", "cuda"], {}, TypeError, ""),
     ],
 )

@@ -288,7 +288,7 @@ STREAMS = {
     ),
     "neutral numbers that are held": (
         lambda: stream(neutral=[1.0, 2.0]),
-        "neutral: is given, which outside='neutral' takes alone$",
+        "neutral: is given, but only outside='neutral' takes it$",
     ),
     "a normalization of others": (
         lambda: stream(normalization=rbc.Normalization([0.0, 1, 2], 1)),

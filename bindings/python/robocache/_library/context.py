@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _abi as _abi  # which gives the extension's objects their destructors
 from .. import _core
-from .errors import REFUSALS, in_python, shown
+from .errors import REFUSALS, as_given, in_python, shown
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -136,7 +136,10 @@ class Context:
         self._follows = stream is None
         self._stream = 0 if stream is None else _stream_handle(stream)
         _core.ContextParams_cuda_stream_set(params, self._stream)
-        self._handle = _core.rbc_context_create(params)
+        try:
+            self._handle = _core.rbc_context_create(params)
+        except (TypeError, ValueError) as error:
+            raise as_given(error) from error.__cause__
         _core.watch_signals(self._handle)
         info = self._raw_info()
         self._device_id = info.device_id if info.backend == _core.BACKEND_CUDA else CPU

@@ -19,20 +19,20 @@ def blamed(error: BaseException, name: str) -> TypeError | ValueError:
     return kind(f"{name}: {line or 'cannot be described, and says no more'}")
 
 
-# C's names in messages, and what Python calls them.
-_FIELD = re.compile(r"(?<![\w.])(streams\[\d+\]\.)?(?:params\.)?(shift|scale)(?=:)")
+# Names of C in messages, and those of Python's arguments.
+_FIELD = re.compile(r"(?<![\w.])(streams\[\d+\]\.)?(?:params\.)?(shift|scale|cuda_stream)(?=:)")
 _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
-_ARGUMENT = {"shift": "mean", "scale": "std"}
+_ARGUMENT = {"shift": "mean", "scale": "std", "cuda_stream": "stream"}
 
 
 def in_python(message: str) -> str:
-    """The message with the names of Python's arguments in place of C's."""
+    """The message, with Python's argument names instead of C's names."""
     message = _FIELD.sub(lambda at: (at[1] or "") + _ARGUMENT[at[2]], message)
     return _OUTPUT.sub(lambda at: f"out[{at[1]}]{'[1]' if at[2] == 'valid' else ''}", message)
 
 
 def as_given(error: TypeError | ValueError) -> TypeError | ValueError:
-    """The error with the names of Python's arguments in place of C's."""
+    """The error, with Python's argument names instead of C's names."""
     if type(error) not in (TypeError, ValueError):
         return error
     line = in_python(str(error))

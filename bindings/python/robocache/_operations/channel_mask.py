@@ -31,7 +31,7 @@ def channel_mask(valid: Array, streams: Sequence[Stream[Any]]) -> Array:
     ValueError
         ``valid`` has another number of streams.
     TypeError
-        ``valid`` is no array, or ``streams`` are none.
+        ``valid`` is not an array, or an element of ``streams`` is not a :class:`Stream`.
 
     Examples
     --------

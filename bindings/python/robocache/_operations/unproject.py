@@ -30,7 +30,7 @@ _set_scale, _set_min, _set_max, _set_offset, _set_color, _set_stride, *_set_crop
 
 @dataclass(frozen=True, eq=False)
 class Cloud(Generic[Array]):
-    """What :func:`unproject` gives: of each image ``num_points`` points, then zeros."""
+    """The result of :func:`unproject`: ``num_points`` points of each image, then zeros."""
 
     points: Array  #: [B,P,3+C], [P,3+C] without batch: x, y, z and colours
     num_points: Array  #: [B], [] without batch; int64: how many are points; ``lengths`` for others
@@ -49,7 +49,7 @@ class Cloud(Generic[Array]):
         pixels: Any = self.pixels
         if len(points.shape) != 2:
             raise ValueError(
-                "points: are of a batch, expected those of one image; pass num_points as lengths"
+                "points: have a batch, expected the points of one image; pass num_points as lengths"
             )
         kept = int(self.num_points)  # type: ignore[call-overload]
         return dataclasses.replace(self, points=points[:kept], pixels=pixels[:kept])

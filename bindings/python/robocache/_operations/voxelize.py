@@ -155,8 +155,8 @@ def voxelize(
 
     A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
     is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
-    upper ones. Points outside of the grid, NaN and infinite ones are left out. The result is the
-    same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
+    upper ones. Points outside of the grid, and NaN or infinite ones, are in no voxel. The result is
+    the same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
 
     Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
     cloud leave B out everywhere.

@@ -134,7 +134,7 @@ def voxelize_tsdf(
 
     Returns
     -------
-    tuple of tsdf [X,Y,Z] and weight [X,Y,Z], and of the number of unused points if it is asked for
+    tuple of tsdf [X,Y,Z], weight [X,Y,Z], and with return_num_points_unused that number [B]
         tsdf is within +-``truncation``; weight is 0 where nothing was observed. In the library of
         ``points``, on its device. On CUDA the work is enqueued on that library's current stream.
 

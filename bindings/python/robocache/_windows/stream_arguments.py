@@ -220,7 +220,7 @@ def _refuse_what_does_not_apply(
     if given["outside"] != "neutral":
         for name in ("neutral", "neutral_channels"):
             if given[name] is not None:
-                raise ValueError(f"{name}: is given, which outside='neutral' takes alone")
+                raise ValueError(f"{name}: is given, but only outside='neutral' takes it")
     for name, kind in (
         ("normalization", Normalization),
         ("accumulator", StatisticsAccumulator),

@@ -63,7 +63,7 @@ def voxelize(
 
     It holds coords [V,3], features [V,C] (means of x, y, z and the other fields),
     points_per_voxel [V] and offsets [clouds + 1]; with --dense grids [clouds,X,Y,Z] or
-    [clouds,X,Y,Z,C]. Points that are not finite are left out.
+    [clouds,X,Y,Z,C]. Points with a NaN or infinite coordinate are in no voxel.
     """
     if not voxel_size > 0:
         raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
