@@ -21,7 +21,7 @@ static class ParamsTest {
     Expect.Equal(Rbc.ReduceOccupancy, new VoxelizeParams().Reduction);
     Expect.Equal(new long[] {0, 0, 0}, new VoxelizeParams().Grid.Shape);
     Expect.Equal(Rbc.ReduceMean, new VoxelizeSparseParams().Reduction);
-    Expect.Equal(Rbc.VoxelizeOrderLexicographic, new VoxelizeSparseParams().Order);
+    Expect.Equal(Rbc.VoxelizeSparseOrderLexicographic, new VoxelizeSparseParams().Order);
     Expect.Equal(double.PositiveInfinity, new VoxelizeTsdfParams().MaxWeight);
     Expect.Equal(Rbc.BackendAuto, new ContextParams().Backend);
   }
