@@ -36,7 +36,7 @@ class VoxelCall : public Call {
     if (sparse_) {
       voxels_.coords = out_;
       voxels_.num_voxels = tensors.outputs[1].get();
-      voxels_.features = tensors.outputs[2].get();
+      voxels_.voxel_features = tensors.outputs[2].get();
     }
   }
 

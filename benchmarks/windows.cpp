@@ -91,8 +91,8 @@ class WindowsCall : public Call {
         s.scale = (next++)->get();
       }
       if (from.clip) {
-        s.low = (next++)->get();
-        s.high = (next++)->get();
+        s.clip_min = (next++)->get();
+        s.clip_max = (next++)->get();
       }
       params_[n] = rbcResampleParamsInit();
       s.params = &params_[n];
@@ -104,7 +104,7 @@ class WindowsCall : public Call {
         rbcWindowsTransform& t = transforms_[n] = {};
         t.count = from.pose ? 7 : from.channels;
         t.kind = from.pose ? RBC_WINDOWS_TRANSFORM_SE3_RELATIVE : RBC_WINDOWS_TRANSFORM_SUBTRACT;
-        t.reference_stream = static_cast<int32_t>(n);
+        t.reference_stream_index = static_cast<int32_t>(n);
         t.rotation = t.reference_rotation = from.pose ? RBC_ROTATION_QUAT_XYZW : 0;
         t.out_rotation = from.pose ? RBC_ROTATION_ROT6D_ROWS : 0;
         s.transforms = &t;

@@ -22,7 +22,7 @@ _FUNCTION = re.compile(r"RBC_API rbcStatus_t (rbc\w+)\(([^)]*)\);")
 _ARRAY = re.compile(r"const (rbc\w+)\* (\w+), int32_t num_\2\b")
 _EACH = re.compile(r", int32_t num_\w+\b.*, const (rbc\w+Outputs)\* (\w+)\b")
 _HANDLE = re.compile(r"typedef struct (rbc\w+)\* \1_t;")
-_UNSIGNED = re.compile(r"#define (RBC_\w+) (\d+)u\b")
+_UNSIGNED = re.compile(r"#define (RBC_\w+) (0x[0-9a-f]+|\d+)u\b")
 _TENSORS = {"const rbcTensor*": "MEMBER_TENSOR", "const rbcOutput*": "MEMBER_OUTPUT"}
 
 

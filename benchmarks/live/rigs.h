@@ -24,7 +24,7 @@ class RingRig {
     int64_t shape[] = {1, kChannels};
     const rbcTensor times = host(&time, 64, 1, shape);
     const rbcTensor values = host(row, 32, 2, shape);
-    robocache::check(rbcLivePush(live_.get(), stream, &times, &values));
+    robocache::check(rbcLivePush(live_.get(), stream, &values, &times));
   }
   void fuse(const double* queries, int count, float* out) {
     int64_t shape[] = {count, kWidth};
@@ -35,7 +35,7 @@ class RingRig {
     rbcTensor mask = host(mask_, 8, 2, mask_shape);
     mask.dtype = {RBC_DTYPE_UINT, 8, 1};
     const rbcTensor ages = host(ages_, 64, 1, age_shape);
-    robocache::check(rbcLiveFuse(live_.get(), &query_times, &outs, &mask, &ages));
+    robocache::check(rbcLiveFuse(live_.get(), &query_times, &outs, &mask, &ages, nullptr));
   }
 
  private:

@@ -260,13 +260,13 @@ PINNED(const rbcOutput*, true)
       }
     } %}
 
-/* A stream of windows keeps the accumulator that it feeds. */
-%typemap(csvarin) struct rbcAccumulator* rbcWindowsStream::accumulator %{
+/* The outputs of windows keep the accumulator that they feed. */
+%typemap(csvarin) struct rbcAccumulator* rbcWindowsOutputs::accumulator %{
     set {
       $imcall;
       Keep("$1_name", value, false);
     } %}
-%typemap(csvarout) struct rbcAccumulator* rbcWindowsStream::accumulator %{
+%typemap(csvarout) struct rbcAccumulator* rbcWindowsOutputs::accumulator %{
     get {
       return (Accumulator)Kept("$1_name");
     } %}
@@ -286,13 +286,13 @@ PINNED(const rbcOutput*, true)
 /* Of accumulators: what NextPass returns, and the levels, into an array with room for all. */
 %apply int* OUTPUT { int32_t* more };
 %apply void* VOID_INT_PTR { const void* data };
-%typemap(ctype) (double* levels, int32_t capacity) "double*"
-%typemap(imtype) (double* levels, int32_t capacity) "double[]"
-%typemap(cstype) (double* levels, int32_t capacity) "double[]"
+%typemap(ctype) (double* levels, size_t capacity) "double*"
+%typemap(imtype) (double* levels, size_t capacity) "double[]"
+%typemap(cstype) (double* levels, size_t capacity) "double[]"
 %typemap(csin, pre="    double[] counted_$csinput = Counted.Room($csinput);",
          post="      Counted.CopyTo(counted_$csinput, $csinput);")
-    (double* levels, int32_t capacity) "counted_$csinput"
-%typemap(in) (double* levels, int32_t capacity) {
+    (double* levels, size_t capacity) "counted_$csinput"
+%typemap(in) (double* levels, size_t capacity) {
   $2 = (int32_t)$input[0];
   $1 = $input + 1;
 }

@@ -131,7 +131,7 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 %typemap(jtype) (int32_t ndim, const int64_t* shape) "long[]"
 %typemap(jstype) (int32_t ndim, const int64_t* shape) "long[]"
 %typemap(javain) (int32_t ndim, const int64_t* shape) "$javainput"
-%typemap(in) (int32_t ndim, const int64_t* shape) (jlong extents[RBC_MAX_NDIM]) {
+%typemap(in) (int32_t ndim, const int64_t* shape) (jlong extents[RBC_TENSOR_MAX_NDIM]) {
   $1 = readExtents(jenv, $input, "$2_name", extents);
   if ($1 < 0) return $null;
   $2 = extents;
@@ -140,7 +140,7 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 %typemap(jtype) const int64_t* strides "long[]"
 %typemap(jstype) const int64_t* strides "long[]"
 %typemap(javain) const int64_t* strides "$javainput"
-%typemap(in) const int64_t* strides (jlong extents[RBC_MAX_NDIM]) {
+%typemap(in) const int64_t* strides (jlong extents[RBC_TENSOR_MAX_NDIM]) {
   if ($input != NULL) {
     if (readExtents(jenv, $input, "$1_name", extents) < 0) return $null;
     $1 = extents;
@@ -184,17 +184,17 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %enddef
 
 /* The levels of quantiles, into an array with room for all. */
-%typemap(jni) (double* levels, int32_t capacity) "jdoubleArray"
-%typemap(jtype) (double* levels, int32_t capacity) "double[]"
-%typemap(jstype) (double* levels, int32_t capacity) "double[]"
-%typemap(javain) (double* levels, int32_t capacity) "$javainput"
-%typemap(in) (double* levels, int32_t capacity) (jdouble room[RBC_STATISTICS_MAX_LEVELS]) {
+%typemap(jni) (double* levels, size_t capacity) "jdoubleArray"
+%typemap(jtype) (double* levels, size_t capacity) "double[]"
+%typemap(jstype) (double* levels, size_t capacity) "double[]"
+%typemap(javain) (double* levels, size_t capacity) "$javainput"
+%typemap(in) (double* levels, size_t capacity) (jdouble room[RBC_STATISTICS_MAX_LEVELS]) {
   const jsize length = $input == NULL ? 0 : JCALL1(GetArrayLength, jenv, $input);
   $2 = length < RBC_STATISTICS_MAX_LEVELS ? length : RBC_STATISTICS_MAX_LEVELS;
   $1 = room;
   if ($2 > 0) JCALL4(GetDoubleArrayRegion, jenv, $input, 0, $2, room);
 }
-%typemap(argout) (double* levels, int32_t capacity) {
+%typemap(argout) (double* levels, size_t capacity) {
   if ($2 > 0) JCALL4(SetDoubleArrayRegion, jenv, $input, 0, $2, room$argnum);
 }
 
@@ -348,10 +348,10 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
   }
 }
 
-/* A stream keeps the accumulator that it feeds. */
-%typemap(javain) struct rbcAccumulator* rbcWindowsStream::accumulator
+/* Outputs keep the accumulator that they feed. */
+%typemap(javain) struct rbcAccumulator* rbcWindowsOutputs::accumulator
     "optional(\"$1_name\", $javainput)"
-%typemap(javaout) struct rbcAccumulator* rbcWindowsStream::accumulator {
+%typemap(javaout) struct rbcAccumulator* rbcWindowsOutputs::accumulator {
     return (Accumulator) kept($jnicall);
   }
 

@@ -33,6 +33,7 @@ static void throwRoboCache(JNIEnv* env, rbcStatus_t status, const char* message)
 static void throwStatus(JNIEnv* env, rbcStatus_t status, const char* message) {
   switch (status) {
     case RBC_STATUS_BUFFER_TOO_SMALL:
+    case RBC_STATUS_DAMAGED:
     case RBC_STATUS_INVALID_ARGUMENT:
     case RBC_STATUS_DEVICE_MISMATCH:
     case RBC_STATUS_DTYPE_MISMATCH:
@@ -66,9 +67,9 @@ static int requireLength(JNIEnv* env, jarray array, const char* name, jsize expe
 
 /* Reads one extent or stride a dimension and returns how many. */
 static int32_t readExtents(JNIEnv* env, jlongArray array, const char* name,
-                           jlong extents[RBC_MAX_NDIM]) {
+                           jlong extents[RBC_TENSOR_MAX_NDIM]) {
   const jsize length = array == NULL ? -1 : (*env)->GetArrayLength(env, array);
-  if (length >= 0 && length <= RBC_MAX_NDIM) {
+  if (length >= 0 && length <= RBC_TENSOR_MAX_NDIM) {
     (*env)->GetLongArrayRegion(env, array, 0, length, extents);
     return length;
   }
@@ -77,7 +78,7 @@ static int32_t readExtents(JNIEnv* env, jlongArray array, const char* name,
     snprintf(message, sizeof message, "%s: is null", name);
   } else {
     snprintf(message, sizeof message, "%s: has %d dimensions, expected at most %d", name,
-             (int)length, RBC_MAX_NDIM);
+             (int)length, RBC_TENSOR_MAX_NDIM);
   }
   throwNew(env, "java/lang/IllegalArgumentException", message);
   return -1;
@@ -127,8 +128,8 @@ static int copyStructs(JNIEnv* env, jobjectArray objects, size_t size, void** st
 
 typedef struct TensorBlock {
   rbcTensor tensor; /* first, so that free(tensor) frees the block */
-  int64_t shape[RBC_MAX_NDIM];
-  int64_t strides[RBC_MAX_NDIM];
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
+  int64_t strides[RBC_TENSOR_MAX_NDIM];
 } TensorBlock;
 
 /* Null strides: compact. */

@@ -16,8 +16,8 @@ typedef struct TensorArgument {
   PyObject* owner; /* keeps shape and strides alive */
   DLManagedTensor* managed;
   DLManagedTensorVersioned* versioned;
-  int64_t shape[RBC_MAX_NDIM];
-  int64_t strides[RBC_MAX_NDIM];
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
+  int64_t strides[RBC_TENSOR_MAX_NDIM];
 } TensorArgument;
 
 /* clang-format off */
@@ -64,9 +64,9 @@ static void closeTensor(TensorArgument* argument) {
 }
 
 static int checkRank(const rbcTensor* tensor, ArgumentName name) {
-  if (tensor->ndim < 0 || tensor->ndim > RBC_MAX_NDIM) {
+  if (tensor->ndim < 0 || tensor->ndim > RBC_TENSOR_MAX_NDIM) {
     PyErr_Format(PyExc_ValueError, "%s: rank is %d, expected 0 to %d", textOf(name),
-                 (int)tensor->ndim, RBC_MAX_NDIM);
+                 (int)tensor->ndim, RBC_TENSOR_MAX_NDIM);
     return -1;
   }
   if (tensor->ndim > 0 && tensor->shape == NULL) {

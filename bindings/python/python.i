@@ -130,12 +130,11 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 %rename(rbc_accumulator_export) exportAccumulator;
 %noexception exportAccumulator;
 %{
-static int exportTo(rbcContext_t context, struct rbcAccumulator* accumulator, void* data,
-                    size_t capacity, size_t* size) {
+static int exportTo(struct rbcAccumulator* accumulator, void* data, size_t capacity,
+                    size_t* size) {
   char message[1024];
   PyThreadState* thread = leavePython();
-  const rbcStatus_t status =
-      rbcAccumulatorExport(context, accumulator, data, capacity, size);
+  const rbcStatus_t status = rbcAccumulatorExport(accumulator, data, capacity, size);
   if (status != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
   PyEval_RestoreThread(thread);
   if (status == RBC_STATUS_SUCCESS) return 0;
@@ -144,31 +143,30 @@ static int exportTo(rbcContext_t context, struct rbcAccumulator* accumulator, vo
 }
 %}
 %inline %{
-static PyObject* exportAccumulator(rbcContext_t context,
-                                   struct rbcAccumulator* accumulator) {
+static PyObject* exportAccumulator(struct rbcAccumulator* accumulator) {
   size_t size = 0;
-  if (exportTo(context, accumulator, NULL, 0, &size) != 0) return NULL;
+  if (exportTo(accumulator, NULL, 0, &size) != 0) return NULL;
   PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
   if (bytes == NULL) return NULL;
-  if (exportTo(context, accumulator, PyBytes_AsString(bytes), size, &size) == 0) return bytes;
+  if (exportTo(accumulator, PyBytes_AsString(bytes), size, &size) == 0) return bytes;
   Py_DECREF(bytes);
   return NULL;
 }
 %}
-%typemap(in) (const void* data, size_t size) {
+%typemap(in) (const void* data, size_t bytes) {
   Py_ssize_t length = 0;
   if (PyBytes_AsStringAndSize($input, (char**)&$1, &length) != 0) SWIG_fail;
   $2 = (size_t)length;
 }
 
 /* The levels as a tuple; the argument is their number, num_levels of the info. */
-%typemap(in) (double* levels, int32_t capacity) (double room[RBC_STATISTICS_MAX_LEVELS]) {
+%typemap(in) (double* levels, size_t capacity) (double room[RBC_STATISTICS_MAX_LEVELS]) {
   const long count = PyLong_AsLong($input);
   if (PyErr_Occurred()) SWIG_fail;
   $1 = room;
   $2 = count < RBC_STATISTICS_MAX_LEVELS ? (int32_t)count : RBC_STATISTICS_MAX_LEVELS;
 }
-%typemap(argout) (double* levels, int32_t capacity) {
+%typemap(argout) (double* levels, size_t capacity) {
   PyObject* levels = PyTuple_New($2);
   for (Py_ssize_t i = 0; i < $2 && levels != NULL; ++i) {
     PyTuple_SetItem(levels, i, PyFloat_FromDouble($1[i]));
@@ -280,7 +278,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 %typemap(in) rbcDType {
   if (readDType($input, &$1) != 0) SWIG_fail;
 }
-%typemap(in) (int32_t ndim, const int64_t* shape) (int64_t extents[RBC_MAX_NDIM]) {
+%typemap(in) (int32_t ndim, const int64_t* shape) (int64_t extents[RBC_TENSOR_MAX_NDIM]) {
   $1 = readShape($input, extents);
   if ($1 < 0) SWIG_fail;
   $2 = extents;
@@ -342,23 +340,40 @@ PyObject* currentStream(PyObject* array, int32_t device_id);
 }
 %typemap(memberin) double [ANY] "memcpy($1, $input, sizeof $1);"
 
-/* ---- live fusion ------------------------------------------------------------------------------ */
+/* ---- calls without a context ------------------------------------------------------------------ */
 
-/* Arrays are opened for a context: that of the rings. */
+/* Arrays are opened for the context of the object. */
+%ignore rbcAccumulatorUpdate;
+%ignore rbcAccumulatorUpdateWorkspaceSize;
+%ignore rbcAccumulatorGetResult;
+%rename(rbc_accumulator_update) accumulatorUpdate;
+%rename(rbc_accumulator_get_result) accumulatorGetResult;
 %ignore rbcLivePush;
 %ignore rbcLiveFuse;
 %rename(rbc_live_push) livePush;
 %rename(rbc_live_fuse) liveFuse;
 %inline %{
-static rbcStatus_t livePush(rbcContext_t context, struct rbcLive* live, int32_t stream_index,
-                            const rbcTensor* times, const rbcTensor* values) {
+static rbcStatus_t accumulatorUpdate(rbcContext_t context, struct rbcAccumulator* accumulator,
+                                     const rbcTensor* values,
+                                     const rbcAccumulatorUpdateParams* params) {
   (void)context;
-  return rbcLivePush(live, stream_index, times, values);
+  return rbcAccumulatorUpdate(accumulator, values, params);
+}
+static rbcStatus_t accumulatorGetResult(rbcContext_t context, struct rbcAccumulator* accumulator,
+                                        const rbcStatisticsOutputs* outputs) {
+  (void)context;
+  return rbcAccumulatorGetResult(accumulator, outputs);
+}
+static rbcStatus_t livePush(rbcContext_t context, struct rbcLive* live, int32_t stream_index,
+                            const rbcTensor* values, const rbcTensor* times) {
+  (void)context;
+  return rbcLivePush(live, stream_index, values, times);
 }
 static rbcStatus_t liveFuse(rbcContext_t context, struct rbcLive* live,
                             const rbcTensor* query_times, const rbcOutput* out,
-                            const rbcOutput* valid, const rbcOutput* ages) {
+                            const rbcOutput* valid, const rbcOutput* ages,
+                            const rbcLiveFuseParams* params) {
   (void)context;
-  return rbcLiveFuse(live, query_times, out, valid, ages);
+  return rbcLiveFuse(live, query_times, out, valid, ages, params);
 }
 %}

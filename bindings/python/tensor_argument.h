@@ -108,8 +108,8 @@ static int readDType(PyObject* pair, rbcDType* dtype) {
 static int32_t readShape(PyObject* shape, int64_t* extents) {
   const Py_ssize_t ndim = PySequence_Size(shape);
   if (ndim < 0) return -1;
-  if (ndim > RBC_MAX_NDIM) {
-    PyErr_Format(PyExc_ValueError, "shape: has %zd extents, expected 0 to %d", ndim, RBC_MAX_NDIM);
+  if (ndim > RBC_TENSOR_MAX_NDIM) {
+    PyErr_Format(PyExc_ValueError, "shape: has %zd extents, expected 0 to %d", ndim, RBC_TENSOR_MAX_NDIM);
     return -1;
   }
   for (Py_ssize_t i = 0; i < ndim; ++i) {
@@ -134,6 +134,8 @@ static PyObject* currentStream(PyObject* object, int32_t device_id) {
 static void raiseStatus(rbcStatus_t status, const char* message) {
   switch (status) {
     case RBC_STATUS_INVALID_ARGUMENT:
+    case RBC_STATUS_BUFFER_TOO_SMALL:
+    case RBC_STATUS_DAMAGED:
     case RBC_STATUS_DEVICE_MISMATCH:
     case RBC_STATUS_SHAPE_MISMATCH: PyErr_SetString(PyExc_ValueError, message); return;
     case RBC_STATUS_DTYPE_MISMATCH: PyErr_SetString(PyExc_TypeError, message); return;

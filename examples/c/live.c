@@ -69,7 +69,7 @@ static void* produce(void* argument) {
     const rbcTensor times = describe(&sensor->times[i], RBC_DTYPE_FLOAT, 64, 1, shape);
     const rbcTensor values =
         describe(&sensor->values[i * sensor->channels], RBC_DTYPE_FLOAT, 32, 2, shape);
-    check(rbcLivePush(live, sensor->stream, &times, &values));
+    check(rbcLivePush(live, sensor->stream, &values, &times));
   }
   return NULL;
 }
@@ -77,7 +77,7 @@ static void* produce(void* argument) {
 static int64_t pushed(int32_t stream) {
   rbcLiveCounters counters = rbcLiveCountersInit();
   check(rbcLiveGetCounters(live, stream, &counters));
-  return counters.pushed;
+  return counters.kept;
 }
 
 /* Whether a sensor's columns are those of rbcFuse, of its first `come` samples but for lost ones. */
@@ -113,7 +113,7 @@ int main(void) {
       }
     }
     streams[n] = rbcLiveStreamInit();
-    streams[n].channels = sensor->channels;
+    streams[n].num_channels = sensor->channels;
     streams[n].capacity = KEPT;
     streams[n].max_age = 10; /* s, of a sensor that is taken for dead */
   }
@@ -140,7 +140,7 @@ int main(void) {
     const rbcTensor out = describe(row, RBC_DTYPE_FLOAT, 32, 2, shape);
     const rbcTensor age = describe(ages, RBC_DTYPE_FLOAT, 64, 1, age_shape);
     const int64_t before[STREAMS] = {pushed(0), pushed(1)};
-    check(rbcLiveFuse(live, &queries, &out, NULL, &age));
+    check(rbcLiveFuse(live, &queries, &out, NULL, &age, NULL));
     const int64_t after[STREAMS] = {pushed(0), pushed(1)};
 
     /* A sample that came during the call may or may not be in it. */

@@ -87,7 +87,7 @@ int main(void) {
   voxels.coords = &coords_out;
   voxels.num_voxels = &number_out;
   voxels.points_per_voxel = &sizes_out;
-  voxels.features = &means_out; /* of the points' own columns */
+  voxels.voxel_features = &means_out; /* of the points' own columns */
   check(rbcVoxelizeSparse(context, &cloud, NULL, &voxels, &sparse));
 
   printf("%d points lie in %d voxels, %d in none; from above, by height:\n", POINTS - (int)dropped,

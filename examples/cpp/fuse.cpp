@@ -59,11 +59,11 @@ int main() try {
   std::vector<uint8_t> valid(kFrames * 2);
 
   // Positions smoothly, rotations at constant speed, the gripper as it last was.
-  robocache::Stream pose({recording.poses, {kPoses, kPose}}, recording.pose_stamps);
+  robocache::FuseStream pose({recording.poses, {kPoses, kPose}}, recording.pose_stamps);
   pose.groups = {channels(0, 3, Method::kPchip), channels(3, 4, Method::kSlerp),
                  channels(7, 1, Method::kPrevious)};
   pose.max_gap = 50e6;  // ns: across a longer hole in the stream, nothing is made up
-  robocache::Stream force({recording.forces, {kForces, kForce}}, recording.force_stamps);
+  robocache::FuseStream force({recording.forces, {kForces, kForce}}, recording.force_stamps);
   force.clock_offset_ticks = -4'000'000;
 
   const auto context = robocache::Context::cpu();

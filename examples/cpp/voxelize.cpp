@@ -53,7 +53,7 @@ int main() try {
   std::vector<float> means(kCapacity * kColumns);
   robocache::VoxelizeSparseOutputs voxels({coords, {kCapacity, 4}}, {&num_voxels, {}});
   voxels.points_per_voxel = sizes;
-  voxels.features = robocache::Tensor(means, {kCapacity, kColumns});  // of points' columns
+  voxels.voxel_features = robocache::Tensor(means, {kCapacity, kColumns});  // of points' columns
   robocache::voxelizeSparse(context, cloud, grid, voxels);
 
   std::printf("%d points lie in %d voxels, %d in none; from above, by height:\n",

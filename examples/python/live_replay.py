@@ -146,7 +146,7 @@ def replay(
 
     def come(n: int) -> int:
         counters = live.counters(n)
-        return counters.pushed + counters.dropped + counters.ahead + counters.invalid
+        return counters.kept + counters.dropped + counters.ahead + counters.invalid
 
     threads = [
         threading.Thread(target=produce, args=(n, sensor)) for n, sensor in enumerate(sensors)
@@ -246,7 +246,7 @@ def main(arguments: list[str] | None = None) -> int:
         told = live.counters(n)
         without = sum(not tick.valid[-1, n] and tick.ages[n] > 0 for tick in ticks)
         print(
-            f"  {sensor.stream.name:14} {told.pushed:6} pushed {told.late:4} late"
+            f"  {sensor.stream.name:14} {told.kept:6} pushed {told.late:4} late"
             f" {told.dropped:4} dropped {told.overwritten:6} overwritten"
             f" {without:6} ticks after its newest sample"
         )

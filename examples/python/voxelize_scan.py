@@ -74,10 +74,10 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
         return coords[:, 1:], counts, out
 
     counts = dense("count", **cubes)
-    highest = dense("max", points[:, 2:3], empty_value=np.nan, **pillars)
+    highest = dense("max", points[:, 2:3], fill_value=np.nan, **pillars)
     measured = None
     if columns > 3:
-        measured = dense("mean", points[:, 3:], empty_value=np.nan, **pillars)[:, :, 0]
+        measured = dense("mean", points[:, 3:], fill_value=np.nan, **pillars)[:, :, 0]
     coords, _, means = sparse("voxelize_sparse mean", **cubes)
     pillar_coords, pillar_counts, pillar_points = sparse(
         f"voxelize_sparse {MAX_POINTS} points",

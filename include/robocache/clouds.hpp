@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,13 +14,20 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// The options of unproject: the tensors are optional, params as rbcUnprojectParamsInit() has them.
+// The options of unproject; the tensors are optional.
 struct UnprojectOptions {
+  double depth_scale = 0;            // a divisor: units of depth to a metre; 0: 1000 for integers, else 1
+  double min_depth = 0;              // points are farther than this
+  double max_depth = INFINITY;       // and nearer than this
+  std::array<double, 3> crop_min = {-INFINITY, -INFINITY, -INFINITY};  // in the cloud's frame
+  std::array<double, 3> crop_max = {INFINITY, INFINITY, INFINITY};
+  double pixel_offset = 0;           // of a pixel's centre: 0 or 0.5
+  double color_divisor = 1;          // colours are divided by it
+  int32_t pixel_stride = 1;          // every n-th row and column, from the first
   std::optional<Tensor> pose;                      // [B,4,4] or [4,4]: camera to cloud
   std::optional<Tensor> colors;                    // [B,H,W,C], [H,W,C] without batch
   std::optional<Tensor> num_points_over_capacity;  // [B], without batch []; i64, written: beyond P
   std::optional<Tensor> pixels;  // [B,P], [P] without batch; i32 or i64, written; then -1
-  rbcUnprojectParams params = rbcUnprojectParamsInit();
 };
 
 namespace detail {
@@ -28,11 +38,20 @@ auto unproject(const Finish& finish, const Context& context, const Tensor& depth
                const Tensor& intrinsics, const Tensor& points, const Tensor& num_points,
                const UnprojectOptions& options) {
   Call call;
+  rbcUnprojectParams params = rbcUnprojectParamsInit();
+  params.depth_scale = options.depth_scale;
+  params.min_depth = options.min_depth;
+  params.max_depth = options.max_depth;
+  std::copy_n(options.crop_min.data(), 3, params.crop_min);
+  std::copy_n(options.crop_max.data(), 3, params.crop_max);
+  params.pixel_offset = options.pixel_offset;
+  params.color_divisor = options.color_divisor;
+  params.pixel_stride = options.pixel_stride;
   return finish(call, context.get(), call.in(depth, "depth"), call.in(intrinsics, "intrinsics"),
                 call.in(options.pose, "pose"), call.in(options.colors, "colors"),
                 call.out(points, "points"), call.out(num_points, "num_points"),
                 call.out(options.num_points_over_capacity, "num_points_over_capacity"),
-                call.out(options.pixels, "pixels"), &options.params);
+                call.out(options.pixels, "pixels"), &params);
 }
 
 }  // namespace detail

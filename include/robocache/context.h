@@ -14,7 +14,8 @@ extern "C" {
 #endif
 
 /*
- * A device and a stream, with the workspace and the threads that operations use.
+ * rbcContext_t (base.h) is a device and a stream, with the workspace and the threads that operations
+ * use.
  *
  * Contexts are independent: use any number of them from any threads, but each from one thread at a
  * time. A call on a context that another thread's call is using fails with UNSUPPORTED and does
@@ -24,8 +25,6 @@ extern "C" {
  * After fork(), a child may use CPU contexts, new ones and those made before. It cannot use a CUDA
  * context made before, since CUDA itself does not survive a fork.
  */
-typedef struct rbcContext* rbcContext_t;
-
 /* rbcContextParams.backend and rbcContextInfo.backend */
 #define RBC_BACKEND_AUTO 0 /* CUDA if a device is usable, else the CPU */
 #define RBC_BACKEND_CPU 1  /* the CPU */
@@ -147,7 +146,7 @@ typedef struct rbcContextInfo {
   int32_t num_multiprocessors; /* of the GPU; 0 on the CPU */
   int32_t built_with_cuda;     /* 1 if the library has the CUDA backend */
   uint64_t workspace_bytes;    /* the workspace's size now */
-  uint64_t total_memory;       /* bytes, of the device or of the machine */
+  uint64_t total_memory_bytes; /* of the device or of the machine */
   char device_name[128];       /* of the GPU or of the CPU */
   char cuda_unavailable[256];  /* why an AUTO context is not on CUDA, else "" */
   char last_launch[256];       /* what the last operation ran: see below; "" before the first */

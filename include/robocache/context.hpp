@@ -30,7 +30,7 @@ class Context {
   static Returned<Errors, Context> create(const rbcContextParams& params = rbcContextParamsInit()) {
     rbcContext_t context = nullptr;
     const rbcStatus_t status = rbcContextCreate(&params, &context);
-    return Errors::tell(detail::done(status, Context(context)));
+    return Errors::report(detail::done(status, Context(context)));
   }
   // With this many threads; 0: as many as the process has CPUs.
   template <class Errors = DefaultErrors>
@@ -58,14 +58,14 @@ class Context {
   Returned<Errors, rbcContextInfo> info() const {
     rbcContextInfo info = rbcContextInfoInit();
     const rbcStatus_t status = rbcContextGetInfo(get(), &info);
-    return Errors::tell(detail::done(status, info));
+    return Errors::report(detail::done(status, info));
   }
   // The cudaStream_t that calls enqueue on; null on the CPU.
   template <class Errors = DefaultErrors>
   Returned<Errors, void*> cudaStream() const {
     void* cuda_stream = nullptr;
     const rbcStatus_t status = rbcContextGetCudaStream(get(), &cuda_stream);
-    return Errors::tell(detail::done(status, cuda_stream));
+    return Errors::report(detail::done(status, cuda_stream));
   }
   // Later calls enqueue on this stream, and wait there for the workspace without stopping the host.
   template <class Errors = DefaultErrors>
@@ -119,11 +119,11 @@ class OwnedTensor {
   static Returned<Errors, OwnedTensor> create(const Context& context, rbcDType dtype,
                                               const Shape& shape) {
     rbcOwnedTensor_t tensor = nullptr;
-    int64_t extents[RBC_MAX_NDIM];
-    for (size_t i = 0; i < RBC_MAX_NDIM; ++i) extents[i] = shape[i];
+    int64_t extents[RBC_TENSOR_MAX_NDIM];
+    for (size_t i = 0; i < RBC_TENSOR_MAX_NDIM; ++i) extents[i] = shape[i];
     const rbcStatus_t status = rbcOwnedTensorCreate(
-        context.get(), dtype, static_cast<int32_t>(shape.rank()), extents, &tensor);
-    return Errors::tell(detail::done(status, OwnedTensor(tensor)));
+        context.get(), dtype, static_cast<int32_t>(shape.rank()), extents, nullptr, &tensor);
+    return Errors::report(detail::done(status, OwnedTensor(tensor)));
   }
   // Takes over a managed tensor without a copy. On failure the caller keeps it, as
   // rbcOwnedTensorImportDLPackVersioned says.
@@ -131,20 +131,27 @@ class OwnedTensor {
   static Returned<Errors, OwnedTensor> fromDLPack(DLManagedTensorVersioned* managed) {
     rbcOwnedTensor_t tensor = nullptr;
     const rbcStatus_t status = rbcOwnedTensorImportDLPackVersioned(managed, &tensor);
-    return Errors::tell(detail::done(status, OwnedTensor(tensor)));
+    return Errors::report(detail::done(status, OwnedTensor(tensor)));
   }
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> fromDLPack(DLManagedTensor* managed) {
     rbcOwnedTensor_t tensor = nullptr;
     const rbcStatus_t status = rbcOwnedTensorImportDLPack(managed, &tensor);
-    return Errors::tell(detail::done(status, OwnedTensor(tensor)));
+    return Errors::report(detail::done(status, OwnedTensor(tensor)));
   }
-  // Shares the memory: it lives until the managed tensor's deleter was called, too.
+  // Shares the memory: it lives until the managed tensor's deleter was called, too. The second form is
+  // that of DLPack before 1.0, which cannot say "read-only": a read-only tensor is UNSUPPORTED.
   template <class Errors = DefaultErrors>
   Returned<Errors, DLManagedTensorVersioned*> toDLPack() const {
     DLManagedTensorVersioned* managed = nullptr;
     const rbcStatus_t status = rbcOwnedTensorExportDLPackVersioned(get(), &managed);
-    return Errors::tell(detail::done(status, managed));
+    return Errors::report(detail::done(status, managed));
+  }
+  template <class Errors = DefaultErrors>
+  Returned<Errors, DLManagedTensor*> toUnversionedDLPack() const {
+    DLManagedTensor* managed = nullptr;
+    const rbcStatus_t status = rbcOwnedTensorExportDLPack(get(), &managed);
+    return Errors::report(detail::done(status, managed));
   }
 
   // For the C interface; null if it was moved from.
@@ -154,11 +161,11 @@ class OwnedTensor {
   // read-only and is not const here.
   template <class Errors = DefaultErrors>
   Returned<Errors, Tensor> view() {
-    return Errors::tell(describe(true));
+    return Errors::report(describe(true));
   }
   template <class Errors = DefaultErrors>
   Returned<Errors, Tensor> view() const {
-    return Errors::tell(describe(false));
+    return Errors::report(describe(false));
   }
 
  private:
@@ -204,15 +211,15 @@ class Call {
 
   template <class Errors, class Function, class... Arguments>
   Returned<Errors, void> make(Function function, Arguments... arguments) {
-    return Errors::tell(error_ ? Result<void>(*error_) : done(function(arguments...)));
+    return Errors::report(error_ ? Result<void>(*error_) : done(function(arguments...)));
   }
   // The same for a function that writes a size through its last argument.
   template <class Errors, class Function, class... Arguments>
   Returned<Errors, size_t> size(Function function, Arguments... arguments) {
-    if (error_) return Errors::tell(Result<size_t>(*error_));
+    if (error_) return Errors::report(Result<size_t>(*error_));
     size_t bytes = 0;
     const rbcStatus_t status = function(arguments..., &bytes);
-    return Errors::tell(done(status, bytes));
+    return Errors::report(done(status, bytes));
   }
 
  private:
@@ -246,6 +253,16 @@ int32_t count(const std::vector<Element>& elements) {
 }
 
 }  // namespace detail
+
+// What the library makes of a tensor: its address, extents and strides, with nothing implicit. See
+// rbcTensorGetInfo.
+template <class Errors = DefaultErrors>
+Returned<Errors, rbcTensorInfo> tensorInfo(const Tensor& tensor) {
+  detail::Call call;
+  rbcTensorInfo info = rbcTensorInfoInit();
+  const Result<void> done = call.make<Expect>(rbcTensorGetInfo, call.in(tensor, "tensor"), &info);
+  return Errors::report(done ? Result<rbcTensorInfo>(info) : Result<rbcTensorInfo>(done.error()));
+}
 
 // Between tensors of one shape and dtype; returns when host memory has been read or written.
 template <class Errors = DefaultErrors>

@@ -138,7 +138,7 @@ struct Expect {
   using Return = Result<T>;
 
   template <class T>
-  static Result<T> tell(Result<T> result) {
+  static Result<T> report(Result<T> result) {
     return result;
   }
 };
@@ -150,7 +150,7 @@ struct Throw {
   using Return = T;
 
   template <class T>
-  static T tell(Result<T> result) {
+  static T report(Result<T> result) {
     return std::move(result).value();
   }
 };
@@ -181,7 +181,7 @@ Result<T> done(rbcStatus_t status, T value) {
 // Reports that a call of the C interface failed, with that call's message.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> check(rbcStatus_t status) {
-  return Errors::tell(detail::done(status));
+  return Errors::report(detail::done(status));
 }
 
 ROBOCACHE_NAMESPACE_END

@@ -14,8 +14,8 @@
 ROBOCACHE_NAMESPACE_BEGIN
 
 // One sensor: its samples, as for resample, and how they are resampled. It does not own the memory.
-struct Stream : StreamOptions {
-  Stream(const Tensor& samples, const Tensor& at) : values(samples), times(at) {}
+struct FuseStream : StreamOptions {
+  FuseStream(const Tensor& samples, const Tensor& at) : values(samples), times(at) {}
 
   Tensor values;
   Tensor times;                    // of the same dtype in every stream
@@ -34,7 +34,7 @@ namespace detail {
 
 // Returns finish(call, the arguments of rbcFuse...).
 template <class Finish>
-auto fuse(const Finish& finish, const Context& context, const std::vector<Stream>& streams,
+auto fuse(const Finish& finish, const Context& context, const std::vector<FuseStream>& streams,
           const Tensor& query_times, const Tensor& out, const FuseOptions& options) {
   Call call;
   rbcResampleParams params[RBC_FUSE_MAX_STREAMS];
@@ -42,7 +42,7 @@ auto fuse(const Finish& finish, const Context& context, const std::vector<Stream
   // The library refuses more by their number, before it looks at one.
   const size_t used = std::min<size_t>(streams.size(), RBC_FUSE_MAX_STREAMS);
   for (size_t n = 0; n < used; ++n) {
-    const Stream& stream = streams[n];
+    const FuseStream& stream = streams[n];
     call.enterStream(static_cast<int>(n));
     params[n] = paramsOf(stream, call);
     raw[n] = rbcFuseStreamInit();
@@ -70,7 +70,7 @@ auto fuse(const Finish& finish, const Context& context, const std::vector<Stream
 //
 // See rbcFuse for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
-Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& streams,
+Returned<Errors, void> fuse(const Context& context, const std::vector<FuseStream>& streams,
                             const Tensor& query_times, const Tensor& out,
                             const FuseOptions& options = {}) {
   return detail::fuse(detail::run<Errors>(rbcFuse), context, streams, query_times, out, options);
@@ -79,7 +79,7 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& s
 // The workspace that this call of fuse takes, in bytes, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> fuseWorkspaceSize(const Context& context,
-                                           const std::vector<Stream>& streams,
+                                           const std::vector<FuseStream>& streams,
                                            const Tensor& query_times, const Tensor& out,
                                            const FuseOptions& options = {}) {
   return detail::fuse(detail::measure<Errors>(rbcFuseWorkspaceSize), context, streams, query_times,

@@ -15,12 +15,12 @@ extern "C" {
 typedef struct rbcLiveStream {
   uint32_t struct_size;
   rbcDType dtype;     /* of values, as rbcFuse takes them; default f32 */
-  int64_t channels;   /* required: D, 1 or more */
-  int64_t capacity;   /* required: how many samples are kept, the newest ones; up to 2^24 */
+  int64_t num_channels; /* required: D, 1 or more */
+  int64_t capacity;     /* how many samples are kept, the newest ones; up to 2^24; default 256 */
   int64_t late_bound; /* how many kept samples may be newer than one that comes; default 0 */
   double max_age;     /* in the unit of the times, >= 0; default INFINITY: no limit */
-  double max_ahead;   /* how far after the newest sample one may be, in the unit of the times; 0
-                         (default) and INFINITY: no limit */
+  double max_ahead;   /* how far after the newest sample one may be, in the unit of the times, > 0;
+                         default INFINITY: no limit */
   const rbcResampleParams* params; /* null: defaults; read and copied by rbcLiveCreate */
   double clock_offset;             /* as in rbcFuseStream */
   int64_t clock_offset_ticks;      /* likewise */
@@ -32,7 +32,9 @@ static inline rbcLiveStream rbcLiveStreamInit(void) {
   memset(&stream, 0, sizeof stream);
   stream.struct_size = (uint32_t)sizeof stream;
   stream.dtype = f32;
+  stream.capacity = 256;
   stream.max_age = (double)INFINITY;
+  stream.max_ahead = (double)INFINITY;
   return stream;
 }
 
@@ -58,8 +60,8 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
  * sensor pushes, one thread fuses, and none of them waits for another.
  *
  *   rbcLiveCreate(context, streams, 2, NULL, &live);
- *   rbcLivePush(live, 0, &times, &values);                 (the thread of sensor 0)
- *   rbcLiveFuse(live, &query_times, &out, &valid, &ages);   (the control thread, at its tick)
+ *   rbcLivePush(live, 0, &values, &times);                 (the thread of sensor 0)
+ *   rbcLiveFuse(live, &query_times, &out, &valid, &ages, NULL);   (the control thread, at its tick)
  *
  * What rbcLiveFuse writes are the bits of rbcFuse for the samples that it finds in the rings, so
  * that a policy sees at run time what it has seen in training.
@@ -93,8 +95,8 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  *
  *   live          the rings
  *   stream_index  of the stream
- *   times         [n] in host memory, of the time dtype
  *   values        [n,D] in host memory, of the stream's dtype
+ *   times         [n] in host memory, of the time dtype
  *
  * A ring keeps the newest samples by their times, as many as its capacity: a new one takes the place
  * of the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
@@ -123,8 +125,20 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  * UNSUPPORTED, and nothing is added. Different streams share nothing. Errors: INVALID_ARGUMENT,
  * DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, with nothing added.
  */
-RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* times,
-                                const rbcTensor* values);
+RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values, const rbcTensor* times);
+
+/* How to fuse. */
+typedef struct rbcLiveFuseParams {
+  uint32_t struct_size;
+  uint32_t flags; /* 0 */
+} rbcLiveFuseParams;
+
+static inline rbcLiveFuseParams rbcLiveFuseParamsInit(void) {
+  rbcLiveFuseParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
 
 /*
  * Fuses what the rings hold: rbcFuse of those samples, without batch.
@@ -135,6 +149,7 @@ RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcT
  *   valid        [T,N] bool or u8, on the context's device; or null
  *   ages         [N], or null: the age of each stream at the newest query; f64, for times of i64 i64;
  *                in host memory
+ *   params       null: defaults
  *
  * The age of a stream is the newest query time minus the time of the newest sample up to that query
  * (its clock_offset added). If all samples are after the query, the first of them counts, and the age
@@ -149,12 +164,13 @@ RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcT
  *
  * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA the
  * CPU fuses, and the call copies out and valid on the context's stream and waits for it: they must be
- * contiguous (SHAPE_MISMATCH), no other thread may use the context during the call, and memory is
+ * contiguous (INVALID_ARGUMENT), no other thread may use the context during the call, and memory is
  * allocated where T is larger than before. One thread at a time may fuse; a second one gets
  * UNSUPPORTED. Errors: those of rbcFuse and rbcTensorCopy.
  */
 RBC_API rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
-                                const rbcOutput* valid, const rbcOutput* ages);
+                                const rbcOutput* valid, const rbcOutput* ages,
+                                const rbcLiveFuseParams* params);
 
 /*
  * Forgets the samples of a stream: after a driver has restarted, or its clock was set back. Samples of
@@ -168,13 +184,13 @@ RBC_API rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index);
 
 /*
  * Counts of a stream's samples since rbcLiveCreate. Each sample that was given to rbcLivePush is counted
- * in one of `pushed`, `dropped`, `ahead` and `invalid`. While no thread pushes, `pushed` is the sum of
+ * in one of `kept`, `dropped`, `ahead` and `invalid`. While no thread pushes, `kept` is the sum of
  * `overwritten`, `forgotten` and the samples that the ring holds.
  */
 typedef struct rbcLiveCounters {
   uint32_t struct_size;
   uint32_t reserved0;  /* 0 */
-  int64_t pushed;      /* samples that were kept, late ones too */
+  int64_t kept;        /* samples that were kept, late ones too */
   int64_t overwritten; /* of these, those whose place a newer sample has taken */
   int64_t late;        /* of the kept ones, those that came after newer ones */
   int64_t dropped;     /* samples that came too late */

@@ -17,14 +17,14 @@ ROBOCACHE_NAMESPACE_BEGIN
 // One sensor: what is kept of it, and how it is fused. Only Live::create reads what it refers to.
 struct LiveStream : StreamOptions {
   explicit LiveStream(int64_t d, rbcDType of_values = dtypeOf<float>())
-      : channels(d), dtype(of_values) {}
+      : num_channels(d), dtype(of_values) {}
 
-  int64_t channels;
+  int64_t num_channels;
   rbcDType dtype;
   int64_t capacity = 256;          // how many samples are kept, the newest ones
   int64_t late_bound = 0;          // how many kept samples may be newer than one that comes
   double max_age = INFINITY;       // in the unit of the times
-  double max_ahead = 0;            // how far after the newest sample one may be; 0: no limit
+  double max_ahead = INFINITY;     // how far after the newest sample one may be, in the unit of the times
   double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
   int64_t clock_offset_ticks = 0;  // the same for i64 times
 };
@@ -50,7 +50,7 @@ class Live {
       resampling[n] = detail::paramsOf(stream, call);
       raw[n] = rbcLiveStreamInit();
       raw[n].dtype = stream.dtype;
-      raw[n].channels = stream.channels;
+      raw[n].num_channels = stream.num_channels;
       raw[n].capacity = stream.capacity;
       raw[n].late_bound = stream.late_bound;
       raw[n].max_age = stream.max_age;
@@ -65,19 +65,19 @@ class Live {
     rbcLive_t made = nullptr;
     const Result<void> done = call.make<Expect>(rbcLiveCreate, context.get(), raw,
                                                 detail::count(streams), &params, &made);
-    if (!done) return Errors::tell(Result<Live>(done.error()));
-    return Errors::tell(Result<Live>(Live(made)));
+    if (!done) return Errors::report(Result<Live>(done.error()));
+    return Errors::report(Result<Live>(Live(made)));
   }
 
   // For the C interface; null if it was moved from.
   rbcLive_t get() const noexcept { return live_.get(); }
 
-  // Adds samples of a stream, in the order in which they arrive: times [n], values [n,D]. Wait-free.
+  // Adds samples of a stream, in the order in which they arrive: values [n,D], times [n]. Wait-free.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> push(int32_t stream_index, const Tensor& times, const Tensor& values) {
+  Returned<Errors, void> push(int32_t stream_index, const Tensor& values, const Tensor& times) {
     detail::Call call;
-    return call.make<Errors>(rbcLivePush, get(), stream_index, call.in(times, "times"),
-                             call.in(values, "values"));
+    return call.make<Errors>(rbcLivePush, get(), stream_index, call.in(values, "values"),
+                             call.in(times, "times"));
   }
   // Fuses what is there.
   //
@@ -92,7 +92,7 @@ class Live {
     detail::Call call;
     return call.make<Errors>(rbcLiveFuse, get(), call.in(query_times, "query_times"),
                              call.out(out, "out"), call.out(valid, "valid"),
-                             call.out(ages, "ages"));
+                             call.out(ages, "ages"), nullptr);
   }
   // Forgets the samples of a stream: after a driver has restarted, or its clock was set back. For the
   // thread that pushes to it.
@@ -106,7 +106,7 @@ class Live {
   Returned<Errors, rbcLiveCounters> counters(int32_t stream_index) const {
     rbcLiveCounters counters = rbcLiveCountersInit();
     const rbcStatus_t status = rbcLiveGetCounters(get(), stream_index, &counters);
-    return Errors::tell(detail::done(status, counters));
+    return Errors::report(detail::done(status, counters));
   }
 
  private:

@@ -35,13 +35,13 @@ extern "C" {
 #define RBC_PERIOD_TURNS_POSITIVE 5   /* [0, 1) */
 
 /*
- * rbcResampleParams.outside: queries outside a row's first and last time.
- * rbcWindowsStream.outside: elements before the episode begins and past its end.
+ * rbcResampleParams.outside: queries outside a row's first and last time; for rbcWindows, elements
+ * before the episode begins and past its end.
  */
 #define RBC_OUTSIDE_HOLD 0        /* the edge sample, valid 0 */
 #define RBC_OUTSIDE_FILL 1        /* fill_value, valid 0 */
 #define RBC_OUTSIDE_EXTRAPOLATE 2 /* linear: continue the outermost line, valid 0; others hold */
-#define RBC_OUTSIDE_NEUTRAL 3     /* rbcWindows: hold before the begin, `neutral` past the end */
+#define RBC_OUTSIDE_NEUTRAL 3     /* rbcWindows only: hold before the begin, `neutral` past the end */
 
 /*
  * The most groups of channels in a call, over all of its streams. Neighbours with the same method
@@ -69,8 +69,8 @@ typedef struct rbcResampleParams {
   const rbcTensor* lengths;     /* [B] i32 or i64: valid samples of padded rows; null: all */
   const rbcTensor* sample_mask; /* [B,S], or [S] shared by the batch; [N] packed; bool or u8: 0
                                    where a sample is missing; null: none is */
-  const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
   const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the rows of packed values; null: padded */
+  const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
   const rbcTensor* shift;         /* [D] f32 or f64: out = (v - shift) * scale; null: 0 */
   const rbcTensor* scale;         /* [D] f32 or f64; null: 1 */
   const rbcChannelGroup* groups;  /* in any order; each channel is in one group; null: use method */

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* rbcStatisticsParams.flags */
-#define RBC_STATISTICS_FLAG_PER_ROW 65536u /* for each row of the batch, not for all together */
+#define RBC_STATISTICS_FLAG_PER_ROW 0x10000u /* for each row of the batch, not for all together */
 
 /* The most levels of quantiles that a call or an accumulator takes. */
 #define RBC_STATISTICS_MAX_LEVELS 64
@@ -98,7 +98,7 @@ static inline rbcStatisticsOutputs rbcStatisticsOutputsInit(void) {
  * over the context's threads.
  *
  * Errors: INVALID_ARGUMENT (a level outside 0 .. 1; per row without a batch), DEVICE_MISMATCH,
- * DTYPE_MISMATCH, SHAPE_MISMATCH (also more than 2^40 samples), WORKSPACE_TOO_SMALL, OUT_OF_MEMORY,
+ * DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED (more than 2^40 samples), WORKSPACE_TOO_SMALL, OUT_OF_MEMORY,
  * CUDA_ERROR. No samples, B = 0 and D = 0 succeed.
  */
 RBC_API rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
@@ -130,16 +130,16 @@ RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTe
  * for f16, f32 and 16-bit integers, two for 32-bit ones, three for f64 and 64-bit integers.
  *
  *   do {
- *     for (each piece) rbcAccumulatorUpdate(context, accumulator, piece, NULL);
- *     rbcAccumulatorNextPass(context, accumulator, &more);
+ *     for (each piece) rbcAccumulatorUpdate(accumulator, piece, NULL);
+ *     rbcAccumulatorNextPass(accumulator, &more);
  *   } while (more);
- *   rbcAccumulatorGetResult(context, accumulator, &outputs);
+ *   rbcAccumulatorGetResult(accumulator, &outputs);
  *
  * Result right after the first pass has approximate quantiles, and all else exact.
  *
- * An accumulator belongs to the context that it was created with, whose device holds its state: all
- * calls take that one. Once that is destroyed, the accumulator can only be destroyed too. Its state
- * takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in the first pass, 512 KiB
+ * An accumulator uses the context that it was created with: its device, stream, workspace and threads,
+ * which the accumulator keeps alive. Its calls are calls on that context, so that one thread at a time
+ * may make them. Its state takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in the first pass, 512 KiB
  * a channel by default, and in those after 512 KiB for each bucket that holds values needed, of
  * which there are one or two a level and channel.
  */
@@ -149,7 +149,7 @@ typedef struct rbcAccumulator* rbcAccumulator_t;
 typedef struct rbcAccumulatorParams {
   uint32_t struct_size;
   uint32_t flags;          /* 0 */
-  int64_t channels;        /* required: D of all values */
+  int64_t num_channels;    /* required: D of all values */
   const rbcTensor* levels; /* [Q] f64 in host memory: of quantiles, 0 .. 1; null: none */
   int32_t ddof;            /* 0 (default) or 1, as in rbcStatisticsParams */
   int32_t bucket_bits;     /* 8 to 20; 0 (default): 16 */
@@ -198,12 +198,12 @@ static inline rbcAccumulatorUpdateParams rbcAccumulatorUpdateParamsInit(void) {
 /*
  * Adds samples: in the first pass to the statistics, in a later one to what resolves the quantiles.
  *
- *   accumulator  of the context
+ *   accumulator  not null
  *   values       as for rbcStatistics, of the accumulator's channels and dtype
  *   params       null: defaults
  *
  * After NextPass has given more = 0 in a pass after the first there is nothing more to add: that is
- * INVALID_ARGUMENT. So are more than 2^40 samples. A failed call leaves the state as it was, but for
+ * INVALID_ARGUMENT. More than 2^40 samples are UNSUPPORTED. A failed call leaves the state as it was, but for
  * CANCELLED and CUDA_ERROR: these may have added some samples, and the accumulator can only be
  * destroyed then. All else that is done with it is INVALID_ARGUMENT.
  *
@@ -212,7 +212,7 @@ static inline rbcAccumulatorUpdateParams rbcAccumulatorUpdateParamsInit(void) {
  * graph that was captured before must not be replayed: its memory is another's then. Errors: those
  * of rbcStatistics.
  */
-RBC_API rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorUpdate(rbcAccumulator_t accumulator,
                                          const rbcTensor* values,
                                          const rbcAccumulatorUpdateParams* params);
 
@@ -220,8 +220,7 @@ RBC_API rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t 
  * The workspace in bytes that the same call of rbcAccumulatorUpdate needs, for
  * rbcContextReserve. Checks the arguments as that call does; on failure *bytes does not change.
  */
-RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context,
-                                                      rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator,
                                                       const rbcTensor* values,
                                                       const rbcAccumulatorUpdateParams* params,
                                                       size_t* bytes);
@@ -233,7 +232,7 @@ RBC_API rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context,
  * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
  * and can be captured, as Update can. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcAccumulatorMerge(rbcContext_t context, rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorMerge(rbcAccumulator_t accumulator,
                                         rbcAccumulator_t other);
 
 /*
@@ -243,7 +242,7 @@ RBC_API rbcStatus_t rbcAccumulatorMerge(rbcContext_t context, rbcAccumulator_t a
  * can go on then. So it is where there are levels but no samples. Synchronizes, and is UNSUPPORTED
  * in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorNextPass(rbcAccumulator_t accumulator,
                                            int32_t* more);
 
 /*
@@ -253,15 +252,15 @@ RBC_API rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_
  * writes no more than that number; null data with a capacity of 0 asks only for the number.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: INVALID_ARGUMENT, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorExport(rbcAccumulator_t accumulator,
                                          void* data, size_t capacity, size_t* bytes);
 
 /*
- * Makes an accumulator of exported bytes. Truncated, corrupted and foreign ones are
- * INVALID_ARGUMENT, those of a newer format UNSUPPORTED. On failure *accumulator is null.
+ * Makes an accumulator from exported bytes. Truncated, corrupted and foreign ones are DAMAGED, those
+ * of a newer format UNSUPPORTED. On failure *accumulator is null.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t size,
+RBC_API rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t bytes,
                                          rbcAccumulator_t* accumulator);
 
 /*
@@ -271,14 +270,14 @@ RBC_API rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data,
  * counted all that the first one did. Without samples the counts are 0 and the rest is NaN.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: those of tensors, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcAccumulatorGetResult(rbcContext_t context, rbcAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcAccumulatorGetResult(rbcAccumulator_t accumulator,
                                             const rbcStatisticsOutputs* outputs);
 
 /* What an accumulator is. */
 typedef struct rbcAccumulatorInfo {
   uint32_t struct_size;
   int32_t current_pass;  /* 1 for the first */
-  int64_t channels;      /* as created */
+  int64_t num_channels;  /* as created */
   int32_t num_levels;    /* of quantiles */
   int32_t ddof;          /* 0 or 1 */
   int32_t bucket_bits;   /* 8 to 20 */
@@ -308,7 +307,7 @@ RBC_API rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccum
  * An accumulator that a call is using is UNSUPPORTED.
  */
 RBC_API rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
-                                            int32_t capacity);
+                                            size_t capacity);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -96,32 +96,41 @@ struct AccumulatorUpdateOptions {
   std::optional<Tensor> batch_offsets;
 };
 
-// Statistics of data that come in pieces: see rbcAccumulator_t. It belongs to the context
-// that it is made with, which has to live as long as it is used. Movable.
+// The options of an accumulator.
+struct AccumulatorOptions {
+  std::vector<double> levels = {};  // of quantiles, 0 .. 1
+  int32_t ddof = 0;                 // 0 or 1, as for statistics
+  int32_t bucket_bits = 0;          // 8 to 20; 0: 16
+  std::optional<rbcDType> dtype;    // of all values; none: that of the first update
+};
+
+// Statistics of data that come in pieces: see rbcAccumulator_t. It keeps what it needs of the context
+// that it is made with. Movable.
 class Accumulator {
  public:
   // See rbcAccumulatorCreate.
   template <class Errors = DefaultErrors>
-  static Returned<Errors, Accumulator> create(const Context& context, int64_t channels,
-                                              const std::vector<double>& levels = {},
-                                              int32_t ddof = 0) {
-    const Tensor tensor(levels);
+  static Returned<Errors, Accumulator> create(const Context& context, int64_t num_channels,
+                                              const AccumulatorOptions& options = {}) {
+    const Tensor levels(options.levels);
     rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-    params.channels = channels;
-    params.levels = levels.empty() ? nullptr : tensor.get();
-    params.ddof = ddof;
+    params.num_channels = num_channels;
+    params.levels = options.levels.empty() ? nullptr : levels.get();
+    params.ddof = options.ddof;
+    params.bucket_bits = options.bucket_bits;
+    if (options.dtype) params.dtype = *options.dtype;
     rbcAccumulator_t made = nullptr;
     const rbcStatus_t status = rbcAccumulatorCreate(context.get(), &params, &made);
-    return Errors::tell(detail::done(status, Accumulator(context.get(), made)));
+    return Errors::report(detail::done(status, Accumulator(made)));
   }
-  // Of exported bytes.
+  // From exported bytes.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Accumulator> fromBytes(const Context& context,
                                                  const std::vector<uint8_t>& bytes) {
     rbcAccumulator_t made = nullptr;
     const rbcStatus_t status =
         rbcAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made);
-    return Errors::tell(detail::done(status, Accumulator(context.get(), made)));
+    return Errors::report(detail::done(status, Accumulator(made)));
   }
 
   // For the C interface; null if it was moved from.
@@ -143,28 +152,28 @@ class Accumulator {
   // Adds the samples of another one of the context.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> merge(const Accumulator& other) {
-    return check<Errors>(rbcAccumulatorMerge(context_, get(), other.get()));
+    return check<Errors>(rbcAccumulatorMerge(get(), other.get()));
   }
   // Ends a pass over the data; whether the quantiles need one more over the same.
   template <class Errors = DefaultErrors>
   Returned<Errors, bool> nextPass() {
     int32_t more = 0;
-    const rbcStatus_t status = rbcAccumulatorNextPass(context_, get(), &more);
-    return Errors::tell(detail::done(status, more != 0));
+    const rbcStatus_t status = rbcAccumulatorNextPass(get(), &more);
+    return Errors::report(detail::done(status, more != 0));
   }
   // Writes the statistics so far into tensors of the host.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> result(const StatisticsOutputs& outputs) const {
     detail::Call call;
     const rbcStatisticsOutputs raw = detail::rawOutputs(&call, outputs);
-    return call.make<Errors>(rbcAccumulatorGetResult, context_, get(), &raw);
+    return call.make<Errors>(rbcAccumulatorGetResult, get(), &raw);
   }
   // The channels, the pass and the settings.
   template <class Errors = DefaultErrors>
   Returned<Errors, rbcAccumulatorInfo> info() const {
     rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
     const rbcStatus_t status = rbcAccumulatorGetInfo(get(), &info);
-    return Errors::tell(detail::done(status, info));
+    return Errors::report(detail::done(status, info));
   }
   // The levels of the quantiles.
   template <class Errors = DefaultErrors>
@@ -174,21 +183,21 @@ class Accumulator {
     rbcStatus_t status = rbcAccumulatorGetInfo(get(), &info);
     if (status == RBC_STATUS_SUCCESS) {
       levels.resize(static_cast<size_t>(info.num_levels));
-      status = rbcAccumulatorGetLevels(get(), levels.data(), info.num_levels);
+      status = rbcAccumulatorGetLevels(get(), levels.data(), levels.size());
     }
-    return Errors::tell(detail::done(status, std::move(levels)));
+    return Errors::report(detail::done(status, std::move(levels)));
   }
   // The state, for fromBytes in any process, on any device and machine.
   template <class Errors = DefaultErrors>
   Returned<Errors, std::vector<uint8_t>> toBytes() const {
     size_t size = 0;
     std::vector<uint8_t> bytes;
-    rbcStatus_t status = rbcAccumulatorExport(context_, get(), nullptr, 0, &size);
+    rbcStatus_t status = rbcAccumulatorExport(get(), nullptr, 0, &size);
     if (status == RBC_STATUS_SUCCESS) {
       bytes.resize(size);
-      status = rbcAccumulatorExport(context_, get(), bytes.data(), size, &size);
+      status = rbcAccumulatorExport(get(), bytes.data(), size, &size);
     }
-    return Errors::tell(detail::done(status, std::move(bytes)));
+    return Errors::report(detail::done(status, std::move(bytes)));
   }
 
  private:
@@ -206,13 +215,11 @@ class Accumulator {
     params.lengths = call.in(options.lengths, "lengths");
     params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
     params.sample_mask = call.in(options.sample_mask, "sample_mask");
-    return finish(call, context_, get(), call.in(values, "values"), &params);
+    return finish(call, get(), call.in(values, "values"), &params);
   }
 
-  Accumulator(rbcContext_t context, rbcAccumulator_t accumulator) noexcept
-      : context_(context), accumulator_(accumulator) {}
+  explicit Accumulator(rbcAccumulator_t accumulator) noexcept : accumulator_(accumulator) {}
 
-  rbcContext_t context_;
   std::unique_ptr<rbcAccumulator, Destroy> accumulator_;
 };
 

@@ -9,6 +9,8 @@
 #ifndef ROBOCACHE_TENSOR_H
 #define ROBOCACHE_TENSOR_H
 
+#include <string.h>
+
 #include "base.h"
 
 #ifdef __cplusplus
@@ -16,7 +18,7 @@ extern "C" {
 #endif
 
 /* The most dimensions that a tensor may have. */
-#define RBC_MAX_NDIM 8
+#define RBC_TENSOR_MAX_NDIM 8
 
 /* Where data lives: DLPack's DLDeviceType. */
 #define RBC_DEVICE_CPU 1           /* host memory */
@@ -51,7 +53,7 @@ typedef struct rbcDType {
 typedef struct rbcTensor {
   void* data;           /* may be null if the tensor has no elements */
   rbcDevice device;     /* where data lives */
-  int32_t ndim;         /* the number of dimensions, 0 .. RBC_MAX_NDIM */
+  int32_t ndim;         /* the number of dimensions, 0 .. RBC_TENSOR_MAX_NDIM */
   rbcDType dtype;       /* the type of the elements */
   int64_t* shape;       /* [ndim], slowest first */
   int64_t* strides;     /* [ndim], in elements, may be 0 or negative; null: compact and row-major */
@@ -61,27 +63,36 @@ typedef struct rbcTensor {
 /* A tensor whose data a call writes. What is only read is an rbcTensor. */
 typedef rbcTensor rbcOutput;
 
-/* What rbcTensorGetInfo writes: the same tensor with nothing implicit. Frozen, as rbcTensor is. */
+/* What rbcTensorGetInfo writes: the same tensor with nothing implicit. */
 typedef struct rbcTensorInfo {
+  uint32_t struct_size;
+  int32_t ndim;                  /* the number of dimensions */
   void* data;                    /* the first element, byte_offset applied */
   int64_t num_elements;          /* the product of the extents */
   int64_t num_bytes;             /* num_elements * element size */
-  int64_t shape[RBC_MAX_NDIM];   /* the first ndim count */
-  int64_t strides[RBC_MAX_NDIM]; /* explicit; those of extents 0 and 1 as if compact */
+  int64_t shape[RBC_TENSOR_MAX_NDIM];   /* the first ndim count */
+  int64_t strides[RBC_TENSOR_MAX_NDIM]; /* explicit; those of extents 0 and 1 as if compact */
   int32_t element_size;          /* bytes */
   int32_t is_contiguous;         /* 1 if compact and row-major */
 } rbcTensorInfo;
 
+static inline rbcTensorInfo rbcTensorInfoInit(void) {
+  rbcTensorInfo info;
+  memset(&info, 0, sizeof info);
+  info.struct_size = (uint32_t)sizeof info;
+  return info;
+}
+
 /*
  * Checks a descriptor as every operation does (rank, extents, lanes, dtype, alignment to the
- * element, 64-bit overflow of sizes and offsets) and resolves byte_offset and null strides. Errors:
+ * element, 64-bit overflow of sizes and offsets), resolves byte_offset and null strides, and fills
+ * the first struct_size bytes of *info, which the caller has initialized. Errors:
  * INVALID_ARGUMENT, DTYPE_MISMATCH (a dtype that RoboCache does not know), SHAPE_MISMATCH.
  */
 RBC_API rbcStatus_t rbcTensorGetInfo(const rbcTensor* tensor, rbcTensorInfo* info);
 
 /* ---- owned tensors ------------------------------------------------------------------------ */
 
-struct rbcContext;               /* context.h */
 struct DLManagedTensor;          /* dlpack.h */
 struct DLManagedTensorVersioned; /* dlpack.h, 1.0 and later */
 
@@ -91,14 +102,30 @@ struct DLManagedTensorVersioned; /* dlpack.h, 1.0 and later */
  */
 typedef struct rbcOwnedTensor* rbcOwnedTensor_t;
 
+/* How to allocate a tensor. */
+typedef struct rbcOwnedTensorParams {
+  uint32_t struct_size;
+  uint32_t flags; /* 0 */
+} rbcOwnedTensorParams;
+
+static inline rbcOwnedTensorParams rbcOwnedTensorParamsInit(void) {
+  rbcOwnedTensorParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
+
 /*
  * Allocates an uninitialized compact row-major tensor on the context's device, by the context's
- * allocator, aligned to 256 bytes. On CUDA the allocation is ordered on the context's stream.
+ * allocator, aligned to 256 bytes. Null params mean the defaults. On CUDA the allocation is ordered
+ * on the context's stream.
  * The tensor keeps what it needs of the context alive: destroying the context first is fine.
  * Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcOwnedTensorCreate(struct rbcContext* context, rbcDType dtype, int32_t ndim,
-                                         const int64_t* shape, rbcOwnedTensor_t* tensor);
+RBC_API rbcStatus_t rbcOwnedTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
+                                         const int64_t* shape,
+                                         const rbcOwnedTensorParams* params,
+                                         rbcOwnedTensor_t* tensor);
 
 /*
  * Drops one reference; null is allowed. Memory is freed (or the imported tensor's deleter called)
@@ -122,7 +149,7 @@ RBC_API rbcStatus_t rbcOwnedTensorGetView(rbcOwnedTensor_t tensor, int32_t writa
  * stream), and both its tensors must be contiguous (INVALID_ARGUMENT). Errors also: DTYPE_MISMATCH,
  * SHAPE_MISMATCH, DEVICE_MISMATCH, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcTensorCopy(struct rbcContext* context, const rbcTensor* source,
+RBC_API rbcStatus_t rbcTensorCopy(rbcContext_t context, const rbcTensor* source,
                                   const rbcOutput* destination);
 
 /*

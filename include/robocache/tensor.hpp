@@ -73,25 +73,25 @@ class Shape {
   template <class... Integers, class = std::enable_if_t<(std::is_integral_v<Integers> && ...)>>
   Shape(Integers... extents) noexcept
       : rank_(sizeof...(Integers)), extents_{static_cast<int64_t>(extents)...} {
-    static_assert(sizeof...(Integers) <= RBC_MAX_NDIM, "more dimensions than a tensor may have");
+    static_assert(sizeof...(Integers) <= RBC_TENSOR_MAX_NDIM, "more dimensions than a tensor may have");
   }
   template <class Container,
             class = std::enable_if_t<
                 std::is_same_v<std::remove_const_t<detail::ElementOf<const Container>>, int64_t> &&
                 !std::is_pointer_v<Container>>>
   Shape(const Container& extents) noexcept : rank_(std::size(extents)) {
-    std::copy_n(std::data(extents), std::min<size_t>(rank_, RBC_MAX_NDIM), extents_);
+    std::copy_n(std::data(extents), std::min<size_t>(rank_, RBC_TENSOR_MAX_NDIM), extents_);
   }
 
   size_t rank() const noexcept { return rank_; }
   // 0 if there is no such dimension.
-  int64_t operator[](size_t i) const noexcept { return i < RBC_MAX_NDIM ? extents_[i] : 0; }
+  int64_t operator[](size_t i) const noexcept { return i < RBC_TENSOR_MAX_NDIM ? extents_[i] : 0; }
 
  private:
   friend class Tensor;
 
   size_t rank_;
-  int64_t extents_[RBC_MAX_NDIM] = {};
+  int64_t extents_[RBC_TENSOR_MAX_NDIM] = {};
 };
 
 // A tensor in memory that somebody else owns. Cheap to copy; holds its own shape and strides. Its
@@ -130,7 +130,7 @@ class Tensor {
   explicit Tensor(const rbcTensor& raw, bool writable = true) noexcept
       : raw_(raw), writable_(writable) {
     const bool has_strides = raw.strides != nullptr;
-    if (raw.ndim < 0 || raw.ndim > RBC_MAX_NDIM) {
+    if (raw.ndim < 0 || raw.ndim > RBC_TENSOR_MAX_NDIM) {
       refuse("has a rank that is not 0 to 8");
     } else if (raw.ndim > 0 && raw.shape == nullptr) {
       refuse("has no shape");
@@ -173,9 +173,9 @@ class Tensor {
     raw_.data = data;
     raw_.dtype = dtype;
     raw_.device = device;
-    raw_.ndim = static_cast<int32_t>(std::min<size_t>(shape.rank(), RBC_MAX_NDIM));
+    raw_.ndim = static_cast<int32_t>(std::min<size_t>(shape.rank(), RBC_TENSOR_MAX_NDIM));
     point(strides.rank() != 0);
-    if (shape.rank() > RBC_MAX_NDIM) {
+    if (shape.rank() > RBC_TENSOR_MAX_NDIM) {
       refuse("has a rank that is not 0 to 8");
     } else if (strides.rank() != 0 && strides.rank() != shape.rank()) {
       refuse("has strides and a shape of different rank");

@@ -14,17 +14,17 @@ extern "C" {
 #endif
 
 /* rbcVoxelizeTsdfParams.weighting: the weight of a point at distance r from its sensor */
-#define RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT 0       /* always 1 */
-#define RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
+#define RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT 0       /* always 1 */
+#define RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
 
 /* rbcVoxelizeTsdfParams.flags */
-#define RBC_VOXELIZE_TSDF_FLAG_CARVE 65536u /* rays update the free space from the sensor on, too */
+#define RBC_VOXELIZE_TSDF_FLAG_CARVE 0x10000u /* rays update the free space from the sensor on, too */
 
 /* How to integrate clouds into a volume. */
 typedef struct rbcVoxelizeTsdfParams {
   uint32_t struct_size;
   uint32_t flags;    /* RBC_VOXELIZE_TSDF_FLAG_CARVE or 0 (default) */
-  int32_t weighting; /* RBC_VOXELIZE_TSDF_WEIGHT_...; default constant */
+  int32_t weighting; /* RBC_VOXELIZE_TSDF_WEIGHTING_...; default constant */
   int32_t reserved0; /* 0 */
   double truncation; /* required; in the points' unit, more than 0 (in f32) */
   double max_weight; /* a voxel's weight stops here, more than 0 (in f32); default INFINITY */

@@ -14,8 +14,8 @@ ROBOCACHE_NAMESPACE_BEGIN
 
 // The weight of a point at distance r from its sensor: 1, or 1 / r^2.
 enum class TsdfWeighting : int32_t {
-  kConstant = RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT,
-  kInverseSquare = RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE,
+  kConstant = RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT,
+  kInverseSquare = RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE,
 };
 
 // The options of voxelizeTsdf. The tensors are optional.

@@ -48,7 +48,7 @@ typedef struct rbcVoxelizeParams {
   uint32_t flags;                 /* 0 */
   int32_t reduction;              /* RBC_REDUCE_...; default occupancy */
   int32_t reserved0;              /* 0 */
-  double empty_value;             /* written to voxels without a point; default 0 */
+  double fill_value;              /* written to voxels without a point; default 0 */
   rbcVoxelGrid grid;              /* required: it has no default */
   const rbcTensor* lengths;       /* [B] i32 or i64: valid points of padded clouds; null: all */
   const rbcTensor* batch_offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
@@ -88,7 +88,7 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
  *   mean     that f64 divided by n, then rounded to out.
  *   max,min  exact; +0 is more than -0.
  * NaN features make their voxel NaN; so do infinite ones of both signs in sum and mean.
- * empty_value is rounded to the dtype of out; for bool and integers it must be one of theirs.
+ * fill_value is rounded to the dtype of out; for bool and integers it must be one of theirs.
  *
  * Lengths and offsets out of range are INVALID_ARGUMENT on the CPU; on CUDA they give unspecified
  * values but never an access outside the tensors. Packed points that are in no cloud are ignored.
@@ -119,7 +119,7 @@ RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTens
 typedef struct rbcVoxelizeSparseParams {
   uint32_t struct_size;
   uint32_t flags;           /* 0 */
-  int32_t reduction;        /* RBC_REDUCE_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
+  int32_t reduction;        /* RBC_REDUCE_SUM, _MEAN (default), _MAX or _MIN: for `voxel_features` */
   int32_t order;            /* RBC_VOXELIZE_SPARSE_ORDER_...; default lexicographic */
   rbcVoxelGrid grid;        /* required; B * X * Y * Z is at most 2^62 */
   const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
@@ -144,7 +144,7 @@ typedef struct rbcVoxelizeSparseOutputs {
   const rbcOutput* coords;           /* [capacity,4] i32: cloud, x, y, z; required */
   const rbcOutput* num_voxels;       /* [] i64: min(M, capacity), the rows in use; required */
   const rbcOutput* points_per_voxel; /* [capacity] i32; with `grouped` at most P */
-  const rbcOutput* features; /* [capacity,F], any float: reduced over all of the voxel's points */
+  const rbcOutput* voxel_features;   /* [capacity,F], any float: reduced over the voxel's points */
   const rbcOutput* grouped;  /* [capacity,P,F], any float: the features of its first P points */
   const rbcOutput* point_to_voxel; /* [B,N], or [N] as points; i32 or i64: a row of coords, or -1 */
   const rbcOutput* num_points_outside; /* [B], without batch []; i64: in no voxel of the grid */
@@ -178,7 +178,7 @@ static inline rbcVoxelizeSparseOutputs rbcVoxelizeSparseOutputsInit(void) {
  * points by index, then zeros; with RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, voxels come in the order of their
  * first points (and of clouds), and the capacity is max_voxels.
  *
- * Strides, the arithmetic of `features`, determinism, lengths and offsets, synchronization, capture
+ * Strides, the arithmetic of `voxel_features`, determinism, lengths and offsets, synchronization, capture
  * and errors are as for rbcVoxelize; every output overlaps nothing. A capacity of 0 is
  * SHAPE_MISMATCH.
  */

@@ -30,7 +30,7 @@ enum class VoxelOrder : int32_t {
 // The options of voxelize. The tensors are optional.
 struct VoxelizeOptions {
   Reduction reduction = Reduction::kOccupancy;
-  double empty_value = 0;               // of voxels without a point
+  double fill_value = 0;               // of voxels without a point
   std::optional<Tensor> features;       // [B,N,F], [N,F] as points; none: the columns of points
   std::optional<Tensor> lengths;        // [B] i32 or i64: valid points of padded clouds
   std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the clouds of packed points
@@ -46,7 +46,7 @@ auto voxelize(const Finish& finish, const Context& context, const Tensor& points
   Call call;
   rbcVoxelizeParams params = rbcVoxelizeParamsInit();
   params.reduction = static_cast<int32_t>(options.reduction);
-  params.empty_value = options.empty_value;
+  params.fill_value = options.fill_value;
   params.grid = grid;
   params.lengths = call.in(options.lengths, "lengths");
   params.batch_offsets = call.in(options.batch_offsets, "batch_offsets");
@@ -88,7 +88,7 @@ struct VoxelizeSparseOutputs {
   Tensor coords;                             // [capacity,4] i32: cloud, x, y, z; then -1
   Tensor num_voxels;                         // [] i64: how many rows are voxels
   std::optional<Tensor> points_per_voxel;    // [capacity] i32
-  std::optional<Tensor> features;            // [capacity,F] any float: reduced
+  std::optional<Tensor> voxel_features;      // [capacity,F] any float: reduced
   std::optional<Tensor> grouped;             // [capacity,P,F] any float: of the first P points
   std::optional<Tensor> point_to_voxel;      // [B,N] or [N] i32 or i64: a row of coords, or -1
   std::optional<Tensor> num_points_outside;  // [B], without batch []; i64: points in no voxel
@@ -118,7 +118,7 @@ auto voxelizeSparse(const Finish& finish, const Context& context, const Tensor& 
   raw.coords = call.out(outputs.coords, "coords");
   raw.num_voxels = call.out(outputs.num_voxels, "num_voxels");
   raw.points_per_voxel = call.out(outputs.points_per_voxel, "points_per_voxel");
-  raw.features = call.out(outputs.features, "outputs.features");
+  raw.voxel_features = call.out(outputs.voxel_features, "outputs.voxel_features");
   raw.grouped = call.out(outputs.grouped, "grouped");
   raw.point_to_voxel = call.out(outputs.point_to_voxel, "point_to_voxel");
   raw.num_points_outside = call.out(outputs.num_points_outside, "num_points_outside");

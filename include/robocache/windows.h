@@ -21,7 +21,7 @@ extern "C" {
 #define RBC_WINDOWS_MODE_GATHER 0      /* rows as they are, at offsets in rows */
 #define RBC_WINDOWS_MODE_INTERPOLATE 1 /* at offsets in time, by rbcResample's rules */
 
-/* rbcWindowsStream.accumulate: which rows of windows an accumulator takes */
+/* rbcWindowsOutputs.accumulate: which rows of windows an accumulator takes */
 #define RBC_WINDOWS_ACCUMULATE_ALL 0   /* all that have a value, held ones too */
 #define RBC_WINDOWS_ACCUMULATE_VALID 1 /* the valid ones */
 #define RBC_WINDOWS_ACCUMULATE_WHOLE 2 /* those of windows that are valid at every offset */
@@ -43,8 +43,8 @@ typedef struct rbcWindowsTransform {
   int64_t count;                /* how many; SE3: 3 of the position and those of `rotation` */
   int32_t kind;                 /* RBC_WINDOWS_TRANSFORM_... */
   uint32_t flags;               /* RBC_WINDOWS_TRANSFORM_FLAG_INVERSE or 0 */
-  int32_t reference_stream;     /* the index of a stream of the call, also this one's */
-  int32_t reference_offset;     /* the index of one of that stream's offsets */
+  int32_t reference_stream_index; /* a stream of the call, which may be this one */
+  int32_t reference_offset_index; /* one of that stream's offsets */
   int64_t reference_begin;      /* the first channel there */
   int32_t rotation;             /* SE3: RBC_ROTATION_... of values */
   int32_t reference_rotation;   /* SE3: of the reference */
@@ -55,29 +55,24 @@ typedef struct rbcWindowsTransform {
 /* One stream of the episodes, and its part of the samples. The tensors and params stay the caller's. */
 typedef struct rbcWindowsStream {
   uint32_t struct_size;
-  uint32_t reserved0;               /* 0 */
+  int32_t mode;                     /* RBC_WINDOWS_MODE_...; default gather */
   const rbcTensor* values;          /* [n,D]; null: out receives row numbers */
   const rbcTensor* episode_offsets; /* [E+1] i32 or i64: where episodes begin and end in values */
   const rbcTensor* times;           /* [n] f32, f64 or i64, or null */
   const rbcTensor* offsets;         /* [O] from the anchor: i32 or i64 rows; interpolate: as times */
-  int32_t mode;                     /* RBC_WINDOWS_...; default gather */
-  int32_t outside;                  /* RBC_OUTSIDE_HOLD (default), _FILL or _NEUTRAL */
   const rbcResampleParams* params;  /* null: defaults; see below */
   double clock_offset;              /* as in rbcFuseStream */
   int64_t clock_offset_ticks;       /* likewise */
   const rbcWindowsTransform* transforms; /* in any order, no channel in two; others are copied */
   int32_t num_transforms;           /* the length of transforms */
   uint32_t transform_size;          /* sizeof(rbcWindowsTransform) */
-  int32_t accumulate;   /* RBC_WINDOWS_ACCUMULATE_..., with an accumulator; default all */
-  int32_t reserved1;    /* 0 */
   const rbcTensor* shift;           /* [D'] or [O,D'], f32 or f64; null: 0 */
   const rbcTensor* scale;           /* likewise; null: 1 */
   const rbcTensor* bias;            /* likewise; null: 0 */
-  const rbcTensor* low;             /* likewise; null: no limit */
-  const rbcTensor* high;            /* likewise; null: no limit */
+  const rbcTensor* clip_min;        /* likewise; null: no limit */
+  const rbcTensor* clip_max;        /* likewise; null: no limit */
   const rbcTensor* neutral;         /* [D'] or [O,D'], f32 or f64; null: 0 */
   const rbcTensor* neutral_channels; /* [D'] bool or u8: which ones are neutral; null: all */
-  rbcAccumulator_t accumulator; /* of D' or O D' channels; null: none */
 } rbcWindowsStream;
 
 static inline rbcWindowsStream rbcWindowsStreamInit(void) {
@@ -91,9 +86,10 @@ static inline rbcWindowsStream rbcWindowsStreamInit(void) {
 /* What is written of a stream. */
 typedef struct rbcWindowsOutputs {
   uint32_t struct_size;
-  uint32_t reserved0;     /* 0 */
+  int32_t accumulate;     /* RBC_WINDOWS_ACCUMULATE_..., with an accumulator; default all */
   const rbcOutput* out;   /* [B,O,D']; null: not written */
   const rbcOutput* valid; /* [B,O] bool or u8; null: not written */
+  rbcAccumulator_t accumulator; /* of D' or O D' channels; null: none */
 } rbcWindowsOutputs;
 
 static inline rbcWindowsOutputs rbcWindowsOutputsInit(void) {
@@ -104,13 +100,13 @@ static inline rbcWindowsOutputs rbcWindowsOutputsInit(void) {
 }
 
 /* rbcWindowsParams.flags, besides RBC_FLAG_CHECK_TIMES */
-#define RBC_WINDOWS_FLAG_ANCHOR_TIMES 65536u /* anchors are times, not rows */
+#define RBC_WINDOWS_FLAG_ANCHOR_TIMES 0x10000u /* anchors are times, not rows */
 
 /* What all streams of a call share. */
 typedef struct rbcWindowsParams {
   uint32_t struct_size;
   uint32_t flags;        /* RBC_FLAG_CHECK_TIMES, RBC_WINDOWS_FLAG_ANCHOR_TIMES; default 0 */
-  int32_t anchor_stream; /* whose rows the anchors are; default 0 */
+  int32_t anchor_stream_index; /* the stream whose rows the anchors are; default 0 */
   int32_t reserved0;     /* 0 */
 } rbcWindowsParams;
 
@@ -127,7 +123,7 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  *
  *   streams      [N], N = num_streams of 1 to RBC_WINDOWS_MAX_STREAMS, all with the same struct_size
  *   episodes     [B] i32 or i64: which episode a sample is of
- *   anchors      [B] i64: rows of streams[anchor_stream], counted from the episode's begin; with
+ *   anchors      [B] i64: rows of streams[anchor_stream_index], counted from the episode's begin; with
  *                RBC_WINDOWS_FLAG_ANCHOR_TIMES times, of the dtype of the streams' times
  *   outputs      [num_streams], all with the same struct_size: what is written of each stream
  *   params       null: defaults
@@ -163,7 +159,7 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  *      none does the same. The row that a step begins at is a reference too, of `rotation`. After an
  *      invalid step the sum of steps stays invalid.
  *   2. (x - shift) * scale + bias, each operation rounded, no fma; what is null is left out
- *   3. x < low gives low, x > high gives high; NaN stays
+ *   3. x < clip_min gives clip_min, x > clip_max gives clip_max; NaN stays
  *   4. outside neutral, past the end: `neutral` in the neutral channels. Before the begin it holds. Of an
  *      interpolated stream that is where an element is not valid, and later than the last sample.
  *   5. invalid channels get fill_value, not normalized
@@ -194,7 +190,7 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * Episodes out of range, and episode_offsets of theirs that decrease or pass the end, are
  * INVALID_ARGUMENT on the CPU. RBC_FLAG_CHECK_TIMES verifies them on every backend, all episode_offsets,
  * and the order of times within the episodes. Else they give unspecified values but never an access
- * outside the tensors. NaN in shift, scale, bias, low or high is INVALID_ARGUMENT on the CPU; a scale
+ * outside the tensors. NaN in shift, scale, bias, clip_min or clip_max is INVALID_ARGUMENT on the CPU; a scale
  * of 0 is legal.
  *
  * CUDA: one launch on the context's stream whatever N is (accumulators take more), no allocation once

@@ -46,20 +46,23 @@ inline rbcWindowsTransform subtract(int64_t begin, int64_t count, const WindowsR
   t.count = count;
   t.kind = RBC_WINDOWS_TRANSFORM_SUBTRACT;
   t.flags = inverse ? RBC_WINDOWS_TRANSFORM_FLAG_INVERSE : 0;
-  t.reference_stream = reference.stream;
-  t.reference_offset = reference.offset;
+  t.reference_stream_index = reference.stream;
+  t.reference_offset_index = reference.offset;
   t.reference_begin = reference.begin;
   return t;
 }
 
 // The `count` channels of a pose, 3 of a position and those of `rotation`, relative to that of the
-// reference, whose rotation is written in the same way, as 3 and those of `out`.
+// reference, as 3 and those of `out`. The reference's rotation is written as `reference_rotation`; none:
+// as `rotation`.
 inline rbcWindowsTransform relativePose(PoseTransform kind, int64_t begin, int64_t count,
                                         const WindowsReference& reference, Rotation rotation,
-                                        Rotation out, bool inverse = false) noexcept {
+                                        Rotation out, bool inverse = false,
+                                        std::optional<Rotation> reference_rotation = {}) noexcept {
   rbcWindowsTransform t = subtract(begin, count, reference, inverse);
   t.kind = static_cast<int32_t>(kind);
-  t.rotation = t.reference_rotation = static_cast<int32_t>(rotation);
+  t.rotation = static_cast<int32_t>(rotation);
+  t.reference_rotation = static_cast<int32_t>(reference_rotation.value_or(rotation));
   t.out_rotation = static_cast<int32_t>(out);
   return t;
 }
@@ -88,8 +91,8 @@ struct WindowsStream {
   std::optional<Tensor> shift;  // [D'] or [O,D'], f32 or f64: (x - shift) * scale + bias
   std::optional<Tensor> scale;
   std::optional<Tensor> bias;
-  std::optional<Tensor> low;
-  std::optional<Tensor> high;
+  std::optional<Tensor> clip_min;
+  std::optional<Tensor> clip_max;
   std::optional<Tensor> neutral;           // past the end, with Outside::kNeutral
   std::optional<Tensor> neutral_channels;  // [D'] bool or u8
   const Accumulator* accumulator = nullptr;
@@ -102,7 +105,7 @@ struct WindowsStream {
 struct WindowsOptions {
   bool check_times = false;   // verify episodes and times first; on CUDA this waits for the stream
   bool anchor_times = false;  // anchors are times, not rows
-  int32_t anchor_stream = 0;  // whose rows the anchors are
+  int32_t anchor_stream_index = 0;  // the stream whose rows the anchors are
 };
 
 namespace detail {
@@ -123,6 +126,7 @@ auto windows(const Finish& finish, const Context& context,
     call.enterStream(static_cast<int>(n));
     params[n] = rbcResampleParamsInit();
     params[n].method = static_cast<int32_t>(stream.method);
+    params[n].outside = static_cast<int32_t>(stream.outside);
     params[n].fill_value = stream.fill_value;
     params[n].max_gap = stream.max_gap;
     params[n].tolerance = stream.tolerance;
@@ -135,30 +139,29 @@ auto windows(const Finish& finish, const Context& context,
     s.times = call.in(stream.times, "times");
     s.offsets = call.in(stream.offsets, "offsets");
     s.mode = stream.interpolate ? RBC_WINDOWS_MODE_INTERPOLATE : RBC_WINDOWS_MODE_GATHER;
-    s.outside = static_cast<int32_t>(stream.outside);
     s.params = &params[n];
     s.clock_offset = stream.clock_offset;
     s.clock_offset_ticks = stream.clock_offset_ticks;
     s.transforms = stream.transforms.empty() ? nullptr : stream.transforms.data();
     s.num_transforms = count(stream.transforms);
-    s.accumulate = static_cast<int32_t>(stream.accumulate);
     s.shift = call.in(stream.shift, "shift");
     s.scale = call.in(stream.scale, "scale");
     s.bias = call.in(stream.bias, "bias");
-    s.low = call.in(stream.low, "low");
-    s.high = call.in(stream.high, "high");
+    s.clip_min = call.in(stream.clip_min, "clip_min");
+    s.clip_max = call.in(stream.clip_max, "clip_max");
     s.neutral = call.in(stream.neutral, "neutral");
     s.neutral_channels = call.in(stream.neutral_channels, "neutral_channels");
-    s.accumulator = stream.accumulator != nullptr ? stream.accumulator->get() : nullptr;
     outputs[n] = rbcWindowsOutputsInit();
     outputs[n].out = call.out(stream.out, "out");
     outputs[n].valid = call.out(stream.valid, "valid");
+    outputs[n].accumulator = stream.accumulator != nullptr ? stream.accumulator->get() : nullptr;
+    outputs[n].accumulate = static_cast<int32_t>(stream.accumulate);
   }
   call.leaveStreams();
   rbcWindowsParams all = rbcWindowsParamsInit();
   all.flags = (options.check_times ? RBC_FLAG_CHECK_TIMES : 0) |
               (options.anchor_times ? RBC_WINDOWS_FLAG_ANCHOR_TIMES : 0);
-  all.anchor_stream = options.anchor_stream;
+  all.anchor_stream_index = options.anchor_stream_index;
   return finish(call, context.get(), raw, count(streams), call.in(episodes, "episodes"),
                 call.in(anchors, "anchors"), outputs, &all);
 }

@@ -133,7 +133,7 @@ void describe(const BackendState& state, rbcContextInfo* info) {
   info->device_id = cuda.device;
   info->compute_capability = cuda.launch.compute_capability;
   info->num_multiprocessors = cuda.launch.multiprocessors;
-  info->total_memory = cuda.total_memory;
+  info->total_memory_bytes = cuda.total_memory;
   std::snprintf(info->device_name, sizeof info->device_name, "%s", cuda.name);
 }
 

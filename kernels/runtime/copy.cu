@@ -16,9 +16,9 @@ struct CopyProblem {
   void* destination;
   int64_t count;
   int ndim;
-  int64_t shape[RBC_MAX_NDIM];
-  int64_t source_stride[RBC_MAX_NDIM];
-  int64_t destination_stride[RBC_MAX_NDIM];
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
+  int64_t source_stride[RBC_TENSOR_MAX_NDIM];
+  int64_t destination_stride[RBC_TENSOR_MAX_NDIM];
 };
 
 template <class W>

@@ -228,7 +228,9 @@ rbcStatus_t rbcContextCreate(const rbcContextParams* params, rbcContext_t* conte
 rbcStatus_t rbcContextDestroy(rbcContext_t context) {
   return rbc::guard([&] {
     if (context == nullptr) return;
-    rbc::takeContext(*context);  // for good
+    rbc::takeContext(*context);
+    // Accumulators and live streams that were made with it go on using it.
+    context->busy.store(false, std::memory_order_release);
     rbc::drop(context);
   });
 }
@@ -276,13 +278,6 @@ rbcStatus_t rbcContextWarmUp(rbcContext_t context) {
 rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
   return rbc::guard([&] {
     const rbc::ContextUse c(context);
-    if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
-    const uint32_t size = rbc::structSize(info);
-    if (size < sizeof size) {
-      rbc::fail(RBC_STATUS_INVALID_ARGUMENT,
-                "info: struct_size is %" PRIu32 ", expected %zu (use rbcContextInfoInit)", size,
-                sizeof(rbcContextInfo));
-    }
     rbcContextInfo result = rbcContextInfoInit();
     result.backend = c->backend->id;
     result.built_with_cuda = RBC_WITH_CUDA;
@@ -291,7 +286,6 @@ rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
     c->backend->describe(*c->state, &result);
     rbc::writeLaunch(c->state->last_operation, c->state->last_launch, result.last_launch,
                      sizeof result.last_launch);
-    result.struct_size = size;
-    std::memcpy(static_cast<void*>(info), &result, std::min<size_t>(size, sizeof result));
+    rbc::writeInfo(info, result, "info", "rbcContextInfoInit");
   });
 }

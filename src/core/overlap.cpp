@@ -14,7 +14,7 @@ struct Axis {
 };
 
 // The view's axes of more than one element, widest stride first, seen from its lowest byte.
-int axesOf(const View& view, Axis (&axes)[RBC_MAX_NDIM]) {
+int axesOf(const View& view, Axis (&axes)[RBC_TENSOR_MAX_NDIM]) {
   int count = 0;
   for (int i = 0; i < view.ndim; ++i) {
     if (view.shape[i] > 1) {
@@ -28,7 +28,7 @@ int axesOf(const View& view, Axis (&axes)[RBC_MAX_NDIM]) {
 // Splits off the axes whose stride is at least `period`: their gcd, and the bytes that the rest
 // spans.
 void fold(const View& view, int64_t period, int64_t* gcd, int64_t* span) {
-  Axis axes[RBC_MAX_NDIM];
+  Axis axes[RBC_TENSOR_MAX_NDIM];
   const int count = axesOf(view, axes);
   *span = sizeOf(view.dtype);
   for (int i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ bool interleaved(const View& a, const View& b, int64_t period) {
 
 void requireDistinctElements(const View& output, const char* argument) {
   if (output.count < 2) return;
-  Axis axes[RBC_MAX_NDIM];
+  Axis axes[RBC_TENSOR_MAX_NDIM];
   const int count = axesOf(output, axes);
   int64_t span = sizeOf(output.dtype);
   for (int i = count - 1; i >= 0; --i) {
@@ -75,7 +75,7 @@ void requireDisjoint(const View& output, const char* argument, const View& other
   if (output.count == 0 || other.count == 0) return;
   if (output.end <= other.begin || other.end <= output.begin) return;
   for (const View* view : {&output, &other}) {
-    Axis axes[RBC_MAX_NDIM];
+    Axis axes[RBC_TENSOR_MAX_NDIM];
     const int count = axesOf(*view, axes);
     for (int i = 0; i < count; ++i) {
       if (axes[i].stride > 0 && interleaved(output, other, axes[i].stride)) return;

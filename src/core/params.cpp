@@ -23,6 +23,11 @@ void failSize(const char* argument, uint32_t size, size_t own_size) {
   failStruct(argument, what);
 }
 
+void failInfoSize(const char* argument, uint32_t size, size_t own_size, const char* initializer) {
+  fail(RBC_STATUS_INVALID_ARGUMENT, "%s: struct_size is %" PRIu32 ", expected %zu (use %s)",
+       argument, size, own_size, initializer);
+}
+
 void failStride(const char* array, uint32_t size, uint32_t stride) {
   fail(RBC_STATUS_INVALID_ARGUMENT, "struct_size is %" PRIu32 ", expected %" PRIu32 " as %s[0]",
        size, stride, array);
@@ -38,11 +43,7 @@ void failByte(const char* argument, uint32_t byte, size_t own_size) {
   failStruct(argument, what);
 }
 
-void failReserved(const char* argument, const char* field) {
-  char what[64];
-  std::snprintf(what, sizeof what, "%s is not 0", field);
-  failStruct(argument, what);
-}
+void failReserved(const char* argument) { failStruct(argument, "reserved0 is not 0"); }
 
 void failElementSize(const char* argument, uint32_t size, size_t own_size) {
   fail(RBC_STATUS_INVALID_ARGUMENT,

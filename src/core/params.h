@@ -32,18 +32,15 @@ inline constexpr bool kHasReserved0 = false;
 template <class Params>
 inline constexpr bool kHasReserved0<Params, std::void_t<decltype(Params::reserved0)>> = true;
 
-template <class Params, class = void>
-inline constexpr bool kHasReserved1 = false;
-template <class Params>
-inline constexpr bool kHasReserved1<Params, std::void_t<decltype(Params::reserved1)>> = true;
-
 // Whoever passes null for the argument puts its name before the message.
 [[noreturn]] void failSize(const char* argument, uint32_t size, size_t own_size);
 [[noreturn]] void failStride(const char* array, uint32_t size, uint32_t stride);
 [[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
-[[noreturn]] void failReserved(const char* argument, const char* field);
+[[noreturn]] void failReserved(const char* argument);
 [[noreturn]] void failElementSize(const char* argument, uint32_t size, size_t own_size);
 [[noreturn]] void failElementByte(const char* argument, int32_t index, size_t own_size);
+[[noreturn]] void failInfoSize(const char* argument, uint32_t size, size_t own_size,
+                               const char* initializer);
 [[noreturn]] void failFlags(uint32_t flags, const KnownFlags& known);
 
 }  // namespace detail
@@ -82,10 +79,7 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
     if ((params.flags & ~known.bits) != 0) detail::failFlags(params.flags, known);
   }
   if constexpr (detail::kHasReserved0<Params>) {
-    if (params.reserved0 != 0) detail::failReserved(argument, "reserved0");
-  }
-  if constexpr (detail::kHasReserved1<Params>) {
-    if (params.reserved1 != 0) detail::failReserved(argument, "reserved1");
+    if (params.reserved0 != 0) detail::failReserved(argument);
   }
   return params;
 }
@@ -106,6 +100,17 @@ Params readElement(const void* array, uint32_t stride, int32_t index, const Para
 template <class Params>
 Params readParams(const Params* given, const Params& defaults, const char* argument) {
   return given == nullptr ? defaults : readParams(given, structSize(given), defaults, argument);
+}
+
+// Fills what the caller's struct_size covers of a struct that a call writes. `initializer` is the
+// function that sets the size.
+template <class Info>
+void writeInfo(Info* to, Info from, const char* argument, const char* initializer) {
+  if (to == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
+  const uint32_t size = structSize(to);
+  if (size < sizeof size) detail::failInfoSize(argument, size, sizeof(Info), initializer);
+  from.struct_size = size;
+  std::memcpy(static_cast<void*>(to), &from, size < sizeof from ? size : sizeof from);
 }
 
 // Copies an array of structs that have no size of their own: `size` is what the struct that points to

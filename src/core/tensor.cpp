@@ -10,13 +10,14 @@
 #include "dlpack.h"
 #include "guard.h"
 #include "overlap.h"
+#include "params.h"
 #include "status.h"
 
 struct rbcOwnedTensor {
   std::atomic<int64_t> references{1};
   rbcTensor tensor = {};  // points to the arrays below
-  int64_t shape[RBC_MAX_NDIM] = {};
-  int64_t strides[RBC_MAX_NDIM] = {};
+  int64_t shape[RBC_TENSOR_MAX_NDIM] = {};
+  int64_t strides[RBC_TENSOR_MAX_NDIM] = {};
   bool read_only = false;
   // Who owns the memory: a context's allocator, or the DLPack tensor that was imported.
   rbcContext* context = nullptr;
@@ -87,9 +88,11 @@ using rbc::fail;
 using rbc::guard;
 
 rbcStatus_t rbcOwnedTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
-                                 const int64_t* shape, rbcOwnedTensor_t* tensor) {
+                                 const int64_t* shape, const rbcOwnedTensorParams* params,
+                                 rbcOwnedTensor_t* tensor) {
   return guard([&] {
     *rbc::requireResult(tensor, "tensor") = nullptr;
+    rbc::readParams(params, rbcOwnedTensorParamsInit(), "params");
     const rbc::ContextUse use(context);
     rbcContext& c = *use;
     auto owned = std::make_unique<rbcOwnedTensor>();

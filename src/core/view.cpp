@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "guard.h"
+#include "params.h"
 #include "read_once.h"
 #include "status.h"
 
@@ -68,9 +69,9 @@ View describe(const rbcTensor* tensor, const char* argument) {
   const auto* const strides = readOnce<const int64_t*>(&tensor->strides);
   auto* const data = readOnce<std::byte*>(&tensor->data);
   const auto byte_offset = readOnce<uint64_t>(&tensor->byte_offset);
-  if (ndim < 0 || ndim > RBC_MAX_NDIM) {
+  if (ndim < 0 || ndim > RBC_TENSOR_MAX_NDIM) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d, expected 0 to %d", argument, ndim,
-         RBC_MAX_NDIM);
+         RBC_TENSOR_MAX_NDIM);
   }
   if (ndim > 0 && shape == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: shape is null, expected %d extents", argument, ndim);
@@ -180,9 +181,9 @@ void detail::failShape(const View& view, const char* argument, int ndim, const i
 
 rbcStatus_t rbcTensorGetInfo(const rbcTensor* tensor, rbcTensorInfo* info) {
   return rbc::guard([&] {
-    if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
     const rbc::View view = rbc::describe(tensor, "tensor");
-    rbcTensorInfo result = {};
+    rbcTensorInfo result = rbcTensorInfoInit();
+    result.ndim = view.ndim;
     result.data = view.data;
     result.num_elements = view.count;
     result.element_size = rbc::sizeOf(view.dtype);
@@ -192,6 +193,6 @@ rbcStatus_t rbcTensorGetInfo(const rbcTensor* tensor, rbcTensorInfo* info) {
       result.shape[i] = view.shape[i];
       result.strides[i] = view.strides[i];
     }
-    *info = result;
+    rbc::writeInfo(info, result, "info", "rbcTensorInfoInit");
   });
 }

@@ -13,8 +13,8 @@ struct View {
   rbcDevice device;
   DType dtype;
   int ndim;
-  int64_t shape[RBC_MAX_NDIM];
-  int64_t strides[RBC_MAX_NDIM];  // in elements; explicit; see normalize() and describe()
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
+  int64_t strides[RBC_TENSOR_MAX_NDIM];  // in elements; explicit; see normalize() and describe()
   int64_t count;                  // elements
   const std::byte* begin;         // lowest byte and one past the highest that the elements take
   const std::byte* end;

@@ -13,7 +13,7 @@ struct RotationArray {
   DType dtype;
   int32_t channels;
   int64_t channel_stride;
-  int64_t stride[RBC_MAX_NDIM];  // of the dimensions before the channels
+  int64_t stride[RBC_TENSOR_MAX_NDIM];  // of the dimensions before the channels
 
   // Whether they lie one after the other.
   RBC_HD bool compact(int ndim) const {
@@ -29,7 +29,7 @@ struct RotationProblem {
   int64_t count;
   // Before the channels; dimensions that adjoin in both arrays are one here.
   int32_t ndim;
-  int64_t shape[RBC_MAX_NDIM];
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
 };
 
 // Where a rotation begins in the arrays, in elements.

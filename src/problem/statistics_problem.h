@@ -21,7 +21,7 @@ struct SampleAxis {
 
 // Samples of some channels, in rows of a batch.
 struct Samples {
-  static constexpr int kMaxAxes = RBC_MAX_NDIM;
+  static constexpr int kMaxAxes = RBC_TENSOR_MAX_NDIM;
 
   const void* data;
   DType dtype;

@@ -77,7 +77,7 @@ TEST_CASE("allocator: workspace and owned tensors come from it, and all of it go
 
   const int64_t shape[] = {10, 20};
   rbcOwnedTensor_t tensor = nullptr;
-  CHECK_SUCCEEDS(rbcOwnedTensorCreate(context.get(), support::kF64, 2, shape, &tensor));
+  CHECK_SUCCEEDS(rbcOwnedTensorCreate(context.get(), support::kF64, 2, shape, nullptr, &tensor));
   CHECK(ledger.held.size() == 2);
   rbcTensor view = {};
   CHECK_SUCCEEDS(rbcOwnedTensorGetView(tensor, 1, &view));
@@ -103,7 +103,7 @@ TEST_CASE("allocator: one that gives out fails the call, and the context goes on
   CHECK(support::infoOf(context).workspace_bytes == held);
   const int64_t shape[] = {10};
   rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
-  CHECK_FAILS(rbcOwnedTensorCreate(context.get(), support::kF64, 1, shape, &tensor),
+  CHECK_FAILS(rbcOwnedTensorCreate(context.get(), support::kF64, 1, shape, nullptr, &tensor),
               RBC_STATUS_OUT_OF_MEMORY, "80", "allocator");
   CHECK(tensor == nullptr);
   // Without workspace an operation needs no allocator.

@@ -73,7 +73,7 @@ void checkDescriptors() {
           "data is null, expected " + std::to_string(a.array.count()) + " elements",
           [](Argument& b) { b.raw.data = nullptr; });
     wrong(RBC_STATUS_SHAPE_MISMATCH, "rank is 9, expected 0 to 8",
-          [](Argument& b) { b.raw.ndim = RBC_MAX_NDIM + 1; });
+          [](Argument& b) { b.raw.ndim = RBC_TENSOR_MAX_NDIM + 1; });
     wrong(RBC_STATUS_SHAPE_MISMATCH, "rank is -1, expected 0 to 8",
           [](Argument& b) { b.raw.ndim = -1; });
     wrong(RBC_STATUS_DTYPE_MISMATCH, "dtype...2 lanes", [](Argument& b) { b.raw.dtype.lanes = 2; });

@@ -40,7 +40,7 @@ TEST_CASE("context: the CPU one tells what it is") {
       CHECK(info.compute_capability == 0);
       CHECK(info.num_multiprocessors == 0);
       CHECK(info.built_with_cuda == RBC_WITH_CUDA);
-      CHECK(info.total_memory > uint64_t{1} << 28);
+      CHECK(info.total_memory_bytes > uint64_t{1} << 28);
       CHECK(std::string(info.device_name) != "");
       CHECK(std::string(info.cuda_unavailable) == "");
     }

@@ -93,7 +93,7 @@ TEST_CASE("cuda: info tells of the device") {
   CHECK(info.built_with_cuda == 1);
   CHECK(info.compute_capability == properties.major * 10 + properties.minor);
   CHECK(info.num_multiprocessors == properties.multiProcessorCount);
-  CHECK(info.total_memory == properties.totalGlobalMem);
+  CHECK(info.total_memory_bytes == properties.totalGlobalMem);
   CHECK(std::string(info.device_name) == properties.name);
   CHECK(info.num_threads == 0);
   CHECK(info.simd == 0);
@@ -445,7 +445,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
     ledger.exhausted = true;
     const int64_t extent = 1000;
     rbcOwnedTensor_t tensor = nullptr;
-    CHECK_FAILS(rbcOwnedTensorCreate(context.get(), support::kF32, 1, &extent, &tensor),
+    CHECK_FAILS(rbcOwnedTensorCreate(context.get(), support::kF32, 1, &extent, nullptr, &tensor),
                 RBC_STATUS_OUT_OF_MEMORY, "device memory", "4000");
     CHECK_SUCCEEDS(call.run(context));
     CHECK(call.error(context) == "");
@@ -458,7 +458,7 @@ TEST_CASE("cuda: more memory than there is") {
   REQUIRE_CUDA();
   const int64_t extent = int64_t{1} << 50;
   rbcOwnedTensor_t tensor = nullptr;
-  CHECK_FAILS(rbcOwnedTensorCreate(cuda.get(), support::kF32, 1, &extent, &tensor),
+  CHECK_FAILS(rbcOwnedTensorCreate(cuda.get(), support::kF32, 1, &extent, nullptr, &tensor),
               RBC_STATUS_OUT_OF_MEMORY, "memory");
   CHECK_FAILS(rbcContextReserve(cuda.get(), size_t{1} << 50), RBC_STATUS_OUT_OF_MEMORY, "memory");
   CHECK(cudaGetLastError() == cudaSuccess);

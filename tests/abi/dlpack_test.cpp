@@ -68,7 +68,7 @@ OwnedTensor imported(Producer<Managed>& producer) {
 OwnedTensor created(const Context& context) {
   const int64_t shape[] = {3, 4};
   rbcOwnedTensor_t tensor = nullptr;
-  REQUIRE(rbcOwnedTensorCreate(context.get(), support::kF32, 2, shape, &tensor) ==
+  REQUIRE(rbcOwnedTensorCreate(context.get(), support::kF32, 2, shape, nullptr, &tensor) ==
           RBC_STATUS_SUCCESS);
   return OwnedTensor(tensor);
 }
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("dlpack: byte_offset, null strides and views are understood",
   producer.managed.dl_tensor.strides = nullptr;
   OwnedTensor tensor = imported(producer);
   const rbcTensor view = viewOf(tensor);
-  rbcTensorInfo info;
+  rbcTensorInfo info = rbcTensorInfoInit();
   CHECK_SUCCEEDS(rbcTensorGetInfo(&view, &info));
   CHECK(info.data == producer.data.data() + 2);
   CHECK(info.strides[0] == 4);

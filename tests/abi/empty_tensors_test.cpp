@@ -244,7 +244,7 @@ TEST_CASE("empty tensors: voxelize clears the grid in every mode") {
       const Tensor dropped(kI64, {c.clouds}, stride);
       rbcVoxelizeParams params = rbcVoxelizeParamsInit();
       params.reduction = mode;
-      params.empty_value = 5;
+      params.fill_value = 5;
       params.grid = kGrid;
       (packed ? params.batch_offsets : params.lengths) = given.indexes;
       const rbcTensor* features =
@@ -279,7 +279,7 @@ TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
       voxels.coords = coords;
       voxels.num_voxels = num_voxels;
       voxels.points_per_voxel = counts;
-      voxels.features = reduced;
+      voxels.voxel_features = reduced;
       voxels.grouped = grouped;
       voxels.point_to_voxel = point_to_voxel;
       voxels.num_points_outside = dropped;
@@ -325,7 +325,7 @@ TEST_CASE("empty tensors: voxels are found where points have no features") {
     voxels.coords = coords;
     voxels.num_voxels = num_voxels;
     voxels.points_per_voxel = counts;
-    voxels.features = reduced;
+    voxels.voxel_features = reduced;
     voxels.grouped = grouped;
     rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
     params.grid = kGrid;
@@ -373,7 +373,7 @@ TEST_CASE("empty tensors: copies do nothing") {
 TEST_CASE("empty tensors: callers see the strides that they gave") {
   for (const int64_t stride : kStrides) {
     const Tensor given(kF32, {4, 0, 3, 1}, stride);
-    rbcTensorInfo info;
+    rbcTensorInfo info = rbcTensorInfoInit();
     CHECK_SUCCEEDS(rbcTensorGetInfo(given, &info));
     CHECK(Shape(info.strides, info.strides + 4) == Shape{stride, 3, stride, 1});
     CHECK(info.num_elements == 0);
@@ -381,7 +381,7 @@ TEST_CASE("empty tensors: callers see the strides that they gave") {
   }
   const int64_t shape[] = {4, 0, 3};
   rbcOwnedTensor_t owned = nullptr;
-  CHECK_SUCCEEDS(rbcOwnedTensorCreate(context().get(), kF32, 3, shape, &owned));
+  CHECK_SUCCEEDS(rbcOwnedTensorCreate(context().get(), kF32, 3, shape, nullptr, &owned));
   const support::OwnedTensor holder(owned);
   rbcTensor view = {};
   CHECK_SUCCEEDS(rbcOwnedTensorGetView(owned, 1, &view));

@@ -123,8 +123,8 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
       part->numbers["num_groups"] = {static_cast<double>(part->groups.size())};
     } else if (word == "transform") {
       rbcWindowsTransform t = {};
-      words >> t.begin >> t.count >> t.kind >> t.flags >> t.reference_stream >>
-          t.reference_offset >> t.reference_begin >> t.rotation >> t.reference_rotation >>
+      words >> t.begin >> t.count >> t.kind >> t.flags >> t.reference_stream_index >>
+          t.reference_offset_index >> t.reference_begin >> t.rotation >> t.reference_rotation >>
           t.out_rotation;
       part->transforms.push_back(t);
       part->numbers["num_transforms"] = {static_cast<double>(part->transforms.size())};

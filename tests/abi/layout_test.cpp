@@ -47,23 +47,26 @@ VALUE(RBC_STRUCT_FUSE_STREAM, 4);
 VALUE(RBC_STRUCT_FUSE_PARAMS, 5);
 VALUE(RBC_STRUCT_LIVE_STREAM, 6);
 VALUE(RBC_STRUCT_LIVE_PARAMS, 7);
-VALUE(RBC_STRUCT_LIVE_COUNTERS, 8);
-VALUE(RBC_STRUCT_WINDOWS_STREAM, 9);
-VALUE(RBC_STRUCT_WINDOWS_OUTPUTS, 10);
-VALUE(RBC_STRUCT_WINDOWS_PARAMS, 11);
-VALUE(RBC_STRUCT_STATISTICS_PARAMS, 12);
-VALUE(RBC_STRUCT_STATISTICS_OUTPUTS, 13);
-VALUE(RBC_STRUCT_ACCUMULATOR_PARAMS, 14);
-VALUE(RBC_STRUCT_ACCUMULATOR_UPDATE_PARAMS, 15);
-VALUE(RBC_STRUCT_ACCUMULATOR_INFO, 16);
-VALUE(RBC_STRUCT_VOXELIZE_PARAMS, 17);
-VALUE(RBC_STRUCT_VOXELIZE_SPARSE_PARAMS, 18);
-VALUE(RBC_STRUCT_VOXELIZE_SPARSE_OUTPUTS, 19);
-VALUE(RBC_STRUCT_VOXELIZE_TSDF_PARAMS, 20);
-VALUE(RBC_STRUCT_UNPROJECT_PARAMS, 21);
-VALUE(RBC_STRUCT_FARTHEST_POINTS_PARAMS, 22);
-VALUE(RBC_STRUCT_TAKE_ROWS_PARAMS, 23);
-VALUE(RBC_STRUCT_CONVERT_ROTATIONS_PARAMS, 24);
+VALUE(RBC_STRUCT_LIVE_FUSE_PARAMS, 8);
+VALUE(RBC_STRUCT_LIVE_COUNTERS, 9);
+VALUE(RBC_STRUCT_WINDOWS_STREAM, 10);
+VALUE(RBC_STRUCT_WINDOWS_OUTPUTS, 11);
+VALUE(RBC_STRUCT_WINDOWS_PARAMS, 12);
+VALUE(RBC_STRUCT_STATISTICS_PARAMS, 13);
+VALUE(RBC_STRUCT_STATISTICS_OUTPUTS, 14);
+VALUE(RBC_STRUCT_ACCUMULATOR_PARAMS, 15);
+VALUE(RBC_STRUCT_ACCUMULATOR_UPDATE_PARAMS, 16);
+VALUE(RBC_STRUCT_ACCUMULATOR_INFO, 17);
+VALUE(RBC_STRUCT_VOXELIZE_PARAMS, 18);
+VALUE(RBC_STRUCT_VOXELIZE_SPARSE_PARAMS, 19);
+VALUE(RBC_STRUCT_VOXELIZE_SPARSE_OUTPUTS, 20);
+VALUE(RBC_STRUCT_VOXELIZE_TSDF_PARAMS, 21);
+VALUE(RBC_STRUCT_UNPROJECT_PARAMS, 22);
+VALUE(RBC_STRUCT_FARTHEST_POINTS_PARAMS, 23);
+VALUE(RBC_STRUCT_TAKE_ROWS_PARAMS, 24);
+VALUE(RBC_STRUCT_CONVERT_ROTATIONS_PARAMS, 25);
+VALUE(RBC_STRUCT_TENSOR_INFO, 26);
+VALUE(RBC_STRUCT_OWNED_TENSOR_PARAMS, 27);
 
 VALUE(RBC_BACKEND_AUTO, 0);
 VALUE(RBC_BACKEND_CPU, 1);
@@ -74,7 +77,7 @@ VALUE(RBC_SIMD_AVX2, 2);
 VALUE(RBC_SIMD_AVX512, 3);
 VALUE(RBC_SIMD_NEON, 4);
 
-VALUE(RBC_MAX_NDIM, 8);
+VALUE(RBC_TENSOR_MAX_NDIM, 8);
 VALUE(RBC_DEVICE_CPU, 1);
 VALUE(RBC_DEVICE_CUDA, 2);
 VALUE(RBC_DEVICE_CUDA_HOST, 3);
@@ -115,8 +118,8 @@ VALUE(RBC_REDUCE_MAX, 4);
 VALUE(RBC_REDUCE_MIN, 5);
 VALUE(RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, 0);
 VALUE(RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT, 1);
-VALUE(RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT, 0);
-VALUE(RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE, 1);
+VALUE(RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT, 0);
+VALUE(RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE, 1);
 VALUE(RBC_VOXELIZE_TSDF_FLAG_CARVE, 65536u);
 
 VALUE(RBC_ROTATION_QUAT_XYZW, 0);
@@ -207,7 +210,8 @@ FUNCTION(rbcContextWarmUp, rbcStatus_t (*)(rbcContext_t));
 FUNCTION(rbcContextGetInfo, rbcStatus_t (*)(rbcContext_t, rbcContextInfo*));
 FUNCTION(rbcTensorGetInfo, rbcStatus_t (*)(const rbcTensor*, rbcTensorInfo*));
 FUNCTION(rbcOwnedTensorCreate,
-         rbcStatus_t (*)(rbcContext*, rbcDType, int32_t, const int64_t*, rbcOwnedTensor_t*));
+         rbcStatus_t (*)(rbcContext_t, rbcDType, int32_t, const int64_t*,
+                         const rbcOwnedTensorParams*, rbcOwnedTensor_t*));
 FUNCTION(rbcOwnedTensorDestroy, rbcStatus_t (*)(rbcOwnedTensor_t));
 FUNCTION(rbcOwnedTensorGetView, rbcStatus_t (*)(rbcOwnedTensor_t, int32_t, rbcTensor*));
 FUNCTION(rbcTensorCopy, rbcStatus_t (*)(rbcContext*, const rbcTensor*, const rbcTensor*));
@@ -260,27 +264,27 @@ FUNCTION(rbcStatisticsWorkspaceSize,
 FUNCTION(rbcAccumulatorCreate,
          rbcStatus_t (*)(rbcContext_t, const rbcAccumulatorParams*, rbcAccumulator_t*));
 FUNCTION(rbcAccumulatorDestroy, rbcStatus_t (*)(rbcAccumulator_t));
-FUNCTION(rbcAccumulatorUpdate, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcTensor*,
+FUNCTION(rbcAccumulatorUpdate, rbcStatus_t (*)(rbcAccumulator_t, const rbcTensor*,
                                                const rbcAccumulatorUpdateParams*));
 FUNCTION(rbcAccumulatorUpdateWorkspaceSize,
-         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcTensor*,
-                         const rbcAccumulatorUpdateParams*, size_t*));
-FUNCTION(rbcAccumulatorMerge, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, rbcAccumulator_t));
-FUNCTION(rbcAccumulatorNextPass, rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, int32_t*));
-FUNCTION(rbcAccumulatorExport,
-         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, void*, size_t, size_t*));
+         rbcStatus_t (*)(rbcAccumulator_t, const rbcTensor*, const rbcAccumulatorUpdateParams*,
+                         size_t*));
+FUNCTION(rbcAccumulatorMerge, rbcStatus_t (*)(rbcAccumulator_t, rbcAccumulator_t));
+FUNCTION(rbcAccumulatorNextPass, rbcStatus_t (*)(rbcAccumulator_t, int32_t*));
+FUNCTION(rbcAccumulatorExport, rbcStatus_t (*)(rbcAccumulator_t, void*, size_t, size_t*));
 FUNCTION(rbcAccumulatorImport,
          rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcAccumulator_t*));
 FUNCTION(rbcAccumulatorGetResult,
-         rbcStatus_t (*)(rbcContext_t, rbcAccumulator_t, const rbcStatisticsOutputs*));
+         rbcStatus_t (*)(rbcAccumulator_t, const rbcStatisticsOutputs*));
 FUNCTION(rbcAccumulatorGetInfo, rbcStatus_t (*)(rbcAccumulator_t, rbcAccumulatorInfo*));
-FUNCTION(rbcAccumulatorGetLevels, rbcStatus_t (*)(rbcAccumulator_t, double*, int32_t));
+FUNCTION(rbcAccumulatorGetLevels, rbcStatus_t (*)(rbcAccumulator_t, double*, size_t));
 FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
                                         const rbcLiveParams*, rbcLive_t*));
 FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
 FUNCTION(rbcLivePush, rbcStatus_t (*)(rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
-FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcLive_t, const rbcTensor*, const rbcTensor*,
-                                      const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse,
+         rbcStatus_t (*)(rbcLive_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcLiveFuseParams*));
 FUNCTION(rbcLiveReset, rbcStatus_t (*)(rbcLive_t, int32_t));
 FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
 FUNCTION(rbcWindows,
@@ -373,9 +377,14 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   checkInitializer(rbcAccumulatorParamsInit());
   checkInitializer(rbcAccumulatorUpdateParamsInit());
   checkInitializer(rbcAccumulatorInfoInit());
-  checkInitializer(rbcLiveStreamInit(), has(&rbcLiveStream::max_age, kInfinity),
+  checkInitializer(rbcTensorInfoInit());
+  checkInitializer(rbcOwnedTensorParamsInit());
+  checkInitializer(rbcLiveStreamInit(), has(&rbcLiveStream::capacity, int64_t{256}),
+                   has(&rbcLiveStream::max_age, kInfinity),
+                   has(&rbcLiveStream::max_ahead, kInfinity),
                    [](rbcLiveStream& made) { hasBits(32)(made.dtype); });
   checkInitializer(rbcLiveParamsInit(), [](rbcLiveParams& made) { hasBits(64)(made.time_dtype); });
+  checkInitializer(rbcLiveFuseParamsInit());
   checkInitializer(rbcLiveCountersInit());
   checkInitializer(rbcWindowsStreamInit(),
                    has(&rbcWindowsStream::transform_size, uint32_t{sizeof(rbcWindowsTransform)}));
@@ -388,7 +397,7 @@ TEST_CASE("layout: rbcInitParams writes what the inline initializers write") {
     using Struct = std::decay_t<decltype(defaults)>;
     constexpr size_t kSize = sizeof(Struct);
     const auto* expected = reinterpret_cast<const unsigned char*>(&defaults);
-    for (const size_t size : {kSize, kSize - 8, size_t{8}, kSize + 16}) {
+    for (const size_t size : {kSize, std::max(kSize - 8, size_t{8}), size_t{8}, kSize + 16}) {
       std::vector<unsigned char> bytes(size + 8, 0xab);
       CHECK_SUCCEEDS(rbcInitParams(id, bytes.data(), size));
       uint32_t struct_size = 0;
@@ -407,7 +416,10 @@ TEST_CASE("layout: rbcInitParams writes what the inline initializers write") {
   check(RBC_STRUCT_FUSE_PARAMS, rbcFuseParamsInit());
   check(RBC_STRUCT_LIVE_STREAM, rbcLiveStreamInit());
   check(RBC_STRUCT_LIVE_PARAMS, rbcLiveParamsInit());
+  check(RBC_STRUCT_LIVE_FUSE_PARAMS, rbcLiveFuseParamsInit());
   check(RBC_STRUCT_LIVE_COUNTERS, rbcLiveCountersInit());
+  check(RBC_STRUCT_TENSOR_INFO, rbcTensorInfoInit());
+  check(RBC_STRUCT_OWNED_TENSOR_PARAMS, rbcOwnedTensorParamsInit());
   check(RBC_STRUCT_WINDOWS_STREAM, rbcWindowsStreamInit());
   check(RBC_STRUCT_WINDOWS_OUTPUTS, rbcWindowsOutputsInit());
   check(RBC_STRUCT_WINDOWS_PARAMS, rbcWindowsParamsInit());
@@ -426,7 +438,7 @@ TEST_CASE("layout: rbcInitParams writes what the inline initializers write") {
   check(RBC_STRUCT_CONVERT_ROTATIONS_PARAMS, rbcConvertRotationsParamsInit());
 
   uint64_t words[2] = {7, 7};
-  for (const int32_t id : {0, -1, 25, INT32_MAX}) {
+  for (const int32_t id : {0, -1, 28, INT32_MAX}) {
     CHECK_FAILS(rbcInitParams(id, words, sizeof words), RBC_STATUS_INVALID_ARGUMENT,
                 "struct_id: is ");
   }
@@ -478,7 +490,7 @@ TEST_CASE("layout: a DLTensor can be passed by a cast") {
   int64_t shape[] = {2, 2};
   int64_t strides[] = {3, 1};
   const DLTensor tensor = {values, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 4};
-  rbcTensorInfo info;
+  rbcTensorInfo info = rbcTensorInfoInit();
   CHECK_SUCCEEDS(rbcTensorGetInfo(reinterpret_cast<const rbcTensor*>(&tensor), &info));
   CHECK(info.data == values + 1);
   CHECK(info.strides[0] == 3);

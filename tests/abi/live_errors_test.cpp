@@ -44,7 +44,7 @@ TEST_CASE("live errors: what it is made of") {
   const Context context = support::cpuContext(1);
   rbcResampleParams params = rbcResampleParamsInit();
   rbcLiveStream good = rbcLiveStreamInit();
-  good.channels = 3;
+  good.num_channels = 3;
   good.capacity = 8;
   good.params = &params;
   rbcLiveParams live_params = rbcLiveParamsInit();
@@ -62,13 +62,15 @@ TEST_CASE("live errors: what it is made of") {
     change(bad);
     return bad;
   };
-  refuse(kInvalid, "channels: is 0", with([](auto& s) { s.channels = 0; }));
+  refuse(kInvalid, "num_channels: is 0", with([](auto& s) { s.num_channels = 0; }));
   refuse(kInvalid, "capacity: is 1, expected at least 2", with([](auto& s) { s.capacity = 1; }));
   refuse(kInvalid, "at most 2^24", with([](auto& s) { s.capacity = (1 << 24) + 1; }));
   refuse(kInvalid, "late_bound: is -1", with([](auto& s) { s.late_bound = -1; }));
   refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
   refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
   refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
+  refuse(kInvalid, "max_ahead: is 0, expected more than 0",
+         with([](auto& s) { s.max_ahead = 0; }));
   refuse(kInvalid, "max_ahead: is -1", with([](auto& s) { s.max_ahead = -1; }));
   refuse(kInvalid, "max_ahead: is nan", with([](auto& s) { s.max_ahead = std::nan(""); }));
   for (const double offset : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
@@ -151,7 +153,7 @@ TEST_CASE("live errors: what it is made of") {
 TEST_CASE("live errors: pushing and fusing") {
   const Context context = support::cpuContext(1);
   rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 2;
+  stream.num_channels = 2;
   stream.capacity = 4;
   const Live live = make(context, {stream}, rbcLiveParamsInit());
   double memory[8] = {};
@@ -168,17 +170,17 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor several = hostTensor(memory, support::kF64, 1, two);
   constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
   rbcLive_t l = live.get();
-  CHECK_FAILS(rbcLivePush(nullptr, 0, &times, &values), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLivePush(l, 1, &times, &values), kInvalid, "stream_index: is 1, expected 0 to 0");
-  CHECK_FAILS(rbcLivePush(l, -1, &times, &values), kInvalid, "stream_index: is -1");
-  CHECK_FAILS(rbcLivePush(l, 0, nullptr, &values), kInvalid, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, nullptr), kInvalid, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &ticks, &values), RBC_STATUS_DTYPE_MISMATCH, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &doubles), RBC_STATUS_DTYPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &wide), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &several, &values), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &device), RBC_STATUS_DEVICE_MISMATCH, "values");
-  CHECK(countersOf(live, 0).pushed == 0);
+  CHECK_FAILS(rbcLivePush(nullptr, 0, &values, &times), kInvalid, "live: is null");
+  CHECK_FAILS(rbcLivePush(l, 1, &values, &times), kInvalid, "stream_index: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLivePush(l, -1, &values, &times), kInvalid, "stream_index: is -1");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, nullptr), kInvalid, "times");
+  CHECK_FAILS(rbcLivePush(l, 0, nullptr, &times), kInvalid, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &ticks), RBC_STATUS_DTYPE_MISMATCH, "times");
+  CHECK_FAILS(rbcLivePush(l, 0, &doubles, &times), RBC_STATUS_DTYPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &wide, &times), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &several), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &device, &times), RBC_STATUS_DEVICE_MISMATCH, "values");
+  CHECK(countersOf(live, 0).kept == 0);
 
   alignas(8) float out[2] = {-5, -5};
   uint8_t mask = 9;
@@ -189,22 +191,22 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor ages = hostTensor(&age, support::kF64, 1, mask_shape);
   const rbcTensor wrong_ages = hostTensor(&age, support::kI64, 1, mask_shape);
   const rbcTensor shared_ages = hostTensor(out, support::kF64, 1, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(nullptr, &times, &outs, &masks, nullptr), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLiveFuse(l, nullptr, &outs, &masks, nullptr), kInvalid, "query_times");
-  CHECK_FAILS(rbcLiveFuse(l, &ticks, &outs, &masks, nullptr), RBC_STATUS_DTYPE_MISMATCH,
+  CHECK_FAILS(rbcLiveFuse(nullptr, &times, &outs, &masks, nullptr, nullptr), kInvalid, "live: is null");
+  CHECK_FAILS(rbcLiveFuse(l, nullptr, &outs, &masks, nullptr, nullptr), kInvalid, "query_times");
+  CHECK_FAILS(rbcLiveFuse(l, &ticks, &outs, &masks, nullptr, nullptr), RBC_STATUS_DTYPE_MISMATCH,
               "query_times");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &wide, &masks, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
-  CHECK_FAILS(rbcLiveFuse(l, &times, nullptr, &masks, nullptr), kInvalid, "out");
-  CHECK_FAILS(rbcLiveFuse(l, &several, &outs, &masks, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &wide, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(l, &times, nullptr, &masks, nullptr, nullptr), kInvalid, "out");
+  CHECK_FAILS(rbcLiveFuse(l, &several, &outs, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
   const rbcTensor shared_mask = hostTensor(out, support::kU8, 2, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &shared_mask, &ages), kInvalid, "valid");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &wrong_ages), RBC_STATUS_DTYPE_MISMATCH,
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &shared_mask, &ages, nullptr), kInvalid, "valid");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &wrong_ages, nullptr), RBC_STATUS_DTYPE_MISMATCH,
               "ages");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages), kInvalid, "ages", "out");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages, nullptr), kInvalid, "ages", "out");
   CHECK(out[0] == -5);
   CHECK(mask == 9);
   CHECK(age == -5);
-  CHECK_SUCCEEDS(rbcLiveFuse(l, &times, &outs, &masks, &ages));  // an empty ring
+  CHECK_SUCCEEDS(rbcLiveFuse(l, &times, &outs, &masks, &ages, nullptr));  // an empty ring
   CHECK(mask == 0);
   CHECK(age != age);
 

@@ -69,7 +69,7 @@ struct Rig {
 
   explicit Rig(int64_t late_bound = 0) {
     rbcLiveStream stream = rbcLiveStreamInit();
-    stream.channels = 1;
+    stream.num_channels = 1;
     stream.capacity = 4;
     stream.late_bound = late_bound;
     live = make(context, {stream}, rbcLiveParamsInit());
@@ -83,13 +83,13 @@ struct Rig {
   rbcStatus_t pushFrom(void* at, void* sample) {
     const rbcTensor times = hostTensor(at, support::kF64, 1, one);
     const rbcTensor values = hostTensor(sample, support::kF32, 2, one);
-    return rbcLivePush(live.get(), 0, &times, &values);
+    return rbcLivePush(live.get(), 0, &values, &times);
   }
   rbcStatus_t fuseTo(void* to) {
     const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);
     const rbcTensor outs = hostTensor(to, support::kF32, 2, one);
     const rbcTensor ages = hostTensor(&age, support::kF64, 1, one);
-    return rbcLiveFuse(live.get(), &queries, &outs, nullptr, &ages);
+    return rbcLiveFuse(live.get(), &queries, &outs, nullptr, &ages, nullptr);
   }
 };
 
@@ -114,13 +114,13 @@ TEST_CASE("live: a producer held in the middle of a sample") {
               "another thread pushes");
   CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live",
               "a thread pushes to stream 0");
-  CHECK(countersOf(rig.live, 0).pushed == 2);
+  CHECK(countersOf(rig.live, 0).kept == 2);
   CHECK(countersOf(rig.live, 0).forgotten == 0);
 
   page.letGo();
   producer.join();
   CHECK(pushed == RBC_STATUS_SUCCESS);
-  CHECK(countersOf(rig.live, 0).pushed == 3);
+  CHECK(countersOf(rig.live, 0).kept == 3);
   CHECK_SUCCEEDS(rig.push(4, 40));
   rig.query = 3.5;
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
@@ -146,13 +146,13 @@ TEST_CASE("live: a producer held while the ring is copied") {
     CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
     CHECK(rig.out == 35);
     CHECK(rig.age == 0.5);
-    CHECK(countersOf(rig.live, 0).pushed == 6);
+    CHECK(countersOf(rig.live, 0).kept == 6);
   }
   CHECK(countersOf(rig.live, 0).snapshot_retries == 0);
   page.letGo();
   producer.join();
   CHECK(pushed == RBC_STATUS_SUCCESS);
-  CHECK(countersOf(rig.live, 0).pushed == 7);
+  CHECK(countersOf(rig.live, 0).kept == 7);
   rig.query = 4.5;
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
   CHECK(rig.out == 20);
@@ -168,7 +168,7 @@ TEST_CASE("live: a consumer held in the middle of a tick") {
   page.awaitThread();
 
   for (int i = 0; i < 20; ++i) CHECK_SUCCEEDS(rig.push(3 + i, 30));  // five times the ring
-  CHECK(countersOf(rig.live, 0).pushed == 22);
+  CHECK(countersOf(rig.live, 0).kept == 22);
   CHECK(countersOf(rig.live, 0).overwritten == 18);
   CHECK_SUCCEEDS(rbcLiveReset(rig.live.get(), 0));
   CHECK(countersOf(rig.live, 0).forgotten == 4);

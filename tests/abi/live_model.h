@@ -42,7 +42,7 @@ class Stream {
 
   size_t capacity;
   int64_t late_bound;
-  double max_ahead;  // 0: no limit
+  double max_ahead;  // infinity: no limit
 
   std::vector<Sample> kept;  // in the order of their times, equal ones as they came
   int64_t pushed = 0;
@@ -62,7 +62,7 @@ class Stream {
       ++invalid;
       return;
     }
-    if (max_ahead > 0 && !kept.empty() && !staysNear(time)) return;
+    if (std::isfinite(max_ahead) && !kept.empty() && !staysNear(time)) return;
     const auto newer = std::count_if(kept.begin(), kept.end(),
                                      [&](const Sample& other) { return other.time > time; });
     if (newer > late_bound) {

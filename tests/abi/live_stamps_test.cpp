@@ -36,7 +36,7 @@ class Sensor {
     params.outside = RBC_OUTSIDE_HOLD;
     params.fill_value = -7;
     rbcLiveStream stream = rbcLiveStreamInit();
-    stream.channels = 1;
+    stream.num_channels = 1;
     stream.capacity = 8;
     stream.params = &params;
     change(stream);
@@ -50,7 +50,7 @@ class Sensor {
       const auto value = static_cast<float>(time);
       const rbcTensor time_tensor = hostTensor(&time, timeDtype<Time>(), 1, one_);
       const rbcTensor value_tensor = hostTensor(&value, support::kF32, 2, one_);
-      support::require(rbcLivePush(live_.get(), 0, &time_tensor, &value_tensor));
+      support::require(rbcLivePush(live_.get(), 0, &value_tensor, &time_tensor));
     }
   }
   Tick fuse(Time query) {
@@ -61,7 +61,7 @@ class Sensor {
     const rbcTensor masks = hostTensor(&mask, support::kU8, 2, one_);
     const rbcDType dtype = std::is_same_v<Age, double> ? support::kF64 : support::kI64;
     const rbcTensor ages = hostTensor(&tick.age, dtype, 1, one_);
-    support::require(rbcLiveFuse(live_.get(), &queries, &out, &masks, &ages));
+    support::require(rbcLiveFuse(live_.get(), &queries, &out, &masks, &ages, nullptr));
     tick.valid = mask == 1;
     return tick;
   }
@@ -93,7 +93,7 @@ TEST_CASE_TEMPLATE("live stamps: infinite ones and NaN are refused", Time, float
   sensor.push({2, 3, Limits::infinity(), 4});
   CHECK(sensor.newest() == 4);
   const rbcLiveCounters counters = sensor.counters();
-  CHECK(counters.pushed == 5);
+  CHECK(counters.kept == 5);
   CHECK(counters.invalid == 7);
   CHECK(counters.dropped == 0);
 }
@@ -104,7 +104,7 @@ TEST_CASE("live stamps: ticks that stand for no time are refused") {
   CHECK(sensor.counters().invalid == 4);
   CHECK(sensor.fuse(10).value == 10);
   CHECK(sensor.fuse(10).age == 0);
-  CHECK(sensor.counters().pushed == 2);
+  CHECK(sensor.counters().kept == 2);
 }
 
 TEST_CASE("live stamps: a stamp of the far future does not make an old sample fresh") {
@@ -136,7 +136,7 @@ TEST_CASE("live stamps: max_ahead refuses a wild stamp, and nothing else is lost
     for (int i = 20; i < 400; ++i) sensor.push({0.1 * i});
     CHECK(sensor.newest() == static_cast<float>(0.1 * 399));
     CHECK(sensor.counters().ahead == 4);
-    CHECK(sensor.counters().pushed == 400);
+    CHECK(sensor.counters().kept == 400);
     CHECK(sensor.counters().dropped == 0);
   }
 }
@@ -150,16 +150,14 @@ TEST_CASE("live stamps: max_ahead is the last distance that is accepted") {
   Sensor<int64_t> far([](auto& stream) { stream.max_ahead = 5; });
   far.push({INT64_MIN + 1, INT64_MAX - 1, INT64_MIN + 2});
   CHECK(far.counters().ahead == 1);
-  CHECK(far.counters().pushed == 2);
+  CHECK(far.counters().kept == 2);
   Sensor<float> floats([](auto& stream) { stream.max_ahead = 0.1; });  // rounded as the times are
   floats.push({0, 0.1f, 0.3f});
   CHECK(floats.counters().ahead == 1);
-  for (const double none : {0.0, kInfinity}) {
-    Sensor<double> all([&](auto& stream) { stream.max_ahead = none; });
-    all.push({0, 1e300});
-    CHECK(all.counters().ahead == 0);
-    CHECK(all.counters().pushed == 2);
-  }
+  Sensor<double> all([&](auto& stream) { stream.max_ahead = kInfinity; });
+  all.push({0, 1e300});
+  CHECK(all.counters().ahead == 0);
+  CHECK(all.counters().kept == 2);
 }
 
 TEST_CASE("live stamps: a sensor that was silent comes back in spite of max_ahead") {
@@ -171,7 +169,7 @@ TEST_CASE("live stamps: a sensor that was silent comes back in spite of max_ahea
   CHECK(sensor.newest() == 3601.5f);
   CHECK(sensor.oldest() == 0);  // nothing was wrong with those
   CHECK(sensor.counters().ahead == 2);
-  CHECK(sensor.counters().pushed == 5);
+  CHECK(sensor.counters().kept == 5);
   CHECK(sensor.counters().forgotten == 0);
   // Three that disagree, or that others come between, do not.
   sensor.push({7200, 7210, 7220, 7205, 7205.5, 3602, 7206, 7206.5, 3602.5});
@@ -199,7 +197,7 @@ TEST_CASE("live stamps: a clock that is set back, and a first stamp that is wild
     CHECK(sensor.newest() == 6.5f);
     CHECK(sensor.oldest() == 6);
     counters = sensor.counters();
-    CHECK(counters.pushed == counters.overwritten + counters.forgotten + 2);
+    CHECK(counters.kept == counters.overwritten + counters.forgotten + 2);
   }
 }
 
@@ -207,7 +205,7 @@ TEST_CASE("live stamps: of two drivers that alternate, the stream stays with one
   Sensor<double> sensor([](auto& stream) { stream.max_ahead = 1; });
   for (int i = 0; i < 50; ++i) sensor.push({0.1 * i, 1e9 + 0.1 * i});
   CHECK(sensor.newest() == static_cast<float>(0.1 * 49));
-  CHECK(sensor.counters().pushed == 50);
+  CHECK(sensor.counters().kept == 50);
   CHECK(sensor.counters().ahead == 50);
 }
 
@@ -238,7 +236,7 @@ TEST_CASE("live stamps: a ring of one sample has the newest") {
     sensor.push({1, 2, 2, 1.5, 3});
     CHECK(sensor.newest() == 3);
     CHECK(sensor.fuse(3).valid);
-    CHECK(sensor.counters().pushed == 4);
+    CHECK(sensor.counters().kept == 4);
     CHECK(sensor.counters().overwritten == 3);
     CHECK(sensor.counters().dropped == 1);
     sensor.reset();
@@ -336,7 +334,7 @@ TEST_CASE("live stamps: a reset forgets, and older samples are accepted") {
     CHECK(std::isnan(sensor.fuse(start).age));
     CHECK_FALSE(sensor.fuse(start).valid);
     const rbcLiveCounters counters = sensor.counters();
-    CHECK(counters.pushed == 6 * (round + 1));
+    CHECK(counters.kept == 6 * (round + 1));
     CHECK(counters.overwritten == 2 * (round + 1));
     CHECK(counters.forgotten == 4 * (round + 1));
     CHECK(counters.late == 2 * (round + 1));

@@ -54,7 +54,7 @@ class Robot {
       params_[n] = rbcResampleParamsInit();
       params_[n].method = kMethods[n];
       rbcLiveStream stream = rbcLiveStreamInit();
-      stream.channels = kChannels;
+      stream.num_channels = kChannels;
       stream.capacity = 64;
       stream.late_bound = 4;
       stream.max_age = n == 3 ? 0.5 : 100;
@@ -76,10 +76,10 @@ class Robot {
     for (int i = begin; i < end; ++i) {
       for (int32_t n = 0; n < kStreams; ++n) {
         time_ = i - (i % 5 == 0 ? 2.5 : 0) - (i % 50 == 0 ? 20 : 0);  // late, and too late
-        right &= rbcLivePush(live_.get(), n, &times, &values) == RBC_STATUS_SUCCESS;
+        right &= rbcLivePush(live_.get(), n, &values, &times) == RBC_STATUS_SUCCESS;
       }
       for (int t = 0; t < kHistory; ++t) queries_[t] = i - 0.75 * (kHistory - 1 - t);
-      right &= rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages) == RBC_STATUS_SUCCESS;
+      right &= rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages, nullptr) == RBC_STATUS_SUCCESS;
     }
     return right;
   }

@@ -88,7 +88,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     if (step && random.chance(0.5)) p.tolerance = ticks ? 1500 : 1.5;
     rbcLiveStream stream = rbcLiveStreamInit();
     const bool fours = choice.method == RBC_METHOD_SLERP || random.chance(0.5);
-    stream.channels = fours ? 4 : 1 + random.below(3);
+    stream.num_channels = fours ? 4 : 1 + random.below(3);
     if (fours && random.chance(0.5)) p.shift = &mean_tensor;
     if (fours && random.chance(0.5)) p.scale = &inv_std_tensor;
     const bool steps = choice.method == RBC_METHOD_NEAREST ||
@@ -106,7 +106,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       stream.clock_offset_ticks = ticks ? 750 : 0;
     }
     models.emplace_back(stream.capacity, stream.late_bound, stream.max_ahead);
-    channels += stream.channels;
+    channels += stream.num_channels;
     streams.push_back(stream);
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
@@ -117,7 +117,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   for (int step = 0; step < 60; ++step) {
     for (int32_t n = 0; n < count; ++n) {
       live_model::Stream<Time>& model = models[static_cast<size_t>(n)];
-      const int64_t width = streams[static_cast<size_t>(n)].channels;
+      const int64_t width = streams[static_cast<size_t>(n)].num_channels;
       if (random.chance(0.02)) {
         CHECK_SUCCEEDS(rbcLiveReset(live.get(), n));
         model.reset();
@@ -160,7 +160,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       const rbcTensor value_tensor =
           hostTensor(strided ? columns.data() : rows.data(), support::kF32, 2, shape,
                      strided ? strides : nullptr);
-      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &time_tensor, &value_tensor));
+      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &value_tensor, &time_tensor));
     }
     if (!random.chance(0.5)) continue;
 
@@ -188,7 +188,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor mask_tensor = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age_tensor =
         hostTensor(ages.data(), ticks ? support::kI64 : support::kF64, 1, age_shape);
-    CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor));
+    CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor, nullptr));
 
     std::vector<std::vector<Time>> model_times(static_cast<size_t>(count));
     std::vector<std::vector<float>> model_values(static_cast<size_t>(count));
@@ -206,7 +206,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       listOf(models[n], &model_times[n], &model_values[n]);
       int64_t* shape = &shapes[2 * n];
       shape[0] = static_cast<int64_t>(model_times[n].size());
-      shape[1] = streams[n].channels;
+      shape[1] = streams[n].num_channels;
       double age = std::numeric_limits<double>::quiet_NaN();
       int64_t age_ticks = std::numeric_limits<int64_t>::max();
       if (any_query && shape[0] > 0) {
@@ -266,7 +266,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   for (int32_t n = 0; n < count; ++n) {
     const live_model::Stream<Time>& model = models[static_cast<size_t>(n)];
     const rbcLiveCounters counters = countersOf(live, n);
-    CHECK(counters.pushed == model.pushed);
+    CHECK(counters.kept == model.pushed);
     CHECK(counters.overwritten == model.overwritten);
     CHECK(counters.late == model.late);
     CHECK(counters.dropped == model.dropped);
@@ -275,7 +275,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     CHECK(counters.forgotten == model.forgotten);
     CHECK(counters.queries_before_first == model.early);
     const auto held = static_cast<int64_t>(model.kept.size());
-    CHECK(counters.pushed == counters.overwritten + counters.forgotten + held);
+    CHECK(counters.kept == counters.overwritten + counters.forgotten + held);
     CHECK(counters.snapshot_retries == 0);
   }
 }
@@ -308,7 +308,7 @@ TEST_CASE("live: the description is copied") {
   params->groups = groups.get();
   params->num_groups = 2;
   rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 2;
+  stream.num_channels = 2;
   stream.capacity = 4;
   stream.params = params.get();
   const Live live = make(context, {stream}, rbcLiveParamsInit());
@@ -321,13 +321,13 @@ TEST_CASE("live: the description is copied") {
   int64_t shape[] = {2, 2};
   const rbcTensor time_tensor = hostTensor(times, support::kF64, 1, shape);
   const rbcTensor value_tensor = hostTensor(values, support::kF32, 2, shape);
-  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &time_tensor, &value_tensor));
+  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &value_tensor, &time_tensor));
   double query = 0.5;
   float out[2] = {};
   int64_t one[] = {1, 2};
   const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);
   const rbcTensor outs = hostTensor(out, support::kF32, 2, one);
-  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr));
+  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr, nullptr));
   CHECK(out[0] == 9);
   CHECK(out[1] == 28);
 }
@@ -335,7 +335,7 @@ TEST_CASE("live: the description is copied") {
 TEST_CASE("live: a clock that goes back drops samples until it is where it was") {
   const Context context = support::cpuContext(1);
   rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 1;
+  stream.num_channels = 1;
   stream.capacity = 8;
   stream.late_bound = 1;
   const Live live = make(context, {stream}, rbcLiveParamsInit());
@@ -344,10 +344,10 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   for (const double time : {100., 101., 102., 97., 98., 101.5, 101.6, 103.}) {
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &times, &values));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times));
   }
   const rbcLiveCounters counters = countersOf(live, 0);
-  CHECK(counters.pushed == 6);   // 100, 101, 102, 101.5, 101.6, 103
+  CHECK(counters.kept == 6);   // 100, 101, 102, 101.5, 101.6, 103
   CHECK(counters.late == 2);     // 101.5, 101.6
   CHECK(counters.dropped == 2);  // 97, 98
 }
@@ -358,7 +358,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
   params.max_gap = 2;
   params.fill_value = -7;
   rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 1;
+  stream.num_channels = 1;
   stream.capacity = 4;
   stream.params = &params;
   const Live live = make(context, {stream}, rbcLiveParamsInit());
@@ -367,7 +367,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
     const auto value = static_cast<float>(time);
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &times, &values));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times));
   }
   const double queries[] = {99.5, 100.5, 130, 161.5};
   float out[4] = {};
@@ -376,7 +376,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
   const rbcTensor query_times = hostTensor(queries, support::kF64, 1, rows);
   const rbcTensor outs = hostTensor(out, support::kF32, 2, rows);
   const rbcTensor masks = hostTensor(mask, support::kU8, 2, rows);
-  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_times, &outs, &masks, nullptr));
+  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_times, &outs, &masks, nullptr, nullptr));
   const float expected[] = {100, 100.5, -7, 161.5};
   const uint8_t valid[] = {0, 1, 0, 1};
   for (int t = 0; t < 4; ++t) {
@@ -384,7 +384,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
     CHECK(mask[t] == valid[t]);
   }
   const rbcLiveCounters counters = countersOf(live, 0);
-  CHECK(counters.pushed == 5);
+  CHECK(counters.kept == 5);
   CHECK(counters.overwritten == 1);
   CHECK(counters.dropped == 0);
   CHECK(counters.queries_before_first == 1);  // 99.5

@@ -80,7 +80,7 @@ struct Seen {
 
 int64_t comeOf(const Live& live, int32_t n) {
   const rbcLiveCounters counters = countersOf(live, n);
-  return counters.pushed + counters.dropped + counters.ahead + counters.invalid;
+  return counters.kept + counters.dropped + counters.ahead + counters.invalid;
 }
 
 // Whether the ring held that at one time of the call.
@@ -109,10 +109,10 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
   for (int32_t n = 0; n < kStreams; ++n) {
     rbcLiveStream& stream = streams.emplace_back(rbcLiveStreamInit());
     stream.dtype = support::kF64;
-    stream.channels = kChannels;
+    stream.num_channels = kChannels;
     stream.capacity = std::min(n + 1, 3);
     stream.late_bound = n < 3 ? n : 1;
-    stream.max_ahead = n == 1 ? 0 : 50;
+    stream.max_ahead = n == 1 ? HUGE_VAL : 50;
     stream.params = &params;
     events.push_back(eventsOf(static_cast<uint64_t>(n + 1), samples, stream));
   }
@@ -133,7 +133,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
       }
       time = event.time;
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(live.get(), n, &times, &values));
+      support::require(rbcLivePush(live.get(), n, &values, &times));
     }
     --running;
   };
@@ -164,7 +164,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
     const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, age_shape);
     Seen ticks[kStreams];
     for (int32_t n = 0; n < kStreams; ++n) ticks[n].before = comeOf(live, n);
-    support::require(rbcLiveFuse(live.get(), &query_times, &outs, nullptr, &age));
+    support::require(rbcLiveFuse(live.get(), &query_times, &outs, nullptr, &age, nullptr));
     for (int32_t n = 0; n < kStreams; ++n) {
       ticks[n].after = comeOf(live, n);
       const double* const rows[] = {&out[static_cast<size_t>(n) * kChannels],
@@ -191,7 +191,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
     CHECK(counters.invalid > 0);
     CHECK((counters.late > 0) == (n > 0));
     CHECK((counters.ahead > 0) == (n != 1));
-    MESSAGE("stream " << n << ": " << seen[n].size() << " ticks, " << counters.pushed << " kept, "
+    MESSAGE("stream " << n << ": " << seen[n].size() << " ticks, " << counters.kept << " kept, "
                       << counters.late << " late, " << counters.dropped << " dropped, "
                       << counters.ahead << " ahead, " << counters.invalid << " invalid, "
                       << counters.forgotten << " forgotten, " << counters.snapshot_retries
@@ -204,7 +204,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
   const int64_t samples = factor() * (support::kSanitized ? 10000 : 100000);
   rbcLiveStream stream = rbcLiveStreamInit();
   stream.dtype = support::kF64;
-  stream.channels = 3;
+  stream.num_channels = 3;
   stream.capacity = 2;
   stream.late_bound = 1;
   const Context context = support::cpuContext(1);
@@ -226,7 +226,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = step * static_cast<double>(i);
       std::fill_n(row, 3, time);
-      count(rbcLivePush(live.get(), 0, &times, &values), &taken);
+      count(rbcLivePush(live.get(), 0, &values, &times), &taken);
     }
     --running;
   };
@@ -243,7 +243,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
     int64_t shape[] = {1, 3};
     const rbcTensor queries = hostTensor(&query, support::kF64, 1, shape);
     const rbcTensor outs = hostTensor(out, support::kF64, 2, shape);
-    support::require(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr));
+    support::require(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr, nullptr));
     torn += out[1] != out[0] || out[2] != out[0] ? 1 : 0;
   }
   for (std::thread& thread : threads) thread.join();
@@ -252,7 +252,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
   CHECK(resets > 0);
   CHECK(comeOf(live, 0) == taken);
   const rbcLiveCounters counters = countersOf(live, 0);
-  const int64_t held = counters.pushed - counters.overwritten - counters.forgotten;
+  const int64_t held = counters.kept - counters.overwritten - counters.forgotten;
   CHECK(held >= 0);
   CHECK(held <= 2);
 }
@@ -266,7 +266,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
   params.method = RBC_METHOD_PREVIOUS;
   rbcLiveStream stream = rbcLiveStreamInit();
   stream.dtype = support::kF64;
-  stream.channels = kChannels;
+  stream.num_channels = kChannels;
   stream.capacity = 4;  // so few that the consumer meets overwritten ones
   stream.params = &params;
   const Context context = support::cpuContext(1);
@@ -283,7 +283,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = static_cast<double>(i);
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(live.get(), n, &times, &values));
+      support::require(rbcLivePush(live.get(), n, &values, &times));
     }
     --running;
   };
@@ -304,7 +304,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     const rbcTensor outs = hostTensor(out.data(), support::kF64, 2, shape);
     const rbcTensor masks = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, mask_shape + 1);
-    support::require(rbcLiveFuse(live.get(), &queries, &outs, &masks, &age));
+    support::require(rbcLiveFuse(live.get(), &queries, &outs, &masks, &age, nullptr));
     for (size_t n = 0; n < kStreams; ++n) {
       const double* row = &out[n * kChannels];
       const bool none = std::isnan(ages[n]);
@@ -318,7 +318,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
   CHECK(wrong == 0);
   CHECK(ticks > 0);
   for (int32_t n = 0; n < kStreams; ++n) {
-    CHECK(countersOf(live, n).pushed == samples);
+    CHECK(countersOf(live, n).kept == samples);
     CHECK(countersOf(live, n).overwritten == samples - 4);
   }
 }

@@ -33,12 +33,12 @@ TEST_CASE("wrapper: live, with every option") {
 
   const std::vector<double> times = {0, 2, 1};
   const std::vector<float> rows = {0, 10, 20, 30, 5, 5};
-  live.push(0, times, {rows, {3, 2}});
+  live.push(0, {rows, {3, 2}}, times);
   const int32_t grip[] = {7};
   const double at[] = {1};
-  live.push(1, at, {grip, {1, 1}});
+  live.push(1, {grip, {1, 1}}, at);
   const uint16_t halves[] = {0x4900};  // 10
-  live.push(2, at, {static_cast<const void*>(halves), robocache::kFloat16, {1, 1}});
+  live.push(2, {static_cast<const void*>(halves), robocache::kFloat16, {1, 1}}, at);
 
   const std::vector<double> queries = {0.5, 1.5};
   std::vector<float> out(8);
@@ -52,17 +52,17 @@ TEST_CASE("wrapper: live, with every option") {
   live.fuse(later, {out.data(), {1, 4}}, {{mask.data(), {1, 3}}});
   CHECK(out[2] == -1);  // older than max_age
 
-  CHECK(live.counters(0).pushed == 3);
+  CHECK(live.counters(0).kept == 3);
   CHECK(live.counters(0).late == 1);
-  CHECK(live.counters(1).pushed == 1);
+  CHECK(live.counters(1).kept == 1);
 
   const std::vector<double> wild = {1e9};
-  live.push(0, wild, {rows.data(), {1, 2}});
+  live.push(0, {rows.data(), {1, 2}}, wild);
   CHECK(live.counters(0).ahead == 1);
   live.reset(0);
   CHECK(live.counters(0).forgotten == 3);
-  live.push(0, wild, {rows.data(), {1, 2}});
-  CHECK(live.counters(0).pushed == 4);
+  live.push(0, {rows.data(), {1, 2}}, wild);
+  CHECK(live.counters(0).kept == 4);
 }
 
 TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
@@ -75,7 +75,7 @@ TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
   Live own = Live::create(context, {stream}, robocache::dtypeOf<int64_t>());
   const std::vector<int64_t> times = {0, 10};
   const std::vector<double> rows = {0, 20};
-  CHECK(own.push<Expect>(0, times, {rows, {2, 1}}));
+  CHECK(own.push<Expect>(0, {rows, {2, 1}}, times));
   const std::vector<int64_t> query = {8};
   std::vector<double> out(1);
   std::vector<int64_t> ages(1);
@@ -87,7 +87,7 @@ TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
   const auto refused = Live::create<Expect>(context, {stream, none});
   REQUIRE_FALSE(refused);
   CHECK(support::tells(refused.error().what(), {"streams[0]", "clock_offset_ticks"}));
-  const auto wrong = own.push<Expect>(1, times, {rows, {2, 1}});
+  const auto wrong = own.push<Expect>(1, {rows, {2, 1}}, times);
   REQUIRE_FALSE(wrong);
   CHECK(support::tells(wrong.error().what(), {"stream_index: is 1"}));
   const std::vector<double> fixed(1);

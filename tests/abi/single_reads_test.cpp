@@ -102,7 +102,7 @@ TEST_CASE("single reads: the rank and the data of a tensor") {
   auto* const extent = reinterpret_cast<int64_t*>(memory.data());
   *extent = 1;
   rbcTensor tensor = {&value, {RBC_DEVICE_CPU, 0}, 1, support::kF32, extent, nullptr, 0};
-  rbcTensorInfo info;
+  rbcTensorInfo info = rbcTensorInfoInit();
   {
     const Flips<int32_t> flips(&tensor.ndim, 1, 100'000);
     callOften([&] { return rbcTensorGetInfo(&tensor, &info); });
@@ -163,7 +163,7 @@ TEST_CASE("single reads: a level of quantiles") {
   int64_t one = 1;
   const rbcTensor levels = support::vectorTensor(&level, support::kF64, &one);
   rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-  params.channels = 1;
+  params.num_channels = 1;
   params.levels = &levels;
   params.bucket_bits = 8;
   const support::Context context = support::cpuContext(1);

@@ -19,7 +19,7 @@ using support::OwnedTensor;
 OwnedTensor created(const Context& context, rbcDType dtype, std::vector<int64_t> shape) {
   rbcOwnedTensor_t tensor = nullptr;
   REQUIRE(rbcOwnedTensorCreate(context.get(), dtype, static_cast<int32_t>(shape.size()),
-                               shape.data(), &tensor) == RBC_STATUS_SUCCESS);
+                               shape.data(), nullptr, &tensor) == RBC_STATUS_SUCCESS);
   return OwnedTensor(tensor);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("tensor: a created one is compact, aligned and writable, in every dtyp
     CHECK(reinterpret_cast<uintptr_t>(view.data) % 256 == 0);
     CHECK(view.device.type == RBC_DEVICE_CPU);
     CHECK(support::same(view.dtype, dtype));
-    rbcTensorInfo info;
+    rbcTensorInfo info = rbcTensorInfoInit();
     CHECK_SUCCEEDS(rbcTensorGetInfo(&view, &info));
     CHECK(info.is_contiguous == 1);
     CHECK(info.num_elements == 15);
@@ -73,25 +73,25 @@ TEST_CASE("tensor: creation refuses what no tensor can be") {
     tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
   };
   refused(RBC_STATUS_SHAPE_MISMATCH, "extent 1 is -3",
-          rbcOwnedTensorCreate(context.get(), kF32, 2, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, shape, nullptr, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "overflow",
-          rbcOwnedTensorCreate(context.get(), kF32, 2, huge, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, huge, nullptr, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "rank",
-          rbcOwnedTensorCreate(context.get(), kF32, 9, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 9, shape, nullptr, &tensor));
   refused(RBC_STATUS_SHAPE_MISMATCH, "rank",
-          rbcOwnedTensorCreate(context.get(), kF32, -1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, -1, shape, nullptr, &tensor));
   refused(RBC_STATUS_INVALID_ARGUMENT, "shape is null",
-          rbcOwnedTensorCreate(context.get(), kF32, 2, nullptr, &tensor));
+          rbcOwnedTensorCreate(context.get(), kF32, 2, nullptr, nullptr, &tensor));
   refused(RBC_STATUS_DTYPE_MISMATCH, "dtype",
-          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 8, 1}, 1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 8, 1}, 1, shape, nullptr, &tensor));
   refused(RBC_STATUS_DTYPE_MISMATCH, "lanes",
-          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, &tensor));
+          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, nullptr, &tensor));
   refused(RBC_STATUS_INVALID_ARGUMENT,
-          "context:", rbcOwnedTensorCreate(nullptr, kF32, 1, shape, &tensor));
+          "context:", rbcOwnedTensorCreate(nullptr, kF32, 1, shape, nullptr, &tensor));
   const int64_t too_much[] = {int64_t{1} << 58};
   refused(RBC_STATUS_OUT_OF_MEMORY, "memory",
-          rbcOwnedTensorCreate(context.get(), kF32, 1, too_much, &tensor));
-  CHECK_FAILS(rbcOwnedTensorCreate(context.get(), kF32, 1, shape, nullptr),
+          rbcOwnedTensorCreate(context.get(), kF32, 1, too_much, nullptr, &tensor));
+  CHECK_FAILS(rbcOwnedTensorCreate(context.get(), kF32, 1, shape, nullptr, nullptr),
               RBC_STATUS_INVALID_ARGUMENT, "tensor:");
 }
 

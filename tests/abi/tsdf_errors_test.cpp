@@ -52,7 +52,7 @@ TEST_CASE("tsdf errors: parameters") {
                     [](Call& c) { c.params.flags = 3; }});
   for (const int32_t weighting : {-1, 2}) {
     const std::string told = "weighting: is " + std::to_string(weighting) +
-                             ", expected RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE";
+                             ", expected RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT or _INVERSE_SQUARE";
     checkError<Call>({kStatus, told, [&](Call& c) { c.params.weighting = weighting; }});
   }
   struct Truncation {

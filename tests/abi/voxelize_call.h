@@ -74,7 +74,7 @@ struct Dense : Clouds, support::OperationCall<Dense, rbcVoxelize, rbcVoxelizeWor
 
   Dense() {
     params.reduction = RBC_REDUCE_MEAN;
-    params.empty_value = -1;
+    params.fill_value = -1;
     params.grid = kGrid;
     params.lengths = &lengths.raw;
   }
@@ -89,7 +89,7 @@ struct Dense : Clouds, support::OperationCall<Dense, rbcVoxelize, rbcVoxelizeWor
   // Without features, into an output of another dtype; 0 where there is no point.
   void tell(int32_t mode, rbcDType dtype) {
     params.reduction = mode;
-    params.empty_value = 0;
+    params.fill_value = 0;
     used_features = nullptr;
     out.shape = {2, 2, 2, 1};
     out.array = support::Array(dtype, out.shape);
@@ -149,7 +149,7 @@ struct Sparse : Clouds,
     voxels.coords = &coords.raw;
     voxels.num_voxels = &num_voxels.raw;
     voxels.points_per_voxel = &counts.raw;
-    voxels.features = &reduced.raw;
+    voxels.voxel_features = &reduced.raw;
     voxels.grouped = &grouped.raw;
     voxels.point_to_voxel = &point_to_voxel.raw;
     voxels.num_points_outside = &dropped.raw;
@@ -196,7 +196,7 @@ struct Sparse : Clouds,
         {"coords", [](Sparse& c) -> Argument& { return c.coords; }, Access::kWritten},
         {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }, Access::kWritten},
         {"points_per_voxel", [](Sparse& c) -> Argument& { return c.counts; }, Access::kWritten},
-        {"outputs.features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
+        {"outputs.voxel_features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
         {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }, Access::kWritten},
         {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; },
          Access::kWritten},

@@ -176,7 +176,7 @@ class Call {
         voxels.coords = out(0);
         voxels.num_voxels = out(1);
         voxels.points_per_voxel = out(2);
-        voxels.features = out(3);
+        voxels.voxel_features = out(3);
         voxels.grouped = out(4);
         voxels.point_to_voxel = out(5);
         voxels.num_points_outside = out(6);

@@ -79,9 +79,9 @@ TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
        {"num_voxels", {1}, "shape is [1], expected []"},
        {"points_per_voxel", {1}, "shape is [1], expected [2]"},
        {"points_per_voxel", {2, 1}, "shape is [2,1], expected [2]"},
-       {"outputs.features", {2, 1}, "shape is [2,1], expected [2,2]"},
-       {"outputs.features", {1, 2}, "shape is [1,2], expected [2,2]"},
-       {"outputs.features", {4}, "shape is [4], expected [2,2]"},
+       {"outputs.voxel_features", {2, 1}, "shape is [2,1], expected [2,2]"},
+       {"outputs.voxel_features", {1, 2}, "shape is [1,2], expected [2,2]"},
+       {"outputs.voxel_features", {4}, "shape is [4], expected [2,2]"},
        {"grouped", {2, 0, 2}, "shape is [2,0,2], expected room for 1 point or more"},
        {"grouped", {2, 2}, "rank is 2 (shape [2,2]), expected 3"},
        {"grouped", {1, 1, 2}, "shape is [1,1,2], expected [2,1,2]"},
@@ -116,7 +116,7 @@ TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
       {{"coords", kI64, "dtype is int64, expected int32"},
        {"num_voxels", kI32, "dtype is int32, expected int64"},
        {"points_per_voxel", kI64, "dtype is int64, expected int32"},
-       {"outputs.features", kI32, "dtype is int32, expected a float"},
+       {"outputs.voxel_features", kI32, "dtype is int32, expected a float"},
        {"grouped", kI64, "dtype is int64, expected a float"},
        {"point_to_voxel", kF32, "dtype is float32, expected int32"},
        {"point_to_voxel", support::kI16, "dtype is int16, expected int32"},
@@ -162,28 +162,28 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
   for (const Row& row : rows) {
     for (const double empty : row.bad) {
       checkError<Dense>(
-          {RBC_STATUS_INVALID_ARGUMENT, "empty_value: ... cannot be written as ", [&](Dense& c) {
+          {RBC_STATUS_INVALID_ARGUMENT, "fill_value: ... cannot be written as ", [&](Dense& c) {
              c.tell(row.mode, row.dtype);
-             c.params.empty_value = empty;
+             c.params.fill_value = empty;
            }});
     }
     for (const double empty : row.good) {
       Dense call;
       call.tell(row.mode, row.dtype);
-      call.params.empty_value = empty;
+      call.params.fill_value = empty;
       CHECK_SUCCEEDS(call.run());
       CHECK(call.out.array.get({0, 0, 1, 0}) == support::encodeInteger(row.dtype, empty));
     }
   }
   checkError<Dense>(
-      {RBC_STATUS_INVALID_ARGUMENT, "empty_value: 0.5 cannot be written as uint8", [](Dense& c) {
+      {RBC_STATUS_INVALID_ARGUMENT, "fill_value: 0.5 cannot be written as uint8", [](Dense& c) {
          c.tell(RBC_REDUCE_OCCUPANCY, support::kU8);
-         c.params.empty_value = 0.5;
+         c.params.fill_value = 0.5;
        }});
   // A float takes any, rounded.
   for (const double empty : {kNaN, -kInfinity, 1e300, -0.0, 1.0 / 3}) {
     Dense call;
-    call.params.empty_value = empty;
+    call.params.fill_value = empty;
     CHECK_SUCCEEDS(call.run());
     CHECK(call.out.array.get({0, 0, 1, 0, 0}) == support::encodeFloat(kF32, empty));
   }

@@ -37,7 +37,7 @@ struct SixPoints : Line {
     voxels.coords = &coords.raw;
     voxels.num_voxels = &num_voxels.raw;
     voxels.points_per_voxel = &counts.raw;
-    voxels.features = &reduced.raw;
+    voxels.voxel_features = &reduced.raw;
     voxels.grouped = &grouped.raw;
     voxels.point_to_voxel = &point_to_voxel.raw;
     voxels.num_points_outside = &dropped.raw;

@@ -45,7 +45,7 @@ TEST_CASE("voxelize: sums, means, maxima and minima") {
   const auto check = [](int32_t mode, std::initializer_list<float> expected) {
     Dense call;
     call.params.reduction = mode;
-    call.params.empty_value = 0.25;
+    call.params.fill_value = 0.25;
     CHECK_SUCCEEDS(call.run());
     CHECK(elements(call.out) == bitsOf(expected));
   };
@@ -58,7 +58,7 @@ TEST_CASE("voxelize: sums, means, maxima and minima") {
   // Without features, of the columns of points.
   Dense columns;
   columns.used_features = nullptr;
-  columns.params.empty_value = 0;
+  columns.params.fill_value = 0;
   columns.out.shape = {2, 2, 2, 1, 4};
   columns.out.array = Array(kF32, columns.out.shape);
   columns.out.restore();

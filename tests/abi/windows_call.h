@@ -32,8 +32,8 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
     Argument shift{kF32, {3}};
     Argument scale{kF64, {3, 3}};
     Argument bias{kF32, {3}};
-    Argument low{kF32, {3}};
-    Argument high{kF32, {3, 3}};
+    Argument clip_min{kF32, {3}};
+    Argument clip_max{kF32, {3, 3}};
     Argument neutral{kF32, {3}};
     Argument neutral_channels{kU8, {3}};
     Argument out{kF32, {2, 3, 3}};
@@ -60,7 +60,8 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
       {0, 7, RBC_WINDOWS_TRANSFORM_SE3_RELATIVE, 0, 1, 1, 0, RBC_ROTATION_QUAT_XYZW,
        RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS, 0}};
   rbcChannelGroup groups[2] = {{3, 4, RBC_METHOD_SLERP, 0}, {0, 3, RBC_METHOD_LINEAR, 0}};
-  rbcResampleParams stream_params[2] = {rbcResampleParamsInit(), rbcResampleParamsInit()};
+  rbcResampleParams stream_params[3] = {rbcResampleParamsInit(), rbcResampleParamsInit(),
+                                        rbcResampleParamsInit()};
   rbcWindowsStream streams[kStreams];
   rbcWindowsOutputs outputs[kStreams];
   rbcWindowsParams params = rbcWindowsParamsInit();
@@ -83,8 +84,8 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
     actions.shift.fill<float>({0, 0, 100});
     actions.scale.fill<double>({2, 1, 1, 2, 1, 1, 2, 1, 1});
     actions.bias.fill<float>({0.5f, 0, 0});
-    actions.low.fill<float>({-5, -5, -5});
-    actions.high.fill<float>({5, 5, 5, 5, 5, 5, 5, 5, 5});
+    actions.clip_min.fill<float>({-5, -5, -5});
+    actions.clip_max.fill<float>({5, 5, 5, 5, 5, 5, 5, 5, 5});
     actions.neutral.fill<float>({9, 9, 9});
     actions.neutral_channels.fill<uint8_t>({1, 0, 1});
     poses.values.fill<double>({0, 0, 0, 0, 0, 0, 1,  //
@@ -107,16 +108,16 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
     a.episode_offsets = &actions.episode_offsets.raw;
     a.times = &actions.times.raw;
     a.offsets = &actions.offsets.raw;
-    a.outside = RBC_OUTSIDE_NEUTRAL;
     a.params = &stream_params[0];
+    stream_params[0].outside = RBC_OUTSIDE_NEUTRAL;
     stream_params[0].sample_mask = &actions.sample_mask.raw;
     a.transforms = &transforms[0];
     a.num_transforms = 1;
     a.shift = &actions.shift.raw;
     a.scale = &actions.scale.raw;
     a.bias = &actions.bias.raw;
-    a.low = &actions.low.raw;
-    a.high = &actions.high.raw;
+    a.clip_min = &actions.clip_min.raw;
+    a.clip_max = &actions.clip_max.raw;
     a.neutral = &actions.neutral.raw;
     a.neutral_channels = &actions.neutral_channels.raw;
     outputs[0].out = &actions.out.raw;
@@ -185,8 +186,8 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
         ACTIONS(shift),
         ACTIONS(scale),
         ACTIONS(bias),
-        ACTIONS(low),
-        ACTIONS(high),
+        ACTIONS(clip_min),
+        ACTIONS(clip_max),
         ACTIONS(neutral),
         ACTIONS(neutral_channels),
         POSES(values),

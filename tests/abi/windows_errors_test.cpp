@@ -30,30 +30,27 @@ TEST_CASE("windows errors: the array of streams") {
       {{kInvalid, "num_streams: is 0, expected 1 to 16", [](Call& c) { c.num_streams = 0; }},
        {kInvalid, "num_streams: is -1, expected 1 to 16", [](Call& c) { c.num_streams = -1; }},
        {kInvalid, "num_streams: is 17, expected 1 to 16", [](Call& c) { c.num_streams = 17; }},
-       {kInvalid, "streams[0]: struct_size is 0, expected 160",
+       {kInvalid, "streams[0]: struct_size is 0, expected 136",
         [](Call& c) { c.streams[0].struct_size = 0; }},
-       {kInvalid, "streams[1]: struct_size is 176, expected 160 as streams[0]",
+       {kInvalid, "streams[1]: struct_size is 176, expected 136 as streams[0]",
         [](Call& c) { c.streams[1].struct_size = 176; }},
-       {kInvalid, "streams[2]: reserved1 is not 0", [](Call& c) { c.streams[2].reserved1 = 1; }},
-       {kInvalid, "streams[0]: reserved0 is not 0", [](Call& c) { c.streams[0].reserved0 = 1; }},
-       {kInvalid, "outputs[1]: reserved0 is not 0", [](Call& c) { c.outputs[1].reserved0 = 1; }},
-       {kInvalid, "outputs[0]: struct_size is 4, expected 24",
+       {kInvalid, "outputs[0]: struct_size is 4, expected 32",
         [](Call& c) { c.outputs[0].struct_size = 4; }},
-       {kInvalid, "outputs[1]: struct_size is 16, expected 24 as outputs[0]",
+       {kInvalid, "outputs[1]: struct_size is 16, expected 32 as outputs[0]",
         [](Call& c) { c.outputs[1].struct_size = 16; }},
        {kInvalid, "streams[1].transform_size: is 0, expected 56",
         [](Call& c) { c.streams[1].transform_size = 0; }},
-       {kInvalid, "anchor_stream: is 3, expected 0 to 2",
-        [](Call& c) { c.params.anchor_stream = 3; }},
-       {kInvalid, "anchor_stream: is -1, expected 0 to 2",
-        [](Call& c) { c.params.anchor_stream = -1; }},
+       {kInvalid, "anchor_stream_index: is 3, expected 0 to 2",
+        [](Call& c) { c.params.anchor_stream_index = 3; }},
+       {kInvalid, "anchor_stream_index: is -1, expected 0 to 2",
+        [](Call& c) { c.params.anchor_stream_index = -1; }},
        {kInvalid, "streams[0].mode: is 2, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE",
         [](Call& c) { c.streams[0].mode = 2; }},
        {kInvalid, "streams[1].outside: is -1, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL",
-        [](Call& c) { c.streams[1].outside = -1; }},
+        [](Call& c) { c.stream_params[1].outside = -1; }},
        {kInvalid,
-        "streams[1].accumulate: is 3, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
-        [](Call& c) { c.streams[1].accumulate = 3; }}});
+        "outputs[1].accumulate: is 3, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
+        [](Call& c) { c.outputs[1].accumulate = 3; }}});
 }
 
 TEST_CASE("windows errors: shapes") {
@@ -72,8 +69,8 @@ TEST_CASE("windows errors: shapes") {
        {"streams[0].shift", {2}, "shape is [2], expected [3]"},
        {"streams[0].scale", {2, 3}, "shape is [2,3], expected [3,3]"},
        {"streams[0].bias", {1, 1, 3}, "rank is 3"},
-       {"streams[0].low", {}, "rank is 0"},
-       {"streams[0].high", {3, 1}, "shape is [3,1], expected [3,3]"},
+       {"streams[0].clip_min", {}, "rank is 0"},
+       {"streams[0].clip_max", {3, 1}, "shape is [3,1], expected [3,3]"},
        {"streams[0].neutral", {4}, "shape is [4], expected [3]"},
        {"streams[0].neutral_channels", {3, 1}, "shape is [3,1], expected [3]"},
        {"outputs[0].out", {2, 3, 2}, "shape is [2,3,2], expected [2,3,3]"},
@@ -84,6 +81,8 @@ TEST_CASE("windows errors: shapes") {
   support::checkError<Call>(
       {kShape, "streams[2].sample_mask: rank is 2 (shape [6,1]), expected 1", [](Call& c) {
          c.streams[0].params = nullptr;
+         c.streams[0].neutral = c.streams[0].neutral_channels = nullptr;
+         c.stream_params[0].outside = RBC_OUTSIDE_HOLD;
          c.streams[2].params = &c.stream_params[0];
          c.actions.sample_mask.reshape({6, 1});
        }});
@@ -118,7 +117,7 @@ TEST_CASE("windows errors: dtypes") {
           rbcWindowsStream& s = c.streams[0];
           s.transforms = nullptr;
           s.num_transforms = 0;
-          s.shift = s.scale = s.bias = s.low = s.high = s.neutral = nullptr;
+          s.shift = s.scale = s.bias = s.clip_min = s.clip_max = s.neutral = nullptr;
           c.actions.out.raw.dtype = kI16;
         }}});
 }
@@ -131,8 +130,8 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
   checkErrors<Call>(
       {{kInvalid, "streams[0].params.flags: are not 0, expected them in rbcWindowsParams",
         [](Call& c) { c.stream_params[0].flags = RBC_FLAG_CHECK_TIMES; }},
-       {kInvalid, "streams[1].params.outside: is 1, expected 0: the stream's `outside` decides",
-        [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_FILL; }},
+       {kInvalid, "streams[1].outside: is 2, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL",
+        [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_EXTRAPOLATE; }},
        {kInvalid, "streams[0].params.lengths: is given, expected null: episode_offsets stand for",
         [&](Call& c) { c.stream_params[0].lengths = &some; }},
        {kInvalid, "streams[0].params.query_lengths: is given, expected null",
@@ -162,11 +161,11 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
        {kInvalid, "streams[1].tolerance: is for methods nearest, previous and next",
         [](Call& c) { c.stream_params[1].tolerance = 1; }},
        {kInvalid, "streams[0].neutral: is given, but outside is 0, expected RBC_OUTSIDE_NEUTRAL",
-        [](Call& c) { c.streams[0].outside = RBC_OUTSIDE_HOLD; }},
+        [](Call& c) { c.stream_params[0].outside = RBC_OUTSIDE_HOLD; }},
        {kInvalid,
         "streams[0].neutral_channels: is given, but outside is 1, expected RBC_OUTSIDE_NEUTRAL",
         [](Call& c) {
-          c.streams[0].outside = RBC_OUTSIDE_FILL;
+          c.stream_params[0].outside = RBC_OUTSIDE_FILL;
           c.streams[0].neutral = nullptr;
         }},
        {kInvalid, "streams[2].clock_offset: is set, but the stream has no times",
@@ -185,7 +184,10 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
           c.streams[2].num_transforms = 1;
         }},
        {kInvalid, "streams[2].outside: is RBC_OUTSIDE_NEUTRAL, but values are null",
-        [](Call& c) { c.streams[2].outside = RBC_OUTSIDE_NEUTRAL; }},
+        [](Call& c) {
+          c.stream_params[2].outside = RBC_OUTSIDE_NEUTRAL;
+          c.streams[2].params = &c.stream_params[2];
+        }},
        {kInvalid, "streams[2].fill_value: 0.5 cannot be written as int64", [](Call& c) {
           c.streams[2].params = &c.stream_params[1];
           c.stream_params[1] = rbcResampleParamsInit();
@@ -212,7 +214,7 @@ TEST_CASE("windows errors: what has to have times") {
        {kInvalid,
         "streams[1].mode: is interpolate, but the anchors are rows of streams[2], which has no "
         "times",
-        [](Call& c) { c.params.anchor_stream = 2; }}});
+        [](Call& c) { c.params.anchor_stream_index = 2; }}});
 }
 
 TEST_CASE("windows errors: transforms") {
@@ -248,16 +250,16 @@ TEST_CASE("windows errors: transforms") {
           c.streams[0].num_transforms = 2;
           c.num_streams = 1;
         }},
-       {kInvalid, "streams[0].transforms[0].reference_stream: is 3, expected 0 to 2: a stream of",
-        first([](T& t) { t.reference_stream = 3; })},
-       {kInvalid, "streams[0].transforms[0].reference_stream: is -1, expected 0 to 2",
-        first([](T& t) { t.reference_stream = -1; })},
-       {kInvalid, "streams[0].transforms[0].reference_stream: is 2, which has no values",
-        first([](T& t) { t.reference_stream = 2; })},
-       {kInvalid, "streams[0].transforms[0].reference_offset: is 3, expected the index of one of",
-        first([](T& t) { t.reference_offset = 3; })},
-       {kInvalid, "streams[0].transforms[0].reference_offset: is -1, expected the index of one of",
-        first([](T& t) { t.reference_offset = -1; })},
+       {kInvalid, "streams[0].transforms[0].reference_stream_index: is 3, expected 0 to 2: a stream of",
+        first([](T& t) { t.reference_stream_index = 3; })},
+       {kInvalid, "streams[0].transforms[0].reference_stream_index: is -1, expected 0 to 2",
+        first([](T& t) { t.reference_stream_index = -1; })},
+       {kInvalid, "streams[0].transforms[0].reference_stream_index: is 2, which has no values",
+        first([](T& t) { t.reference_stream_index = 2; })},
+       {kInvalid, "streams[0].transforms[0].reference_offset_index: is 3, expected the index of one of",
+        first([](T& t) { t.reference_offset_index = 3; })},
+       {kInvalid, "streams[0].transforms[0].reference_offset_index: is -1, expected the index of one of",
+        first([](T& t) { t.reference_offset_index = -1; })},
        {kInvalid,
         "streams[0].transforms[0].reference_begin: is 2, and 2 channels from there are not all of "
         "the 3 of streams[0]",
@@ -277,14 +279,14 @@ TEST_CASE("windows errors: transforms") {
         "the 7 of streams[1]",
         [](Call& c) { c.transforms[1].reference_rotation = RBC_ROTATION_ROT6D_ROWS; }},
        // A reference where there is no offset.
-       {kInvalid, "streams[0].transforms[0].reference_offset: is 1, expected the index of one of",
+       {kInvalid, "streams[0].transforms[0].reference_offset_index: is 1, expected the index of one of",
         [](Call& c) {
           onlyActions(c);
           c.actions.offsets.reshape({0});
           c.actions.out.reshape({2, 0, 3});
           c.actions.valid.reshape({2, 0});
           c.actions.scale.reshape({0, 3});
-          c.actions.high.reshape({0, 3});
+          c.actions.clip_max.reshape({0, 3});
         }}});
 }
 
@@ -327,13 +329,13 @@ TEST_CASE("windows errors: what the data tell, on the CPU") {
         [&](Call& c) {
           c.actions.bias.fill<float>({kNaN, 0, 0});
         }},
-       {kInvalid, "streams[0].low: is NaN at channel 0",
+       {kInvalid, "streams[0].clip_min: is NaN at channel 0",
         [&](Call& c) {
-          c.actions.low.fill<float>({kNaN, 0, 0});
+          c.actions.clip_min.fill<float>({kNaN, 0, 0});
         }},
-       {kInvalid, "streams[0].high: is NaN at channel 0 (offset 1)",
+       {kInvalid, "streams[0].clip_max: is NaN at channel 0 (offset 1)",
         [&](Call& c) {
-          c.actions.high.fill<float>({0, 0, 0, kNaN, 0, 0, 0, 0, 0});
+          c.actions.clip_max.fill<float>({0, 0, 0, kNaN, 0, 0, 0, 0, 0});
         }},
        {kInvalid, "streams[0].episode_offsets: are of no episodes, expected some for 2 samples",
         [](Call& c) {
@@ -388,7 +390,7 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
                            auto&& change) {
     const support::Bytes before = support::exported(accumulator);
     support::ErrorRow<Call> row = {status, told, [&](Call& c) {
-                                     c.streams[0].accumulator = accumulator.get();
+                                     c.outputs[0].accumulator = accumulator.get();
                                      change(c);
                                    }};
     support::checkError(row);
@@ -398,14 +400,14 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   const Accumulator three = support::makeAccumulator(context, 3, {0.5}, 8);
   const Accumulator four = support::makeAccumulator(context, 4, {0.5}, 8);
   const Accumulator foreign = support::makeAccumulator(other, 3, {0.5}, 8);
-  refused(four, kShape, "streams[0].accumulator: channels are 4, expected 3, or those of each of 3",
+  refused(four, kShape, "outputs[0].accumulator: num_channels is 4, expected 3, or those of each of 3",
           nothing);
-  refused(foreign, kInvalid, "streams[0].accumulator: belongs to another context", nothing);
-  refused(three, kInvalid, "streams[1].accumulator: is that of streams[0], expected another",
-          [&](Call& c) { c.streams[1].accumulator = three.get(); });
-  refused(three, kInvalid, "streams[2].accumulator: is given, but values are null", [&](Call& c) {
-    c.streams[0].accumulator = nullptr;
-    c.streams[2].accumulator = three.get();
+  refused(foreign, kInvalid, "outputs[0].accumulator: belongs to another context", nothing);
+  refused(three, kInvalid, "outputs[1].accumulator: is that of outputs[0], expected another",
+          [&](Call& c) { c.outputs[1].accumulator = three.get(); });
+  refused(three, kInvalid, "outputs[2].accumulator: is given, but values are null", [&](Call& c) {
+    c.outputs[0].accumulator = nullptr;
+    c.outputs[2].accumulator = three.get();
   });
   // Whatever else is wrong.
   refused(three, kInvalid, "streams[2].offsets: is null",
@@ -415,24 +417,24 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   });
   // One of integers takes integers as they are, and nothing else.
   rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-  params.channels = 3;
+  params.num_channels = 3;
   params.dtype = support::kI32;
   rbcAccumulator_t made = nullptr;
   support::require(rbcAccumulatorCreate(context.get(), &params, &made));
-  const Accumulator integers(context.get(), made);
-  refused(integers, kDType, "streams[0].accumulator: dtype is int32, expected a float", nothing);
+  const Accumulator integers(made);
+  refused(integers, kDType, "outputs[0].accumulator: dtype is int32, expected a float", nothing);
   // One whose quantiles are known.
   const Accumulator resolved = support::makeAccumulator(context, 3, {0.5}, 8);
   const support::Array samples(support::kF32, {4, 3});
   do {
     support::require(support::update(context, resolved, samples));
   } while (support::nextPass(resolved));
-  refused(resolved, kInvalid, "streams[0].accumulator: its passes are over", nothing);
+  refused(resolved, kInvalid, "outputs[0].accumulator: its passes are over", nothing);
   // More windows than it has room for: all are the same one, and nothing is written.
   int64_t windows = int64_t{1} << 40;
   int64_t stride = 0;
-  refused(three, kInvalid,
-          "streams[0].accumulator: 3298534883328 samples and the 0 before are more than 2^40",
+  refused(three, RBC_STATUS_UNSUPPORTED,
+          "outputs[0].accumulator: 3298534883328 samples and the 0 before are more than 2^40",
           [&](Call& c) {
             for (rbcTensor* each : {&c.episodes.raw, &c.anchors.raw}) {
               each->shape = &windows;

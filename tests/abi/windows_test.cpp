@@ -32,7 +32,7 @@ TEST_CASE("windows: nothing at all") {
     rbcWindowsStream& s = call.streams[0];
     s.transforms = nullptr;
     s.num_transforms = 0;
-    s.shift = s.scale = s.bias = s.low = s.high = s.neutral = s.neutral_channels = nullptr;
+    s.shift = s.scale = s.bias = s.clip_min = s.clip_max = s.neutral = s.neutral_channels = nullptr;
     call.actions.values.reshape({6, channels});
     call.actions.offsets.reshape({offsets});
     call.actions.out.reshape({windows, offsets, channels});

@@ -56,7 +56,7 @@ TEST_CASE("wrapper: each operation takes the workspace that its size names") {
 
   std::vector<bool> takes;
   takes.push_back(CHECK_SIZE(resample, rows, times, times, out));
-  takes.push_back(CHECK_SIZE(fuse, {robocache::Stream(rows, times)}, times, out));
+  takes.push_back(CHECK_SIZE(fuse, {robocache::FuseStream(rows, times)}, times, out));
   takes.push_back(CHECK_SIZE(takeRows, rows, indices, out));
   takes.push_back(CHECK_SIZE(farthestPoints, rows, Tensor(numbers.data(), {100})));
 

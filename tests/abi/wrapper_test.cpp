@@ -155,8 +155,8 @@ TEST_CASE("wrapper: a tensor that cannot be is refused where it is used") {
     CHECK_FAILS(rbcTensorCopy(context.get(), copy.get(), copy.get()), RBC_STATUS_SHAPE_MISMATCH,
                 "source");
   }
-  const robocache::Stream good({data, {3, 1}}, {data, {3}});
-  robocache::Stream bad = good;
+  const robocache::FuseStream good({data, {3, 1}}, {data, {3}});
+  robocache::FuseStream bad = good;
   bad.lengths = Tensor(data, {7});
   CHECK(support::tells(errorOf([&] {
                          robocache::fuse(context, {good, bad}, data, {out, {3, 1}});
@@ -289,8 +289,8 @@ TEST_CASE("wrapper: fuse, with every option") {
   const std::vector<double> queries = {0.5, 1, 5};
   std::vector<float> out(9);
 
-  const robocache::Stream plain({joints.data(), {4, 2}}, {joint_times.data(), {4}});
-  robocache::Stream held({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
+  const robocache::FuseStream plain({joints.data(), {4, 2}}, {joint_times.data(), {4}});
+  robocache::FuseStream held({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
   held.method = robocache::Method::kPrevious;
   robocache::fuse(context, {plain, held}, {queries.data(), {3}}, {out.data(), {3, 3}});
   CHECK(out == std::vector<float>{5, 6, 7, 10, 11, 8, 50, 51, 9});
@@ -302,12 +302,12 @@ TEST_CASE("wrapper: fuse, with every option") {
   std::vector<uint8_t> mask(6);
   const std::vector<int64_t> lengths = {3};
   const std::vector<int32_t> query_lengths = {2};
-  robocache::Stream gaps({joints.data(), {1, 4, 2}}, {joint_times.data(), {1, 4}});
+  robocache::FuseStream gaps({joints.data(), {1, 4, 2}}, {joint_times.data(), {1, 4}});
   gaps.lengths = Tensor(lengths.data(), {1});
   gaps.outside = robocache::Outside::kFill;
   gaps.fill_value = -1;
   gaps.max_gap = 0.5;
-  robocache::Stream late({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
+  robocache::FuseStream late({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
   const std::vector<int64_t> offsets = {0, 3};
   late.batch_offsets = Tensor(offsets.data(), {2});
   late.method = robocache::Method::kNearest;
@@ -324,7 +324,7 @@ TEST_CASE("wrapper: fuse, with every option") {
   // Ticks have an offset of their own.
   const std::vector<int64_t> ticks = {0, 10, 20};
   const std::vector<int64_t> at = {13};
-  robocache::Stream counted({gripper.data(), {3, 1}}, {ticks.data(), {3}});
+  robocache::FuseStream counted({gripper.data(), {3, 1}}, {ticks.data(), {3}});
   counted.method = robocache::Method::kNext;
   counted.clock_offset_ticks = 3;
   robocache::fuse(context, {counted}, {at.data(), {1}}, {out.data(), {1, 1}});
@@ -337,7 +337,7 @@ TEST_CASE("wrapper: errors of fuse") {
   const float values[3] = {};
   float out[3] = {7, 7, 7};
   const Tensor time(times, {3});
-  const robocache::Stream stream({values, {3, 1}}, time);
+  const robocache::FuseStream stream({values, {3, 1}}, time);
   robocache::FuseOptions options;
   options.check_times = true;
   const robocache::Error error = errorOf([&] {
@@ -347,7 +347,7 @@ TEST_CASE("wrapper: errors of fuse") {
   CHECK(support::tells(error.what(), {"streams[0].times:", "row 0", "index 2"}));
   for (const size_t count : {size_t{0}, size_t{65}, size_t{1000}}) {
     const std::string told = "num_streams: is " + std::to_string(count);
-    const std::vector<robocache::Stream> streams(count, stream);
+    const std::vector<robocache::FuseStream> streams(count, stream);
     CHECK(support::tells(errorOf([&] {
                            robocache::fuse(context, streams, time, {out, {3, 1}});
                          }).what(),
@@ -377,7 +377,7 @@ TEST_CASE("wrapper: voxelize, with every option") {
   int64_t dropped = -1;
   robocache::VoxelizeOptions options;
   options.reduction = robocache::Reduction::kMax;
-  options.empty_value = -INFINITY;
+  options.fill_value = -INFINITY;
   options.features = Tensor(features.data(), {1, 4, 1});
   options.lengths = Tensor(lengths, {1});
   options.num_points_outside = Tensor(&dropped, {1});
@@ -424,7 +424,7 @@ TEST_CASE("wrapper: sparse voxels, with every option") {
   int64_t group_over = 0;
   VoxelizeSparseOutputs voxels({coords.data(), {1, 4}}, {&count, {}});
   voxels.points_per_voxel = Tensor(counts.data(), {1});
-  voxels.features = Tensor(sums.data(), {1, 1});
+  voxels.voxel_features = Tensor(sums.data(), {1, 1});
   voxels.grouped = Tensor(grouped.data(), {1, 1, 1});
   voxels.point_to_voxel = Tensor(rows.data(), {1, 4});
   voxels.num_points_outside = Tensor(&dropped, {1});
@@ -521,9 +521,9 @@ TEST_CASE("wrapper: errors of voxelization") {
   refused(RBC_STATUS_INVALID_ARGUMENT, {"voxel_size[1]: is 0"}, [&] {
     robocache::voxelizeSparse(context, cloud, flat, {{coords, {1, 4}}, {&count, {}}});
   });
-  refused(RBC_STATUS_INVALID_ARGUMENT, {"outputs.features:", "read-only"}, [&] {
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"outputs.voxel_features:", "read-only"}, [&] {
     robocache::VoxelizeSparseOutputs voxels({coords, {1, 4}}, {&count, {}});
-    voxels.features = read_only;
+    voxels.voxel_features = read_only;
     robocache::voxelizeSparse(context, cloud, grid, voxels);
   });
   refused(RBC_STATUS_INVALID_ARGUMENT, {"truncation:"}, [&] {

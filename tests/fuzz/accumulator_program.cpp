@@ -32,7 +32,7 @@ class Program {
                         nullptr,
                         0};
     rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-    params.channels = channels;
+    params.num_channels = channels;
     params.levels = num_levels > 0 ? &tensor : nullptr;
     // Tables of 16 bits, as by default, take half a megabyte a channel: now and then.
     params.bucket_bits =
@@ -41,7 +41,7 @@ class Program {
     if (choices_.chance(50)) params.dtype = dtype;
     if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
     if (choices_.chance(3)) params.ddof = choices_.pick({-1, 2});
-    if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
+    if (choices_.chance(3)) params.num_channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
     if (choices_.chance(3)) params.reserved0 = 1;
     for (auto& handle : handles_) {
       // The second one may be of another kind.
@@ -49,7 +49,7 @@ class Program {
         switch (choices_.below(3)) {
           case 0: params.ddof = 1 - params.ddof; break;
           case 1: params.bucket_bits = 9; break;
-          default: params.channels += 1; break;
+          default: params.num_channels += 1; break;
         }
       }
       const rbcStatus_t status = rbcAccumulatorCreate(context(), &params, &handle);
@@ -75,12 +75,12 @@ class Program {
     if (choices_.chance(15)) spoil(call, choices_);
     auto* const accumulator = any();
     call.names = kArguments;
-    call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcAccumulatorUpdate(c, accumulator, values->get(),
+    call.run = [=](rbcContext_t, const Handles&) {
+      return rbcAccumulatorUpdate(accumulator, values->get(),
                                   p->get<rbcAccumulatorUpdateParams>());
     };
-    call.size = [=](rbcContext_t c, const Handles&, size_t* bytes) {
-      return rbcAccumulatorUpdateWorkspaceSize(c, accumulator, values->get(),
+    call.size = [=](rbcContext_t, const Handles&, size_t* bytes) {
+      return rbcAccumulatorUpdateWorkspaceSize(accumulator, values->get(),
                                                p->get<rbcAccumulatorUpdateParams>(), bytes);
     };
     // The same samples once more now and then, as a second pass needs.
@@ -91,7 +91,7 @@ class Program {
 
   void nextPass() {
     int32_t more = 77;
-    ended(rbcAccumulatorNextPass(context(), any(), &more), "NextPass");
+    ended(rbcAccumulatorNextPass(any(), &more), "NextPass");
     transcript_.bytes(&more, sizeof more);
   }
 
@@ -105,13 +105,13 @@ class Program {
                             : fillBits(call, *values, choices_);
     auto* const accumulator = any();
     call.names = kArguments;
-    call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcAccumulatorUpdate(c, accumulator, values->get(), nullptr);
+    call.run = [=](rbcContext_t, const Handles&) {
+      return rbcAccumulatorUpdate(accumulator, values->get(), nullptr);
     };
     for (int n = 0; n < 6; ++n) {
       transcript_.outcome(run(machine_, call, 0xA5));
       int32_t more = 0;
-      ended(rbcAccumulatorNextPass(context(), accumulator, &more), "NextPass");
+      ended(rbcAccumulatorNextPass(accumulator, &more), "NextPass");
       if (more == 0 && n > 0) break;
     }
     transcript_.outcome(run(machine_, call, 0xA5));  // which takes no more where they are over
@@ -136,8 +136,8 @@ class Program {
     if (choices_.chance(20)) spoil(call, choices_);
     auto* const accumulator = any();
     call.names = kArguments;
-    call.run = [=](rbcContext_t c, const Handles&) {
-      return rbcAccumulatorGetResult(c, accumulator, r->get<rbcStatisticsOutputs>());
+    call.run = [=](rbcContext_t, const Handles&) {
+      return rbcAccumulatorGetResult(accumulator, r->get<rbcStatisticsOutputs>());
     };
     transcript_.outcome(run(machine_, call, 0x7F));
   }
@@ -146,19 +146,19 @@ class Program {
   void travel() {
     size_t bytes = 0;
     auto& handle = handles_[static_cast<size_t>(choices_.below(kHandles))];
-    if (ended(rbcAccumulatorExport(context(), handle, nullptr, 0, &bytes), "Export") !=
+    if (ended(rbcAccumulatorExport(handle, nullptr, 0, &bytes), "Export") !=
         RBC_STATUS_SUCCESS) {
       return;
     }
     std::vector<uint8_t> state(bytes);
     if (choices_.chance(10) && bytes > 0) {
       size_t told = 0;
-      ended(rbcAccumulatorExport(context(), handle, state.data(),
+      ended(rbcAccumulatorExport(handle, state.data(),
                                  static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))),
                                  &told),
             "Export");
     }
-    if (ended(rbcAccumulatorExport(context(), handle, state.data(), bytes, &bytes), "Export") !=
+    if (ended(rbcAccumulatorExport(handle, state.data(), bytes, &bytes), "Export") !=
         RBC_STATUS_SUCCESS) {
       return;
     }
@@ -190,7 +190,7 @@ class Program {
     handle = made;
   }
 
-  void merge() { ended(rbcAccumulatorMerge(context(), any(), any()), "Merge"); }
+  void merge() { ended(rbcAccumulatorMerge(any(), any()), "Merge"); }
 
   void info() {
     rbcAccumulatorInfo info = rbcAccumulatorInfoInit();

@@ -27,7 +27,7 @@ Reach reachOf(const Tensor& tensor) {
   Reach reach;
   const rbcTensor& raw = tensor.raw;
   reach.impossible = true;
-  if (raw.ndim < 0 || raw.ndim > RBC_MAX_NDIM || !isKnown(raw.dtype)) return reach;
+  if (raw.ndim < 0 || raw.ndim > RBC_TENSOR_MAX_NDIM || !isKnown(raw.dtype)) return reach;
   if (raw.ndim > 0 && raw.shape == nullptr) return reach;
   const int64_t size = support::sizeOf(raw.dtype);
   bool empty = false;
@@ -161,7 +161,7 @@ std::string Call::describe() const {
     const rbcDType d = t.raw.dtype;
     text += " {" + std::to_string(d.code) + "," + std::to_string(d.bits) + "," +
             std::to_string(d.lanes) + "} ndim " + std::to_string(t.raw.ndim);
-    if (t.raw.ndim >= 0 && t.raw.ndim <= RBC_MAX_NDIM && t.raw.shape != nullptr) {
+    if (t.raw.ndim >= 0 && t.raw.ndim <= RBC_TENSOR_MAX_NDIM && t.raw.shape != nullptr) {
       text += " shape " + list(t.raw.shape, t.raw.ndim);
       if (t.raw.strides != nullptr) text += " strides " + list(t.raw.strides, t.raw.ndim);
     }

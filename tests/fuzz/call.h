@@ -154,7 +154,7 @@ template <class F>
 void each(const Tensor& tensor, F&& f) {
   const int ndim = tensor.raw.ndim;
   const int64_t size = support::sizeOf(tensor.raw.dtype);
-  int64_t stride[RBC_MAX_NDIM] = {};
+  int64_t stride[RBC_TENSOR_MAX_NDIM] = {};
   int64_t compact = 1;
   int64_t count = 1;
   for (int i = ndim - 1; i >= 0; --i) {
@@ -162,7 +162,7 @@ void each(const Tensor& tensor, F&& f) {
     compact *= tensor.extent(i);
     count *= tensor.extent(i);
   }
-  int64_t index[RBC_MAX_NDIM] = {};
+  int64_t index[RBC_TENSOR_MAX_NDIM] = {};
   const int64_t first = tensor.shift + static_cast<int64_t>(tensor.raw.byte_offset);
   for (int64_t n = 0; n < count; ++n) {
     int64_t at = 0;

@@ -56,7 +56,7 @@ Marks marksOf(Call& call) {
 // The handles of a call, while it runs.
 class Accumulators {
  public:
-  Accumulators(Machine& machine, const Call& call) : machine_(machine) {
+  Accumulators(Machine& machine, const Call& call) {
     for (const rbcAccumulatorParams& params : call.accumulators) {
       rbcAccumulator_t made = nullptr;
       lacks_memory |=
@@ -73,13 +73,12 @@ class Accumulators {
   bool exportTo(std::vector<uint8_t>* output) const {
     for (auto* accumulator : handles.accumulators) {
       size_t bytes = 0;
-      rbcContext_t context = machine_.context();
       if (accumulator == nullptr) continue;
-      rbcStatus_t status = rbcAccumulatorExport(context, accumulator, nullptr, 0, &bytes);
+      rbcStatus_t status = rbcAccumulatorExport(accumulator, nullptr, 0, &bytes);
       if (status == RBC_STATUS_SUCCESS) {
         const size_t before = output->size();
         output->resize(before + bytes);
-        status = rbcAccumulatorExport(context, accumulator, output->data() + before, bytes, &bytes);
+        status = rbcAccumulatorExport(accumulator, output->data() + before, bytes, &bytes);
       }
       if (status == RBC_STATUS_OUT_OF_MEMORY) return false;
     }
@@ -88,9 +87,6 @@ class Accumulators {
 
   Handles handles;
   bool lacks_memory = false;
-
- private:
-  Machine& machine_;
 };
 
 // Sets the thread's message to one that no call of an operation leaves.

@@ -54,7 +54,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     }
     rbcLiveStream s = rbcLiveStreamInit();
     s.dtype = anyFloat(choices);
-    s.channels =
+    s.num_channels =
         choices.chance(97) ? choices.between(1, 5) : choices.pick<int64_t>({0, -1, INT64_MAX});
     s.capacity = choices.chance(90)
                      ? choices.between(4, 24)
@@ -65,13 +65,13 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(30)) s.max_age = choices.pick({0.0, 3.0, 50.0});
     if (choices.chance(3)) s.max_age = choices.pick({-1.0, std::nan("")});
     if (choices.chance(30)) s.max_ahead = choices.pick({3.0, 50.0, 1e9, HUGE_VAL});
-    if (choices.chance(3)) s.max_ahead = choices.pick({-1.0, 1e-60, std::nan("")});
+    if (choices.chance(3)) s.max_ahead = choices.pick({-1.0, 0.0, 1e-60, std::nan("")});
     if (choices.chance(70)) s.params = &params[n];
-    if (p.groups != nullptr && choices.chance(80)) group.count = s.channels;
+    if (p.groups != nullptr && choices.chance(80)) group.count = s.num_channels;
     const auto factor = [&](const char* name, const rbcTensor** of) {
-      if (s.channels < 1 || s.channels > 64 || !choices.chance(10)) return;
+      if (s.num_channels < 1 || s.num_channels > 64 || !choices.chance(10)) return;
       const rbcDType dtype = choices.chance(90) ? anyReal(choices) : anyFloat(choices);
-      Tensor* t = factors.add(choices, name, dtype, {s.channels}, Role::kInput, Where::kHost);
+      Tensor* t = factors.add(choices, name, dtype, {s.num_channels}, Role::kInput, Where::kHost);
       fillReals(factors, *t, choices);
       held.push_back(factors.blocks().back());
       t->raw.device = {RBC_DEVICE_CPU, 0};
@@ -85,7 +85,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(20)) {
       time.code == RBC_DTYPE_INT ? s.clock_offset_ticks = 3 : s.clock_offset = 0.25;
     }
-    if (s.channels > 0 && s.channels < 64) channels += s.channels;
+    if (s.num_channels > 0 && s.num_channels < 64) channels += s.num_channels;
     streams.push_back(s);
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
@@ -114,13 +114,13 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       fillTimes(call, *times, choices);
       fillWild(call, *times, choices);
       Tensor* values =
-          call.add(choices, "values", s.dtype, {pushed, s.channels}, Role::kInput, Where::kHost);
+          call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput, Where::kHost);
       fillReals(call, *values, choices);
       if (choices.chance(20)) spoil(call, choices);
       const int32_t told = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
       call.names = kArguments;
       call.run = [&](rbcContext_t, const Handles&) {
-        return rbcLivePush(live.handle, told, times->get(), values->get());
+        return rbcLivePush(live.handle, told, values->get(), times->get());
       };
       transcript.outcome(run(machine, call, 0xA5));
     } else {
@@ -143,7 +143,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       call.run = [&](rbcContext_t, const Handles&) {
         return rbcLiveFuse(live.handle, query->get(), out->get(),
                            mask != nullptr ? mask->get() : nullptr,
-                           ages != nullptr ? ages->get() : nullptr);
+                           ages != nullptr ? ages->get() : nullptr, nullptr);
       };
       transcript.outcome(run(machine, call, 0x7F));
     }

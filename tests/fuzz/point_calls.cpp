@@ -86,7 +86,7 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   rbcVoxelizeParams params = rbcVoxelizeParamsInit();
   params.reduction = static_cast<int32_t>(choices.below(6));
   params.grid = anyGrid(choices, choices.chance(10) ? 24 : 7);
-  if (choices.chance(30)) params.empty_value = choices.pick({1.0, 0.0, 5.0});
+  if (choices.chance(30)) params.fill_value = choices.pick({1.0, 0.0, 5.0});
   clouds.fillIn(&params);
   const bool reduces = params.reduction >= RBC_REDUCE_SUM;
   const Features features(*call, choices, clouds);
@@ -128,7 +128,7 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
   if (choices.chance(50))
     voxels.points_per_voxel = output("points_per_voxel", support::kI32, {capacity});
   if (choices.chance(50)) {
-    voxels.features = output("features", anyFloat(choices), {capacity, features.columns});
+    voxels.voxel_features = output("features", anyFloat(choices), {capacity, features.columns});
   }
   if (choices.chance(40)) {
     voxels.grouped =

@@ -60,10 +60,10 @@ void regrow(std::unique_ptr<int64_t[]>* numbers, int32_t from, int32_t to, int64
 // Another number of dimensions: those that an array can have are there.
 void spoilRank(Tensor& t, Choices& choices) {
   const int32_t from = t.raw.ndim;
-  if (from < 0 || from > RBC_MAX_NDIM) return;
-  const int32_t to = choices.chance(60) ? static_cast<int32_t>(choices.between(0, RBC_MAX_NDIM))
+  if (from < 0 || from > RBC_TENSOR_MAX_NDIM) return;
+  const int32_t to = choices.chance(60) ? static_cast<int32_t>(choices.between(0, RBC_TENSOR_MAX_NDIM))
                                         : choices.pick({-1, 9, 100, INT32_MIN, INT32_MAX});
-  if (to >= 0 && to <= RBC_MAX_NDIM) {
+  if (to >= 0 && to <= RBC_TENSOR_MAX_NDIM) {
     const int64_t extent = choices.between(0, 2);
     const bool has_shape = t.raw.shape != nullptr;
     if (has_shape) {
@@ -80,7 +80,7 @@ void spoilRank(Tensor& t, Choices& choices) {
 
 void spoilStride(Tensor& t, Choices& choices) {
   const int32_t ndim = t.raw.ndim;
-  if (ndim <= 0 || ndim > RBC_MAX_NDIM || t.raw.shape == nullptr) return;
+  if (ndim <= 0 || ndim > RBC_TENSOR_MAX_NDIM || t.raw.shape == nullptr) return;
   if (t.raw.strides == nullptr) {
     t.strides.reset(new int64_t[static_cast<size_t>(ndim)]);
     int64_t next = 1;
@@ -142,7 +142,7 @@ void spoilTensor(Call& call, Tensor& t, Choices& choices) {
     // What changes the memory that it takes.
     const rbcTensor before = raw;
     const int32_t ndim = raw.ndim;
-    const bool ranked = ndim >= 0 && ndim <= RBC_MAX_NDIM && raw.shape != nullptr;
+    const bool ranked = ndim >= 0 && ndim <= RBC_TENSOR_MAX_NDIM && raw.shape != nullptr;
     std::vector<int64_t> shape;
     std::vector<int64_t> strides;
     if (ranked) shape.assign(t.shape.get(), t.shape.get() + ndim);
@@ -339,9 +339,9 @@ void mismatch(Call& call, Choices& choices) {
       fields[0].name == "struct_size") {  // the first one's is the stride
     const auto told = static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
     std::memcpy(element, &told, sizeof told);
-  } else if (kind == 1 && s.type == "rbcWindowsStream" && !call.accumulators.empty()) {
+  } else if (kind == 1 && s.type == "rbcWindowsOutputs" && !call.accumulators.empty()) {
     const size_t which = call.accumulators.size();
-    std::memcpy(element + offsetof(rbcWindowsStream, accumulator), &which, sizeof which);
+    std::memcpy(element + offsetof(rbcWindowsOutputs, accumulator), &which, sizeof which);
     if (choices.chance(50)) call.accumulators.back().dtype = choices.pick(support::kIntegerDTypes);
   } else if (kind == 2) {  // an array that has no elements
     for (const Field& field : fields) {

@@ -127,8 +127,8 @@ std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
       choices.chance(50) ? choices.pick(support::kIntegerDTypes) : anyFloat(choices);
   Tensor* tensor = call->add(choices, "tensor", dtype, shape, Role::kInput);
   call->run = [=](rbcContext_t, const Handles&) {
-    rbcTensorInfo info;
-    std::memset(&info, 0x3C, sizeof info);
+    rbcTensorInfo info = rbcTensorInfoInit();
+    std::memset(info.shape, 0x3C, sizeof info.shape);
     const rbcTensorInfo before = info;
     const rbcStatus_t status = rbcTensorGetInfo(tensor->get(), &info);
     if (status != RBC_STATUS_SUCCESS && std::memcmp(&info, &before, sizeof info) != 0) {

@@ -38,7 +38,7 @@ class Program {
     const size_t before = machine_.liveBlocks();
     rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
     if (ended(rbcOwnedTensorCreate(machine_.context(), dtype, ndim,
-                                   choices_.chance(3) ? nullptr : shape,
+                                   choices_.chance(3) ? nullptr : shape, nullptr,
                                    choices_.chance(3) ? nullptr : &tensor),
               "rbcOwnedTensorCreate") != RBC_STATUS_SUCCESS) {
       if (machine_.liveBlocks() != before) throw Defect("rbcOwnedTensorCreate left memory");

@@ -39,8 +39,8 @@ int64_t addTransforms(Call& call, Choices& choices, rbcWindowsStream* stream, in
     t.count = choices.between(1, channels - begin);
     t.kind = static_cast<int32_t>(choices.below(5));
     t.flags = choices.chance(30) ? RBC_WINDOWS_TRANSFORM_FLAG_INVERSE : 0;
-    t.reference_stream = self;
-    t.reference_offset = static_cast<int32_t>(choices.below(made.back().offsets));
+    t.reference_stream_index = self;
+    t.reference_offset_index = static_cast<int32_t>(choices.below(made.back().offsets));
     t.reference_begin = begin;
     if (t.kind >= RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
       t.rotation = t.reference_rotation = anyRotation(choices);
@@ -51,8 +51,8 @@ int64_t addTransforms(Call& call, Choices& choices, rbcWindowsStream* stream, in
     } else if (t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT && self > 0 && choices.chance(40)) {
       const Made& other = made[0];
       if (other.channels >= t.count && other.offsets > 0) {
-        t.reference_stream = 0;
-        t.reference_offset = static_cast<int32_t>(choices.below(other.offsets));
+        t.reference_stream_index = 0;
+        t.reference_offset_index = static_cast<int32_t>(choices.below(other.offsets));
         t.reference_begin = choices.below(other.channels - t.count + 1);
       }
     }
@@ -95,11 +95,12 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
   stream.offsets = t->hold();
   stream.mode = interpolates ? RBC_WINDOWS_MODE_INTERPOLATE : RBC_WINDOWS_MODE_GATHER;
   const int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
-  stream.outside = kOutside[choices.below(rows_only ? 2 : 3)];
+  const int32_t outside = kOutside[choices.below(rows_only ? 2 : 3)];
   made->push_back({channels, offsets});
 
   rbcResampleParams params = rbcResampleParamsInit();
-  bool has_params = choices.chance(40);
+  params.outside = outside;
+  bool has_params = outside != RBC_OUTSIDE_HOLD || choices.chance(40);
   if (choices.chance(40)) params.fill_value = choices.pick({-1.0, 3.0});
   if (interpolates) {
     params.method = static_cast<int32_t>(choices.below(8));
@@ -133,8 +134,8 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       plain = stream.num_transforms == 0;
     }
     const rbcTensor** const factors[] = {&stream.shift, &stream.scale, &stream.bias,
-                                         &stream.low,   &stream.high,  &stream.neutral};
-    const char* const names[] = {"shift", "scale", "bias", "low", "high", "neutral"};
+                                         &stream.clip_min, &stream.clip_max, &stream.neutral};
+    const char* const names[] = {"shift", "scale", "bias", "clip_min", "clip_max", "neutral"};
     for (int i = 0; i < 6; ++i) {
       if (integers || !choices.chance(15)) continue;
       const std::vector<int64_t> shape = choices.chance(60)
@@ -145,7 +146,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       *factors[i] = t->hold();
       plain = false;
     }
-    if (stream.outside == RBC_OUTSIDE_NEUTRAL && choices.chance(40)) {
+    if (outside == RBC_OUTSIDE_NEUTRAL && choices.chance(40)) {
       t = add("neutral_channels", anyFlag(choices), {out_channels}, Role::kInput);
       fillMask(call, *t, choices);
       stream.neutral_channels = t->hold();
@@ -156,11 +157,11 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
     }
     if (out_channels > 0 && offsets > 0 && choices.chance(8)) {
       rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
-      accumulator.channels = choices.chance(50) ? out_channels : offsets * out_channels;
+      accumulator.num_channels = choices.chance(50) ? out_channels : offsets * out_channels;
       call.accumulators.push_back(accumulator);
       // Which one, until a machine has made it.
-      stream.accumulator = reinterpret_cast<rbcAccumulator_t>(call.accumulators.size());
-      stream.accumulate = static_cast<int32_t>(choices.below(3));
+      outputs->accumulator = reinterpret_cast<rbcAccumulator_t>(call.accumulators.size());
+      outputs->accumulate = static_cast<int32_t>(choices.below(3));
     }
   }
   if (choices.chance(50)) {
@@ -196,7 +197,7 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   rbcWindowsParams params = rbcWindowsParamsInit();
   if (choices.chance(30)) params.flags |= RBC_FLAG_CHECK_TIMES;
   if (e.anchor_times) params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
-  if (choices.chance(20)) params.anchor_stream = static_cast<int32_t>(choices.below(count));
+  if (choices.chance(20)) params.anchor_stream_index = static_cast<int32_t>(choices.below(count));
   Struct* array = call->add("rbcWindowsStream", streams.data(), count);
   Struct* written = call->add("rbcWindowsOutputs", outputs.data(), count);
   Struct* p = call->add("rbcWindowsParams", &params);
@@ -205,17 +206,17 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   const auto arguments = [=](const Handles& handles, auto&& f) {
     // The accumulators of this machine, as far as the array, which may have been cut short, has room
     // for them.
-    constexpr size_t kPlace = offsetof(rbcWindowsStream, accumulator);
+    constexpr size_t kPlace = offsetof(rbcWindowsOutputs, accumulator);
     constexpr size_t kHandle = sizeof(rbcAccumulator_t);
     rbcAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
     const auto each = [&](auto&& change) {
       for (int32_t n = 0; n < count; ++n) {
-        const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowsStream) + kPlace;
-        if (at + kHandle > array->size) continue;
+        const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowsOutputs) + kPlace;
+        if (at + kHandle > written->size) continue;
         rbcAccumulator_t handle = nullptr;
-        std::memcpy(&handle, array->bytes.get() + at, kHandle);
+        std::memcpy(&handle, written->bytes.get() + at, kHandle);
         change(handle, told_accumulators[n]);
-        std::memcpy(array->bytes.get() + at, &handle, kHandle);
+        std::memcpy(written->bytes.get() + at, &handle, kHandle);
       }
     };
     each([&](auto& handle, auto& before) {

@@ -9,20 +9,20 @@ import voxel_reference
 CHOICES = {"reduction": REDUCTIONS}
 
 
-def voxelize(name, points, reduction, dtype, features=None, empty_value=None, grid=GRID, **options):
+def voxelize(name, points, reduction, dtype, features=None, fill_value=None, grid=GRID, **options):
     case = Case(f"voxelize/{name}", "voxelize")
     out, dropped = voxel_reference.dense(
         points,
         features,
         reduction=reduction,
         dtype=DTYPES[dtype],
-        empty_value=empty_value or 0,
+        fill_value=fill_value or 0,
         **ragged(options),
         **grid,
     )
     case.set(reduction=REDUCTIONS.index(reduction))
-    if empty_value is not None:
-        case.set(empty_value=empty_value)
+    if fill_value is not None:
+        case.set(fill_value=fill_value)
     case.grid(**grid)
     case.input(points=points, features=features, **ragged(options))
     case.output(out=out, num_points_outside=np.asarray(dropped, np.int64))
@@ -52,10 +52,10 @@ def cases():
     points = cloud(random, (2, 12), "f32")
     yield voxelize("occupancy u8, padded", points, "occupancy", "u8", **padded)
     yield voxelize("count i32, padded", points, "count", "i32", **padded)
-    yield voxelize("count f16, whole rows, empty_value -1", points, "count", "f16", None, -1.0)
+    yield voxelize("count f16, whole rows, fill_value -1", points, "count", "f16", None, -1.0)
     points = cloud(random, (20,), "f32")
     yield voxelize("occupancy bool, packed", points, "occupancy", "bool", **packed)
-    yield voxelize("count i64, packed, empty_value 7", points, "count", "i64", None, 7.0, **packed)
+    yield voxelize("count i64, packed, fill_value 7", points, "count", "i64", None, 7.0, **packed)
     features = (random.standard_normal((20, 3)) * 10).astype(np.float32)
     yield voxelize("sum f32, packed", points, "sum", "f32", features, **packed)
     yield voxelize("mean f32 to f64, packed", points, "mean", "f64", features, **packed)

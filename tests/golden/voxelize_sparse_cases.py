@@ -41,7 +41,9 @@ def voxelize_sparse(
     case.set(reduction=REDUCTIONS.index(reduction), order=ORDERS.index(order))
     case.grid(**GRID)
     case.input(points=points, features=features, **ragged(options))
-    case.output(**voxels)
+    case.output(
+        **{"voxel_features" if name == "features" else name: a for name, a in voxels.items()}
+    )
     return case
 
 

@@ -18,7 +18,7 @@ KINDS = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
 CHOICES = {**STREAM_CHOICES, "outside": OUTSIDE}
 _FIELDS = ("begin", "count", "kind", "inverse", "stream", "offset", "reference_begin")
 _ROTATIONS = ("rotation", "reference_rotation", "out_rotation")
-_GRIDS = ("shift", "scale", "bias", "low", "high", "neutral")
+_GRIDS = ("shift", "scale", "bias", "clip_min", "clip_max", "neutral")
 
 
 # ---- where rows are ------------------------------------------------------------------------------
@@ -27,9 +27,9 @@ _GRIDS = ("shift", "scale", "bias", "low", "high", "neutral")
 class _Call:
     """The rules of windows.h, a sample at a time."""
 
-    def __init__(self, streams, episodes, anchors, anchor_stream, anchor_times):
+    def __init__(self, streams, episodes, anchors, anchor_stream_index, anchor_times):
         self.streams, self.episodes, self.anchors = streams, episodes, anchors
-        self.leader, self.by_times = anchor_stream, anchor_times
+        self.leader, self.by_times = anchor_stream_index, anchor_times
 
     def rows(self, n, b):
         begin, end = self.streams[n]["episode_offsets"][self.episodes[b] :][:2]
@@ -212,8 +212,8 @@ def _finished(stream, o, x, past):
     if any(name in grid for name in ("shift", "scale", "bias")):
         x = (x - grid.get("shift", 0.0)) * grid.get("scale", 1.0)
         x = x + grid["bias"] if "bias" in grid else x
-    x = np.where(x < grid["low"], grid["low"], x) if "low" in grid else x
-    x = np.where(x > grid["high"], grid["high"], x) if "high" in grid else x
+    x = np.where(x < grid["clip_min"], grid["clip_min"], x) if "clip_min" in grid else x
+    x = np.where(x > grid["clip_max"], grid["clip_max"], x) if "clip_max" in grid else x
     if stream.get("outside") == "neutral" and past:
         chosen = stream.get("neutral_channels", np.ones(len(x), bool)).astype(bool)
         x = np.where(chosen, grid.get("neutral", np.zeros(len(x))), x)
@@ -223,10 +223,10 @@ def _finished(stream, o, x, past):
 # ---- cases ---------------------------------------------------------------------------------------
 
 
-def windows(name, streams, episodes, anchors, anchor_stream=0, anchor_times=False):
+def windows(name, streams, episodes, anchors, anchor_stream_index=0, anchor_times=False):
     case = Case(f"windows/{name}", "windows")
-    call = _Call(streams, episodes, anchors, anchor_stream, anchor_times)
-    case.set(anchor_stream=anchor_stream, flags=FLAGS["anchor_times"] * anchor_times)
+    call = _Call(streams, episodes, anchors, anchor_stream_index, anchor_times)
+    case.set(anchor_stream_index=anchor_stream_index, flags=FLAGS["anchor_times"] * anchor_times)
     case.input(episodes=np.array(episodes), anchors=np.array(anchors))
     for n, stream in enumerate(streams):
         case.lines.append("stream")
@@ -335,8 +335,8 @@ def cases():
                 "shift": dyadic(random, (4, 3), "f32", 4),
                 "scale": np.array([2.0, 0.5, 0.0]),
                 "bias": np.array([0, -1, 0.25], np.float32),
-                "low": np.float32([-3, -1, -np.inf]),
-                "high": np.float32([3, 1, np.inf]),
+                "clip_min": np.float32([-3, -1, -np.inf]),
+                "clip_max": np.float32([3, 1, np.inf]),
                 "neutral": dyadic(random, (3,), "f32", 4),
                 "neutral_channels": np.array([True, False, True]),
                 "dtype": "bf16",

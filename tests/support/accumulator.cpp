@@ -12,33 +12,33 @@ Accumulator makeAccumulator(const Context& context, int64_t channels, std::vecto
   auto extent = static_cast<int64_t>(levels.size());
   const rbcTensor tensor = vectorTensor(levels.data(), kF64, &extent);
   rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-  params.channels = channels;
+  params.num_channels = channels;
   params.levels = levels.empty() ? nullptr : &tensor;
   params.bucket_bits = bucket_bits;
   params.ddof = ddof;
   rbcAccumulator_t made = nullptr;
   require(rbcAccumulatorCreate(context.get(), &params, &made));
-  return Accumulator(context.get(), made);
+  return Accumulator(made);
 }
 
 Bytes exported(const Accumulator& accumulator) {
   size_t size = 0;
-  require(rbcAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &size));
+  require(rbcAccumulatorExport(accumulator.get(), nullptr, 0, &size));
   Bytes bytes(size);
   require(
-      rbcAccumulatorExport(accumulator.context(), accumulator.get(), bytes.data(), size, &size));
+      rbcAccumulatorExport(accumulator.get(), bytes.data(), size, &size));
   return bytes;
 }
 
 Accumulator imported(const Context& context, const Bytes& bytes) {
   rbcAccumulator_t made = nullptr;
   require(rbcAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made));
-  return Accumulator(context.get(), made);
+  return Accumulator(made);
 }
 
 bool nextPass(const Accumulator& accumulator) {
   int32_t more = -1;
-  require(rbcAccumulatorNextPass(accumulator.context(), accumulator.get(), &more));
+  require(rbcAccumulatorNextPass(accumulator.get(), &more));
   return more == 1;
 }
 
@@ -46,7 +46,7 @@ rbcStatus_t update(const Context& context, const Accumulator& accumulator, const
   const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
   const Placed placed(context, values, cuda);
   const rbcStatus_t status =
-      rbcAccumulatorUpdate(accumulator.context(), accumulator.get(), placed.get(), nullptr);
+      rbcAccumulatorUpdate(accumulator.get(), placed.get(), nullptr);
   require(rbcContextSynchronize(context.get()));
   return status;
 }
@@ -54,8 +54,8 @@ rbcStatus_t update(const Context& context, const Accumulator& accumulator, const
 AccumulatorResult resultOf(const Accumulator& accumulator) {
   rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
   require(rbcAccumulatorGetInfo(accumulator.get(), &info));
-  int64_t shape[] = {info.num_levels, info.channels};
-  const auto channels = static_cast<size_t>(info.channels);
+  int64_t shape[] = {info.num_levels, info.num_channels};
+  const auto channels = static_cast<size_t>(info.num_channels);
   AccumulatorResult r;
   for (auto* counts : {&r.count, &r.nonfinite}) counts->resize(channels);
   for (auto* numbers : {&r.min, &r.max, &r.mean, &r.std}) numbers->resize(channels);
@@ -76,7 +76,7 @@ AccumulatorResult resultOf(const Accumulator& accumulator) {
   result.mean = &mean;
   result.std = &std;
   result.quantiles = &quantiles;
-  r.status = rbcAccumulatorGetResult(accumulator.context(), accumulator.get(), &result);
+  r.status = rbcAccumulatorGetResult(accumulator.get(), &result);
   return r;
 }
 

@@ -10,22 +10,18 @@
 
 namespace support {
 
-// An accumulator, and the context that it belongs to.
 class Accumulator {
  public:
   Accumulator() = default;
-  Accumulator(rbcContext_t context, rbcAccumulator_t accumulator)
-      : context_(context), accumulator_(accumulator) {}
+  explicit Accumulator(rbcAccumulator_t accumulator) : accumulator_(accumulator) {}
   Accumulator(Accumulator&& other) noexcept
-      : context_(other.context_), accumulator_(std::exchange(other.accumulator_, nullptr)) {}
+      : accumulator_(std::exchange(other.accumulator_, nullptr)) {}
   Accumulator& operator=(Accumulator&&) = delete;
   ~Accumulator() { rbcAccumulatorDestroy(accumulator_); }
 
   rbcAccumulator_t get() const { return accumulator_; }
-  rbcContext_t context() const { return context_; }
 
  private:
-  rbcContext_t context_ = nullptr;
   rbcAccumulator_t accumulator_ = nullptr;
 };
 using Bytes = std::vector<uint8_t>;

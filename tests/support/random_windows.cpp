@@ -40,11 +40,11 @@ WindowCall RandomWindows::make(Variety variety, bool accumulates) {
   timed_ = random_.chance(plain_ ? 0.3 : 0.7);
   time_dtype_ = random_.pick(kTimeDTypes);
   const int64_t count = 1 + random_.below(random_.chance(0.1) ? 9 : 3);
-  call_.params.anchor_stream = static_cast<int32_t>(random_.below(count));
+  call_.params.anchor_stream_index = static_cast<int32_t>(random_.below(count));
   const bool by_times = timed_ && random_.chance(0.3);
   if (by_times) call_.params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
   for (int64_t n = 0; n < count; ++n) {
-    addStream(by_times, by_times || n == call_.params.anchor_stream);
+    addStream(by_times, by_times || n == call_.params.anchor_stream_index);
   }
   for (int64_t n = 0; n < count; ++n) addTransforms(static_cast<size_t>(n));
   for (const Stream& s : call_.streams) setPoses(s);
@@ -160,7 +160,7 @@ void RandomWindows::addStream(bool by_times, bool leads) {
   }
   s.num_offsets = random_.chance(0.02) ? 0 : 1 + random_.below(random_.chance(0.1) ? 90 : 20);
   constexpr int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
-  s.fields.outside = kOutside[random_.below(has_values ? 3 : 2)];
+  s.params.outside = kOutside[random_.below(has_values ? 3 : 2)];
   s.params.fill_value = random_.chance(0.5) ? 0 : 1;
   if (random_.chance(narrow_ && interpolates ? 0.05 : 0.3)) {
     s.sample_mask = Array(random_.chance(0.5) ? kBool : kU8, {rows}, layout(false));
@@ -183,7 +183,7 @@ void RandomWindows::addStream(bool by_times, bool leads) {
 }
 
 bool RandomWindows::anchorsHaveTimes() const {
-  const auto leader = static_cast<size_t>(call_.params.anchor_stream);
+  const auto leader = static_cast<size_t>(call_.params.anchor_stream_index);
   return leader >= call_.streams.size() || call_.streams[leader].times.ndim() != 0 ||
          leader + 1 == call_.streams.size();
 }
@@ -238,7 +238,7 @@ void RandomWindows::setPoses(const Stream& s) {
   for (const rbcWindowsTransform& t : s.transforms) {
     if (t.kind < RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) continue;
     setRotations(s.values, t.begin + 3, t.rotation);
-    setRotations(call_.streams[static_cast<size_t>(t.reference_stream)].values,
+    setRotations(call_.streams[static_cast<size_t>(t.reference_stream_index)].values,
                  t.reference_begin + 3, t.reference_rotation);
   }
 }
@@ -277,7 +277,7 @@ void RandomWindows::addTransforms(size_t n) {
     t.kind = static_cast<int32_t>(random_.below(poses ? 5 : 2));
     if (narrow_ && poses && t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT)
       t.kind = RBC_WINDOWS_TRANSFORM_SE3_RELATIVE;
-    t.reference_stream =
+    t.reference_stream_index =
         static_cast<int32_t>(random_.below(static_cast<int64_t>(call_.streams.size())));
     if (t.kind >= RBC_WINDOWS_TRANSFORM_SE3_RELATIVE) {
       t.rotation = rotation();
@@ -292,14 +292,14 @@ void RandomWindows::addTransforms(size_t n) {
       t.count = 1 + random_.below(channels - begin);
     } else {
       if (random_.chance(0.3)) t.flags = RBC_WINDOWS_TRANSFORM_FLAG_INVERSE;
-      const Stream& r = call_.streams[static_cast<size_t>(t.reference_stream)];
+      const Stream& r = call_.streams[static_cast<size_t>(t.reference_stream_index)];
       const int64_t needed =
           t.kind == RBC_WINDOWS_TRANSFORM_SUBTRACT ? t.count : 3 + channelsOf(t.reference_rotation);
       if (r.values.ndim() == 0 || r.num_offsets == 0 || r.values.extent(1) < needed) {
         begin += t.count;
         continue;
       }
-      t.reference_offset = static_cast<int32_t>(random_.below(r.num_offsets));
+      t.reference_offset_index = static_cast<int32_t>(random_.below(r.num_offsets));
       t.reference_begin = random_.below(r.values.extent(1) - needed + 1);
       if (t.kind != RBC_WINDOWS_TRANSFORM_SUBTRACT) {
         s.out_channels += channelsOf(t.out_rotation) - channelsOf(t.rotation);
@@ -339,8 +339,8 @@ void RandomWindows::addOutput(Stream* s) {
     if (random_.chance(0.8)) s->low = factor(*s, -1, 0);
     if (random_.chance(0.8)) s->high = factor(*s, 0, 1);
   }
-  if (s->fields.outside == RBC_OUTSIDE_NEUTRAL) {
-    if (as_it_is) s->fields.outside = RBC_OUTSIDE_HOLD;
+  if (s->params.outside == RBC_OUTSIDE_NEUTRAL) {
+    if (as_it_is) s->params.outside = RBC_OUTSIDE_HOLD;
     if (!as_it_is && random_.chance(0.7)) s->neutral = factor(*s, -3, 3);
     if (!as_it_is && random_.chance(0.5)) {
       s->neutral_channels = Array(kBool, {s->out_channels}, layout(false));
@@ -358,7 +358,7 @@ void RandomWindows::addOutput(Stream* s) {
   s->out_layout = outLayout(narrow_);
   if (accumulates_ && s->out_channels > 0 && s->num_offsets > 0 && random_.chance(0.8)) {
     s->accumulates = static_cast<int>(1 + random_.below(2));
-    s->fields.accumulate = static_cast<int32_t>(random_.below(3));
+    s->accumulate = static_cast<int32_t>(random_.below(3));
   }
 }
 

@@ -93,7 +93,7 @@ Placed::Placed(const Context& context, const Array& array, bool cuda) {
   const auto bytes = static_cast<int64_t>(array.memory().bytes());
   const int64_t total = bytes + 2 * kGuard;
   rbcOwnedTensor_t owned = nullptr;
-  require(rbcOwnedTensorCreate(context.get(), kU8, 1, &total, &owned));
+  require(rbcOwnedTensorCreate(context.get(), kU8, 1, &total, nullptr, &owned));
   storage_.reset(owned);
   std::vector<uint8_t> image(static_cast<size_t>(total), kPoison);
   if (bytes > 0)

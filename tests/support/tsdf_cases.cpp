@@ -85,8 +85,8 @@ TsdfScene randomScene(uint64_t seed) {
   }
   scene.truncation = smallest * random.uniform(0.3, 5);
   if (random.chance(0.1)) scene.truncation = 100;  // more than the grid
-  scene.weighting = random.chance(0.4) ? RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE
-                                       : RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT;
+  scene.weighting = random.chance(0.4) ? RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE
+                                       : RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT;
   scene.carve = random.chance(0.3);
   if (random.chance(0.3)) scene.max_weight = random.uniform(0.5, 10);
 
@@ -208,7 +208,7 @@ std::vector<TsdfCase> tsdfCases() {
         scene.form = form;
         scene.points_dtype = dtype;
         scene.carve = carve;
-        if (carve) scene.weighting = RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE;
+        if (carve) scene.weighting = RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE;
         if (form != CloudForm::kUnbatched) {
           scene.clouds.push_back(scene.clouds[0]);
           if (form != CloudForm::kPadded) scene.clouds[1].resize(scene.clouds[1].size() / 2);
@@ -262,7 +262,7 @@ std::vector<TsdfCase> manyRayCases() {
   for (const bool carve : {false, true}) {
     for (const rbcDType dtype : {kF32, kF64}) {
       for (const int32_t weighting :
-           {RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT, RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE}) {
+           {RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT, RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE}) {
         const auto vary = [&](TsdfScene scene) {
           scene.carve = carve;
           scene.points_dtype = dtype;

@@ -74,7 +74,7 @@ TsdfReference tsdfReference(const TsdfScene& scene) {
       }
       const double r = std::sqrt(square);
       const double error = unit * (scale + r);
-      const double w = scene.weighting == RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT
+      const double w = scene.weighting == RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT
                            ? 1
                            : std::clamp(1 / square, 0x1p-32, 1.0);
       const double begin = scene.carve ? -r : std::max(-r, -truncation);

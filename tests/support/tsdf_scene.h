@@ -24,7 +24,7 @@ struct TsdfScene {
   rbcVoxelGrid grid = {};
   double truncation = 1;
   double max_weight = std::numeric_limits<double>::infinity();
-  int32_t weighting = RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT;
+  int32_t weighting = RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT;
   bool carve = false;
 
   std::vector<std::vector<Vector3>> clouds;

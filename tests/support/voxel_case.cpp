@@ -52,7 +52,7 @@ std::string describeCloud(const CloudCase& c) {
 
 std::string describe(const VoxelizeCase& c) {
   return describeCloud(c) + ", " + modeName(c.mode) + " to " + nameOf(c.out) + " empty " +
-         std::to_string(c.empty_value) + (c.dropped ? "" : " no dropped");
+         std::to_string(c.fill_value) + (c.dropped ? "" : " no dropped");
 }
 
 std::string describe(const SparseCase& c) {
@@ -131,7 +131,7 @@ VoxelizeCase randomVoxelizeCase(uint64_t seed) {
   c.out = c.mode == RBC_REDUCE_OCCUPANCY ? random.pick(kOccupancyDTypes)
           : c.mode == RBC_REDUCE_COUNT   ? random.pick(kCountDTypes)
                                          : random.pick(kFloatDTypes);
-  c.empty_value = random.chance(0.5) ? 0 : isFloat(c.out) ? random.uniform(-9, 9) : 1;
+  c.fill_value = random.chance(0.5) ? 0 : isFloat(c.out) ? random.uniform(-9, 9) : 1;
   c.dropped = random.chance(0.8);
   return c;
 }

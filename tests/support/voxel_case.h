@@ -94,7 +94,7 @@ struct CloudCase {
 struct VoxelizeCase : CloudCase {
   int32_t mode = RBC_REDUCE_COUNT;
   rbcDType out = kF32;
-  double empty_value = 0;
+  double fill_value = 0;
   bool dropped = true;
 };
 

@@ -67,14 +67,14 @@ std::vector<VoxelizeCase> voxelizeCases() {
       add("empty value", [&](auto& c) {
         c.mode = RBC_REDUCE_OCCUPANCY;
         c.out = out;
-        c.empty_value = empty;
+        c.fill_value = empty;
         c.points = 40;
       });
       if (!isFloat(out)) continue;
       add("empty value beside features", [&](auto& c) {
         c.mode = RBC_REDUCE_MAX;
         c.out = out;
-        c.empty_value = empty;
+        c.fill_value = empty;
         c.points = 40;
       });
     }
@@ -82,7 +82,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
   for (const rbcDType out : kCountDTypes) {
     add("points_per_voxel", [&](auto& c) {
       c.out = out;
-      c.empty_value = -1;
+      c.fill_value = -1;
       c.pattern = CloudPattern::kHeavy;
     });
     add("a count that few dtypes hold", [&](auto& c) {

@@ -168,7 +168,7 @@ VoxelOutput expectedOf(const VoxelizeInputs& in) {
   const int64_t channels = reducesFeatures(c.mode) ? c.reduced() : 1;
   std::vector<uint64_t>& out = output["out"];
   out.assign(static_cast<size_t>(c.clouds * c.shape[0] * c.shape[1] * c.shape[2] * channels),
-             encode(c.out, c.empty_value));
+             encode(c.out, c.fill_value));
   for (const auto& [place, rows] : voxels) {
     const int64_t voxel =
         ((place[0] * c.shape[0] + place[1]) * c.shape[1] + place[2]) * c.shape[2] + place[3];

@@ -67,7 +67,7 @@ PlacedVoxelize::PlacedVoxelize(const Context& context, const VoxelizeInputs& in,
       outputs_(context, in.outputs(), in.c.flush, cuda),
       params_(rbcVoxelizeParamsInit()) {
   params_.reduction = in.c.mode;
-  params_.empty_value = in.c.empty_value;
+  params_.fill_value = in.c.fill_value;
   params_.grid = gridOf(in.c);
   cloud_.addTo(&params_);
 }
@@ -88,7 +88,7 @@ PlacedSparse::PlacedSparse(const Context& context, const SparseInputs& in, bool 
   voxels_.coords = outputs_.get("coords");
   voxels_.num_voxels = outputs_.get("num_voxels");
   voxels_.points_per_voxel = outputs_.get("points_per_voxel");
-  voxels_.features = outputs_.get("features");
+  voxels_.voxel_features = outputs_.get("features");
   voxels_.grouped = outputs_.get("grouped");
   voxels_.point_to_voxel = outputs_.get("point_to_voxel");
   voxels_.num_points_outside = outputs_.get("num_points_outside");

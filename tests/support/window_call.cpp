@@ -23,8 +23,8 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
     s.shift = place(context, from.shift);
     s.scale = place(context, from.scale);
     s.bias = place(context, from.bias);
-    s.low = place(context, from.low);
-    s.high = place(context, from.high);
+    s.clip_min = place(context, from.low);
+    s.clip_max = place(context, from.high);
     s.neutral = place(context, from.neutral);
     s.neutral_channels = place(context, from.neutral_channels);
     resample_[n] = from.params;
@@ -46,7 +46,8 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
       const int64_t channels =
           from.accumulates == 1 ? from.out_channels : from.num_offsets * from.out_channels;
       accumulators_.push_back(makeAccumulator(context, channels, {0.5}, 8));
-      s.accumulator = accumulators_.back().get();
+      outputs.accumulator = accumulators_.back().get();
+      outputs.accumulate = from.accumulate;
     }
     streams_.push_back(s);
     outputs_.push_back(outputs);

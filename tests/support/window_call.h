@@ -30,6 +30,7 @@ struct WindowCall {
     bool has_out = true;
     bool has_valid = true;
     int accumulates = 0;  // 1: by channel, 2: by offset and channel
+    int32_t accumulate = RBC_WINDOWS_ACCUMULATE_ALL;
   };
 
   std::deque<Stream> streams;

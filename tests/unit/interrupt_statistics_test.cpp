@@ -87,11 +87,11 @@ class Accumulating : public Call {
     const rbcTensor values = values_.tensor();
     int32_t more = 0;
     for (int pass = 1; pass <= pass_ && status == RBC_STATUS_SUCCESS; ++pass) {
-      if (pass > 1) status = rbcAccumulatorNextPass(context, accumulator, &more);
+      if (pass > 1) status = rbcAccumulatorNextPass(accumulator, &more);
       if (status != RBC_STATUS_SUCCESS) break;
-      status = rbcAccumulatorUpdate(context, accumulator, &values, nullptr);
+      status = rbcAccumulatorUpdate(accumulator, &values, nullptr);
     }
-    if (status == RBC_STATUS_SUCCESS) status = writeResult(context, accumulator);
+    if (status == RBC_STATUS_SUCCESS) status = writeResult(accumulator);
     rbcAccumulatorDestroy(accumulator);
     return status;
   }
@@ -102,18 +102,18 @@ class Accumulating : public Call {
     int64_t one = 1;
     const rbcTensor levels = {&number, {RBC_DEVICE_CPU, 0}, 1, kF64, &one, nullptr, 0};
     rbcAccumulatorParams params = rbcAccumulatorParamsInit();
-    params.channels = 1;
+    params.num_channels = 1;
     params.levels = &levels;
     return rbcAccumulatorCreate(context, &params, accumulator);
   }
 
-  rbcStatus_t writeResult(rbcContext_t context, rbcAccumulator_t accumulator) {
+  rbcStatus_t writeResult(rbcAccumulator_t accumulator) {
     const rbcTensor count = outputs_[0].tensor();
     const rbcTensor quantiles = outputs_[1].tensor();
     rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
     result.count = &count;
     result.quantiles = &quantiles;
-    return rbcAccumulatorGetResult(context, accumulator, &result);
+    return rbcAccumulatorGetResult(accumulator, &result);
   }
 
   int pass_;
@@ -131,20 +131,20 @@ class Accumulating : public Call {
     size_t bytes = 0;
     int64_t left = 3;
     support::require(rbcContextSetCancelCallback(context, countDown, &left));
-    CHECK_FAILS(rbcAccumulatorUpdate(context, accumulator, &values, nullptr), RBC_STATUS_CANCELLED,
+    CHECK_FAILS(rbcAccumulatorUpdate(accumulator, &values, nullptr), RBC_STATUS_CANCELLED,
                 "rbcContextSetCancelCallback");
     support::require(rbcContextSetCancelCallback(context, nullptr, nullptr));
     constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
     constexpr const char* kWord = "left half way";
-    CHECK_FAILS(rbcAccumulatorUpdate(context, accumulator, &values, nullptr), kInvalid,
+    CHECK_FAILS(rbcAccumulatorUpdate(accumulator, &values, nullptr), kInvalid,
                 "accumulator: ", kWord);
-    CHECK_FAILS(rbcAccumulatorMerge(context, other, accumulator), kInvalid, "other: ", kWord);
-    CHECK_FAILS(rbcAccumulatorMerge(context, accumulator, other), kInvalid, kWord);
-    CHECK_FAILS(rbcAccumulatorNextPass(context, accumulator, &more), kInvalid, kWord);
-    CHECK_FAILS(rbcAccumulatorExport(context, accumulator, nullptr, 0, &bytes), kInvalid, kWord);
-    CHECK_FAILS(writeResult(context, accumulator), kInvalid, kWord);
+    CHECK_FAILS(rbcAccumulatorMerge(other, accumulator), kInvalid, "other: ", kWord);
+    CHECK_FAILS(rbcAccumulatorMerge(accumulator, other), kInvalid, kWord);
+    CHECK_FAILS(rbcAccumulatorNextPass(accumulator, &more), kInvalid, kWord);
+    CHECK_FAILS(rbcAccumulatorExport(accumulator, nullptr, 0, &bytes), kInvalid, kWord);
+    CHECK_FAILS(writeResult(accumulator), kInvalid, kWord);
     support::require(rbcAccumulatorDestroy(accumulator));
-    support::require(rbcAccumulatorUpdate(context, other, &values, nullptr));
+    support::require(rbcAccumulatorUpdate(other, &values, nullptr));
     support::require(rbcAccumulatorDestroy(other));
   }
 };
@@ -185,11 +185,11 @@ TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of
   const rbcTensor of_windows[] = {episodes.tensor(), anchors.tensor()};
   const auto statusOf = [&](const support::Accumulator& accumulator) {
     size_t bytes = 0;
-    return rbcAccumulatorExport(context.get(), accumulator.get(), nullptr, 0, &bytes);
+    return rbcAccumulatorExport(accumulator.get(), nullptr, 0, &bytes);
   };
   const support::Bytes nothing = exported(support::makeAccumulator(context, 1, {}));
   context->state->interrupt.setPeriod(0);
-  const rbcWindowsOutputs outputs[] = {rbcWindowsOutputsInit(), rbcWindowsOutputsInit()};
+  rbcWindowsOutputs outputs[] = {rbcWindowsOutputsInit(), rbcWindowsOutputsInit()};
   int half_added = 0;
   for (int64_t poll = 1;; poll += 1 + poll / 4) {  // there are thousands
     const support::Accumulator fed[] = {support::makeAccumulator(context, 1, {}),
@@ -200,7 +200,7 @@ TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of
       streams[n].values = &tensors[0];
       streams[n].episode_offsets = &tensors[1];
       streams[n].offsets = &tensors[2];
-      streams[n].accumulator = fed[n].get();
+      outputs[n].accumulator = fed[n].get();
     }
     int64_t left = poll;
     support::require(rbcContextSetCancelCallback(context.get(), countDown, &left));

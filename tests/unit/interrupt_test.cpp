@@ -118,7 +118,7 @@ class SparseVoxelizing : public PointCall {
     rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
     voxels.coords = &out[0];
     voxels.num_voxels = &out[1];
-    voxels.features = &out[2];
+    voxels.voxel_features = &out[2];
     voxels.point_to_voxel = &out[3];
     rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
     params.order = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT;

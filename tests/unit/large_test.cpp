@@ -163,7 +163,7 @@ TEST_CASE("large: tensors of more than 2^31 elements on CUDA") {
   std::string why;
   if (support::cudaContext(&why) == nullptr) SKIP_BECAUSE(why);
   const auto context = robocache::Context::cuda();
-  if (context.info().total_memory < uint64_t{24} << 30)
+  if (context.info().total_memory_bytes < uint64_t{24} << 30)
     SKIP_BECAUSE("less than 24 GiB of device memory");
   constexpr int64_t S = 131101, D = 16411, T = 131101;
   static_assert(S * D > kTwo31 && T * D > kTwo31, "more elements than 31 bits count");

@@ -18,7 +18,7 @@ struct Params {
   int32_t first;
   int32_t reserved0;
   int32_t other;
-  int32_t reserved1;
+  int32_t another;
   double second;  // came with a later release
 };
 }  // namespace
@@ -120,16 +120,12 @@ TEST_CASE("params: flags that mean nothing are refused") {
 }
 
 TEST_CASE("params: reserved fields are 0, and without a name the message is bare") {
-  for (const auto& [offset, field] : {std::pair(offsetof(Params, reserved0), "reserved0"),
-                                      std::pair(offsetof(Params, reserved1), "reserved1")}) {
-    const std::string message = std::string(field) + " is not 0";
-    Given given(kOlderSize);
-    given.set(offset, int32_t{-1});
-    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
-                ("params: " + message).c_str());
-    CHECK_FAILS(rbc::guard([&] { rbc::readParams(given.get(), kOlderSize, kDefaults, nullptr); }),
-                RBC_STATUS_INVALID_ARGUMENT, message.c_str());
-  }
+  Given given(kOlderSize);
+  given.set(offsetof(Params, reserved0), int32_t{-1});
+  CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+              "params: reserved0 is not 0");
+  CHECK_FAILS(rbc::guard([&] { rbc::readParams(given.get(), kOlderSize, kDefaults, nullptr); }),
+              RBC_STATUS_INVALID_ARGUMENT, "reserved0 is not 0");
 }
 
 // ---- arrays of structs without a size of their own -------------------------------------------------

@@ -184,7 +184,7 @@ constexpr select_table::Row<Windows> kRows[] = {
        return w;
      },
      {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: streams[0].shift, "
-      "scale, bias, low or high: expected an array of channels with stride 1"}},
+      "scale, bias, clip_min or clip_max: expected an array of channels with stride 1"}},
     {"256 windows: 16 x 14, f64",
      [] { return Windows(256).add(16, 14, DType::F64, DType::F64); },
      {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: streams[0].values: "

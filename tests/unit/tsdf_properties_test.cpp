@@ -145,7 +145,7 @@ void checkWeights(const Context& context) {
     }
   };
   check(1, 1, kInfinity);
-  scene.weighting = RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE;
+  scene.weighting = RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE;
   check(1.0 / 16, 1.0 / 36, kInfinity);
   scene.max_weight = 0.08;
   check(1.0 / 16, 1.0 / 36, 0.08);
@@ -183,7 +183,7 @@ void checkCloudAfterCloud(const Context& context) {
     scene.clouds.push_back(seenBall({0, 0, 0}, 1, sensor, 3000));
   }
   scene.form = CloudForm::kPacked;
-  scene.weighting = RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE;
+  scene.weighting = RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE;
   const TsdfRun all = support::integrate(context, scene);
   TsdfVolume volume = support::newVolume(scene);
   for (size_t b = 0; b < sensors.size(); ++b) {

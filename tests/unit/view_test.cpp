@@ -120,7 +120,7 @@ TEST_CASE("view: bad descriptors are refused by name") {
   Described t(kF32, {2, 3});
   t.tensor.shape = nullptr;
   CHECK_FAILS(refusal(t), RBC_STATUS_INVALID_ARGUMENT, "values: shape is null");
-  for (const int32_t ndim : {-1, RBC_MAX_NDIM + 1, std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t ndim : {-1, RBC_TENSOR_MAX_NDIM + 1, std::numeric_limits<int32_t>::max()}) {
     Described bad(kF32, std::vector<int64_t>(9, 1));
     bad.tensor.ndim = ndim;
     CHECK_FAILS(refusal(bad), RBC_STATUS_SHAPE_MISMATCH, "values: rank",
@@ -171,7 +171,7 @@ TEST_CASE("view: sizes and offsets beyond 64 bits are refused, whatever else the
 }
 
 TEST_CASE("view: the public function tells the same, and nothing on failure") {
-  rbcTensorInfo info;
+  rbcTensorInfo info = rbcTensorInfoInit();
   std::memset(&info, 0x5A, sizeof info);
   CHECK_FAILS(rbcTensorGetInfo(Described(kF32, {-1}), &info), RBC_STATUS_SHAPE_MISMATCH, "tensor:");
   const auto* bytes = reinterpret_cast<const unsigned char*>(&info);

@@ -94,7 +94,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   batch.lengths = true;
   batch.specials = true;
   batch.out_layout = support::Layout::kPermuted;
-  batch.empty_value = -3;
+  batch.fill_value = -3;
   cases.push_back(batch);
   VoxelizeCase packed = batch;
   packed.name = "packed";
@@ -118,7 +118,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   flags.mode = RBC_REDUCE_OCCUPANCY;
   flags.out = support::kU8;
   flags.out_layout = support::Layout::kContiguous;
-  flags.empty_value = 0;
+  flags.fill_value = 0;
   cases.push_back(flags);
   flags.name = "occupied in a batch by a sweep";
   flags.pattern = CloudPattern::kSweep;

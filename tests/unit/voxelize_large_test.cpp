@@ -68,7 +68,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels") {
   REQUIRE(out);
   const FewVoxels few;
   auto params = withUnitGrid(rbcVoxelizeParamsInit(), kSide, kSide, kSide);
-  params.empty_value = 7;
+  params.fill_value = 7;
   const Tensor points(few.points.data(), {few.count(), 3});
   const Tensor grid(out.data(), {kSide, kSide, kSide});
   CHECK_SUCCEEDS(rbcVoxelize(support::cpuContext().get(), points.get(), nullptr, grid.get(),
@@ -111,7 +111,7 @@ TEST_CASE("large: clouds and voxels whose strides reach beyond 32 bits") {
 
   auto params = withUnitGrid(rbcVoxelizeParamsInit(), kExtent, kExtent, kExtent);
   params.reduction = RBC_REDUCE_SUM;
-  params.empty_value = -1;
+  params.fill_value = -1;
   const Tensor grid(out.data(), {B, kExtent, kExtent, kExtent, F},
                     {kOut[0], kOut[1], kOut[2], kOut[3], kOut[4]});
   CHECK_SUCCEEDS(rbcVoxelize(context.get(), point_tensor.get(), feature_tensor.get(), grid.get(),
@@ -156,7 +156,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
   std::string why;
   if (support::cudaContext(&why) == nullptr) SKIP_BECAUSE(why);
   const auto context = robocache::Context::cuda();
-  if (context.info().total_memory < uint64_t{40} << 30)
+  if (context.info().total_memory_bytes < uint64_t{40} << 30)
     SKIP_BECAUSE("less than 40 GiB of device memory");
   const FewVoxels few;
   robocache::OwnedTensor points(context, support::kF32, {few.count(), 3});
@@ -165,7 +165,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
     CAPTURE(mode);
     auto params = withUnitGrid(rbcVoxelizeParamsInit(), kSide, kSide, kSide);
     params.reduction = mode;
-    params.empty_value = 7;
+    params.fill_value = 7;
     robocache::OwnedTensor out(context, support::kI32, {kSide, kSide, kSide});
     const Tensor grid = out.view();
     CHECK_SUCCEEDS(
@@ -195,7 +195,7 @@ TEST_CASE("large: a signed distance field with places of voxels beyond 32 bits o
   std::string why;
   if (support::cudaContext(&why) == nullptr) SKIP_BECAUSE(why);
   const auto context = robocache::Context::cuda();
-  if (context.info().total_memory < uint64_t{10} << 30)
+  if (context.info().total_memory_bytes < uint64_t{10} << 30)
     SKIP_BECAUSE("less than 10 GiB of device memory");
   constexpr int64_t kBeyond = int64_t{1} << 27;
   constexpr int64_t kLine = kBeyond + 77;

@@ -35,7 +35,7 @@ VoxelOutput outputOf(const Context& context, const Inputs& in) {
 VoxelOutput outputIn(const Context& context, VoxelizeCase c, int32_t mode, rbcDType out) {
   c.mode = mode;
   c.out = out;
-  c.empty_value = 0;
+  c.fill_value = 0;
   return outputOf(context, support::inputsOf(c));
 }
 
@@ -250,7 +250,7 @@ void checkTranslation(const Context& context) {
     c.points = kPoints;
     c.dtype = dtype;
     c.mode = RBC_REDUCE_MEAN;
-    c.empty_value = -5;
+    c.fill_value = -5;
     for (int axis = 0; axis < 3; ++axis) c.origin[axis] = 0, c.voxel_size[axis] = 0.5;
     std::vector<double> points;
     for (int64_t i = 0; i < 3 * kPoints; ++i)
@@ -275,7 +275,7 @@ void checkTranslation(const Context& context) {
     for (int round = 0; round < 10; ++round) {
       const int64_t by[] = {random.below(7), random.below(7), random.below(7)};
       std::vector<uint64_t> expected(static_cast<size_t>(kOuter * kOuter * kOuter * c.channels),
-                                     support::encodeFloat(c.out, c.empty_value));
+                                     support::encodeFloat(c.out, c.fill_value));
       size_t next = 0;
       for (int64_t x = 0; x < kInner; ++x) {
         for (int64_t y = 0; y < kInner; ++y) {

@@ -102,7 +102,7 @@ class Reference {
       if (time.isNaN()) return {};
       return time;
     }
-    const Stream& s = call_.streams[static_cast<size_t>(call_.params.anchor_stream)];
+    const Stream& s = call_.streams[static_cast<size_t>(call_.params.anchor_stream_index)];
     const Rows rows = rowsOf(s, b);
     if (s.times.ndim() == 0 || rows.count == 0) return {};
     const int64_t row =
@@ -113,7 +113,7 @@ class Reference {
   // The anchor as a row of the episode; nothing where it needs a time and has none.
   std::optional<int64_t> anchorRow(size_t n, int64_t b) const {
     const Stream& s = call_.streams[n];
-    const auto leader = static_cast<size_t>(call_.params.anchor_stream);
+    const auto leader = static_cast<size_t>(call_.params.anchor_stream_index);
     const bool timed = byTimes() || call_.streams[leader].times.ndim() != 0;
     if (!byTimes() && (n == leader || s.times.ndim() == 0 || !timed)) {
       return integerAt(call_.anchors, b);
@@ -140,7 +140,7 @@ class Reference {
       if (rows.count == 0 || !anchor) continue;
       const Wide row = static_cast<Wide>(*anchor) + integerAt(s.offsets, o);
       const bool inside = row >= 0 && row < rows.count;
-      if (!inside && s.fields.outside == RBC_OUTSIDE_FILL && !hold) continue;
+      if (!inside && s.params.outside == RBC_OUTSIDE_FILL && !hold) continue;
       const int64_t at = rows.begin + static_cast<int64_t>(row < 0  ? 0
                                                            : inside ? row
                                                                     : rows.count - 1);
@@ -193,7 +193,7 @@ class Reference {
                                    out[k].tensor(), valid.tensor(), sample_mask.tensor()};
       params.sample_mask = &tensors[5];
       params.outside =
-          s.fields.outside == RBC_OUTSIDE_FILL && !hold ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
+          s.params.outside == RBC_OUTSIDE_FILL && !hold ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
       params.fill_value = k + 7.25;
       params.groups = s.groups.empty() ? nullptr : s.groups.data();
       params.num_groups = static_cast<int32_t>(s.groups.size());
@@ -291,7 +291,7 @@ bool computesInDouble(const WindowCall& call, const Stream& s) {
   bool wide = inDouble(s.values.dtype());
   for (const rbcWindowsTransform& t : s.transforms) {
     if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) continue;
-    wide = wide || inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
+    wide = wide || inDouble(call.streams[static_cast<size_t>(t.reference_stream_index)].values.dtype());
   }
   return wide;
 }
@@ -329,8 +329,8 @@ std::vector<Elements> transformed(const Reference& reference, const WindowCall& 
   const bool inverse = (t.flags & RBC_WINDOWS_TRANSFORM_FLAG_INVERSE) != 0;
   FetchedRow origin;
   if (t.kind != RBC_WINDOWS_TRANSFORM_COPY) {
-    const auto stream = static_cast<size_t>(t.reference_stream);
-    origin = reference.fetch(stream, b, true)[static_cast<size_t>(t.reference_offset)];
+    const auto stream = static_cast<size_t>(t.reference_stream_index);
+    origin = reference.fetch(stream, b, true)[static_cast<size_t>(t.reference_offset_index)];
   }
   if (t.kind <= RBC_WINDOWS_TRANSFORM_SUBTRACT) {
     for (size_t o = 0; o < rows.size(); ++o) {
@@ -430,7 +430,7 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
         const auto channel = static_cast<int64_t>(d);
         if (x) {
           const bool neutral =
-              s.fields.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past &&
+              s.params.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past &&
               (s.neutral_channels.ndim() == 0 || s.neutral_channels.get({channel}) != 0);
           if (!neutral && isFloat(s.out_dtype)) x = finish.normalized(*x, channel);
           if (neutral && x->certain) x = finish.neutral(channel);
@@ -440,7 +440,7 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
         std::string error;
         if (x && !isFloat(s.out_dtype)) {  // as it is: 64-bit integers are no doubles
           const bool neutral =
-              s.fields.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past && x->value == 0;
+              s.params.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past && x->value == 0;
           const uint64_t is = s.values.get({rows[o].row, channel});
           error = got == is || (neutral && got == 0) ? "" : "is not the element itself";
         } else {

@@ -30,13 +30,13 @@ WindowCall plainOutputs(uint64_t seed, double fill_value) {
     bool wide = inDouble(s.values.dtype());
     for (const rbcWindowsTransform& t : s.transforms) {
       if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) continue;
-      wide |= inDouble(call.streams[static_cast<size_t>(t.reference_stream)].values.dtype());
+      wide |= inDouble(call.streams[static_cast<size_t>(t.reference_stream_index)].values.dtype());
     }
     for (Array* array :
          {&s.shift, &s.scale, &s.bias, &s.low, &s.high, &s.neutral, &s.neutral_channels}) {
       *array = Array();
     }
-    if (s.fields.outside == RBC_OUTSIDE_NEUTRAL) s.fields.outside = RBC_OUTSIDE_HOLD;
+    if (s.params.outside == RBC_OUTSIDE_NEUTRAL) s.params.outside = RBC_OUTSIDE_HOLD;
     s.params.fill_value = fill_value;
     s.out_dtype = wide ? kF64 : kF32;
     s.out_layout = support::Layout::kContiguous;
@@ -60,7 +60,7 @@ std::vector<bool> counted(const WindowCall::Stream& s, int64_t windows, const Bi
       bool has_value = true;  // it does not depend on what is filled in
       for (size_t d = at * channels; d < (at + 1) * channels; ++d) has_value &= one[d] == other[d];
       const bool by_rule[] = {true, valid[at] != 0, whole};
-      taken[at] = has_value && by_rule[s.fields.accumulate];
+      taken[at] = has_value && by_rule[s.accumulate];
     }
   }
   return taken;
@@ -212,16 +212,16 @@ TEST_CASE("windows accumulate: block after block") {
   stream.offsets = &tensors[2];
   stream.transforms = &transform;
   stream.num_transforms = 1;
-  stream.accumulator = together.get();
   rbcWindowsOutputs outputs = rbcWindowsOutputsInit();
+  outputs.accumulator = together.get();
   const auto call = [&] {
     CHECK_SUCCEEDS(
         rbcWindows(context.get(), &stream, 1, &tensors[3], &tensors[4], &outputs, nullptr));
   };
   call();
-  stream.accumulator = steps.get();
+  outputs.accumulator = steps.get();
   call();
-  stream.accumulator = nullptr;
+  outputs.accumulator = nullptr;
   outputs.out = &tensors[5];
   call();
 

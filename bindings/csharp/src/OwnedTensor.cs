@@ -7,7 +7,7 @@ public partial class OwnedTensor {
   /// </summary>
   public static OwnedTensor Create(Context context, DType dtype, params long[] shape) {
     OwnedTensor tensor;
-    Rbc.OwnedTensorCreate(context, dtype, shape, out tensor);
+    Rbc.OwnedTensorCreate(context, dtype, shape, null, out tensor);
     return tensor;
   }
 

@@ -21,6 +21,8 @@ internal static class Errors {
   internal static Exception Of(Status status, string message) {
     switch (status) {
       case Status.InvalidArgument:
+      case Status.BufferTooSmall:
+      case Status.Damaged:
       case Status.DeviceMismatch:
       case Status.DtypeMismatch:
       case Status.ShapeMismatch:

@@ -18,7 +18,7 @@ static class LiveTest {
                            params float[] row) {
     float[,] rows = new float[1, row.Length];
     Buffer.BlockCopy(row, 0, rows, 0, 4 * row.Length);
-    Rbc.LivePush(live, sensor, new double[] {time}, rows);
+    Rbc.LivePush(live, sensor, rows, new double[] {time});
   }
 
   private static void Replay(Context context, Live live, int sensor) {
@@ -56,10 +56,10 @@ static class LiveTest {
                           new Thread(() => Replay(context, live, 1))};
       foreach (Thread sensor in sensors) sensor.Start();
       for (int tick = 0; tick < 100; ++tick) { // while they push
-        Rbc.LiveFuse(live, queries, values, mask, ages);
+        Rbc.LiveFuse(live, queries, values, mask, ages, null);
       }
       foreach (Thread sensor in sensors) sensor.Join();
-      Rbc.LiveFuse(live, queries, values, mask, ages);
+      Rbc.LiveFuse(live, queries, values, mask, ages, null);
 
       LiveCounters counters = new LiveCounters();
       for (int n = 0; n < 2; ++n) {
@@ -110,11 +110,11 @@ static class LiveTest {
       Expect.Equal(2L, counters.Invalid);
       Expect.Equal(1L, counters.Ahead);
       float[,] values = new float[1, Channels];
-      Rbc.LiveFuse(live, new double[] {1.25}, values, null, null);
+      Rbc.LiveFuse(live, new double[] {1.25}, values, null, null, null);
       for (int d = 0; d < Channels; ++d) Expect.Equal(5f, values[0, d]);
       Rbc.LiveReset(live, 0);
       Push(context, live, 0, 0.5, 4, 4, 4);
-      Rbc.LiveFuse(live, new double[] {0.5}, values, null, null);
+      Rbc.LiveFuse(live, new double[] {0.5}, values, null, null, null);
       for (int d = 0; d < Channels; ++d) Expect.Equal(4f, values[0, d]);
       Rbc.LiveGetCounters(live, 0, counters);
       Expect.Equal(3L, counters.Forgotten);

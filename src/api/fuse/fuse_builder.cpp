@@ -40,11 +40,12 @@ void requireValueDtypes(const View& values, const View& out, const MethodSet& me
 
 }  // namespace
 
-rbcResampleParams checkedParams(const rbcResampleParams* given) {
+rbcResampleParams checkedParams(const rbcResampleParams* given, OwnOutside own) {
   const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
-  if (params.outside < RBC_OUTSIDE_HOLD || params.outside > RBC_OUTSIDE_EXTRAPOLATE) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or _EXTRAPOLATE", params.outside);
+  if (params.outside != RBC_OUTSIDE_HOLD && params.outside != RBC_OUTSIDE_FILL &&
+      params.outside != static_cast<int32_t>(own)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or %s",
+         params.outside, own == OwnOutside::kNeutral ? "_NEUTRAL" : "_EXTRAPOLATE");
   }
   if (!(params.max_gap >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_gap: is %g, expected 0 or more", params.max_gap);

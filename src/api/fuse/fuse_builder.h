@@ -32,7 +32,14 @@ struct StreamArguments {
 };
 
 // Reads params by the struct_size rule and verifies what needs no tensor.
-rbcResampleParams checkedParams(const rbcResampleParams* given);
+// What `outside` may be besides hold and fill.
+enum class OwnOutside : int32_t {
+  kExtrapolate = RBC_OUTSIDE_EXTRAPOLATE,
+  kNeutral = RBC_OUTSIDE_NEUTRAL,  // of windows
+};
+
+rbcResampleParams checkedParams(const rbcResampleParams* given,
+                                OwnOutside own = OwnOutside::kExtrapolate);
 
 // A call on its way to become a problem: first the shared tensors, then each stream, then finish().
 // Everything is verified but the data. The problem points into this object.

@@ -58,7 +58,7 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
   // A channel may be repeated by a stride of 0, so that samples are counted without it.
   int64_t total = 0;
   if (__builtin_mul_overflow(packed ? 1 : s.batch, s.rows, &total) || total > kMaxSamples) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "values: shape is %s, expected at most 2^40 samples",
+    fail(RBC_STATUS_UNSUPPORTED, "values: shape is %s, expected at most 2^40 samples",
          shapeText(values.ndim, values.shape));
   }
   addAxes(values, mask, per_row);

@@ -186,9 +186,9 @@ class Pushing {
   LiveRing& ring_;
 };
 
-void push(rbcLive& live, int32_t number, const rbcTensor* given_times,
-          const rbcTensor* given_values) {
-  LiveStream& stream = requireStream(live, number);
+void push(rbcLive& live, int32_t index, const rbcTensor* given_values,
+          const rbcTensor* given_times) {
+  LiveStream& stream = requireStream(live, index);
   const View times = normalize(given_times, "times");
   const View values = normalize(given_values, "values");
   requireHost(times, "times");
@@ -204,8 +204,8 @@ void push(rbcLive& live, int32_t number, const rbcTensor* given_times,
   });
 }
 
-void reset(rbcLive& live, int32_t number) {
-  LiveRing& ring = requireStream(live, number).ring();
+void reset(rbcLive& live, int32_t index) {
+  LiveRing& ring = requireStream(live, index).ring();
   const Pushing pushing(ring);
   ring.reset();
 }
@@ -273,7 +273,7 @@ void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out,
 // A tensor of the host that is as one of the device.
 rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char* name) {
   if (!device.contiguous()) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: has strides, expected a contiguous tensor on CUDA", name);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: has strides, expected a contiguous tensor on CUDA", name);
   }
   memory->resize(
       std::max<size_t>(memory->size(), static_cast<size_t>(device.count * sizeOf(device.dtype))));
@@ -287,7 +287,8 @@ rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char*
 }
 
 void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
-          const rbcOutput* given_ages) {
+          const rbcOutput* given_ages, const rbcLiveFuseParams* params) {
+  readParams(params, rbcLiveFuseParamsInit(), "params");
   const View queries = normalize(query_times, "query_times");
   requireHost(queries, "query_times");
   requireRank(queries, "query_times", 1, 1);
@@ -323,17 +324,9 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
 // ---- counters -------------------------------------------------------------------------------------
 
 void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
-  if (counters == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "counters: is null");
-  const uint32_t size = structSize(counters);
-  if (size < sizeof size) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "counters: struct_size is %" PRIu32 ", expected %zu (use rbcLiveCountersInit)", size,
-         sizeof(rbcLiveCounters));
-  }
   const LiveRing::Counters now = stream.ring().counters();
   rbcLiveCounters all = rbcLiveCountersInit();
-  all.struct_size = size;
-  all.pushed = now.pushed;
+  all.kept = now.pushed;
   all.overwritten = now.overwritten;
   all.late = now.late;
   all.dropped = now.dropped;
@@ -342,7 +335,7 @@ void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   all.ahead = now.ahead;
   all.invalid = now.invalid;
   all.forgotten = now.forgotten;
-  std::memcpy(static_cast<void*>(counters), &all, std::min<size_t>(size, sizeof all));
+  writeInfo(counters, all, "counters", "rbcLiveCountersInit");
 }
 
 }  // namespace
@@ -365,9 +358,9 @@ rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
   });
 }
 
-rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* times,
-                        const rbcTensor* values) {
-  return rbc::guard([&] { rbc::push(rbc::requireLive(live), stream_index, times, values); });
+rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values,
+                        const rbcTensor* times) {
+  return rbc::guard([&] { rbc::push(rbc::requireLive(live), stream_index, values, times); });
 }
 
 rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index) {
@@ -375,8 +368,10 @@ rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index) {
 }
 
 rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
-                        const rbcOutput* valid, const rbcOutput* ages) {
-  return rbc::guard([&] { rbc::fuse(rbc::requireLive(live), query_times, out, valid, ages); });
+                        const rbcOutput* valid, const rbcOutput* ages,
+                        const rbcLiveFuseParams* params) {
+  return rbc::guard(
+      [&] { rbc::fuse(rbc::requireLive(live), query_times, out, valid, ages, params); });
 }
 
 rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream_index, rbcLiveCounters* counters) {

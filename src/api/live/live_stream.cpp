@@ -27,11 +27,11 @@ constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
 
 int64_t checkedChannels(const rbcLiveStream& given) {
   constexpr int64_t kMaxChannels = int64_t{1} << 24;
-  if (given.channels < 1 || given.channels > kMaxChannels) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
-         given.channels);
+  if (given.num_channels < 1 || given.num_channels > kMaxChannels) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_channels: is %" PRId64 ", expected 1 to 2^24",
+         given.num_channels);
   }
-  return given.channels;
+  return given.num_channels;
 }
 
 // What rbcFuse takes of several recordings does not apply here.
@@ -89,12 +89,11 @@ void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params
   }
 }
 
-// Unlike max_age, 0 means no limit.
 TimeLimit maxAheadOf(double max_ahead, DType time_dtype) {
-  if (!(max_ahead >= 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, expected 0 or more", max_ahead);
+  if (!(max_ahead > 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "max_ahead: is %g, expected more than 0 (INFINITY: no limit)", max_ahead);
   }
-  if (max_ahead == 0) return {0, 0, false};
   const TimeLimit limit = timeLimitOf(max_ahead, time_dtype, "max_ahead");
   if (limit.set && limit.real == 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, which is 0 for times of %s", max_ahead,

@@ -86,7 +86,7 @@ VoxelizeCall::VoxelizeCall(const rbcContext& context, const Arguments& call)
              {plain.stride[0], plain.stride[1], plain.stride[2], plain.stride[3], 1},
              plain.dtype};
   }
-  p.empty_bits = elementBits(params.empty_value, out.dtype, "empty_value");
+  p.empty_bits = elementBits(params.fill_value, out.dtype, "fill_value");
   p.dropped = countOutput(dropped_view, "num_points_outside");
 }
 

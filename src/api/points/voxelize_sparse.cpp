@@ -82,7 +82,7 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   const View& coords = operands.out(outputs.coords, "coords");
   const View& num_voxels = operands.out(outputs.num_voxels, "num_voxels");
   const View* points_per_voxel = operands.optionalOut(outputs.points_per_voxel, "points_per_voxel");
-  const View* reduced = operands.optionalOut(outputs.features, "outputs.features");
+  const View* reduced = operands.optionalOut(outputs.voxel_features, "outputs.voxel_features");
   const View* grouped = operands.optionalOut(outputs.grouped, "grouped");
   const View* point_to_voxel = operands.optionalOut(outputs.point_to_voxel, "point_to_voxel");
   const View* outside = operands.optionalOut(outputs.num_points_outside, "num_points_outside");
@@ -114,8 +114,8 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
     p.counts = outputOf<1>(*points_per_voxel, "points_per_voxel", {p.capacity});
   }
   if (reduced != nullptr) {
-    requireFloat(*reduced, "outputs.features");
-    p.reduced = outputOf<2>(*reduced, "outputs.features", {p.capacity, p.features.count});
+    requireFloat(*reduced, "outputs.voxel_features");
+    p.reduced = outputOf<2>(*reduced, "outputs.voxel_features", {p.capacity, p.features.count});
   }
   p.max_points = INT64_MAX;
   if (grouped != nullptr) {

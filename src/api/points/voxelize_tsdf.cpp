@@ -19,8 +19,8 @@ inline constexpr KnownFlags kKnownFlags<rbcVoxelizeTsdfParams> = {
 
 namespace {
 
-static_assert(RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
-              RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE ==
+static_assert(RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
+              RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE ==
                   static_cast<int>(TsdfWeighting::kInverseSquare));
 
 struct Arguments {
@@ -37,10 +37,10 @@ rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid and a truncation");
   }
   const rbcVoxelizeTsdfParams params = readParams(given, rbcVoxelizeTsdfParamsInit(), "params");
-  if (params.weighting < RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT ||
-      params.weighting > RBC_VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE) {
+  if (params.weighting < RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT ||
+      params.weighting > RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "weighting: is %d, expected RBC_VOXELIZE_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE",
+         "weighting: is %d, expected RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT or _INVERSE_SQUARE",
          params.weighting);
   }
   if (!(static_cast<float>(params.max_weight) > 0)) {

@@ -25,7 +25,7 @@ RotationArray arrayOf(const View& view, const char* argument, const RotationForm
          nameOf(view.dtype));
   }
   if (view.ndim == 0) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is 0, expected 1 to %d", argument, RBC_MAX_NDIM);
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is 0, expected 1 to %d", argument, RBC_TENSOR_MAX_NDIM);
   }
   const int channels = channelsOf(format.kind);
   const int last = view.ndim - 1;
@@ -67,7 +67,7 @@ RotationCall::RotationCall(const rbcContext& context, const Arguments& call) : C
   const View& out = operands.out(call.out, "out");
   p.in = arrayOf(in, "rotations", p.source);
   p.out = arrayOf(out, "out", p.target);
-  int64_t expected[RBC_MAX_NDIM];
+  int64_t expected[RBC_TENSOR_MAX_NDIM];
   std::copy_n(in.shape, in.ndim, expected);
   expected[in.ndim - 1] = p.out.channels;
   requireShape(out, "out", in.ndim, expected);

@@ -36,6 +36,7 @@ void initParams(int32_t struct_id, void* params, size_t size) {
     case RBC_STRUCT_FUSE_PARAMS: return write(rbcFuseParamsInit());
     case RBC_STRUCT_LIVE_STREAM: return write(rbcLiveStreamInit());
     case RBC_STRUCT_LIVE_PARAMS: return write(rbcLiveParamsInit());
+    case RBC_STRUCT_LIVE_FUSE_PARAMS: return write(rbcLiveFuseParamsInit());
     case RBC_STRUCT_LIVE_COUNTERS: return write(rbcLiveCountersInit());
     case RBC_STRUCT_WINDOWS_STREAM: return write(rbcWindowsStreamInit());
     case RBC_STRUCT_WINDOWS_OUTPUTS: return write(rbcWindowsOutputsInit());
@@ -53,6 +54,8 @@ void initParams(int32_t struct_id, void* params, size_t size) {
     case RBC_STRUCT_FARTHEST_POINTS_PARAMS: return write(rbcFarthestPointsParamsInit());
     case RBC_STRUCT_TAKE_ROWS_PARAMS: return write(rbcTakeRowsParamsInit());
     case RBC_STRUCT_CONVERT_ROTATIONS_PARAMS: return write(rbcConvertRotationsParamsInit());
+    case RBC_STRUCT_TENSOR_INFO: return write(rbcTensorInfoInit());
+    case RBC_STRUCT_OWNED_TENSOR_PARAMS: return write(rbcOwnedTensorParamsInit());
     default:
       fail(RBC_STATUS_INVALID_ARGUMENT, "struct_id: is %" PRId32 ", expected RBC_STRUCT_...",
            struct_id);

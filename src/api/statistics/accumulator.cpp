@@ -227,7 +227,7 @@ void requireRoom(rbcAccumulator& accumulator, int64_t samples, const char* argum
   if (accumulator.most_samples <= kMaxSamples - samples) return;
   accumulator.most_samples = mostSamples(fetch(accumulator));
   if (accumulator.most_samples <= kMaxSamples - samples) return;
-  fail(RBC_STATUS_INVALID_ARGUMENT,
+  fail(RBC_STATUS_UNSUPPORTED,
        "%s: %" PRId64 " samples and the %" PRId64 " before are more than 2^40", argument, samples,
        accumulator.most_samples);
 }

@@ -270,7 +270,7 @@ class Writer {
 };
 
 [[noreturn]] void failMalformed() {
-  fail(RBC_STATUS_INVALID_ARGUMENT, "data: is no state of an accumulator, or not a whole one");
+  fail(RBC_STATUS_DAMAGED, "data: is not the state of an accumulator, or is truncated");
 }
 
 class Reader {
@@ -424,11 +424,11 @@ void requireWhole(const uint64_t* words, size_t count) {
   }
   if (words[1] != kVersion || count < kHeaderWords + 1) failMalformed();
   if (words[2] != count) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "data: has %zu bytes, expected %" PRIu64, 8 * count,
+    fail(RBC_STATUS_DAMAGED, "data: has %zu bytes, expected %" PRIu64, 8 * count,
          words[2] * 8);
   }
   if (checksum(words, count - 1) != words[count - 1]) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "data: is corrupted: its checksum is another");
+    fail(RBC_STATUS_DAMAGED, "data: is corrupted: its checksum does not match");
   }
 }
 

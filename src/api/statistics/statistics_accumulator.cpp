@@ -24,14 +24,14 @@ using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>
 // ---- made and taken apart -------------------------------------------------------------------------
 
 AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected channels");
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
   const rbcAccumulatorParams params = readParams(given, rbcAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
-  if (params.channels < 1 || params.channels > kMaxAccumulatorChannels) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
-         params.channels);
+  if (params.num_channels < 1 || params.num_channels > kMaxAccumulatorChannels) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_channels: is %" PRId64 ", expected 1 to 2^24",
+         params.num_channels);
   }
-  kind.channels = params.channels;
+  kind.channels = params.num_channels;
   kind.ddof = checkedDdof(params.ddof);
   kind.num_levels = readLevels(params.levels, kind.levels);
   if (params.bucket_bits != 0) {
@@ -253,23 +253,21 @@ void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* given)
   }
 }
 
-void writeInfo(const AccumulatorKind& kind, rbcAccumulatorInfo* info) {
-  if (info == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
-  const uint32_t size = structSize(info);
-  if (size < sizeof size) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "info: struct_size is %" PRIu32 ", expected %zu (use rbcAccumulatorInfoInit)", size,
-         sizeof(rbcAccumulatorInfo));
-  }
+void writeInfoOf(const AccumulatorKind& kind, rbcAccumulatorInfo* info) {
   rbcAccumulatorInfo all = rbcAccumulatorInfoInit();
-  all.struct_size = size;
   all.current_pass = kind.pass;
-  all.channels = kind.channels;
+  all.num_channels = kind.channels;
   all.num_levels = kind.num_levels;
   all.ddof = kind.ddof;
   all.bucket_bits = kind.bucket_bits;
   if (kind.has_dtype) all.dtype = describe(kind.dtype);
-  std::memcpy(static_cast<void*>(info), &all, std::min<size_t>(size, sizeof all));
+  writeInfo(info, all, "info", "rbcAccumulatorInfoInit");
+}
+
+// The context that the accumulator was created with.
+rbcContext_t contextOf(rbcAccumulator_t accumulator) {
+  if (accumulator == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is null");
+  return accumulator->context;
 }
 
 template <class T>
@@ -304,43 +302,47 @@ rbcStatus_t rbcAccumulatorDestroy(rbcAccumulator_t accumulator) {
   });
 }
 
-rbcStatus_t rbcAccumulatorUpdate(rbcContext_t context, rbcAccumulator_t accumulator,
-                                 const rbcTensor* values,
+rbcStatus_t rbcAccumulatorUpdate(rbcAccumulator_t accumulator, const rbcTensor* values,
                                  const rbcAccumulatorUpdateParams* params) {
-  return rbc::runCall<rbc::AccumulateCall>(context,
-                                           rbc::UpdateArguments{accumulator, values, params});
+  return guard([&] {
+    rbc::Entry<rbc::AccumulateCall>(rbc::contextOf(accumulator),
+                                    rbc::UpdateArguments{accumulator, values, params})
+        .run();
+  });
 }
 
-rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcContext_t context, rbcAccumulator_t accumulator,
+rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator,
                                               const rbcTensor* values,
                                               const rbcAccumulatorUpdateParams* params,
                                               size_t* bytes) {
-  return rbc::sizeCall<rbc::AccumulateCall>(
-      context, rbc::UpdateArguments{accumulator, values, params}, bytes);
+  return guard([&] {
+    rbc::requireResult(bytes, "bytes");
+    *bytes = rbc::Entry<rbc::AccumulateCall>(rbc::contextOf(accumulator),
+                                             rbc::UpdateArguments{accumulator, values, params})
+                 .workspaceBytes();
+  });
 }
 
-rbcStatus_t rbcAccumulatorMerge(rbcContext_t context, rbcAccumulator_t accumulator,
-                                rbcAccumulator_t other) {
+rbcStatus_t rbcAccumulatorMerge(rbcAccumulator_t accumulator, rbcAccumulator_t other) {
   return guard([&] {
-    const rbc::ContextUse use(context);
+    const rbc::ContextUse use(rbc::contextOf(accumulator));
     rbcAccumulator& to = requireAccumulator(*use, accumulator);
     rbc::merge(to, requireAccumulator(*use, other, "other"));
   });
 }
 
-rbcStatus_t rbcAccumulatorNextPass(rbcContext_t context, rbcAccumulator_t accumulator,
-                                   int32_t* more) {
+rbcStatus_t rbcAccumulatorNextPass(rbcAccumulator_t accumulator, int32_t* more) {
   return guard([&] {
-    const rbc::ContextUse use(context);
+    const rbc::ContextUse use(rbc::contextOf(accumulator));
     rbc::requireResult(more, "more");
     *more = rbc::nextPass(requireAccumulator(*use, accumulator)) ? 1 : 0;
   });
 }
 
-rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumulator, void* data,
-                                 size_t capacity, size_t* bytes) {
+rbcStatus_t rbcAccumulatorExport(rbcAccumulator_t accumulator, void* data, size_t capacity,
+                                 size_t* bytes) {
   return guard([&] {
-    const rbc::ContextUse use(context);
+    const rbc::ContextUse use(rbc::contextOf(accumulator));
     rbc::requireResult(bytes, "bytes");
     if (capacity > 0) rbc::requireResult(data, "data");
     rbcAccumulator& a = requireAccumulator(*use, accumulator);
@@ -356,17 +358,17 @@ rbcStatus_t rbcAccumulatorExport(rbcContext_t context, rbcAccumulator_t accumula
   });
 }
 
-rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t size,
+rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t bytes,
                                  rbcAccumulator_t* accumulator) {
   return guard([&] {
     *rbc::requireResult(accumulator, "accumulator") = nullptr;
     rbc::requireResult(data, "data");
     const rbc::ContextUse use(context);
-    if (size % sizeof(uint64_t) != 0) {
-      rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "data: has %zu bytes, expected a multiple of 8", size);
+    if (bytes % sizeof(uint64_t) != 0) {
+      rbc::fail(RBC_STATUS_DAMAGED, "data: has %zu bytes, expected a multiple of 8", bytes);
     }
-    std::vector<uint64_t> words(size / sizeof(uint64_t));
-    if (size > 0) std::memcpy(words.data(), data, size);
+    std::vector<uint64_t> words(bytes / sizeof(uint64_t));
+    if (bytes > 0) std::memcpy(words.data(), data, bytes);
     rbc::AccumulatorData read = rbc::fromWords(words.data(), words.size());
     rbc::AccumulatorPointer made(rbc::newAccumulator(*use));
     rbc::place(*made, std::move(read));
@@ -374,10 +376,10 @@ rbcStatus_t rbcAccumulatorImport(rbcContext_t context, const void* data, size_t 
   });
 }
 
-rbcStatus_t rbcAccumulatorGetResult(rbcContext_t context, rbcAccumulator_t accumulator,
+rbcStatus_t rbcAccumulatorGetResult(rbcAccumulator_t accumulator,
                                     const rbcStatisticsOutputs* outputs) {
   return guard([&] {
-    const rbc::ContextUse use(context);
+    const rbc::ContextUse use(rbc::contextOf(accumulator));
     rbc::writeResult(requireAccumulator(*use, accumulator), outputs);
   });
 }
@@ -385,17 +387,17 @@ rbcStatus_t rbcAccumulatorGetResult(rbcContext_t context, rbcAccumulator_t accum
 rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccumulatorInfo* info) {
   return guard([&] {
     const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
-    rbc::writeInfo(use->settled.kind, info);
+    rbc::writeInfoOf(use->settled.kind, info);
   });
 }
 
 rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
-                                    int32_t capacity) {
+                                    size_t capacity) {
   return guard([&] {
     const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
     const rbc::AccumulatorKind& kind = use->settled.kind;
-    if (capacity < kind.num_levels) {
-      rbc::fail(RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is %d, expected %d or more", capacity,
+    if (capacity < static_cast<size_t>(kind.num_levels)) {
+      rbc::fail(RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is %zu, expected %d or more", capacity,
                 kind.num_levels);
     }
     if (kind.num_levels > 0) rbc::requireResult(levels, "levels");

@@ -65,8 +65,8 @@ WindowSegment segmentOf(const rbcWindowsTransform& t, int32_t index) {
   if (s.kind == WindowKind::kCopy) return s;
   s.inverse = (t.flags & RBC_WINDOWS_TRANSFORM_FLAG_INVERSE) != 0;
   s.reference_begin = t.reference_begin;
-  s.reference_stream = t.reference_stream;
-  s.reference_offset = t.reference_offset;
+  s.reference_stream = t.reference_stream_index;
+  s.reference_offset = t.reference_offset_index;
   if (!s.isPose()) return s;
   s.rotation = rotationFormatOf(t.rotation, FieldName(index, "rotation").text);
   s.reference_rotation =
@@ -87,18 +87,18 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
   if (segment.kind == WindowKind::kCopy) return;
   if (segment.reference_stream < 0 || segment.reference_stream >= num_streams) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_stream: is %d, expected 0 to %d: a stream of the call", index,
+         "transforms[%d].reference_stream_index: is %d, expected 0 to %d: a stream of the call", index,
          segment.reference_stream, num_streams - 1);
   }
   const WindowStream& s = streams[segment.reference_stream];
   if (s.values == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_stream: is %d, which has no values to refer to", index,
+         "transforms[%d].reference_stream_index: is %d, which has no values to refer to", index,
          segment.reference_stream);
   }
   if (segment.reference_offset < 0 || segment.reference_offset >= s.num_offsets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_offset: is %d, expected the index of one of the %" PRId64
+         "transforms[%d].reference_offset_index: is %d, expected the index of one of the %" PRId64
          " offsets of streams[%d]",
          index, segment.reference_offset, s.num_offsets, segment.reference_stream);
   }
@@ -198,7 +198,7 @@ int64_t windowsOfBlock(const WindowProblem& p, const WindowAccumulation& a) {
   const WindowStream& s = p.streams[a.stream];
   int64_t bytes = 0;
   if (__builtin_mul_overflow(s.num_offsets, s.out_channels * sizeOf(a.dtype) + 1, &bytes)) {
-    fail(RBC_STATUS_OUT_OF_MEMORY, "streams[%d].accumulator: a window passes 64 bits", a.stream);
+    fail(RBC_STATUS_OUT_OF_MEMORY, "outputs[%d].accumulator: a window passes 64 bits", a.stream);
   }
   return std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, p.windows);
 }
@@ -387,6 +387,10 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
       *separator = ".";
       finishFill(n);
     });
+    inElement("outputs", n, [&](const char** separator) {
+      *separator = ".";
+      addAccumulation(n);
+    });
   }
   operands.setStream(-1);
   p.streams = streams_;
@@ -415,11 +419,11 @@ void WindowBuilder::readShared(const WindowArguments& call) {
   }
   if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
   if (call.outputs == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
-  if (params_.anchor_stream < 0 || params_.anchor_stream >= call.num_streams) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "anchor_stream: is %d, expected 0 to %d",
-         params_.anchor_stream, call.num_streams - 1);
+  if (params_.anchor_stream_index < 0 || params_.anchor_stream_index >= call.num_streams) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "anchor_stream_index: is %d, expected 0 to %d",
+         params_.anchor_stream_index, call.num_streams - 1);
   }
-  p.anchor_stream = params_.anchor_stream;
+  p.anchor_stream = params_.anchor_stream_index;
   p.anchors_are_times = (params_.flags & RBC_WINDOWS_FLAG_ANCHOR_TIMES) != 0;
   requireRank(episodes_, "episodes", 1, 1);
   requireIndexes(episodes_, "episodes");
@@ -434,25 +438,12 @@ void WindowBuilder::readShared(const WindowArguments& call) {
 void WindowBuilder::addStream(const rbcWindowsStream& given) {
   WindowStream& s = streams_[problem_.num_streams];
   s = {};
-  given_[problem_.num_streams] = {{}, given.accumulator, 0, false};
+  given_[problem_.num_streams] = {};
   if (given.mode != RBC_WINDOWS_MODE_GATHER && given.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", given.mode);
   }
-  if (given.outside != RBC_OUTSIDE_HOLD && given.outside != RBC_OUTSIDE_FILL &&
-      given.outside != RBC_OUTSIDE_NEUTRAL) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL", given.outside);
-  }
-  if (given.accumulate < RBC_WINDOWS_ACCUMULATE_ALL ||
-      given.accumulate > RBC_WINDOWS_ACCUMULATE_WHOLE) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "accumulate: is %d, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
-         given.accumulate);
-  }
   s.interpolates = given.mode == RBC_WINDOWS_MODE_INTERPOLATE;
-  s.outside = static_cast<Outside>(given.outside);
-  s.rule = static_cast<WindowRule>(given.accumulate);
   readRows(given, &s);
   readOffsets(given, &s);
   readParameters(given, &s);
@@ -500,7 +491,6 @@ void WindowBuilder::finishOutput(int32_t n) {
 void WindowBuilder::finishFill(int32_t n) {
   WindowStream& s = streams_[n];
   if (given_[n].has_out) s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");
-  addAccumulation(n);
 }
 
 bool WindowBuilder::copies(const WindowStream& s) const {
@@ -516,7 +506,7 @@ void WindowBuilder::addAccumulation(int32_t n) {
   }
   for (int32_t i = 0; i < num_accumulations_; ++i) {
     if (accumulations_[i].accumulator != &accumulator) continue;
-    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is that of streams[%d], expected another",
+    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is that of outputs[%d], expected another",
          accumulations_[i].stream);
   }
   const AccumulatorKind& kind = accumulator.settled.kind;
@@ -529,7 +519,7 @@ void WindowBuilder::addAccumulation(int32_t n) {
   const bool per_channel = kind.channels == s.out_channels;
   if (!per_channel && !(fits && kind.channels == all)) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "accumulator: channels are %" PRId64 ", expected %" PRId64 ", or those of each of %" PRId64
+         "accumulator: num_channels is %" PRId64 ", expected %" PRId64 ", or those of each of %" PRId64
          " offsets",
          kind.channels, s.out_channels, s.num_offsets);
   }

@@ -28,14 +28,9 @@ void requireNone(const void* given, const char* field, const char* instead) {
 }
 
 rbcResampleParams checkedWindowParams(const rbcResampleParams* given) {
-  const rbcResampleParams params = checkedParams(given);
+  const rbcResampleParams params = checkedParams(given, OwnOutside::kNeutral);
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcWindowsParams");
-  }
-  if (params.outside != RBC_OUTSIDE_HOLD) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.outside: is %d, expected %d: the stream's `outside` decides", params.outside,
-         RBC_OUTSIDE_HOLD);
   }
   requireNone(params.lengths, "lengths", "episode_offsets stand for them");
   requireNone(params.query_lengths, "query_lengths", "all offsets count");
@@ -151,6 +146,7 @@ void WindowBuilder::readOffsets(const rbcWindowsStream& given, WindowStream* s) 
 void WindowBuilder::readParameters(const rbcWindowsStream& given, WindowStream* s) {
   const rbcResampleParams params = checkedWindowParams(given.params);
   given_[problem_.num_streams].fill_value = params.fill_value;
+  s->outside = static_cast<Outside>(params.outside);
   if (s->interpolates) {
     MethodSet methods;
     s->first_method = problem_.num_methods;
@@ -218,21 +214,21 @@ void WindowBuilder::readGrids(const rbcWindowsStream& given, WindowStream* s) {
   s->shift = readGrid(given.shift, "shift", *s);
   s->scale = readGrid(given.scale, "scale", *s);
   s->bias = readGrid(given.bias, "bias", *s);
-  s->low = readGrid(given.low, "low", *s);
-  s->high = readGrid(given.high, "high", *s);
+  s->low = readGrid(given.clip_min, "clip_min", *s);
+  s->high = readGrid(given.clip_max, "clip_max", *s);
   if (s->outside != Outside::kNeutral) {
     for (const rbcTensor* tensor : {given.neutral, given.neutral_channels}) {
       if (tensor == nullptr) continue;
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "%s: is given, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
-           tensor == given.neutral ? "neutral" : "neutral_channels", given.outside);
+           tensor == given.neutral ? "neutral" : "neutral_channels",
+           static_cast<int>(s->outside));
     }
     return;
   }
   if (s->values == nullptr) {
-    fail(
-        RBC_STATUS_INVALID_ARGUMENT,
-        "outside: is RBC_OUTSIDE_NEUTRAL, but values are null, expected RBC_OUTSIDE_HOLD or _FILL");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "outside: is RBC_OUTSIDE_NEUTRAL, but values are null, expected RBC_OUTSIDE_HOLD or _FILL");
   }
   s->neutral = readGrid(given.neutral, "neutral", *s);
   if (given.neutral_channels == nullptr) return;
@@ -245,6 +241,14 @@ void WindowBuilder::readGrids(const rbcWindowsStream& given, WindowStream* s) {
 
 void WindowBuilder::readOutputs(const rbcWindowsOutputs& given, int32_t n) {
   WindowStream* const s = &streams_[n];
+  if (given.accumulate < RBC_WINDOWS_ACCUMULATE_ALL ||
+      given.accumulate > RBC_WINDOWS_ACCUMULATE_WHOLE) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "accumulate: is %d, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
+         given.accumulate);
+  }
+  s->rule = static_cast<WindowRule>(given.accumulate);
+  given_[n].accumulator = given.accumulator;
   const View* out = operands.optionalOut(given.out, "out");
   const View* valid = operands.optionalOut(given.valid, "valid");
   const int64_t shape[] = {problem_.windows, s->num_offsets, s->out_channels};

@@ -156,8 +156,8 @@ void WindowCall::verifyIndexes() const {
       requireNumbers(s.shift, s, "shift");
       requireNumbers(s.scale, s, "scale");
       requireNumbers(s.bias, s, "bias");
-      requireNumbers(s.low, s, "low");
-      requireNumbers(s.high, s, "high");
+      requireNumbers(s.low, s, "clip_min");
+      requireNumbers(s.high, s, "clip_max");
     } catch (const Error&) {
       prefixLastError("streams[%d].", n);
       throw;

@@ -62,7 +62,7 @@ void describe(const BackendState& state, rbcContextInfo* info) {
   const auto& cpu = static_cast<const CpuState&>(state);
   info->num_threads = cpu.pool.threads();
   info->simd = static_cast<int32_t>(cpu.simd);
-  info->total_memory =
+  info->total_memory_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   readCpuName(info->device_name, sizeof info->device_name);
 }

@@ -18,9 +18,9 @@ constexpr int64_t kChunkBytes = 1 << 20;
 // dimensions that adjoin in both tensors are merged.
 struct Copy {
   int ndim = 0;
-  int64_t shape[RBC_MAX_NDIM];
-  int64_t from[RBC_MAX_NDIM];
-  int64_t to[RBC_MAX_NDIM];
+  int64_t shape[RBC_TENSOR_MAX_NDIM];
+  int64_t from[RBC_TENSOR_MAX_NDIM];
+  int64_t to[RBC_TENSOR_MAX_NDIM];
 };
 
 Copy simplified(const View& source, const View& destination) {

@@ -31,7 +31,7 @@ def test_cpu_info():
         info = context.info
         assert (info.backend, info.device, info.num_threads) == ("cpu", "cpu", 2)
         assert info.simd in ("portable", "avx2", "avx512", "neon")
-        assert info.device_name and info.total_memory > 2**20
+        assert info.device_name and info.total_memory_bytes > 2**20
         assert info.compute_capability is None and info.num_multiprocessors is None
         assert info.cuda_unavailable == ""
         assert context.device == "cpu" and repr(context) == "<robocache.Context cpu>"

@@ -87,7 +87,7 @@ def test_threads_push_while_the_loop_fuses():
     done.set()
     for thread in threads:
         thread.join()
-    assert [live.counters(n).pushed for n in range(3)] == [2000] * 3
+    assert [live.counters(n).kept for n in range(3)] == [2000] * 3
 
 
 def test_ticks_of_int64():
@@ -131,7 +131,7 @@ def test_bad_samples_add_nothing():
     ]:
         with pytest.raises(ValueError, match=told):
             live.push(*arguments)
-    assert live.counters(0).pushed == 0
+    assert live.counters(0).kept == 0
     live.push(0, np.nan, [0, 0])
     assert live.counters(0) == (0, 0, 0, 0, 0, 1, 0, 0, 0)
     with pytest.raises(ValueError, match="out: shape"):
@@ -177,14 +177,14 @@ def test_max_ahead_refuses_a_wild_stamp_and_lets_a_sensor_come_back():
         live.push(0, 0.1 * i, [i])
         if i == 50:
             live.push(0, 1e18, [999])
-    assert live.counters(0).ahead == 1 and live.counters(0).pushed == 100
+    assert live.counters(0).ahead == 1 and live.counters(0).kept == 100
     live.push(0, [3600, 3600.5, 3601, 3601.5], [[1], [2], [3], [4]])  # it was silent
     assert live.fuse(3601.25).values.tolist() == [[3.5]]
     live.push(0, [10, 10.5, 11, 11.5], [[1], [2], [3], [4]])  # its clock was set back
     assert live.fuse(11.25).values.tolist() == [[3.5]]
     counters = live.counters(0)
     assert (counters.ahead, counters.dropped, counters.forgotten) == (3, 2, 8)
-    assert counters.pushed == counters.overwritten + counters.forgotten + 2
+    assert counters.kept == counters.overwritten + counters.forgotten + 2
 
 
 def test_late_samples_do_not_push_out_the_newest():

@@ -174,10 +174,10 @@ def test_modes_by_hand():
         "max": [[-1, 7], [-9, 9], [7, 7]],
         "min": [[-3, -12], [-9, 9], [7, 7]],
     }.items():
-        out = rbc.voxelize(points, features, reduction=mode, empty_value=7, **grid)
+        out = rbc.voxelize(points, features, reduction=mode, fill_value=7, **grid)
         assert same_bits(out[:, 0, 0], np.array(answers, np.float32))
     assert rbc.voxelize(points, **grid)[:, 0, 0].tolist() == [True, True, False]
-    counts = rbc.voxelize(points, reduction="count", empty_value=-1, **grid)
+    counts = rbc.voxelize(points, reduction="count", fill_value=-1, **grid)
     assert same_bits(counts[:, 0, 0], np.array([3, 1, -1], np.int32))
     # Without features, the columns of the points.
     assert same_bits(
@@ -193,7 +193,7 @@ def test_modes_by_hand():
 def test_empty_and_single(points, shape):
     grid = {**GRID, "shape": shape}
     out, dropped = rbc.voxelize(
-        np.zeros(points), reduction="mean", empty_value=3, return_num_points_outside=True, **grid
+        np.zeros(points), reduction="mean", fill_value=3, return_num_points_outside=True, **grid
     )
     assert out.shape == (*points[:-2], *shape, points[-1]) and dropped.shape == points[:-2]
     assert not dropped.any() and (out == (0 if points == (1, 3) else 3)).all()
@@ -260,7 +260,7 @@ def test_many_points_against_numpy(dtype):
     np.testing.assert_array_equal(rbc.voxelize(cloud, **grid), counts > 0)
     some = counts[..., None] > 0
     for mode, expected in {"max": maxima, "min": minima}.items():
-        out = rbc.voxelize(cloud, features, reduction=mode, empty_value=5, **grid)
+        out = rbc.voxelize(cloud, features, reduction=mode, fill_value=5, **grid)
         np.testing.assert_array_equal(out, np.where(some, expected, 5))
     # In float64, so that only the sums themselves are compared.
     size = np.abs(features).max()
@@ -717,11 +717,11 @@ OF_DENSE = [
         "dtype: is float16, but out is bool",
     ),
     ({"out": np.broadcast_to(False, (2, 3, 4, 5))}, ValueError, "out: is read-only"),
-    ({"empty_value": 2}, ValueError, "empty_value: 2 cannot be written as bool"),
+    ({"fill_value": 2}, ValueError, "fill_value: 2 cannot be written as bool"),
     (
-        {"empty_value": 0.5, "reduction": "count"},
+        {"fill_value": 0.5, "reduction": "count"},
         ValueError,
-        "empty_value: 0.5 cannot be written as",
+        "fill_value: 0.5 cannot be written as",
     ),
 ]
 OF_SPARSE = [
@@ -731,7 +731,7 @@ OF_SPARSE = [
     ({"max_voxels": 1.5}, TypeError, "max_voxels: is 1.5, expected an int"),
     ({"max_points": -1}, ValueError, "max_points: is -1, expected 1 or more"),
     ({"max_points": "all"}, TypeError, "max_points: is 'all', expected an int"),
-    ({"dtype": "int32"}, TypeError, "outputs.features: dtype is int32, expected a float"),
+    ({"dtype": "int32"}, TypeError, "outputs.voxel_features: dtype is int32, expected a float"),
 ]
 OF_TSDF = [
     ({"truncation": 0}, ValueError, "truncation: is 0, expected "),

@@ -78,7 +78,7 @@ def dense_problems(draw):
     others = {"occupancy": ["bool", "uint8", "int32"], "count": ["int32", "int64"]}.get(mode, [])
     options["dtype"] = draw(st.sampled_from([None, *FLOATS, *others, *others]))
     floats = options["dtype"] in FLOATS or (options["dtype"] is None and mode in REDUCTIONS)
-    options["empty_value"] = draw(st.sampled_from([0, 1] + [-2.5, math.nan, math.inf] * floats))
+    options["fill_value"] = draw(st.sampled_from([0, 1] + [-2.5, math.nan, math.inf] * floats))
     return points, features, options
 
 

@@ -79,7 +79,7 @@ def dense(
     *,
     reduction,
     dtype,
-    empty_value=0.0,
+    fill_value=0.0,
     lengths=None,
     batch_offsets=None,
     **grid,
@@ -88,7 +88,7 @@ def dense(
     clouds, batched = clouds_of(points, features, lengths, batch_offsets)
     channels = (points if features is None else features).shape[-1]
     behind = () if reduction in ("occupancy", "count") else (channels,)
-    out = np.full((len(clouds), *grid["shape"], *behind), empty_value, dtype)
+    out = np.full((len(clouds), *grid["shape"], *behind), fill_value, dtype)
     dropped = np.zeros(len(clouds), np.int64)
     for b, (_, cloud, rows) in enumerate(clouds):
         voxels, dropped[b] = grouped_by_voxel(cloud, grid)

@@ -70,6 +70,7 @@ def rules(
     checked: Any = False,
     times: Any = None,
     values: Any = None,
+    codes_of_outside: dict[str, int] = OUTSIDE,
 ) -> tuple[Any, bytes | None]:
     """The struct rbcResampleParams with all its scalars, and the groups that go with it.
 
@@ -96,7 +97,7 @@ def rules(
     else:
         groups = _packed_groups(method)
     if outside is not HOLD:
-        _set_outside(params, code_of(OUTSIDE, outside, "outside"))
+        _set_outside(params, code_of(codes_of_outside, outside, "outside"))
     if fill_value is not ZERO:
         _set_fill_value(params, number(fill_value, "fill_value"))
     if max_gap is not None:

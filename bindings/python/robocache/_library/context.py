@@ -36,7 +36,7 @@ _FACTS = {  # of rbcContextInfo, and what reads them
         "num_multiprocessors",
         "built_with_cuda",
         "workspace_bytes",
-        "total_memory",
+        "total_memory_bytes",
         "device_name",
         "cuda_unavailable",
         "last_launch",
@@ -64,7 +64,7 @@ class ContextInfo:
     compute_capability: tuple[int, int] | None
     num_multiprocessors: int | None
     workspace_bytes: int  #: held now
-    total_memory: int  #: of the device or the machine, in bytes
+    total_memory_bytes: int  #: of the device or the machine, in bytes
     built_with_cuda: bool
     cuda_unavailable: (
         str  #: why an "auto" context is not on CUDA; "" if it is, or was not asked for
@@ -164,7 +164,7 @@ class Context:
             compute_capability=divmod(raw.compute_capability, 10) if cuda else None,
             num_multiprocessors=raw.num_multiprocessors if cuda else None,
             workspace_bytes=raw.workspace_bytes,
-            total_memory=raw.total_memory,
+            total_memory_bytes=raw.total_memory_bytes,
             built_with_cuda=bool(raw.built_with_cuda),
             cuda_unavailable=raw.cuda_unavailable,
             last_launch=in_python(raw.last_launch),

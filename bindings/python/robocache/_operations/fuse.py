@@ -241,7 +241,7 @@ def fuse(
 
         shape: tuple[int, ...] = ()
         if out is None or return_valid:
-            shape = out_shape(values, query_times, options[4], context)[:-1]
+            shape = out_shape(values, query_times, options[3], context)[:-1]
         owner = None
         if out is None:
             if dtype is None:
@@ -303,9 +303,9 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     for stream, values, times, options, *_ in native:
         lengths, batch_offsets = (
             on_host(options[1], "lengths"),
-            on_host(options[4], "batch_offsets"),
+            on_host(options[3], "batch_offsets"),
         )
-        plain = (UNCHECKED[0], lengths, None, None, batch_offsets, None, None, None)
+        plain = (UNCHECKED[0], lengths, None, batch_offsets, None, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)
         hosted.append(SimpleNamespace(_native=own, _unit=None))

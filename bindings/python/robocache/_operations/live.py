@@ -28,7 +28,7 @@ _DTYPE = struct.Struct("BBH")  # rbcDType
     _set_clock_offset_ticks,
 ) = struct_of(
     "LiveStream",
-    "channels",
+    "num_channels",
     "capacity",
     "late_bound",
     "max_age",
@@ -96,12 +96,12 @@ class LiveTick(NamedTuple):
 class LiveCounters(NamedTuple):
     """Counts of a stream's samples.
 
-    Each sample is counted in one of ``pushed``, ``dropped``, ``ahead`` and ``invalid``. While no
-    thread pushes, ``pushed`` is the sum of ``overwritten``, ``forgotten`` and the samples that are
+    Each sample is counted in one of ``kept``, ``dropped``, ``ahead`` and ``invalid``. While no
+    thread pushes, ``kept`` is the sum of ``overwritten``, ``forgotten`` and the samples that are
     kept.
     """
 
-    pushed: int  #: that were kept, late ones too
+    kept: int  #: late ones too
     overwritten: int  #: of these, those whose place a newer sample has taken
     late: int  #: of the kept ones, those that came after newer ones
     dropped: int  #: that came too late
@@ -142,7 +142,7 @@ class Live:
     >>> tick = live.fuse(0.035)
     >>> tick.values.tolist(), tick.valid.tolist()
     ([[3.5, -3.5, 7.0]], [[True, False]])
-    >>> live.counters(0).pushed
+    >>> live.counters(0).kept
     5
     """
 
@@ -198,10 +198,7 @@ class Live:
         if stream.max_age is not None:
             _set_max_age(made, number(stream.max_age, "max_age"))
         if stream.max_ahead is not None:
-            ahead = number(stream.max_ahead, "max_ahead")
-            if ahead == 0:  # which the library takes for no limit
-                raise ValueError("max_ahead: is 0, expected more, or None for no limit")
-            _set_max_ahead(made, ahead)
+            _set_max_ahead(made, number(stream.max_ahead, "max_ahead"))
         offset, ticks = clock_offsets(stream.clock_offset, no_times)
         _set_clock_offset(made, offset)
         _set_clock_offset_ticks(made, ticks)
@@ -251,7 +248,7 @@ class Live:
         if own_times.ndim == 0:
             own_times = own_times[None]
             own_values = own_values[None] if own_values.ndim == 1 else own_values
-        _core.rbc_live_push(self._context._handle, self._handle, stream, own_times, own_values)
+        _core.rbc_live_push(self._context._handle, self._handle, stream, own_values, own_times)
 
     def reset(self, stream: int) -> None:
         """Forget the samples of a stream: its driver has restarted, or its clock was set.
@@ -302,7 +299,7 @@ class Live:
             out = np.empty((rows, sum(self._channels)), np.dtype(dtype_name(dtype)))
         valid = np.empty((rows, len(self._channels)), bool)
         ages = np.empty(len(self._channels), "int64" if self._time.kind == "i" else "float64")
-        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages)
+        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, None)
         return LiveTick(out, valid, ages)
 
     def counters(self, stream: int) -> LiveCounters:

@@ -351,7 +351,7 @@ def resample(
             result = out
         valid = framework.empty(values, shape[:-1], "bool", context) if return_valid else None
 
-        options = (params, lengths, sample_mask, query_lengths, batch_offsets, mean, std, groups)
+        options = (params, lengths, sample_mask, batch_offsets, query_lengths, mean, std, groups)
         try:
             told = _core.rbc_resample(
                 context._handle, values, times, query_times, result, valid, options

@@ -189,7 +189,7 @@ class Stream(Generic[Array_co]):
         none = type(clock_offset) in (int, float) and clock_offset == 0
         stream = _NO_OFFSET if none else _with_offset(*clock_offsets(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
-        options = (params, lengths, sample_mask, None, batch_offsets, mean, scale, groups)
+        options = (params, lengths, sample_mask, batch_offsets, None, mean, scale, groups)
         bits, channels = _bits_and_channels(values)
         if unit is not None:
             bits |= HAS_UNIT

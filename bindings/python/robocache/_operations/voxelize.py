@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .._typing import CloudOptions, GridOptions
 
     class _Options(GridOptions, CloudOptions, total=False):
-        empty_value: float
+        fill_value: float
         deterministic: bool
 
     class _AnyReduction(_Options, total=False):
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _REDUCTIONS = {"occupancy": _core.REDUCE_OCCUPANCY, "count": _core.REDUCE_COUNT, **REDUCTIONS}
 _OCCUPANCY = "occupancy"
-_new, _set_reduction, _set_empty_value = struct_of("VoxelizeParams", "reduction", "empty_value")
+_new, _set_reduction, _set_fill_value = struct_of("VoxelizeParams", "reduction", "fill_value")
 
 
 @overload
@@ -144,7 +144,7 @@ def voxelize(
     reduction: DenseReduction = "occupancy",
     lengths: Indices | None = None,
     batch_offsets: Indices | None = None,
-    empty_value: float = ZERO,
+    fill_value: float = ZERO,
     dtype: Any = None,
     out: SupportsDLPack | None = None,
     return_num_points_outside: bool = False,
@@ -188,7 +188,7 @@ def voxelize(
         wrong ones give unspecified values.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
-    empty_value
+    fill_value
         Written to voxels without a point.
     dtype
         Of the result: a string, or any library's dtype. None: bool for occupancy, int32 for count,
@@ -253,8 +253,8 @@ def voxelize(
     params = _new()
     if reduction is not _OCCUPANCY:
         _set_reduction(params, code_of(_REDUCTIONS, reduction, "reduction"))
-    if empty_value is not ZERO:
-        _set_empty_value(params, number(empty_value, "empty_value"))
+    if fill_value is not ZERO:
+        _set_fill_value(params, number(fill_value, "fill_value"))
 
     owner = None
     if out is None:

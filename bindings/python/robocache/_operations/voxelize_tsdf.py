@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 _WEIGHTINGS = {
-    "constant": _core.VOXELIZE_TSDF_WEIGHT_CONSTANT,
-    "inverse_square": _core.VOXELIZE_TSDF_WEIGHT_INVERSE_SQUARE,
+    "constant": _core.VOXELIZE_TSDF_WEIGHTING_CONSTANT,
+    "inverse_square": _core.VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE,
 }
 _CONSTANT = "constant"
 _new, _set_flags, _set_weighting, _set_truncation, _set_max_weight = struct_of(

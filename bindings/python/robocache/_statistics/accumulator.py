@@ -27,7 +27,7 @@ _new_params, _set_flags, _set_ddof = struct_of("StatisticsParams", "flags", "ddo
 (_new_outputs,) = struct_of("StatisticsOutputs")
 (_new_update,) = struct_of("AccumulatorUpdateParams")
 _new_accumulator, _set_channels, _set_accumulator_ddof = struct_of(
-    "AccumulatorParams", "channels", "ddof"
+    "AccumulatorParams", "num_channels", "ddof"
 )
 (_new_info,) = struct_of("AccumulatorInfo")
 
@@ -187,7 +187,7 @@ class StatisticsAccumulator:
         _core.rbc_accumulator_get_info(handle, info)
         self._context = context
         self._handle = handle
-        self._channels: int = _core.AccumulatorInfo_channels_get(info)
+        self._channels: int = _core.AccumulatorInfo_num_channels_get(info)
         self._ddof: int = _core.AccumulatorInfo_ddof_get(info)
         self._levels: tuple[float, ...] = _core.rbc_accumulator_get_levels(
             handle, _core.AccumulatorInfo_num_levels_get(info)
@@ -236,7 +236,7 @@ class StatisticsAccumulator:
             raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
         if other._context is not self._context:
             other = self.from_bytes(other.to_bytes(), backend=self._context)
-        _core.rbc_accumulator_merge(self._context._handle, self._handle, other._handle)
+        _core.rbc_accumulator_merge(self._handle, other._handle)
 
     def next_pass(self) -> bool:
         """End a pass over the data; True if the quantiles need one more over the same.
@@ -246,7 +246,7 @@ class StatisticsAccumulator:
         ValueError
             There are no samples, or other ones than in the first pass.
         """
-        more: int = _core.rbc_accumulator_next_pass(self._context._handle, self._handle)
+        more: int = _core.rbc_accumulator_next_pass(self._handle)
         return more == 1
 
     def result(self) -> StatisticsResult:
@@ -272,7 +272,7 @@ class StatisticsAccumulator:
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
-        data: bytes = _core.rbc_accumulator_export(self._context._handle, self._handle)
+        data: bytes = _core.rbc_accumulator_export(self._handle)
         return data
 
     @classmethod

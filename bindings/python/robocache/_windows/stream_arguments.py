@@ -37,9 +37,11 @@ _ACCUMULATES = {
 }
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PARAMETERS = ("shift", "scale", "bias", "low", "high")
-_NUMBERS = ("mode", "outside", "accumulate", "clock_offset", "clock_offset_ticks", "accumulator")
-_new, _set_mode, _set_outside, _set_accumulate, _set_offset, _set_ticks, _set_accumulator = (
-    struct_of("WindowsStream", *_NUMBERS)
+_new, _set_mode, _set_offset, _set_ticks = struct_of(
+    "WindowsStream", "mode", "clock_offset", "clock_offset_ticks"
+)
+_new_outputs, _set_accumulate, _set_accumulator = struct_of(
+    "WindowsOutputs", "accumulate", "accumulator"
 )
 
 # The places of what a call adds in the tuple for the extension, whose order is rbcWindowsStream's.
@@ -55,6 +57,7 @@ class Opened:
     unit: Unit | None  # of its times
     times: Any
     operands: list[Any]  # as the extension takes them
+    outputs: Any  # the struct of what is written
     rule: dict[str, Any]  # what is no array, in ticks where times have a unit
     transforms: tuple[Transform, ...]
     num_offsets: int
@@ -107,20 +110,21 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     gap, tolerance = limits_of(given["max_gap"], given["tolerance"], unit)
     params, groups = rules(
         "linear" if method is None else method,
-        "hold",
+        given["outside"],
         given["fill_value"],
         gap,
         tolerance,
         False,
         times,
         values,
+        codes_of_outside=_OUTSIDE,
     )
     if mask is not None or given["missing"] is not None:
         mask = mask_of(framework, values, mask, given["missing"])
     made = _new()
     _set_mode(made, _core.WINDOWS_MODE_GATHER if method is None else _core.WINDOWS_MODE_INTERPOLATE)
-    _set_outside(made, code_of(_OUTSIDE, given["outside"], "outside"))
-    _set_accumulate(made, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
+    outputs = _new_outputs()
+    _set_accumulate(outputs, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
     clock_offset = given["clock_offset"]
     if times is not None:
         if unit is not None:
@@ -134,7 +138,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
 
     accumulator = given["accumulator"]
     if accumulator is not None:
-        _set_accumulator(made, accumulator._handle)
+        _set_accumulator(outputs, accumulator._handle)
         accumulator._handle.acquire()  # which the struct would have taken over
     normalization = given["normalization"]
     scales = [None] * len(_PARAMETERS)
@@ -161,6 +165,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         unit=unit,
         times=times,
         operands=operands,
+        outputs=outputs,
         rule={
             "method": method if method is None or isinstance(method, str) else tuple(method),
             "outside": given["outside"],

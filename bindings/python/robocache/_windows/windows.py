@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     Output = SupportsDLPack | tuple[SupportsDLPack | None, SupportsDLPack | None] | None
 
 _MOST_STREAMS = _core.WINDOWS_MAX_STREAMS
-_new, _set_flags, _set_anchor_stream = struct_of("WindowsParams", "flags", "anchor_stream")
-_OUTPUTS = _core.new_WindowsOutputs()  # the extension adds to a copy
+_new, _set_flags, _set_anchor_stream = struct_of("WindowsParams", "flags", "anchor_stream_index")
 
 
 @overload
@@ -180,7 +179,7 @@ def windows(
                 owners.append(writable(valid, f"out[{n}][1]"))
             results += [values, valid]
         native.append(tuple(operands))
-        written.append((_OUTPUTS, values, valid) if stream.writes else (_OUTPUTS, None, None))
+        written.append((stream.outputs, *((values, valid) if stream.writes else (None, None))))
 
     params = _new()
     flags = _core.FLAG_CHECK_TIMES if check_times else 0

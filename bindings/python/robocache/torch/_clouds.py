@@ -69,7 +69,7 @@ def voxelize(
         None: the C columns of ``points``.
     return_num_points_outside
         Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
-    origin, voxel_size, shape, point_cloud_range, reduction, lengths, batch_offsets, empty_value,
+    origin, voxel_size, shape, point_cloud_range, reduction, lengths, batch_offsets, fill_value,
     dtype
         As for :func:`robocache.voxelize`.
     deterministic, backend

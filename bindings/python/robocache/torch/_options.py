@@ -197,7 +197,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "shape": _NUMBERS,
     "reduction": _NAME,
     "order": _NAME,
-    "empty_value": _NUMBER,
+    "fill_value": _NUMBER,
     "max_voxels": _NUMBER,
     "max_points": _NUMBER,
     "deterministic": _FLAG,

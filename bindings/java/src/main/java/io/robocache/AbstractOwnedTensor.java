@@ -19,7 +19,7 @@ abstract class AbstractOwnedTensor extends NativeHandle {
    * @return a tensor to be closed
    */
   public static OwnedTensor create(Context context, DType dtype, long... shape) {
-    return RoboCache.ownedTensorCreate(context, dtype, shape);
+    return RoboCache.ownedTensorCreate(context, dtype, shape, null);
   }
 
   /**

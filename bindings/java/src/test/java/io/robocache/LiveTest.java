@@ -33,14 +33,14 @@ class LiveTest {
 
   private static LiveStream stream(ResampleParams params) {
     LiveStream stream = new LiveStream();
-    stream.setChannels(CHANNELS);
+    stream.setNumChannels(CHANNELS);
     stream.setCapacity(KEPT);
     stream.setParams(params);
     return stream;
   }
 
   private void push(Live live, int sensor, double time, float... row) {
-    RoboCache.livePush(live, sensor, Data.f64(shape(1), time), Data.f32(shape(1, row.length), row));
+    RoboCache.livePush(live, sensor, Data.f32(shape(1, row.length), row), Data.f64(shape(1), time));
   }
 
   private Thread sensor(Live live, int sensor) {
@@ -80,10 +80,10 @@ class LiveTest {
       Thread[] sensors = {sensor(live, 0), sensor(live, 1)};
       for (Thread sensor : sensors) sensor.start();
       for (int tick = 0; tick < 100; ++tick) { // while they push
-        RoboCache.liveFuse(live, queries, out, mask, ages);
+        RoboCache.liveFuse(live, queries, out, mask, ages, null);
       }
       for (Thread sensor : sensors) sensor.join();
-      RoboCache.liveFuse(live, queries, out, mask, ages);
+      RoboCache.liveFuse(live, queries, out, mask, ages, null);
 
       LiveCounters counters = new LiveCounters();
       for (int n = 0; n < 2; ++n) {
@@ -128,12 +128,12 @@ class LiveTest {
     assertEquals(2, counters.getInvalid());
     assertEquals(1, counters.getAhead());
     Tensor out = Tensor.allocate(DType.FLOAT32, 1, CHANNELS);
-    RoboCache.liveFuse(live, Data.f64(shape(1), 1.25), out, null, null);
+    RoboCache.liveFuse(live, Data.f64(shape(1), 1.25), out, null, null, null);
     assertArrayEquals(new float[] {5, 5, 5}, Data.floats(out));
 
     RoboCache.liveReset(live, 0);
     push(live, 0, 0.5, 4, 4, 4);
-    RoboCache.liveFuse(live, Data.f64(shape(1), 0.5), out, null, null);
+    RoboCache.liveFuse(live, Data.f64(shape(1), 0.5), out, null, null, null);
     assertArrayEquals(new float[] {4, 4, 4}, Data.floats(out));
     RoboCache.liveGetCounters(live, 0, counters);
     assertEquals(3, counters.getForgotten());

@@ -39,7 +39,7 @@ class OperationTest {
       assertEquals(1, info.getNumThreads());
       assertEquals(RoboCache.SIMD_PORTABLE, info.getSimd());
       assertTrue(info.getDeviceName().length() > 0);
-      assertTrue(info.getTotalMemory() > 0);
+      assertTrue(info.getTotalMemoryBytes() > 0);
       assertEquals(0, RoboCache.contextGetCudaStream(single));
       single.warmUp();
       single.reserve(1 << 20);
