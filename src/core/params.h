@@ -1,5 +1,5 @@
-// Reads a caller's parameter struct by the struct_size rule of base.h, and verifies what every struct
-// has: flags that mean something, and reserved fields that are 0.
+// Reads a caller's parameter struct by the struct_size rule of base.h, and checks that every flag
+// is known and that reserved fields are 0.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace rbc {
 
-// The bits of Params::flags that mean something, with their names for an error. An operation that
-// has some specializes it.
+// The known bits of Params::flags, with their names for an error. An operation with flags
+// specializes it.
 struct KnownFlags {
   uint32_t bits;
   const char* expected;
@@ -37,7 +37,7 @@ inline constexpr bool kHasReserved1 = false;
 template <class Params>
 inline constexpr bool kHasReserved1<Params, std::void_t<decltype(Params::reserved1)>> = true;
 
-// Whoever passes null for the argument puts its name before the message.
+// A caller that passes a null argument prefixes the message with the name itself.
 [[noreturn]] void failSize(const char* argument, uint32_t size, size_t own_size);
 [[noreturn]] void failStride(const char* array, uint32_t size, uint32_t stride);
 [[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
@@ -48,18 +48,21 @@ inline constexpr bool kHasReserved1<Params, std::void_t<decltype(Params::reserve
 
 }  // namespace detail
 
-// All sizes of structs are multiples of this, so that none cuts a field, such as a pointer, in two.
+// All sizes of structs are multiples of this, so that no size cuts a field, such as a pointer, in
+// two.
 inline constexpr uint32_t kSizeUnit = 8;
 inline constexpr uint32_t kMaxSize = 65536;
 inline bool isSize(size_t size) {
   return size >= kSizeUnit && size <= kMaxSize && size % kSizeUnit == 0;
 }
 
-// The struct_size that opens a caller's struct. Read it once: no more than it said may be touched.
+// The struct_size at the start of a caller's struct. Read it once: no more bytes than it says may
+// be read.
 inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
 
-// `size` is what structSize() gave, `defaults` what the initializer does. A shorter struct is that of an
-// older caller, and has the defaults in its missing fields. A longer one is that of a newer caller.
+// `size` is the result of structSize(), `defaults` the values of the initializer. A shorter struct
+// comes from an older caller; its missing fields get the defaults. A longer one comes from a newer
+// caller.
 template <class Params>
 Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
   static_assert(sizeof(Params) % kSizeUnit == 0);
@@ -90,7 +93,7 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
   return params;
 }
 
-// An element of an array of such structs, which are `stride` bytes apart, as the first one says.
+// An element of an array of such structs; the first element gives the distance, `stride` bytes.
 template <class Params>
 Params readElement(const void* array, uint32_t stride, int32_t index, const Params& defaults,
                    const char* argument) {
@@ -98,19 +101,19 @@ Params readElement(const void* array, uint32_t stride, int32_t index, const Para
       static_cast<const unsigned char*>(array) + size_t{stride} * static_cast<size_t>(index);
   const uint32_t size = structSize(given);
   if (size != stride)
-    detail::failStride(argument, size, stride);  // before a byte beyond the array is read
+    detail::failStride(argument, size, stride);  // before a byte outside of the array is read
   return readParams(given, size, defaults, nullptr);
 }
 
-// The same of a struct that stands alone; null means the defaults.
+// The same for a single struct; null means the defaults.
 template <class Params>
 Params readParams(const Params* given, const Params& defaults, const char* argument) {
   return given == nullptr ? defaults : readParams(given, structSize(given), defaults, argument);
 }
 
-// Copies an array of structs that have no size of their own: `size` is what the struct that points to
-// them says, and `size_field` is the name of that field. Fields that the caller does not know are 0, and
-// so must be those that the library does not know.
+// Copies an array of structs without a size field: `size` is in the struct that points to them, in
+// the field named `size_field`. Fields that the caller does not know become 0; fields that the
+// library does not know must be 0.
 template <class Element>
 void readElements(const Element* given, int32_t count, uint32_t size, const char* argument,
                   const char* size_field, Element* elements) {
