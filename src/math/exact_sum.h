@@ -44,8 +44,8 @@ inline constexpr LimbSpan kAllLimbs = {0, SumLimbs::kCount, 0, SquareLimbs::kCou
 struct Moments {
   int64_t count;
   int64_t nonfinite;
-  uint64_t min_key;  // UINT64_MAX if there are none
-  uint64_t max_key;  // 0 if there are none
+  uint64_t min_key;  // UINT64_MAX without values
+  uint64_t max_key;  // 0 without values
   int64_t sum[SumLimbs::kCount];
   int64_t squares[SquareLimbs::kCount];
 };

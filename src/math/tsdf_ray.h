@@ -193,7 +193,7 @@ RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visi
   } while (advance(field, ray, voxel));
 }
 
-// The sums of the observations of a voxel, in quanta; the weight is 0 if there are none.
+// The sums of the observations of a voxel, in quanta; without any, the weight is 0.
 struct TsdfSums {
   uint64_t distance;  // signed
   uint64_t weight;

@@ -37,8 +37,7 @@ struct WindowSegment {
   int64_t begin;
   int64_t count;
   int64_t out_begin;
-  int64_t out_count;  // differs from `count` if a rotation is written in another format than it is
-                      // read in
+  int64_t out_count;  // differs from `count` if a rotation changes its format
   // For subtract and poses.
   int64_t reference_begin;   // a channel of the reference's stream
   int32_t reference_stream;  // of the problem

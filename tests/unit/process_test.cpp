@@ -290,7 +290,7 @@ TEST_CASE("threads: a warm-up that starts none says so, calls work, and a later 
     const StackSize more_than_there_is(size_t{1} << 47);
     for (int i = 0; i < 2; ++i) {
       CHECK_FAILS(rbcContextWarmUp(context.get()), RBC_STATUS_UNSUPPORTED,
-                  "threads: ", "0 of 3 could be started");
+                  "threads: ", "0 of 3 worker threads could be started");
     }
     CHECK(gives(context, in, expected));
     CHECK(threadCount() == before);
@@ -329,7 +329,7 @@ TEST_CASE("threads: a warm-up that starts some says how many, and a later one st
   CHECK(started > 0);  // 3 or 4; arenas of malloc take room as well
   CHECK(started < 8);
   CHECK(status == RBC_STATUS_UNSUPPORTED);
-  const std::string told = std::to_string(started) + " of 8 could be started";
+  const std::string told = std::to_string(started) + " of 8 worker threads could be started";
   CHECK_MESSAGE(support::tells(rbcGetLastError(), {told.c_str()}), std::string(rbcGetLastError()));
   CHECK(gives(context, in, expected));
   CHECK(threadCount() == before + started);  // a call does not try again
