@@ -19,7 +19,7 @@ struct RowTask {
   double w;
 };
 
-// The rows beside these two, for methods that take four.
+// The rows next to these two, for methods that take four.
 struct OuterRows {
   const std::byte* before;
   const std::byte* after;

@@ -94,7 +94,7 @@ bool blendPairs(const RowTile& tile, const Pairs<Number>& p, int64_t count, Numb
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// At most one or two hundred bytes, in words; the last two may overlap.
+// Copies at most one or two hundred bytes, a word at a time; the last two words may overlap.
 HWY_INLINE void copyFew(const std::byte* from, int64_t bytes, std::byte* to) {
   const auto ends = [&](auto word) {
     constexpr int64_t kWord = sizeof word;

@@ -18,7 +18,7 @@ constexpr int kMaxDigitBits = 8;  // of a pass
 constexpr int64_t kThreadPoints = 2048;
 constexpr int64_t kChunksPerThread = 4;
 constexpr int64_t kMinChunk = 512;
-constexpr int64_t kMaxChunk = 1 << 20;  // about 10 ms, after which a call can be interrupted
+constexpr int64_t kMaxChunk = 1 << 20;  // about 10 ms; a call can be interrupted between chunks
 
 // The bits of the numbers 0 .. count - 1.
 int bitsOf(int64_t count) {

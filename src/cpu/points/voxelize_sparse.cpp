@@ -87,7 +87,7 @@ FirstPointGroups::FirstPointGroups(const KeySpace& space)
     : space_(space),
       points_(space.points.total()),
       wide_(space.voxels() > static_cast<int64_t>(kNoKey<uint32_t>)) {
-  // At most a quarter to a half of the slots are used.
+  // At most half of the slots are used.
   while (int64_t{1} << table_bits_ < 2 * points_) ++table_bits_;
 }
 
