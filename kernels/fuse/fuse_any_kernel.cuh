@@ -282,7 +282,7 @@ __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t u
 }
 
 // Clears the masks of a unit's queries if a quaternion after the unit's part of the row is invalid.
-// A function, as it is rare and would cost the others registers.
+// Not inlined: it is rare and would cost the others registers.
 template <class Form>
 __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t number,
                                         QuerySlot<Form>* slots,

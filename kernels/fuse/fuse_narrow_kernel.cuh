@@ -29,7 +29,7 @@ struct Group {
   BatchRows<uint8_t, int32_t> mask;
   FastDivmod vectors;  // per row of out
   FastDivmod members;
-  int32_t count;    // columns per vector: 1, or those of 16 bytes
+  int32_t count;    // columns per vector: 1, or as many as 16 bytes have
   int32_t first;    // first stream
   int32_t mask_at;  // offset of their mask tile in shared memory; the tile of values is at 0
 };

@@ -139,7 +139,7 @@ __device__ __forceinline__ void stepsFrom(int32_t left, const Time (&q)[kQueries
   if constexpr (kLevel > 0) stepsFrom<kLevel - 1>(left, q, at);
 }
 
-// For each query the last i with times[i] <= q, or 0 if there is none, for 0 < n <= kMaxSearched
+// For each query the last i with times[i] <= q, or 0 without such an i, for 0 < n <= kMaxSearched
 // times in shared memory; `left` is timesLeftOf(n). If times do not ascend, the result is some i.
 template <class Time, int kQueries>
 __device__ __forceinline__ void lastBefore(const Time* times, int32_t n, int32_t left,

@@ -62,7 +62,7 @@ __device__ __forceinline__ RotationFormat known(RotationFormat format) {
 
 struct Arguments {
   RotationProblem problem;
-  bool words_in;  // whether tiles are whole words, so that they are copied in words
+  bool words_in;  // whether tiles are whole words and are copied as words
   bool words_out;
   int32_t in_bytes;  // per rotation
   int32_t out_bytes;

@@ -73,7 +73,7 @@ __device__ __forceinline__ void allToOdd(const double (&values)[kMost], float (&
     odd[i] = bitCast<float>(bitCast<uint32_t>(truncated) | (lost ? 1u : 0u));
     normal = normal && fabsf(truncated) >= 0x1p-126f;
   }
-  if constexpr (!std::is_same_v<Out, f16>) {  // of which less than that is 0
+  if constexpr (!std::is_same_v<Out, f16>) {  // subnormal numbers of f32 round to 0
     if (normal) return;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) odd[i] = toOdd(values[i]);

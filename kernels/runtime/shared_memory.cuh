@@ -82,7 +82,7 @@ inline __device__ void awaitBytes(uint64_t* barrier, uint32_t parity) {
   }
 }
 
-// Whole words of 16 bytes to shared memory, by one thread; the barrier has to expect them.
+// Copies whole words of 16 bytes to shared memory, by one thread; the barrier must expect them.
 inline __device__ void copyInBulk(void* to, const void* from, uint32_t bytes, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::

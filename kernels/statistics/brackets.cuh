@@ -26,7 +26,7 @@ template <class Number>
 struct Brackets {
   Number low[kMaxBrackets];
   Number high[kMaxBrackets];
-  // A value that is frequent in the sample; it is counted and never kept. NaN if there is none.
+  // A value that is frequent in the sample; it is counted and never kept. Else NaN.
   Number frequent;
   // Where the kept values begin.
   int64_t start[kMaxBrackets];
@@ -85,7 +85,7 @@ struct Limits<double> {
 
 // ---- The places of the values of two ranks among the values that a pass has counted and kept.
 
-// The values of a bracket in order: some at its low end, the values within (some of which equal the
+// The values of a bracket in order: some at its low end, the values within (which may include the
 // frequent value), and some at its high end.
 template <class Number>
 struct Bracket {
@@ -126,8 +126,8 @@ struct Bracket {
 };
 
 // For two ranks in one bracket: the keys at its ends, or the ranks among the values strictly
-// within, of which there is at least one if is_inner. If only one rank is in the bracket, both are
-// the same.
+// within; if is_inner there is at least one such value. If only one rank is in the bracket, both
+// are the same.
 template <class Number>
 struct RankPlaces {
   int bracket = -1;  // no bracket has them
@@ -173,8 +173,8 @@ struct Refined {
   uint64_t is_found;
 };
 
-// For a dtype whose keys end in bits that follow from the sign: the only key between two bounds
-// that differ at most in these bits, if there is one. The key of -0 is not one.
+// For a dtype whose keys end in bits that follow from the sign: the only key, if any, between two
+// bounds that differ at most in these bits. The key of -0 does not count.
 __device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int empty_bits) {
   const uint32_t mask = (1u << empty_bits) - 1;
   const uint32_t negative = low | mask;

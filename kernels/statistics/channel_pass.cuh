@@ -366,8 +366,8 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass(sizeof(typename Reader:
     }
     const int most_batches = kMoments ? Sums::mostBatches(lanes.phases, kBatch) : 1 << 24;
     int batches = 0;
-    // The next numbers are loaded meanwhile, unless each one needs so much work that other warps
-    // hide the latency.
+    // The next numbers are loaded meanwhile, unless each one is so expensive that other warps hide
+    // the latency.
     constexpr bool kAhead = !kKeep;
     Number next[kBatch];
     uint32_t next_valid = 0;

@@ -22,8 +22,8 @@ namespace statistics {
 inline constexpr int kCells = 128;
 inline constexpr int kCellStride = kCells + 1;  // per channel: neighbours are in different banks
 
-// An entry counts a value in one of the gaps below, between and above brackets; the last gap needs
-// no count. The counts are packed in one word until one may overflow.
+// An entry counts a value within one of the gaps below, between and above brackets; the last gap
+// needs no count. The counts are packed in one word until one may overflow.
 inline constexpr int kGapBits = 6;
 inline constexpr int kMaxInGap = (1 << kGapBits) - 1;
 inline constexpr uint32_t kUncertain = 0x80000000u;

@@ -298,8 +298,8 @@ __device__ __forceinline__ ChannelSegment ownMethod(const WindowProblem& p, cons
   return {0, s.channels, Method::kLinear};
 }
 
-// Finds the places of one method in memory: for the rows, or for the preceding rows, to which steps
-// refer.
+// Finds the places of one method in memory: for the rows, or for the preceding rows that steps
+// refer to.
 template <class Time>
 __device__ __noinline__ void findPlaces(const WindowOf<Time>& w, const WindowPart& part,
                                         Method method, bool before) {

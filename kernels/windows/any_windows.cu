@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, 4)
 }
 
 // The kernel's stack is larger than the device's initial one: the first launch waits for all work
-// while memory is allocated. Therefore the first launch, of no units, is made here.
+// while memory is allocated. Therefore the first launch is made here, without any units.
 cudaError_t makeRoomForStack() {
   AnyLaunch launch = {};
   cudaStream_t cuda_stream = nullptr;

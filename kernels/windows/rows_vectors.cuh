@@ -180,7 +180,7 @@ __device__ __noinline__ FoundRow findBetween(const RowsLaunch& launch, int n, in
   }
 }
 
-// What a lane computes for its row before the preceding launches have finished.
+// The values that a lane computes for its row before the preceding launches have finished.
 struct LaneRow {
   int32_t window;
   int32_t o;

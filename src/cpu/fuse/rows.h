@@ -27,7 +27,7 @@ struct OuterRows {
 
 inline constexpr int kMaxRows = 64;
 
-// Room for the steps between a sample and its row of out, whoever computes it.
+// Memory for the steps between a sample and its row of out.
 struct RowBuffers {
   alignas(64) std::byte bytes[44 << 10];
 
@@ -41,11 +41,11 @@ struct RowBuffers {
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
-  const Weights<double>* weights;  // of each row, where the method takes four
-  const OuterRows* outer;  // likewise; null: each is as far from its neighbour as the others
-  int count;               // at most kMaxRows
-  int known;               // `count`, or more: rows that will be due next
-  int ahead;               // how many rows before their use to prefetch them
+  const Weights<double>* weights;  // per row, if the method takes four
+  const OuterRows* outer;          // per row, or null if all rows are evenly spaced
+  int count;                       // at most kMaxRows
+  int known;                       // `count`, or more if later rows are known already
+  int ahead;                       // how many rows before their use to prefetch them
   bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
