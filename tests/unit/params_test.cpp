@@ -1,4 +1,4 @@
-// The struct_size rule, on a struct of our own: what an older or a newer caller would pass.
+// The struct_size rule, on a struct of this test: with the structs of older and newer callers.
 #include "params.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Params {
   int32_t reserved0;
   int32_t other;
   int32_t reserved1;
-  double second;  // came with a later release
+  double second;  // added in a later release
 };
 }  // namespace
 
@@ -31,7 +31,7 @@ namespace {
 constexpr uint32_t kOlderSize = offsetof(Params, second);
 constexpr Params kDefaults = {sizeof(Params), 0, 1, 0, 3, 0, 2.5};
 
-// What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
+// The memory of a caller of another release: `bytes` in total, ending at an inaccessible page.
 class Given {
  public:
   explicit Given(size_t bytes) : memory_(std::max<size_t>(bytes, 4), support::Flush::kEnd) {
@@ -59,8 +59,7 @@ TEST_CASE("params: null gives the defaults") {
   CHECK(params.second == 2.5);
 }
 
-TEST_CASE(
-    "params: an older caller's struct is read no further than it goes, and the rest is default") {
+TEST_CASE("params: an older caller's struct is read only up to its end, and the rest is default") {
   Given given(kOlderSize);
   given.set(offsetof(Params, first), int32_t{7});
   const Params params = read(given.get());
@@ -68,7 +67,7 @@ TEST_CASE(
   CHECK(params.second == 2.5);
 }
 
-TEST_CASE("params: a struct of this release is read whole") {
+TEST_CASE("params: a struct of this release is read completely") {
   Given given(sizeof(Params));
   given.set(offsetof(Params, first), int32_t{7});
   given.set(offsetof(Params, second), 8.0);
@@ -77,7 +76,7 @@ TEST_CASE("params: a struct of this release is read whole") {
   CHECK(params.second == 8.0);
 }
 
-TEST_CASE("params: a newer caller's struct is taken as long as its unknown bytes are zero") {
+TEST_CASE("params: a newer caller's struct is accepted if its unknown bytes are zero") {
   Given given(sizeof(Params) + 24);
   given.set(offsetof(Params, first), int32_t{7});
   CHECK(read(given.get()).first == 7);
@@ -105,7 +104,7 @@ TEST_CASE("params: a struct_size that no compiler gives is refused and nothing i
               "params:", "struct_size");
 }
 
-TEST_CASE("params: flags that mean nothing are refused") {
+TEST_CASE("params: unknown flags are refused") {
   for (const uint32_t flags : {0u, 2u, 4u, 6u}) {
     Given given(sizeof(Params));
     given.set(offsetof(Params, flags), flags);
@@ -119,7 +118,7 @@ TEST_CASE("params: flags that mean nothing are refused") {
   }
 }
 
-TEST_CASE("params: reserved fields are 0, and without a name the message is bare") {
+TEST_CASE("params: reserved fields are 0, and without a name the message has no prefix") {
   for (const auto& [offset, field] : {std::pair(offsetof(Params, reserved0), "reserved0"),
                                       std::pair(offsetof(Params, reserved1), "reserved1")}) {
     const std::string message = std::string(field) + " is not 0";
@@ -132,7 +131,7 @@ TEST_CASE("params: reserved fields are 0, and without a name the message is bare
   }
 }
 
-// ---- arrays of structs without a size of their own -------------------------------------------------
+// ---- arrays of structs without a size field -----------------------------------------------------
 
 namespace {
 
@@ -142,7 +141,8 @@ struct Element {
   int32_t third;
 };
 
-// `count` elements of `size` bytes, up to an inaccessible page; each has its index as its first field.
+// `count` elements of `size` bytes, up to an inaccessible page; each has its index as its first
+// field.
 support::GuardedMemory elementsOf(int32_t count, size_t size) {
   support::GuardedMemory memory(size * static_cast<size_t>(count), support::Flush::kEnd);
   std::memset(memory.data(), 0, memory.bytes());

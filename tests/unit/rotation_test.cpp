@@ -1,4 +1,5 @@
-// Conversions of rotations against 113 bits: each test states the largest error of each pair.
+// Conversions of rotations, compared with 113 bits: each test prints the largest error of each
+// pair.
 #include "rotation.h"
 
 #include <doctest/doctest.h>
@@ -78,12 +79,12 @@ Values rounded(const std::vector<Quad>& exact) {
   return values;
 }
 
-// The largest difference. Angles of pi and of -pi are one, and so are q and -q where rounding may
-// choose: where w vanishes but is not 0.
+// The largest difference. Angles of pi and -pi are equal, and so are q and -q if rounding may
+// choose: if w vanishes but is not 0.
 Quad errorOf(const RotationFormat& to, const Values& got, const QuadMatrix& exact) {
   const std::vector<Quad> expected = support::writeReference(to, exact);
   Quad worst = 0;
-  Quad other = 0;  // from the opposite
+  Quad other = 0;  // to the negated one
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!std::isfinite(got.of[i])) return 1e300;
     Quad difference = support::absolute(got.of[i] - expected[i]);
@@ -152,7 +153,7 @@ class Worst {
   std::string failure_;
 };
 
-// A rotation by `angle` about an axis at random.
+// A rotation by `angle` about a random axis.
 QuadMatrix someRotation(Random& random, double angle) {
   double axis[3];
   double square = 0;
@@ -181,7 +182,7 @@ QuadMatrix uniformRotation(Random& random) {
   return support::ofQuaternion(q[0], q[1], q[2], q[3]);
 }
 
-// From `from`, and to every kind.
+// Converts from `from` to every kind.
 void convertToAll(const RotationFormat& from, const Values& in, Random& random, Worst* worst,
                   int steps = 3) {
   const QuadMatrix exact = support::readReference(from, in.of, steps);
@@ -322,7 +323,7 @@ TEST_CASE("rotation: 6-D of any two vectors") {
   worst.check("6-D of any two vectors");
 }
 
-TEST_CASE("rotation: a matrix that is none becomes the nearest") {
+TEST_CASE("rotation: a matrix that is not a rotation becomes the nearest one") {
   Random random(15);
   Worst worst;
   const RotationFormat matrix = format(RotationKind::Matrix);
@@ -376,14 +377,14 @@ TEST_CASE("rotation: one of two quaternions, one of two axes") {
     for (int i = 0; i < 4; ++i) CHECK(std::fabs(q.of[i] - c.quaternion.of[i]) <= 0x1p-52);
     for (int i = 0; i < 3; ++i) CHECK(std::fabs(v.of[i] - c.rotvec.of[i]) <= 0x1p-51);
   }
-  // By half a turn, in a matrix.
+  // By half a turn, as a matrix.
   const Values q =
       convert(format(RotationKind::Matrix), quaternion, {{-1, 0, 0, 0, 1, 0, 0, 0, -1}});
   CHECK(q.of[1] == 1);
   CHECK(q.of[3] == 0);
 }
 
-TEST_CASE("rotation: one after the other, and back") {
+TEST_CASE("rotation: a chain of conversions, and back") {
   Random random(17);
   Worst worst;
   const RotationFormat from = format(RotationKind::QuatXyzw);
@@ -406,7 +407,7 @@ TEST_CASE("rotation: one after the other, and back") {
   worst.check("products");
 }
 
-TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
+TEST_CASE("rotation: an invalid rotation gives NaN in every channel") {
   Random random(16);
   const auto check_nan = [&](const RotationFormat& from, const Values& in) {
     for (int kind = 0; kind < kKinds; ++kind) {
@@ -438,15 +439,16 @@ TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
   check_nan(rows, {{0.1, 0.2, 0.3, -0.3, -0.6, -0.9}});
   check_nan(interleaved, {{1, 2, 2, 4, 3, 6}});
   const RotationFormat matrix = format(RotationKind::Matrix);
-  check_nan(matrix, {{-1, 0, 0, 0, 1, 0, 0, 0, 1}});                   // a reflection
-  check_nan(matrix, {{1, 2, 3, 4, 5, 6, 7, 8, 9}});                    // of rank 2
-  check_nan(matrix, {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}});  // but for rounding
+  check_nan(matrix, {{-1, 0, 0, 0, 1, 0, 0, 0, 1}});  // a reflection
+  check_nan(matrix, {{1, 2, 3, 4, 5, 6, 7, 8, 9}});   // of rank 2
+  check_nan(matrix,
+            {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}});  // singular except for rounding
   check_nan(matrix, {{1, 1, 1, 1, 1, 1, 1, 1, 1}});
 }
 
 TEST_CASE("rotation: numbers that f32 holds give the same bits without scaling") {
-  // Squares of the smallest and the largest of them, zeros of either sign, vectors that are all but
-  // parallel, and what is no number.
+  // The squares of the smallest and the largest of them, zeros of both signs, vectors that are
+  // almost parallel, and NaN and infinities.
   Random random(17);
   const float special[] = {0.0f,
                            -0.0f,
