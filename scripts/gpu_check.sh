@@ -141,7 +141,7 @@ run_sanitize() {
     "voxelize sparse cuda*" "clouds cuda*" "windows cuda*,convert rotations cuda*"
     "statistics cuda*")
   # What goes through the tables of cases again, and what takes minutes under a sanitizer.
-  local repeats="*random*,*the bits of the CPU*,*workspace does not matter*,*keys of every width*,large*,*to the bit,*2^32*"
+  local repeats="*random*,*the bits of the CPU*,*workspace do not matter*,*keys of every width*,large*,*to the bit,*2^32*"
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
   for filter in "${filters[@]}"; do

@@ -1,4 +1,4 @@
-// Numbers of 113 bits, for references to what is computed in double: enough where 30 bits cancel.
+// Numbers of 113 bits, for references to computations in double: enough even if 30 bits cancel.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ inline Quad squareRoot(Quad x) {
   return root;
 }
 
-// 32 bits of pi behind the point, and so on.
+// The words of pi: the first 32 bits after the point, and so on.
 constexpr uint32_t kPiWords[] = {0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344,
                                  0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89};
 
@@ -39,7 +39,7 @@ inline Quad lessQuarterTurns(Quad x, Quad n) {
 
 inline Quad quadPi() { return -2 * lessQuarterTurns(0, 1); }
 
-// 1 / (m (m + 1)), from m = 1 on: what the terms of both series below are multiplied by.
+// 1 / (m (m + 1)), from m = 1 on: the factors of the terms in both series below.
 struct SeriesFactors {
   Quad of[29];
   SeriesFactors() {

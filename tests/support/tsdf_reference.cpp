@@ -1,4 +1,4 @@
-// Every voxel held against every ray, and what a call gave against that.
+// Compares every voxel with every ray, and the output of a call with the result.
 #include "support/tsdf_reference.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ double TsdfReference::certainShare() const {
 
 TsdfReference tsdfReference(const TsdfScene& scene) {
   const rbcDType number = same(scene.points_dtype, kF64) ? kF64 : kF32;
-  // What numbers of one size may be off by after a few operations.
+  // Bound on the error of numbers of one size after a few operations.
   const double unit = same(number, kF64) ? 0x1p-48 : 0x1p-19;
   const auto rounded = [&](double x) { return roundedTo(number, x); };
   const double truncation = rounded(scene.truncation);
