@@ -1,4 +1,4 @@
-// Live fusion: pushes of any times, in any order, and fusions between them.
+// Live fusion: pushes with any times, in any order, and fusions in between.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,14 +14,14 @@ namespace {
 const std::vector<std::string> kArguments = {"context", "live",         "streams", "num_streams",
                                              "params",  "stream_index", "counters"};
 
-const rbcTensor kSomething = {};  // where none may be, or is looked at
+const rbcTensor kSomething = {};  // must not be accessed
 
 struct Live {
   rbcLive_t handle = nullptr;
   ~Live() { rbcLiveDestroy(handle); }
 };
 
-// Now and then a time that no clock has.
+// Sometimes a time that no clock has.
 void fillWild(Call& call, Tensor& times, Choices& choices) {
   if (!choices.chance(15)) return;
   const double wild = times.raw.dtype.code == RBC_DTYPE_INT
@@ -40,7 +40,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   rbcResampleParams params[3];
   rbcChannelGroup groups[3];
   Call factors("factors");
-  std::deque<Block> held;  // what they hold
+  std::deque<Block> held;  // keeps their memory
   int64_t channels = 0;
   for (int32_t n = 0; n < count; ++n) {
     rbcResampleParams& p = params[n] = rbcResampleParamsInit();
@@ -49,7 +49,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
     rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
     if (choices.chance(15)) {
-      p.groups = &group;  // as many as it tells of, or more than can be
+      p.groups = &group;  // as many as the count says, or an impossible number
       p.num_groups = choices.chance(80) ? 1 : choices.pick({0, -1, INT32_MAX, INT32_MIN, 300});
     }
     rbcLiveStream s = rbcLiveStreamInit();

@@ -34,7 +34,7 @@ struct Clouds {
     }
   }
 
-  // [B,N,last], [N,last]; without the last, if that is negative.
+  // [B,N,last] or [N,last]; without the last extent if it is negative.
   std::vector<int64_t> rows(int64_t last = -1) const {
     std::vector<int64_t> shape = {count};
     if (kind == kPadded) shape.insert(shape.begin(), batch);

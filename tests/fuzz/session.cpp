@@ -11,7 +11,7 @@ using Program = void (*)(Machine&, Choices, Transcript&);
 constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram};
 constexpr const char* kNames[] = {"accumulators", "tensors", "live", "contexts"};
 
-// What a program on one machine cannot show.
+// Tests that need more than a program on one machine.
 void endings(size_t program, Choices& choices) {
   if (program == 0) endAccumulator(choices);
   if (program == 2) shareLive(choices);
@@ -45,8 +45,8 @@ void Session::play(Choices choices) {
   program_calls_ += expected.calls() + got.calls();
   ++tally_[kNames[which]];
   if (choices.chance(10)) endings(which, choices);
-  // Where memory gives out, what follows is another story on each machine; so it is on another device
-  // where that or what arrays hold is refused.
+  // Once memory is exhausted, the rest of a program differs between machines. It also differs on
+  // another device if that, or the contents of arrays, is refused there.
   const auto has = [&](rbcStatus_t status) {
     const char* const name = rbcStatusName(status);
     return expected.text().find(name) != std::string::npos ||

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kHolding[] = {RBC_METHOD_NEAREST, RBC_METHOD_PREVIOUS, RBC_METHOD_NEXT};
 
-// What the streams of a call share.
+// The parameters that the streams of a call share.
 struct Clock {
   enum Kind { kSingle, kPadded, kPacked };
   Kind kind;
@@ -33,7 +33,7 @@ struct Stream {
   bool integers;
 };
 
-// Groups of channels that cover all of them.
+// Groups of channels that cover all channels.
 std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool holding) {
   std::vector<rbcChannelGroup> groups;
   for (int64_t begin = 0; begin < channels;) {
@@ -143,7 +143,7 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   const Clock clock(choices);
   const Stream s = anyStream(*call, choices, clock, true);
   call->checking = s.params;
-  // Now and then as many that a call is cut into parts for its threads.
+  // Sometimes so many that a call is divided among its threads.
   const int64_t queries =
       choices.bits() % 100 == 0 ? choices.between(2000, 6000) : anyExtent(choices, 30);
   Tensor* query_times = anyQueries(*call, choices, clock, queries);

@@ -23,7 +23,7 @@ struct Episodes {
   bool anchor_times;
 };
 
-// What a transform may refer to: a stream whose offsets are known.
+// A stream that a transform may refer to: its offsets are known.
 struct Made {
   int64_t channels;
   int64_t offsets;
@@ -158,7 +158,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
       accumulator.channels = choices.chance(50) ? out_channels : offsets * out_channels;
       call.accumulators.push_back(accumulator);
-      // Which one, until a machine has made it.
+      // Holds the index until a machine has made it.
       stream.accumulator = reinterpret_cast<rbcAccumulator_t>(call.accumulators.size());
       stream.accumulate = static_cast<int32_t>(choices.below(3));
     }
@@ -203,8 +203,8 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   call->checking = p;
   const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
   const auto arguments = [=](const Handles& handles, auto&& f) {
-    // The accumulators of this machine, as far as the array, which may have been cut short, has room
-    // for them.
+    // Sets the accumulators of this machine, as far as the array, which may have been cut short,
+    // has room for them.
     constexpr size_t kPlace = offsetof(rbcWindowsStream, accumulator);
     constexpr size_t kHandle = sizeof(rbcAccumulator_t);
     rbcAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
