@@ -1,12 +1,12 @@
-"""From depth images to the points that a policy takes: frames a second, against others.
+"""Measure the path from depth images to the points that a policy uses, in frames per second.
 
     python benchmarks/depth_to_policy.py --device cuda --frames 32
     python benchmarks/depth_to_policy.py --device cpu --frames 4 --data ../shared/data/rgbd_open3d
 
-The line is that of examples/python/depth_to_policy.py: unproject with colours, crop, means of
-voxels of 5 mm, 1024 points, each the farthest from those before. On CUDA it is one graph that is
-replayed. Beside it the same in torch, with a loop over the points that are taken, and Open3D on the
-CPU where it is installed. Peers take turns; the table has medians, in Markdown.
+As in examples/python/depth_to_policy.py, the steps are: unproject with colours, crop, means of
+voxels of 5 mm, 1024 farthest points. On CUDA they are captured in one graph, which is replayed.
+Peers are the same steps in torch, with a loop over the points that are taken, and Open3D on the CPU
+if it is installed. Peers take turns; the Markdown table has medians.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Tensors:
 
 
 def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The points [B,K,6], and where the voxels of each frame begin and end."""
+    """Return the points [B,K,6], and where the voxels of each frame begin and end."""
     cloud = rbc.unproject(
         given.depth,
         given.camera,
@@ -72,7 +72,7 @@ def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 class Replayed:
-    """The line as one graph of CUDA."""
+    """The steps as one CUDA graph."""
 
     def __init__(self, given: Tensors, count: int) -> None:
         side = torch.cuda.Stream()
@@ -94,7 +94,8 @@ class Replayed:
 
 
 def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    # By tensors on the device: torch multiplies by the reciprocals of numbers, and does not divide.
+    # With tensors on the device: torch would multiply by the reciprocals of numbers instead of
+    # dividing.
     fx, fy, cx, cy = given.camera.to(given.depth.device, torch.float32)
     depth = given.depth.to(torch.float32) / torch.tensor(given.scale, device=fx.device)
     height, width = depth.shape[1:]
@@ -125,7 +126,7 @@ def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _loop(points: torch.Tensor, there: torch.Tensor, count: int) -> torch.Tensor:
-    """Farthest points, one after the other of all clouds."""
+    """Take farthest points one by one, for all clouds at once."""
     nearest = torch.where(there, torch.inf, -torch.inf)
     chosen = torch.zeros(len(points), count, dtype=torch.int64, device=points.device)
     clouds = torch.arange(len(points), device=points.device)
@@ -163,7 +164,7 @@ def in_open3d(open3d: Any, frames: Frames, count: int) -> Any:
 
 
 def seconds(calls: dict[str, Callable[[], Any]], rounds: int, cuda: bool) -> dict[str, float]:
-    """Medians; the calls take turns, and one that takes long has a turn alone."""
+    """Return medians; the calls take turns, and one that takes long has only one turn."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, call in calls.items():
@@ -174,7 +175,7 @@ def seconds(calls: dict[str, Callable[[], Any]], rounds: int, cuda: bool) -> dic
             if cuda:
                 torch.cuda.synchronize()
             taken[name].append(time.perf_counter() - began)
-    # The first of several prepares the rest.
+    # If there are several, the first is a warm-up.
     return {name: statistics.median(times[1:] or times) for name, times in taken.items()}
 
 
@@ -195,7 +196,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=1024, help="default: %(default)s")
     parser.add_argument("--data", type=Path, metavar="DIR", help="default: simulated, 480 x 640")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    parser.add_argument("--no-torch", action="store_true", help="leave out torch's loop")
+    parser.add_argument("--no-torch", action="store_true", help="skip torch's loop")
     options = parser.parse_args()
 
     frames = frames_of(options.data, options.frames)

@@ -1,17 +1,17 @@
-"""Statistics of a LeRobot data set: RoboCache against LeRobot's own class, from the same Parquet.
+"""Compare statistics of a LeRobot data set with LeRobot's own class, on the same Parquet files.
 
     python benchmarks/lerobot_statistics.py --cores 2
     python benchmarks/lerobot_statistics.py --rows 1000000 --rounds 3
 
-A set of 10 million rows of 14 joints is written as LeRobot v3, and each way reads and counts it:
+A set of 10 million rows of 14 joints is written as LeRobot v3, and each class reads and counts it:
 
     RoboCache          robocache.data.open(set).select(tracks=["action"]).statistics(): exact
     LeRobot, by file   lerobot.datasets.compute_stats.RunningQuantileStats, one Parquet file at a
                        time, read by pyarrow: the fewest updates, so its fastest
-    LeRobot, by episode   the same, an episode at a time, as LeRobot counts what it records
+    LeRobot, by episode   the same, one episode at a time, as LeRobot counts while it records
 
-Beside the time that it took stands that of all CPUs, which other programs disturb less, and how far
-off it is: by NumPy in float64, of all rows, in stds of the joint.
+The table has the elapsed time, the CPU time, which other programs affect less, and the error
+relative to NumPy in float64 over all rows, in stds of the joint.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Told = dict[str, Any]
 
 
 def write_set(folder: pathlib.Path, rows: int) -> np.ndarray:
-    """Joints that move about, each about an angle of its own."""
+    """Write joints that move about different angles."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((rows, JOINTS), np.float32)
     values *= rng.uniform(0.01, 1, JOINTS).astype(np.float32)
@@ -52,7 +52,7 @@ def write_set(folder: pathlib.Path, rows: int) -> np.ndarray:
 
 
 def files_of(folder: pathlib.Path) -> Iterator[np.ndarray]:
-    """The actions of each Parquet file."""
+    """Return the actions of each Parquet file."""
     for path in sorted(folder.glob("data/*/*.parquet")):
         column = pq.read_table(path, columns=["action"])["action"].combine_chunks()
         yield column.flatten().to_numpy().reshape(-1, JOINTS)
@@ -91,7 +91,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
+    parser.add_argument("--cores", type=int, help="run on only this many CPU cores")
     parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.cores:
@@ -100,7 +100,7 @@ def main() -> None:
     try:
         import lerobot.datasets.compute_stats  # noqa: F401
     except ImportError:
-        print("lerobot is not installed here: its class is left out", file=sys.stderr)
+        print("lerobot is not installed: its class is skipped", file=sys.stderr)
     else:
         ways["LeRobot, by file"] = lambda folder: lerobots(folder, False)
         ways["LeRobot, by episode"] = lambda folder: lerobots(folder, True)

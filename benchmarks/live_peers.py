@@ -1,10 +1,10 @@
-"""What live fusion costs while sensors push, beside what programs have without it.
+"""Measure the cost of live fusion while sensors push, compared with the usual ways without it.
 
     python benchmarks/live_peers.py [--ticks N]
 
-Runs robocache_bench_live: rings, and a std::mutex and a std::deque a sensor. Then the same in
-Python: rbc.Live, and a deque a sensor with np.interp, each pushed to by eight threads at 1 kHz.
-Times are those of one call, in microseconds; the table is in Markdown.
+Runs robocache_bench_live: rings, and a std::mutex and a std::deque per sensor. Then the same in
+Python: rbc.Live, and a deque per sensor with np.interp, each with eight threads that push at 1 kHz.
+Times are per call, in microseconds; the table is in Markdown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUANTILES = (0.5, 0.99, 0.9999, 1)
 
 
 class Deques:
-    """What one writes by hand: appends of a deque are safe among threads of Python."""
+    """A version without the library: appends of a deque are safe among threads of Python."""
 
     def __init__(self) -> None:
         self.sensors: list[Any] = [collections.deque(maxlen=KEPT) for _ in range(STREAMS)]

@@ -1,4 +1,4 @@
-"""A causal transformer that foretells the next tick, and one step of its training."""
+"""A causal transformer that predicts the next tick, and one step of its training."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Trainer:
     def _launch(self, values: torch.Tensor, mask: torch.Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         on_cuda = self.device == "cuda"
-        # A graph must not hold casts of the weights that another step's cache owns.
+        # A graph must not contain casts of the weights that another step's cache owns.
         with torch.autocast(
             self.device, torch.bfloat16, enabled=on_cuda, cache_enabled=not self.as_graph
         ):
