@@ -168,8 +168,8 @@ def of_bags(folder: pathlib.Path, scratch: pathlib.Path, gigabytes: float) -> li
         large_bag(folder / path, bag, gigabytes * 1e9)
         for words in (["inspect", bag], ["report", bag, "--html", scratch / "r.html"]):
             seconds, used, memory = command(*words, *(["--overwrite"] * (words[0] == "report")))
-            told = f"`{words[0]}`, {gigabytes:g} GB of {name}"
-            rows.append([told, f"{seconds:.1f} s", f"{used:.1f} s", f"{memory:.0f} MB", ""])
+            label = f"`{words[0]}`, {gigabytes:g} GB of {name}"
+            rows.append([label, f"{seconds:.1f} s", f"{used:.1f} s", f"{memory:.0f} MB", ""])
         print(f"page: {(scratch / 'r.html').stat().st_size / 1e6:.2f} MB", file=sys.stderr)
     return rows
 
@@ -193,8 +193,8 @@ def of_statistics(
             )
             counted, taken = map(float, run.stdout.split())
             whole = taken / counted * frames
-            told = f"{words} ({counted:.0f} rows: {taken:.1f} s)"
-            rows.append([told, "", f"{whole:.0f} s", "", f"{whole / used:.1f} x"])
+            label = f"{words} ({counted:.0f} rows: {taken:.1f} s)"
+            rows.append([label, "", f"{whole:.0f} s", "", f"{whole / used:.1f} x"])
     return rows
 
 
@@ -208,11 +208,11 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=10_000_000, help="of the LeRobot data set")
     parser.add_argument("--part", type=int, default=1_000_000, help="of these for LeRobot itself")
     parser.add_argument("--lerobot", metavar="PYTHON", help="one that has lerobot 0.4")
-    told = parser.parse_args()
+    options = parser.parse_args()
     rows = [["", "time", "of the processor", "memory", "times as long"], ["---"] * 5]
     with tempfile.TemporaryDirectory() as scratch:
-        rows += of_statistics(pathlib.Path(scratch), told.frames, told.part, told.lerobot)
-        rows += of_bags(told.data, pathlib.Path(scratch), told.gigabytes)
+        rows += of_statistics(pathlib.Path(scratch), options.frames, options.part, options.lerobot)
+        rows += of_bags(options.data, pathlib.Path(scratch), options.gigabytes)
     print("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 

@@ -76,14 +76,14 @@ def lerobots(folder: pathlib.Path, by_episode: bool) -> Told:
 
 def exact(values: np.ndarray) -> Told:
     columns = [values[:, j].astype(np.float64) for j in range(JOINTS)]
-    told = {"mean": [c.mean() for c in columns], "std": [c.std() for c in columns]}
+    results = {"mean": [c.mean() for c in columns], "std": [c.std() for c in columns]}
     for name, row in zip(LEVELS, np.transpose([np.quantile(c, LEVELS) for c in columns])):
-        told[f"q{round(name * 100):02d}"] = row
-    return {name: np.array(each) for name, each in told.items()}
+        results[f"q{round(name * 100):02d}"] = row
+    return {name: np.array(each) for name, each in results.items()}
 
 
-def off_by(told: Told, right: Told) -> float:
-    return max(float(np.abs((told[n] - right[n]) / right["std"]).max()) for n in right)
+def off_by(results: Told, right: Told) -> float:
+    return max(float(np.abs((results[n] - right[n]) / right["std"]).max()) for n in right)
 
 
 def main() -> None:
@@ -109,17 +109,17 @@ def main() -> None:
         right = exact(write_set(folder, arguments.rows))
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         busy: dict[str, list[float]] = {name: [] for name in ways}
-        told = {}
+        results = {}
         for _, (name, way) in itertools.product(range(arguments.rounds), ways.items()):
             begin, begin_busy = time.perf_counter(), time.process_time()
-            told[name] = way(folder)
+            results[name] = way(folder)
             seconds[name].append(time.perf_counter() - begin)
             busy[name].append(time.process_time() - begin_busy)
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     print(f"{arguments.rows} x {JOINTS} float32, from Parquet, {os.cpu_count()} cores:")
     for name, median in medians.items():
         more = "" if name == "RoboCache" else f"{median / medians['RoboCache']:.1f} x"
-        off, cpu = off_by(told[name], right), statistics.median(busy[name])
+        off, cpu = off_by(results[name], right), statistics.median(busy[name])
         print(f"  {name:20} {median:7.2f} s, of CPUs {cpu:7.2f} s  off by {off:.1e} stds  {more}")
 
 

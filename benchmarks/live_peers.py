@@ -105,10 +105,10 @@ def main() -> None:
     parser.add_argument("--python-ticks", type=int, default=5_000)
     options = parser.parse_args()
     rows = []
-    told = subprocess.run(
+    output = subprocess.run(
         [options.program, str(options.ticks)], check=True, capture_output=True, text=True
     ).stdout
-    for line in told.splitlines()[1:]:
+    for line in output.splitlines()[1:]:
         what, who, *times = line.split("\t")
         rows.append((what, f"C++: {who}", [float(each) / 1000 for each in times]))
     rows += python_rows("Python: robocache", Rings(), options.python_ticks)

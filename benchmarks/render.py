@@ -195,8 +195,8 @@ def peer_table(op: str, kind: str, rows: DataFrame) -> str:
 
 def off_table(op: str, rows: DataFrame) -> str:
     """Return the errors of results, cases side by side."""
-    told = rows["off"].map(lambda off: ", ".join(f"{k} {v:.1g}" for k, v in off.items()))
-    grid = rows.assign(told=told).pivot(index="peer", columns="case", values="told")
+    errors = rows["off"].map(lambda off: ", ".join(f"{k} {v:.1g}" for k, v in off.items()))
+    grid = rows.assign(errors=errors).pivot(index="peer", columns="case", values="errors")
     titles = {"peer": f"{op}, off by, in standard deviations"}
     titles |= {case: case for case in rows["case"].unique()}
     return table(grid.reindex(rows["peer"].unique()).reset_index(), titles)

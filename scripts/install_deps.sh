@@ -9,8 +9,8 @@ case ${1:-build} in
   packages) packages+=(default-jdk-headless mono-mcs) ;;
   test)
     packages+=(doctest-dev default-jdk-headless junit5 mono-mcs)
-    packages+=(clang libclang-rt-dev) # the sanitizers
-    packages+=(chromium)              # reports as a browser shows them
+    packages+=(clang libclang-rt-dev) # for the sanitizers
+    packages+=(chromium)              # renders reports in a browser
     ;;
   aarch64) packages+=(doctest-dev g++-aarch64-linux-gnu qemu-user-static) ;;
   bench) packages+=(libbenchmark-dev) ;;
@@ -56,7 +56,8 @@ for package in "${packages[@]}"; do
 done
 if ((${#missing[@]} > 0)); then install "${missing[@]}"; fi
 
-# The check `includes` of scripts/lint.sh needs clang-tidy 17 or later. Debian 12's own is 14, and others lie beside it.
+# The check `includes` of scripts/lint.sh needs clang-tidy 17 or later. Debian 12's default is 14,
+# and it has others.
 if [[ ${1:-} == lint ]]; then
   for package in clang-tidy-{22,21,20,19,18,17}; do
     if installed "$package"; then exit 0; fi

@@ -1,4 +1,4 @@
-"""Draw what robocache_soak has written down: plot_soak.py LOG.csv OUT.svg [--title TEXT]"""
+"""Draw the log of robocache_soak: plot_soak.py LOG.csv OUT.svg [--title TEXT]"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 #   scripts/test_debian.sh RELEASE [COMMAND...]    (default: make test), such as
 #   scripts/test_debian.sh trixie make test-compilers COMPILERS="gcc-14 gcc-15"
 #
-# The release lies in build/debian/RELEASE and is downloaded once; the clone has what is committed, and is made anew
-# each time. Remove build/debian to start from nothing.
+# The release is stored in build/debian/RELEASE and is downloaded once; the clone has the committed
+# files, and is made each time. Remove build/debian to start over.
 #
 #   MIRROR=url   where debootstrap downloads from (default: debootstrap's)
 set -euo pipefail
@@ -30,7 +30,7 @@ if [[ ! -e $root/.complete ]]; then
   touch "$root/.complete"
 fi
 
-# The network's settings, and this machine's settings of pip and certificates.
+# The network settings, and this machine's settings of pip and certificates.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 if [[ -e /etc/pip.conf ]]; then cp -L /etc/pip.conf "$root/etc/"; fi
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"

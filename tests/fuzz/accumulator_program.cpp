@@ -152,10 +152,10 @@ class Program {
     }
     std::vector<uint8_t> state(bytes);
     if (choices_.chance(10) && bytes > 0) {
-      size_t told = 0;
+      size_t needed = 0;
       ended(rbcAccumulatorExport(context(), handle, state.data(),
                                  static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))),
-                                 &told),
+                                 &needed),
             "Export");
     }
     if (ended(rbcAccumulatorExport(context(), handle, state.data(), bytes, &bytes), "Export") !=

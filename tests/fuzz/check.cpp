@@ -113,10 +113,11 @@ void report(const Machine& machine, const Call& call, const std::string& what) {
 
 void checkMessage(rbcStatus_t status, const std::string& message,
                   const std::vector<std::string>& arguments, const std::string& function) {
-  const std::string told = function + " gave " + rbcStatusName(status) + " \"" + message + "\"";
-  if (status == RBC_STATUS_INTERNAL || status == RBC_STATUS_CUDA_ERROR) throw Defect(told);
+  const std::string report_text =
+      function + " gave " + rbcStatusName(status) + " \"" + message + "\"";
+  if (status == RBC_STATUS_INTERNAL || status == RBC_STATUS_CUDA_ERROR) throw Defect(report_text);
   if (message.empty() || message.find('\n') != std::string::npos || message == kForgotten) {
-    throw Defect(told + ": no message of one line");
+    throw Defect(report_text + ": no message of one line");
   }
   // Missing memory is not the fault of an argument.
   if (status == RBC_STATUS_OUT_OF_MEMORY || status == RBC_STATUS_WORKSPACE_TOO_SMALL) return;
@@ -134,7 +135,7 @@ void checkMessage(rbcStatus_t status, const std::string& message,
     word.clear();
     if (c == ':' || c == ' ') break;
   }
-  throw Defect(told + ": names no argument");
+  throw Defect(report_text + ": names no argument");
 }
 
 namespace {

@@ -18,8 +18,8 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
   bool maybe_cuda = false;
   const auto ended = [&](rbcStatus_t status, const char* function) {
     // The available devices are unspecified, and memory does not affect them.
-    const bool told = status == RBC_STATUS_OUT_OF_MEMORY;
-    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !told)) return status;
+    const bool out_of_memory = status == RBC_STATUS_OUT_OF_MEMORY;
+    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !out_of_memory)) return status;
     return transcript.ended(status, function, kArguments);
   };
   rbcContextParams params = rbcContextParamsInit();

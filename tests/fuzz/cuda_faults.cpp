@@ -24,7 +24,7 @@ using fuzz::Machine;
 constexpr int64_t kMaxCalls = 100000;  // no call makes this many calls of the runtime
 
 struct Tally {
-  int64_t told = 0;
+  int64_t noticed = 0;
   int64_t unnoticed = 0;  // succeeded anyway, for example when memory was freed
 };
 std::map<std::string, Tally> tally;  // by the function that failed
@@ -53,20 +53,21 @@ bool note(rbcStatus_t status, const std::string& what) {
       throw Defect(what + " failed by itself: " + rbcGetLastError());
     return false;
   }
-  const std::string told = what + ", " + function + " failing, gave " + rbcStatusName(status);
+  const std::string report_text =
+      what + ", " + function + " failing, gave " + rbcStatusName(status);
   Tally& of = tally[function];
   if (status == RBC_STATUS_SUCCESS) {
     ++of.unnoticed;
-    if (!mayFailUnnoticed(function)) throw Defect(told);
+    if (!mayFailUnnoticed(function)) throw Defect(report_text);
     return true;
   }
-  ++of.told;
+  ++of.noticed;
   const std::string message = rbcGetLastError();
   if (status != RBC_STATUS_CUDA_ERROR && status != RBC_STATUS_OUT_OF_MEMORY &&
       status != RBC_STATUS_NOT_AVAILABLE) {
-    throw Defect(told + " \"" + message + "\"");
+    throw Defect(report_text + " \"" + message + "\"");
   }
-  if (message.empty()) throw Defect(told + " without a message");
+  if (message.empty()) throw Defect(report_text + " without a message");
   return true;
 }
 
@@ -178,7 +179,7 @@ int main(int argc, char** argv) {
   }
   for (const auto& [function, of] : tally) {
     std::printf("%-50s failed %6lld times, unnoticed %lld\n", function.c_str(),
-                static_cast<long long>(of.told + of.unnoticed),
+                static_cast<long long>(of.noticed + of.unnoticed),
                 static_cast<long long>(of.unnoticed));
   }
   std::printf("defects: %d\n", defects);

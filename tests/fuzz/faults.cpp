@@ -150,10 +150,10 @@ void failHost(Play&& play, int32_t threads, Tally* tally) {
   for (int64_t n = 1; n <= allocations; ++n) {
     const int64_t live = held();
     malloc_counter::failLibraryAt(n);
-    const bool told = play();
+    const bool out_of_memory = play();
     malloc_counter::failLibraryAt(0);
     ++tally->calls;
-    tally->failed += told ? 1 : 0;
+    tally->failed += out_of_memory ? 1 : 0;
     // Threads of the CUDA runtime allocate and free at any time.
     for (int ms = 0; has_runtime && held() != live && ms < 100; ++ms) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -162,7 +162,7 @@ void failHost(Play&& play, int32_t threads, Tally* tally) {
       throw Defect("allocation " + std::to_string(n) + " of the host fails, and " +
                    std::to_string(held() - live) + " others are never freed");
     }
-    if (!told && !has_runtime && threads == 1)
+    if (!out_of_memory && !has_runtime && threads == 1)
       throw Defect("allocation " + std::to_string(n) + " of the host fails unnoticed");
   }
 }

@@ -117,10 +117,10 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
           call.add(choices, "values", s.dtype, {pushed, s.channels}, Role::kInput, Where::kHost);
       fillReals(call, *values, choices);
       if (choices.chance(20)) spoil(call, choices);
-      const int32_t told = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
+      const int32_t number = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
       call.names = kArguments;
       call.run = [&](rbcContext_t, const Handles&) {
-        return rbcLivePush(live.handle, told, times->get(), values->get());
+        return rbcLivePush(live.handle, number, times->get(), values->get());
       };
       transcript.outcome(run(machine, call, 0xA5));
     } else {
@@ -156,8 +156,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     const std::unique_ptr<uint8_t[]> exact(
         new uint8_t[std::max<size_t>(counters.struct_size, 4)]());
     std::memcpy(exact.get(), &counters.struct_size, 4);
-    auto* const told = reinterpret_cast<rbcLiveCounters*>(exact.get());
-    if (transcript.ended(rbcLiveGetCounters(live.handle, n, told), "rbcLiveGetCounters",
+    auto* const placed = reinterpret_cast<rbcLiveCounters*>(exact.get());
+    if (transcript.ended(rbcLiveGetCounters(live.handle, n, placed), "rbcLiveGetCounters",
                          kArguments) == RBC_STATUS_SUCCESS) {
       transcript.bytes(exact.get(), counters.struct_size);
     }

@@ -234,15 +234,15 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
 void spoilSize(Call& call, Struct& s, Choices& choices) {
   if (s.count != 1 || fieldsOf(s.type).empty() || fieldsOf(s.type)[0].name != "struct_size") return;
   if (s.size % sizeof(void*) != 0) return;  // it ends within a pointer
-  const auto told = static_cast<uint32_t>(
+  const auto stated_size = static_cast<uint32_t>(
       choices.chance(70) ? choices.between(0, static_cast<int64_t>(s.size) + 64)
                          : choices.pick<int64_t>({65536, 65537, UINT32_MAX, INT32_MAX}));
   // The library must not read beyond the size that it knows; below 4 bytes not even the size would
   // exist.
-  const size_t held = std::max<size_t>(std::min<size_t>(told, 65536), 4);
+  const size_t held = std::max<size_t>(std::min<size_t>(stated_size, 65536), 4);
   std::unique_ptr<uint8_t[]> bytes(new uint8_t[held]());
   std::memcpy(bytes.get(), s.bytes.get(), std::min(held, s.size));
-  std::memcpy(bytes.get(), &told, sizeof told);
+  std::memcpy(bytes.get(), &stated_size, sizeof stated_size);
   if (held > s.own_size && choices.chance(30)) {
     bytes[s.own_size +
           static_cast<size_t>(choices.below(static_cast<int64_t>(held - s.own_size)))] = 1;
@@ -339,8 +339,9 @@ void mismatch(Call& call, Choices& choices) {
   const int64_t kind = choices.below(6);
   if (kind == 0 && number > 0 &&
       fields[0].name == "struct_size") {  // in the first one it is the stride
-    const auto told = static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
-    std::memcpy(element, &told, sizeof told);
+    const auto stated_size =
+        static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
+    std::memcpy(element, &stated_size, sizeof stated_size);
   } else if (kind == 1 && s.type == "rbcWindowsStream" && !call.accumulators.empty()) {
     const size_t which = call.accumulators.size();
     std::memcpy(element + offsetof(rbcWindowsStream, accumulator), &which, sizeof which);

@@ -196,10 +196,10 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) fuse.query_lengths = t->hold();
   Struct* params = call->add("rbcFuseParams", &fuse);
   call->checking = params;
-  const int32_t told = choices.chance(96) ? static_cast<int32_t>(count)
-                                          : choices.pick({0, -1, 65, INT32_MAX, INT32_MIN});
-  Operation<rbcFuse, rbcFuseWorkspaceSize>::bind(call.get(), array, told, query_times, out, mask,
-                                                 params);
+  const int32_t num_streams = choices.chance(96) ? static_cast<int32_t>(count)
+                                                 : choices.pick({0, -1, 65, INT32_MAX, INT32_MIN});
+  Operation<rbcFuse, rbcFuseWorkspaceSize>::bind(call.get(), array, num_streams, query_times, out,
+                                                 mask, params);
   return call;
 }
 

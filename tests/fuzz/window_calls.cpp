@@ -201,20 +201,21 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   Struct* written = call->add("rbcWindowsOutputs", outputs.data(), count);
   Struct* p = call->add("rbcWindowsParams", &params);
   call->checking = p;
-  const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
+  const int32_t num_streams =
+      choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
   const auto arguments = [=](const Handles& handles, auto&& f) {
     // Sets the accumulators of this machine, as far as the array, which may have been cut short,
     // has room for them.
     constexpr size_t kPlace = offsetof(rbcWindowsStream, accumulator);
     constexpr size_t kHandle = sizeof(rbcAccumulator_t);
-    rbcAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
+    rbcAccumulator_t saved_handles[RBC_WINDOWS_MAX_STREAMS];
     const auto each = [&](auto&& change) {
       for (int32_t n = 0; n < count; ++n) {
         const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowsStream) + kPlace;
         if (at + kHandle > array->size) continue;
         rbcAccumulator_t handle = nullptr;
         std::memcpy(&handle, array->bytes.get() + at, kHandle);
-        change(handle, told_accumulators[n]);
+        change(handle, saved_handles[n]);
         std::memcpy(array->bytes.get() + at, &handle, kHandle);
       }
     };
@@ -224,7 +225,7 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
       if (which > 0) handle = handles.accumulators[which - 1];
     });
     const rbcStatus_t status =
-        f(array->get<rbcWindowsStream>(), told, episodes->get(), anchors->get(),
+        f(array->get<rbcWindowsStream>(), num_streams, episodes->get(), anchors->get(),
           written->get<rbcWindowsOutputs>(), p->get<rbcWindowsParams>());
     each([](auto& handle, auto& before) { handle = before; });
     return status;

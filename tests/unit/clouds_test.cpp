@@ -206,7 +206,7 @@ struct FarthestCase {
     const int64_t columns = points.extent(points.ndim() - 1);
     const std::vector<uint64_t> bits = points.elements();
     std::vector<uint64_t> rows_taken;
-    std::vector<uint64_t> told;
+    std::vector<uint64_t> expected_distances;
     for (int64_t b = 0; b < clouds; ++b) {
       const int64_t rows = points.extent(packed ? 0 : 1);
       const int64_t begin = packed ? static_cast<int64_t>(offsets.get({b})) : b * rows;
@@ -235,7 +235,7 @@ struct FarthestCase {
         const bool takes = k < static_cast<int64_t>(finite.size());
         const uint64_t mask = indices.dtype().bits == 32 ? 0xffffffffu : ~uint64_t{0};
         rows_taken.push_back((takes ? static_cast<uint64_t>(row[next]) : ~uint64_t{0}) & mask);
-        told.push_back(support::encodeFloat(
+        expected_distances.push_back(support::encodeFloat(
             distances.dtype(), static_cast<long double>(takes ? distance : Number(0))));
         if (!takes) continue;
         const std::array<Number, 3> taken = finite[next];
@@ -250,7 +250,7 @@ struct FarthestCase {
         distance = nearest[next];
       }
     }
-    rows_taken.insert(rows_taken.end(), told.begin(), told.end());
+    rows_taken.insert(rows_taken.end(), expected_distances.begin(), expected_distances.end());
     return rows_taken;
   }
 

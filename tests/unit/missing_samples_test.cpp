@@ -65,7 +65,7 @@ TEST_CASE("missing samples: a valid without zeros changes nothing") {
 
 TEST_CASE("reference: a sample that should or should not be missing is found") {
   const Context context = support::cpuContext(1);
-  int told = 0;
+  int found = 0;
   for (const ResampleCase& c : support::randomResampleCases(9500, 200)) {
     ResampleCase masked = c;
     masked.missing = 0.3;
@@ -73,9 +73,9 @@ TEST_CASE("reference: a sample that should or should not be missing is found") {
     const ResampleInputs in = support::makeInputs(masked);
     ResampleInputs without = support::makeInputs(masked);
     without.sample_mask = support::Array();
-    told += support::firstError(in, support::run(context, without).output) != "" ? 1 : 0;
+    found += support::firstError(in, support::run(context, without).output) != "" ? 1 : 0;
   }
-  CHECK(told > 50);
+  CHECK(found > 50);
 }
 
 // ---- skipping missing samples -------------------------------------------------------------------

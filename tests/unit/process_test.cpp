@@ -328,8 +328,10 @@ TEST_CASE("threads: a warm-up that starts some says how many, and a later one st
   CHECK(started > 0);  // 3 or 4; malloc's arenas need memory as well
   CHECK(started < 8);
   CHECK(status == RBC_STATUS_UNSUPPORTED);
-  const std::string told = std::to_string(started) + " of 8 worker threads could be started";
-  CHECK_MESSAGE(support::tells(rbcGetLastError(), {told.c_str()}), std::string(rbcGetLastError()));
+  const std::string expected_text =
+      std::to_string(started) + " of 8 worker threads could be started";
+  CHECK_MESSAGE(support::tells(rbcGetLastError(), {expected_text.c_str()}),
+                std::string(rbcGetLastError()));
   CHECK(gives(context, in, expected));
   CHECK(threadCount() == before + started);  // a call does not try again
   CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));

@@ -67,9 +67,9 @@ bool finds(Rows<Time>& rows, const robocache::Context& context, int64_t row, int
                             " index " + std::to_string(i);
   const std::string end =
       verdict.substr(std::min(verdict.size(), verdict.find(where) + where.size()), 1);
-  const bool told = verdict.find("times: " + where) == 0 && (end.empty() || end == " ");
-  CHECK_MESSAGE(told, "expected ", where, ", got \"", verdict, "\"");
-  return told;
+  const bool is_reported = verdict.find("times: " + where) == 0 && (end.empty() || end == " ");
+  CHECK_MESSAGE(is_reported, "expected ", where, ", got \"", verdict, "\"");
+  return is_reported;
 }
 
 std::vector<robocache::Context> contexts() {
