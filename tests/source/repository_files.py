@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files that a host of repositories reads are right: they parse, and what they name exists.
+"""Check the files that a repository host reads: they parse, and the files that they name exist.
 
 python tests/source/repository_files.py    in the root of the repository
 """
@@ -21,7 +21,7 @@ except ModuleNotFoundError:
 if not pathlib.Path(".github").is_dir():
     sys.exit("SKIPPED: a source distribution does not have these files")
 
-# The attributes that a field of a form may have, and those that it must have.
+# The attributes that a field of a form may have, and the required ones.
 ATTRIBUTES = {
     "markdown": ({"value"}, {"value"}),
     "input": ({"label", "description", "placeholder", "value"}, {"label"}),
@@ -126,7 +126,7 @@ def container() -> list[str]:
 
 
 def versions() -> list[str]:
-    """The change log has one section, of the version that base.h has."""
+    """Check that the change log has one section, for the version in base.h."""
     found = []
     header = pathlib.Path("include/robocache/base.h").read_text()
     version = ".".join(re.findall(r"^#define RBC_VERSION_[A-Z]+ (\d+)", header, re.M))
