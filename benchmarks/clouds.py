@@ -92,8 +92,8 @@ def hard_voxels(rounds: int) -> None:
     for name, (count, columns, size, bounds, most, room) in HARD.items():
         points = sweep(count, columns, bounds)
         theirs = Point2VoxelCPU3d(list(size), list(bounds), columns, room, most)
-        given = tensorview.from_numpy(points)
-        calls: dict[str, Any] = {"spconv": lambda t=theirs, g=given: t.point_to_voxel(g)}
+        tensor = tensorview.from_numpy(points)
+        calls: dict[str, Any] = {"spconv": lambda t=theirs, g=tensor: t.point_to_voxel(g)}
         options: dict[str, Any] = {
             "voxel_size": size,
             "point_cloud_range": bounds,
@@ -106,7 +106,7 @@ def hard_voxels(rounds: int) -> None:
             calls[f"{threads}"] = lambda p=points, out=out, own=own: rbc.voxelize_sparse(
                 p, out=out, **own
             )
-        grouped, coords, counts = (each.numpy() for each in theirs.point_to_voxel(given))
+        grouped, coords, counts = (each.numpy() for each in theirs.point_to_voxel(tensor))
         ours = out.trimmed()
         assert np.array_equal(ours.coords[:, :0:-1], coords)
         assert np.array_equal(ours.points_per_voxel, counts) and np.array_equal(

@@ -135,9 +135,11 @@ def run(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     episodes = rbc.data.open(folder)
     spec = rbc.WindowSpec({STATE: STATES, ACTION: ACTIONS})
     loader = rbc.torch.WindowLoader(episodes, spec, arguments.batch, drop_last=True)
-    given = {"LeRobotDataset": lerobot_set(folder), "Dataset": Rows(episodes)}
-    sets = {f"{name}, {arguments.workers} workers": s for name, s in given.items() if s is not None}
-    if len(sets) < len(given):
+    loaders = {"LeRobotDataset": lerobot_set(folder), "Dataset": Rows(episodes)}
+    sets = {
+        f"{name}, {arguments.workers} workers": s for name, s in loaders.items() if s is not None
+    }
+    if len(sets) < len(loaders):
         print("lerobot is not installed: its class is skipped", file=sys.stderr)
     check(next(iter(loader)), episodes, sets)
 

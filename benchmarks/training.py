@@ -144,13 +144,13 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def g1_folder(given: pathlib.Path | None) -> pathlib.Path | None:
-    folder = given or pathlib.Path(os.environ.get("ROBOCACHE_DATA") or "nowhere")
+def g1_folder(folder_argument: pathlib.Path | None) -> pathlib.Path | None:
+    folder = folder_argument or pathlib.Path(os.environ.get("ROBOCACHE_DATA") or "nowhere")
     for found in (folder, folder / "unitree_g1"):
         if (found / "action.npy").is_file():
             return found
-    if given is not None:
-        raise SystemExit(f"training.py: {given} has no action.npy")
+    if folder_argument is not None:
+        raise SystemExit(f"training.py: {folder_argument} has no action.npy")
     return None
 
 
@@ -173,7 +173,11 @@ def make_ways(episodes: Episodes, sample: alignment.Aligned, with_compile: bool)
     if with_compile:
         torch._dynamo.reset()
         compiled = torch.compile(alignment.torch_streams, dynamic=False)
-        ways.append(on_device(COMPILED, lambda *of: alignment.with_torch(*of, streams=compiled)))
+        ways.append(
+            on_device(
+                COMPILED, lambda *arguments: alignment.with_torch(*arguments, streams=compiled)
+            )
+        )
     ways += [Way(name, name, lambda batch, dtype: batch) for name in alignment.IN_WORKERS]
     return [*ways, Way("no alignment", "threads", lambda batch, dtype: sample)]
 

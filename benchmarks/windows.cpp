@@ -206,8 +206,8 @@ class WindowsData : public Data {
       put(addInput("times", support::kF32, {c_.rowsOf(s)}), times);
     }
     const auto channels = static_cast<size_t>(s.outChannels());
-    const auto addFactor = [&](const char* name, float of) {
-      put(addInput(name, support::kF32, {s.outChannels()}), std::vector<float>(channels, of));
+    const auto addFactor = [&](const char* name, float value) {
+      put(addInput(name, support::kF32, {s.outChannels()}), std::vector<float>(channels, value));
     };
     if (s.affine) {
       addFactor("shift", 0.25f);

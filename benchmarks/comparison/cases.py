@@ -30,8 +30,8 @@ def names_of(user: str) -> list[str]:
 
 def _program() -> pathlib.Path:
     """Return $ROBOCACHE_BENCH, or the most recently built program."""
-    if given := os.environ.get("ROBOCACHE_BENCH"):
-        return pathlib.Path(given)
+    if program := os.environ.get("ROBOCACHE_BENCH"):
+        return pathlib.Path(program)
     found = _FOLDER.parent.glob("build/*/benchmarks/robocache_bench")
     if last := max(found, key=lambda path: path.stat().st_mtime, default=None):
         return last

@@ -29,8 +29,8 @@ class Cpu:
         destination = np.zeros_like(source)
         copy: Work = bind(np.copyto, destination, source)
         if self.torch is not None:
-            to, of = map(self.torch.from_numpy, (destination, source))
-            copy = bind(to.copy_, of)
+            to, from_ = map(self.torch.from_numpy, (destination, source))
+            copy = bind(to.copy_, from_)
         microseconds: float = host_samples(copy, nothing, 1, 11)["median_us"]
         return 2 * size / (microseconds * 1e-6)
 

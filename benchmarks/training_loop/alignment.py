@@ -31,13 +31,13 @@ def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligne
 
 def with_windows(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
     """Align episodes on the device: a window of each, starting at the begin of its clock."""
-    streams, which, begins = batch
-    shape = (len(which), episodes.clocks[0].size)
-    out = torch.empty((*shape, episodes.channels), dtype=dtype, device=which.device)
-    mask = torch.empty((*shape, len(streams)), dtype=torch.bool, device=which.device)
+    streams, episode_indices, begins = batch
+    shape = (len(episode_indices), episodes.clocks[0].size)
+    out = torch.empty((*shape, episodes.channels), dtype=dtype, device=episode_indices.device)
+    mask = torch.empty((*shape, len(streams)), dtype=torch.bool, device=episode_indices.device)
     parts = out.split([sensor.channels for sensor in episodes.sensors], 2)
     pairs = list(zip(parts, mask.unbind(2)))
-    rbc.windows(streams, which, begins, anchor_times=True, out=pairs)
+    rbc.windows(streams, episode_indices, begins, anchor_times=True, out=pairs)
     return out, mask
 
 

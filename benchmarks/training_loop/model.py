@@ -68,8 +68,8 @@ class Trainer:
         if self.graph is None:
             self._launch(values, mask)
             return
-        for mine, given in zip(self.inputs, (values, mask)):
-            mine.copy_(given, non_blocking=True)
+        for mine, array in zip(self.inputs, (values, mask)):
+            mine.copy_(array, non_blocking=True)
         self.graph.replay()
 
     def _launch(self, values: torch.Tensor, mask: torch.Tensor) -> None:
@@ -79,8 +79,8 @@ class Trainer:
         with torch.autocast(
             self.device, torch.bfloat16, enabled=on_cuda, cache_enabled=not self.as_graph
         ):
-            foretold = self.model(values)
-        wrong = (foretold[:, :-1].float() - values[:, 1:].float()).square().mean(-1)
+            predicted = self.model(values)
+        wrong = (predicted[:, :-1].float() - values[:, 1:].float()).square().mean(-1)
         valid = mask.all(-1)
         valid = valid[:, :-1] & valid[:, 1:]
         self.loss = (wrong * valid).sum() / valid.sum().clamp(min=1)

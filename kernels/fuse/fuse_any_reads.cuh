@@ -123,15 +123,15 @@ __device__ __forceinline__ Weights<double> weightsBy(Method method,
                                                      int64_t step, RowsAround<true>* around) {
   const Index n = samples.count;
   const Index i = position.index;
-  Neighbours<Index> beside = {i, i, i};
+  Neighbours<Index> neighbours = {i, i, i};
   if (position.weight != 0 && takesFour(method)) {
-    beside = neighboursOf(samples.valid, n, i);
+    neighbours = neighboursOf(samples.valid, n, i);
   } else if (position.weight != 0) {
-    beside.right = rightOf(samples.valid, n, i);
+    neighbours.right = rightOf(samples.valid, n, i);
   }
-  const Weights<double> weights = weightsOf(method, samples.times, n, position, beside);
-  *around = {weights.before ? (beside.before - i) * step : 0, (beside.right - i) * step,
-             weights.after ? (beside.after - i) * step : 0};
+  const Weights<double> weights = weightsOf(method, samples.times, n, position, neighbours);
+  *around = {weights.before ? (neighbours.before - i) * step : 0, (neighbours.right - i) * step,
+             weights.after ? (neighbours.after - i) * step : 0};
   return weights;
 }
 

@@ -124,7 +124,8 @@ struct ReadAny {
   DType dtype;
   int32_t size;  // in bytes
 
-  __device__ __forceinline__ ReadAny(DType of, int32_t bytes) : dtype(of), size(bytes) {}
+  __device__ __forceinline__ ReadAny(DType values_dtype, int32_t bytes)
+      : dtype(values_dtype), size(bytes) {}
   __device__ __forceinline__ float operator()(const char* value) const {
     switch (dtype) {
 #define RBC_CASE(name, storage, code, text)                   \
@@ -156,8 +157,8 @@ struct Answer {
 
   __device__ __forceinline__ void put(int32_t c, float value) const {
     if (task.has_affine) {
-      const Affine of = affine[c];
-      value = normalized(value, of.shift, of.scale);
+      const Affine factors = affine[c];
+      value = normalized(value, factors.shift, factors.scale);
     }
     row[c] = narrow<Out>(value);
   }

@@ -466,11 +466,12 @@ bool select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice
             Refusal* refusal) {
   Refusal own;
   own.kernel = "fuse_mixed";
-  const bool suits =
-      meets<kProblem>(&own, p) &&
-      meetsAll(&own, "streams", p.num_streams,
-               [&](Refusal* of, int32_t n) { return meets<kStream>(of, p, p.streams[n]); }) &&
-      cutQueries(p, device, choice, &own) && fitsShared(p, device, choice, &own);
+  const bool suits = meets<kProblem>(&own, p) &&
+                     meetsAll(&own, "streams", p.num_streams,
+                              [&](Refusal* stream_refusal, int32_t n) {
+                                return meets<kStream>(stream_refusal, p, p.streams[n]);
+                              }) &&
+                     cutQueries(p, device, choice, &own) && fitsShared(p, device, choice, &own);
   if (!suits) {
     *refusal = own;
     return false;

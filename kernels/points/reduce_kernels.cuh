@@ -245,9 +245,10 @@ struct ChunkLanes {
 
   // The first lane that gets the k-th of this lane's features.
   __device__ int laneOf(int k) const {
-    int of = 0;
-    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2) of += k & half ? bit : 0;
-    return feature / kCount + of * across;
+    int offset = 0;
+    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2)
+      offset += k & half ? bit : 0;
+    return feature / kCount + offset * across;
   }
 };
 
@@ -262,9 +263,9 @@ __device__ __forceinline__ T acrossPoints(T (&all)[kCount], const ChunkLanes<kCo
     const bool upper = (threadIdx.x & static_cast<unsigned>(mask)) != 0;
 #pragma unroll
     for (int k = 0; k < half; ++k) {
-      const T given = upper ? all[k] : all[k + half];
+      const T sent = upper ? all[k] : all[k + half];
       const T kept = upper ? all[k + half] : all[k];
-      all[k] = combine(kept, shuffleXor(given, mask));
+      all[k] = combine(kept, shuffleXor(sent, mask));
     }
   }
   for (; mask < kWarp; mask *= 2) all[0] = combine(all[0], shuffleXor(all[0], mask));

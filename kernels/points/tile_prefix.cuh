@@ -24,8 +24,8 @@ inline constexpr auto kRelaxed = ::cuda::std::memory_order_relaxed;
 // Publishes the points of a tile of an image. A state is one word, so no other memory must be
 // ordered.
 inline __device__ void tellPoints(TileState* states, int64_t tile, int points) {
-  const TileState of = tile == 0 ? kUpToTile : kOfTile;
-  asAtomic(states[tile]).store(of | static_cast<TileState>(points), kRelaxed);
+  const TileState kind = tile == 0 ? kUpToTile : kOfTile;
+  asAtomic(states[tile]).store(kind | static_cast<TileState>(points), kRelaxed);
 }
 
 // By a warp: the points of the tiles before a published one.

@@ -185,10 +185,10 @@ int64_t rowBlocks(int64_t items, const LaunchDevice& device) {
   return blocksFor(items, kThreads, int64_t{32} * device.multiprocessors);
 }
 
-cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& given,
+cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& row_arguments,
                        const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (points == 0) return cudaSuccess;
-  RowArguments arguments = given;
+  RowArguments arguments = row_arguments;
   const int64_t blocks = rowBlocks(arguments.groups.most, device);
   cudaError_t error = cudaMemsetAsync(parts.is_first, 0, static_cast<size_t>(points), cuda_stream);
   if (error != cudaSuccess) return error;

@@ -124,12 +124,12 @@ struct KeptLists {
     for (int l = static_cast<int>(threadIdx.x); l < kCount; l += kThreads) {
       count[l] = at_low[l] = at_high[l] = 0;
       if (l >= channels * kMaxBrackets) continue;
-      const Brackets<Number>& of = brackets[l / kMaxBrackets];
+      const Brackets<Number>& source = brackets[l / kMaxBrackets];
       const int b = l % kMaxBrackets;
-      low[l] = of.low[b];
-      high[l] = of.high[b];
-      start[l] = of.start[b];
-      capacity[l] = static_cast<uint32_t>(of.capacity[b]);  // at most kMaxCapacity
+      low[l] = source.low[b];
+      high[l] = source.high[b];
+      start[l] = source.start[b];
+      capacity[l] = static_cast<uint32_t>(source.capacity[b]);  // at most kMaxCapacity
     }
     __syncthreads();
   }

@@ -154,10 +154,10 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
-    for (int which = 0; which < 2; ++which) {
-      if (list.inner[which] < before || list.inner[which] >= before + count[k]) continue;
-      bin[which] = t * kEach + k;
-      if (which == 0) bin_before = before;
+    for (int end_index = 0; end_index < 2; ++end_index) {
+      if (list.inner[end_index] < before || list.inner[end_index] >= before + count[k]) continue;
+      bin[end_index] = t * kEach + k;
+      if (end_index == 0) bin_before = before;
     }
     before += count[k];
   }
@@ -172,9 +172,9 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
     const int empty_bits = keyWidth(dtype) - keyBits(dtype);
     if (empty_bits > 0 && shift <= empty_bits) {
       if (slice > 0 || t > 0) return;
-      for (int which = 0; which < 2; ++which) {
-        const Key bin_low = list.low + (static_cast<Key>(bin[which]) << shift);
-        refined.found[which] = onlyKey(bin_low, bin_low + ((Key{1} << shift) - 1), empty_bits);
+      for (int end_index = 0; end_index < 2; ++end_index) {
+        const Key bin_low = list.low + (static_cast<Key>(bin[end_index]) << shift);
+        refined.found[end_index] = onlyKey(bin_low, bin_low + ((Key{1} << shift) - 1), empty_bits);
       }
       refined.is_found = 1;
       return;

@@ -44,26 +44,26 @@ struct KeyRange {
   }
 };
 
-__device__ __forceinline__ void countInBin(SelectMemory& memory, int which, uint32_t bin,
+__device__ __forceinline__ void countInBin(SelectMemory& memory, int rank_index, uint32_t bin,
                                            unsigned long long count) {
   const auto low = static_cast<uint32_t>(count);
-  const uint32_t before = atomicAdd(&memory.bins[which][bin], low);
+  const uint32_t before = atomicAdd(&memory.bins[rank_index][bin], low);
   const uint32_t carry = before + low < before ? 1 : 0;
   const auto high = static_cast<uint32_t>(count >> 32) + carry;
-  if (high != 0) atomicAdd(&memory.carries[which][bin], high);
+  if (high != 0) atomicAdd(&memory.carries[rank_index][bin], high);
 }
 
 // Narrows a range to the bin that contains the rank.
 template <class Key>
-__device__ __forceinline__ void narrow(SelectMemory& memory, int which, KeyRange<Key>* range) {
+__device__ __forceinline__ void narrow(SelectMemory& memory, int rank_index, KeyRange<Key>* range) {
   constexpr int kEach = kSelectBins / kSelectThreads;
   const int t = static_cast<int>(threadIdx.x);
   int64_t count[kEach];
   int64_t all = 0;
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
-    count[i] = static_cast<int64_t>(memory.bins[which][t * kEach + i]) |
-               static_cast<int64_t>(memory.carries[which][t * kEach + i]) << 32;
+    count[i] = static_cast<int64_t>(memory.bins[rank_index][t * kEach + i]) |
+               static_cast<int64_t>(memory.carries[rank_index][t * kEach + i]) << 32;
     all += count[i];
   }
   int64_t before = 0;
@@ -71,18 +71,18 @@ __device__ __forceinline__ void narrow(SelectMemory& memory, int which, KeyRange
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
     if (range->rank >= before && range->rank < before + count[i]) {
-      memory.bin[which] = t * kEach + i;
-      memory.before[which] = before;
+      memory.bin[rank_index] = t * kEach + i;
+      memory.before[rank_index] = before;
     }
     before += count[i];
   }
   __syncthreads();
   const int shift = range->shift();
-  const Key low = range->low + (static_cast<Key>(memory.bin[which]) << shift);
+  const Key low = range->low + (static_cast<Key>(memory.bin[rank_index]) << shift);
   const Key last = low + ((Key{1} << shift) - 1);
   range->high = last < low || last > range->high ? range->high : last;
   range->low = low;
-  range->rank -= memory.before[which];
+  range->rank -= memory.before[rank_index];
   __syncthreads();
 }
 

@@ -259,13 +259,13 @@ template <class In, int kCount>
 __device__ __forceinline__ void widenVec(const AlignedVec<In, kCount>& vec, float (&x)[kCount]) {
   if constexpr (std::is_same_v<In, bf16> && kCount % 2 == 0) {
     struct Pairs {
-      uint32_t of[kCount / 2];
+      uint32_t words[kCount / 2];
     };
     const auto pairs = bitCast<Pairs>(vec);
 #pragma unroll
     for (int i = 0; i < kCount; i += 2) {
-      x[i] = bitCast<float>(pairs.of[i / 2] << 16);
-      x[i + 1] = bitCast<float>(pairs.of[i / 2] & 0xffff0000u);
+      x[i] = bitCast<float>(pairs.words[i / 2] << 16);
+      x[i + 1] = bitCast<float>(pairs.words[i / 2] & 0xffff0000u);
     }
   } else {
 #pragma unroll
@@ -277,12 +277,12 @@ template <class Out, int kCount>
 __device__ __forceinline__ AlignedVec<Out, kCount> narrowWords(const float (&x)[kCount]) {
   if constexpr (std::is_same_v<Out, bf16> && kCount % 2 == 0) {
     struct Pairs {
-      uint32_t of[kCount / 2];
+      uint32_t words[kCount / 2];
     };
     Pairs pairs;
 #pragma unroll
     for (int i = 0; i < kCount; i += 2) {
-      pairs.of[i / 2] = bitCast<uint32_t>(__floats2bfloat162_rn(x[i], x[i + 1]));
+      pairs.words[i / 2] = bitCast<uint32_t>(__floats2bfloat162_rn(x[i], x[i + 1]));
     }
     return bitCast<AlignedVec<Out, kCount>>(pairs);
   } else {

@@ -218,7 +218,7 @@ class RowsPlan {
     const ChannelSegment* const methods = p_.methods + s.first_method;
     const bool quaternions = std::any_of(methods, methods + s.num_methods,
                                          [](const auto& m) { return m.method == Method::kSlerp; });
-    bool told = false;
+    bool has_writer = false;
     for (int32_t i = 0; i < s.num_methods; ++i) {
       const ChannelSegment& m = methods[i];
       const bool is_slerp = m.method == Method::kSlerp;
@@ -233,9 +233,9 @@ class RowsPlan {
       if (is_slerp && task.chunks.divisor > 1) {
         return refuse(refusal_, "method: {} channels of slerp, expected 128 or fewer", m.count);
       }
-      const bool tells = quaternions ? is_slerp : !told;
-      if (!tells) task.valid = nullptr;
-      told = true;
+      const bool writes_masks = quaternions ? is_slerp : !has_writer;
+      if (!writes_masks) task.valid = nullptr;
+      has_writer = true;
     }
     return true;
   }

@@ -58,27 +58,27 @@ inline bool isSize(size_t size) {
 
 // The struct_size at the start of a caller's struct. Read it once: no more bytes than it says may
 // be read.
-inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
+inline uint32_t structSize(const void* source) { return readOnce<uint32_t>(source); }
 
 // `size` is the result of structSize(), `defaults` the values of the initializer. A shorter struct
 // comes from an older caller; its missing fields get the defaults. A longer one comes from a newer
 // caller.
 template <class Params>
-Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
+Params readParams(const void* source, uint32_t size, const Params& defaults, const char* argument) {
   static_assert(sizeof(Params) % kSizeUnit == 0);
   if (!isSize(size)) {
     detail::failSize(argument, size, sizeof(Params));
   }
-  const auto* bytes = static_cast<const unsigned char*>(given);
+  const auto* bytes = static_cast<const unsigned char*>(source);
   for (uint32_t i = sizeof(Params); i < size; ++i) {
     if (bytes[i] != 0) detail::failByte(argument, i, sizeof(Params));
   }
   Params params;
   if (size >= sizeof(Params)) {  // the usual case, and a few moves: the compiler knows the size
-    std::memcpy(static_cast<void*>(&params), given, sizeof(Params));
+    std::memcpy(static_cast<void*>(&params), source, sizeof(Params));
   } else {
     params = defaults;
-    std::memcpy(static_cast<void*>(&params), given, size);
+    std::memcpy(static_cast<void*>(&params), source, size);
   }
   if constexpr (detail::kHasFlags<Params>) {
     constexpr KnownFlags known = kKnownFlags<Params>;
@@ -97,32 +97,32 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
 template <class Params>
 Params readElement(const void* array, uint32_t stride, int32_t index, const Params& defaults,
                    const char* argument) {
-  const auto* given =
+  const auto* source =
       static_cast<const unsigned char*>(array) + size_t{stride} * static_cast<size_t>(index);
-  const uint32_t size = structSize(given);
+  const uint32_t size = structSize(source);
   if (size != stride)
     detail::failStride(argument, size, stride);  // before a byte outside of the array is read
-  return readParams(given, size, defaults, nullptr);
+  return readParams(source, size, defaults, nullptr);
 }
 
 // The same for a single struct; null means the defaults.
 template <class Params>
-Params readParams(const Params* given, const Params& defaults, const char* argument) {
-  return given == nullptr ? defaults : readParams(given, structSize(given), defaults, argument);
+Params readParams(const Params* source, const Params& defaults, const char* argument) {
+  return source == nullptr ? defaults : readParams(source, structSize(source), defaults, argument);
 }
 
 // Copies an array of structs without a size field: `size` is in the struct that points to them, in
 // the field named `size_field`. Fields that the caller does not know become 0; fields that the
 // library does not know must be 0.
 template <class Element>
-void readElements(const Element* given, int32_t count, uint32_t size, const char* argument,
+void readElements(const Element* source, int32_t count, uint32_t size, const char* argument,
                   const char* size_field, Element* elements) {
   static_assert(sizeof(Element) % kSizeUnit == 0);
   if (count == 0) return;
   if (!isSize(size)) {
     detail::failElementSize(size_field, size, sizeof(Element));
   }
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(source);
   for (int32_t i = 0; i < count; ++i, bytes += size) {
     elements[i] = {};
     std::memcpy(static_cast<void*>(&elements[i]), bytes,

@@ -70,10 +70,10 @@ RBC_HD Quaternion<Number> readEuler(const EulerAxes& axes, const Vector3<double>
   const Number q1 = symmetric ? c * cs + s * cc : c * cs - turned * sc;
   const Number q2 = symmetric ? c * sc + s * ss : c * sc + turned * cs;
   const Number q3 = symmetric ? turned * sc - css : s * cc - css;
-  const auto of = [&](int axis) {
+  const auto component = [&](int axis) {
     return axis == order.first ? q1 : axis == order.second ? q2 : q3;
   };
-  return {w, of(0), of(1), of(2)};
+  return {w, component(0), component(1), component(2)};
 }
 
 // The middle angle is in [-pi/2, pi/2], or in [0, pi] if the last axis equals the first. Within

@@ -65,10 +65,10 @@ RBC_HD V pchipAtEnd(V v0, V v1, V v2, V v3, const Weights<Scalar<V>>& k) {
   const V zero = V(S(0));
   const S f = k.before ? k.c[2] : k.c[3];
   const S a = (1 + f) / 3;
-  const V beside = k.before ? (v1 - v0) * V(k.c[0]) : (v3 - v2) * V(k.c[1]);
+  const V adjacent = k.before ? (v1 - v0) * V(k.c[0]) : (v3 - v2) * V(k.c[1]);
   const V scale = toUnit(d);
   const V unit = d * scale;
-  const V part = beside * scale;
+  const V part = adjacent * scale;
   const V outer = clamp(mulAdd(V(-f), part / unit, V(1 + f)), zero, V(S(3)));
   const V met = clamp(part, zero, V(steepest<S>()));
   const V inner = met / mulAdd(V(1 - a), met, V(a) * unit);

@@ -301,25 +301,26 @@ RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, Time q,
 
 // The interval that begins at sample i, and the adjacent ones.
 template <class Row, class Index>
-RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i, const Neighbours<Index>& beside) {
+RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i,
+                             const Neighbours<Index>& neighbours) {
   const auto length = [&](Index left, Index right) {
     const auto t0 = times[left];
     const auto t1 = times[right];
     using Math = TimeMath<std::remove_const_t<decltype(t0)>>;
     return t0 < t1 ? static_cast<double>(Math::span(t1, t0)) : 0.0;
   };
-  return {beside.before >= 0 ? length(beside.before, i) : 0.0, length(i, beside.right),
-          beside.after < n ? length(beside.right, beside.after) : 0.0};
+  return {neighbours.before >= 0 ? length(neighbours.before, i) : 0.0, length(i, neighbours.right),
+          neighbours.after < n ? length(neighbours.right, neighbours.after) : 0.0};
 }
 
-// The weights of a query for the method's formula; `beside` has the neighbours of its sample.
+// The weights of a query for the method's formula; `neighbours` has the neighbours of its sample.
 // as<float>() rounds them for f32.
 template <class Row, class Time, class Index>
 RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
                                  const SamplePosition<Time, Index>& position,
-                                 const Neighbours<Index>& beside) {
+                                 const Neighbours<Index>& neighbours) {
   if (position.weight != 0 && takesFour(method)) {
-    const Intervals intervals = intervalsAt(times, n, position.index, beside);
+    const Intervals intervals = intervalsAt(times, n, position.index, neighbours);
     return method == Method::kCubic ? cubicWeights(position.weight, intervals)
                                     : pchipWeights(position.weight, intervals);
   }

@@ -104,8 +104,8 @@ RBC_HD Quaternion<Number> readQuaternion(double w, double x, double y, double z,
 }
 
 // Normalizes to length 1.
-RBC_HD Quaternion<double> writeQuaternion(const Quaternion<double>& of) {
-  const Quaternion<double> q = detail::canonicalSign(of);
+RBC_HD Quaternion<double> writeQuaternion(const Quaternion<double>& rotation) {
+  const Quaternion<double> q = detail::canonicalSign(rotation);
   const double square = mulAdd(q.w, q.w, mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z)));
   const double inverse = detail::unlessInfinite(square, 1 / std::sqrt(square));
   return {inverse * q.w, inverse * q.x, inverse * q.y, inverse * q.z};
@@ -126,16 +126,17 @@ RBC_HD Quaternion<Number> readRotvec(double x, double y, double z) {
       squareRoot(exactProduct(sx, sx) + exactProduct(sy, sy) + exactProduct(sz, sz));
   DoubleDouble half = scaled(length, 0.5 / scale);
   if (half.head > 0x1p50) half.tail = 0;
-  const SineCosine<Number> of = sineCosine<Number>(reduce(half));
+  const SineCosine<Number> half_turned = sineCosine<Number>(reduce(half));
   // Below, sin h / h differs from 1 by less than 2^-85, and a subnormal h could not be a divisor.
   Number ratio = Number(1.0);
-  if (half.head > 0x1p-42) ratio = of.sine / as(half, Number());
-  return {Number(2.0) * of.cosine, ratio * Number(x), ratio * Number(y), ratio * Number(z)};
+  if (half.head > 0x1p-42) ratio = half_turned.sine / as(half, Number());
+  return {Number(2.0) * half_turned.cosine, ratio * Number(x), ratio * Number(y),
+          ratio * Number(z)};
 }
 
 // The angle is in [0, pi].
-RBC_HD Vector3<double> writeRotvec(const Quaternion<double>& of) {
-  const Quaternion<double> q = detail::canonicalSign(of);
+RBC_HD Vector3<double> writeRotvec(const Quaternion<double>& rotation) {
+  const Quaternion<double> q = detail::canonicalSign(rotation);
   const double square = mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z));
   const double length = std::sqrt(square);
   // For small angles the tangent is the angle; the square may then be subnormal or 0.

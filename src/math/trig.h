@@ -173,10 +173,10 @@ RBC_HD ReducedAngle reduce(DoubleDouble angle) {
 
 template <class Number>
 RBC_HD SineCosine<Number> sineCosine(const ReducedAngle& angle) {
-  const SineCosine<Number> of = detail::ofEighth(angle.rest, Number());
+  const SineCosine<Number> eighth = detail::ofEighth(angle.rest, Number());
   const bool odd = (angle.quarters & 1) != 0;
-  const Number sine = odd ? of.cosine : of.sine;
-  const Number cosine = odd ? of.sine : of.cosine;
+  const Number sine = odd ? eighth.cosine : eighth.sine;
+  const Number cosine = odd ? eighth.sine : eighth.cosine;
   return {(angle.quarters & 2) != 0 ? -sine : sine,
           ((angle.quarters + 1) & 2) != 0 ? -cosine : cosine};
 }

@@ -20,8 +20,8 @@ struct Pose {
 
 // Whether the rotation is valid: readRotation() returns NaN if not.
 template <class Number>
-RBC_HD bool isRotation(const Quaternion<Number>& of) {
-  const Quaternion<double> q = head(of);
+RBC_HD bool isRotation(const Quaternion<Number>& rotation) {
+  const Quaternion<double> q = head(rotation);
   return q.w == q.w && q.x == q.x && q.y == q.y && q.z == q.z;
 }
 

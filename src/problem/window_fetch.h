@@ -79,13 +79,13 @@ RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Time>& ele
   const WindowSamples<Time>& samples = element.samples;
   WindowPlace place = {-1, -1, -1, -1, {}, position.mask};
   if (position.index < 0) return place;
-  Neighbours<int64_t> beside = {position.index, position.index, position.index};
-  if (position.weight != 0) beside = neighboursOf(samples.valid, samples.count, position.index);
+  Neighbours<int64_t> neighbours = {position.index, position.index, position.index};
+  if (position.weight != 0) neighbours = neighboursOf(samples.valid, samples.count, position.index);
   place.row = samples.begin + position.index;
-  place.before = samples.begin + beside.before;
-  place.right = samples.begin + beside.right;
-  place.after = samples.begin + beside.after;
-  place.weights = weightsOf(method, samples.times, samples.count, position, beside);
+  place.before = samples.begin + neighbours.before;
+  place.right = samples.begin + neighbours.right;
+  place.after = samples.begin + neighbours.after;
+  place.weights = weightsOf(method, samples.times, samples.count, position, neighbours);
   return place;
 }
 

@@ -55,13 +55,13 @@ bool note(rbcStatus_t status, const std::string& what) {
   }
   const std::string report_text =
       what + ", " + function + " failing, gave " + rbcStatusName(status);
-  Tally& of = tally[function];
+  Tally& counts = tally[function];
   if (status == RBC_STATUS_SUCCESS) {
-    ++of.unnoticed;
+    ++counts.unnoticed;
     if (!mayFailUnnoticed(function)) throw Defect(report_text);
     return true;
   }
-  ++of.noticed;
+  ++counts.noticed;
   const std::string message = rbcGetLastError();
   if (status != RBC_STATUS_CUDA_ERROR && status != RBC_STATUS_OUT_OF_MEMORY &&
       status != RBC_STATUS_NOT_AVAILABLE) {
@@ -177,10 +177,10 @@ int main(int argc, char** argv) {
               [&] { failOperation(*memory, operation, seed); });
     }
   }
-  for (const auto& [function, of] : tally) {
+  for (const auto& [function, counts] : tally) {
     std::printf("%-50s failed %6lld times, unnoticed %lld\n", function.c_str(),
-                static_cast<long long>(of.noticed + of.unnoticed),
-                static_cast<long long>(of.unnoticed));
+                static_cast<long long>(counts.noticed + counts.unnoticed),
+                static_cast<long long>(counts.unnoticed));
   }
   std::printf("defects: %d\n", defects);
   if (tally.empty()) {

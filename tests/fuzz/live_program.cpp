@@ -90,12 +90,12 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
   live_params.time_dtype = choices.chance(98) ? time : choices.pick(support::kIntegerDTypes);
-  const int32_t told_count =
+  const int32_t count_argument =
       choices.chance(98) ? count : choices.pick({0, -1, RBC_FUSE_MAX_STREAMS + 1, INT32_MAX});
   Live live;
-  if (transcript.ended(
-          rbcLiveCreate(machine.context(), streams.data(), told_count, &live_params, &live.handle),
-          "rbcLiveCreate", kArguments) != RBC_STATUS_SUCCESS) {
+  if (transcript.ended(rbcLiveCreate(machine.context(), streams.data(), count_argument,
+                                     &live_params, &live.handle),
+                       "rbcLiveCreate", kArguments) != RBC_STATUS_SUCCESS) {
     if (live.handle != nullptr) throw Defect("rbcLiveCreate left a handle");
     return;
   }

@@ -102,9 +102,9 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
   Tensor* dropped = anyCount(*call, choices, clouds, "num_points_outside");
   Struct* p = call->add("rbcVoxelizeParams", &params);
-  const Tensor* given = reduces || choices.chance(5) ? features.tensor : nullptr;
-  Operation<rbcVoxelize, rbcVoxelizeWorkspaceSize>::bind(call.get(), clouds.points, given, out,
-                                                         dropped, p);
+  const Tensor* feature_tensor = reduces || choices.chance(5) ? features.tensor : nullptr;
+  Operation<rbcVoxelize, rbcVoxelizeWorkspaceSize>::bind(call.get(), clouds.points, feature_tensor,
+                                                         out, dropped, p);
   return call;
 }
 

@@ -343,8 +343,9 @@ void mismatch(Call& call, Choices& choices) {
         static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
     std::memcpy(element, &stated_size, sizeof stated_size);
   } else if (kind == 1 && s.type == "rbcWindowsStream" && !call.accumulators.empty()) {
-    const size_t which = call.accumulators.size();
-    std::memcpy(element + offsetof(rbcWindowsStream, accumulator), &which, sizeof which);
+    const size_t accumulator_index = call.accumulators.size();
+    std::memcpy(element + offsetof(rbcWindowsStream, accumulator), &accumulator_index,
+                sizeof accumulator_index);
     if (choices.chance(50)) call.accumulators.back().dtype = choices.pick(support::kIntegerDTypes);
   } else if (kind == 2) {  // an array without elements
     for (const Field& field : fields) {

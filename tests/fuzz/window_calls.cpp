@@ -221,8 +221,8 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
     };
     each([&](auto& handle, auto& before) {
       before = handle;
-      const auto which = reinterpret_cast<uintptr_t>(handle);
-      if (which > 0) handle = handles.accumulators[which - 1];
+      const auto index = reinterpret_cast<uintptr_t>(handle);
+      if (index > 0) handle = handles.accumulators[index - 1];
     });
     const rbcStatus_t status =
         f(array->get<rbcWindowsStream>(), num_streams, episodes->get(), anchors->get(),

@@ -52,9 +52,11 @@ def forms() -> list[str]:
             found.append(f"{path}: ids are {ids}, expected one for each field")
         for field in form["body"]:
             known, needed = ATTRIBUTES.get(field["type"], (set(), {"a type that is known"}))
-            given = set(field["attributes"])
-            if not needed <= given <= known:
-                found.append(f"{path}: {field['type']} has {sorted(given)}, needs {sorted(needed)}")
+            attributes = set(field["attributes"])
+            if not needed <= attributes <= known:
+                found.append(
+                    f"{path}: {field['type']} has {sorted(attributes)}, needs {sorted(needed)}"
+                )
     if not any("robocache inspect --json" in path.read_text() for path in paths):
         found.append(".github/ISSUE_TEMPLATE: no form asks for robocache inspect --json")
     return found

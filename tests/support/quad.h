@@ -41,9 +41,9 @@ inline Quad quadPi() { return -2 * lessQuarterTurns(0, 1); }
 
 // 1 / (m (m + 1)), from m = 1 on: the factors of the terms in both series below.
 struct SeriesFactors {
-  Quad of[29];
+  Quad factors[29];
   SeriesFactors() {
-    for (int m = 1; m < 29; ++m) of[m] = Quad(1) / (m * (m + 1));
+    for (int m = 1; m < 29; ++m) factors[m] = Quad(1) / (m * (m + 1));
   }
 };
 
@@ -56,8 +56,8 @@ inline void sineCosine(Quad x, Quad* sine, Quad* cosine) {
   Quad s = 1;
   Quad c = 1;
   for (int m = 28; m > 0; m -= 2) {
-    s = 1 - square * s * kFactors.of[m];
-    c = 1 - square * c * kFactors.of[m - 1];
+    s = 1 - square * s * kFactors.factors[m];
+    c = 1 - square * c * kFactors.factors[m - 1];
   }
   s *= r;
   const Quad turned[] = {s, c, -s, -c, s};

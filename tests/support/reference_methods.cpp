@@ -58,11 +58,11 @@ long double pchipEdge(long double h0, long double h1, long double m0, long doubl
 
 // Bound on the error of a slope, relative to the quotient d of the interval around the query:
 // `edge` cancels.
-long double pchipSlopeError(bool edge, long double f, long double d, long double beside,
+long double pchipSlopeError(bool edge, long double f, long double d, long double adjacent,
                             const Precision& p) {
   const long double relative = 12 * p.unit + 8 * p.times;
   if (!edge) return 3 * relative;
-  return std::min<long double>(3, (1 + f) * relative + absolute(f * beside / d) * relative);
+  return std::min<long double>(3, (1 + f) * relative + absolute(f * adjacent / d) * relative);
 }
 
 }  // namespace

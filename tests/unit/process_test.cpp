@@ -250,8 +250,8 @@ TEST_CASE("threads: 64 contexts in 64 threads, some with their own threads") {
       const Context own = support::cpuContext(1 + k % 3);
       for (++ready; ready < 64;) std::this_thread::yield();  // all of them exist at once
       for (size_t i = 0; i < runs.inputs.size(); ++i) {
-        const size_t which = (i + static_cast<size_t>(k)) % runs.inputs.size();
-        wrong += gives(own, runs.inputs[which], runs.expected[which]) ? 0 : 1;
+        const size_t index = (i + static_cast<size_t>(k)) % runs.inputs.size();
+        wrong += gives(own, runs.inputs[index], runs.expected[index]) ? 0 : 1;
       }
     });
   }

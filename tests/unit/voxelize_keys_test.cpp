@@ -130,11 +130,11 @@ std::string check(const Context& context, const Keys& keys) {
 void checkWidths(const Context& context) {
   constexpr int kStep = support::kThreadSanitizer ? 9 : support::kAddressSanitizer ? 3 : 1;
   for (int bits = 3; bits <= 62; bits += kStep) {
-    for (const int64_t beside : {-1, 0, 1}) {
-      const int64_t voxels = (int64_t{1} << bits) + beside;
+    for (const int64_t offset : {-1, 0, 1}) {
+      const int64_t voxels = (int64_t{1} << bits) + offset;
       if (voxels > int64_t{1} << 62) continue;  // more are refused
       for (const int64_t points : {0, 1, 1023, 2047, 2048, 70'000}) {
-        CHECK_MESSAGE(check(context, keysOf(voxels, points)) == "", "2^", bits, " + ", beside,
+        CHECK_MESSAGE(check(context, keysOf(voxels, points)) == "", "2^", bits, " + ", offset,
                       " voxels, ", points, " points");
       }
     }

@@ -254,13 +254,13 @@ class Finish {
   Finish(const Stream& s, int64_t o) : s_(s), o_(o) {}
 
   Bounded normalized(Bounded x, int64_t d) const {
-    const auto given = [](const Array& array) { return array.ndim() != 0; };
-    if (given(s_.shift) || given(s_.scale) || given(s_.bias)) {
-      const Number shift = given(s_.shift) ? at(s_.shift, d) : Number(0);
-      const Number scale = given(s_.scale) ? at(s_.scale, d) : Number(1);
+    const auto exists = [](const Array& array) { return array.ndim() != 0; };
+    if (exists(s_.shift) || exists(s_.scale) || exists(s_.bias)) {
+      const Number shift = exists(s_.shift) ? at(s_.shift, d) : Number(0);
+      const Number scale = exists(s_.scale) ? at(s_.scale, d) : Number(1);
       Number y = static_cast<Number>(x.value) - shift;
       y = y * scale;
-      if (given(s_.bias)) y = y + at(s_.bias, d);
+      if (exists(s_.bias)) y = y + at(s_.bias, d);
       if (x.error != 0) {
         x.error = x.error * std::fabs(static_cast<long double>(scale)) +
                   8 * std::numeric_limits<Number>::epsilon() * (std::fabs(x.value) + 4) *
@@ -268,8 +268,8 @@ class Finish {
       }
       x.value = y;
     }
-    if (given(s_.low) && x.value < at(s_.low, d)) x.value = at(s_.low, d);
-    if (given(s_.high) && x.value > at(s_.high, d)) x.value = at(s_.high, d);
+    if (exists(s_.low) && x.value < at(s_.low, d)) x.value = at(s_.low, d);
+    if (exists(s_.high) && x.value > at(s_.high, d)) x.value = at(s_.high, d);
     return x;
   }
   Bounded neutral(int64_t d) const {

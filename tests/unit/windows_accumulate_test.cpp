@@ -100,7 +100,7 @@ void check(const Context& context, uint64_t seed) {
 
   support::PlacedWindows placed(context, call);
   struct Expected {
-    const Accumulator* given;
+    const Accumulator* accumulator;
     std::vector<Array> samples;
     std::vector<Accumulator> accumulators;  // one, or one per offset
   };
@@ -135,14 +135,14 @@ void check(const Context& context, uint64_t seed) {
       // Passes of all streams advance together: a stream without passes left would refuse the next
       // call.
       if (all.size() > 1 || samples == 0) continue;
-      more = support::nextPass(*expected.given);
+      more = support::nextPass(*expected.accumulator);
       for (size_t i = 0; i < expected.samples.size(); ++i) {
         if (expected.samples[i].extent(0) > 0) support::nextPass(expected.accumulators[i]);
       }
     }
   }
   for (const Expected& expected : all) {
-    const support::AccumulatorResult got = support::resultOf(*expected.given);
+    const support::AccumulatorResult got = support::resultOf(*expected.accumulator);
     CHECK(got.status == RBC_STATUS_SUCCESS);
     for (size_t i = 0; i < expected.accumulators.size(); ++i) {
       const support::AccumulatorResult part = support::resultOf(expected.accumulators[i]);

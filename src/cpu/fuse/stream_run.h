@@ -283,12 +283,12 @@ class StreamRun {
     if constexpr (Valid::kAll) {
       weights_[at] = weightsOf(method, times, n, position);
     } else {
-      Neighbours<int64_t> beside = {};
-      if (position.weight != 0) beside = neighboursOf(valid, n, position.index);
-      weights_[at] = weightsOf(method, times, n, position, beside);
+      Neighbours<int64_t> neighbours = {};
+      if (position.weight != 0) neighbours = neighboursOf(valid, n, position.index);
+      weights_[at] = weightsOf(method, times, n, position, neighbours);
       const auto sample = [&](int64_t i) { return values + i * row.sample_bytes; };
-      outer_[at] = {weights_[at].before ? sample(beside.before) : nullptr,
-                    weights_[at].after ? sample(beside.after) : nullptr};
+      outer_[at] = {weights_[at].before ? sample(neighbours.before) : nullptr,
+                    weights_[at].after ? sample(neighbours.after) : nullptr};
     }
   }
 

@@ -267,12 +267,12 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
   writeCount(row, counted(group));
   if (p_.reduced.data != nullptr) reduced_.reduce(group.points, group.count, reducedAt(row));
   if (p_.grouped.data != nullptr) {
-    const int64_t given = counted(group);
-    const int64_t rest[] = {p_.max_points - given, p_.features.count};
-    grouped_.copy(group.points, given, groupedAt(row, 0), p_.grouped.stride[1]);
+    const int64_t num_points = counted(group);
+    const int64_t rest[] = {p_.max_points - num_points, p_.features.count};
+    grouped_.copy(group.points, num_points, groupedAt(row, 0), p_.grouped.stride[1]);
     if (rest[0] > 0) {
-      setBytes(groupedAt(row, given).data, rest, p_.grouped.stride + 1, 2, sizeOf(p_.grouped.dtype),
-               0);
+      setBytes(groupedAt(row, num_points).data, rest, p_.grouped.stride + 1, 2,
+               sizeOf(p_.grouped.dtype), 0);
     }
   }
 }
