@@ -161,8 +161,7 @@ void run(BackendState& state, const TimesProblem& problem, Scratch scratch) {
                             cudaMemcpyDeviceToHost, cuda.cuda_stream),
             "cudaMemcpyAsync");
   checkCuda(cudaStreamSynchronize(cuda.cuda_stream), "cudaStreamSynchronize");
-  cuda.workspace_used = false;  // everything has finished: no later CUDA stream has to wait for
-                                // this one
+  cuda.workspace_used = false;  // finished: later CUDA streams need not wait
 }
 
 }  // namespace

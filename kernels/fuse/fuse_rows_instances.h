@@ -65,8 +65,7 @@ struct Form {
   int in_flight;
   int in_flight_of_doubles;
   int unit_vectors;
-  int own_channels;  // for kSingle: up to this number of channels, the thread that finds a query
-                     // also writes it
+  int own_channels;  // kSingle: with at most these, a query's own thread writes it
 
   bool masked = false;  // samples of some stream may be missing
 };

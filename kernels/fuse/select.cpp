@@ -181,9 +181,7 @@ bool cutQueries(const FuseProblem& p, const LaunchDevice& device, FuseChoice* ch
 
 bool select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice,
             Refusal* refusal) {
-  if (p.num_streams <= rows::kFewStreams)
-    return false;  // not faster than whole rows: refuses
-                   // without a reason
+  if (p.num_streams <= rows::kFewStreams) return false;  // not faster than whole rows
   refusal->kernel = "fuse_narrow";
   const bool suits =
       meets<kProblem>(refusal, p) &&

@@ -109,7 +109,7 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
   clear_bytes_ = cutter->used() - before;
 }
 
-// At least one tile more than full: the last one ends with an unused voxel.
+// The last tile has room for at least one voxel more.
 int64_t PointGrouping::placeTiles() const { return groups_.most / (kThreads * kPoints) + 1; }
 
 cudaError_t PointGrouping::launchRanked(const SparseRows& rows, const ChunkList& chunks,

@@ -105,8 +105,7 @@ __global__ void __launch_bounds__(kThreads, 6) emitRows(const __grid_constant__ 
   }
   const int64_t end = max(num, a.rows.capacity);
   LostRows lost;
-#pragma unroll 1  // more rows at once cost registers, and therefore blocks: 1.5 % of 10 million \
-                  // points
+#pragma unroll 1  // more rows at once cost registers: 1.5 % slower with 10 million points
   for (int64_t row = threadOfGrid(); row < end; row += threadsOfGrid()) {
     if (row >= num) {
       writeNoVoxel(a.rows, row);

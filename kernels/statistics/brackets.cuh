@@ -36,8 +36,7 @@ struct Brackets {
 // The results of a pass.
 struct Found {
   unsigned long long below[kMaxBrackets];
-  unsigned long long kept[kMaxBrackets];  // strictly between; if more than the capacity, some are
-                                          // lost
+  unsigned long long kept[kMaxBrackets];  // strictly between; beyond the capacity they are lost
   unsigned long long at_low[kMaxBrackets];
   unsigned long long at_high[kMaxBrackets];
   unsigned long long frequent;

@@ -55,13 +55,14 @@ PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int most_width
     while (chunks <= s.channels) {
       const int64_t width = ceilDiv(s.channels, chunks);
       if (width < 24 && plan.width != 0) break;
-      const int64_t busy = kThreads / width * s.channels * 1000 / chunks;  // per 1000 threads
+      const int64_t busy =
+          kThreads / width * s.channels * 1000 / chunks;  // busy threads times 1000
       if (busy > best + best / 16) {
         best = busy;
         plan.width = static_cast<int32_t>(width);
       }
       if (width == 1) break;
-      chunks = ceilDiv(s.channels, width - 1);  // the next number of chunks with narrower ones
+      chunks = ceilDiv(s.channels, width - 1);  // the fewest that are narrower
     }
   }
   plan.phases = kThreads / plan.width;

@@ -185,7 +185,7 @@ Scratch workspace(rbcContext& context, size_t bytes) {
     if (bytes > SIZE_MAX - kWorkspaceUnit) {
       fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not available", bytes);
     }
-    // A part of the release that may fail comes before the parts that free memory.
+    // May fail: done before there is new memory to free.
     if (context.workspace.data != nullptr) context.backend->useWorkspace(*context.state);
     const size_t rounded = (bytes + kWorkspaceUnit - 1) / kWorkspaceUnit * kWorkspaceUnit;
     void* data = allocate(context, rounded);

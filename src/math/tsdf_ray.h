@@ -203,8 +203,7 @@ struct TsdfSums {
 RBC_HD void integrate(const TsdfSums& sums, double truncation, double max_weight, float* tsdf,
                       float* weight) {
   const auto before = static_cast<double>(*weight);
-  const auto average = static_cast<double>(*tsdf);  // loaded along with the weight, even if not
-                                                    // needed
+  const auto average = static_cast<double>(*tsdf);  // loaded with the weight, needed or not
   const double distance =
       static_cast<double>(static_cast<int64_t>(sums.distance)) * (truncation / kTsdfQuanta);
   const double total = before + static_cast<double>(sums.weight) / kTsdfQuanta;

@@ -81,8 +81,7 @@ void failOperation(fuzz::Memory& memory, int operation, uint64_t seed) {
   if (expected.status != RBC_STATUS_SUCCESS) return;
   const auto run = call->run;
   const auto size = call->size;
-  const bool repeats = call->accumulators.empty();  // accumulators have the effects of the first
-                                                    // call
+  const bool repeats = call->accumulators.empty();  // accumulators keep the first call's effects
   for (int64_t n = 1; n < kMaxCalls; ++n) {
     bool failed = false;
     const auto once = [&](auto&& function) {

@@ -44,8 +44,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   std::vector<int64_t> shape = rows;
   shape.push_back(channels);
   Tensor* values = call->add(choices, "values", dtype, shape, Role::kInput);
-  if (large && !integers && choices.chance(50)) {  // so few distinct values that many share a
-                                                   // bracket
+  if (large && !integers && choices.chance(50)) {  // many values share a bracket
     fillIntegers(*call, *values, choices, 0, choices.pick({1, 3, 100, 10000}));
   } else if (integers || choices.chance(20)) {
     fillBits(*call, *values, choices);

@@ -57,8 +57,7 @@ enum class Layout {
   kPaddedRows,  // last dimension dense, rows apart by more than it
   kColumns,     // the same on 64-byte boundaries: columns of a wider matrix
   kStrided,     // every dimension with gaps
-  kPermuted,    // last dimension outermost in memory, except for the first: [B,S,D] stored as
-                // [B,D,S]
+  kPermuted,    // last dimension outermost, except for the first: [B,S,D] as [B,D,S]
   kBroadcast,   // stride 0 along the first of several dimensions; inputs only
   kReversed,    // negative strides
   kMisaligned,  // contiguous, one element past an aligned address, by byte_offset

@@ -42,8 +42,7 @@ struct StatisticsInputs {
   Array mask;
   Array lengths;
   Array offsets;
-  std::vector<std::vector<std::vector<double>>> groups;  // [group, channel]: the values that are
-                                                         // counted
+  std::vector<std::vector<std::vector<double>>> groups;  // [group, channel]: counted values
 
   std::vector<OutputSpec> outputs() const;
 };

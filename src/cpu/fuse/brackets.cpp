@@ -138,8 +138,7 @@ void findAll(const TimesInOrder<Time>& row, const TimeRow<Time>& queries, const 
              int count, Pace* pace, Brackets<Time>* found) {
   const Time ahead = offsetAs<Time>(offset);
   for (int k = 0; k < count; ++k) found->q[k] = TimeMath<Time>::shifted(queries[k], ahead);
-  found->all = TimeMath<Time>::span(row.first, row.first) == 0;  // not -inf, where a line has no
-                                                                 // weight
+  found->all = TimeMath<Time>::span(row.first, row.first) == 0;  // not -inf, which has no weight
   if (row.times.stride == 1) {
     Finder(row.times.first, row, found).find(count, pace);
   } else {

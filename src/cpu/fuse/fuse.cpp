@@ -22,8 +22,7 @@ constexpr int64_t kQueryBytes = 512;
 constexpr int64_t kThreadBytes = 1 << 20;
 constexpr int64_t kChunkBytes = 128 << 10;
 constexpr int64_t kChunksPerThread = 8;
-constexpr int64_t kMaxChunkBytes = 16 << 20;  // about 5 ms; a call can be interrupted between
-                                              // chunks
+constexpr int64_t kMaxChunkBytes = 16 << 20;  // about 5 ms, between checks for an interrupt
 // Larger outputs bypass the caches: 5 to 20 % faster, as their lines need not be read first.
 constexpr int64_t kNontemporalBytes = 16 << 20;
 // The part of out that all streams write before the next rows: if a cache line has channels of

@@ -18,7 +18,7 @@ constexpr int kMaxDigitBits = 8;  // of a pass
 constexpr int64_t kThreadPoints = 2048;
 constexpr int64_t kChunksPerThread = 4;
 constexpr int64_t kMinChunk = 512;
-constexpr int64_t kMaxChunk = 1 << 20;  // about 10 ms; a call can be interrupted between chunks
+constexpr int64_t kMaxChunk = 1 << 20;  // about 10 ms, between checks for an interrupt
 
 // The bits of the numbers 0 .. count - 1.
 int bitsOf(int64_t count) {

@@ -348,8 +348,7 @@ struct Parts {
 
   ScratchLayout scratch;
   void* groups;
-  int32_t* rows = nullptr;  // rows of voxels, by their first points; null: rows are in the order of
-                            // groups
+  int32_t* rows = nullptr;  // by first points; null: rows are in the order of groups
 };
 
 // Calls visit(begin, end) for chunks of 0 .. count - 1.

@@ -86,8 +86,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
   const int64_t bytes = source.count * size;
   const int64_t chunks = ceilDiv(bytes, kChunkBytes);
   ThreadPool& pool = cpuState(state).pool;
-  if (!compact) {  // one thread, in chunks of the first dimension; the call can be interrupted
-                   // between them
+  if (!compact) {  // one thread, interruptible between chunks of the first dimension
     const int64_t extent = copy.shape[0];
     const int64_t slices = ceilDiv(extent, std::min(chunks, extent));
     pool.parallelFor(ceilDiv(extent, slices), 1, [&](int64_t i) {

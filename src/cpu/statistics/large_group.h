@@ -109,8 +109,7 @@ struct LevelOrder {
   int count;
   int index[kMaxLevels];
   double level[kMaxLevels];
-  int64_t begin[kMaxLevels + 1];  // where a level's room begins among the values that a channel
-                                  // keeps
+  int64_t begin[kMaxLevels + 1];  // of a level's room among a channel's values
 };
 
 template <class T>

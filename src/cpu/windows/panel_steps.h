@@ -151,9 +151,7 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   rows_ = to + (panel.in_begin - begin);
 
   for (int i = 0; i < tile.count; ++i) {
-    if (valid_[i] && begin == 0)
-      continue;  // the mask already includes the first channels'
-                 // quaternions
+    if (valid_[i] && begin == 0) continue;  // the mask has these quaternions already
     const Number* row = rows_ + i * rows_step_;
     int64_t from = 0;
     int64_t at = 0;

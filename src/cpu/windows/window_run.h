@@ -113,8 +113,7 @@ struct PoseState {
 // Elements of a segment, with kMaxPoseChannels numbers each.
 struct PoseRows {
   const double* in;
-  const bool* held;  // whether there are numbers: also true for elements that only serve as the
-                     // start of a step
+  const bool* held;  // whether there are numbers, also of the element before a step
   bool* own;         // whether the element has a value, before and after the transform
   double* out;
   int count;
