@@ -71,7 +71,7 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, take points of depth images: build/demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
@@ -82,7 +82,7 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 	$(call run-tests,release)
 
 .PHONY: test-ray
-test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
+test-ray: deps-build package $(STAMPS)/ray ## Test on a Ray cluster of two nodes on this machine
 	$(PY) -m pytest -q tests/python/ray/test_ray.py
 
 .PHONY: test-compilers
@@ -130,13 +130,13 @@ fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
 	  build/fuzz/corpus
 
-fuzz-corpus: ## Keep of build/fuzz/corpus only the inputs that are needed to reach the same lines
+fuzz-corpus: ## Keep only the inputs in build/fuzz/corpus that are needed to reach the same lines
 	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus
 
 fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
 	$(PY) tests/python/support/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
 
-soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no memory, file or thread kept
+soak: deps-test $(STAMPS)/test ## Call all operations for HOURS=1; fail if memory, files or threads leak
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
 	cmake --build --preset release --target robocache_soak robocache_live_soak
 	build/release/tests/robocache_live_soak 3600
@@ -144,7 +144,7 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	  $(PY) scripts/plot_soak.py build/soak.csv build/soak.svg; exit $$status
 
 .PHONY: lint
-lint: deps-lint$(if $(filter quick,$(LINT)),-quick) deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
+lint: deps-lint$(if $(filter quick,$(LINT)),-quick) deps-test package $(STAMPS)/test $(STAMPS)/lint ## Check all sources with tools that find defects
 	scripts/lint.sh $(LINT)
 # Python for that architecture is stored in the build folder, and is fetched once.
 .PHONY: test-aarch64
@@ -158,7 +158,7 @@ build/aarch64/python: scripts/aarch64_python.sh | deps-aarch64 $(STAMPS)/build
 	PYTHON=$(PY) scripts/aarch64_python.sh $@
 
 .PHONY: bits-aarch64
-bits-aarch64: deps-aarch64 ## The library for 64-bit ARM, and the golden vectors and live fusion under QEMU
+bits-aarch64: deps-aarch64 ## Build for 64-bit ARM, run golden vectors and live fusion under QEMU
 	cmake --preset aarch64
 	cmake --build --preset aarch64 --target robocache_bits
 
@@ -174,7 +174,7 @@ packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64
 	$(PY) tests/packages_test.py
 
 .PHONY: verify-packages
-verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills, provenance, contents
+verify-packages: deps-packages $(STAMPS)/packages ## Check dist: sums, bills, provenance, contents
 	$(PY) scripts/verify_packages.py --strict dist
 	$(PY) tests/packages_test.py
 

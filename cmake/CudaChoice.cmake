@@ -71,7 +71,7 @@ endif()
 # --- For which GPUs --------------------------------------------------------------------------------
 
 if(DEFINED CMAKE_CUDA_ARCHITECTURES)
-  message(STATUS "CUDA for the architectures that were named: ${CMAKE_CUDA_ARCHITECTURES}")
+  message(STATUS "CUDA for the given architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 elseif(rbc_gpus AND ROBOCACHE_BUILD_PYTHON AND NOT ROBOCACHE_PORTABLE)
   # A Python package that pip builds for this machine: takes a fraction of the time.
   list(TRANSFORM rbc_gpus APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)

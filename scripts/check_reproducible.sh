@@ -24,4 +24,4 @@ cd "$folder/robocache-$version"
 # Provenance has the time of the build, and therefore differs.
 sums() { grep -v '[.]intoto[.]json$' "$1/SHA256SUMS"; }
 diff <(sums "$dist") <(sums dist)
-echo "The same bytes: $(sums dist | wc -l) files"
+echo "Same bytes: $(sums dist | wc -l) files"

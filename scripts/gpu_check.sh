@@ -75,7 +75,7 @@ for stage in "${stages[@]}"; do
   fi
 done
 if [[ -z $CUDA_ARCH ]]; then
-  echo "gpu_check.sh: nvidia-smi tells of no GPU; set CUDA_ARCH to build without one" >&2
+  echo "gpu_check.sh: nvidia-smi lists no GPU; set CUDA_ARCH to build without one" >&2
   exit 1
 fi
 mkdir -p "$LOG_DIR"
@@ -243,7 +243,7 @@ for stage in "${stages[@]}"; do
   else
     outcome=FAILED
     failures=$((failures + 1))
-    echo "--- $stage failed; the first errors in its log, and its end:"
+    echo "--- $stage failed; the first errors in its log, and the end of the log:"
     grep -nE 'error:|ERROR:|FAILED' "$LOG_DIR/$stage.log" | cut -c -300 | head -n 10
     echo "..."
     tail -n 20 "$LOG_DIR/$stage.log" | cut -c -300

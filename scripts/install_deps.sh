@@ -26,7 +26,7 @@ case ${1:-build} in
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  echo "No apt here: install the equivalents of these yourself: ${packages[*]}" >&2
+  echo "No apt found: install the equivalents of these packages: ${packages[*]}" >&2
   exit 0
 fi
 
@@ -43,7 +43,7 @@ if ((EUID != 0)); then sudo=(sudo); fi
 install() {  # PACKAGE...
   echo "Installing Debian packages: $*"
   if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-    echo "Root is needed for that: run 'apt-get install $*', or install sudo" >&2
+    echo "Root is needed: run 'apt-get install $*' as root, or install sudo" >&2
     exit 1
   fi
   "${sudo[@]}" apt-get update -q
@@ -68,5 +68,5 @@ if [[ ${1:-} == lint ]]; then
       exit 0
     fi
   done
-  echo "This release has no clang-tidy of 17 or later: scripts/lint.sh leaves out its part \"includes\"" >&2
+  echo "This release has no clang-tidy 17 or later: scripts/lint.sh skips \"includes\"" >&2
 fi

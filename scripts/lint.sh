@@ -120,7 +120,7 @@ for part in "$@"; do
   esac
 done
 
-((${#left_out[@]} == 0)) || echo "Left out, not installed: ${left_out[*]}"
+((${#left_out[@]} == 0)) || echo "Skipped, not installed: ${left_out[*]}"
 ((${#failed[@]} == 0)) || { echo "Failed: ${failed[*]}"; exit 1; }
 if [[ ${STRICT:-no} == yes ]] && ((${#left_out[@]} > 0)); then exit 1; fi
 echo "Clean"

@@ -26,7 +26,7 @@ version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | 
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat --format=%Y PKG-INFO 2>/dev/null ||
   git log -1 --format=%ct 2>/dev/null || true)}
 if [[ -z $SOURCE_DATE_EPOCH ]]; then
-  echo "make_packages.sh: neither git nor PKG-INFO tells the time of these sources:" \
+  echo "make_packages.sh: the time of the sources is unknown, without git or PKG-INFO:" \
     "set SOURCE_DATE_EPOCH" >&2
   exit 1
 fi
@@ -74,7 +74,7 @@ for architecture in $ARCHITECTURES; do
   if [[ $architecture == "$machine" ]]; then
     continue
   elif [[ $architecture != aarch64 ]]; then
-    echo "make_packages.sh: no packages for $architecture can be made on $machine" >&2
+    echo "make_packages.sh: cannot make packages for $architecture on $machine" >&2
     exit 1
   fi
   echo "== 64-bit ARM"
@@ -112,13 +112,13 @@ if has_target "$build" robocache_java_publish; then
   cmake --build "$build" --target robocache_java_publish
   cp "$build/bindings/java/robocache-$version"*.jar dist
 else
-  echo "Left out: the jar, for want of a JDK"
+  echo "Skipped: the jar (no JDK)"
 fi
 if has_target "$build" robocache_csharp_package; then
   cmake --build "$build" --target robocache_csharp_package
   "$PYTHON" scripts/make_nupkg.py "$build/bindings/csharp/nupkg" dist
 else
-  echo "Left out: the nupkg, for want of Mono"
+  echo "Skipped: the nupkg (no Mono)"
 fi
 make_tree "$build" "$machine"
 

@@ -28,7 +28,7 @@ timeout "$PROFILE_SECONDS" ncu --profile-from-start off --nvtx --clock-control n
   --csv --page raw --print-units base --print-kernel-base function \
   --log-file "$LOG_DIR/profile.csv" "$bench" --profile >"$LOG_DIR/profile.log" 2>&1 || status=$?
 if ((status != 0)); then
-  echo "profile.sh: ncu ended with $status; the end of what it and the program said:" >&2
+  echo "profile.sh: ncu ended with $status; the end of its output:" >&2
   tail -n 5 "$LOG_DIR/profile.log" >&2
   grep -h '^==' "$LOG_DIR/profile.csv" | tail -n 5 >&2 || true
 fi

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 release=${1:?test_debian.sh: name a release of Debian, such as trixie}
 shift
 if ((EUID != 0)); then
-  echo "test_debian.sh: needs root, for debootstrap and chroot: run it by sudo" >&2
+  echo "test_debian.sh: needs root, for debootstrap and chroot: run it with sudo" >&2
   exit 1
 fi
 if ! command -v debootstrap >/dev/null; then
