@@ -41,7 +41,7 @@ struct BinScratch {
   uint32_t* units_used;
   uint32_t* cuts_used;
   Unit* units;
-  Unit* cuts;       // [most_parts]: the units of divided bins, once more
+  Unit* cuts;       // [most_parts]: the units of split bins, once more
   void* parts;      // [most_parts, cells]
   Sample* samples;  // [kSamples]
   int32_t* coherent;
@@ -150,7 +150,7 @@ __device__ void addStretches(const Bins& bins, const BinScratch& s, int64_t firs
   }
 }
 
-// The cells of one part of a divided bin.
+// The cells of one part of a split bin.
 template <class Cell>
 __device__ Cell* partCells(const BinScratch& s, const Bins& bins, const Unit& unit, int part) {
   return static_cast<Cell*>(s.parts) + static_cast<int64_t>(unit.slot + part) * bins.cells();
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(kCountThreads)
   __syncthreads();
   const int64_t first = bins.tiles * unit.part / unit.parts;
   const int64_t end = bins.tiles * (unit.part + 1) / unit.parts;
-  // Few tiles are divided among all warps.
+  // Few tiles are shared among all warps.
   constexpr int kWarps = kCountThreads / kWarp;
   const int64_t share = min(static_cast<int64_t>(kWarp), (end - first + kWarps - 1) / kWarps);
   const int lane = thread % kWarp;
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kCountThreads)
   }
 }
 
-// For each part of a divided bin, adds and writes a slice of a multiple of 16 cells.
+// For each part of a split bin, adds and writes a slice of a multiple of 16 cells.
 template <class Cell, class Element>
 __global__ void __launch_bounds__(kCountThreads) addParts(const __grid_constant__ CellArguments a) {
   extern __shared__ uint4 memory[];

@@ -85,7 +85,7 @@ class Results {
   // The value of mark() after `more` further points.
   __device__ uint32_t mark(int more = 0) const { return to_ + kBytes * more; }
 
-  // Called by one thread.
+  // Stored by one thread.
   __device__ void add(const Candidate<Number>& candidate) {
     storeSharedIf(threadIdx.x == 0, to_, candidate.key, candidate.label);
     to_ += kBytes;

@@ -33,8 +33,8 @@ struct Bins {
   int count;
   int run;  // tiles per block
   int64_t tiles;
-  int64_t part_points;  // a bin with more points is divided
-  int64_t most_parts;   // of all divided bins
+  int64_t part_points;  // a bin with more points is split
+  int64_t most_parts;   // of all split bins
 
   RBC_HD int cells() const { return 1 << shift; }
   int64_t blocks() const { return ceilDiv(tiles, run); }

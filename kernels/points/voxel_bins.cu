@@ -5,7 +5,7 @@
 // sorts each tile of points by bin, in shared memory, and writes for each point its place in the
 // bin (two bytes) and for each tile where its bins begin. In the next launch a block processes a
 // bin: it gathers the bin's points from all tiles, counts them in shared memory, and writes the
-// bin's part of the output once. A bin with many more points than others is divided by tiles into
+// bin's part of the output once. A bin with many more points than others is split by tiles into
 // parts, whose cells a last launch adds. Nothing depends on the order of threads.
 //
 // Points in the order of a scanner fall into few voxels, which stay in the caches: for those it is

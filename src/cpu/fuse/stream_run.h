@@ -33,7 +33,7 @@ inline int rowsAhead(int64_t row_bytes) {
   return static_cast<int>(std::clamp<int64_t>((4 << 10) / std::max<int64_t>(row_bytes, 1), 1, 16));
 }
 
-// The part of a segment in a range of channels. No quaternion is divided.
+// The part of a segment in a range of channels. Quaternions are not split.
 inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& range) {
   const int64_t whole = s.method == Method::kSlerp ? 4 : 1;
   const auto cut = [&](int64_t channel) {
@@ -269,7 +269,7 @@ class StreamRun {
         }
         tasks[k] = {sample, right, out + k * row.query_bytes, position.weight};
         masks_[k] &= position.mask;
-        // By the position: if times contain a NaN, a query without a bracket may have one.
+        // Uses the position: if times contain a NaN, it may exist without a bracket.
         if (four) setFour(times, valid, row, values, rules.method, position, at + k);
       }
     }

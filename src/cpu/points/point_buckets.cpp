@@ -34,7 +34,7 @@ Box<Number> boxOf(const CloudPoint<Number>* points, int64_t count) {
 }
 
 // Moves the points below the mean along the longest side of the box to the front; both parts stay
-// in order. Returns their number, or 0 if they cannot be divided.
+// in order. Returns their number, or 0 if they cannot be split.
 template <class Number>
 int64_t part(const Box<Number>& box, CloudPoint<Number>* points, CloudPoint<Number>* spare,
              int64_t count) {

@@ -15,7 +15,7 @@ namespace rbc::cpu {
 
 // The group size of points and buckets: a multiple of all vectors.
 inline constexpr int64_t kGroup = 16;
-// A box with more points is divided in two.
+// A box with more points is split in two.
 inline constexpr int64_t kBucketPoints = 64;
 
 // Integers in the order of numbers that are at least 0, or -1.

@@ -51,7 +51,7 @@ WindowRun<Time, Number>::WindowRun(const WindowPlan& plan, int32_t stream, Threa
   direct_ = copies && !s_.normalizes() && !s_.clips() &&
             (!s_.interpolates || (has_room && !neutral && s_.counted == nullptr));
   const int64_t widest = std::min(std::max(s_.channels, s_.out_channels), kPanelChannels) +
-                         6;  // of quaternions that are divided
+                         6;  // of quaternions that are split
   tile_rows_ = static_cast<int>(std::min<int64_t>(kTileElements / widest, kTileRows));
 }
 

@@ -37,7 +37,7 @@ struct StreamConstants {
   }
 };
 
-// ---- A stream's channels in panels: few enough for a thread's memory. No pose is divided.
+// ---- A stream's channels in panels: few enough for a thread's memory. Poses are not split.
 
 inline constexpr int64_t kPanelChannels = 256;
 
