@@ -70,7 +70,7 @@ class Offers {
     from_ = sharedAddress(&turn.ranks[thread % 32]);
   }
 
-  // By one lane.
+  // Called by one lane.
   __device__ void offer(bool does, int place, const IndexedPoint<Number>& point,
                         typename Order<Number>::Key key) const {
     using Offer = typename Memory::Offer;

@@ -22,7 +22,7 @@ inline constexpr int kMaxRowsPoses = 8;
 // The operation of a body on the rows.
 enum class RowsKind : uint8_t {
   kCopy,
-  kLine,        // between two of them; also steps and angles
+  kLine,        // interpolates between two rows; also steps and angles
   kQuaternion,  // the same on the sphere; an element is a vector
 };
 
@@ -78,8 +78,8 @@ inline constexpr int kPosesBody = -1;
 inline constexpr uint32_t kNormalizes = 1;
 inline constexpr uint32_t kClips = 2;
 inline constexpr uint32_t kSubtracts = 4;
-inline constexpr uint32_t kFills = 8;           // pad
-inline constexpr uint32_t kNeutral = 16;        // pad
+inline constexpr uint32_t kFills = 8;           // the pad is fill
+inline constexpr uint32_t kNeutral = 16;        // the pad is neutral
 inline constexpr uint32_t kByTime = 32;         // the window is located by the times
 inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64

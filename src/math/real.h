@@ -41,8 +41,7 @@ RBC_HD double canonical(double x) {
   return x == x ? x : bitCast<double>(static_cast<uint64_t>(0x7fffffffffffffff));
 }
 
-// ---- to the compute type: exact, except for 64-bit integers
-//   --------------------------------------
+// ---- to the compute type: exact, except for 64-bit integers -------------------------------------
 
 RBC_HD float widen(float x) { return x; }
 RBC_HD double widen(double x) { return x; }

@@ -108,8 +108,7 @@ RBC_HD ReducedAngle reduceLarge(double angle) {
   return {negative ? -rest : rest, (negative ? -quarters : quarters) & 3};
 }
 
-// ---- at most an eighth of a turn
-//   -----------------------------------------------------------------
+// ---- at most an eighth of a turn ----------------------------------------------------------------
 
 RBC_HD SineCosine<double> ofEighth(DoubleDouble angle, double) {
   constexpr double sine[] = {-7.58480029363624e-13,   1.6058498934405823e-10,

@@ -103,8 +103,7 @@ struct StatisticsProblem {
   RBC_HD bool needsSums() const { return mean.data != nullptr || std.data != nullptr; }
 };
 
-// ---- accumulators
-//   --------------------------------------------------------------------------------
+// ---- accumulators -------------------------------------------------------------------------------
 
 // The values of one channel whose keys begin with these bits; only in later passes.
 struct Bucket {

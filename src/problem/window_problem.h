@@ -134,8 +134,7 @@ struct WindowProblem {
   const ChannelSegment* methods;
 };
 
-// ---- the place of a window
-//   -----------------------------------------------------------------------
+// ---- the place of a window ----------------------------------------------------------------------
 
 RBC_HD RowRange rowsOfEpisode(const WindowProblem& p, const WindowStream& s, int64_t window) {
   const int64_t e = clampIndex(p.episode_of[window], 0, p.episodes - 1);
@@ -195,8 +194,7 @@ RBC_HD WindowStand<Time> standOf(const WindowProblem& p, int32_t stream, int64_t
   return {rows, lastRowUpTo(timesFrom<Time>(s, rows.begin), rows.count, time), time};
 }
 
-// ---- gathered streams
-//   ----------------------------------------------------------------------------
+// ---- gathered streams ---------------------------------------------------------------------------
 
 // The row of offset o, among all rows of the stream. A reference holds, regardless of the stream's
 // pad.
@@ -212,8 +210,7 @@ RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Time>& s
   return missing ? GatheredRow{-1, false, false} : at;
 }
 
-// ---- interpolated streams
-//   ------------------------------------------------------------------------
+// ---- interpolated streams -----------------------------------------------------------------------
 
 // The samples of an episode that may answer queries.
 template <class Time>
@@ -264,8 +261,7 @@ RBC_HD const ChannelSegment& methodOf(const WindowProblem& p, const WindowStream
   return p.methods[i];
 }
 
-// ---- the transform of a value
-//   --------------------------------------------------------------------
+// ---- the transform of a value -------------------------------------------------------------------
 
 // Whether a channel of out takes a neutral value past the end.
 RBC_HD bool isNeutral(const WindowStream& s, int64_t d) {

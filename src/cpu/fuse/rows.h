@@ -97,8 +97,7 @@ struct Rows {
 
 Rows rowsOf(SimdLevel level, const RowsKind& kind);
 
-// ---- the functions that rowsOf() chooses from
-//   ----------------------------------------------------
+// ---- the functions that rowsOf() chooses from ---------------------------------------------------
 
 // Linear and the methods that copy a sample, from float to float without shift and scale.
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);

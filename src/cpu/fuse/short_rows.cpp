@@ -21,8 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// ---- methods, with a separate weight for each element
-//   --------------------------------------------
+// ---- methods, with a separate weight for each element -------------------------------------------
 
 template <class Number>
 struct Pairs {

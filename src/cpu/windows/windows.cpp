@@ -18,8 +18,7 @@ constexpr int64_t kMaxChunkBytes = 4 << 20;  // between two checks for an interr
 constexpr int64_t kElementBytes = 32;        // the cost of finding a row
 constexpr int64_t kPoseBytes = 1024;
 
-// ---- shift, scale, bias and limits by channel, in the compute type
-//   ---------------------------------
+// ---- shift, scale, bias and limits by channel, in the compute type ------------------------------
 
 bool differByOffset(const WindowStream& s) {
   const RealGrid* grids[] = {&s.shift, &s.scale, &s.bias, &s.low, &s.high};
@@ -84,8 +83,7 @@ void fill(const WindowStream& s, const StreamConstants& constants) {
   }
 }
 
-// ---- parts for the threads
-//   ------------------------------------------------------------------------
+// ---- parts for the threads ----------------------------------------------------------------------
 
 struct Parts {
   Parts(void* data, const WindowProblem& p) : layout(data) {
