@@ -14,8 +14,8 @@ struct IndexArray {
   bool is_64;
 
   RBC_HD int64_t operator[](int64_t i) const {
-    return is_64 ? static_cast<const int64_t*>(data)[i * stride]   // NOLINT: with null data
-                 : static_cast<const int32_t*>(data)[i * stride];  // NOLINT: nobody asks
+    return is_64 ? static_cast<const int64_t*>(data)[i * stride]   // NOLINT: not called
+                 : static_cast<const int32_t*>(data)[i * stride];  // NOLINT: with null data
   }
 };
 
