@@ -24,8 +24,8 @@ class MethodSet {
 // The method for a RBC_METHOD_... in an argument; fails if it is none.
 Method methodOf(int32_t code, const char* argument);
 
-// Copies the groups of the caller, so that nobody can change them after they were checked; fails if
-// their number or size cannot be. What they say is not checked.
+// Copies the groups of the caller, so that nobody can change them after they were checked; fails if their
+// number or size cannot be. What they say is not checked.
 void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxSegments]);
 
 // Writes the segments of `channels` channels in their order, at most `room`, and returns how many.

@@ -10,7 +10,7 @@
 
 namespace rbc {
 
-// ---- limits and offsets -------------------------------------------------------------------------
+// ---- limits and offsets ---------------------------------------------------------------------------
 
 // `name` is the name to tell; infinity is no limit.
 TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name);
@@ -27,7 +27,7 @@ bool isFurther(Time a, Time b, TimeLimit limit) {
 // Of the two fields the one that suits the times; fails if the other one is set.
 TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType time_dtype);
 
-// ---- verification -------------------------------------------------------------------------------
+// ---- verification ---------------------------------------------------------------------------------
 
 // Fails for a length, offset or query length out of range; for arrays that the host can read.
 // `array` is the name of the array of streams in errors, or null.

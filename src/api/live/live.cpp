@@ -63,7 +63,7 @@ LiveStream& requireStream(rbcLive& live, int32_t stream) {
   return *live.streams[static_cast<size_t>(stream)];
 }
 
-// ---- creating -----------------------------------------------------------------------------------
+// ---- creating -------------------------------------------------------------------------------------
 
 DType checkedTimeDtype(const rbcLiveParams& params) {
   const DType dtype = dtypeOf(params.time_dtype, "params.time_dtype");
@@ -149,7 +149,7 @@ void requireIdle(rbcLive& live) {
   }
 }
 
-// ---- pushing ------------------------------------------------------------------------------------
+// ---- pushing --------------------------------------------------------------------------------------
 
 // A sample's row, side by side.
 const std::byte* rowAt(const View& values, int64_t i, std::byte* room) {
@@ -210,7 +210,7 @@ void reset(rbcLive& live, int32_t number) {
   ring.reset();
 }
 
-// ---- fusing -------------------------------------------------------------------------------------
+// ---- fusing ---------------------------------------------------------------------------------------
 
 class Fusing {
  public:
@@ -320,7 +320,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   }
 }
 
-// ---- counters -----------------------------------------------------------------------------------
+// ---- counters -------------------------------------------------------------------------------------
 
 void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   if (counters == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "counters: is null");

@@ -51,8 +51,8 @@ void add(std::atomic<int64_t>* counter, int64_t number) {
   counter->store(counter->load(kRelaxed) + number, std::memory_order_release);
 }
 
-// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end.
-// It is looked for around `pace` numbers from the end.
+// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
+// looked for around `pace` numbers from the end.
 template <class Times, class Time>
 uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint64_t pace) {
   const auto isAfter = [&](uint64_t number) { return times[number] > query; };
@@ -144,10 +144,9 @@ void LiveRing::writeRow(uint64_t number, const std::byte* from) {
   }
 }
 
-// ---- pushing ------------------------------------------------------------------------------------
+// ---- pushing --------------------------------------------------------------------------------------
 
-// A time that is far from the newest sample's is doubted until as many as kLeaps have come in a
-// row.
+// A time that is far from the newest sample's is doubted until as many as kLeaps have come in a row.
 template <class Time>
 LiveRing::Leap LiveRing::leapOf(Time time) {
   if (!max_ahead_.set || size() == 0) return Leap::kNone;
@@ -214,8 +213,8 @@ void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
   end_.store(number + 1, std::memory_order_release);
 }
 
-// Appends the kept samples and the new one in the order of their times, without the oldest. The new
-// one is not older than that: at most late_bound, fewer than all, are newer.
+// Appends the kept samples and the new one in the order of their times, without the oldest. The new one
+// is not older than that: at most late_bound, fewer than all, are newer.
 template <class Time>
 void LiveRing::copyAll(Time time, const std::byte* row) {
   const Times<Time> times = this->times<Time>();
@@ -254,7 +253,7 @@ void LiveRing::reset() {
   first_.store(next_first_, kRelaxed);
 }
 
-// ---- taking -------------------------------------------------------------------------------------
+// ---- taking ---------------------------------------------------------------------------------------
 
 // From the newest back, as long as they came in order: then none before is later. False if one did
 // not; else what is needed lies at the end of the memory.
@@ -279,8 +278,8 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
   return true;
 }
 
-// All of them, sorted by insertion: late ones have few places to go. What is needed comes to lie at
-// the end of the memory.
+// All of them, sorted by insertion: late ones have few places to go. What is needed comes to lie at the
+// end of the memory.
 template <class Time>
 void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                        Taken<Time>* taken) const {
@@ -311,8 +310,7 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   taken->count = count - i;
 }
 
-// Of numbers whose times ascend: from the last query back, those around each that are not taken
-// yet.
+// Of numbers whose times ascend: from the last query back, those around each that are not taken yet.
 template <class Time>
 void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                           Taken<Time>* taken) const {

@@ -131,9 +131,8 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   if (!(given.max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
   }
-  // Methods of two samples look at those beside the query alone; the others at two neighbours on
-  // each side, or past an end at the last ones, and which of equal times come first matters to
-  // them.
+  // Methods of two samples look at those beside the query alone; the others at two neighbours on each
+  // side, or past an end at the last ones, and which of equal times come first matters to them.
   times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
   max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
@@ -197,8 +196,7 @@ void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<doub
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", name,
          nameOf(view.dtype));
   }
-  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they
-  // are.
+  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they are.
   const RealArray array = {view.data, view.strides[0], is_64};
   for (int64_t d = 0; d < channels_; ++d) values->push_back(array.at<double>(d));
   describe(kept, values->data(), DType::F64, 1, shape_ + 1);

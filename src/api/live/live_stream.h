@@ -1,5 +1,4 @@
-// A stream of live fusion: its ring, how it is fused, and the memory of what a call has taken of
-// it.
+// A stream of live fusion: its ring, how it is fused, and the memory of what a call has taken of it.
 #pragma once
 
 #include <atomic>
@@ -30,8 +29,8 @@ class LiveStream {
   // What rbcFuse gets: the samples that take() has taken, all places before that.
   const rbcFuseStream& forFuse() const { return fuse_; }
 
-  // Queries on the clock that streams share, of first .. last; none of them is a number where
-  // `none`. Where they are few and ascend, `few` has them.
+  // Queries on the clock that streams share, of first .. last; none of them is a number where `none`.
+  // Where they are few and ascend, `few` has them.
   static constexpr int64_t kMaxFew = 64;
   template <class Time>
   struct Queries {

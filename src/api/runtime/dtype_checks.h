@@ -12,8 +12,7 @@ namespace rbc {
 // of theirs, or the call fails with INVALID_ARGUMENT.
 uint64_t elementBits(double value, DType dtype, const char* argument);
 
-// ---- What dtypes an argument may have. Each fails as "mask: dtype is float32, expected bool or
-// uint8".
+// ---- What dtypes an argument may have. Each fails as "mask: dtype is float32, expected bool or uint8".
 
 [[noreturn]] void failDType(const View& view, const char* argument, const char* expected);
 

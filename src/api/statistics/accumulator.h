@@ -44,8 +44,8 @@ class AccumulatorUse {
   rbcAccumulator& accumulator_;
 };
 
-// Uses it until the context's call ends. Fails unless it is one of the context, not in use
-// elsewhere, and whole.
+// Uses it until the context's call ends. Fails unless it is one of the context, not in use elsewhere,
+// and whole.
 rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t accumulator,
                                    const char* argument = "accumulator");
 

@@ -73,12 +73,12 @@ AccumulatorData afterPass(const AccumulatorData& data);
 // The level's quantile of a channel with values; after a complete pass.
 double quantileOf(const AccumulatorData& resolved, int64_t channel, double level);
 
-// ---- as bytes: words of 64 bits, the least significant byte first; one state has one form -------
+// ---- as bytes: words of 64 bits, the least significant byte first; one state has one form -----------
 
 std::vector<uint64_t> toWords(const AccumulatorData& data);
 
-// Fails with INVALID_ARGUMENT or UNSUPPORTED for what toWords() has not made, unless somebody has
-// made it up with the right checksum: then all that is used as a place or a size is in range.
+// Fails with INVALID_ARGUMENT or UNSUPPORTED for what toWords() has not made, unless somebody has made
+// it up with the right checksum: then all that is used as a place or a size is in range.
 AccumulatorData fromWords(const uint64_t* words, size_t count);
 
 // A number for what later passes have to agree in: all but what the pass itself has counted.

@@ -21,7 +21,7 @@ namespace {
 
 using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>;
 
-// ---- made and taken apart -----------------------------------------------------------------------
+// ---- made and taken apart -------------------------------------------------------------------------
 
 AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected channels");
@@ -49,7 +49,7 @@ AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
   return kind;
 }
 
-// ---- samples ------------------------------------------------------------------------------------
+// ---- samples --------------------------------------------------------------------------------------
 
 struct UpdateArguments {
   rbcAccumulator_t accumulator;
@@ -104,7 +104,7 @@ AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments&
   problem_.state = stateOf(accumulator_, samples.dtype);
 }
 
-// ---- merging ------------------------------------------------------------------------------------
+// ---- merging --------------------------------------------------------------------------------------
 
 bool sameLevels(const AccumulatorKind& one, const AccumulatorKind& other) {
   return one.num_levels == other.num_levels &&
@@ -144,8 +144,7 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: is the accumulator itself, expected another");
   }
   requireSameKind(to.settled.kind, from.settled.kind);
-  // Bytes can be made up so that digests are the same; the tables, which are added up, are as many
-  // as buckets.
+  // Bytes can be made up so that digests are the same; the tables, which are added up, are as many as buckets.
   if (to.digest != from.digest || to.settled.first_bucket != from.settled.first_bucket ||
       to.settled.buckets != from.settled.buckets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -168,7 +167,7 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
   }
 }
 
-// ---- passes -------------------------------------------------------------------------------------
+// ---- passes ---------------------------------------------------------------------------------------
 
 bool nextPass(rbcAccumulator& accumulator) {
   const AccumulatorKind& kind = accumulator.settled.kind;
@@ -186,7 +185,7 @@ bool nextPass(rbcAccumulator& accumulator) {
   return more;
 }
 
-// ---- results ------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------------
 
 // The outputs of a call in host memory: verified at the end against each other.
 class HostOutputs {

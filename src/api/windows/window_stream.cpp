@@ -15,8 +15,7 @@
 namespace rbc {
 namespace {
 
-// Where a tensor without elements begins, so that it is told from one that is not given. Never
-// read.
+// Where a tensor without elements begins, so that it is told from one that is not given. Never read.
 constexpr uint64_t kNothing = 0;
 const void* beginOf(const View& view) {
   return view.data != nullptr ? view.data : static_cast<const void*>(&kNothing);

@@ -51,7 +51,7 @@ bool WindowCall::empty() const {
   return true;
 }
 
-// ---- what the host verifies ---------------------------------------------------------------------
+// ---- what the host verifies ------------------------------------------------------------------------
 
 void WindowCall::verifyEpisode(int64_t window, int64_t episode) const {
   if (episode >= 0 && episode < problem_.episodes) return;
@@ -97,8 +97,8 @@ void WindowCall::keepIndexes(ScratchLayout& layout) {
   if (episodes != nullptr) keepEpisodes(episodes, ends);
 }
 
-// The copies are of a smaller recording: its episodes are those of the windows, one after the
-// other, and what lies between them.
+// The copies are of a smaller recording: its episodes are those of the windows, one after the other,
+// and what lies between them.
 void WindowCall::keepEpisodes(int64_t* episodes, int64_t* const* ends) {
   WindowProblem& p = problem_;
   for (int64_t b = 0; b < p.windows; ++b) {
@@ -165,7 +165,7 @@ void WindowCall::verifyIndexes() const {
   }
 }
 
-// ---- what is checked on the device --------------------------------------------------------------
+// ---- what is checked on the device ------------------------------------------------------------------
 
 // Episodes are verified as lengths are, and rows as a packed batch of them.
 void WindowCall::check(rbcContext& context, Scratch scratch) const {
@@ -206,7 +206,7 @@ void WindowCall::check(rbcContext& context, Scratch scratch) const {
   }
 }
 
-// ---- accumulators -------------------------------------------------------------------------------
+// ---- accumulators -----------------------------------------------------------------------------------
 
 size_t WindowCall::afterBytes(const rbcContext& context) const {
   size_t bytes = 0;
