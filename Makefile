@@ -1,16 +1,16 @@
 # RoboCache, from a fresh checkout: `make demo` and `make test` are all that a newcomer needs.
 #
 #   DATA=dir       the recording or point clouds for `make demo` (default: what it simulates)
-#   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON as it is
+#   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON unchanged
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
-#   LINT=quick     of `make lint`: all but what takes minutes
-#   COMPILERS="gcc-11 clang-19"  of `make test-compilers` (default: those of scripts/test_compilers.sh)
-#   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
+#   LINT=quick     of `make lint`: all except checks that take minutes
+#   COMPILERS="gcc-11 clang-19"  of `make test-compilers` (default: see scripts/test_compilers.sh)
+#   AGAINST=FILE   of `make bench`: fails if a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
-#   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
-#   AARCH64_CUDA=OFF  of these, those for 64-bit ARM without CUDA
+#   ARCHITECTURES="x86_64 aarch64"  of `make packages` (default: this machine's)
+#   AARCH64_CUDA=OFF  of `make packages`: 64-bit ARM without CUDA
 #   CUDA_ARCH=90   builds the CUDA backend for this one GPU architecture (default: this machine's GPU;
 #                  without a GPU, the CPU only)
 
@@ -20,19 +20,19 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # each step is parallel inside
 
-# One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
-# a preset that names its own, as asan does, keeps that.
+# One compiler for the presets and for pip, so that they share ccache's objects; but a preset that
+# names its own, such as asan, keeps it.
 export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
-# Python keeps what it compiled, in .venv, also where the environment says otherwise: pip compiles nothing
+# Python keeps its bytecode, in .venv, even if the environment disables it: pip compiles nothing
 # there, and the tests start more than a thousand processes.
 unexport PYTHONDONTWRITEBYTECODE
 
 DEPS ?= yes
 DATA ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-# cmake/CudaChoice.cmake decides what is built; where a GPU is, it is built for that one only.
+# cmake/CudaChoice.cmake decides whether CUDA is built; with a GPU, it is built only for that one.
 CUDA_ARCH ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
                      | sed -nE 's/^([89]|[0-9]{2})\.([0-9])$$/\1\2/p' | head -n 1)
 CUDA_NAMED := $(if $(CUDA_ARCH),CMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real)
@@ -47,7 +47,7 @@ PY := $(CURDIR)/.venv/bin/python
 STAMPS := .venv/stamps
 endif
 
-# SWIG comes from PyPI, as a program beside that Python.
+# SWIG comes from PyPI, as a program in the folder of that Python.
 export PATH := $(dir $(PY)):$(PATH)
 
 PIP := $(PY) -m pip --disable-pip-version-check
@@ -57,7 +57,7 @@ PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernel
 
 CONFIGURE := cmake --preset release $(CUDA_NAMED:%=-D%)
 
-# $(call run-tests,PRESET): run ctest, close with the sum, and fail if a test failed.
+# $(call run-tests,PRESET): run ctest, print the totals, and fail if a test failed.
 define run-tests
 rm -rf build/$1/junit build/$1/ctest.xml
 @ctest --preset $1 -j $(JOBS) --output-junit $(CURDIR)/build/$1/ctest.xml || failed=1; \
@@ -71,7 +71,7 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, take points of depth images: build/demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, get points from depth images: build/demo
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
@@ -82,7 +82,7 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 	$(call run-tests,release)
 
 .PHONY: test-ray
-test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
+test-ray: deps-build package $(STAMPS)/ray ## Test on a Ray cluster of two nodes on this machine
 	$(PY) -m pytest -q tests/python/ray/test_ray.py
 
 .PHONY: test-compilers
@@ -119,7 +119,7 @@ asan tsan:
 	$(call run-tests,$@)
 
 .PHONY: fuzz fuzz-corpus fuzz-readers soak
-# Not SECONDS, which is a variable of bash that counts.
+# Not SECONDS, which is a counting variable of bash.
 fuzz: FUZZ_SECONDS := $(or $(SECONDS),600)
 fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	cmake --preset fuzz
@@ -130,13 +130,13 @@ fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
 	  build/fuzz/corpus
 
-fuzz-corpus: ## Keep of build/fuzz/corpus only the inputs that are needed to reach the same lines
+fuzz-corpus: ## Keep only the inputs in build/fuzz/corpus that are needed to reach the same lines
 	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus
 
 fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
 	$(PY) tests/python/support/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
 
-soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no memory, file or thread kept
+soak: deps-test $(STAMPS)/test ## Call all operations for HOURS=1; fail if memory, files or threads leak
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
 	cmake --build --preset release --target robocache_soak robocache_live_soak
 	build/release/tests/robocache_live_soak 3600
@@ -144,9 +144,9 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	  $(PY) scripts/plot_soak.py build/soak.csv build/soak.svg; exit $$status
 
 .PHONY: lint
-lint: deps-lint$(if $(filter quick,$(LINT)),-quick) deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
+lint: deps-lint$(if $(filter quick,$(LINT)),-quick) deps-test package $(STAMPS)/test $(STAMPS)/lint ## Check all sources with tools that find defects
 	scripts/lint.sh $(LINT)
-# Python for that architecture lies in the build folder, and is fetched once.
+# Python for that architecture is stored in the build folder, and is fetched once.
 .PHONY: test-aarch64
 test-aarch64: deps-aarch64 $(STAMPS)/build build/aarch64/python ## Build for 64-bit ARM, run the tests under QEMU
 	cmake --preset aarch64
@@ -158,7 +158,7 @@ build/aarch64/python: scripts/aarch64_python.sh | deps-aarch64 $(STAMPS)/build
 	PYTHON=$(PY) scripts/aarch64_python.sh $@
 
 .PHONY: bits-aarch64
-bits-aarch64: deps-aarch64 ## The library for 64-bit ARM, and the golden vectors and live fusion under QEMU
+bits-aarch64: deps-aarch64 ## Build for 64-bit ARM, run golden vectors and live fusion under QEMU
 	cmake --preset aarch64
 	cmake --build --preset aarch64 --target robocache_bits
 
@@ -174,7 +174,7 @@ packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64
 	$(PY) tests/packages_test.py
 
 .PHONY: verify-packages
-verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills, provenance, contents
+verify-packages: deps-packages $(STAMPS)/packages ## Check dist: sums, bills, provenance, contents
 	$(PY) scripts/verify_packages.py --strict dist
 	$(PY) tests/packages_test.py
 

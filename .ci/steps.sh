@@ -5,7 +5,8 @@
 #   start NAME COMMAND...    runs one in the background; its output is kept
 #   finish NAME              waits for it, prints its output; the script ends if it fails
 #
-# However the script ends, a table of all steps follows: seconds, and which failed or did not finish.
+# At the end of the script, however it ends, a table of all steps follows: seconds, and the steps
+# that failed or did not finish.
 
 set -euo pipefail
 
@@ -19,11 +20,11 @@ steps_seconds() {  # since a time in nanoseconds
   printf '%d.%d' $((ns / 1000000000)) $((ns / 100000000 % 10))
 }
 
-steps_run() {  # NAME COMMAND...: notes when it began, and its seconds and status once it ends
+steps_run() {  # NAME COMMAND...: records when it began, and its seconds and status when it ends
   local name=$1 begin status
   shift
   begin=$(date +%s%N)
-  set +e # not `|| status=$?`, in which functions would go on after a command that fails
+  set +e # not `|| status=$?`: functions would then continue after a command that fails
   (
     set -e
     "$@"
@@ -53,7 +54,7 @@ step() {
 start() {
   steps_check_name "$1"
   echo "== $1: started"
-  set -m # its own process group, so that it can be stopped with all that it runs
+  set -m # a separate process group, so that it can be stopped with its children
   steps_run "$@" >"$steps_log/$1.out" 2>&1 </dev/null &
   set +m
   step_pid[$1]=$!
@@ -72,7 +73,7 @@ finish() {
 steps_end() {
   local status=$? name seconds ended
   trap - EXIT
-  ((BASHPID == $$)) || exit "$status" # a step that a signal ends before it has its own traps
+  ((BASHPID == $$)) || exit "$status" # for a step that a signal ends before it has its own traps
   for name in "${!step_pid[@]}"; do
     kill -- "-${step_pid[$name]}" 2>/dev/null || true
     wait "${step_pid[$name]}" 2>/dev/null || true

@@ -1,4 +1,4 @@
-// The arrays of a case in memory of one kind, the host's or a device's, and a call on them.
+// The arrays of a case in one kind of memory, the host's or a device's, and a call on them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-// In pages of their own, with guards around them.
+// Memory in separate pages, with guards around them.
 class HostMemory {
  public:
   explicit HostMemory(size_t bytes) : memory_(bytes, support::Flush::kBegin) {}
@@ -39,8 +39,8 @@ class HostMemory {
   support::GuardedMemory memory_;
 };
 
-// Memory has a constructor of bytes, data(), fill(source, bytes), poison(), clear(), holds(bytes)
-// and device(). A part of a batch is repeated over the whole of it.
+// Memory has a constructor with a size in bytes, data(), fill(source, bytes), poison(), clear(),
+// holds(bytes) and device(). A part of a batch is repeated to fill the whole batch.
 template <class Memory>
 class CallSet {
  public:
@@ -58,11 +58,11 @@ class CallSet {
   const Call& call() const { return *call_; }
   const Tensors& tensors() const { return tensors_; }
 
-  // As before the first call.
+  // Restores the state before the first call.
   void reset() {
     for (Memory& output : outputs_) data_.accumulates ? output.clear() : output.poison();
   }
-  // Whether a call has given the right results, bit for bit.
+  // Checks the results of a call, bit for bit.
   void check() const {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (!outputs_[i].holds(data_.outputs[i].memory()))

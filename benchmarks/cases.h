@@ -1,4 +1,4 @@
-// The cases of cases.txt, and the data of one: its arrays, and the bytes that a call must move.
+// The cases of cases.txt, and the data of a case: its arrays, and the bytes that a call must move.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace bench {
 
-// The tensors of a call, wherever their memory is, in the order of Data.
+// The tensors of a call, in any memory, in the order of Data.
 struct Tensors {
   std::deque<robocache::Tensor> inputs, outputs;
 };
 
-// One call, ready to go. It does not own its tensors.
+// One prepared call. It does not own its tensors.
 class Call {
  public:
   virtual ~Call() = default;
   virtual void operator()(const robocache::Context& context) const = 0;
-  // So that the call allocates nothing.
+  // Reserves memory, so that the call allocates nothing.
   virtual void reserve(robocache::Context&) const {}
 };
 
@@ -31,18 +31,18 @@ class Data {
  public:
   virtual ~Data() = default;
   virtual std::unique_ptr<Call> callOn(const Tensors& tensors) const = 0;
-  // The shape of one of the arrays in the whole batch, of which they may be a part.
+  // The shape of an array in the whole batch; the array may be a part of it.
   virtual std::vector<int64_t> wholeShape(const support::Array& array) const {
     return array.placement().shape;
   }
 
-  std::deque<std::pair<std::string, support::Array>> inputs;  // by what they are
-  // What the portable CPU code gives on one thread: every result must have the same bits.
+  std::deque<std::pair<std::string, support::Array>> inputs;  // by name
+  // The results of the portable CPU code on one thread: every other result must have the same bits.
   std::deque<support::Array> outputs;
-  bool accumulates = false;  // a call adds to what its outputs hold, which is 0 at first
+  bool accumulates = false;  // a call adds to its outputs, which are 0 at first
   int64_t bytes = 0;         // that must be moved
-  int64_t rows = 0;          // distinct rows of values that are needed; voxels with a point
-  int64_t points = 0;        // of clouds
+  int64_t rows = 0;          // distinct rows of values that are needed; voxels with points
+  int64_t points = 0;        // per cloud
   double in_range = 0;       // share of the queries, or of the points
 
  protected:
@@ -57,24 +57,24 @@ T* elements(const support::Array& array) {
 }
 
 struct Case {
-  std::string table, name;  // unique together
-  bool variant = false;     // of another case, in one thing: measured less thoroughly
-  int kernels = 2;          // of a call on CUDA at most
-  bool is_single = false;   // one recording: calls on it are measured hot alone
-  bool has_plain = false;   // a plain kernel can stand beside it
+  std::string table, name;  // together unique
+  bool variant = false;     // differs from another case in one respect: measured less thoroughly
+  int kernels = 2;          // per call on CUDA, at most
+  bool is_single = false;   // one recording: only hot calls are measured
+  bool has_plain = false;   // can be compared with a simple kernel
 
   virtual ~Case() = default;
   std::string id() const { return table + "/" + name; }
-  // What a call moves, give or take what its queries share.
+  // The bytes that a call moves, approximately: depends on what its queries share.
   virtual int64_t roughBytes() const = 0;
   virtual std::unique_ptr<const Data> load() const = 0;
-  // What a name tells, as members of a JSON object.
+  // The properties in a name, as members of a JSON object.
   virtual std::string facts() const = 0;
 };
 using CasePtr = std::shared_ptr<const Case>;
 
-// A kind of cases, whose names have a mark that no other kind's have. `parse` throws for a name that it
-// does not understand. The file with the kind's cases makes one, which stays.
+// A kind of cases, recognized by a mark in its names. `parse` throws for a name that it does not
+// understand. The file with the kind's cases defines a static object.
 struct CaseKind {
   using Parse = std::shared_ptr<Case> (*)(const std::string& name);
   CaseKind(const char* mark, Parse parse);
@@ -83,14 +83,14 @@ struct CaseKind {
   Parse parse;
 };
 
-// Of names without a mark.
+// For names without a mark.
 std::shared_ptr<Case> parseResampling(const std::string& name);
 CasePtr parseCase(const std::string& table, const std::string& name);
 
-// Those that `user` measures, in their order.
+// The cases that `user` measures, in order.
 std::vector<CasePtr> casesOf(const std::string& user);
 
-// The data of a case; that of the last one asked for is kept.
+// The data of a case; cached for the last case.
 const Data& dataOf(const CasePtr& c);
 
 }  // namespace bench

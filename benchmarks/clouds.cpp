@@ -1,5 +1,6 @@
-// Cases of rbcFarthestPoints and rbcUnproject. Their names: farthest 1024 from 64x8192 f32 uniform, the last
-// being how points lie (surface: as cameras see them); unproject 32x480x640 f32, with pose and crop.
+// Cases of rbcFarthestPoints and rbcUnproject. Their names: farthest 1024 from 64x8192 f32 uniform,
+// where the last word is the distribution of points (surface: as a camera sees them); unproject
+// 32x480x640 f32, optionally with pose and crop.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,7 @@
 namespace bench {
 namespace {
 
-// How far a camera sees in column u and row v of an image, in metres.
+// The distance that a camera sees in column u and row v of an image, in metres.
 double depthAt(int64_t image, double u, double v) {
   return 1.4 + 0.4 * std::sin(0.012 * u + static_cast<double>(image)) * std::cos(0.017 * v) +
          0.05 * std::sin(0.2 * u);
@@ -97,7 +98,8 @@ std::shared_ptr<Case> parseFarthest(const std::string& name) {
   if (std::sscanf(name.c_str(), "farthest %lld from %lldx%lld f32 %31s", &count, &clouds, &points,
                   lie) != 4 ||
       count < 1 || clouds < 1 || points < 1) {
-    throw std::runtime_error("'" + name + "' is not like 'farthest 1024 from 64x8192 f32 uniform'");
+    throw std::runtime_error("'" + name +
+                             "' is not of the form 'farthest 1024 from 64x8192 f32 uniform'");
   }
   c->count = count;
   c->clouds = clouds;
@@ -121,7 +123,7 @@ struct UnprojectCase : Case {
   bool crop = false;
 
   int64_t pixels() const { return images * height * width; }
-  // Each depth once, and room for all points, written whole.
+  // Each depth once, and the capacity for points, which is written completely.
   int64_t roughBytes() const override {
     return pixels() * ((metres ? 4 : 2) + 3 * int64_t{sizeof(float)}) + images * 8;
   }
@@ -177,7 +179,7 @@ class UnprojectData : public Data {
     const double camera[] = {0.9 * size, 0.9 * size, 0.5 * size,
                              0.5 * static_cast<double>(c.height)};
     std::copy_n(camera, 4, elements<double>(addInput("intrinsics", support::kF64, {4})));
-    if (c.pose) {  // a turn about the axis of sight
+    if (c.pose) {  // a rotation about the viewing direction
       const double pose[] = {0.8, -0.6, 0, 0.1, 0.6, 0.8, 0, -0.05, 0, 0, 1, 0.02, 0, 0, 0, 1};
       std::copy_n(pose, 16, elements<double>(addInput("pose", support::kF64, {4, 4})));
     }
@@ -195,7 +197,7 @@ class UnprojectData : public Data {
   }
 
  private:
-  // A twentieth of the pixels is lost.
+  // A twentieth of the pixels has no depth.
   void addDepth() {
     const rbcDType dtype = c_.metres ? support::kF32 : support::kU16;
     std::byte* to = addInput("depth", dtype, {c_.images, c_.height, c_.width}).memory().data();
@@ -236,7 +238,8 @@ std::shared_ptr<Case> parseUnproject(const std::string& name) {
   c->crop = rest == " crop" || rest == " pose crop";
   if (images < 1 || height < 1 || width < 1 || (!c->metres && std::strcmp(dtype, "u16") != 0) ||
       (!rest.empty() && !c->pose && !c->crop)) {
-    throw std::runtime_error("'" + name + "' is not like 'unproject 32x480x640 f32 pose crop'");
+    throw std::runtime_error("'" + name +
+                             "' is not of the form 'unproject 32x480x640 f32 pose crop'");
   }
   c->kernels = 3;
   return c;

@@ -1,13 +1,13 @@
-"""Clouds on the CPU against the packages that detectors and policies take: spconv and fpsample.
+"""Compare clouds on the CPU with packages that detectors and policies use: spconv and fpsample.
 
-    python benchmarks/clouds.py              # what is installed of the two
+    python benchmarks/clouds.py              # both, as far as installed
     python benchmarks/clouds.py --only hard  # hard voxels, or farthest
 
-Hard voxels of sweeps in whole millimetres, at the sizes of KITTI's and nuScenes' detectors, beside
-spconv's CPU generator; farthest points of clouds, uniform and as a camera sees them, beside
-fpsample's exact methods. Calls take turns in one process, and write into arrays that they have. The
-tables have medians, in Markdown, and in brackets the fastest of all, as other programs take their
-share of the machine.
+Hard voxels: sweeps in whole millimetres, at the sizes of KITTI's and nuScenes' detectors, compared
+with spconv's CPU generator. Farthest points: clouds, uniform and as a camera sees them, compared
+with fpsample's exact methods. Calls take turns in one process, and write into existing arrays. The
+Markdown tables have medians, and in brackets the fastest time, as other programs use the machine as
+well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KITTI = (0.0, -40.0, -3.0, 70.4, 40.0, 1.0)
 KITTI_PILLARS = (0.0, -39.68, -3.0, 69.12, 39.68, 1.0)
 NUSCENES = (-54.0, -54.0, -5.0, 54.0, 54.0, 3.0)
 NUSCENES_PILLARS = (-51.2, -51.2, -5.0, 51.2, 51.2, 3.0)
-# Points, columns, voxel, range, points of a voxel, voxels.
+# Points, columns, voxel size, range, points per voxel, voxels.
 HARD = {
     "KITTI, 0.05 m": (20_000, 4, (0.05, 0.05, 0.1), KITTI, 5, 16_000),
     "KITTI, 0.05 m, much room": (20_000, 4, (0.05, 0.05, 0.1), KITTI, 5, 40_000),
@@ -39,7 +39,9 @@ FARTHEST = {"16,384": 16_384, "80,000": 80_000}
 
 
 def sweep(points: int, columns: int, bounds: Any) -> np.ndarray:
-    """Of 64 beams, a direction after the other, in whole millimetres; all of it in the range."""
+    """Return a sweep of 64 beams, direction by direction, in whole millimetres, all inside the
+    range.
+    """
     random = np.random.default_rng(7)
     count = 4 * points
     azimuth = np.repeat(np.linspace(0, 2 * np.pi, count // 64 + 1), 64)[:count]
@@ -65,7 +67,7 @@ def surface(points: int) -> np.ndarray:
 
 
 def times(calls: dict[str, Callable[[], Any]], rounds: int) -> list[str]:
-    """Cells of a table; the calls take turns, the first of which is left out."""
+    """Return the cells of a table; the calls take turns, and the first turn is skipped."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for i in range(rounds + 1):
         for name, call in calls.items():
@@ -90,8 +92,8 @@ def hard_voxels(rounds: int) -> None:
     for name, (count, columns, size, bounds, most, room) in HARD.items():
         points = sweep(count, columns, bounds)
         theirs = Point2VoxelCPU3d(list(size), list(bounds), columns, room, most)
-        given = tensorview.from_numpy(points)
-        calls: dict[str, Any] = {"spconv": lambda t=theirs, g=given: t.point_to_voxel(g)}
+        tensor = tensorview.from_numpy(points)
+        calls: dict[str, Any] = {"spconv": lambda t=theirs, g=tensor: t.point_to_voxel(g)}
         options: dict[str, Any] = {
             "voxel_size": size,
             "point_cloud_range": bounds,
@@ -104,7 +106,7 @@ def hard_voxels(rounds: int) -> None:
             calls[f"{threads}"] = lambda p=points, out=out, own=own: rbc.voxelize_sparse(
                 p, out=out, **own
             )
-        grouped, coords, counts = (each.numpy() for each in theirs.point_to_voxel(given))
+        grouped, coords, counts = (each.numpy() for each in theirs.point_to_voxel(tensor))
         ours = out.trimmed()
         assert np.array_equal(ours.coords[:, :0:-1], coords)
         assert np.array_equal(ours.points_per_voxel, counts) and np.array_equal(
@@ -145,7 +147,7 @@ def main() -> None:
             try:
                 measure(options.rounds)
             except ImportError as error:
-                print(f"left out: {error}", file=sys.stderr)
+                print(f"skipped: {error}", file=sys.stderr)
             print()
 
 

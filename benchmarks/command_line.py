@@ -1,15 +1,15 @@
-"""How long the commands of `robocache` take on large data, and in how much memory.
+"""Measure the time and memory of the commands of `robocache` on large data.
 
     python benchmarks/command_line.py --data ../shared/data --lerobot /path/to/its/python
 
-- `inspect` and `report` of an MCAP of a gigabyte: the messages of a real one over and over.
-- `stats` of a LeRobot data set of 10 million frames of 14 channels, made here, beside LeRobot's own
-  class, RunningQuantileStats, on a part of the same Parquet files: an episode at a time, in large
-  batches, which nobody gives it but which it is fastest with, and as LeRobot itself uses it, one
-  for each episode. LeRobot is imported by a Python of its own; that time is left out.
+- `inspect` and `report` of an MCAP file of a gigabyte: the messages of a real one, repeated.
+- `stats` of a LeRobot data set of 10 million frames of 14 channels, made here, compared with
+  LeRobot's own class, RunningQuantileStats, on a part of the same Parquet files: one episode at a
+  time; in large batches, its fastest mode, which is not used in practice; and as LeRobot itself
+  uses it, once per episode. LeRobot is imported by a separate Python; that time is not counted.
 
-Each is a process of its own, from its start to its end; factors are of the time of the processor,
-which other programs do not lengthen much. The table is in Markdown.
+Each command is a separate process, timed from its start to its end. Factors compare CPU time, which
+other programs affect little. The table is in Markdown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHANNELS = 14
 EPISODE = 500  # frames
 A_FILE = 1_000_000  # frames
 
-# What getrusage tells of memory is at least that of the process that started this one.
+# The memory that getrusage reports is at least that of the parent process.
 MEASURED = """
 import sys
 from robocache.cli import main
@@ -67,22 +67,22 @@ if sys.argv[1].isdigit():
     stats.get_statistics()
 else:
     features = {"action": {"dtype": "float32", "shape": columns[0].shape[1:]}}
-    told = [
+    episodes = [
         compute_episode_stats({"action": values[at : at + 500]}, features)
         for values in columns for at in range(0, len(values), 500)
     ]
-    aggregate_stats(told)
+    aggregate_stats(episodes)
 print(rows, time.process_time() - begin)
 """
 LEROBOT_WAYS = {
-    "500": "LeRobot's RunningQuantileStats, an episode an update",
-    "250000": "the same, 250,000 rows an update",
-    "episodes": "LeRobot's statistics of each episode, aggregated",
+    "500": "LeRobot's RunningQuantileStats, one episode per update",
+    "250000": "the same, 250,000 rows per update",
+    "episodes": "LeRobot's statistics per episode, aggregated",
 }
 
 
 def data_set(folder: pathlib.Path, frames: int) -> None:
-    """A LeRobot v3.0 data set of one feature: smooth motion, with noise of a sensor."""
+    """Write a LeRobot v3.0 data set with one feature: smooth motion with sensor noise."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -123,7 +123,7 @@ def data_set(folder: pathlib.Path, frames: int) -> None:
 
 
 def command(*arguments: Any) -> tuple[float, float, float]:
-    """Seconds, seconds of the processor, and the most memory in MB."""
+    """Return the seconds, the seconds of CPU time, and the peak memory in MB of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     run = subprocess.run(
@@ -138,7 +138,7 @@ def command(*arguments: Any) -> tuple[float, float, float]:
 
 
 def large_bag(source: pathlib.Path, target: pathlib.Path, size: float) -> None:
-    """The messages of a bag again and again, with their times after those before."""
+    """Write the messages of a bag repeatedly, with later times in each copy."""
     from rosbags.highlevel import AnyReader
     from rosbags.rosbag2 import StoragePlugin, Writer
 
@@ -153,7 +153,7 @@ def large_bag(source: pathlib.Path, target: pathlib.Path, size: float) -> None:
             written, round_ = 0, 0
             while written < size:
                 for connection, at, raw in messages:
-                    seconds, rest = struct.unpack_from("<iI", raw, 4)  # of a header, which all have
+                    seconds, rest = struct.unpack_from("<iI", raw, 4)  # in a header, which all have
                     stamp = divmod(seconds * 10**9 + rest + round_ * span, 10**9)
                     raw = raw[:4] + struct.pack("<iI", *stamp) + raw[12:]
                     out.write(made[connection.id], at + round_ * span, raw)
@@ -168,8 +168,8 @@ def of_bags(folder: pathlib.Path, scratch: pathlib.Path, gigabytes: float) -> li
         large_bag(folder / path, bag, gigabytes * 1e9)
         for words in (["inspect", bag], ["report", bag, "--html", scratch / "r.html"]):
             seconds, used, memory = command(*words, *(["--overwrite"] * (words[0] == "report")))
-            told = f"`{words[0]}`, {gigabytes:g} GB of {name}"
-            rows.append([told, f"{seconds:.1f} s", f"{used:.1f} s", f"{memory:.0f} MB", ""])
+            label = f"`{words[0]}`, {gigabytes:g} GB of {name}"
+            rows.append([label, f"{seconds:.1f} s", f"{used:.1f} s", f"{memory:.0f} MB", ""])
         print(f"page: {(scratch / 'r.html').stat().st_size / 1e6:.2f} MB", file=sys.stderr)
     return rows
 
@@ -193,8 +193,8 @@ def of_statistics(
             )
             counted, taken = map(float, run.stdout.split())
             whole = taken / counted * frames
-            told = f"{words} ({counted:.0f} rows: {taken:.1f} s)"
-            rows.append([told, "", f"{whole:.0f} s", "", f"{whole / used:.1f} x"])
+            label = f"{words} ({counted:.0f} rows: {taken:.1f} s)"
+            rows.append([label, "", f"{whole:.0f} s", "", f"{whole / used:.1f} x"])
     return rows
 
 
@@ -208,11 +208,11 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=10_000_000, help="of the LeRobot data set")
     parser.add_argument("--part", type=int, default=1_000_000, help="of these for LeRobot itself")
     parser.add_argument("--lerobot", metavar="PYTHON", help="one that has lerobot 0.4")
-    told = parser.parse_args()
+    options = parser.parse_args()
     rows = [["", "time", "of the processor", "memory", "times as long"], ["---"] * 5]
     with tempfile.TemporaryDirectory() as scratch:
-        rows += of_statistics(pathlib.Path(scratch), told.frames, told.part, told.lerobot)
-        rows += of_bags(told.data, pathlib.Path(scratch), told.gigabytes)
+        rows += of_statistics(pathlib.Path(scratch), options.frames, options.part, options.lerobot)
+        rows += of_bags(options.data, pathlib.Path(scratch), options.gigabytes)
     print("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 

@@ -1,4 +1,4 @@
-// The CPU backend: real time of the call, against a memcpy by as many threads.
+// The CPU backend: real time per call, compared with a memcpy with the same number of threads.
 
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ Samples timeMemcpy(int threads) {
   });
 }
 
-// Measured once a run.
+// Measured once per run.
 const Samples& memcpySamples(int threads) {
   static std::map<int, Samples> known;
   if (known.count(threads) == 0) known[threads] = timeMemcpy(threads);
@@ -51,8 +51,7 @@ double memcpyBandwidth(int threads) {
   return 2.0 * static_cast<double>(kMemcpyBytes) / memcpySamples(threads).median;
 }
 
-// Cold: rotates among so many sets of arrays that each has left the caches when its turn comes
-// again.
+// Cold: rotates among enough sets of arrays that each has left the caches before its next turn.
 void benchCase(benchmark::State& state, const CasePtr& c, int threads, int32_t simd, bool cold) {
   const Data& data = dataOf(c);
   rbcContextParams params = rbcContextParamsInit();
@@ -104,8 +103,8 @@ void addCpuBenchmarks() {
           [=](benchmark::State& state) { benchCase(state, c, threads, simd, cold); });
     };
     for (const int threads : thread_counts) addRun(threads, info.simd, false);
-    // Voxelization has one code for all levels. What the caches and the vector instructions give is
-    // told by cases that vary in nothing.
+    // Voxelization has the same code at all levels. Cases without variants are enough to show the
+    // effect of caches and vector instructions.
     if (c->table == "voxelize" || c->variant) continue;
     if (!c->is_single) addRun(thread_counts.back(), info.simd, true);
     const int32_t below = info.simd == RBC_SIMD_NEON ? RBC_SIMD_AVX2 : info.simd;

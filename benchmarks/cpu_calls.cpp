@@ -1,5 +1,5 @@
-// Calls on the CPU so small that what counts is the call itself: its overhead, and how long a
-// control loop may have to wait for one.
+// Calls on the CPU so small that only the call itself matters: its overhead, and how long a control
+// loop may have to wait for one.
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 constexpr double kSampleSeconds = 50e-6;
 constexpr size_t kLoopCalls = 1'000'000;
 
-// Of one call after the other.
+// For one call after the other.
 void benchOverhead(benchmark::State& state, const CasePtr& c) {
   CallSet<HostMemory> set(dataOf(c));
   const robocache::Context context = robocache::Context::cpu();
@@ -28,7 +28,7 @@ void benchOverhead(benchmark::State& state, const CasePtr& c) {
   reportLaunch(state, context);
 }
 
-// A million calls, each with a new tick and timed alone: the clock's own 20 ns are in it.
+// A million calls, each with a new tick and timed separately: includes about 20 ns for the clock.
 void benchLoop(benchmark::State& state, const CasePtr& c) {
   using Clock = std::chrono::steady_clock;
   const Data& data = dataOf(c);
@@ -40,7 +40,7 @@ void benchLoop(benchmark::State& state, const CasePtr& c) {
   const support::Array& times = data.inputs[1].second;
   const float first = elements<float>(times)[0], last = elements<float>(times)[times.count() - 1];
   auto* tick = static_cast<float*>(set.tensors().inputs.back().get()->data);
-  std::vector<double> seconds(kLoopCalls, 0);  // touched before
+  std::vector<double> seconds(kLoopCalls, 0);  // touched in advance
   for (size_t i = 0; i < kLoopCalls; ++i) {
     *tick = first + (last - first) * static_cast<float>(i % 1009) / 1009;
     const auto start = Clock::now();

@@ -1,12 +1,12 @@
-"""From depth images to the points that a policy takes: frames a second, against others.
+"""Measure the path from depth images to the points that a policy uses, in frames per second.
 
     python benchmarks/depth_to_policy.py --device cuda --frames 32
     python benchmarks/depth_to_policy.py --device cpu --frames 4 --data ../shared/data/rgbd_open3d
 
-The line is that of examples/python/depth_to_policy.py: unproject with colours, crop, means of
-voxels of 5 mm, 1024 points, each the farthest from those before. On CUDA it is one graph that is
-replayed. Beside it the same in torch, with a loop over the points that are taken, and Open3D on the
-CPU where it is installed. Peers take turns; the table has medians, in Markdown.
+As in examples/python/depth_to_policy.py, the steps are: unproject with colours, crop, means of
+voxels of 5 mm, 1024 farthest points. On CUDA they are captured in one graph, which is replayed.
+Peers are the same steps in torch, with a loop over the points that are taken, and Open3D on the CPU
+if it is installed. Peers take turns; the Markdown table has medians.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Tensors:
 # ---- the library --------------------------------------------------------------------------------
 
 
-def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The points [B,K,6], and where the voxels of each frame begin and end."""
+def ours(frames: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the points [B,K,6], and where the voxels of each frame begin and end."""
     cloud = rbc.unproject(
-        given.depth,
-        given.camera,
-        colors=given.colors,
-        depth_scale=given.scale,
+        frames.depth,
+        frames.camera,
+        colors=frames.colors,
+        depth_scale=frames.scale,
         crop=CROP,
         color_divisor=255,
     )
@@ -65,25 +65,25 @@ def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         return_point_to_voxel=False,
     )
     of_cloud = voxels.coords[:, 0]
-    ascending = torch.where(of_cloud < 0, len(given.clouds), of_cloud)
-    offsets = torch.searchsorted(ascending, given.clouds)
+    ascending = torch.where(of_cloud < 0, len(frames.clouds), of_cloud)
+    offsets = torch.searchsorted(ascending, frames.clouds)
     chosen = rbc.farthest_points(voxels.features, count, batch_offsets=offsets)
     return rbc.take_rows(voxels.features, chosen), offsets
 
 
 class Replayed:
-    """The line as one graph of CUDA."""
+    """The steps as one CUDA graph."""
 
-    def __init__(self, given: Tensors, count: int) -> None:
+    def __init__(self, frames: Tensors, count: int) -> None:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):
-                ours(given, count)
+                ours(frames, count)
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self.result = ours(given, count)
+            self.result = ours(frames, count)
 
     def __call__(self) -> Any:
         self.graph.replay()
@@ -93,10 +93,11 @@ class Replayed:
 # ---- torch --------------------------------------------------------------------------------------
 
 
-def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    # By tensors on the device: torch multiplies by the reciprocals of numbers, and does not divide.
-    fx, fy, cx, cy = given.camera.to(given.depth.device, torch.float32)
-    depth = given.depth.to(torch.float32) / torch.tensor(given.scale, device=fx.device)
+def in_torch(frames: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    # With tensors on the device: torch would multiply by the reciprocals of numbers instead of
+    # dividing.
+    fx, fy, cx, cy = frames.camera.to(frames.depth.device, torch.float32)
+    depth = frames.depth.to(torch.float32) / torch.tensor(frames.scale, device=fx.device)
     height, width = depth.shape[1:]
     u = torch.arange(width, device=depth.device, dtype=torch.float32)
     v = torch.arange(height, device=depth.device, dtype=torch.float32)[:, None]
@@ -105,7 +106,7 @@ def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     high = torch.tensor(CROP[3:], device=depth.device)
     kept = (depth > 0) & (points > low).all(-1) & (points < high).all(-1)
     frame, row, column = kept.nonzero(as_tuple=True)
-    features = torch.cat([points[kept], given.colors[frame, row, column] / 255], -1)
+    features = torch.cat([points[kept], frames.colors[frame, row, column] / 255], -1)
     index = ((features[:, :3] - low) / torch.tensor(VOXEL, device=depth.device)).floor().long()
     keys = ((frame * 601 + index[:, 0]) * 601 + index[:, 1]) * 541 + index[:, 2]
     voxels, of_point = keys.unique(return_inverse=True)
@@ -114,7 +115,7 @@ def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     counts.index_add_(0, of_point, torch.ones(len(keys), device=depth.device))
     means = sums / counts[:, None]
     of_frame = voxels // (601 * 601 * 541)
-    offsets = torch.searchsorted(of_frame, given.clouds)
+    offsets = torch.searchsorted(of_frame, frames.clouds)
     sizes = offsets.diff()
     padded = torch.zeros(len(sizes), int(sizes.max()), 6, device=depth.device)
     there = torch.arange(padded.shape[1], device=depth.device) < sizes[:, None]
@@ -125,7 +126,7 @@ def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _loop(points: torch.Tensor, there: torch.Tensor, count: int) -> torch.Tensor:
-    """Farthest points, one after the other of all clouds."""
+    """Take farthest points one by one, for all clouds at once."""
     nearest = torch.where(there, torch.inf, -torch.inf)
     chosen = torch.zeros(len(points), count, dtype=torch.int64, device=points.device)
     clouds = torch.arange(len(points), device=points.device)
@@ -163,7 +164,7 @@ def in_open3d(open3d: Any, frames: Frames, count: int) -> Any:
 
 
 def seconds(calls: dict[str, Callable[[], Any]], rounds: int, cuda: bool) -> dict[str, float]:
-    """Medians; the calls take turns, and one that takes long has a turn alone."""
+    """Return medians; the calls take turns, and one that takes long has only one turn."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, call in calls.items():
@@ -174,7 +175,7 @@ def seconds(calls: dict[str, Callable[[], Any]], rounds: int, cuda: bool) -> dic
             if cuda:
                 torch.cuda.synchronize()
             taken[name].append(time.perf_counter() - began)
-    # The first of several prepares the rest.
+    # If there are several, the first is a warm-up.
     return {name: statistics.median(times[1:] or times) for name, times in taken.items()}
 
 
@@ -195,19 +196,19 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=1024, help="default: %(default)s")
     parser.add_argument("--data", type=Path, metavar="DIR", help="default: simulated, 480 x 640")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    parser.add_argument("--no-torch", action="store_true", help="leave out torch's loop")
+    parser.add_argument("--no-torch", action="store_true", help="skip torch's loop")
     options = parser.parse_args()
 
     frames = frames_of(options.data, options.frames)
-    given = Tensors(frames, options.device)
+    tensors = Tensors(frames, options.device)
     cuda = options.device == "cuda"
     count = options.points
     calls: dict[str, Callable[[], Any]] = {}
     if cuda:
-        calls["RoboCache, a graph"] = Replayed(given, count)
-    calls["RoboCache"] = lambda: ours(given, count)
+        calls["RoboCache, a graph"] = Replayed(tensors, count)
+    calls["RoboCache"] = lambda: ours(tensors, count)
     if not options.no_torch:
-        calls["torch and a loop"] = lambda: in_torch(given, count)
+        calls["torch and a loop"] = lambda: in_torch(tensors, count)
     try:
         import open3d
     except (ImportError, OSError) as error:
@@ -220,7 +221,7 @@ def main() -> None:
     assert points.shape == (options.frames, count, 6) and min(voxels) >= count
     assert bool(torch.isfinite(points).all())
     if not options.no_torch:
-        assert in_torch(given, 2)[1].tolist() == offsets.tolist()
+        assert in_torch(tensors, 2)[1].tolist() == offsets.tolist()
 
     threads = rbc.Context("cpu").info.num_threads
     where = torch.cuda.get_device_name() if cuda else f"CPU, {threads} threads"

@@ -1,17 +1,17 @@
-"""Statistics of a LeRobot data set: RoboCache against LeRobot's own class, from the same Parquet.
+"""Compare statistics of a LeRobot data set with LeRobot's own class, on the same Parquet files.
 
     python benchmarks/lerobot_statistics.py --cores 2
     python benchmarks/lerobot_statistics.py --rows 1000000 --rounds 3
 
-A set of 10 million rows of 14 joints is written as LeRobot v3, and each way reads and counts it:
+A set of 10 million rows of 14 joints is written as LeRobot v3, and each class reads and counts it:
 
     RoboCache          robocache.data.open(set).select(tracks=["action"]).statistics(): exact
     LeRobot, by file   lerobot.datasets.compute_stats.RunningQuantileStats, one Parquet file at a
                        time, read by pyarrow: the fewest updates, so its fastest
-    LeRobot, by episode   the same, an episode at a time, as LeRobot counts what it records
+    LeRobot, by episode   the same, one episode at a time, as LeRobot counts while it records
 
-Beside the time that it took stands that of all CPUs, which other programs disturb less, and how far
-off it is: by NumPy in float64, of all rows, in stds of the joint.
+The table has the elapsed time, the CPU time, which other programs affect less, and the error
+relative to NumPy in float64 over all rows, in stds of the joint.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Told = dict[str, Any]
 
 
 def write_set(folder: pathlib.Path, rows: int) -> np.ndarray:
-    """Joints that move about, each about an angle of its own."""
+    """Write joints that move about different angles."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((rows, JOINTS), np.float32)
     values *= rng.uniform(0.01, 1, JOINTS).astype(np.float32)
@@ -52,7 +52,7 @@ def write_set(folder: pathlib.Path, rows: int) -> np.ndarray:
 
 
 def files_of(folder: pathlib.Path) -> Iterator[np.ndarray]:
-    """The actions of each Parquet file."""
+    """Return the actions of each Parquet file."""
     for path in sorted(folder.glob("data/*/*.parquet")):
         column = pq.read_table(path, columns=["action"])["action"].combine_chunks()
         yield column.flatten().to_numpy().reshape(-1, JOINTS)
@@ -76,14 +76,14 @@ def lerobots(folder: pathlib.Path, by_episode: bool) -> Told:
 
 def exact(values: np.ndarray) -> Told:
     columns = [values[:, j].astype(np.float64) for j in range(JOINTS)]
-    told = {"mean": [c.mean() for c in columns], "std": [c.std() for c in columns]}
+    results = {"mean": [c.mean() for c in columns], "std": [c.std() for c in columns]}
     for name, row in zip(LEVELS, np.transpose([np.quantile(c, LEVELS) for c in columns])):
-        told[f"q{round(name * 100):02d}"] = row
-    return {name: np.array(each) for name, each in told.items()}
+        results[f"q{round(name * 100):02d}"] = row
+    return {name: np.array(each) for name, each in results.items()}
 
 
-def off_by(told: Told, right: Told) -> float:
-    return max(float(np.abs((told[n] - right[n]) / right["std"]).max()) for n in right)
+def off_by(results: Told, right: Told) -> float:
+    return max(float(np.abs((results[n] - right[n]) / right["std"]).max()) for n in right)
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
+    parser.add_argument("--cores", type=int, help="run on only this many CPU cores")
     parser.add_argument("--rounds", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.cores:
@@ -100,7 +100,7 @@ def main() -> None:
     try:
         import lerobot.datasets.compute_stats  # noqa: F401
     except ImportError:
-        print("lerobot is not installed here: its class is left out", file=sys.stderr)
+        print("lerobot is not installed: its class is skipped", file=sys.stderr)
     else:
         ways["LeRobot, by file"] = lambda folder: lerobots(folder, False)
         ways["LeRobot, by episode"] = lambda folder: lerobots(folder, True)
@@ -109,17 +109,17 @@ def main() -> None:
         right = exact(write_set(folder, arguments.rows))
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         busy: dict[str, list[float]] = {name: [] for name in ways}
-        told = {}
+        results = {}
         for _, (name, way) in itertools.product(range(arguments.rounds), ways.items()):
             begin, begin_busy = time.perf_counter(), time.process_time()
-            told[name] = way(folder)
+            results[name] = way(folder)
             seconds[name].append(time.perf_counter() - begin)
             busy[name].append(time.process_time() - begin_busy)
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     print(f"{arguments.rows} x {JOINTS} float32, from Parquet, {os.cpu_count()} cores:")
     for name, median in medians.items():
         more = "" if name == "RoboCache" else f"{median / medians['RoboCache']:.1f} x"
-        off, cpu = off_by(told[name], right), statistics.median(busy[name])
+        off, cpu = off_by(results[name], right), statistics.median(busy[name])
         print(f"  {name:20} {median:7.2f} s, of CPUs {cpu:7.2f} s  off by {off:.1e} stds  {more}")
 
 

@@ -3,15 +3,15 @@
     python benchmarks/lerobot_windows.py --data ../shared/data/unitree_g1 --cores 2
 
 Two states and fifty actions of a humanoid, in shuffled batches, on the CPU. The set is written as
-LeRobot v3 without videos, and each way opens it. Ways take turns:
+LeRobot v3 without videos, and each way opens it. Loaders take turns:
 
     RoboCache                   robocache.torch.WindowLoader
-    LeRobotDataset, N workers   lerobot's class in torch's DataLoader; where lerobot is installed
+    LeRobotDataset, N workers   lerobot's class in torch's DataLoader; if lerobot is installed
     Dataset, N workers          a class after LeRobot's documentation in the same DataLoader: rows
                                 of arrays in memory, so it has less to do than LeRobot's own
 
-All must first give the same numbers. A worker process of a DataLoader starts once: persistent
-workers, whose start is not timed. Videos are left out: RoboCache does not decode them.
+All must first return the same numbers. Workers of a DataLoader are persistent, and their start is
+not timed. There are no videos: RoboCache does not decode them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Batch = dict[str, Any]
 
 
 def write_set(source: pathlib.Path, folder: pathlib.Path) -> None:
-    """The arrays of the Unitree G1 as LeRobot has them."""
+    """Write the arrays of the Unitree G1 in LeRobot's format."""
     state, action, episode = (
         np.load(source / f"{name}.npy") for name in (STATE, ACTION, "episode_index")
     )
@@ -56,11 +56,11 @@ def write_set(source: pathlib.Path, folder: pathlib.Path) -> None:
     rbc.data.Episodes(tracks, tasks=tasks).save(folder, "lerobot")
 
 
-# ---- the ways ----------------------------------------------------------------------------------
+# ---- loaders -------------------------------------------------------------------------------------
 
 
 class Rows(Dataset[Batch]):
-    """Samples one by one: rows held at the ends of their episode, and which of them are padding."""
+    """Samples one by one: rows held at the ends of their episode, and a mask of padding."""
 
     def __init__(self, episodes: rbc.data.Episodes) -> None:
         self._values = {n: torch.from_numpy(episodes[n].values) for n in (STATE, ACTION)}
@@ -83,7 +83,7 @@ class Rows(Dataset[Batch]):
 
 
 def lerobot_set(folder: pathlib.Path) -> Any:
-    """LeRobot's own class on the same files; None where it is not installed."""
+    """Return LeRobot's own class on the same files; None if it is not installed."""
     try:
         from lerobot.datasets.lerobot_dataset import LeRobotDataset
     except ImportError:
@@ -118,11 +118,11 @@ def main() -> None:
     )
     data = os.environ.get("ROBOCACHE_DATA", "../shared/data")
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path(data) / "unitree_g1")
-    parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
+    parser.add_argument("--cores", type=int, help="run on only this many CPU cores")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of a way in a round")
+    parser.add_argument("--seconds", type=float, default=2.0, help="per loader and round")
     arguments = parser.parse_args()
     if arguments.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
@@ -135,10 +135,12 @@ def run(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     episodes = rbc.data.open(folder)
     spec = rbc.WindowSpec({STATE: STATES, ACTION: ACTIONS})
     loader = rbc.torch.WindowLoader(episodes, spec, arguments.batch, drop_last=True)
-    given = {"LeRobotDataset": lerobot_set(folder), "Dataset": Rows(episodes)}
-    sets = {f"{name}, {arguments.workers} workers": s for name, s in given.items() if s is not None}
-    if len(sets) < len(given):
-        print("lerobot is not installed here: its class is left out", file=sys.stderr)
+    loaders = {"LeRobotDataset": lerobot_set(folder), "Dataset": Rows(episodes)}
+    sets = {
+        f"{name}, {arguments.workers} workers": s for name, s in loaders.items() if s is not None
+    }
+    if len(sets) < len(loaders):
+        print("lerobot is not installed: its class is skipped", file=sys.stderr)
     check(next(iter(loader)), episodes, sets)
 
     ways: dict[str, Iterator[Any]] = {
@@ -150,7 +152,7 @@ def run(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     for _ in tqdm(range(arguments.rounds), desc="rounds", disable=None):
         for name, batches in ways.items():
             rates[name].append(rate_of(batches, arguments.seconds, arguments.workers))
-            time.sleep(0.5)  # for what workers prepare ahead
+            time.sleep(0.5)  # time for workers to prepare batches
     medians = {name: statistics.median(each) * arguments.batch for name, each in rates.items()}
     print(f"{episodes[STATE].num_rows} samples, B {arguments.batch}, {os.cpu_count()} cores:")
     for name, rate in medians.items():
@@ -159,7 +161,7 @@ def run(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
 
 
 def rate_of(batches: Iterator[Any], seconds: float, workers: int) -> float:
-    """Batches a second, once what was prepared ahead is used up: two a worker."""
+    """Return batches per second, without the batches prepared in advance: two per worker."""
     for _ in range(2 * workers + 2):
         next(batches)
     count, begin = 0, time.perf_counter()

@@ -1,10 +1,10 @@
-"""What live fusion costs while sensors push, beside what programs have without it.
+"""Measure the cost of live fusion while sensors push, compared with the usual ways without it.
 
     python benchmarks/live_peers.py [--ticks N]
 
-Runs robocache_bench_live: rings, and a std::mutex and a std::deque a sensor. Then the same in
-Python: rbc.Live, and a deque a sensor with np.interp, each pushed to by eight threads at 1 kHz.
-Times are those of one call, in microseconds; the table is in Markdown.
+Runs robocache_bench_live: rings, and a std::mutex and a std::deque per sensor. Then the same in
+Python: rbc.Live, and a deque per sensor with np.interp, each with eight threads that push at 1 kHz.
+Times are per call, in microseconds; the table is in Markdown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUANTILES = (0.5, 0.99, 0.9999, 1)
 
 
 class Deques:
-    """What one writes by hand: appends of a deque are safe among threads of Python."""
+    """A version without the library: appends of a deque are safe among threads of Python."""
 
     def __init__(self) -> None:
         self.sensors: list[Any] = [collections.deque(maxlen=KEPT) for _ in range(STREAMS)]
@@ -105,10 +105,10 @@ def main() -> None:
     parser.add_argument("--python-ticks", type=int, default=5_000)
     options = parser.parse_args()
     rows = []
-    told = subprocess.run(
+    output = subprocess.run(
         [options.program, str(options.ticks)], check=True, capture_output=True, text=True
     ).stdout
-    for line in told.splitlines()[1:]:
+    for line in output.splitlines()[1:]:
         what, who, *times = line.split("\t")
         rows.append((what, f"C++: {who}", [float(each) / 1000 for each in times]))
     rows += python_rows("Python: robocache", Rings(), options.python_ticks)

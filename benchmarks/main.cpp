@@ -1,10 +1,10 @@
-// robocache_bench: Google Benchmark's arguments, and --seconds=S, the time that each benchmark
-// samples for (0.2). `robocache_bench --profile` is for scripts/profile.sh, `--write NAME` for
+// robocache_bench: Google Benchmark's arguments, and --seconds=S, the sampling time of each
+// benchmark (0.2). `robocache_bench --profile` is for scripts/profile.sh, `--write NAME` for
 // peers.py.
 //
-// Every time is the median of one call. The floor is the bytes that the call must move over the
-// bandwidth of a plain copy, measured in the same run. Results are checked before they are timed;
-// the exit status tells if one was wrong.
+// Every time is the median per call. The floor is the bytes that the call must move, divided by the
+// bandwidth of a plain copy in the same run. Results are checked before timing; the exit status is
+// nonzero if one was wrong.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-// Samples of a time, and how they are reported: every benchmark ends in report().
+// Samples of a time, and their report: every benchmark ends with report().
 //
-// A benchmark measures by itself and hands Google Benchmark one number, the median: the time of its
-// one iteration is that of one call.
+// A benchmark does its own measurement and passes the median to Google Benchmark: the time of its
+// only iteration is the time of one call.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -20,17 +20,17 @@
 
 namespace bench {
 
-// What the command line says, and how the run went.
+// The options of the command line, and the errors of the run.
 struct Run {
-  double seconds = 0.2;                       // spent on the samples of one benchmark
-  std::map<std::string, std::string> errors;  // by the name of the benchmark
+  double seconds = 0.2;                       // sampling time per benchmark
+  std::map<std::string, std::string> errors;  // by benchmark name
 };
 inline Run& run() {
   static Run run;
   return run;
 }
 
-// Seconds a call.
+// Seconds per call.
 struct Samples {
   double median = 0;
   double low = 0;   // tenth percentile
@@ -45,8 +45,8 @@ inline Samples summarize(std::vector<double> seconds) {
   return {seconds[last / 2], seconds[last / 10], seconds[last - last / 10]};
 }
 
-// Takes samples for as long as the run allows, at least `at_least` of them. sample() returns
-// seconds a call.
+// Takes samples for as long as the run allows, and at least `at_least`. sample() returns seconds
+// per call.
 template <class Sample>
 Samples collect(Sample&& sample, size_t at_least = 5) {
   using Clock = std::chrono::steady_clock;
@@ -57,7 +57,7 @@ Samples collect(Sample&& sample, size_t at_least = 5) {
   return summarize(std::move(seconds));
 }
 
-// Host seconds of one call of work(), over `calls` of them.
+// Host seconds per call of work(), over `calls` of them.
 template <class Work>
 double hostSeconds(int calls, Work&& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -65,7 +65,7 @@ double hostSeconds(int calls, Work&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / calls;
 }
 
-// How many calls make a sample long enough for the clock.
+// Number of calls that make a sample long enough for the clock.
 template <class Work>
 int callsPerSample(Work&& work, double sample_seconds) {
   int calls = 1;
@@ -79,7 +79,7 @@ inline void report(benchmark::State& state, const Samples& samples) {
   state.counters["high_us"] = samples.high * 1e6;
 }
 
-// Bytes that must be moved, and the bandwidth of a plain copy: bytes read plus bytes written, a
+// Bytes that must be moved, and the bandwidth of a plain copy: bytes read plus bytes written per
 // second.
 inline void reportTraffic(benchmark::State& state, const Samples& samples, int64_t bytes,
                           double copy_bandwidth) {
@@ -91,7 +91,7 @@ inline void reportTraffic(benchmark::State& state, const Samples& samples, int64
   state.counters["GB/s"] = static_cast<double>(bytes) / samples.median / 1e9;
 }
 
-// What a reader needs to know of the data beside the time.
+// Properties of the data that a reader needs to interpret the time.
 inline void reportData(benchmark::State& state, const Data& data) {
   state.counters["in_range"] = data.in_range;
   state.counters["rows"] = static_cast<double>(data.rows);

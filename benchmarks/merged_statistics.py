@@ -1,15 +1,15 @@
-"""How far off statistics are that were merged from those of episodes.
+"""Measure the errors of statistics that are merged from statistics of episodes.
 
     python benchmarks/merged_statistics.py --data ../shared/data/unitree_g1
 
-LeRobot keeps statistics of each episode and merges them: means weighted by the episodes' lengths,
-stds pooled, and quantiles by one of two rules, the weighted mean of the episodes' quantiles, or the
-smallest of the low ones and the largest of the high ones. Moments can be merged so, quantiles
-cannot. The tables are in Markdown: what the recording's published statistics of episodes come to,
-beside the exact statistics of all rows.
+LeRobot stores statistics of each episode and merges them: means weighted by the episodes' lengths,
+pooled stds, and quantiles by one of two rules, the weighted mean of the episodes' quantiles, or the
+minimum of the low ones and the maximum of the high ones. This is correct for moments, but not for
+quantiles. The Markdown tables compare the merged statistics of the recording's published episodes
+with the exact statistics of all rows.
 
-The quantiles of the episodes are exact here as well, so that only the merging is left to be off.
-LeRobot's own are of histograms.
+The quantiles of episodes are exact here, so that only the merging causes errors. LeRobot's own come
+from histograms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 def merged_moments(episodes: list[rbc.StatisticsResult]) -> dict[str, np.ndarray]:
-    """The weighted mean and the pooled std, as LeRobot merges them."""
+    """Return the weighted mean and the pooled std, as LeRobot merges them."""
     counts, means, stds = (
         np.stack([getattr(each, name) for each in episodes]) for name in ("count", "mean", "std")
     )
@@ -39,7 +39,7 @@ def merged_moments(episodes: list[rbc.StatisticsResult]) -> dict[str, np.ndarray
 
 
 def merged_quantiles(episodes: list[rbc.StatisticsResult], rule: str) -> np.ndarray:
-    """[Q,D]: by "weighted mean" or by "min / max"; the median has the first rule alone."""
+    """Return [Q,D]: by "weighted mean" or by "min / max"; the median only has the first rule."""
     quantiles = np.stack([each.quantiles for each in episodes])
     counts = np.stack([each.count for each in episodes])[:, None]
     merged = (quantiles * counts).sum(axis=0) / counts.sum(axis=0)
@@ -51,7 +51,7 @@ def merged_quantiles(episodes: list[rbc.StatisticsResult], rule: str) -> np.ndar
 
 
 def rows_of(feature: str, truth: rbc.StatisticsResult, merged: dict[str, Any]) -> list[list[str]]:
-    """For each statistic the channel that is off the most, in stds."""
+    """Return for each statistic the channel with the largest error, in stds."""
     rows = []
     for (rule, name), found in merged.items():
         known = hasattr(truth, name)
@@ -67,7 +67,7 @@ def rows_of(feature: str, truth: rbc.StatisticsResult, merged: dict[str, Any]) -
 
 
 def share_outside(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """[D]: of the values beyond the quantiles of 1 and 99 %, which is to be 2 %."""
+    """Return [D]: the share of values beyond the 1 % and 99 % quantiles, which should be 2 %."""
     return ((values < low) | (values > high)).mean(axis=0)
 
 
@@ -114,9 +114,9 @@ def main() -> None:
             share = share_outside(values.astype(np.float64), quantiles[0], quantiles[-1])
             cells = (share.mean(), share.min(), share.max())
             outside.append([feature, rule, *(f"{cell:.2%}" for cell in cells)])
-    print(f"{len(published)} episodes, {len(index)} rows. The channel that is off the most:\n")
+    print(f"{len(published)} episodes, {len(index)} rows. The channel with the largest error:\n")
     print(table(off))
-    print("\nValues beyond q01 and q99, which are to be 2 %:\n")
+    print("\nValues beyond q01 and q99 (should be 2 %):\n")
     print(table(outside))
 
 

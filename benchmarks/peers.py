@@ -1,25 +1,25 @@
 """Time RoboCache against NumPy, SciPy, torch and others, in one process and in turn.
 
-    python benchmarks/peers.py                                  # on the GPU if there is one
+    python benchmarks/peers.py                                  # on the GPU, if any
     python benchmarks/peers.py --device cpu --cores 2
     python benchmarks/peers.py --only fuse
     python benchmarks/peers.py --case "sparse mean/1M 1000x1000x40 uniform"
     python benchmarks/peers.py --case "1M of 14 f32 normal quantiles"
     python benchmarks/peers.py --case "32,500,250,256 bf16" --case "B=1: 8 streams 100x7 -> 1 f32"
 
-A case is B,S,T,D and the dtype of the values: B rows of S samples of D channels, each put onto a
-clock of T evenly spaced queries; with a method after it that is not linear, on the CPU alone; or a
-fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid; or the
-statistics of channels. The usual ones stand in benchmarks/cases.txt. robocache_bench makes the
-data, and has to be built. Every peer must first give RoboCache's answer, or in statistics it is
-told how far off it is. Then each takes a sample in turn, round after round, so that what disturbs
-the machine disturbs all; the table has medians, the JSON file the quartiles as well.
+A case is one of these: B,S,T,D and the dtype of the values (B rows of S samples of D channels, each
+resampled at T evenly spaced queries), followed by a method if it is not linear (only on the CPU); a
+fusion of streams, each SxD, on one such clock; a voxelization of clouds; or the statistics of
+channels. The usual cases are in benchmarks/cases.txt. robocache_bench makes the data, and must be
+built. Every peer must first return RoboCache's result; for statistics its error is reported. Then
+each takes a sample in turn, round after round, so that disturbances affect all. The table has
+medians, the JSON file also the quartiles.
 
-On CUDA times are the device's: events around many calls, or around replays of a graph of many
-calls; JAX, which has streams of its own, is timed by the host over many calls. On the CPU they are
-real time. What a first call compiles is told apart. Last come batches of ever another shape, which
-some compile for again. The floor is the bytes that must be moved over the bandwidth
-of a copy, measured here.
+On CUDA times are device times: events around many calls, or around replays of a graph of many
+calls. JAX has its own streams, and is timed by the host over many calls. On the CPU times are real.
+Compilation in a first call is listed separately. Batches whose shape changes each time come last;
+some peers compile again for these. The floor is the bytes that must be moved, divided by the
+bandwidth of a copy, which is measured here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NO_CASE = 3  # exit status
 def main() -> int:
     arguments = parse_arguments()
     if arguments.cores:
-        # Before anything starts threads.
+        # Before any library starts threads.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     bench = make_bench(arguments)
     usual = filter(arguments.only.search, names_of(f"peers-{bench.name}"))
@@ -96,15 +96,15 @@ def parse_arguments() -> argparse.Namespace:
         type=re.compile,
         default=re.compile(""),
         metavar="REGEX",
-        help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME, "
-        "voxelize/NAME or statistics/NAME has it",
+        help="only the usual cases whose resample/NAME, fuse/NAME, methods/NAME, "
+        "voxelize/NAME or statistics/NAME contains it",
     )
     text = "samples of each peer (default %(default)s)"
     parser.add_argument("--rounds", type=int, default=15, help=text)
-    parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
+    parser.add_argument("--cores", type=int, help="run on only this many CPU cores")
     for name, what in (
-        ("no-changing-shapes", "leave batches of ever another shape out"),
-        ("no-overhead", "leave the host time of calls out"),
+        ("no-changing-shapes", "skip batches whose shape changes each time"),
+        ("no-overhead", "skip the host time of calls"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
@@ -120,7 +120,7 @@ def make_bench(arguments: argparse.Namespace) -> Any:
         from comparison.cuda import Cuda
 
         return Cuda(torch)
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # also where it has a GPU
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # even if it has a GPU
     return Cpu(torch)
 
 
@@ -144,7 +144,7 @@ def run_case(
 
 
 def overhead(bench: Any, rounds: int) -> list[dict[str, Any]]:
-    """Host time of calls on arrays so small that it is nothing but overhead."""
+    """Return the host time of calls on arrays so small that only the overhead matters."""
     calls = small_calls(bench.torch, bench.name == "cuda")
     # On CUDA the calls of a sample fit into the queue of launches.
     return [

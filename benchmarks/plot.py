@@ -1,4 +1,4 @@
-"""Draw the results of robocache_bench: roofline.svg and sweep.svg, beside the file of results.
+"""Draw the results of robocache_bench: roofline.svg and sweep.svg, in the folder of the results.
 
 python benchmarks/plot.py build/gpu/bench.json
 """
@@ -28,11 +28,11 @@ rc("axes.spines", right=False, top=False)
 rc("font", size=10)
 rc("grid", color="#E6E6E6")
 rc("legend", frameon=False)
-rc("svg", fonttype="none", hashsalt="robocache")  # text stays text; the same bytes every time
+rc("svg", fonttype="none", hashsalt="robocache")  # text stays text; the same bytes each time
 
 
 def roofline(frame: DataFrame) -> Figure:
-    """Bandwidth against bytes, below what a copy reaches and what a launch alone allows."""
+    """Plot bandwidth against bytes, with the limits of a copy and of a launch."""
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axis = figure.subplots()
     for label, colour in GROUPS.items():
@@ -59,7 +59,7 @@ def roofline(frame: DataFrame) -> Figure:
 
 
 def sweeps(frame: DataFrame) -> Figure:
-    """Time of a call along each size, its floor, and the bound."""
+    """Plot the time of a call along each size, its floor, and the bound."""
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     panels = figure.subplots(2, 3, sharey=True).flat
     points = sweep_points(frame).sort_values("size").set_index("size")

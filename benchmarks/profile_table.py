@@ -1,9 +1,9 @@
-"""Turn ncu's CSV into a Markdown table.
+"""Convert ncu's CSV to a Markdown table.
 
     python benchmarks/profile_table.py build/gpu/profile.csv
 
-The file is what scripts/profile.sh writes: the raw page, in base units, of calls in ranges that
-are named case=NAME; by robocache_bench.
+The file comes from scripts/profile.sh: the raw page, in base units, of the calls of
+robocache_bench, in ranges named case=NAME.
 """
 
 import io
@@ -21,12 +21,12 @@ NUMBERS = {
     "SM %": r"^sm__throughput\.avg\.pct_of_peak_sustained_elapsed$",
     "occupancy %": r"^sm__warps_active\.avg\.pct_of_peak_sustained_active$",
 }
-# Warps that wait for this, for each instruction that is issued.
+# Warps stalled for this reason, per issued instruction.
 STALL = r"issue_stalled_(?!selected|\w*not_issued)(\w+?)_per_(?:warp|issue)_active\.ratio$"
 
 
 def stalls(row: pandas.Series) -> str:
-    """The three largest shares, if they are more than 5 percent."""
+    """Return the three largest shares, if above 5 percent."""
     shares = (100 * row / row.sum()).nlargest(3)
     return ", ".join(f"{reason} {share:.0f} %" for reason, share in shares.items() if share > 5)
 
@@ -42,7 +42,7 @@ def render(path: pathlib.Path) -> str:
     measured = frame.filter(like="__").replace(",", "", regex=True).astype(float)
     for title, pattern in NUMBERS.items():
         found = measured.filter(regex=pattern).assign(none=float("nan"))
-        frame[title] = found.bfill(axis=1).iloc[:, 0]  # the first that is there
+        frame[title] = found.bfill(axis=1).iloc[:, 0]  # the first column that exists
     frame["us"] *= 1e-3  # from ns
     waits = measured.filter(regex=STALL)
     waits.columns = waits.columns.str.extract(STALL)[0].str.replace("_", " ")

@@ -1,9 +1,9 @@
-"""Turn benchmark results into Markdown tables.
+"""Convert benchmark results to Markdown tables.
 
     python benchmarks/render.py build/gpu/bench.json build/gpu/peers-cuda.json
 
-Takes what `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and
-`--json FILE` of peers.py and training.py write.
+The files come from `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and from
+`--json FILE` of peers.py and training.py.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ BOUND = "1.5 x floor + 3 us"
 
 
 def number(value: Any) -> Any:
-    """Three digits that matter; nothing for what is missing; other things as they are."""
+    """Format numbers with three significant digits; missing ones are empty, other objects
+    unchanged.
+    """
     if not isinstance(value, float):
         return value
     return "" if isna(value) else f"{value:.{sum(abs(value) < bound for bound in (1, 10, 100))}f}"
 
 
 def table(frame: DataFrame, titles: dict[str, str]) -> str:
-    """These columns, the first with names; those that nobody fills are left out."""
+    """Return a table of these columns, the first with names; empty columns are dropped."""
     cells = frame.reindex(columns=list(titles)).dropna(axis=1, how="all").map(number)
     sides = ["left"] + ["right"] * (len(cells.columns) - 1)
     cells = cells.rename(columns=titles)
@@ -42,7 +44,7 @@ def table(frame: DataFrame, titles: dict[str, str]) -> str:
 
 
 def text(frame: DataFrame, key: str, form: str) -> Series:
-    """A line for each row that has this key."""
+    """Return a line for each row that has this key."""
     rows = frame.dropna(subset=key)
     lines = [form.format_map(row) for row in rows.map(number).to_dict("records")]
     return Series(lines, rows.index, dtype=object)
@@ -66,8 +68,8 @@ def render_bench(result: Result) -> list[str]:
 
 
 def bench_frame(result: Result) -> DataFrame:
-    """A row for each benchmark that went well. Its group is the first two parts of its name, such
-    as cuda/resample, its case the others, and its kind the last one, such as hot or cold.
+    """Return a row for each successful benchmark. Its group is the first two parts of its name,
+    such as cuda/resample, its kind the last one, such as hot or cold, and its case the rest.
     """
     columns = ["name", "real_time", "error_message", "low_us", "high_us", "bytes", "points"]
     frame = DataFrame(result["benchmarks"], columns=[*columns, *TITLES])
@@ -83,14 +85,15 @@ def bench_frame(result: Result) -> DataFrame:
     frame["rows"] = frame["rows"].where(frame["points"].notna()).astype("Int64")
     frame["G points/s"] = frame["points"] / frame["us"] * 1e-3
 
-    # A case of methods over that of the method linear.
+    # The ratio of a case of methods to the same case with linear.
     linear = frame["name"].where(frame["group"].str.endswith("/methods"))
     linear = linear.str.replace(r" [^ /]+(?=/|$)", " linear", n=1, regex=True)
     for title, per in (("/ linear", 1), ("/ linear, a byte", frame["bytes"])):
         time = frame["us"] / per
         frame[title] = rounded(time / linear.map(dict(zip(frame["name"], time))), "{:.2f}")
 
-    # Cold calls, and hot ones that leave nothing in L2 for the next, over copies of as many bytes.
+    # The ratio of cold calls, and of hot ones that leave nothing in L2 for the next, to copies of
+    # the same bytes.
     calls = frame[frame["group"].str.match("cuda/(?!copy)") & frame["kind"].isin(["hot", "cold"])]
     calls = calls[~calls["name"].str.rsplit("/", n=1).str[0].duplicated(keep="last")]
     large = calls["bytes"] > float(result["context"].get("gpu_l2_bytes", 0))
@@ -102,14 +105,14 @@ def bench_frame(result: Result) -> DataFrame:
 
 
 def copies(frame: DataFrame) -> Series:
-    """Microseconds of copies by their bytes: the faster kind, cold where that differs."""
+    """Return the microseconds of copies by bytes: the faster kind, and cold if that differs."""
     runs = frame[frame["group"] == "cuda/copy"]
     cold_first = runs.groupby(["bytes", runs["kind"] == "hot"])["us"].min()
     return cold_first.groupby("bytes").first()
 
 
 def sweep_points(frame: DataFrame) -> DataFrame:
-    """The sweep, with the axis and the type of each point's line, and the size along it."""
+    """Return the sweep, with the axis and the type of each point's line, and the size along it."""
     points = frame[frame["group"] == "cuda/sweep"]
     names = points["case"].str.extract(r"^(?P<axis>\w)=(?P<size>\d+): \S+ (?P<type>\w+)")
     points = points.join(names.astype({"size": int}))
@@ -119,7 +122,7 @@ def sweep_points(frame: DataFrame) -> DataFrame:
 
 
 def sweep_table(frame: DataFrame) -> list[str]:
-    """Of each line of the sweep its worst point, and that of all."""
+    """Return the worst point of each line of the sweep, and of all."""
     points = sweep_points(frame)
     lines = points.groupby(["axis", "type"], sort=False)
     worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "type"])
@@ -133,8 +136,8 @@ def sweep_table(frame: DataFrame) -> list[str]:
 
 
 def timed(entries: list[Result], *columns: str) -> DataFrame:
-    """A row for each that took its turns. Its cell has the median, and half the distance of the
-    quartiles in percent of it.
+    """Return a row for each peer that was timed. Its cell has the median, and half the
+    interquartile range in percent of it.
     """
     times = ["median_us", "p25_us", "p75_us", "compile_s", "error", "skipped"]
     frame = DataFrame(entries, columns=[*columns, *times])
@@ -158,7 +161,7 @@ def render_peers(result: Result) -> list[str]:
     )
     parts = [facts(result["environment"])]
     for op, rows in frame.groupby("op", sort=False):
-        kinds = rows["case"].str.extract("^([^/]*)/")[0].fillna("")  # of clouds what they become
+        kinds = rows["case"].str.extract("^([^/]*)/")[0].fillna("")  # for clouds, their result
         parts += [peer_table(op, kind, some) for kind, some in rows.groupby(kinds, sort=False)]
         if rows["off"].notna().any():
             parts.append(off_table(op, rows.dropna(subset="off")))
@@ -177,7 +180,7 @@ def render_peers(result: Result) -> list[str]:
 
 
 def peer_table(op: str, kind: str, rows: DataFrame) -> str:
-    """Cases side by side, with the time over ours, and under a graph over ours under one."""
+    """Return cases side by side, with the ratio to our time, and for graphs to our graph."""
     grid = rows.pivot(index="peer", columns="case").reindex(rows["peer"].unique())
     in_graph = grid.index.str.endswith(", graph")
     ours = grid["median_us"].reindex(np.where(in_graph, "robocache, graph", "robocache"))
@@ -191,16 +194,16 @@ def peer_table(op: str, kind: str, rows: DataFrame) -> str:
 
 
 def off_table(op: str, rows: DataFrame) -> str:
-    """How far the answers are off, cases side by side."""
-    told = rows["off"].map(lambda off: ", ".join(f"{k} {v:.1g}" for k, v in off.items()))
-    grid = rows.assign(told=told).pivot(index="peer", columns="case", values="told")
+    """Return the errors of results, cases side by side."""
+    errors = rows["off"].map(lambda off: ", ".join(f"{k} {v:.1g}" for k, v in off.items()))
+    grid = rows.assign(errors=errors).pivot(index="peer", columns="case", values="errors")
     titles = {"peer": f"{op}, off by, in standard deviations"}
     titles |= {case: case for case in rows["case"].unique()}
     return table(grid.reindex(rows["peer"].unique()).reset_index(), titles)
 
 
 def changing_shapes(frame: DataFrame) -> list[str]:
-    """A first pass through all shapes, and those that follow."""
+    """Return the first pass through all shapes, and later passes."""
     frame["first_ms"] = frame["first_s"] * 1e3
     parts = []
     for shapes in frame["shapes"].dropna()[:1]:

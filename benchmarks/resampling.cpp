@@ -20,7 +20,7 @@ static_assert(RBC_METHOD_NEXT == 3 && RBC_METHOD_PCHIP == 5 && RBC_METHOD_ANGLE 
 
 [[noreturn]] void refuse(const std::string& name) {
   throw std::runtime_error("'" + name +
-                           "' is like none of '32,500,250,256 bf16', '8,500,250,32 f32 slerp', "
+                           "' is not of the form '32,500,250,256 bf16', '8,500,250,32 f32 slerp', "
                            "'B=4: 30x512, 100x64 -> 50 bf16' and 'B=1: 8 streams 100x7 -> 1 f32'");
 }
 
@@ -31,7 +31,7 @@ rbcDType dtypeOf(const std::string& text, const std::string& name) {
   refuse(name);
 }
 
-// What stands after the dtype of a case of one stream, but for the methods.
+// Traits that may follow the dtype in the name of a case with one stream, in addition to methods.
 const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
     {"unaligned", [](ResamplingCase&, StreamCase&) {}},
     {"wild", [](ResamplingCase& c, StreamCase&) { c.wild = true; }},
@@ -51,7 +51,7 @@ const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
     {"linear+affine", [](ResamplingCase&, StreamCase& s) { s.affine = true; }},
 };
 
-// What stands before the size of a stream.
+// Kinds that may precede the size of a stream.
 const std::map<std::string, void (*)(StreamCase&)> kKinds = {
     {"pose",  // position, quaternion, gripper
      [](StreamCase& s) {
@@ -152,7 +152,7 @@ std::shared_ptr<Case> parseResampling(const std::string& name) {
   long long axis = 0, batch = 0, samples = 0, queries = 0, channels = 0;
   char dtype[8] = "", trait[16] = "";
   std::string text = name;
-  // N=8: as many streams; of other sizes the case itself tells.
+  // N=8: the number of streams; for other sizes the case itself has it.
   int begin = 0;
   const bool sweeps = std::sscanf(name.c_str(), "%*1[DSTBN]=%lld: %n", &axis, &begin) == 1 &&
                       begin > 0 && name.find("->") == std::string::npos;

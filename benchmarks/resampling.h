@@ -1,8 +1,9 @@
-// Cases of rbcResample and rbcFuse: B recordings of N streams, each put onto T ticks of one clock.
+// Cases of rbcResample and rbcFuse: B recordings of N streams, each resampled at T ticks of one
+// clock.
 //
-// Their names: B,S,T,D and a dtype, with a trait or a method after it; B=4: 30x512, 8 streams 100x7
-// -> T dtype; and, of sweeps, one of both behind the size that it is about. A fusion of streams that
-// have kinds (pose, IMU, contacts, joints) gives the mask as well.
+// Their names: B,S,T,D and a dtype, followed by a trait or a method; B=4: 30x512, 8 streams 100x7
+// -> T dtype; and, for sweeps, one of these after the size that varies. A fusion of streams with
+// kinds (pose, IMU, contacts, joints) gives the mask as well.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 namespace bench {
 
 struct StreamCase {
-  int64_t samples = 0;   // S; about the mean row if packed
+  int64_t samples = 0;   // S; on average per row if packed
   int64_t channels = 0;  // D
   rbcDType dtype = support::kF32;
   int32_t method = RBC_METHOD_LINEAR;
@@ -35,7 +36,7 @@ struct ResamplingCase : Case {
   bool fuses = false;  // rbcFuse is called
   bool mask = false;
   bool wild = false;    // intervals vary by 46 %, not 17 %
-  bool random = false;  // queries in no order, not a clock
+  bool random = false;  // queries in random order, not a clock
   std::vector<StreamCase> streams = {};
 
   int64_t channels() const;

@@ -1,4 +1,4 @@
-// The data of a case of resampling, and which rows of it the queries need.
+// The data of a case of resampling, and the rows that its queries need.
 
 #include <algorithm>
 #include <cmath>
@@ -18,10 +18,10 @@ using support::Array;
 using support::Random;
 using support::sizeOf;
 
-constexpr double kPeriod = 0.01;  // seconds between samples of the fastest stream, on average
-// A large batch repeats a block of rows, so that making and checking the data takes less than timing
-// it; in memory it is as large as ever. 61 is prime: an index that is off by a power of two does not
-// meet the same data.
+constexpr double kPeriod = 0.01;  // average seconds between samples of the fastest stream
+// A large batch repeats a block of rows, so that making and checking the data takes less time than
+// measuring; in memory it has the full size. 61 is prime: an index that is off by a power of two
+// gets different data.
 constexpr int64_t kBlock = 61;
 constexpr int64_t kWholeElements = int64_t{1} << 25;
 
@@ -34,8 +34,8 @@ int64_t blockOf(const ResamplingCase& c) {
   return elements <= kWholeElements ? c.batch : std::min(c.batch, kBlock);
 }
 
-// Seconds since the recording began as f32 seconds since boot, f64 seconds since the epoch, i64
-// nanoseconds since the epoch.
+// A time, given in seconds since the start of the recording: as f32 seconds since boot, f64 seconds
+// since the epoch, i64 nanoseconds since the epoch.
 void setTime(const Array& array, int64_t i, double seconds) {
   if (support::same(array.dtype(), support::kF32)) {
     elements<float>(array)[i] = static_cast<float>(3 + seconds);
@@ -52,7 +52,7 @@ long double timeAt(const Array& array, int64_t i) {
   return static_cast<long double>(elements<int64_t>(array)[i]);
 }
 
-// Random elements, drawn from some thousand: encoding each one anew would take a minute.
+// Random elements, drawn from several thousand: encoding each one would take a minute.
 void fill(const Array& array, Random& random, double low, double high) {
   constexpr size_t kDrawn = 4096;
   std::vector<uint64_t> drawn;
@@ -67,19 +67,19 @@ void fill(const Array& array, Random& random, double low, double high) {
     std::memcpy(at, &drawn[random.bits() % kDrawn], size);
 }
 
-// A full row, an empty one and one of a single sample are among ragged ones.
+// Ragged rows include a full one, an empty one and one with a single sample.
 int64_t raggedCount(Random& random, int64_t b, int64_t samples) {
   if (b == 0) return samples;
   if (b == 1) return 0;
   return b == 2 ? std::min<int64_t>(1, samples) : random.below(samples + 1);
 }
 
-// Samples of a row, as indices among its times.
+// Samples of a row, as indices of its times.
 struct Range {
   size_t begin = 0, end = 0;
 };
 
-// Those that the value at q depends on, where queries outside are held at the edge.
+// The samples that the value at q depends on; queries outside are held at the edge.
 Range neighboursOf(const std::vector<long double>& times, long double q, int32_t method) {
   const size_t n = times.size();
   if (n == 0) return {};
@@ -122,13 +122,13 @@ class ResamplingData : public Data {
 
   std::vector<int64_t> wholeShape(const Array& array) const override {
     std::vector<int64_t> shape = array.placement().shape;
-    // What has one dimension belongs to all of a batch that repeats a block.
+    // Arrays of one dimension are for the whole batch, even if it repeats a block.
     if (block_ < c_.batch && shape.size() > 1) shape[0] = c_.batch;
     return shape;
   }
 
  private:
-  // Seconds that every stream of a recording has samples in.
+  // The time span in which every stream of a recording has samples.
   struct Span {
     double first = 0, last = INFINITY;
   };
@@ -224,8 +224,8 @@ class ResamplingData : public Data {
     }
   }
 
-  // Adds a recording as often as it is there, and returns how many of its queries every stream has
-  // samples around.
+  // Counts a recording as often as it occurs, and returns how many of its queries have samples of
+  // every stream on both sides.
   int64_t countRecording(int64_t b, int64_t times_there) {
     std::vector<long double> queries, times;
     for (int64_t k = 0; k < c_.queries; ++k)
@@ -265,7 +265,7 @@ class ResamplingData : public Data {
 
   const ResamplingCase c_;
   int64_t block_;
-  int64_t most_ = 0;  // samples of a stream
+  int64_t most_ = 0;  // samples per stream
   std::vector<Span> spans_;
   std::vector<Stream> streams_;
   const Array* query_times_ = nullptr;

@@ -1,4 +1,4 @@
-// Cases of rbcConvertRotations. Their names: how many, from what, to what, and the dtype of both, such as
+// Cases of rbcConvertRotations. Their names: number, source, target, and the dtype of both, such as
 // 10M quat_xyzw to rot6d_rows f32.
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class RotationData : public Data {
   }
 
  private:
-  // A block of random rotations, over and over.
+  // A block of random rotations, repeated.
   void fill(const support::Array& rotations) const {
     constexpr int64_t kBlock = 1000;
     support::Random random(1);
@@ -121,7 +121,7 @@ std::shared_ptr<Case> parseRotations(const std::string& name) {
   if (std::sscanf(name.c_str(), "%lld%c %31s to %31s %31s", &count, &unit, source, target, dtype) !=
           5 ||
       count < 1 || unit != 'M') {
-    throw std::runtime_error("'" + name + "' is not like '10M quat_xyzw to rot6d_rows f32'");
+    throw std::runtime_error("'" + name + "' is not of the form '10M quat_xyzw to rot6d_rows f32'");
   }
   c->count = count * 1'000'000;
   c->source = representationOf(source);

@@ -1,6 +1,7 @@
-// Cases of rbcStatistics. Their names: samples, channels, dtype, the numbers and what is wanted of them,
-// such as 10M of 14 f32 normal quantiles. Rows of a batch, each by itself: 1000x300 of 14 f32 ...
-//   normal     around 0; clustered: of every other channel 70 % are 0, and one stands still;
+// Cases of rbcStatistics. Their names: samples, channels, dtype, the kind of numbers and the
+// requested results, such as 10M of 14 f32 normal quantiles. Separate statistics for each row of a
+// batch: 1000x300 of 14 f32 ...
+//   normal     around 0; clustered: in every other channel 70 % are 0, and one is constant;
 //              steady: 500, with a deviation of 0.01
 //   moments    count, nonfinite, min, max, mean, std; quantiles: also five levels
 
@@ -105,7 +106,7 @@ class StatisticsData : public Data {
   }
 
  private:
-  // Close to normal: four uniform numbers of 16 bits each.
+  // Approximately normal: four uniform numbers of 16 bits each.
   static double normal(support::Random& random) {
     const uint64_t bits = random.bits();
     int64_t sum = 0;
@@ -154,7 +155,8 @@ std::shared_ptr<Case> parseStatistics(const std::string& name) {
     rows = 0;
     if (std::sscanf(name.c_str(), whole.c_str(), &samples, &channels, dtype, numbers, wanted) !=
         5) {
-      throw std::runtime_error("'" + name + "' is not like '10M of 14 f32 normal quantiles'");
+      throw std::runtime_error("'" + name +
+                               "' is not of the form '10M of 14 f32 normal quantiles'");
     }
     samples *= 1'000'000;
   }

@@ -1,24 +1,24 @@
-"""Train a small transformer on ragged multi-rate episodes, aligned in one way after another.
+"""Train a small transformer on ragged multi-rate episodes, with different ways to align them.
 
-    python benchmarks/training.py                                   # on the GPU if there is one
+    python benchmarks/training.py                                   # on the GPU, if any
     python benchmarks/training.py --data ../shared/data/unitree_g1 --json build/training.json
 
 Batches of episodes, padded as they were recorded, go to the GPU and are aligned there, by RoboCache
-or by torch; or workers of the data loader align them by NumPy or SciPy. The model and its optimizer
-are the same, and so are the raw batches and the threads that read them; RoboCache is timed on raw
-batches from the data loader's workers as well, and on episodes that stay on the GPU, of which its
-windows are the batches. "no alignment" loads and copies raw batches too, but trains on one that was
-aligned ahead.
+or by torch; or workers of the data loader align them by NumPy or SciPy. The model, its optimizer,
+the raw batches and the threads that read them are the same. RoboCache is also timed on raw batches
+from the data loader's workers, and on episodes that stay on the GPU; its windows are then the
+batches. "no alignment" loads and copies raw batches too, but trains on a batch that was aligned in
+advance.
 
-Every way must give NumPy's numbers, which come from f64, and its masks: within 1e-5 in f32, and
-within one unit of the last place in bf16, 2^-7 of the number at most, where rounding once from f32
-may be off by half of that. A way that does not is listed as deviating, with its time.
+Every way must return NumPy's numbers, which come from f64, and its masks: within 1e-5 in f32, and
+within one unit of the last place in bf16, at most 2^-7 of the number, where rounding once from f32
+may be off by half of that. Other ways are listed as deviating, with their times.
 
-A way to align on the device is timed alone first: the device's time of a call in a graph of many,
-and the host's time of enqueueing one. Then the ways take turns to train, round after round; of each
-turn the steps that the loader's queue was filled ahead for are not timed. Steps are launched one by
-one (eager) and, on CUDA, also replayed as one graph, which leaves nothing of the host's time in
-them: the less a step takes, the larger is the share of the alignment in it.
+Alignment on the device is first timed separately: the device time of a call in a graph of many, and
+the host time to enqueue one. Then the ways take turns to train, round after round; the first steps
+of each turn use batches that the loader prepared in advance, and are not timed. Steps are launched
+one by one (eager) and, on CUDA, also replayed as one graph, which removes the host time: the
+shorter a step, the larger the share of the alignment.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ LEAST_ROUNDS = 3
 
 @dataclasses.dataclass
 class Way:
-    """One way to get aligned batches: where they come from, and what is done with them then."""
+    """One way to get aligned batches: their source, and how they are aligned."""
 
     name: str
     source: str  # the name of a loader
-    # Of a raw batch, or of an aligned one where the loader's workers align.
+    # Aligns a raw batch, or uses an aligned one if the loader's workers align.
     align: Callable[[Any, torch.dtype], alignment.Aligned]
-    alone: bool = False  # whether align is timed by itself
+    alone: bool = False  # whether align is also timed separately
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
     error: str | None = None
-    seconds: list[float] = dataclasses.field(default_factory=list)  # a step, by round
-    wait: list[float] = dataclasses.field(default_factory=list)  # of it for the loader, by the host
+    seconds: list[float] = dataclasses.field(default_factory=list)  # per step, by round
+    wait: list[float] = dataclasses.field(default_factory=list)  # for the loader, on the host
 
     def summary(self, batch: int) -> dict[str, Any]:
         if self.error is not None:
@@ -98,7 +98,7 @@ def main() -> int:
     else:
         result["skipped"]["Unitree G1"] = "no action.npy in --data, nor in ROBOCACHE_DATA"
     for make in data:
-        # Written after each, lest a later one takes it along.
+        # Written after each loop, in case a later one crashes.
         result["loops"] += run(make(), device, arguments)
         if arguments.json is not None:
             arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -120,16 +120,16 @@ def parse_arguments() -> argparse.Namespace:
         type=pathlib.Path,
         metavar="DIR",
         help="the recording of the Unitree G1: action.npy and others, there or in unitree_g1 "
-        "(default: $ROBOCACHE_DATA; without it random episodes alone)",
+        "(default: $ROBOCACHE_DATA; without it only random episodes)",
     )
     sizes = (
         ("batch", 32, 1, "episodes a batch"),
-        ("episodes", 256, 0, "random episodes; 0: the recording alone"),
+        ("episodes", 256, 0, "random episodes; 0: only the recording"),
         ("layers", 4, 1, "of the transformer"),
         ("workers", 8, 0, "of each data loader; 0: in this process"),
         ("steps", 30, 1, "timed in a turn"),
         ("rounds", 7, 1, "turns of each way at most"),
-        ("seconds", 10, 0, f"for the turns of a loop, of which there are {LEAST_ROUNDS} anyway"),
+        ("seconds", 10, 0, f"for the turns of a loop, at least {LEAST_ROUNDS}"),
     )
     for name, default, _, what in sizes:
         text = f"{what} (default %(default)s)"
@@ -144,24 +144,24 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def g1_folder(given: pathlib.Path | None) -> pathlib.Path | None:
-    folder = given or pathlib.Path(os.environ.get("ROBOCACHE_DATA") or "nowhere")
+def g1_folder(folder_argument: pathlib.Path | None) -> pathlib.Path | None:
+    folder = folder_argument or pathlib.Path(os.environ.get("ROBOCACHE_DATA") or "nowhere")
     for found in (folder, folder / "unitree_g1"):
         if (found / "action.npy").is_file():
             return found
-    if given is not None:
-        raise SystemExit(f"training.py: {given} has no action.npy")
+    if folder_argument is not None:
+        raise SystemExit(f"training.py: {folder_argument} has no action.npy")
     return None
 
 
-# ---- the ways ------------------------------------------------------------------------------------
+# ---- the ways to align ---------------------------------------------------------------------------
 
 
 def make_ways(episodes: Episodes, sample: alignment.Aligned, with_compile: bool) -> list[Way]:
-    """`sample` is a batch that was aligned ahead."""
+    """`sample` is a batch that was aligned in advance."""
 
     def on_device(name: str, align: Any, source: str = "threads") -> Way:
-        # Timed alone once.
+        # Timed separately once.
         return Way(name, source, lambda b, dtype: align(episodes, b, dtype), source != "workers")
 
     ways = [
@@ -173,7 +173,11 @@ def make_ways(episodes: Episodes, sample: alignment.Aligned, with_compile: bool)
     if with_compile:
         torch._dynamo.reset()
         compiled = torch.compile(alignment.torch_streams, dynamic=False)
-        ways.append(on_device(COMPILED, lambda *of: alignment.with_torch(*of, streams=compiled)))
+        ways.append(
+            on_device(
+                COMPILED, lambda *arguments: alignment.with_torch(*arguments, streams=compiled)
+            )
+        )
     ways += [Way(name, name, lambda batch, dtype: batch) for name in alignment.IN_WORKERS]
     return [*ways, Way("no alignment", "threads", lambda batch, dtype: sample)]
 
@@ -195,7 +199,7 @@ def deviation(aligned: alignment.Aligned, expected: alignment.Aligned) -> str | 
     values, mask = aligned
     tolerance = 2.0**-7 if values.dtype == torch.bfloat16 else 1e-5
     error = (values.float() - expected[0]).abs()
-    # So that not-a-number is wrong.
+    # Written so that NaN is wrong.
     wrong = ~(error <= 1e-5 + tolerance * expected[0].abs())
     others = mask != expected[1]
     if not (wrong.any() or others.any()):
@@ -214,7 +218,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def run(episodes: Episodes, device: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Of each kind of step its result."""
+    """Return the result of each kind of step."""
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     first = to(device, Batches(episodes, arguments.batch, raw_batch)[0])
     exact = alignment.AlignedBatch(alignment.interp_channels, torch.float32)
@@ -243,7 +247,7 @@ def run(episodes: Episodes, device: str, arguments: argparse.Namespace) -> list[
     def load(way: Way) -> None:
         if way.source not in loaders:
             loaders[way.source] = make_loader(way.source, episodes, dtype, device, arguments)
-            # The first batch holds the same episodes as every other loader's.
+            # The first batch has the same episodes as every other loader's.
             way.check(way.align(next(loaders[way.source]), dtype), expected)
 
     for way in tqdm(ways, desc=f"{episodes.name}: loaders", disable=None):
@@ -277,7 +281,7 @@ def train(
     dtype: torch.dtype,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
-    lost: dict[str, Any] = {}  # ways that failed in this kind of step
+    lost: dict[str, Any] = {}  # ways that failed with this kind of step
     for way in ways:
         way.seconds, way.wait = [], []
     end = time.monotonic() + arguments.seconds
@@ -307,7 +311,7 @@ def time_way(way: Way, loader: Any, trainer: Trainer, dtype: torch.dtype, steps:
 
 
 def take_steps(way: Way, loader: Any, trainer: Trainer, dtype: torch.dtype, steps: int) -> float:
-    """Trains; returns the seconds that the host took for the loader's batches and their copies."""
+    """Train; return the seconds that the host took for the loader's batches and their copies."""
     wait = 0.0
     for _ in range(steps):
         begin = time.perf_counter()
@@ -318,8 +322,8 @@ def take_steps(way: Way, loader: Any, trainer: Trainer, dtype: torch.dtype, step
 
 
 def time_alone(way: Way, batch: Any, expected: alignment.Aligned, dtype: torch.dtype) -> None:
-    """On CUDA the time of the device alone: many calls as one graph, whose launches cost the host
-    nothing. Between events in the training loop there would also be what the host does meanwhile.
+    """Return the time of only the device on CUDA: many calls in one graph, whose launches cost the
+    host nothing. Events in the training loop would include the host's other work.
     """
     device = expected[0].device.type
     begin = time.perf_counter()

@@ -1,4 +1,4 @@
-// The points and the features of a case of voxelization, the same ones at each call.
+// The points and the features of a case of voxelization, the same ones for each call.
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ class Uniform {
  public:
   explicit Uniform(const VoxelCase& c) {
     for (size_t axis = 0; axis < 3; ++axis) {
-      // A little inside: rounding to f32 drops no point.
+      // Slightly inside: rounding to f32 drops no point.
       const double extent = static_cast<double>(c.shape[axis]) * c.voxel_size;
       low_[axis] = c.origin(axis) + 1e-6 * extent;
       extent_[axis] = (1 - 2e-6) * extent;
@@ -81,7 +81,7 @@ class Sweeps {
     }
   }
 
-  // A metre of the way a sweep, round and round on a path that is never quite the same.
+  // The path advances a metre per sweep, in rounds that are never exactly the same.
   Vector eye(int64_t sweep) const {
     const double size = std::min(hall_.high[0] - hall_.low[0], hall_.high[1] - hall_.low[1]);
     const double radius = size * (0.2 + 0.1 * std::sin(0.1 * static_cast<double>(sweep)));
@@ -123,7 +123,7 @@ class Sweeps {
   std::vector<Box> boxes_;
 };
 
-// Calls fill(i, random) for each point, on every core.
+// Calls fill(i, random) for each point, on all cores.
 template <class Fill>
 void eachPoint(int64_t count, bool features, Fill&& fill) {
   const int64_t cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);

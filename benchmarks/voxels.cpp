@@ -13,7 +13,7 @@
 namespace bench {
 namespace {
 
-constexpr double kTsdfTruncation = 0.4;  // metres to both sides of a surface
+constexpr double kTsdfTruncation = 0.4;  // metres on both sides of a surface
 
 class VoxelCall : public Call {
  public:
@@ -52,7 +52,7 @@ class VoxelCall : public Call {
   }
 
  private:
-  // The function of the three that this case takes; `more` goes behind the arguments of all.
+  // Calls the function of the three for this case; `more` follows the common arguments.
   template <class Dense, class Sparse, class Tsdf, class... More>
   void call(rbcContext_t c, Dense dense, Sparse sparse, Tsdf tsdf, More... more) const {
     if (sparse_) {
@@ -84,7 +84,7 @@ class VoxelData : public Data {
     addCloud();
     std::vector<int64_t> grid(c.shape.begin(), c.shape.end());
     if (c.sparse()) {
-      // As many rows as there are points are enough for any cloud.
+      // As many rows as points are enough for any cloud.
       addOutput(support::kI32, {c.total(), 4});
       addOutput(support::kI64, {});
       addOutput(support::kF32, {c.total(), c.channels()});
@@ -97,8 +97,8 @@ class VoxelData : public Data {
     answer();
     rows = countVoxels();
     in_range = static_cast<double>(countInside()) / static_cast<double>(c.total());
-    // Each point and each feature once; a dense grid; of sparse voxels a row for each that was
-    // found; of a tsdf each voxel that is observed, read and written.
+    // Each point and each feature once; a dense grid; for sparse voxels a row for each; for a tsdf
+    // each observed voxel, read and written.
     constexpr int64_t kElement = sizeof(float);
     bytes = c.total() * (c.columns() + c.features) * kElement;
     if (c.sparse()) {
@@ -131,7 +131,7 @@ class VoxelData : public Data {
     }
   }
 
-  // Those that hold a point, or are observed: where the last output is not 0.
+  // Voxels with points, or observed: where the last output is not 0.
   int64_t countVoxels() const {
     if (c_.sparse()) return *elements<int64_t>(outputs[1]);
     const auto bytes_each = static_cast<size_t>(c_.channels() * support::sizeOf(c_.dtype()));
@@ -181,7 +181,7 @@ std::shared_ptr<Case> parseVoxels(const std::string& name) {
   text.erase(0, static_cast<size_t>(read));
   if (std::sscanf(text.c_str(), "%lld features %n", &features, &read) == 1) {
     text.erase(0, static_cast<size_t>(read));
-    // Beside points that could be averaged themselves.
+    // Features in addition to points that could be averaged themselves.
     c->variant = text.rfind("beside ", 0) == 0;
     if (c->variant) text.erase(0, sizeof "beside");
   }
@@ -194,7 +194,7 @@ std::shared_ptr<Case> parseVoxels(const std::string& name) {
                      (features > 0) >= (c->result == "mean");
   if (!right) {
     throw std::runtime_error("'" + name +
-                             "' is not like 'sparse mean/32x100k 352x400x20 sweeps' "
+                             "' is not of the form 'sparse mean/32x100k 352x400x20 sweeps' "
                              "or 'mean/1M 200^3 16 features uniform'");
   }
   c->clouds = clouds;
@@ -242,7 +242,7 @@ int64_t VoxelCase::roughBytes() const {
   constexpr int64_t kElement = sizeof(float);
   const int64_t read = total() * (columns() + features) * kElement;
   if (tsdf()) return read + volume() * 2 * kElement;
-  // Of sparse voxels if each point has one to itself.
+  // For sparse voxels if each point has a separate one.
   if (sparse()) return read + total() * (4 + channels()) * kElement;
   return read + clouds * volume() * channels() * support::sizeOf(dtype());
 }

@@ -1,9 +1,9 @@
-// Cases of rbcWindows. Their names: how many windows, from how many rows, and the streams: offsets x
-// channels, dtype, and what is done to them, such as
+// Cases of rbcWindows. Their names: the number of windows, the number of rows, and the streams:
+// offsets x channels, dtype, and steps, such as
 //   1024 windows from 10M rows: 50x64 bf16 affine; 2x14 f32 to_bf16
 //   affine     shift and scale of each channel; clip: low and high as well
-//   minus      less the row at the first offset; pose: channels 0 to 6, a position and a quaternion,
-//              relative to it, with the rotation in 6-D
+//   minus      subtracts the row at the first offset
+//   pose       channels 0 to 6, a position and a quaternion, relative to it; rotations as 6-D
 //   linear, slerp  at 1 kHz, interpolated at times around the anchor; the others are at 31 Hz then
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 namespace bench {
 namespace {
 
-constexpr int64_t kRowsOfFrame = 32;  // of an interpolated stream
-constexpr int64_t kMinRows = 200;     // of an episode
+constexpr int64_t kRowsOfFrame = 32;  // per interpolated stream
+constexpr int64_t kMinRows = 200;     // per episode
 constexpr int64_t kMaxRows = 800;
 
 struct WindowStream {
@@ -68,7 +68,7 @@ struct WindowsCase : Case {
   }
 };
 
-// The tensors of a stream come in the order of WindowsData.
+// The tensors of a stream are in the order of WindowsData.
 class WindowsCall : public Call {
  public:
   WindowsCall(const WindowsCase& c, const Tensors& tensors)
@@ -206,8 +206,8 @@ class WindowsData : public Data {
       put(addInput("times", support::kF32, {c_.rowsOf(s)}), times);
     }
     const auto channels = static_cast<size_t>(s.outChannels());
-    const auto addFactor = [&](const char* name, float of) {
-      put(addInput(name, support::kF32, {s.outChannels()}), std::vector<float>(channels, of));
+    const auto addFactor = [&](const char* name, float value) {
+      put(addInput(name, support::kF32, {s.outChannels()}), std::vector<float>(channels, value));
     };
     if (s.affine) {
       addFactor("shift", 0.25f);
@@ -221,7 +221,7 @@ class WindowsData : public Data {
     addOutput(support::kBool, {c_.batch, s.offsets});
   }
 
-  // A block of random numbers, over and over.
+  // A block of random numbers, repeated.
   static void fillValues(const support::Array& values, support::Random* random) {
     const auto size = static_cast<size_t>(support::sizeOf(values.dtype()));
     std::vector<std::byte> block(100'003 * size);
@@ -257,7 +257,7 @@ WindowStream parseStream(const std::string& text) {
   char dtype[32] = {};
   int read = 0;
   if (std::sscanf(text.c_str(), " %lldx%lld %31s%n", &offsets, &channels, dtype, &read) != 3) {
-    throw std::runtime_error("'" + text + "' is not like '50x64 bf16 affine'");
+    throw std::runtime_error("'" + text + "' is not of the form '50x64 bf16 affine'");
   }
   s.offsets = offsets;
   s.channels = channels;
@@ -293,8 +293,8 @@ std::shared_ptr<Case> parseWindows(const std::string& name) {
   if (std::sscanf(name.c_str(), "%lld windows from %lld%c rows:%n", &batch, &rows, &unit, &read) !=
           3 ||
       read == 0 || (unit != 'M' && unit != 'k')) {
-    throw std::runtime_error("'" + name +
-                             "' is not like '1024 windows from 10M rows: 50x64 bf16 affine'");
+    throw std::runtime_error(
+        "'" + name + "' is not of the form '1024 windows from 10M rows: 50x64 bf16 affine'");
   }
   c->batch = batch;
   c->frames = rows * (unit == 'M' ? 1'000'000 : 1000);

@@ -1,5 +1,5 @@
-// A case's data for peers.py, so that the names of cases are understood here alone: a line of JSON,
-// then the bytes of the arrays in its order. Arrays hold a block of the recordings, which a batch
+// Writes a case's data for peers.py, so that names of cases are parsed only here: a line of JSON,
+// then the bytes of the arrays in its order. Arrays have a block of the recordings, which a batch
 // repeats.
 
 #include <cstdio>

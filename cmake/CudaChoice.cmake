@@ -1,9 +1,9 @@
-# Whether the CUDA backend is built, and for which GPUs.
+# Decides whether the CUDA backend is built, and for which GPUs.
 #
-# ROBOCACHE_CUDA=ON builds it and OFF does not. AUTO builds it where nvcc is found and something can run it: a
-# GPU is present, architectures are named (CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment), or the
-# build is a package for other machines (ROBOCACHE_PORTABLE). Elsewhere the minutes that the kernels take to
-# compile are in vain.
+# ROBOCACHE_CUDA=ON builds it and OFF does not. AUTO builds it if nvcc is found and something can
+# run it: a GPU is present, architectures are named (CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the
+# environment), or the build is a package for other machines (ROBOCACHE_PORTABLE). Otherwise the
+# minutes to compile the kernels would be wasted.
 #
 # Sets RBC_WITH_CUDA to 0 or 1. With 0, RBC_CUDA_LEFT_OUT says why and what to do: CMake prints it, and so
 # does the library. With 1, CMAKE_CUDA_ARCHITECTURES and rbc_cuda_code say which GPUs the kernels are for.
@@ -13,7 +13,7 @@ set(RBC_WITH_CUDA 0)
 set(RBC_CUDA_LEFT_OUT "")
 set(rbc_cuda_code "")
 set(rbc_gpus "") # compute capabilities, such as 90, of the GPUs that nvidia-smi lists
-set(rbc_gpu_files "") # what the drivers put into /dev
+set(rbc_gpu_files "") # device files of the drivers
 
 if(NOT ROBOCACHE_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "ROBOCACHE_CUDA is \"${ROBOCACHE_CUDA}\", expected AUTO, ON or OFF")
@@ -35,7 +35,7 @@ if(NOT ROBOCACHE_CUDA STREQUAL "OFF" AND ROBOCACHE_NVCC)
       OUTPUT_VARIABLE found ERROR_QUIET)
   endif()
   string(REPLACE "\n" ";" found "${found}")
-  list(FILTER found INCLUDE REGEX "^[0-9]+\\.[0-9]$") # a driver that fails prints words
+  list(FILTER found INCLUDE REGEX "^[0-9]+\\.[0-9]$") # a driver that fails prints text
   if(found)
     list(FILTER found INCLUDE REGEX "^([89]|[0-9][0-9])\\.") # the kernels need 8.0
     list(REMOVE_DUPLICATES found)
@@ -71,15 +71,15 @@ endif()
 # --- For which GPUs --------------------------------------------------------------------------------
 
 if(DEFINED CMAKE_CUDA_ARCHITECTURES)
-  message(STATUS "CUDA for the architectures that were named: ${CMAKE_CUDA_ARCHITECTURES}")
+  message(STATUS "CUDA for the given architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 elseif(rbc_gpus AND ROBOCACHE_BUILD_PYTHON AND NOT ROBOCACHE_PORTABLE)
-  # A Python package that pip builds for this machine: a fraction of the time.
+  # A Python package that pip builds for this machine: takes a fraction of the time.
   list(TRANSFORM rbc_gpus APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
   message(STATUS "CUDA for the GPUs of this machine: ${CMAKE_CUDA_ARCHITECTURES} "
     "(set CMAKE_CUDA_ARCHITECTURES for others)")
 else()
-  # Machine code for each major, and PTX for what comes after them. The kernels use nothing newer than 9.0:
-  # one PTX for it and later majors saves a third of the time.
+  # Machine code for each major, and PTX for later ones. The kernels use nothing newer than 9.0: one
+  # PTX for it and later majors saves a third of the time.
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64") # Orin; Grace with Hopper and Blackwell; Thor, Spark
     set(rbc_cuda_code

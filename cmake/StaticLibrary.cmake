@@ -1,11 +1,11 @@
 # librobocache.a. A program that links it also links what its objects need, even if C is its only language.
 
 if(ROBOCACHE_BUILD_PYTHON OR ROBOCACHE_JAVA OR ROBOCACHE_CSHARP OR ROBOCACHE_SANITIZE)
-  message(FATAL_ERROR "BUILD_SHARED_LIBS is OFF, which builds librobocache.a only. The bindings for Python, Java and C# "
+  message(FATAL_ERROR "BUILD_SHARED_LIBS is OFF, which only builds librobocache.a. The bindings for Python, Java and C# "
     "and the builds with sanitizers need librobocache.so: turn them off, or leave BUILD_SHARED_LIBS unset")
 endif()
 if(PROJECT_IS_TOP_LEVEL)
-  message(STATUS "Static library; the tests are left out because they load librobocache.so")
+  message(STATUS "Static library; the tests are skipped because they load librobocache.so")
 endif()
 
 foreach(layer IN LISTS rbc_layers)

@@ -13,14 +13,14 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 
-# Python's headers, where scripts/aarch64_python.sh has put them.
+# Python's headers, from scripts/aarch64_python.sh.
 if(ROBOCACHE_AARCH64_PYTHON)
   file(GLOB Python_INCLUDE_DIR ${ROBOCACHE_AARCH64_PYTHON}/usr/include/python3*)
   set(CMAKE_C_FLAGS_INIT "-isystem ${ROBOCACHE_AARCH64_PYTHON}/usr/include")
 endif()
 
-# The CUDA runtime for ARM, where scripts/aarch64_cuda.sh has put it. The compiler and its headers, which
-# are the same for both, are this machine's; where its toolkit has headers for ARM, nvcc finds those first.
+# The CUDA runtime for ARM, from scripts/aarch64_cuda.sh. The compiler and its headers, which are
+# the same for both, are this machine's; if its toolkit has headers for ARM, nvcc finds those first.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ROBOCACHE_AARCH64_CUDA)
 if(ROBOCACHE_AARCH64_CUDA)
   find_program(ROBOCACHE_NVCC nvcc PATHS /usr/local/cuda/bin)
@@ -30,7 +30,7 @@ if(ROBOCACHE_AARCH64_CUDA)
   set(CMAKE_CUDA_HOST_COMPILER aarch64-linux-gnu-g++)
   set(CMAKE_CUDA_FLAGS_INIT
     "-I${toolkit}/include -isystem ${toolkit}/include/cccl -L${ROBOCACHE_AARCH64_CUDA}")
-  foreach(library CUDA_cudart_static_LIBRARY CUDA_CUDART) # what FindCUDAToolkit looks for
+  foreach(library CUDA_cudart_static_LIBRARY CUDA_CUDART) # the variables of FindCUDAToolkit
     set(${library} ${ROBOCACHE_AARCH64_CUDA}/libcudart_static.a CACHE FILEPATH "")
   endforeach()
 endif()

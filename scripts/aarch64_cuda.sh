@@ -8,7 +8,7 @@ folder=$1
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\.[0-9]*\),.*/\1/p')
 if ((${release%.*} < 13)); then
-  echo "aarch64_cuda.sh: nvcc is of CUDA ${release:-?}, expected 13 or later (AARCH64_CUDA=OFF)" >&2
+  echo "aarch64_cuda.sh: nvcc is from CUDA ${release:-?}, expected 13 or later (AARCH64_CUDA=OFF)" >&2
   exit 1
 fi
 locked=$(dirname "$0")/../requirements/locked/aarch64.txt

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Freeze the C ABI of a release, and compare the present one with all that are frozen.
+"""Freeze the C ABI of a release, and compare the current one with all frozen ones.
 
 abi_release.py freeze VERSION    write tests/abi/released/VERSION (scripts/release.sh calls this)
 abi_release.py check --library FILE    exit with 1 if FILE or the headers break a released program
 
-A frozen release is its headers (include), its exported symbols (exports.txt), and what a C compiler
-says about its headers (layouts.txt): the values of constants, the sizes of types, the places of
+A frozen release has its headers (include), its exported symbols (exports.txt), and facts about its
+headers from a C compiler (layouts.txt): the values of constants, the sizes of types, the offsets of
 fields, the types of functions. All names come from the headers. Both commands run in the root of
 the repository; CC and CXX name the compilers.
 """
@@ -180,7 +180,7 @@ def compare_layouts(released: list[str], present: list[str]) -> list[str]:
         old, new = lines_by_name(released, kind), lines_by_name(present, kind)
         pairs[kind] = [(name, old[name], new[name]) for name in old if name in new]
         removed = [name for name in old if name not in new]
-        # A reserved field may get a name and a meaning, in which 0 is what was before.
+        # A reserved field may get a name and a meaning in which 0 is the previous behaviour.
         found += [f"{kind} {name}: was removed" for name in removed if not is_reserved(name)]
     for name, old_words, new_words in pairs["constant"]:
         if new_words != old_words:
@@ -189,7 +189,7 @@ def compare_layouts(released: list[str], present: list[str]) -> list[str]:
         if new_words != old_words:
             found.append(f"type {name}: has {new_words[0]} bytes, had {old_words[0]}")
     for name, (old_size, old_align, growth), (new_size, new_align, _) in pairs["struct"]:
-        # The library copies structs that grow, from any address: they may get a wider field.
+        # The library copies structs that grow from any address: they may get a wider field.
         if int(new_align) < int(old_align) or (growth == "fixed" and new_align != old_align):
             found.append(f"struct {name}: has alignment {new_align}, had {old_align}")
         if int(new_size) < int(old_size):

@@ -1,12 +1,12 @@
-"""Hold a run of robocache_bench to a recorded one.
+"""Compare a run of robocache_bench with a recorded one.
 
     bench_against.py --measured RUN.json --record FILE
     bench_against.py --measured RUN.json --against FILE [--bench PROGRAM] [--limit 8] [--rounds 3]
 
-What is compared is the ratio of each case's time to that of a copy in the same run, so another load
-or clock of the machine matters little. A case that is slower by more than `limit` percent is
-measured again by PROGRAM, and its best ratio counts; if it stays slower, the status is 1. It is 2
-where nothing can be compared: another processor, or no case in common.
+The script compares the ratio of each case's time to that of a copy in the same run, so that the
+load and the clock of the machine matter little. A case that is slower by more than `limit` percent
+is measured again by PROGRAM, and its best ratio counts; if it stays slower, the status is 1. The
+status is 2 if nothing can be compared: another processor, or no common case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEVICES = {"cpu": ("cpu", "cpu_simd", "cpu_threads"), "cuda": ("gpu",)}
 
 
 def ratios(run: dict) -> dict[str, float]:
-    """Of each case that moves memory: its time over the copy's."""
+    """Return for each case that moves memory its time divided by the copy's."""
     return {
         entry["name"].removesuffix(SUFFIX): entry["x_floor"]
         for entry in run["benchmarks"]
@@ -34,7 +34,7 @@ def ratios(run: dict) -> dict[str, float]:
 
 
 def summary(run: dict) -> dict:
-    """What is kept of a run."""
+    """Return the recorded part of a run."""
     context = run["context"]
     keys = ("commit", "robocache", *DEVICES["cpu"], *DEVICES["cuda"])
     kept = {key: context[key] for key in keys if key in context}
@@ -42,7 +42,7 @@ def summary(run: dict) -> dict:
 
 
 def others(recorded: dict, measured: dict) -> list[str]:
-    """Where they were measured on different devices."""
+    """Return the differences between the devices of two runs."""
     kinds = {name.partition("/")[0] for name in measured["ratios"]}
     return [
         f"{key} is {measured['context'].get(key)}, recorded was {recorded['context'].get(key)}"
@@ -53,7 +53,7 @@ def others(recorded: dict, measured: dict) -> list[str]:
 
 
 def slower(recorded: dict, measured: dict, limit: float) -> dict[str, float]:
-    """By how much, of those past the limit."""
+    """Return by how much cases are slower, if that exceeds the limit."""
     changes = {
         name: ratio / recorded["ratios"][name]
         for name, ratio in measured["ratios"].items()
@@ -63,7 +63,7 @@ def slower(recorded: dict, measured: dict, limit: float) -> dict[str, float]:
 
 
 def measure(bench: str, names: list[str]) -> dict[str, float]:
-    """Ratios of these cases, again."""
+    """Measure the ratios of these cases again."""
     filters = "|".join(re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", name) for name in names)
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "again.json"
@@ -108,8 +108,8 @@ def main() -> int:
         print(f"{change:5.2f} x slower: {name}, {was:.2f} to {now:.2f} of a copy")
     left_out = len(set(recorded["ratios"]) - common)
     more = f", {left_out} recorded ones were not measured" if left_out else ""
-    told = f"slower by more than {options.limit:g} %: {len(found)}"
-    print(f"{len(common)} cases against {recorded['context'].get('commit', '?')}, {told}{more}")
+    verdict = f"slower by more than {options.limit:g} %: {len(found)}"
+    print(f"{len(common)} cases against {recorded['context'].get('commit', '?')}, {verdict}{more}")
     return 1 if found else 0
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The lines of src and of the public headers that fuzzed calls reach, by llvm-cov: the regressions, the corpus of
-# `make fuzz` if it exists, random calls, and calls whose memory gives out.
+# The lines of src and of the public headers that fuzzed calls reach, by llvm-cov: the regressions,
+# the corpus of `make fuzz` if it exists, random calls, and calls with failing allocations.
 #
 #   scripts/coverage.sh [CALLS]     30000 random calls by default
 #
-# Kernels are not compiled here, and do not count. What src has for CUDA does, and is not reached.
-# build/coverage/lines.txt has the lines that nothing reached. Highway includes a source again for each SIMD
-# level, and Clang has no counters for what system headers include: the preset has it take them for headers of
-# the project, but they are not counted.
+# Kernels are not compiled here, and do not count. The CUDA parts of src count, and are not reached.
+# build/coverage/lines.txt has the lines that were not reached. Highway includes a source again for
+# each SIMD level, and Clang has no counters for files that system headers include: the preset
+# declares them headers of the project, but they are not counted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the lines that ran, of what `llvm-cov export -format=text` tells.
+"""Count the lines that ran, in the output of `llvm-cov export -format=text`.
 
-A line was reached if any instance of its function ran it: one of a template, or of a SIMD level.
-What llvm-cov itself sums up takes the instances as one function: where one always returns before a
-line, that counts as missed although others go on to it.
+A line was reached if any instance of its function ran it: an instance of a template, or for a SIMD
+level. llvm-cov's own summary merges the instances into one function: if one always returns before a
+line, it counts the line as missed although others reach it.
 """
 
 import argparse
@@ -18,7 +18,9 @@ Place = tuple[int, int, int, int]  # from line and column, to line and column
 
 
 class Lines:
-    """How often lines ran: the innermost region that each begins in, and those that begin in it."""
+    """The counts of lines: of the innermost region that each begins in, and of regions that begin
+    in it.
+    """
 
     def __init__(self) -> None:
         self.within: dict[int, int] = {}  # -1: no code
@@ -28,7 +30,7 @@ class Lines:
         self.begun[line] = max(count, self.begun.get(line, -1))
 
     def add(self, regions: list[list[int]]) -> None:
-        """The regions that one instance of a function has in one file."""
+        """Add the regions that one instance of a function has in one file."""
         within: dict[int, int] = {}
         for first, _, last, _, count, _, _, kind in sorted(regions, key=outer_first):
             skipped = kind == SKIPPED
@@ -40,7 +42,7 @@ class Lines:
             self.within[line] = max(count, self.within.get(line, -1))
 
     def enclose(self, inner: "Lines") -> None:
-        """A function within this one, such as a lambda, whose lines are its own."""
+        """Exclude a function within this one, such as a lambda: its lines count separately."""
         self.within.update(inner.within)
         for line, count in inner.begun.items():
             self.begin(line, count)
@@ -58,7 +60,7 @@ def outer_first(region: list[int] | Place) -> Place:
 
 
 def functions_of(export: Any, root: Path, folders: list[Path]) -> dict[Path, dict[Place, Lines]]:
-    """Of the files in the folders, the functions by their places: instances share one."""
+    """Return the functions in files of the folders, by place: instances share one."""
     files: dict[Path, dict[Place, Lines]] = defaultdict(lambda: defaultdict(Lines))
     paths: dict[str, Path | None] = {}
     for function in export["data"][0]["functions"]:
@@ -81,7 +83,7 @@ def functions_of(export: Any, root: Path, folders: list[Path]) -> dict[Path, dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, help="whose lines count")
-    parser.add_argument("--missed", type=Path, help="where the lines that nothing reached go")
+    parser.add_argument("--missed", type=Path, help="file for the lines that were not reached")
     arguments = parser.parse_args()
     total = 0
     missed = []

@@ -6,7 +6,7 @@
 #
 #   build     the library for this GPU, tests, benchmarks, and the Python package
 #   test      every test; those on CUDA run here
-#   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck, racecheck, initcheck and
+#   sanitize  some CUDA tests under compute-sanitizer's memcheck, racecheck, initcheck and
 #             synccheck
 #   bench     robocache_bench, the CUDA part. After it --against FILE fails where a case is slower by
 #             more than 8 % than bench_against.py has recorded, in times of a copy of the same run;
@@ -14,31 +14,31 @@
 #   peers     benchmarks/peers.py, which writes a JSON file for each set of tables: on CUDA
 #             resample, fuse and calls (peers-cuda), sparse voxels (sparse-cuda) and grids
 #             (voxels-cuda); on two CPU cores all of them (peers-cpu); within 400 s
-#   training  benchmarks/training.py: a training loop by RoboCache and by others (some 90 s); real
+#   training  benchmarks/training.py: a training loop with RoboCache and with others (about 90 s); real
 #             episodes from ROBOCACHE_DATA/unitree_g1
 #
-# A stage that fails does not keep the later ones from running, but the script then fails. Tables
-# and the stages' results come last.
+# If a stage fails, later ones still run, but the script fails. Tables and the stages' results come
+# last.
 #
 #   LOG_DIR=dir         logs, JSON and tables (default build/gpu)
 #   PYTHON=python3      has torch, numpy, scipy, pandas, tabulate, pytest, hypothesis, tqdm, matplotlib
 #                       and scikit-build-core; the package is installed into it
-#   ROBOCACHE_COMMIT=c  what tables call this state of the sources (default: as git does)
-#   CUDA_ARCH=90        build for this architecture instead of that of the GPU
+#   ROBOCACHE_COMMIT=c  the commit in tables (default: from git)
+#   CUDA_ARCH=90        build for this architecture instead of the GPU's
 #   ROBOCACHE_PREFIX=d  a prefix with headers and CMake packages that the system lacks
 #                       (d/include/hwy, ...)
-#   ROBOCACHE_CARRY=d   what else the machine lacks: *.deb are unpacked into build/gpu/prefix, *.whl
+#   ROBOCACHE_CARRY=d   other missing files: *.deb are unpacked into build/gpu/prefix, *.whl
 #                       installed without their dependencies. For Highway and SWIG, from a machine
 #                       with a network:
 #                         apt-get download libhwy-dev
 #                         pip download --no-deps 'swig>=4.2'
 #                       and spconv, cumm, pccm, ccimport, fire, lark, termcolor, portalocker for
 #                       one more peer
-#   SANITIZE_TESTS=f    doctest's filter (default: those of the operations on CUDA, but none that go
-#                       through the same cases again, or random ones)
-#   SANITIZE_SECONDS=s  the limit of its runs, which go side by side (default 300)
-#   SANITIZE_SHARE=n    each run takes one in n of the cases (default 4), each tool others
-#   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
+#   SANITIZE_TESTS=f    doctest's filter (default: tests of the operations on CUDA, except those that
+#                       repeat the same cases, or use random ones)
+#   SANITIZE_SECONDS=s  the limit of its runs, which are parallel (default 300)
+#   SANITIZE_SHARE=n    each run takes one in n of the cases (default 4), different ones per tool
+#   BENCH_FILTER=regex  only benchmarks and peers whose name matches, such as fuse,
 #                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
 #   BENCH_ARGS, PEERS_ARGS, TRAINING_ARGS   further arguments of robocache_bench, of peers.py, and
 #                       of training.py
@@ -75,13 +75,13 @@ for stage in "${stages[@]}"; do
   fi
 done
 if [[ -z $CUDA_ARCH ]]; then
-  echo "gpu_check.sh: nvidia-smi tells of no GPU; set CUDA_ARCH to build without one" >&2
+  echo "gpu_check.sh: nvidia-smi lists no GPU; set CUDA_ARCH to build without one" >&2
   exit 1
 fi
 mkdir -p "$LOG_DIR"
 LOG_DIR=$(cd "$LOG_DIR" && pwd)
 PREFIX=$PWD/build/gpu/prefix
-# CMake reads it from the environment, also where pip runs it.
+# CMake reads it from the environment, also when pip runs it.
 export CMAKE_PREFIX_PATH="$PREFIX/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 [[ -z ${ROBOCACHE_PREFIX:-} ]] || CMAKE_PREFIX_PATH=$ROBOCACHE_PREFIX:$CMAKE_PREFIX_PATH
 export PATH=/usr/local/cuda/bin:$PATH
@@ -112,7 +112,7 @@ build_package() {
   make package DEPS=no PYTHON="$PYTHON" CUDA_ARCH="$CUDA_ARCH"
 }
 
-# The library is compiled twice, for its tests and for Python; side by side that takes no longer.
+# The library is compiled twice, for its tests and for Python; in parallel this takes no longer.
 run_build() {
   local package failed=0
   if [[ -n ${ROBOCACHE_CARRY:-} ]]; then unpack_carried || return; fi
@@ -140,8 +140,8 @@ run_sanitize() {
   local filters=("resample cuda*" "missing samples*cuda*" "fuse cuda*" "voxelize cuda*,tsdf cuda*"
     "voxelize sparse cuda*" "clouds cuda*" "windows cuda*,convert rotations cuda*"
     "statistics cuda*")
-  # What goes through the tables of cases again, and what takes minutes under a sanitizer.
-  local repeats="*random*,*the bits of the CPU*,*workspace does not matter*,*keys of every width*,large*,*to the bit,*2^32*"
+  # Tests that repeat the tables of cases, and tests that take minutes under a sanitizer.
+  local repeats="*random*,*the bits of the CPU*,*workspace do not matter*,*keys of every width*,large*,*to the bit,*2^32*"
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
   for filter in "${filters[@]}"; do
@@ -165,7 +165,7 @@ run_sanitize() {
     cat "$LOG_DIR/$run.log"
     rm -f "$LOG_DIR/$run.log"
   done
-  # All must have come to their end with nothing found, and the tests must have run.
+  # All runs must have finished without findings, and the tests must have run.
   [[ $(grep -cE '(ERROR|RACECHECK) SUMMARY: 0 ' "$log") == "${#runs[@]}" ]] || failed=1
   [[ $(grep -c 'Status: SUCCESS' "$log") == "${#runs[@]}" ]] || failed=1
   ! grep -qE 'SKIPPED|test cases: +0 ' "$log" || failed=1
@@ -187,11 +187,11 @@ run_bench() {
       --bench build/release/benchmarks/robocache_bench "${compare[@]}"
     status=$?
   fi
-  # Copies come with every filter.
+  # Copies are in every filter.
   ((status == 0)) && (($(grep '"name": "cuda/' "$LOG_DIR/bench.json" | grep -cv '"cuda/copy') > 0))
 }
 
-# What a run has found when its time is up is kept.
+# If the time is up, the results so far are kept.
 run_peers() {
   local failed=0 name seconds only arguments status
   local -A cuda=([peers-cuda]='(resample|fuse)/' [sparse-cuda]=voxelize/sparse
@@ -210,7 +210,7 @@ run_peers() {
       --json "$LOG_DIR/$name.json" ${PEERS_ARGS:-} </dev/null
     status=$?
     echo "--- $name: status $status"
-    # 3: the filter leaves none of its cases.
+    # 3: the filter excludes all of its cases.
     [[ $status == 0 || ($status == 3 && -n $BENCH_FILTER) ]] || failed=1
     tables+=("$LOG_DIR/$name.json")
   done <<'END'
@@ -243,7 +243,7 @@ for stage in "${stages[@]}"; do
   else
     outcome=FAILED
     failures=$((failures + 1))
-    echo "--- $stage failed; the first errors in its log, and its end:"
+    echo "--- $stage failed; the first errors in its log, and the end of the log:"
     grep -nE 'error:|ERROR:|FAILED' "$LOG_DIR/$stage.log" | cut -c -300 | head -n 10
     echo "..."
     tail -n 20 "$LOG_DIR/$stage.log" | cut -c -300

@@ -9,8 +9,8 @@ case ${1:-build} in
   packages) packages+=(default-jdk-headless mono-mcs) ;;
   test)
     packages+=(doctest-dev default-jdk-headless junit5 mono-mcs)
-    packages+=(clang libclang-rt-dev) # the sanitizers
-    packages+=(chromium)              # reports as a browser shows them
+    packages+=(clang libclang-rt-dev) # for the sanitizers
+    packages+=(chromium)              # renders reports in a browser
     ;;
   aarch64) packages+=(doctest-dev g++-aarch64-linux-gnu qemu-user-static) ;;
   bench) packages+=(libbenchmark-dev) ;;
@@ -26,7 +26,7 @@ case ${1:-build} in
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  echo "No apt here: install the equivalents of these yourself: ${packages[*]}" >&2
+  echo "No apt found: install the equivalents of these packages: ${packages[*]}" >&2
   exit 0
 fi
 
@@ -43,7 +43,7 @@ if ((EUID != 0)); then sudo=(sudo); fi
 install() {  # PACKAGE...
   echo "Installing Debian packages: $*"
   if ((EUID != 0)) && ! command -v sudo >/dev/null; then
-    echo "Root is needed for that: run 'apt-get install $*', or install sudo" >&2
+    echo "Root is needed: run 'apt-get install $*' as root, or install sudo" >&2
     exit 1
   fi
   "${sudo[@]}" apt-get update -q
@@ -56,7 +56,8 @@ for package in "${packages[@]}"; do
 done
 if ((${#missing[@]} > 0)); then install "${missing[@]}"; fi
 
-# The check `includes` of scripts/lint.sh needs clang-tidy 17 or later. Debian 12's own is 14, and others lie beside it.
+# The check `includes` of scripts/lint.sh needs clang-tidy 17 or later. Debian 12's default is 14,
+# and it has others.
 if [[ ${1:-} == lint ]]; then
   for package in clang-tidy-{22,21,20,19,18,17}; do
     if installed "$package"; then exit 0; fi
@@ -67,5 +68,5 @@ if [[ ${1:-} == lint ]]; then
       exit 0
     fi
   done
-  echo "This release has no clang-tidy of 17 or later: scripts/lint.sh leaves out its part \"includes\"" >&2
+  echo "This release has no clang-tidy 17 or later: scripts/lint.sh skips \"includes\"" >&2
 fi

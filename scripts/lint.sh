@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What reads sources without running them. Each tool that is missing is named and left out; with STRICT=yes
-# that is a failure too.
+# Check the sources without running them. Missing tools are named and skipped; with STRICT=yes they
+# are failures.
 #
 #   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy|includes]...
 #
-# All of them by default, side by side; `quick` is all but mypy, which the tests run on more files, and the last
-# two, which take minutes. clang-tidy needs build/clang configured, or another preset in TIDY_BUILD. `includes`
-# needs clang-tidy 17 or later.
+# By default all run in parallel; `quick` is all except mypy, which the tests run on more files, and
+# the last two, which take minutes. clang-tidy needs build/clang configured, or another preset in
+# TIDY_BUILD. `includes` needs clang-tidy 17 or later.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -20,7 +20,7 @@ run() {  # PROGRAM ARGUMENTS...
   "$@"
 }
 
-# GCC's analyzer knows C only.
+# GCC's analyzer only supports C.
 analyze() {
   local source status=0
   for source in examples/c/*.c tests/unload/*.c; do
@@ -44,16 +44,17 @@ tidy() {
     xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet 2>/dev/null
 }
 
-# Each file includes the headers of the standard library that it uses: what other headers happen to include differs
-# between libraries and their releases. The newest clang-tidy that is installed and knows the check.
+# Checks that each file includes the headers of the standard library that it uses: the headers that
+# other headers include differ between libraries and their releases. Uses the newest installed
+# clang-tidy that has the check.
 includes() {
   local tidy output
   for tidy in clang-tidy-{22,21,20,19,18,17} clang-tidy none; do
     if "$tidy" --checks='-*,misc-include-cleaner' --list-checks 2>/dev/null | grep -q include-cleaner; then break; fi
   done
   if [[ $tidy == none ]]; then return $kMissing; fi
-  # Files are read by themselves, headers too, so other errors than a header that is not found do not
-  # count. CMake writes entry_points.h.
+  # Files are parsed on their own, headers too, so only missing headers count as errors. CMake
+  # writes entry_points.h.
   # shellcheck disable=SC2016 # expanded by the shell inside
   output=$(git ls-files 'src/*.h' 'src/*.cpp' 'tests/*.h' 'tests/*.cpp' 'include/*.hpp' |
     xargs -P "$(nproc)" -n 8 bash -c '
@@ -78,7 +79,8 @@ check() {
     licences) run reuse lint -q ;;
     shellcheck) git ls-files -z '*.sh' .ci/run | run xargs -0 shellcheck ;;
     cppcheck)
-      # It does not know that rbc::fail() throws: what follows a check seems to be reached.
+      # cppcheck does not detect that rbc::fail() throws: the code after a check seems to be
+      # reached.
       run cppcheck --quiet --error-exitcode=1 --std=c++17 --inline-suppr -Iinclude -Isrc/core \
         --enable=warning,portability --suppress=uninitMemberVar --suppress=missingIncludeSystem --suppress=memsetClassFloat --suppress=nullPointerRedundantCheck \
         --suppress=ctunullpointer --suppress=arrayIndexOutOfBoundsCond --suppress=objectIndex \
@@ -118,7 +120,7 @@ for part in "$@"; do
   esac
 done
 
-((${#left_out[@]} == 0)) || echo "Left out, not installed: ${left_out[*]}"
+((${#left_out[@]} == 0)) || echo "Skipped, not installed: ${left_out[*]}"
 ((${#failed[@]} == 0)) || { echo "Failed: ${failed[*]}"; exit 1; }
 if [[ ${STRICT:-no} == yes ]] && ((${#left_out[@]} > 0)); then exit 1; fi
 echo "Clean"

@@ -1,6 +1,6 @@
 """Zip a folder that has a NuGet package's layout: make_nupkg.py FOLDER OUTPUT_FOLDER.
 
-Adds the two files that the Open Packaging Conventions ask for. Same content, same bytes:
+Adds the two files that the Open Packaging Conventions require. Equal content gives equal bytes:
 SOURCE_DATE_EPOCH gives the time of the entries.
 """
 
@@ -60,7 +60,7 @@ def main(folder, output):
         "_rels/.rels": relationships(nuspec).encode(),
         **{name: (folder / name).read_bytes() for name in names},
     }
-    # The earliest time that a zip file can hold is that of 1980.
+    # The earliest time in a zip file is 1980.
     made = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800))[:6]
     with zipfile.ZipFile(output / "{}.{}.nupkg".format(*identity(folder / nuspec)), "w") as package:
         for name, data in parts.items():

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Build every package into dist/, all around the same librobocache.so: wheel, source distribution,
-# jar, nupkg, a tree for C and C++ as a tarball, bills of materials, how they were made (provenance), and
-# SHA-256 sums.
+# Build all packages into dist/, with the same librobocache.so: wheel, source distribution, jar,
+# nupkg, a tree for C and C++ as a tarball, bills of materials, provenance, and SHA-256 sums.
 #
 #   PYTHON=python3   has what requirements/packages.txt lists
-#   BINDINGS=AUTO    ON: fail where the JDK or Mono is missing, instead of leaving the jar or nupkg out
+#   BINDINGS=AUTO    ON: fail if the JDK or Mono is missing, instead of skipping the jar or nupkg
 #   ARCHITECTURES    this machine's; "x86_64 aarch64": wheels and tarballs for both, one jar and one nupkg
-#                    with the libraries of both, those for 64-bit ARM by cross compilation
+#                    with the libraries of both; 64-bit ARM is cross compiled
 #   CMAKE_ARGS       more for CMake, such as -DROBOCACHE_CUDA=OFF
-#   SOURCE_COMMIT, BUILDER_ID    as provenance.py takes them
-#   AARCH64_CUDA     ON or OFF: ROBOCACHE_CUDA of those for 64-bit ARM; AUTO: as CMAKE_ARGS and nvcc have it
+#   SOURCE_COMMIT, BUILDER_ID    as for provenance.py
+#   AARCH64_CUDA     ON or OFF: ROBOCACHE_CUDA for 64-bit ARM; AUTO: depends on CMAKE_ARGS and nvcc
 #
-# The same sources and tools give the same bytes, wherever and whenever: check_reproducible.sh.
+# The same sources and tools always give the same bytes: see check_reproducible.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,11 +22,11 @@ AARCH64_CUDA=${AARCH64_CUDA:-AUTO}
 build=build/packages
 stage=$build/stage
 version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
-# In a source distribution, which alone has PKG-INFO, every file has the time of the commit.
+# In a source distribution (only this has PKG-INFO) every file has the time of the commit.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat --format=%Y PKG-INFO 2>/dev/null ||
   git log -1 --format=%ct 2>/dev/null || true)}
 if [[ -z $SOURCE_DATE_EPOCH ]]; then
-  echo "make_packages.sh: neither git nor PKG-INFO tells the time of these sources:" \
+  echo "make_packages.sh: the time of the sources is unknown, without git or PKG-INFO:" \
     "set SOURCE_DATE_EPOCH" >&2
   exit 1
 fi
@@ -36,10 +35,10 @@ export CMAKE_GENERATOR=Ninja LC_ALL=C TZ=UTC
 umask 022
 
 rm -rf dist "$stage"
-mkdir -p dist "$stage" "$build/native" # where the jar and the nupkg find the libraries of other machines
+mkdir -p dist "$stage" "$build/native" # the libraries of other machines for the jar and the nupkg
 rm -rf "$build/native"/*
 
-# A wheel, into dist/. $1 is the build folder; what follows is for CMake.
+# Builds a wheel into dist/. $1 is the build folder; the other arguments are for CMake.
 make_wheel() {
   local folder=$1 define options=()
   shift
@@ -47,14 +46,14 @@ make_wheel() {
     ROBOCACHE_CSHARP="$BINDINGS" ROBOCACHE_NATIVE_FOLDER="$PWD/$build/native"; do
     options+=(-C "cmake.define.$define")
   done
-  # It configures for all of the packages, so that they share what is compiled.
+  # Configures for all packages, so that they share compiled objects.
   "$PYTHON" -m build --no-isolation --wheel --outdir "$stage" -C build-dir="$folder" "${options[@]}"
-  # Gives it the oldest glibc that it runs on as its tag.
+  # Sets the tag to the oldest glibc that it runs on.
   "$PYTHON" -m auditwheel repair --wheel-dir dist "$stage"/*.whl
   rm "$stage"/*.whl
 }
 
-# A tree for C and C++ as a tarball, into dist/. $1 is the build folder, $2 the architecture.
+# Makes a tree for C and C++ as a tarball, into dist/. $1 is the build folder, $2 the architecture.
 make_tree() {
   local tree=robocache-$version-linux-$2 component
   echo "== $tree.tar.gz"
@@ -75,7 +74,7 @@ for architecture in $ARCHITECTURES; do
   if [[ $architecture == "$machine" ]]; then
     continue
   elif [[ $architecture != aarch64 ]]; then
-    echo "make_packages.sh: no packages for $architecture can be made on $machine" >&2
+    echo "make_packages.sh: cannot make packages for $architecture on $machine" >&2
     exit 1
   fi
   echo "== 64-bit ARM"
@@ -113,18 +112,18 @@ if has_target "$build" robocache_java_publish; then
   cmake --build "$build" --target robocache_java_publish
   cp "$build/bindings/java/robocache-$version"*.jar dist
 else
-  echo "Left out: the jar, for want of a JDK"
+  echo "Skipped: the jar (no JDK)"
 fi
 if has_target "$build" robocache_csharp_package; then
   cmake --build "$build" --target robocache_csharp_package
   "$PYTHON" scripts/make_nupkg.py "$build/bindings/csharp/nupkg" dist
 else
-  echo "Left out: the nupkg, for want of Mono"
+  echo "Skipped: the nupkg (no Mono)"
 fi
 make_tree "$build" "$machine"
 
 echo "== Bills of materials, provenance and sums"
-bills() {  # of the build folder $1, under the name $2
+bills() {  # of the build folder $1, with the name $2
   "$PYTHON" scripts/sbom.py "$1" cyclonedx >"dist/$2.cdx.json"
   "$PYTHON" scripts/sbom.py "$1" spdx >"dist/$2.spdx.json"
 }

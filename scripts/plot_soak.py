@@ -1,4 +1,4 @@
-"""Draw what robocache_soak has written down: plot_soak.py LOG.csv OUT.svg [--title TEXT]"""
+"""Draw the log of robocache_soak: plot_soak.py LOG.csv OUT.svg [--title TEXT]"""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ if __name__ == "__main__":
     parser.add_argument("log", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--title", default="robocache_soak")
-    given = parser.parse_args()
+    options = parser.parse_args()
     rc("svg", hashsalt="robocache", fonttype="none")
-    figure(columns(given.log), given.title).savefig(given.out, metadata={"Date": None})
+    figure(columns(options.log), options.title).savefig(options.out, metadata={"Date": None})

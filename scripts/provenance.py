@@ -2,10 +2,10 @@
 
 Usage: provenance.py FOLDER
 
-  SOURCE_COMMIT   the commit, where no git tells it
+  SOURCE_COMMIT   the commit, if git is not available
   BUILDER_ID      a URI that says who ran `make packages` (default urn:robocache:builder:local)
   SOURCE_DATE_EPOCH, ARCHITECTURES, BINDINGS, CMAKE_ARGS, AARCH64_CUDA
-                  as make_packages.sh had them
+                  the values of make_packages.sh
 """
 
 import datetime
@@ -22,7 +22,7 @@ import sys
 
 BUILD_TYPE = "urn:robocache:make-packages:v1"
 PARAMETERS = ("ARCHITECTURES", "BINDINGS", "CMAKE_ARGS", "AARCH64_CUDA")
-# What the packages are made with beside Python's own: those of them that are installed.
+# The tools that make the packages, besides Python's own; only installed ones are listed.
 DEBIAN_PACKAGES = (
     *("g++", "binutils", "cmake", "ninja-build", "libhwy-dev", "python3-dev"),
     *("openjdk-17-jdk-headless", "mono-mcs", "g++-aarch64-linux-gnu"),
@@ -30,7 +30,7 @@ DEBIAN_PACKAGES = (
 
 
 def output(*command):
-    """What a command prints; nothing if it fails or is not there."""
+    """Return the output of a command; empty if it fails or does not exist."""
     if shutil.which(command[0]) is None:
         return ""
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -44,7 +44,7 @@ def sha256(path):
 def source():
     commit = os.environ.get("SOURCE_COMMIT") or output("git", "rev-parse", "HEAD")
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
-        sys.exit("provenance.py: neither git nor SOURCE_COMMIT tells the commit of these sources")
+        sys.exit("provenance.py: the commit is unknown: set SOURCE_COMMIT, or use a git clone")
     changed = output("git", "status", "--porcelain", "--untracked-files=no").splitlines()
     return {
         "name": "robocache",
@@ -57,9 +57,9 @@ def debian_packages():
     release = platform.freedesktop_os_release().get("ID", "debian")
     form = "${db:Status-Status} ${Package} ${Version} ${Architecture}\n"
     for package in DEBIAN_PACKAGES:
-        told = output("dpkg-query", "--show", f"--showformat={form}", package).split()
-        if told[:1] == ["installed"]:
-            _, name, version, architecture = told
+        fields = output("dpkg-query", "--show", f"--showformat={form}", package).split()
+        if fields[:1] == ["installed"]:
+            _, name, version, architecture = fields
             yield {"uri": f"pkg:deb/{release}/{name}@{version}?arch={architecture}"}
 
 

@@ -1,10 +1,11 @@
-"""Registers, shared memory and spills of every kernel, as the compiler reports them.
+"""Print registers, shared memory and spills of every kernel, as reported by the compiler.
 
     python3 scripts/registers.py [--arch 80 90 100 120] [--spilling]
 
-Compiles the kernels for each architecture with the library's own flags, into build/registers: that
-takes some minutes each, and nvcc but no GPU. Prints a Markdown table with a row for each kernel
-template: the least and the most over its instances. --spilling lists the instances that spill.
+Compiles the kernels for each architecture with the library's own flags, into build/registers. This
+takes several minutes each, and needs nvcc but no GPU. Prints a Markdown table with a row for each
+kernel template: the minimum and the maximum over its instances. --spilling lists the instances that
+spill.
 """
 
 import argparse
@@ -24,7 +25,7 @@ ENTRY = re.compile(
 
 
 def compile_for(arch):
-    """What ptxas says."""
+    """Compile for an architecture; return the report of ptxas."""
     folder = ROOT / f"build/registers/sm_{arch}"
     log = folder / "ptxas.log"
     subprocess.run(
@@ -34,7 +35,7 @@ def compile_for(arch):
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    with log.open("w") as out:  # what is up to date would report nothing
+    with log.open("w") as out:  # files that are up to date would report nothing
         build = ["cmake", "--build", folder, "--target", "rbc_cuda", "--clean-first"]
         if subprocess.run(build, stdout=out, stderr=subprocess.STDOUT).returncode != 0:
             sys.exit(f"registers.py: the build for sm_{arch} failed, see {log}")
@@ -42,14 +43,14 @@ def compile_for(arch):
 
 
 def template_of(name):
-    """The function's own name; of CUB's kernels, that and no more."""
+    """Return the function's own name; for CUB's kernels only that."""
     name = name.replace("(anonymous namespace)::", "").removeprefix("void ")
     plain = re.match(r"[\w:]+", name).group()
     return ("cub::" if plain.startswith("cub") else "") + plain.rpartition("::")[2]
 
 
 def kernels_in(report):
-    """By template, the instances: name, registers, bytes of shared memory, bytes spilled."""
+    """Return by template the instances: name, registers, bytes of shared memory, bytes spilled."""
     entries = list(ENTRY.finditer(report))
     mangled = "\n".join(entry["name"] for entry in entries)
     names = subprocess.check_output(["c++filt"], input=mangled, text=True).splitlines()

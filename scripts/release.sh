@@ -4,8 +4,9 @@
 #   scripts/release.sh VERSION             a signed tag
 #   scripts/release.sh VERSION --unsigned  for tests of this script
 #
-# VERSION is that of include/robocache/base.h, CHANGELOG.md has a section for it, and no file differs from the last
-# commit. The tag is vVERSION. Nothing is pushed. docs/release.md has the steps before and after.
+# VERSION must equal that of include/robocache/base.h, CHANGELOG.md must have a section for it, and
+# no file may differ from the last commit. The tag is vVERSION. Nothing is pushed. docs/release.md
+# has the steps before and after.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 """Print the bill of materials of a build of librobocache.so, in JSON: CycloneDX 1.5 or SPDX 2.3.
 
-It lists what others wrote and the library contains: linked statically, or compiled in from headers.
-What that is, in which version and under which licence, is read from the build.
+It lists third-party code in the library: linked statically, or compiled in from headers. The
+components, their versions and their licences are read from the build.
 Usage: sbom.py BUILD_DIR cyclonedx|spdx (a build of Ninja's; SOURCE_DATE_EPOCH may give the time)
 """
 
@@ -21,7 +21,7 @@ LICENSE_TEXTS = {  # in headers without an SPDX line
 
 
 class Build:
-    """What a build folder tells of how the library was made."""
+    """Facts about how the library was made, from its build folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -37,7 +37,7 @@ class Build:
         return (self.folder / header).read_text(errors="replace")
 
     def macros(self, header):
-        """The integer macros of a header; None if nothing was compiled with it."""
+        """Return the integer macros of a header; None if nothing was compiled with it."""
         for path in self._headers:
             if path.endswith("/" + header):
                 found = re.findall(r"^#\s*define\s+(\w+)\s+(\d+)\b", self._read(path), re.MULTILINE)
@@ -45,7 +45,7 @@ class Build:
         return None
 
     def licenses(self, folder):
-        """An SPDX expression of the licences of the headers that lie somewhere below ``folder``."""
+        """Return an SPDX expression of the licences of the headers below ``folder``."""
         found = set()
         for text in (self._read(path) for path in self._headers if f"/{folder}/" in path):
             # REUSE-IgnoreStart
@@ -165,7 +165,7 @@ def spdx_id(name):
 
 
 def spdx_license(license):
-    """An SPDX expression; a licence that has none there gets a reference of the document's own."""
+    """Return an SPDX expression; a licence without one gets a reference of this document."""
     if "expression" in license:
         return license["expression"]
     return "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", license["license"]["name"])
@@ -214,7 +214,7 @@ def spdx(root, parts):
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": name,
-        # The library's own sum makes it the name of this bill alone.
+        # The library's hash makes the namespace unique to this bill.
         "documentNamespace": (
             f"https://spdx.org/spdxdocs/{name}-{root['hashes'][0]['content'][:32]}"
         ),

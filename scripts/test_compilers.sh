@@ -3,9 +3,10 @@
 #
 #   scripts/test_compilers.sh [COMPILER]...    such as gcc-11 clang-19 (default: kCompilers below)
 #
-# A compiler or a libc++ that is missing is named with the command that installs it. A compiler that fails does not
-# keep the others from running, but the script then fails. The table of results comes last. The script also fails
-# when nothing was tested. scripts/test_debian.sh runs it on another release of Debian.
+# Missing compilers and a missing libc++ are listed with the command that installs them. If a
+# compiler fails, the others still run, but the script fails. The table of results comes last. The
+# script also fails when nothing was tested. scripts/test_debian.sh runs it on another release of
+# Debian.
 #
 #   LIBRARIES="libstdc++ libc++"  C++ standard libraries; libc++ with Clang only (default: both)
 #   TARGETS="robocache ..."       targets of CMake (default: all); robocache_tests and robocache_abi_tests are run
@@ -54,7 +55,7 @@ how_to_install() {  # PACKAGE
   fi
 }
 
-# Prints what to do, and returns kMissing, where this compiler or its library is not installed.
+# Prints how to install this compiler or its library if missing, and returns kMissing.
 look_for() {  # COMPILER LIBRARY
   local cxx package
   cxx=$(cxx_of "$1")

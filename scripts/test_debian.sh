@@ -4,8 +4,8 @@
 #   scripts/test_debian.sh RELEASE [COMMAND...]    (default: make test), such as
 #   scripts/test_debian.sh trixie make test-compilers COMPILERS="gcc-14 gcc-15"
 #
-# The release lies in build/debian/RELEASE and is downloaded once; the clone has what is committed, and is made anew
-# each time. Remove build/debian to start from nothing.
+# The release is stored in build/debian/RELEASE and is downloaded once; the clone has the committed
+# files, and is made each time. Remove build/debian to start over.
 #
 #   MIRROR=url   where debootstrap downloads from (default: debootstrap's)
 set -euo pipefail
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 release=${1:?test_debian.sh: name a release of Debian, such as trixie}
 shift
 if ((EUID != 0)); then
-  echo "test_debian.sh: needs root, for debootstrap and chroot: run it by sudo" >&2
+  echo "test_debian.sh: needs root, for debootstrap and chroot: run it with sudo" >&2
   exit 1
 fi
 if ! command -v debootstrap >/dev/null; then
@@ -30,7 +30,7 @@ if [[ ! -e $root/.complete ]]; then
   touch "$root/.complete"
 fi
 
-# The network's settings, and this machine's settings of pip and certificates.
+# The network settings, and this machine's settings of pip and certificates.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 if [[ -e /etc/pip.conf ]]; then cp -L /etc/pip.conf "$root/etc/"; fi
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"

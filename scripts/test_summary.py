@@ -1,7 +1,7 @@
 """Print 'N passed, N failed, N skipped' over ctest JUnit files.
 
-A test that left a JUnit file of its own as junit/<test name>.xml beside the ctest file, as pytest
-does, counts with its single cases. Usage: test_summary.py ctest.xml...
+If a test wrote its own JUnit file as junit/<test name>.xml next to the ctest file, as pytest does,
+its cases are counted one by one. Usage: test_summary.py ctest.xml...
 """
 
 import pathlib
@@ -29,7 +29,8 @@ def main(paths):
             detail = path.parent / "junit" / f"{case.get('name')}.xml"
             if detail.exists():
                 inner = [outcome(inner_case) for inner_case in cases(detail)]
-                # A runner that failed with no failed case (a crash, say) is a failure all the same.
+                # A runner that failed without a failed case (for example, a crash) counts as a
+                # failure.
                 if results == ["failed"] and "failed" not in inner:
                     inner.append("failed")
                 results = inner

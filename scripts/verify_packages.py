@@ -1,9 +1,9 @@
-"""Check packages as they lie there, wherever they came from: verify_packages.py [--strict] FOLDER
+"""Check packages from any source: verify_packages.py [--strict] FOLDER
 
-Their sums, the bills of materials, one for each architecture, the statement of provenance, that
-every package carries only the libraries that the bills name, and that each binary in any package is
+Checks their sums, the bills of materials (one per architecture), the statement of provenance, that
+every package has only libraries that the bills name, and that each binary in any package is
 hardened. Binaries are found by content; a source distribution must not have one. Nothing is run.
-With --strict it fails where what knows the schemas of bills is missing.
+With --strict it fails if the libraries with the schemas of bills are missing.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ import hardening  # noqa: E402
 
 
 def check_sums(folder: pathlib.Path) -> list[str]:
-    told = {}
+    sums = {}
     for line in (folder / "SHA256SUMS").read_text().splitlines():
-        told[line[66:]] = line[:64]
+        sums[line[66:]] = line[:64]
     own = ("SHA256SUMS", "SHA256SUMS.sigstore.json")  # the signature is made after the sums
     there = {path.name for path in folder.iterdir()} - set(own)
-    found = [f"{name}: is not in SHA256SUMS" for name in sorted(there - set(told))]
-    for name, expected in sorted(told.items()):
+    found = [f"{name}: is not in SHA256SUMS" for name in sorted(there - set(sums))]
+    for name, expected in sorted(sums.items()):
         if name not in there:
             found.append(f"{name}: is missing")
         elif sha256((folder / name).read_bytes()) != expected:
-            found.append(f"{name}: is not what SHA256SUMS tells")
+            found.append(f"{name}: differs from its sum in SHA256SUMS")
     return found
 
 
 def unpacked(name: str, content: bytes) -> dict[str, bytes]:
-    """Content by name, of an archive, by its first bytes, and of those in it; {} if it is none.
+    """Return the content by name of an archive, recursively; {} if the first bytes are not an
+    archive's.
 
     Files of an inner archive have names of the form "ARCHIVE: NAME".
     """
@@ -61,23 +62,23 @@ def unpacked(name: str, content: bytes) -> dict[str, bytes]:
 
 
 def binaries_of(name: str, content: bytes) -> dict[str, bytes]:
-    """All ELF files in a package, by name."""
+    """Return all ELF files in a package, by name."""
     return {file: data for file, data in unpacked(name, content).items() if hardening.is_elf(data)}
 
 
 def check_record(name: str, files: dict[str, bytes]) -> list[str]:
-    """A wheel's own list of what is in it."""
+    """Check a wheel's own list of its files."""
     (record,) = [file for file in files if file.endswith(".dist-info/RECORD")]
-    told = {row[0]: row[1] for row in csv.reader(io.StringIO(files[record].decode()))}
+    hashes = {row[0]: row[1] for row in csv.reader(io.StringIO(files[record].decode()))}
     found = []
-    if set(told) != {file for file in files if not file.endswith("/")}:
-        found.append(f"{name}: RECORD lists other files than there are")
-    for file, digest in told.items():
+    if set(hashes) != {file for file in files if not file.endswith("/")}:
+        found.append(f"{name}: RECORD does not list the files of the wheel")
+    for file, digest in hashes.items():
         if file == record or file not in files:
             continue
         made = base64.urlsafe_b64encode(bytes.fromhex(sha256(files[file]))).rstrip(b"=").decode()
         if digest != f"sha256={made}":
-            found.append(f"{name}: {file} is not what RECORD tells")
+            found.append(f"{name}: {file} differs from its sum in RECORD")
     return found
 
 
@@ -96,7 +97,7 @@ def verify(folder: pathlib.Path) -> list[str]:
         found.append(f"{len(bills)} bills of materials, expected {len(trees)}: one for each tree")
     wrong, named = verify_statements.check_bills(folder)
     found += wrong + verify_statements.check_provenance(folder)
-    problems: dict[str, list[str]] = {}  # by the sum of a binary, which several packages carry
+    problems: dict[str, list[str]] = {}  # by the sum of a binary, which several packages may have
     carriers = 0
     for path in sorted(folder.iterdir()):
         content = path.read_bytes()
@@ -130,9 +131,9 @@ def main() -> int:
     wrong, missing = verify_statements.schemas(folder)
     found += wrong
     if missing:
-        told = f"bills are not held to their schemas: {', '.join(missing)} is not installed"
-        found += [told] if "--strict" in arguments else []
-        print(f"Left out: {told}")
+        problem = f"schemas of bills are not checked: {', '.join(missing)} is not installed"
+        found += [problem] if "--strict" in arguments else []
+        print(f"Skipped: {problem}")
     for line in found:
         print(line)
     print(f"{folder}: {len(list(folder.iterdir()))} files, problems: {len(found)}")

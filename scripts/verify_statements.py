@@ -1,7 +1,7 @@
-"""What is said of packages beside them: bills of materials and the statement of provenance.
+"""Check the statements about packages: bills of materials and the statement of provenance.
 
-Bills are held to the schemas of CycloneDX and SPDX by those projects' own libraries, where they are
-installed (requirements/packages.txt), and to what ours have to tell.
+Bills are checked against the schemas of CycloneDX and SPDX by those projects' own libraries, if
+installed (requirements/packages.txt), and against our own requirements.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def spdx_schema(path: pathlib.Path) -> list[str]:
 
 
 def schemas(folder: pathlib.Path) -> tuple[list[str], list[str]]:
-    """The problems, and the libraries that are missing."""
+    """Return the problems, and the libraries that are missing."""
     found, missing = [], []
     for pattern, library, check in (
         ("*.cdx.json", "cyclonedx", cyclonedx_schema),
@@ -59,15 +59,15 @@ def schemas(folder: pathlib.Path) -> tuple[list[str], list[str]]:
 
 
 def check_cyclonedx(name: str, bill: dict) -> list[str]:
-    """What the schema leaves open."""
+    """Check the requirements that are not in the schema."""
     found = []
 
     def require(condition: object, what: str) -> None:
         if not condition:
             found.append(f"{name}: {what}")
 
-    require(bill.get("bomFormat") == "CycloneDX", "is no CycloneDX")
-    require(bill.get("specVersion") == "1.5", "is not of version 1.5")
+    require(bill.get("bomFormat") == "CycloneDX", "is not CycloneDX")
+    require(bill.get("specVersion") == "1.5", "is not version 1.5")
     stamp = bill.get("metadata", {}).get("timestamp", "")
     require(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", stamp), "has no time")
     root = bill.get("metadata", {}).get("component", {})
@@ -85,14 +85,14 @@ def check_cyclonedx(name: str, bill: dict) -> list[str]:
         )
         for digest in component.get("hashes", []):
             require(re.fullmatch(r"[0-9a-f]{64}", digest.get("content", "")), f"{what}: hash")
-    told = {entry["ref"]: entry.get("dependsOn", []) for entry in bill.get("dependencies", [])}
-    require(set(told) == set(references), "tells of other dependencies than it has components")
-    require(set(told.get(root.get("bom-ref"), [])) == set(references[1:]), "leaves some out")
+    needs = {entry["ref"]: entry.get("dependsOn", []) for entry in bill.get("dependencies", [])}
+    require(set(needs) == set(references), "its dependencies do not match its components")
+    require(set(needs.get(root.get("bom-ref"), [])) == set(references[1:]), "omits some")
     return found
 
 
 def contents_of(bill: dict) -> set[tuple]:
-    """(name, version, SHA-256 or none) of what a bill lists, in either form."""
+    """Return (name, version, SHA-256 or none) of the contents of a bill, in either form."""
     if "bomFormat" in bill:
         parts = [bill["metadata"]["component"], *bill["components"]]
         return {
@@ -105,7 +105,7 @@ def contents_of(bill: dict) -> set[tuple]:
 
 
 def check_bills(folder: pathlib.Path) -> tuple[list[str], set[str]]:
-    """The problems, and the sums of the libraries that the bills are of."""
+    """Return the problems, and the sums of the libraries that have bills."""
     found = []
     libraries = set()
     bills = sorted(folder.glob("*.cdx.json"))
@@ -122,7 +122,7 @@ def check_bills(folder: pathlib.Path) -> tuple[list[str], set[str]]:
         if not other.exists():
             found.append(f"{other.name}: is missing")
         elif contents_of(json.loads(other.read_text())) != contents_of(bill):
-            found.append(f"{other.name}: lists other things than {path.name}")
+            found.append(f"{other.name}: does not list the same as {path.name}")
     return found, libraries
 
 
@@ -138,23 +138,23 @@ def check_provenance(folder: pathlib.Path) -> list[str]:
         if not condition:
             found.append(f"{path.name}: {what}")
 
-    require(statement.get("_type") == STATEMENT, "is no in-toto statement of version 1")
-    require(statement.get("predicateType") == PREDICATE, "is no provenance as of SLSA v1")
-    told = {one["name"]: one["digest"].get("sha256") for one in statement.get("subject", [])}
+    require(statement.get("_type") == STATEMENT, "is not an in-toto statement of version 1")
+    require(statement.get("predicateType") == PREDICATE, "is not SLSA v1 provenance")
+    listed = {one["name"]: one["digest"].get("sha256") for one in statement.get("subject", [])}
     there = {
         one.name: sha256(one.read_bytes())
         for one in folder.iterdir()
         if one != path and not one.name.startswith("SHA256SUMS")
     }
-    for name in sorted(set(told) | set(there)):
-        require(name in told, f"does not tell of {name}")
-        require(name in there, f"tells of {name}, which is not there")
-        require(told.get(name) == there.get(name), f"{name} has another sum")
+    for name in sorted(set(listed) | set(there)):
+        require(name in listed, f"does not list {name}")
+        require(name in there, f"lists {name}, which is missing")
+        require(listed.get(name) == there.get(name), f"{name} has another sum")
 
     predicate = statement.get("predicate", {})
     definition = predicate.get("buildDefinition", {})
     uri = re.compile(r"[a-z][a-z0-9+.-]*:.+")
-    require(uri.fullmatch(definition.get("buildType", "")), "has no type of build")
+    require(uri.fullmatch(definition.get("buildType", "")), "has no build type")
     require(isinstance(definition.get("externalParameters"), dict), "has no parameters")
     builder = predicate.get("runDetails", {}).get("builder", {})
     require(uri.fullmatch(builder.get("id", "")), "names no builder")
@@ -163,10 +163,10 @@ def check_provenance(folder: pathlib.Path) -> list[str]:
     require(len(sources) == 1, f"{len(sources)} source commits, expected one")
     for one in sources:
         commit = one["digest"]["gitCommit"]
-        require(re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit), "the commit is none")
+        require(re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit), "the commit is invalid")
         changed = one.get("annotations", {}).get("changedFiles", [])
         require(not changed, f"was made from changed files: {', '.join(changed)}")
     for one in materials:
         require(one.get("uri") or one.get("digest"), "a material has neither name nor sum")
-    require(any(one.get("uri", "").startswith("pkg:") for one in materials), "tells of no tools")
+    require(any(one.get("uri", "").startswith("pkg:") for one in materials), "lists no tools")
     return found

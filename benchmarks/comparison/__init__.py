@@ -1,1 +1,1 @@
-"""What peers.py compares RoboCache with, on what, and how it takes the times."""
+"""The peers and cases that peers.py compares with RoboCache, and its timing."""

@@ -1,4 +1,4 @@
-"""The cases of cases.txt. robocache_bench understands their names and makes their data."""
+"""The cases of cases.txt. robocache_bench parses their names and makes their data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _METHODS = ("linear", "pchip", "slerp", "angle")
 
 
 def names_of(user: str) -> list[str]:
-    """As table/name those that `user` measures."""
+    """Return the names of the cases that `user` measures, as table/name."""
     names = []
     for line in (_FOLDER / "cases.txt").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -29,9 +29,9 @@ def names_of(user: str) -> list[str]:
 
 
 def _program() -> pathlib.Path:
-    """$ROBOCACHE_BENCH, or the one that was built last."""
-    if given := os.environ.get("ROBOCACHE_BENCH"):
-        return pathlib.Path(given)
+    """Return $ROBOCACHE_BENCH, or the most recently built program."""
+    if program := os.environ.get("ROBOCACHE_BENCH"):
+        return pathlib.Path(program)
     found = _FOLDER.parent.glob("build/*/benchmarks/robocache_bench")
     if last := max(found, key=lambda path: path.stat().st_mtime, default=None):
         return last
@@ -42,11 +42,10 @@ def _program() -> pathlib.Path:
 
 
 class Case:
-    """What robocache_bench tells of a case, as attributes, and its arrays.
+    """The properties of a case as attributes, from robocache_bench, and its arrays.
 
-    Of resampling: method, dtype, batch, queries, channels; of voxels: result, clouds, points of
-    each, columns, features, shape, origin, voxel_size; of statistics: quantiles. Of all bytes and
-    in_range.
+    Resampling: method, dtype, batch, queries, channels. Voxels: result, clouds, points per cloud,
+    columns, features, shape, origin, voxel_size. Statistics: quantiles. All: bytes and in_range.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,8 +61,8 @@ class Case:
         if program.returncode != 0:
             raise SystemExit(f"peers.py: robocache_bench has no data of {name!r}")
         if self.voxels:
-            # The first point is the middle of the first voxel, and none is nearer to the corner:
-            # Open3D lays its grid half a voxel before them.
+            # The first point is the middle of the first voxel, and no point is nearer to the
+            # corner: Open3D begins its grid half a voxel before the points.
             points = self._all("points")[0]
             low = np.float32(np.array(self.origin) + 0.5 * self.voxel_size)
             np.maximum(points[:, :3], low, out=points[:, :3])
@@ -85,7 +84,7 @@ class Case:
 
     @property
     def op(self) -> str:
-        """The table that it stands in."""
+        """The table that the case is in."""
         if self.voxels:
             return "voxelize"
         if self.statistics:
@@ -110,8 +109,9 @@ class Case:
         return [array for k, array in self._arrays if k == kind]
 
     def data(self, torch: Any = None, device: str = "cpu") -> tuple[Any, ...]:
-        """Values and times of each stream, and query times; or points, features or None, offsets
-        or None; or values alone: tensors if torch is given, else NumPy's.
+        """Return values and times of each stream, and query times; or points, features or None,
+        offsets
+        or None; or only values. Tensors if torch is passed, else NumPy arrays.
         """
 
         def convert(array: Any) -> Any:

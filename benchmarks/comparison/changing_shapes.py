@@ -1,4 +1,4 @@
-"""Batches of ever another shape: what a compiler that knows shapes makes of them."""
+"""Batches whose shape changes each time, for compilers that specialize on shapes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHAPES = 12
 
 
 def run(bench: Any, passes: int) -> list[dict[str, Any]]:
-    """Of each peer the seconds of a first pass through all shapes, with all that it compiles, and
-    the time of a call in those that follow.
+    """Return for each peer the seconds of a first pass through all shapes, including compilation,
+    and the time per call in later passes.
     """
     draws = np.random.default_rng(3).integers((8, 200, 100), (65, 2001, 1001), (SHAPES, 3))
     cases = [Case(f"{b},{s},{t},32 f32") for b, s, t in draws]
@@ -49,7 +49,7 @@ def run(bench: Any, passes: int) -> list[dict[str, Any]]:
 
 
 def _makers(bench: Any) -> list[tuple[str, Callable[[], Any]]]:
-    """Of each name what makes a maker of calls, of a case and its arrays."""
+    """Return by name a function that makes a call from a case and its arrays."""
     torch = bench.torch
 
     def compiled(dynamic: bool | None) -> Any:
@@ -74,6 +74,6 @@ def _makers(bench: Any) -> list[tuple[str, Callable[[], Any]]]:
 def _pass(bench: Any, calls: list[Work]) -> tuple[float, list[Any]]:
     start = time.perf_counter()
     results = [call() for call in calls]
-    # JAX has streams of its own.
+    # JAX has its own streams.
     getattr(results[-1], "block_until_ready", bench.synchronize)()
     return time.perf_counter() - start, results

@@ -23,14 +23,14 @@ class Cpu:
             torch.set_num_threads(len(os.sched_getaffinity(0)))
 
     def copy_bandwidth(self) -> float:
-        """By all cores if torch is there, else by one."""
+        """With all cores if torch is available, else with one."""
         size = 1 << 28
         source = np.random.default_rng(1).integers(255, size=size, dtype=np.uint8)
         destination = np.zeros_like(source)
         copy: Work = bind(np.copyto, destination, source)
         if self.torch is not None:
-            to, of = map(self.torch.from_numpy, (destination, source))
-            copy = bind(to.copy_, of)
+            to, from_ = map(self.torch.from_numpy, (destination, source))
+            copy = bind(to.copy_, from_)
         microseconds: float = host_samples(copy, nothing, 1, 11)["median_us"]
         return 2 * size / (microseconds * 1e-6)
 
@@ -73,7 +73,7 @@ class Cpu:
         return peers + with_jax.peers(case, arrays, np.asarray)
 
     def require_same(self, actual: Any, expected: Any, case: Case) -> dict[str, float] | None:
-        """Where peers may be wrong: how far they are off."""
+        """Return the errors of a peer that may be inexact; else check that it is exact."""
         if case.statistics:
             return statistics_peers.off_by(actual, expected)
         if case.voxels:
@@ -81,7 +81,7 @@ class Cpu:
             return None
         tolerance = 2e-3 if case.dtype == "f16" else 2e-6
         actual, expected = np.asarray(actual), np.asarray(expected)
-        if case.method == "slerp":  # q and -q are one rotation
+        if case.method == "slerp":  # q and -q are the same rotation
             quaternions = (*actual.shape[:-1], -1, 4)
             actual, expected = actual.reshape(quaternions), expected.reshape(quaternions)
             actual = actual * np.sign((actual * expected).sum(-1, keepdims=True))

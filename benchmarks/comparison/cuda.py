@@ -1,4 +1,4 @@
-"""CUDA: torch, eager and compiled, called and under graphs; the device's time."""
+"""CUDA: torch, eager and compiled, called and in graphs; time on the device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cuda:
         if case.statistics:
             return statistics_peers.cuda_peers(case, self.graph, calls_per_graph)
         if case.method != "linear":
-            raise SystemExit("peers.py: methods other than linear have peers on the CPU alone")
+            raise SystemExit("peers.py: methods other than linear have peers only on the CPU")
         arrays = case.data(torch, "cuda")
         shape = (case.batch, case.queries, case.channels)
         out = torch.empty(shape, device="cuda", dtype=arrays[0][0].dtype)
@@ -57,7 +57,7 @@ class Cuda:
 
     def _compiled(self, arrays: tuple[Any, ...], calls_per_graph: int) -> list[Peer]:
         torch = self.torch
-        torch._dynamo.reset()  # each case has the limit of recompilations to itself
+        torch._dynamo.reset()  # each case gets the full limit of recompilations
         work = bind(torch.compile(with_torch.fuse, dynamic=False), with_torch.gather, *arrays)
         start = time.perf_counter()
         plain = Peer("torch.compile", work, error=guarded(work))
@@ -68,7 +68,7 @@ class Cuda:
         return [plain, self.graph("torch.compile, graph", work, calls_per_graph)]
 
     def graph(self, name: str, work: Work, calls: int) -> Peer:
-        """`calls` calls in one graph."""
+        """Capture `calls` calls in one graph."""
         torch = self.torch
         graph = torch.cuda.CUDAGraph()
         results: list[Any] = []
@@ -95,7 +95,7 @@ class Cuda:
         return Peer(name, graph.replay, replay_once, calls, error=guarded(capture))
 
     def require_same(self, actual: Any, expected: Any, case: Case) -> dict[str, float] | None:
-        """Where peers may be wrong: how far they are off."""
+        """Return the errors of a peer that may be inexact; else check that it is exact."""
         if case.statistics:
             return statistics_peers.off_by(actual, expected)
         if case.voxels:
@@ -114,7 +114,9 @@ class Cuda:
         return max(1, min(200, int(SAMPLE_SECONDS / (self.seconds(peer) * peer.calls_per_work))))
 
     def seconds(self, peer: Peer) -> float:
-        """Device time of a call. One more goes ahead, lest the device waits for the first."""
+        """Return the device time per call. An additional call goes first, so that the device does
+        not wait.
+        """
         peer.work()
         self.start.record()
         for _ in range(peer.times):

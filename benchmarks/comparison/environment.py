@@ -1,4 +1,4 @@
-"""What a result was measured with."""
+"""The environment of a measurement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def environment(torch: Any, device: str) -> dict[str, Any]:
     else:
         with robocache.Context("cpu") as context:
             facts |= {"cores": len(os.sched_getaffinity(0)), "simd": context.info.simd}
-    # A copy may come without its history.
+    # A copy of the sources may lack its history.
     folder = str(pathlib.Path(__file__).parent)
     commit = os.environ.get("ROBOCACHE_COMMIT")
     commit = commit or output_of("git", "-C", folder, "describe", "--always", "--dirty")

@@ -1,4 +1,4 @@
-"""RoboCache's own calls."""
+"""RoboCache's calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import robocache as rbc
 from .cases import Case
 from .timing import Work
 
-LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)  # of statistics
+LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)  # for statistics
 
 
 def call(case: Case, values: list[Any], times: list[Any], queries: Any, **options: Any) -> Work:
-    """One call for the whole case. The streams of a fusion are described once, ahead of it."""
+    """Return one call for the whole case; the streams of a fusion are described in advance."""
     if case.op == "fuse":
         streams = [rbc.Stream(v, t) for v, t in zip(values, times)]
         return lambda: rbc.fuse(streams, queries, **options)
@@ -23,7 +23,7 @@ def call(case: Case, values: list[Any], times: list[Any], queries: Any, **option
 
 
 def voxelize(case: Case, points: Any, features: Any, offsets: Any, **options: Any) -> Work:
-    """A grid; of a sparse case coords, features, and how many of their rows are voxels."""
+    """Return a grid; or for a sparse case coords, features, and the number of voxels."""
     grid = {"origin": case.origin, "voxel_size": case.voxel_size, "shape": case.shape}
     options.update(grid, batch_offsets=offsets)
     if not case.sparse:
@@ -37,7 +37,7 @@ def voxelize(case: Case, points: Any, features: Any, offsets: Any, **options: An
 
 
 def statistics(case: Case, values: Any, **options: Any) -> Work:
-    """min, max, mean, std and, where the case has them, quantiles."""
+    """Return min, max, mean, std and, if the case has them, quantiles."""
     options.update(quantiles=LEVELS if case.quantiles else (), per_row=values.ndim == 3)
 
     def work() -> tuple[Any, ...]:

@@ -1,5 +1,5 @@
-"""Statistics of data that come in batches, as LeRobot and openpi describe theirs: moments by
-E[x^2] - E[x]^2, quantiles by a histogram that is binned anew when a value lies outside of it.
+"""Statistics of data in batches, as described by LeRobot and openpi: moments by E[x^2] - E[x]^2,
+quantiles by a histogram that is binned again when a value is outside of its range.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _BINS = 5000
 
 
 class RunningHistogram:
-    """Of channels [D], in the dtype of the values."""
+    """Statistics of channels [D], in the dtype of the values."""
 
     def __init__(self, quantiles: bool) -> None:
         self._quantiles = quantiles
         self._count = 0
 
     def update(self, rows: Any) -> None:
-        """By a batch [n,D]."""
+        """Add a batch [n,D]."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         mean, square = rows.mean(axis=0), np.square(rows).mean(axis=0)
         if self._count == 0:
@@ -38,7 +38,7 @@ class RunningHistogram:
                 self._histograms[d] += np.histogram(rows[:, d], edges)[0]
 
     def _widen(self, low: Any, high: Any) -> None:
-        """A bin goes as a whole to where its lower edge lies."""
+        """Move each bin as a whole to the bin of its lower edge."""
         outside = (low < self._low) | (high > self._high)
         self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
         for d in np.flatnonzero(outside) if self._quantiles else ():
@@ -56,14 +56,16 @@ class RunningHistogram:
         return self._low, self._high, self._mean, np.sqrt(variance)
 
     def quantiles(self, levels: Sequence[float]) -> Any:
-        """[Q,D]: the edge of the bin that the quantile lies in."""
+        """Return [Q,D]: the edge of the bin that contains the quantile."""
         below = [np.cumsum(histogram) for histogram in self._histograms]
         found = [[np.searchsorted(counts, q * self._count) for counts in below] for q in levels]
         return np.array([[e[i] for e, i in zip(self._edges, row)] for row in found])
 
 
 def statistics(values: Any, levels: Sequence[float] | None, batch: int) -> tuple[Any, ...]:
-    """min, max, mean, std and, if there are levels, quantiles of [S,D], `batch` rows at a time."""
+    """Return min, max, mean, std and, if there are levels, quantiles of [S,D], `batch` rows at a
+    time.
+    """
     running = RunningHistogram(levels is not None)
     for begin in range(0, len(values), batch):
         running.update(values[begin : begin + batch])

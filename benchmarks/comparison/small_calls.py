@@ -1,4 +1,4 @@
-"""Calls on arrays so small that they take no time but their own."""
+"""Calls on arrays so small that only their overhead takes time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Calls = list[tuple[str, Work, Work]]
 
 
 def small_calls(torch: Any, on_cuda: bool) -> Calls:
-    """Names, calls, and what waits for them."""
+    """Return names and calls, and a function that waits for them."""
     small, fusion = Case("1,100,8,32 f32"), Case("B=1: 3 streams 100x32 -> 8 f32")
 
     def make(kind: str, arguments: tuple[Any, ...], empty: Callable[..., Any]) -> Any:
@@ -49,7 +49,7 @@ def small_calls(torch: Any, on_cuda: bool) -> Calls:
     cpu, (values, times, queries), _ = make("NumPy", (), lambda shape: np.empty(shape, "f4"))
     streams = fusion.data()
     cpu += [
-        ("rbc.fuse of 3 streams made anew, NumPy", lambda: ours.call(fusion, *streams)()),
+        ("rbc.fuse of 3 new streams, NumPy", lambda: ours.call(fusion, *streams)()),
         ("np.interp, one channel", bind(np.interp, queries[0], times[0][0], values[0][0, :, 0])),
     ]
     if torch is not None:

@@ -1,7 +1,7 @@
-"""Who else has the statistics of channels, on CUDA and on the CPU, and how far off they are.
+"""Peers for the statistics of channels, on CUDA and on the CPU, and their errors.
 
-Each gives min, max, mean and std, and quantiles [Q,D] or [B,Q,D] where the case has them. Few are
-exact: their answers are not required to be ours, but told.
+Each returns min, max, mean and std, and quantiles [Q,D] or [B,Q,D] if the case has them. Few are
+exact: their results are not required to equal ours, but their errors are reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cpu_peers(case: Case, torch: Any) -> list[Peer]:
     if torch is not None:
         peers += [Peer(name, work) for name, work in _torch(torch, *case.data(torch), levels)]
     if values.ndim == 2:
-        for name, batch in (("an episode of 300 at a time", _EPISODE), ("at once", len(values))):
+        for name, batch in (("one episode of 300 at a time", _EPISODE), ("at once", len(values))):
             work = bind(running_histogram.statistics, values, levels, batch)
             peers.append(Peer(f"running histogram, {name}", work))
     return peers
@@ -69,7 +69,7 @@ def _numpy(values: Any, levels: Any, dtype: Any) -> tuple[Any, ...]:
 
 
 def _nearly(actual: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Any, ...]:
-    """NumPy in f64 has our quantiles to the bit, and all but our moments."""
+    """NumPy in f64 has our quantiles bit for bit, and nearly our moments."""
     low, high, mean, std = actual[:4]
     for a, e in zip((low, high, *actual[4:]), (*expected[:2], *expected[4:])):
         np.testing.assert_array_equal(a, e)
@@ -107,7 +107,7 @@ def _torch_sort(torch: Any, values: Any, index: Any, weight: Any) -> tuple[Any, 
 
 
 def _torch_quantile(torch: Any, values: Any, levels: Any) -> tuple[Any, ...]:
-    """A channel at a time: torch.quantile takes 16 million numbers at most."""
+    """One channel at a time: torch.quantile accepts at most 16 million numbers."""
     channels = [torch.quantile(channel, levels, dim=-1) for channel in values.unbind(-1)]
     return (*_torch_moments(torch, values), torch.stack(channels, -1).movedim(0, -2))
 
@@ -139,13 +139,15 @@ def _cupy(values: Any, levels: Any) -> Peer:
 
 
 def off_by(actual: Any, expected: Any) -> dict[str, float]:
-    """The most of any channel, in its standard deviations; where that is 0, as it is."""
+    """Return the largest error of any channel, in its standard deviations; absolute if the
+    deviation is 0.
+    """
     actual, expected = (
         [np.asarray(a.cpu() if hasattr(a, "cpu") else a, np.float64) for a in answer]
         for answer in (actual, expected)
     )
     for a, e in zip(actual[:2], expected[:2]):
-        np.testing.assert_array_equal(a, e)  # that everyone can have
+        np.testing.assert_array_equal(a, e)  # exact for all peers
     unit = np.where(expected[3] > 0, expected[3], 1)
     off = {
         name: np.abs(a - e) / (unit if a.ndim == unit.ndim else unit[..., None, :])

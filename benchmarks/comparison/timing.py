@@ -1,4 +1,4 @@
-"""Peers take samples in turn, after each has given the first one's answer."""
+"""Peers take turns to be timed, after each has returned the same result as the first."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SAMPLE_SECONDS = 2e-3  # at least
 @dataclasses.dataclass
 class Peer:
     name: str
-    work: Work  # what is timed
-    result: Work | None = None  # gives the answer, if work() does not
-    calls_per_work: int = 1  # a graph holds many
+    work: Work  # the work that is timed
+    result: Work | None = None  # returns the result, if work() does not
+    calls_per_work: int = 1  # a graph has many
     compile_seconds: float | None = None
-    times: int = 1  # work() a sample
+    times: int = 1  # work() per sample
     samples: list[float] = dataclasses.field(default_factory=list)
     error: str | None = None
-    own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
-    skipped: str | None = None  # why it cannot be had here
-    off: dict[str, float] | None = None  # how far, where a peer may be wrong
+    own_seconds: Callable[[], float] | None = None  # measures the time of work() itself
+    skipped: str | None = None  # why it is not available here
+    off: dict[str, float] | None = None  # the errors, if a peer may be inexact
 
     def answer(self) -> Any:
         return (self.result or self.work)()
@@ -45,10 +45,10 @@ class Peer:
 
 
 def attempt(name: str, make: Callable[[], Peer]) -> Peer:
-    """A wheel may be missing, or there without what it needs."""
+    """Make a peer; a wheel may be missing, or be installed without its dependencies."""
     try:
         return make()
-    except Exception as error:  # noqa: BLE001 - of whatever kind
+    except Exception as error:  # noqa: BLE001 - of any kind
         return Peer(name, nothing, skipped=" ".join(str(error).split()))
 
 
@@ -64,7 +64,7 @@ def summarize(seconds: list[float]) -> dict[str, Any]:
 
 
 def time_peers(bench: Any, case: Any, peers: list[Peer], rounds: int) -> dict[str, dict[str, Any]]:
-    """Summaries by name, of peers that give the first one's answer."""
+    """Return summaries by name, for peers with the same result as the first."""
     expected = peers[0].answer()
     here = [peer for peer in peers if peer.skipped is None]
     for peer in tqdm(here, desc=f"{case}: check", leave=False, disable=None):
@@ -84,7 +84,7 @@ def _check(bench: Any, peer: Peer, expected: Any, case: Any) -> None:
 
 
 def host_samples(work: Work, finish: Work, calls: int, rounds: int) -> dict[str, Any]:
-    """Host time of a call of work(); finish() waits, untimed, for what it began."""
+    """Return the host time per call of work(); finish() waits, untimed, for its result."""
     for _ in range(3):
         work()
     finish()
@@ -103,7 +103,7 @@ def guarded(work: Work) -> str | None:
         work()
     except Exception as error:  # noqa: BLE001 - a peer that fails must not hide the others
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        # A worker's begins with its stack.
+        # A worker's text begins with its stack.
         return text if len(text) <= 300 else f"{text[:100]} ... {text[-200:]}"
     return None
 

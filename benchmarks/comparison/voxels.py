@@ -1,4 +1,4 @@
-"""Who voxelizes beside RoboCache, on CUDA and on the CPU, and whether the answers agree."""
+"""Peers that voxelize, on CUDA and on the CPU, and a check that their results agree."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from . import ours, with_numpy_voxels, with_pcl
 from .cases import Case
 from .timing import Peer, Work, attempt, bind
 
-# Of the voxels of one answer; a library that computes in another precision puts a point on a
-# border elsewhere.
+# Share of the voxels that must be common; with another precision a library may assign a point on a
+# border to another voxel.
 _LEAST_COMMON = 0.999
 
 
 def _torch_works(case: Case, data: tuple[Any, ...]) -> dict[str, tuple[Work, bool]]:
-    """By name; and whether a graph can hold it: the others wait for a number from the device."""
+    """Return works by name, and whether a graph can capture them: the others wait for a number from
+    the device.
+    """
     from . import with_torch_voxels as peers
 
     points, features, _ = data
@@ -94,7 +96,7 @@ _STORES = {
 
 
 def _plain(case: Case, points: Any) -> Peer:
-    """Clears, then one store or one atomic addition for each point."""
+    """Clear, then one store or one atomic addition per point."""
     import cupy
     import torch
 
@@ -119,8 +121,8 @@ def _plain(case: Case, points: Any) -> Peer:
 
 
 def _spconv(name: str, case: Case, points: Any) -> Peer:
-    """Groups the first points of each voxel: less than the mean of all of them. It may have no
-    room for so many voxels.
+    """Group the first points of each voxel: cheaper than the mean of all points. It may lack memory
+    for all voxels.
     """
     import torch
     from spconv.pytorch.utils import PointToVoxel
@@ -168,7 +170,7 @@ def cpu_peers(case: Case, torch: Any) -> list[Peer]:
 
 
 def _open3d(name: str, case: Case, points: Any) -> Peer:
-    """Reduces x, y, z alone, of a cloud that is its own ahead of the call."""
+    """Reduce only x, y, z of a cloud, which is converted before the call."""
     import open3d
 
     vectors = open3d.utility.Vector3dVector(points[:, :3].astype("float64"))
@@ -177,7 +179,7 @@ def _open3d(name: str, case: Case, points: Any) -> Peer:
 
 
 def _pcl(name: str, case: Case, points: Any) -> Peer:
-    """Likewise."""
+    """Reduce only x, y, z, like Open3D."""
     grid = with_pcl.VoxelGrid(points, case.voxel_size)
 
     def result() -> tuple[Any]:
@@ -194,11 +196,11 @@ def _voxels_of(case: Case, centroids: Any) -> tuple[Any]:
     return (with_numpy_voxels.coords_of(case, np.asarray(centroids)),)
 
 
-# ---- answers -------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 def require_same(actual: Any, expected: Any, case: Case) -> None:
-    """Grids; or coords and means in lexicographic order, or coords alone in any."""
+    """Compare grids; or coords and means in lexicographic order, or only coords in any order."""
     if not case.sparse:
         return _require_close(case, _on_host(actual), _on_host(expected))
     count = int(expected[2])
@@ -218,7 +220,7 @@ def require_same(actual: Any, expected: Any, case: Case) -> None:
 
 
 def _require_close(case: Case, actual: Any, expected: Any) -> None:
-    # Sums of up to some thousand numbers in f32, in any order; counts are exact.
+    # Sums of up to several thousand numbers in f32, in any order; counts are exact.
     largest = max(map(abs, (*case.origin, 4.0)))
     atol = 2e-5 * largest if expected.dtype.kind == "f" else 0
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)

@@ -1,4 +1,4 @@
-"""The same by CuPy, as its users write it: one searchsorted for all recordings, and a lerp."""
+"""CuPy, as its users write it: one searchsorted for all recordings, and a lerp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def fuse(cupy: Any, values: list[Any], times: list[Any], queries: Any) -> Any:
 
 def _align(cupy: Any, values: Any, times: Any, queries: Any) -> Any:
     batch, samples, channels = values.shape
-    # searchsorted takes one row alone: the recordings become one, each later than the one before.
+    # searchsorted accepts only one row: the recordings are concatenated, each later than the
+    # previous one.
     low = cupy.minimum(times.min(), queries.min()).astype("float64")
     span = cupy.maximum(times.max(), queries.max()) - low + 1
     shift = cupy.arange(batch)[:, None] * span
@@ -32,7 +33,7 @@ def _align(cupy: Any, values: Any, times: Any, queries: Any) -> Any:
 
 
 def peer(case: Case, arrays: tuple[Any, ...]) -> Peer:
-    """`arrays` are torch's, on the GPU; both work on the same stream."""
+    """`arrays` are torch's, on the GPU; both libraries use the same stream."""
     name = "CuPy searchsorted + lerp"
 
     def make() -> Peer:

@@ -1,4 +1,4 @@
-"""The same by JAX, as its users write it: interp, or diffrax, of a recording, vmap and jit."""
+"""JAX, as its users write it: interp, or diffrax, for a recording, with vmap and jit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _diffrax(jax: Any) -> Any:
     import diffrax
 
     def one(values: Any, times: Any, queries: Any) -> Any:
-        values = values.astype(queries.dtype)  # lest it interpolates in bf16
+        values = values.astype(queries.dtype)  # otherwise it would interpolate in bf16
         return jax.vmap(diffrax.LinearInterpolation(ts=times, ys=values).evaluate)(queries)
 
     return one
@@ -39,7 +39,7 @@ def fuse(jax: Any, align: Any) -> Any:
 
 
 def import_jax() -> Any:
-    """It would take three quarters of the GPU's memory as soon as it has something to do."""
+    """Import JAX, which by default would reserve three quarters of the GPU's memory."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
 
@@ -47,14 +47,14 @@ def import_jax() -> Any:
 
 
 def interp() -> tuple[Any, Any]:
-    """The function, and what makes its arrays of others."""
+    """Return the function, and a function that converts arrays for it."""
     jax = import_jax()
     arrays = functools.partial(jax.tree.map, functools.partial(_array, jax))
     return fuse(jax, _interp(jax)), arrays
 
 
 def peers(case: Case, arrays: tuple[Any, ...], result: Any) -> list[Peer]:
-    """`arrays` are NumPy's or torch's; result(array) makes an answer one that is compared."""
+    """`arrays` are NumPy's or torch's; result(array) converts a result for comparison."""
 
     def make(name: str, align: Any) -> Peer:
         jax = import_jax()
@@ -69,7 +69,7 @@ def peers(case: Case, arrays: tuple[Any, ...], result: Any) -> list[Peer]:
 
 
 def _array(jax: Any, array: Any) -> Any:
-    """Of a torch tensor without a copy."""
+    """Convert a torch tensor without a copy."""
     return jax.dlpack.from_dlpack(array) if hasattr(array, "is_cuda") else jax.numpy.asarray(array)
 
 
@@ -89,7 +89,7 @@ def _calls(work: Work) -> int:
 
 
 def _seconds(work: Work, calls: int) -> float:
-    """Real time of a call: JAX has streams of its own. The device is never left to wait."""
+    """Return the real time per call: JAX has its own streams. The device never waits."""
     work().block_until_ready()
     start = time.perf_counter()
     for _ in range(calls):

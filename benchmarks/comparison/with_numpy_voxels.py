@@ -1,4 +1,4 @@
-"""Voxelization by NumPy, as its users write it."""
+"""Voxelization with NumPy, as its users write it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .cases import Case
 
 
 def _keys(case: Case, points: Any) -> tuple[Any, Any]:
-    """Which points are in the grid, and the numbers of their voxels through all clouds."""
+    """Return a mask of the points in the grid, and the numbers of their voxels over all clouds."""
     origin, size = np.float32(case.origin), np.float32(case.voxel_size)
     index = np.floor((points[:, :3] - origin) / size)
     inside = np.flatnonzero(((index >= 0) & (index < case.shape)).all(1))
@@ -56,6 +56,6 @@ def sparse(case: Case, points: Any, features: Any) -> tuple[Any, Any]:
 
 
 def coords_of(case: Case, centroids: Any) -> Any:
-    """Where the centroids of voxels lie."""
+    """Return the voxels of centroids."""
     index = np.floor((centroids - case.origin) / case.voxel_size).astype("int32")
     return np.hstack([np.zeros_like(index[:, :1]), index])

@@ -1,4 +1,4 @@
-"""PCL's VoxelGrid by its command line tool, which tells the filter's time apart from the files'."""
+"""PCL's VoxelGrid by its command line tool, which reports the time of only the filter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOOL, _CONVERT = "pcl_voxel_grid", "pcl_convert_pcd_ascii_binary"
 
 
 class VoxelGrid:
-    """A cloud in a file of its own; a FileNotFoundError tells that PCL's tools are not there."""
+    """Write a cloud to a separate file. Raises FileNotFoundError without PCL's tools."""
 
     def __init__(self, points: Any, voxel_size: float) -> None:
         for tool in (_TOOL, _CONVERT):
@@ -34,20 +34,20 @@ class VoxelGrid:
         self._cloud.write_bytes(header.encode() + data)
 
     def seconds(self) -> float:
-        """Of the filter alone."""
+        """Return the time of only the filter."""
         command = [_TOOL, str(self._cloud), str(self._result), "-leaf", self._leaf]
-        # Its report comes on both streams, in colours.
+        # Its report uses both streams, with colours.
         done = subprocess.run(
             command, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         report = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
         found = re.search(r"Computing\s*\[done, ([\d.e+-]+) ms", report)
         if found is None:
-            raise RuntimeError(f"{_TOOL} tells no time: {report[-200:]}")
+            raise RuntimeError(f"{_TOOL} reports no time: {report[-200:]}")
         return float(found[1]) * 1e-3
 
     def centroids(self) -> Any:
-        """Of the last filter."""
+        """Return the centroids of the last filter."""
         plain = self._result.with_name("plain.pcd")
         command = [_CONVERT, str(self._result), str(plain), "1"]
         subprocess.run(command, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The same by NumPy and SciPy, as their users write it: row after row."""
+"""NumPy and SciPy, as their users write it: row by row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def slerp(queries: Any, times: Any, values: Any) -> Any:
 
 
 def angle(queries: Any, times: Any, values: Any) -> Any:
-    """In f64, for unwrapping adds up."""
+    """In f64, since unwrapping accumulates."""
     turned = interp1d(queries, times, np.unwrap(values.astype("float64"), axis=0))
     return np.remainder(turned + np.pi, 2 * np.pi) - np.pi
 

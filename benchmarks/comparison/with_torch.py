@@ -1,4 +1,4 @@
-"""The same by torch, as its users write it."""
+"""Torch, as its users write it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gather(values: Any, times: Any, queries: Any) -> torch.Tensor:
 
 
 def rows(values: Any, times: Any, queries: Any) -> torch.Tensor:
-    """By index_select, which moves whole rows."""
+    """Gather rows by index_select, which moves whole rows."""
     left, right, weight = _bracket(times, queries)
     batch, samples, channels = values.shape
     base = torch.arange(batch, device=values.device).unsqueeze(1) * samples

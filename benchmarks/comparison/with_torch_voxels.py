@@ -1,4 +1,4 @@
-"""Voxelization by torch, as its users write it. Points outside go to a voxel past the others."""
+"""Voxelization with torch, as its users write it. Points outside go to a voxel after all others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .cases import Case
 
 
 def _keys(case: Case, points: Any) -> torch.Tensor:
-    """The number of each point's voxel, through all clouds."""
+    """Return the number of each point's voxel, over all clouds."""
     x, y, z = (_index(case, points, axis) for axis in range(3))
     inside = x[1] & y[1] & z[1]
     _, ny, nz = case.shape
@@ -22,7 +22,7 @@ def _keys(case: Case, points: Any) -> torch.Tensor:
 
 
 def _index(case: Case, points: Any, axis: int) -> tuple[Any, Any]:
-    # Scalars in f32 on the device: what is computed is what the library computes.
+    # Scalars in f32 on the device, so that the computation equals the library's.
     origin = torch.full((), case.origin[axis], dtype=torch.float32, device=points.device)
     size = torch.full((), case.voxel_size, dtype=torch.float32, device=points.device)
     index = torch.floor((points[:, axis] - origin) / size)
@@ -93,7 +93,7 @@ def sparse_scatter_reduce(case: Case, points: Any, features: Any) -> tuple[Any, 
 
 
 def _unique(case: Case, points: Any) -> Any:
-    # All points lie in the grid: none went past the others.
+    # All points are in the grid: none has the voxel after all others.
     return torch.unique(_keys(case, points), return_inverse=True, return_counts=True)
 
 

@@ -1,5 +1,5 @@
-// Copies from device memory to device memory: what the floors are made of, and what copies of the
-// sizes of the cases attain.
+// Copies from device memory to device memory: the basis of floors, and the bandwidth of copies of
+// the cases' sizes.
 
 #include <algorithm>
 #include <deque>
@@ -13,7 +13,7 @@ namespace bench {
 namespace {
 
 constexpr size_t kLargest = size_t{2} << 30;
-constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
+constexpr double kGraphSeconds = 100e-6;  // minimum duration of a graph
 
 const support::GuardedMemory& noise() {
   static const support::GuardedMemory noise = [] {
@@ -38,13 +38,13 @@ struct Pair {
               "cudaMemcpyAsync");
   }
   void check() const {
-    if (!destination.holds(noise())) throw std::runtime_error("is no copy");
+    if (!destination.holds(noise())) throw std::runtime_error("is not a copy");
   }
 
   DeviceMemory source, destination;
 };
 
-// Measured once a run.
+// Measured once per run.
 const Samples& largestSamples() {
   static const Samples samples = [] {
     const Stream stream;
@@ -54,7 +54,7 @@ const Samples& largestSamples() {
   return samples;
 }
 
-// Cold: one graph goes through so many pairs that each has left L2 when its turn comes again.
+// Cold: one graph uses enough pairs that each has left L2 before its next turn.
 void benchCopy(benchmark::State& state, int64_t moved, bool by_kernel, bool cold,
                int64_t l2_bytes) {
   int major = 0;
@@ -86,7 +86,7 @@ void benchCopy(benchmark::State& state, int64_t moved, bool by_kernel, bool cold
 
 }  // namespace
 
-// Measured once a run.
+// Measured once per run.
 double copyBandwidth() { return 2.0 * static_cast<double>(kLargest) / largestSamples().median; }
 
 void addCopyBenchmarks(int64_t l2_bytes) {
@@ -99,7 +99,7 @@ void addCopyBenchmarks(int64_t l2_bytes) {
       const std::string name =
           "cuda/copy/" + std::to_string(size) + " MB" + (by_kernel ? ", kernel" : "");
       for (const bool cold : {false, true}) {
-        if (cold && moved > 4 * l2_bytes) continue;  // leaves nothing behind for the next one
+        if (cold && moved > 4 * l2_bytes) continue;  // leaves nothing in L2 for the next one
         add(name + (cold ? "/cold" : "/hot"),
             [=](benchmark::State& state) { benchCopy(state, moved, by_kernel, cold, l2_bytes); });
       }

@@ -12,13 +12,13 @@
 namespace bench {
 namespace {
 
-constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
+constexpr double kGraphSeconds = 100e-6;  // minimum duration of a graph
 constexpr int64_t kMaxSets = 128;
 constexpr int64_t kMaxNodes = 256;
 constexpr int kMaxLaunches = 400;  // fit into the queue
 
 // Reports the device time of enqueue(i), which calls on sets[i], over replays of one graph that
-// goes through all sets, over and over. Checks what a graph wrote first.
+// uses all sets repeatedly. Checks the results of the graph first.
 template <class Enqueue>
 void replay(benchmark::State& state, const Data& data, const Stream& stream,
             std::deque<DeviceSet>& sets, Enqueue&& enqueue) {
@@ -44,8 +44,8 @@ void replay(benchmark::State& state, const Data& data, const Stream& stream,
   reportData(state, data);
 }
 
-// Cold: one graph calls on so many sets of arrays in turn that each has left L2 when its turn comes
-// again.
+// Cold: one graph calls on enough sets of arrays in turn that each has left L2 before its next
+// turn.
 void benchGraph(benchmark::State& state, const CasePtr& c, int64_t l2_bytes, bool cold) {
   const Data& data = dataOf(c);
   const Stream stream;
@@ -58,7 +58,7 @@ void benchGraph(benchmark::State& state, const CasePtr& c, int64_t l2_bytes, boo
   reportLaunch(state, context);
 }
 
-// The same by a plain kernel, for occupancy and count.
+// The same with a simple kernel, for occupancy and count.
 void benchPlain(benchmark::State& state, const CasePtr& c) {
   const Data& data = dataOf(c);
   const rbcVoxelGrid grid = static_cast<const VoxelCase&>(*c).grid();
@@ -72,7 +72,7 @@ void benchPlain(benchmark::State& state, const CasePtr& c) {
   });
 }
 
-// Host time of enqueue(), of as many as `calls`; the queue of launches is never full.
+// Host time of enqueue(), over `calls` of them; the queue of launches is never full.
 template <class Enqueue>
 void benchHost(benchmark::State& state, const Stream& stream, int calls, Enqueue&& enqueue) {
   report(state, collect([&] {
@@ -88,7 +88,7 @@ void benchCall(benchmark::State& state, const CasePtr& c) {
   benchHost(state, worker.stream, kMaxLaunches / c->kernels, [&] { worker.call(); });
 }
 
-// Real time from the call to the result, as a control loop waits for it.
+// Real time from the call to the result, as in a control loop.
 void benchLatency(benchmark::State& state, const CasePtr& c) {
   const Worker worker(dataOf(c));
   report(state, collect([&] {
@@ -107,7 +107,7 @@ void benchEmpty(benchmark::State& state) {
   report(state, collectGraph(stream, graph, kNodes));
 }
 
-// Host time of enqueue(stream, memory), which no call can undercut.
+// Host time of enqueue(stream, memory), a lower bound of any call.
 template <class Enqueue>
 void addEnqueue(const std::string& name, Enqueue&& enqueue) {
   add("cuda/enqueue/" + name, [enqueue](benchmark::State& state) {
@@ -124,7 +124,7 @@ void addCase(const CasePtr& c, int64_t l2_bytes) {
     add("cuda/" + c->id() + (cold ? "/cold" : "/hot"),
         [=](benchmark::State& state) { benchGraph(state, c, l2_bytes, cold); });
   };
-  // Nothing is left of a call that takes four times L2 when the next one begins.
+  // After a call that moves four times L2, nothing is left of its data when the next one begins.
   const bool leaves_nothing = bytes > 4 * l2_bytes;
   const bool can_be_cold = !leaves_nothing && bytes * kMaxSets >= 4 * l2_bytes;
   if (c->table == "sweep") return addGraph(can_be_cold);

@@ -1,4 +1,4 @@
-// What the CUDA benchmarks need of the runtime: memory, streams, graphs, time by events.
+// The CUDA runtime for the benchmarks: memory, streams, graphs, time by events.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@ inline void checkCuda(cudaError_t error, const char* what) {
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-// Of the device that is the current one when it is made.
+// Memory of the device that is current when it is created.
 class DeviceMemory {
  public:
   explicit DeviceMemory(size_t bytes) : bytes_(bytes) {
@@ -35,7 +35,7 @@ class DeviceMemory {
   size_t bytes() const { return bytes_; }
   rbcDevice device() const { return {RBC_DEVICE_CUDA, device_}; }
 
-  // Repeats `part` bytes of host memory over the whole of it.
+  // Repeats `part` bytes of host memory to fill all of it.
   void fill(const void* source, size_t part) {
     if (bytes_ == 0) return;
     part = std::min(part, bytes_);
@@ -85,7 +85,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// What enqueue(i) puts on the stream for i = 0 .. nodes - 1, as one graph.
+// The work that enqueue(i) puts on the stream for i = 0 .. nodes - 1, as one graph.
 class Graph {
  public:
   template <class Enqueue>
@@ -136,8 +136,9 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Device seconds of one enqueue(), over `times` of them. One more goes ahead untimed: it keeps the
-// device busy until all of the others are queued, so that no wait for the host is in the time.
+// Device seconds per enqueue(), over `times` of them. An additional one goes first, untimed: it
+// keeps the device busy until the others are queued, so that the time includes no wait for the
+// host.
 template <class Enqueue>
 double deviceSeconds(const Stream& stream, int64_t times, Enqueue&& enqueue) {
   Event start, stop;
@@ -148,7 +149,7 @@ double deviceSeconds(const Stream& stream, int64_t times, Enqueue&& enqueue) {
   return stop.secondsSince(start) / static_cast<double>(times);
 }
 
-// Samples of enqueue(), after the clocks have had time to rise.
+// Samples of enqueue(), after a warm-up of the clocks.
 template <class Enqueue>
 Samples collectDevice(const Stream& stream, Enqueue&& enqueue) {
   constexpr double kWarmUp = 30e-3;
@@ -160,7 +161,7 @@ Samples collectDevice(const Stream& stream, Enqueue&& enqueue) {
   return collect([&] { return deviceSeconds(stream, times, enqueue); });
 }
 
-// The same of each node of a graph that launches `nodes` of them.
+// The same for each node of a graph with `nodes` launches.
 inline Samples collectGraph(const Stream& stream, const Graph& graph, int64_t nodes) {
   return collectDevice(stream, [&] { graph.launch(stream); }) / static_cast<double>(nodes);
 }
@@ -171,7 +172,7 @@ inline robocache::Context contextOn(const Stream& stream, int device = 0) {
   return context;
 }
 
-// A case on the current device, ready to be called; checked by one call.
+// A case on the current device, prepared for calls; checked by one call.
 struct Worker {
   explicit Worker(const Data& data, int device = 0)
       : context(contextOn(stream, device)), set(data) {
@@ -187,8 +188,8 @@ struct Worker {
   DeviceSet set;
 };
 
-// What other files add to the benchmarks of cuda.cpp.
-double copyBandwidth();  // bytes read plus bytes written a second, by a copy of 2 GiB
+// Functions of other files for the benchmarks of cuda.cpp.
+double copyBandwidth();  // bytes read plus bytes written per second, for a copy of 2 GiB
 void addCopyBenchmarks(int64_t l2_bytes);  // cuda/copy and cuda/copy/<bytes read plus written>/...
 void addScaleBenchmarks();                 // cuda/scale/<case>/gpus:N
 

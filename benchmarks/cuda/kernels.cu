@@ -4,11 +4,11 @@ namespace bench {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWords = 4;  // of a thread, all loaded before the first is stored
+constexpr int kWords = 4;  // per thread, all loaded before the first is stored
 
 __global__ void emptyKernel() {}
 
-// As large as those of a call.
+// As large as the arguments of a call.
 struct Arguments {
   char bytes[512];
 };

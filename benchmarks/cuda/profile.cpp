@@ -1,5 +1,5 @@
-// What scripts/profile.sh runs under ncu: one call a case, after one that is not looked at.
-// Together the cases reach every kind of kernel.
+// The program that scripts/profile.sh runs under ncu: one call per case, after a call that is not
+// profiled. Together the cases cover every kind of kernel.
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -14,7 +14,7 @@
 namespace bench {
 namespace {
 
-// Each call is a range that tells its case to the profiler's table.
+// Each call is a range whose name gives its case to the table of profiles.
 template <class Call>
 void profileCall(const std::string& name, const Stream& stream, Call&& call) {
   call();
@@ -29,7 +29,7 @@ void profileCall(const std::string& name, const Stream& stream, Call&& call) {
   std::fflush(stdout);
 }
 
-// Kernels that none of the cases has: the check of times, and a copy between strides.
+// Kernels without a case: the check of times, and a copy between strides.
 void profileOthers() {
   constexpr int64_t kBatch = 1024, kSamples = 4096;
   const Stream stream;

@@ -1,5 +1,5 @@
-// As many GPUs as there are, each with a context, a stream, a thread and the same work: the time of
-// a round of calls, held against the same round on the first GPU alone.
+// All GPUs of the machine, each with a context, a stream, a thread and the same work: the time of a
+// round of calls, compared with the same round on only the first GPU.
 
 #include <algorithm>
 #include <atomic>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kRoundSeconds = 20e-3;
 
-// A worker on each GPU, and threads that wait for a round and go through it together, the calling
-// one among them.
+// A worker per GPU, and threads that wait for a round and go through it together, including the
+// calling one.
 class Team {
  public:
   Team(const Data& data, int gpus) : errors_(static_cast<size_t>(gpus)) {
@@ -46,7 +46,7 @@ class Team {
   }
   Team(const Team&) = delete;
 
-  // Seconds that the first `members` take for a round of so many calls.
+  // Seconds that the first `members` take for a round of `calls` calls.
   double round(int members, int calls) {
     members_ = members;
     calls_ = calls;
@@ -85,8 +85,8 @@ class Team {
   bool stopping_ = false;
 };
 
-// Rounds of one GPU and of all take turns, so that both meet the same machine. The time is that of
-// a call on each GPU.
+// Rounds of one GPU and of all take turns, so that both have the same conditions. The time is that
+// of a call on each GPU.
 void benchScale(benchmark::State& state, const CasePtr& c, int gpus) {
   Team team(dataOf(c), gpus);
   team.round(gpus, 1);

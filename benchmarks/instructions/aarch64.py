@@ -1,11 +1,11 @@
-"""How many instructions of 64-bit ARM a call takes, by level of vector instructions, under QEMU.
+"""Count the 64-bit ARM instructions of a call, by level of vector instructions, under QEMU.
 
     cmake --preset aarch64 && cmake --build --preset aarch64 --target robocache
     python benchmarks/instructions/aarch64.py [BUILD_FOLDER]
 
 QEMU runs the program one instruction at a time and writes a line for each. A call is the difference
-between a program of three calls and one of one. It tells nothing of time: what an instruction costs
-depends on the machine.
+between a program with three calls and one with one. This does not measure time: the cost of an
+instruction depends on the machine.
 """
 
 from __future__ import annotations

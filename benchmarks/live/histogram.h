@@ -1,4 +1,4 @@
-// Times in nanoseconds, counted one by one: a quantile of ten million is exact to a nanosecond.
+// Times in nanoseconds, counted exactly: a quantile of ten million is exact to a nanosecond.
 #pragma once
 
 #include <time.h>
@@ -24,7 +24,7 @@ class Histogram {
     ++total_;
     longest_ = std::max(longest_, time);
   }
-  // The time that a share of the calls took at most.
+  // The upper bound of the time of a share of the calls.
   int64_t quantile(double share) const {
     const auto rank = static_cast<int64_t>(share * static_cast<double>(total_ - 1));
     int64_t seen = 0;

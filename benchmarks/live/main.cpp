@@ -1,11 +1,11 @@
-// What live fusion costs while sensors push: robocache_bench_live [TICKS] (default 1000000).
+// The cost of live fusion while sensors push: robocache_bench_live [TICKS] (default 1000000).
 //
 // Eight threads push a sample of seven channels each every millisecond, by the clock. Meanwhile one
-// thread fuses all streams, tick after tick, and each tick is timed: of one row, and, a tenth as often,
-// of the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. After each tick the thread reads the
-// clock alone for as long as a tick usually takes: what is longer there, the machine was busy with
-// something else. Then the same with a mutex and a std::deque a sensor. Pushes are timed by the
-// thousand while another thread ticks. The lines are tab-separated, in ns.
+// thread fuses all streams, tick after tick, and each tick is timed: for one row, and, a tenth as
+// often, for the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. After each tick the thread
+// only reads the clock, for as long as a tick usually takes: if that takes longer, the machine was
+// busy with other work. Then the same with a mutex and a std::deque per sensor. Pushes are timed by
+// the thousand while another thread ticks. The lines are tab-separated, in ns.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace live_bench {
 namespace {
 
-constexpr int64_t kPeriod = 1'000'000;  // ns, of a sensor
+constexpr int64_t kPeriod = 1'000'000;  // ns, per sensor
 
 struct Tick {
   const char* name;
@@ -37,7 +37,7 @@ void rowAt(double time, float* row) {
   for (int d = 0; d < kChannels; ++d) row[d] = static_cast<float>(time - std::floor(time)) + d;
 }
 
-// Sensors that push at their rate until it is destroyed.
+// Sensors that push at their rate until destruction.
 template <class Rig>
 class Sensors {
  public:
@@ -83,7 +83,7 @@ void print(const char* what, const char* who, const Histogram& times) {
   std::fflush(stdout);
 }
 
-// How long reading the clock until `length` is over takes.
+// The time to read the clock until `length` is over.
 int64_t timeClock(int64_t length) {
   const int64_t begin = nanoseconds();
   int64_t now = begin;
@@ -99,7 +99,7 @@ void timeTicks(const char* who, int64_t ticks) {
     const Sensors<Rig> sensors(rig);
     std::vector<double> queries(static_cast<size_t>(history));
     std::vector<float> out(static_cast<size_t>(history * kWidth));
-    Histogram first;  // some, to know how long they take
+    Histogram first;  // a few, to estimate their time
     Histogram times;
     Histogram clock;
     int64_t usual = 0;
@@ -117,7 +117,7 @@ void timeTicks(const char* who, int64_t ticks) {
       if (i >= 0) clock.add(timeClock(usual));
     }
     print(tick.name, who, times);
-    print(tick.name, "the clock alone", clock);
+    print(tick.name, "only the clock", clock);
   }
 }
 
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: robocache_bench_live [TICKS]\n");
     return 2;
   }
-  mlockall(MCL_CURRENT | MCL_FUTURE);  // where it may
+  mlockall(MCL_CURRENT | MCL_FUTURE);  // if permitted
   std::printf("what\twho\tmedian\tp99\tp99.99\tlongest\n");
   live_bench::timePushes<live_bench::RingRig>("robocache", ticks);
   live_bench::timePushes<live_bench::DequeRig>("mutex and deque", ticks);

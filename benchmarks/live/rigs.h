@@ -1,5 +1,5 @@
-// The same sensors behind one interface: rings of the library, and what programs have without it, a
-// std::deque behind a std::mutex for each sensor. Both interpolate linearly and hold at the ends.
+// The same sensors with one interface: rings of the library, and the usual way without it, a
+// std::deque with a std::mutex per sensor. Both interpolate linearly and hold at the ends.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace live_bench {
 
 constexpr int kStreams = 8;
 constexpr int kChannels = 7;
-constexpr int kKept = 256;  // samples of each sensor
+constexpr int kKept = 256;  // samples per sensor
 constexpr int kWidth = kStreams * kChannels;
 
 class RingRig {

@@ -1,1 +1,1 @@
-"""What training.py trains on, the ways to align it, and the model."""
+"""The data of training.py, the ways to align it, and the model."""

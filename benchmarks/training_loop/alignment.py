@@ -30,24 +30,24 @@ def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligne
 
 
 def with_windows(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
-    """Of episodes that lie on the device: a window of each, from the begin of its clock on."""
-    streams, which, begins = batch
-    shape = (len(which), episodes.clocks[0].size)
-    out = torch.empty((*shape, episodes.channels), dtype=dtype, device=which.device)
-    mask = torch.empty((*shape, len(streams)), dtype=torch.bool, device=which.device)
+    """Align episodes on the device: a window of each, starting at the begin of its clock."""
+    streams, episode_indices, begins = batch
+    shape = (len(episode_indices), episodes.clocks[0].size)
+    out = torch.empty((*shape, episodes.channels), dtype=dtype, device=episode_indices.device)
+    mask = torch.empty((*shape, len(streams)), dtype=torch.bool, device=episode_indices.device)
     parts = out.split([sensor.channels for sensor in episodes.sensors], 2)
     pairs = list(zip(parts, mask.unbind(2)))
-    rbc.windows(streams, which, begins, anchor_times=True, out=pairs)
+    rbc.windows(streams, episode_indices, begins, anchor_times=True, out=pairs)
     return out, mask
 
 
 def torch_streams(
     sensors: list[Sensor], streams: list[Any], clock: torch.Tensor, dtype: torch.dtype
 ) -> Aligned:
-    """What torch.compile takes as one function, of streams that were told apart before it.
+    """Interpolate streams that were split before: torch.compile compiles this as one function.
 
-    torch 2.11 compiles a searchsorted in a view as one in what lies first in the view's memory: of
-    streams that it told apart itself it would take the times of the first one.
+    torch 2.11 compiles a searchsorted in a view as one in the begin of the view's memory: for
+    streams that it split itself it would use the times of the first one.
     """
     aligned = [
         _torch_stream(sensor, *stream, clock, dtype) for sensor, stream in zip(sensors, streams)
@@ -59,7 +59,7 @@ def torch_streams(
 def with_torch(
     episodes: Episodes, batch: Any, dtype: torch.dtype, streams: Any = torch_streams
 ) -> Aligned:
-    """`streams` may be torch_streams as it was compiled."""
+    """`streams` may be a compiled torch_streams."""
     return streams(episodes.sensors, streams_of(episodes, batch), batch[0], dtype)
 
 
@@ -74,7 +74,7 @@ def _torch_stream(
     right = torch.minimum(right, last)
     before, after = times.gather(1, left), times.gather(1, right)
     gap = after - before
-    # Beyond an end both rows are the same. No torch.where: it copies its 0 to the GPU, and waits.
+    # Beyond an end both rows are equal. No torch.where: it copies its 0 to the GPU, and waits.
     weight = ((clock - before) / gap.clamp(min=torch.finfo(gap.dtype).tiny)).clamp_(0, 1)
 
     batch, samples, channels = values.shape

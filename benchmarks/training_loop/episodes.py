@@ -1,4 +1,4 @@
-"""Episodes of streams with rates of their own, and batches of them."""
+"""Episodes of streams with different rates, and batches of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-TICKS = 250  # of the clock that every episode is put onto
+TICKS = 250  # of the clock of every episode
 
 
 @dataclasses.dataclass(frozen=True)
 class Sensor:
     channels: int
-    longest: int  # samples of an episode at most
+    longest: int  # the most samples per episode
     max_gap: float | None = None
     clock_offset: float = 0.0
 
@@ -25,8 +25,8 @@ class Sensor:
 class Episodes:
     name: str
     sensors: list[Sensor]
-    recordings: list[list[tuple[Any, Any]]]  # of each episode and sensor: times [S], values [S,D]
-    clocks: list[Any]  # of each episode [T], in the dtype of the times
+    recordings: list[list[tuple[Any, Any]]]  # per episode and sensor: times [S], values [S,D]
+    clocks: list[Any]  # per episode: [T], in the dtype of the times
 
     @property
     def channels(self) -> int:
@@ -37,11 +37,11 @@ def random_episodes(count: int) -> Episodes:
     """Episodes of 2.5 to 5 s, whose stamps jitter by 15 %, with a dropout in every other stream.
 
     A camera's features, a tactile skin, joints and a force sensor: 256 channels at 30, 60 and twice
-    100 Hz, 500 samples at most. One clock is late, and the ticks are those of 50 Hz for 5 s.
+    100 Hz, 500 samples at most. One clock is late, and the ticks have 50 Hz for 5 s.
     """
     generator = np.random.default_rng(1)
     rates = (30, 60, 100, 100)
-    sizes = ((128, 0.0), (64, 0.0125), (56, 0.0), (8, -0.004))  # channels, offset of the clock
+    sizes = ((128, 0.0), (64, 0.0125), (56, 0.0), (8, -0.004))  # channels, clock offset
     sensors = [
         Sensor(channels, 5 * hz, 3 / hz, offset) for hz, (channels, offset) in zip(rates, sizes)
     ]
@@ -64,7 +64,7 @@ def random_episodes(count: int) -> Episodes:
 
 
 def g1_episodes(folder: pathlib.Path) -> Episodes:
-    """Actions and states of a Unitree G1 as recorded, 30 frames a second; ticks of 20 Hz."""
+    """Return actions and states of a Unitree G1 as recorded, at 30 Hz; ticks at 20 Hz."""
     action, state, times, episode = (
         np.load(folder / f"{name}.npy")
         for name in ("action", "observation.state", "timestamp", "episode_index")
@@ -82,7 +82,7 @@ Collate = Callable[[Episodes, Any], Any]
 
 
 class Batches(torch.utils.data.Dataset):
-    """Batch i holds the same episodes for every collate function."""
+    """Batch i has the same episodes for every collate function."""
 
     def __init__(self, episodes: Episodes, size: int, collate: Collate) -> None:
         self.episodes = episodes
@@ -98,7 +98,7 @@ class Batches(torch.utils.data.Dataset):
 
 
 def raw_batch(episodes: Episodes, chosen: Any) -> tuple[torch.Tensor, ...]:
-    """Clocks [B,T], lengths [N,B], and all streams, padded: times and values behind each other."""
+    """Return clocks [B,T], lengths [N,B], and all streams, padded: values after times."""
     tensors = empty_batch(episodes, len(chosen))
     fill_batch(episodes, chosen, tensors)
     return tensors
@@ -136,7 +136,7 @@ def fill_batch(episodes: Episodes, chosen: Any, tensors: tuple[torch.Tensor, ...
 def streams_of(
     episodes: Episodes, batch: tuple[torch.Tensor, ...]
 ) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Of each sensor the values [B,S,D], times [B,S] and lengths [B] of a raw batch."""
+    """Return for each sensor the values [B,S,D], times [B,S] and lengths [B] of a raw batch."""
     clocks, lengths, times, values = batch
     size = clocks.shape[0]
     counts = [size * sensor.longest for sensor in episodes.sensors]

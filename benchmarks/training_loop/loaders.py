@@ -1,4 +1,4 @@
-"""Where batches come from: worker processes, or threads that fill pinned memory."""
+"""Sources of batches: worker processes, or threads that fill pinned memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import robocache as rbc
 
 from .episodes import Batches, Collate, Episodes, empty_batch, fill_batch
 
-_PREFETCH = 2  # batches ahead a worker
+_PREFETCH = 2  # batches per worker in advance
 _SLOTS = 6  # batches of the threads
 _THREADS = 2
-_PATIENCE = 60  # seconds for a batch
+_PATIENCE = 60  # seconds to wait for a batch
 
 
 def to(device: str, batch: Any) -> Any:
@@ -25,7 +25,7 @@ def to(device: str, batch: Any) -> Any:
 
 
 class Workers:
-    """Batches by the processes of a data loader; none: in this one."""
+    """Batches from the processes of a data loader; none: from this one."""
 
     def __init__(
         self, episodes: Episodes, size: int, collate: Collate, device: str, workers: int
@@ -49,8 +49,9 @@ class Workers:
 
 
 class Threads:
-    """Raw batches. Padding is copying, for which NumPy gives up the interpreter's lock: threads can
-    do it, and they write where the GPU reads, so that a batch is copied once on the host.
+    """Raw batches. Padding is copying, and NumPy releases the interpreter's lock for it: threads
+    can do it, and they write to memory that the GPU reads, so that a batch is copied once on the
+    host.
     """
 
     ahead = _SLOTS + 1
@@ -86,7 +87,7 @@ class Threads:
 
 
 class Resident:
-    """All episodes lie on the device, one after the other; a batch is which of them."""
+    """All episodes are on the device, concatenated; a batch is a list of their indices."""
 
     ahead = 1
 

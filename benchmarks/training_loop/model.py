@@ -1,4 +1,4 @@
-"""A causal transformer that foretells the next tick, and one step of its training."""
+"""A causal transformer that predicts the next tick, and one step of its training."""
 
 from __future__ import annotations
 
@@ -68,19 +68,19 @@ class Trainer:
         if self.graph is None:
             self._launch(values, mask)
             return
-        for mine, given in zip(self.inputs, (values, mask)):
-            mine.copy_(given, non_blocking=True)
+        for mine, array in zip(self.inputs, (values, mask)):
+            mine.copy_(array, non_blocking=True)
         self.graph.replay()
 
     def _launch(self, values: torch.Tensor, mask: torch.Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         on_cuda = self.device == "cuda"
-        # A graph must not hold casts of the weights that another step's cache owns.
+        # A graph must not contain casts of the weights that another step's cache owns.
         with torch.autocast(
             self.device, torch.bfloat16, enabled=on_cuda, cache_enabled=not self.as_graph
         ):
-            foretold = self.model(values)
-        wrong = (foretold[:, :-1].float() - values[:, 1:].float()).square().mean(-1)
+            predicted = self.model(values)
+        wrong = (predicted[:, :-1].float() - values[:, 1:].float()).square().mean(-1)
         valid = mask.all(-1)
         valid = valid[:, :-1] & valid[:, 1:]
         self.loss = (wrong * valid).sum() / valid.sum().clamp(min=1)

@@ -1,4 +1,5 @@
-// Angles in a turn, as calls: they are rare, and in line they would cost the other methods registers.
+// Angles in a turn, as function calls: they are rare, and inlined they would cost the other methods
+// registers.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +16,7 @@ constexpr DType kDTypeOf = std::is_same_v<Out, f16>     ? DType::F16
                            : std::is_same_v<Out, float> ? DType::F32
                                                         : DType::F64;
 
-// Of a method that isInTurn(), with results of the dtype `out`.
+// For a method that isInTurn(), with results of the dtype `out`.
 template <class In, class Number, int kCount>
 __device__ __noinline__ AlignedVec<Number, kCount> anglesInTurn(AlignedVec<In, kCount> v1,
                                                                 AlignedVec<In, kCount> v2, Number w,

@@ -1,4 +1,5 @@
-// Shared memory of the blocks of narrow and of mixed fusion: its contents and their sizes, in plain C++.
+// The shared memory of blocks of narrow and of mixed fusion: its contents and their sizes, in plain
+// C++.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace rbc::cuda {
 
 inline constexpr int kWordBytes = 16;
 
-// Of a block, so that `blocks` of them fit on a multiprocessor: that has what one may ask for and
-// what CUDA takes of each.
+// The bytes of a block such that `blocks` of them fit on a multiprocessor: a multiprocessor has the
+// memory that one block may request, plus CUDA's own part per block.
 inline int64_t sharedBudget(const LaunchDevice& device, int64_t blocks) {
   constexpr int64_t kTaken = 1024;
   return (device.block_memory + kTaken) / blocks - kTaken;
@@ -24,7 +25,7 @@ inline int64_t sharedBudget(const LaunchDevice& device, int64_t blocks) {
 
 inline int64_t wholeWords(int64_t bytes) { return ceilDiv(bytes, kWordBytes) * kWordBytes; }
 
-// Of a row that may begin anywhere in a word.
+// The bytes of a row that may begin anywhere in a word.
 inline int64_t slotBytes(int64_t count, DType dtype) {
   return wholeWords(count * sizeOf(dtype)) + kWordBytes;
 }
@@ -32,26 +33,26 @@ inline int64_t slotBytes(int64_t count, DType dtype) {
 // The most times that the search of shared_recordings.cuh handles.
 inline constexpr int32_t kMaxSearched = 8022;
 
-// ---- Blocks of narrow fusion: a group of streams, a warp each -----------------------------------
+// ---- Blocks of narrow fusion: a group of streams, one warp each ---------------------------------
 
 namespace narrow_streams {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kQueries = 4;   // that a thread does at a time
-inline constexpr int kChannels = 2;  // of a stream, at most
+inline constexpr int kQueries = 4;   // per thread at a time
+inline constexpr int kChannels = 2;  // per stream, at most
 
 // Blocks that must fit on a multiprocessor, so that one copies while the other searches, and the
-// most warps of a block. Times of 8 bytes take more registers.
+// maximum number of warps per block. Times of 8 bytes need more registers.
 inline constexpr int kBlocksWanted = 2;
 constexpr int mostWarps(int time_bytes) { return time_bytes > 4 ? 12 : 16; }
 
-// The kernels have the dtypes of training, which are the first ones.
+// There are kernels for the dtypes of training, which come first.
 inline constexpr int kNumPairs = 5;
 static_assert(rows::kDTypePairs[kNumPairs - 1].least == rows::DTypes::kTraining &&
               rows::kDTypePairs[kNumPairs].least != rows::DTypes::kTraining);
 
-// Queries that a warp does at a time, and elements of a column of a block's tile: the threads of a
-// warp that write some rows of it then read in different banks.
+// Queries that a warp processes at a time, and the pitch of a column in a block's tile: threads of
+// a warp that write some rows of it then read different banks.
 inline constexpr int kTile = kWarp * kQueries;
 inline constexpr int kColumn = kTile + 4;
 
@@ -93,26 +94,26 @@ inline Contents contentsOf(const FuseProblem& p, int first, int end) {
 
 }  // namespace narrow_streams
 
-// ---- Blocks of mixed fusion: a stream -----------------------------------------------------------
+// ---- Blocks of mixed fusion: one stream ---------------------------------------------------------
 
 namespace mixed_streams {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kMostThreads = 512;  // of a block; a query each
-// On a multiprocessor, so that one copies while the other searches.
+inline constexpr int kMostThreads = 512;  // per block; one query each
+// Per multiprocessor, so that one block copies while the other searches.
 inline constexpr int kBlocksWanted = 2;
 
-// Streams of a launch, and segments of channels: a robot's. Arguments travel with it.
+// Streams per launch, and segments of channels: enough for a robot. They are part of the arguments.
 inline constexpr int kStreams = 16;
 inline constexpr int kSegments = 32;
 
-// A channel's normalization: a word.
+// A channel's normalization, as one word.
 struct alignas(8) Affine {
   float shift;
   float scale;
 };
 
-// Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.
+// The pitch of rows in a tile: odd, so that a warp that writes a column writes to different banks.
 RBC_HD int32_t pitchOf(int32_t channels) { return channels | 1; }
 
 // The contents of a stream's block, in this order.

@@ -1,7 +1,7 @@
-// Verification of times, lengths and offsets that live on the device.
+// Checks times, lengths and offsets that are on the device.
 //
 // Two launches: all threads look for defects and keep the smallest position of each kind; then one
-// thread writes down what stands there. The smallest position makes the report the same in every
+// thread writes the defect found there. The smallest position makes the report the same in every
 // run.
 
 #include "fuse_problem.h"
@@ -21,8 +21,8 @@ __device__ void mark(unsigned long long* key, int64_t position) {
   atomicMin(key, static_cast<unsigned long long>(position));
 }
 
-// Of a sample in a line of all rows. Packed rows may be so many that it wraps: then the report names
-// another one.
+// The place of a sample in a line of all rows. With very many packed rows it may wrap: the report
+// then names another defect.
 __device__ int64_t placeOf(const FuseStream& s, int64_t b, int64_t i) {
   return static_cast<int64_t>(static_cast<uint64_t>(b) * static_cast<uint64_t>(s.samples) +
                               static_cast<uint64_t>(i));
@@ -34,7 +34,7 @@ __device__ const Time* timesOf(const FuseStream& s, int64_t b, const RowRange& r
          range.begin * s.times_stride[1];
 }
 
-// How many entries there are to look at.
+// Number of entries to check.
 struct IndexCounts {
   int64_t offsets;
   int64_t lengths;
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// How many rows of times there are to look at. Rows that are all one may be any number.
+// Number of rows of times to check. With a stride of 0 rows are all the same one, and there may be
+// any number of them.
 int64_t rowsOf(const FuseProblem& p, const FuseStream& s) {
   if (s.samples == 0 || s.times == nullptr) return 0;
   if (s.offsets.data != nullptr) return s.offsets.stride == 0 ? 0 : p.batch;  // else all are empty
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t b = blockIdx.y; b < rows; b += gridDim.y) {
     const RowRange range = samplesOf(s, b);
     const Time* times = timesOf<Time>(s, b, range);
-    // Of times that are all one, however many, the first tells of all.
+    // With a stride of 0 all times are one: checking the first is enough.
     const int64_t count = s.times_stride[1] == 0 && range.count > 1 ? 1 : range.count;
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
          i += threads) {
@@ -108,7 +109,7 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
     const auto samples = static_cast<uint64_t>(s.samples);
     const int64_t b = min(static_cast<int64_t>(keys[3] / samples), p.batch - 1);
     const auto i = static_cast<int64_t>(keys[3] % samples);
-    // Offsets may have moved since the defect was found: what is read stays inside of the times.
+    // Another thread may have changed offsets since the defect was found: clamp to the times.
     const int64_t at = min(samplesOf(s, b).begin + i, s.samples - 1);
     const Time* times = timesOf<Time>(s, b, {});
     const Time time = times[at * s.times_stride[1]];
@@ -160,7 +161,7 @@ void run(BackendState& state, const TimesProblem& problem, Scratch scratch) {
                             cudaMemcpyDeviceToHost, cuda.cuda_stream),
             "cudaMemcpyAsync");
   checkCuda(cudaStreamSynchronize(cuda.cuda_stream), "cudaStreamSynchronize");
-  cuda.workspace_used = false;  // all of it is over: no later CUDA stream has to wait for this one
+  cuda.workspace_used = false;  // finished: later CUDA streams need not wait
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The search of one query, for kernels.
 //
-// Index is int64_t, or int32_t where indexes and steps fit, which makes an address one multiplication
-// and saves registers. The rest of a search are the memory's latencies: loads that need not wait for
-// each other are made together.
+// Index is int64_t, or int32_t where indexes and steps fit, which makes an address one
+// multiplication and saves registers. The rest of a search is memory latency: independent loads are
+// issued together.
 #pragma once
 
 #include "fuse_problem.h"
@@ -11,8 +11,8 @@ namespace rbc::cuda {
 
 // ---- addresses ----------------------------------------------------------------------------------
 
-// `data` and i steps. By hand: of a sign that was extended elsewhere the compiler knows nothing, and
-// multiplies 64 bits.
+// `data` plus i steps, written out: the compiler does not see that the sign was extended elsewhere,
+// and would multiply in 64 bits.
 template <class Byte>
 __device__ __forceinline__ Byte* stepped(Byte* data, int32_t i, int32_t step) {
   auto address = reinterpret_cast<uint64_t>(data);
@@ -24,7 +24,7 @@ __device__ __forceinline__ Byte* stepped(Byte* data, int64_t i, int64_t step) {
   return data + i * step;
 }
 
-// The same of a step that may be long, for i >= 0.
+// The same for a step that may be long, for i >= 0.
 template <class Byte>
 __device__ __forceinline__ Byte* steppedFar(Byte* data, int32_t i, int64_t step) {
   auto address = reinterpret_cast<uint64_t>(data);
@@ -46,7 +46,7 @@ __device__ __forceinline__ Byte* steppedFar(Byte* data, int64_t i, int64_t step)
   return data + i * step;
 }
 
-// ---- what a kernel is told, in bytes ------------------------------------------------------------
+// ---- arguments of a kernel, in bytes ------------------------------------------------------------
 
 // Rows of a batch in memory.
 template <class Byte, class Index>
@@ -60,7 +60,7 @@ struct BatchRows {
   }
 };
 
-// Of elements of `size` bytes; strides count elements.
+// For elements of `size` bytes; strides count elements.
 template <class Index, class Byte>
 RBC_HD BatchRows<Byte, Index> batchRows(Byte* data, int64_t batch_stride, int64_t stride,
                                         int64_t size) {
@@ -85,9 +85,9 @@ struct SampleRows {
   BatchRows<const char, Index> times;
   IndexArray lengths;
   IndexArray offsets;
-  Index most;   // samples of a row
+  Index most;   // samples per row
   float pace;   // see paceOf() of stream_checks.h
-  bool ragged;  // lengths or offsets tell what there is of a row
+  bool ragged;  // lengths or offsets give the samples of a row
 };
 
 template <class Time, class Index>
@@ -103,7 +103,7 @@ RBC_HD SampleRows<Index> sampleRowsOf(const FuseStream& s, float pace) {
 
 // ---- the search ---------------------------------------------------------------------------------
 
-// Some samples' times.
+// The times of some samples.
 template <class Time, class Index>
 struct TimesAt {
   const char* first;
@@ -118,7 +118,7 @@ struct TimesAt {
 template <class Time, class Index>
 struct Recording {
   TimesAt<Time, Index> times;
-  Index begin;  // in the stream's rows
+  Index begin;  // relative to the stream's rows
   Index count;
 };
 
@@ -134,12 +134,12 @@ __device__ __forceinline__ Recording<Time, Index> recordingOf(const SampleRows<I
   return {{s.times.at(b, begin), s.times.step}, begin, count};
 }
 
-// A recording of which some samples may be missing.
+// A recording that may have missing samples.
 template <class Time, class Index>
 struct MaskedRecording : Recording<Time, Index> {
   ValidSamples<Index> valid;
 
-  // To samples begin .. begin + count - 1.
+  // Restricts it to samples begin .. begin + count - 1.
   __device__ __forceinline__ void cut(const SampleRange<Index>& part) {
     this->times.first = stepped(this->times.first, part.begin, this->times.step);
     this->begin += part.begin;
@@ -161,8 +161,8 @@ RBC_HD BatchRows<const uint8_t, Index> sampleMaskOf(const FuseStream& s) {
   return batchRows<Index>(s.sample_mask, s.sample_mask_stride[0], s.sample_mask_stride[1], 1);
 }
 
-// Asks for the times of query t as if queries and samples were spread alike over a recording: they
-// are on their way while the ends of the row are read. Only a hint, but within the row.
+// Prefetches the times of query t as if queries and samples were spread evenly over a recording,
+// while the ends of the row are read. Only a hint, but always within the row.
 template <class Index>
 __device__ __forceinline__ void prefetchTimes(const SampleRows<Index>& s, Index b, Index t) {
   if (s.pace == 0) return;
@@ -170,7 +170,7 @@ __device__ __forceinline__ void prefetchTimes(const SampleRows<Index>& s, Index 
   asm volatile("prefetch.global.L2 [%0];" ::"l"(s.times.at(b, near)));
 }
 
-// `offset` is that of the stream's clock. Of `guess` see positionOf().
+// `offset` is the clock offset of the stream. For `guess` see positionOf().
 template <class Time, class Index>
 __device__ __forceinline__ SamplePosition<Time, Index> findSample(
     const QueryRows<Index>& queries, Index b, Index t, Time offset,
@@ -183,8 +183,8 @@ __device__ __forceinline__ SamplePosition<Time, Index> findSample(
                     guess);
 }
 
-// The same where samples may be missing. The recording is cut to its first and last sample that counts,
-// from where on the position counts.
+// The same if samples may be missing. The recording is cut to its first and last valid sample, and
+// the position is relative to the first.
 template <class Time, class Index>
 __device__ __forceinline__ SamplePosition<Time, Index> findSample(
     const QueryRows<Index>& queries, Index b, Index t, Time offset,

@@ -1,4 +1,4 @@
-// Fusion on CUDA: select.h says by which kernel. Here is that of any streams.
+// Fusion on CUDA, by the kernel that select.h chooses. The kernel of any streams is launched here.
 
 #include "fuse/fuse_any_kernel.cuh"
 #include "fuse/fuse_kernels.h"

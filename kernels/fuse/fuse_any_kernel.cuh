@@ -1,4 +1,4 @@
-// The kernel of any fusion: methods, the kernel itself, and its launch in one of its forms.
+// The kernel of any fusion: methods, the kernel itself, and the launch of one of its forms.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@ namespace any {
 
 // ---- The methods of the kernel of any fusion, segment by segment.
 
-// A sample as it is.
+// An unchanged sample.
 template <class Access>
 __device__ __forceinline__ bool take(const typename Access::Raw& raw,
                                      typename Access::Number (&out)[Access::kCount]) {
@@ -27,8 +27,8 @@ __device__ __forceinline__ bool take(const typename Access::Raw& raw,
   return true;
 }
 
-// Returns whether there is a value: quaternions may be none. kMethod is the method, but kAngle all
-// angles.
+// Returns whether there is a value: quaternions may be invalid. kMethod is the method, but kAngle
+// stands for all angles.
 template <Method kMethod, class Access, class Number, bool kMasked>
 __device__ __forceinline__ bool interpolate(const Access& access,
                                             const Query<Number, kMasked>& query, int64_t step,
@@ -37,7 +37,7 @@ __device__ __forceinline__ bool interpolate(const Access& access,
   constexpr int kCount = Access::kCount;
   const Weights<Number>& k = query.weights;
   const char* source = query.source;
-  // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
+  // No load waits for another: if a row is not needed, one that is loaded anyway is used instead.
   const RowsAround<true> around = query.around(step);
   const auto v1 = access.read(source, v);
   const auto v2 = access.read(source + around.right, v);
@@ -136,7 +136,7 @@ __device__ __forceinline__ void writeBy(const Part<Form>& part, Method method = 
   });
 }
 
-// Clears the masks of queries that have a quaternion that is none.
+// Clears the masks of queries with an invalid quaternion.
 template <class Number, class Form>
 __device__ __forceinline__ void testQuaternions(const Part<Form>& part, int64_t quaternions) {
   const FuseStream& s = part.task.stream;
@@ -156,11 +156,11 @@ __device__ __forceinline__ void testQuaternions(const Part<Form>& part, int64_t 
   }
 }
 
-// Floats of a lane: 16 bytes of out. Doubles: two, for the registers.
+// Floats per lane: 16 bytes of out. Two doubles, to save registers.
 template <class In, class Out>
 constexpr int kVecCount = sizeof(In) == 8 ? 2 : 16 / static_cast<int>(sizeof(Out));
 
-// Linear and the steps, of floats.
+// Linear and steps, for floats.
 template <class In, class Out, class Form>
 __device__ __forceinline__ void writeLines(const Part<Form>& part, bool in_vecs) {
   if (in_vecs) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void writeLines(const Part<Form>& part, bool in_vecs)
   }
 }
 
-// Any method, of any dtype.
+// Any method, for any dtype.
 template <class Number, class Out, class Form>
 __device__ __forceinline__ void writeAny(const Part<Form>& part, Method method) {
   using Channel = AnyAccess<Number, Out, 1>;
@@ -188,7 +188,7 @@ __device__ __forceinline__ void writeAny(const Part<Form>& part, Method method) 
   }
 }
 
-// Integers that stay what they are.
+// Integers, copied unchanged.
 template <class Word, class Form>
 __device__ __forceinline__ void copyWords(const Part<Form>& part) {
   const FuseStream& s = part.task.stream;
@@ -201,7 +201,7 @@ __device__ __forceinline__ void copyWords(const Part<Form>& part) {
   });
 }
 
-// What the output of integers is called as a type: words of any size.
+// The type that stands for integer output of any size.
 struct Words {};
 
 template <class Out, class Form>
@@ -234,15 +234,15 @@ __device__ __forceinline__ void writeSegment(const Part<Form>& part, Method meth
 
 // ---- Fusion on CUDA: any streams, every method, one launch.
 //
-// The streams' work is laid end to end and cut into units; a warp takes one: a group of up to 32
-// consecutive queries of the flattened [B,T] and a range of one stream's channels. First each lane
-// finds the position of one query, then the warp walks the group's output, consecutive lanes on
-// consecutive channels, 16 bytes a lane where alignment allows. What differs between streams and
-// segments of channels - dtypes, methods - is the same for the whole warp, so the branches on it
+// The streams' work is concatenated and divided into units. A warp processes one unit: a group of
+// up to 32 consecutive queries of the flattened [B,T] and a range of one stream's channels. First
+// each lane finds the position of one query, then the warp writes the group's output, consecutive
+// lanes on consecutive channels, 16 bytes per lane where alignment allows. Properties of streams
+// and segments of channels (dtypes, methods) are the same for the whole warp, so branches on them
 // cost little.
 
-// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills worth the name.
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit with hardly
+// any spills.
 template <class Form>
 inline constexpr int kBlocksThatFit = Form::kMasked ? 5 : 6;
 
@@ -258,12 +258,12 @@ __device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t 
   return low;
 }
 
-// What a warp does at a time: some queries times some vectors of a stream.
+// The work of a warp: some queries times some vectors of a stream.
 struct Unit {
-  int n;          // the stream
+  int n;          // its stream
   int64_t flat;   // its first query, of the flattened batch
-  int count;      // of queries
-  int64_t first;  // vector
+  int count;      // number of queries
+  int64_t first;  // first vector
   int64_t end;
 };
 
@@ -281,8 +281,8 @@ __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t u
   return {n, group * task.group, count, first, end};
 }
 
-// Clears the masks of a unit's queries where a quaternion is none that stands behind the unit's part of
-// the row. A function, as it is rare and would cost the others registers.
+// Clears the masks of a unit's queries if a quaternion after the unit's part of the row is invalid.
+// Not inlined: it is rare and would cost the others registers.
 template <class Form>
 __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t number,
                                         QuerySlot<Form>* slots,
@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocksThatFit<Form>)
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
   __shared__ bool block_masks[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
-  waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
+  waitForLaunchesAhead();  // nothing is read or written before the preceding launches have finished
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
        unit += warps) {

@@ -1,4 +1,4 @@
-// The kernel of any fusion: its arguments, and how it finds queries and reads samples.
+// The kernel of any fusion: its arguments, and the code that finds queries and reads samples.
 #pragma once
 
 #include "fuse/find_sample.cuh"
@@ -11,30 +11,30 @@
 namespace rbc::cuda {
 namespace any {
 
-// ---- What the kernel of any fusion is told.
+// ---- The arguments of the kernel of any fusion.
 
-// Channels of one method, as vectors: what a lane takes at once.
+// Channels of one method, as vectors: the channels that a lane processes at once.
 struct SegmentTask {
   int64_t begin;         // its first channel
-  int64_t first_vector;  // among the stream's
+  int64_t first_vector;  // relative to the stream's
   Method method;
-  int32_t count;  // channels of a vector
-  bool in_vecs;   // they are aligned
+  int32_t count;  // channels per vector
+  bool in_vecs;   // vectors of values are aligned
 };
 
 struct StreamTask {
   FuseStream stream;
   int64_t first_unit;
   int64_t vectors;
-  int64_t range;      // vectors of a unit
-  FastDivmod ranges;  // of a row
-  int32_t group;      // queries of a unit
+  int64_t range;      // vectors per unit
+  FastDivmod ranges;  // per row
+  int32_t group;      // queries per unit
   int32_t value_bytes;
   int32_t out_bytes;
   float pace;      // for prefetchTimes()
-  bool in_double;  // computed so
+  bool in_double;  // computes in double
   bool affine_in_vecs;
-  bool mask_of_ranges;  // all of a row's have a say in its mask
+  bool mask_of_ranges;  // all ranges of a row affect its mask
 };
 
 template <class Form>
@@ -46,9 +46,10 @@ struct FuseLaunch {
   SegmentTask segments[Form::kSegments];
 };
 
-// ---- What the kernel of any fusion finds out of a query: where its sample and its output begin.
+// ---- Where the sample and the output of a query begin.
 
-// Where the rows around a query's sample begin, from there: at 0 where the method has no use for them.
+// Where the rows around a query's sample begin, relative to it; 0 for rows that the method does not
+// use.
 template <bool kMasked>
 struct RowsAround {};
 template <>
@@ -58,14 +59,14 @@ struct RowsAround<true> {
   int64_t after;
 };
 
-// What a warp keeps of a query: where its sample and its output begin, at the unit's first channel.
+// A query of a warp: where its sample and its output begin, at the unit's first channel.
 template <class Number, bool kMasked>
 struct Query : RowsAround<kMasked> {
   const char* source;  // null: write the fill value
   char* target;
   Weights<Number> weights;
 
-  // The rows around it, `step` apart where none is missing.
+  // The rows around it, `step` apart if none is missing.
   __device__ __forceinline__ RowsAround<true> around(int64_t step) const {
     if constexpr (kMasked) {
       return {this->before, weights.w != 0 ? this->right : 0, this->after};
@@ -76,7 +77,7 @@ struct Query : RowsAround<kMasked> {
   }
 };
 
-// Room for either kind.
+// Memory for either kind.
 template <class Form, bool kDoubles = Form::kDoubles>
 union QuerySlot {
   Query<float, Form::kMasked> in_float;
@@ -87,15 +88,15 @@ union QuerySlot<Form, false> {
   Query<float, Form::kMasked> in_float;
 };
 
-// What a lane keeps of its query from segment to segment: in shared memory, for the registers.
+// The state of a lane's query between segments: in shared memory, to save registers.
 template <class Index>
 struct QueryState {
   Index b;
   Index t;
-  Index guess;  // at its sample
+  Index guess;  // its sample
 };
 
-// ---- samples, all of them or but for the missing ones -------------------------------------------
+// ---- samples, all of them or only the valid ones ------------------------------------------------
 
 template <class Time, class Form, class Index>
 __device__ __forceinline__ auto recordingFor(const SampleRows<Index>& rows, const FuseStream& s,
@@ -107,7 +108,7 @@ __device__ __forceinline__ auto recordingFor(const SampleRows<Index>& rows, cons
   }
 }
 
-// The weights of a position, and how far the rows around it are of which `step` bytes make one.
+// The weights of a position, and the distances of the rows around it; a row has `step` bytes.
 template <class Time, class Index>
 __device__ __forceinline__ Weights<double> weightsBy(Method method,
                                                      const Recording<Time, Index>& samples,
@@ -122,19 +123,19 @@ __device__ __forceinline__ Weights<double> weightsBy(Method method,
                                                      int64_t step, RowsAround<true>* around) {
   const Index n = samples.count;
   const Index i = position.index;
-  Neighbours<Index> beside = {i, i, i};
+  Neighbours<Index> neighbours = {i, i, i};
   if (position.weight != 0 && takesFour(method)) {
-    beside = neighboursOf(samples.valid, n, i);
+    neighbours = neighboursOf(samples.valid, n, i);
   } else if (position.weight != 0) {
-    beside.right = rightOf(samples.valid, n, i);
+    neighbours.right = rightOf(samples.valid, n, i);
   }
-  const Weights<double> weights = weightsOf(method, samples.times, n, position, beside);
-  *around = {weights.before ? (beside.before - i) * step : 0, (beside.right - i) * step,
-             weights.after ? (beside.after - i) * step : 0};
+  const Weights<double> weights = weightsOf(method, samples.times, n, position, neighbours);
+  *around = {weights.before ? (neighbours.before - i) * step : 0, (neighbours.right - i) * step,
+             weights.after ? (neighbours.after - i) * step : 0};
   return weights;
 }
 
-// Writes the slot of a query for the channels from `channel` on, and returns its mask.
+// Writes the slot of a query for the channels starting at `channel`, and returns its mask.
 template <class Time, class Form, class Index>
 __device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTask& task,
                                             Method method, int64_t channel,
@@ -182,7 +183,8 @@ __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask
   }
 }
 
-// ---- How a warp of the kernel of any fusion walks its part of a segment, and reads and writes channels.
+// ---- How a warp of the kernel of any fusion iterates over its part of a segment, and reads and
+// writes channels.
 
 inline constexpr int kWarp = 32;
 
@@ -192,8 +194,8 @@ struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
   const QuerySlot<Form>* slots;
-  bool* masks;      // of the queries: cleared where values turn out to be none
-  int64_t channel;  // the first
+  bool* masks;      // of the queries: cleared where a quaternion is invalid
+  int64_t channel;  // the first channel
   int count;
   int width;
 };
@@ -220,7 +222,7 @@ __device__ __forceinline__ void visitItems(const Part<Form>& part, Visitor&& vis
 
 // ---- access to channels -------------------------------------------------------------------------
 
-// kElements neighbouring channels at once.
+// kElements adjacent channels at once.
 template <class In, class Out, int kElements>
 struct VecAccess {
   using Number = Compute<In>;
@@ -242,7 +244,7 @@ struct VecAccess {
   }
 };
 
-// A channel of a known dtype and any stride.
+// A channel with a known dtype and any stride.
 template <class In, class Out>
 struct SingleAccess {
   using Number = Compute<In>;
@@ -268,7 +270,7 @@ struct SingleAccess {
   const int64_t out_step;
 };
 
-// Channels of any dtype that is computed in a type, one by one.
+// Channels of any dtype with the given compute type, one by one.
 template <class ComputeType, class Out, int kElements>
 struct AnyAccess {
   using Number = ComputeType;

@@ -1,4 +1,4 @@
-// The launches of the kernels of fusion: each carries out a choice of select.h.
+// The launches of the fusion kernels: each carries out a choice of select.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace rbc::cuda {
 
-// One launch, nothing else.
+// Makes one launch, and nothing else.
 using FuseLauncher = cudaError_t (*)(const FuseChoice& choice, const FuseProblem& problem,
                                      const LaunchDevice& device, cudaStream_t cuda_stream);
 
@@ -23,8 +23,8 @@ cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchD
 
 namespace rows {
 
-// The launcher of a compiled instance of the kernels of whole rows. Each dtype of times has a separate source
-// file, since they take long to compile.
+// The launcher of a compiled instance of the kernels of whole rows. Each dtype of times has a
+// separate source file, since they take long to compile.
 template <class Time>
 FuseLauncher launcherOf(int instance);
 
@@ -33,7 +33,7 @@ cudaError_t loadKernels();
 
 }  // namespace rows
 
-// Any streams, where samples may be missing.
+// Any streams with a sample mask.
 cudaError_t launchMissing(const FuseChoice& choice, const FuseProblem& p,
                           const LaunchDevice& device, cudaStream_t cuda_stream);
 

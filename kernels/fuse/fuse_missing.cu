@@ -1,5 +1,4 @@
-// The kernel of any fusion where samples may be missing: a source file of its own, to compile beside
-// the others.
+// The kernel of any fusion with missing samples: a separate source file, to compile in parallel.
 
 #include "fuse/fuse_kernels.h"
 

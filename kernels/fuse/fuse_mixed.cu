@@ -53,8 +53,8 @@ Segment<Time> segmentOf(const FuseStream& s, const ChannelSegment& segment) {
           static_cast<int32_t>(segment.begin + segment.count)};
 }
 
-// Streams whose blocks take longest come first; of the rest those that take least, so that each
-// multiprocessor gets some of both.
+// Streams whose blocks take longest come first; the others follow from the shortest on, so that
+// each multiprocessor gets both.
 template <class Time>
 void describe(const FuseChoice& choice, const FuseProblem& p, Launch<Time>* launch) {
   const int32_t part = choice.mixed_plan.part;
@@ -64,7 +64,7 @@ void describe(const FuseChoice& choice, const FuseProblem& p, Launch<Time>* laun
   launch->part = part;
   launch->blocks = FastDivmod(p.batch * parts);
   launch->parts = FastDivmod(parts);
-  std::pair<int64_t, int> order[kStreams];  // bytes to copy, less than 0; stream
+  std::pair<int64_t, int> order[kStreams];  // minus the bytes to copy; stream
   for (int n = 0; n < p.num_streams; ++n) order[n] = {-contentsOf(p, p.streams[n], 0).copied(), n};
   std::sort(order, order + p.num_streams);
   std::reverse(order + (p.num_streams + 1) / 2, order + p.num_streams);
@@ -77,7 +77,7 @@ void describe(const FuseChoice& choice, const FuseProblem& p, Launch<Time>* laun
   }
 }
 
-// Calls visitor(Tag<Out>) for the dtypes of out that there are kernels for.
+// Calls visitor(Tag<Out>) for the dtypes of out that have kernels.
 template <class Visitor>
 cudaError_t visitOut(DType out, Visitor&& visitor) {
   return visitFloat(out, [&](auto tag) {

@@ -1,8 +1,9 @@
 // Fusion of narrow streams that differ in dtype or in method, on CUDA.
 //
-// A block takes a recording and a stream. It copies the stream's times and values of the recording into
-// shared memory, whole rows at once; there each thread searches for a query, once for all segments of
-// channels, and puts what it finds into a row of its warp's tile, which the warp then writes together.
+// A block processes one stream of one recording. It copies the stream's times and values into
+// shared memory, whole rows at once. There each thread searches the sample of one query, once for
+// all segments of channels, and puts the result into a row of its warp's tile, which the warp then
+// writes together.
 #pragma once
 
 #include "element_of.h"
@@ -20,7 +21,7 @@
 namespace rbc::cuda {
 namespace mixed_streams {
 
-// ---- What the kernel of mixed streams is told.
+// ---- The arguments of the kernel of mixed streams.
 
 // Channels of a stream that share a method.
 template <class Time>
@@ -34,8 +35,8 @@ template <class Time>
 struct Task {
   SampleRows<int32_t> samples;
   BatchRows<const char, int32_t> values;
-  BatchRows<char, int32_t> out;      // from the stream's first channel on
-  BatchRows<uint8_t, int32_t> mask;  // its column; of no data: none is wanted
+  BatchRows<char, int32_t> out;      // starting at the stream's first channel
+  BatchRows<uint8_t, int32_t> mask;  // its column; null data: no mask
   RealArray shift;
   RealArray scale;
   Time clock_offset;
@@ -44,10 +45,10 @@ struct Task {
   bool has_affine;
   int32_t size;  // of an element of values, in bytes
   int32_t channels;
-  FastDivmod across;  // lanes of a row that is written
+  FastDivmod across;  // lanes per row that is written
   int32_t first_segment;
   int32_t end_segment;
-  // In bytes of shared memory; that of times is at 0.
+  // Offsets in shared memory, in bytes; times are at 0.
   int32_t values_at;
   int32_t affine_at;
   int32_t tiles_at;
@@ -56,10 +57,10 @@ struct Task {
 template <class Time>
 struct Launch {
   QueryRows<int32_t> queries;
-  int32_t most;       // queries of a recording
-  int32_t part;       // of a block
-  FastDivmod blocks;  // of a stream
-  FastDivmod parts;   // of a recording
+  int32_t most;       // queries per recording
+  int32_t part;       // per block
+  FastDivmod blocks;  // per stream
+  FastDivmod parts;   // per recording
   Task<Time> tasks[kStreams];
   Segment<Time> segments[kSegments];
 };
@@ -67,7 +68,7 @@ struct Launch {
 template <class Time>
 using Position = SamplePosition<Time, int32_t>;
 
-// A recording's samples of a stream, in shared memory.
+// A recording's samples of one stream, in shared memory.
 template <class Time>
 struct Samples {
   const Time* times;
@@ -76,8 +77,8 @@ struct Samples {
   int32_t left;  // timesLeftOf(count)
 };
 
-// A row on its way into a block's shared memory. Where there is hardware for it, one thread sends for all of
-// it but the ends; where not, all threads for some words each.
+// A copy of a row into a block's shared memory, in progress. With hardware support one thread
+// requests all of it except the ends; otherwise each thread copies some words.
 template <class Element>
 struct Arrival {
   CopyRow<Element> row;
@@ -99,7 +100,7 @@ struct Arrival {
     __pipeline_commit();
   }
 
-  // By all threads; `later` rows have begun behind it.
+  // Called by all threads; `later` rows have been started after it.
   template <int kLater>
   __device__ __forceinline__ void wait() const {
     __pipeline_wait_prior(kLater);
@@ -110,7 +111,7 @@ struct Arrival {
   }
 };
 
-// How channels are read: f32, or any dtype that is computed in it.
+// How channels are read: f32, or any dtype that is computed in f32.
 struct ReadFloats {
   static constexpr int32_t size = sizeof(float);
 
@@ -123,7 +124,8 @@ struct ReadAny {
   DType dtype;
   int32_t size;  // in bytes
 
-  __device__ __forceinline__ ReadAny(DType of, int32_t bytes) : dtype(of), size(bytes) {}
+  __device__ __forceinline__ ReadAny(DType values_dtype, int32_t bytes)
+      : dtype(values_dtype), size(bytes) {}
   __device__ __forceinline__ float operator()(const char* value) const {
     switch (dtype) {
 #define RBC_CASE(name, storage, code, text)                   \
@@ -139,13 +141,13 @@ struct ReadAny {
   }
 };
 
-// What a thread does of a stream: a query.
+// The work of a thread on a stream: one query.
 template <class Read, class Out, class Time>
 struct Answer {
   const Task<Time>& task;
   const Samples<Time>& samples;
   const Affine* affine;
-  Out* row;  // of the tile
+  Out* row;  // in the tile
   Read read;
 
   __device__ __forceinline__ void fill(const Segment<Time>& segment) const {
@@ -155,8 +157,8 @@ struct Answer {
 
   __device__ __forceinline__ void put(int32_t c, float value) const {
     if (task.has_affine) {
-      const Affine of = affine[c];
-      value = normalized(value, of.shift, of.scale);
+      const Affine factors = affine[c];
+      value = normalized(value, factors.shift, factors.scale);
     }
     row[c] = narrow<Out>(value);
   }
@@ -164,14 +166,14 @@ struct Answer {
   // Where the rows around a position are.
   struct Around {
     const char* at;
-    int32_t right;  // in bytes; 0: the sample alone is meant
+    int32_t right;  // in bytes; 0: only the sample itself is used
   };
   __device__ __forceinline__ Around around(const Position<Time>& position, float w) const {
     const int32_t bytes = task.channels * read.size;
     return {samples.values + position.index * bytes, w != 0 ? bytes : 0};
   }
 
-  // Each channel by a formula of two samples.
+  // Writes each channel by a formula of two samples.
   template <class Formula>
   __device__ __forceinline__ void putLines(const Segment<Time>& segment,
                                            const Position<Time>& position, Formula formula) const {
@@ -186,7 +188,7 @@ struct Answer {
     }
   }
 
-  // Likewise of four.
+  // The same for a formula of four samples.
   template <class Formula>
   __device__ __forceinline__ void putCurves(const Segment<Time>& segment,
                                             const Position<Time>& position, Formula formula) const {
@@ -253,7 +255,7 @@ struct Answer {
     return all;
   }
 
-  // A segment's channels. Returns whether the query counts.
+  // Writes a segment's channels. Returns whether the query is valid.
   __device__ __forceinline__ bool putSegment(const Segment<Time>& segment,
                                              const Position<Time>& position) const {
     if (position.index < 0) {
@@ -288,7 +290,7 @@ struct Answer {
   }
 };
 
-// A query, with the samples around it.
+// A query and the samples around it.
 template <class Time>
 struct Found {
   Time q;
@@ -296,7 +298,7 @@ struct Found {
   Bracket<Time, int32_t> bracket;
   bool outside;
 
-  // Of some queries there is none: those behind the last, and all where there are no samples.
+  // is_query is false for threads after the last query; without samples, no query has a result.
   __device__ __forceinline__ Found(const Samples<Time>& samples, Time query, bool is_query)
       : q(query), ends{}, bracket{-1, query, query}, outside(false) {
     if (!is_query) return;
@@ -320,14 +322,15 @@ struct Found {
   }
 };
 
-// The rows of a warp's tile, to where they belong: a lane has a channel, or every 32nd, of some rows.
+// Writes the rows of a warp's tile to the output: a lane has one channel, or every 32nd, of some
+// rows.
 template <class Out>
 __device__ __forceinline__ void writeRows(const Out* tile, const FastDivmod& across,
                                           int32_t channels, char* out, int32_t step, int32_t rows) {
   const auto lane = static_cast<int32_t>(threadIdx.x % kWarp);
   const int32_t turn = across(kWarp);  // rows at a time
   const int32_t first = across(lane);
-  if (first >= turn) return;  // too few lanes are left for one more row
+  if (first >= turn) return;  // too few lanes are left for another row
   const int32_t pitch = pitchOf(channels);
   for (int32_t c = lane - first * static_cast<int32_t>(across.divisor); c < channels; c += kWarp) {
     const Out* from = tile + first * pitch + c;
@@ -341,7 +344,7 @@ __device__ __forceinline__ void writeRows(const Out* tile, const FastDivmod& acr
   }
 }
 
-// A block's queries of a stream: from `begin` to `end`, of which those from `queries` on are none.
+// A block's queries of a stream, `begin` to `end`; those from `queries` on do not exist.
 template <class Read, class Out, class Time>
 __device__ __forceinline__ void answerAll(const Launch<Time>& launch, const Task<Time>& task,
                                           const Samples<Time>& samples,

@@ -1,9 +1,9 @@
-// Fusion of many narrow streams on CUDA, where a search costs more than what it finds.
+// Fusion of many narrow streams on CUDA, where the search costs more than the interpolation.
 //
-// A block takes a recording and some neighbouring streams, whose channels make up whole sectors of
-// out, and a warp one of these streams. It copies the stream's times and values of the recording
-// into shared memory, whole rows at once; there it searches for its queries, and puts what they
-// give into a tile of the block's, which then is written row by row. Other blocks copy while one
+// A block processes one recording and some neighbouring streams, whose channels fill whole sectors
+// of out; a warp processes one of these streams. It copies the stream's times and values into
+// shared memory, whole rows at once. There it searches the samples of its queries, and puts the
+// results into the block's tile, which is then written row by row. Other blocks copy while one
 // searches.
 #pragma once
 
@@ -18,20 +18,20 @@
 namespace rbc::cuda {
 namespace narrow_streams {
 
-// ---- What the kernel of narrow streams is told.
+// ---- The arguments of the kernel of narrow streams.
 
 template <class Time>
 inline constexpr int kMostThreads = mostWarps(sizeof(Time)) * kWarp;
 
-// Neighbouring streams, a warp each.
+// Neighbouring streams, one warp each.
 struct Group {
-  BatchRows<char, int32_t> out;  // from their first channel on
+  BatchRows<char, int32_t> out;  // starting at their first channel
   BatchRows<uint8_t, int32_t> mask;
-  FastDivmod vectors;  // of a row of out
+  FastDivmod vectors;  // per row of out
   FastDivmod members;
-  int32_t count;    // columns of a vector: 1, or those of 16 bytes
-  int32_t first;    // of the streams
-  int32_t mask_at;  // of their tile, in bytes of shared memory; that of values is at 0
+  int32_t count;    // columns per vector: 1, or as many as 16 bytes have
+  int32_t first;    // first stream
+  int32_t mask_at;  // offset of their mask tile in shared memory; the tile of values is at 0
 };
 
 template <class Time>
@@ -41,32 +41,33 @@ struct Task {
   Rules<Time> rules;
   Time clock_offset;
   uint64_t fill_bits;
-  int32_t count;     // channels of a vector: 1 or 2
-  int32_t vectors;   // of a row
-  int32_t column;    // of the group's, where its channels begin
-  int32_t times_at;  // in bytes of shared memory
+  int32_t count;     // channels per vector: 1 or 2
+  int32_t vectors;   // per row
+  int32_t column;    // column of the group at which its channels begin
+  int32_t times_at;  // offset in shared memory, in bytes
   int32_t values_at;
 };
 
 template <class Time>
 struct Launch {
   QueryRows<int32_t> queries;
-  int32_t most;      // queries of a recording
-  int32_t part;      // of a block
-  FastDivmod parts;  // of a recording
+  int32_t most;      // queries per recording
+  int32_t part;      // per block
+  FastDivmod parts;  // per recording
   FastDivmod groups;
   Group group[rows::kManyStreams];
   Task<Time> tasks[rows::kManyStreams];
 };
 
-// ---- How a warp of the kernel of narrow streams copies a recording's samples into shared memory.
+// ---- The copy of a recording's samples into shared memory by a warp of the kernel of narrow
+// streams.
 
 __device__ __forceinline__ int laneOf() { return static_cast<int>(threadIdx.x % kWarp); }
 
-// What the first thread of the warp has: the compiler sees that it is the same for all.
+// The number of the warp's first thread: the compiler sees that it is the same for all.
 __device__ __forceinline__ int32_t ofWarp(int32_t number) { return __shfl_sync(~0u, number, 0); }
 
-// A recording's samples of a stream, in shared memory.
+// A recording's samples of one stream, in shared memory.
 template <class In, class Time>
 struct Samples {
   const Time* times;
@@ -77,7 +78,7 @@ struct Samples {
   __device__ __forceinline__ Ends<Time> ends() const { return {times[0], times[count - 1]}; }
 };
 
-// Those of a warp, on their way.
+// Starts copying the samples of a warp.
 template <class In, class Time>
 __device__ __forceinline__ Samples<In, Time> copySamples(const Task<Time>& task, int32_t b,
                                                          char* shared) {
@@ -104,12 +105,12 @@ using Position = SamplePosition<Time, int32_t>;
 template <class Time>
 struct Queries {
   const Time* times;
-  int32_t end;  // no query from here on
+  int32_t end;  // one past the last query
 
   __device__ __forceinline__ Time operator[](int32_t t) const {
     return load<AlignedVec<Time, 1>>(times + t).element[0];
   }
-  // A thread's, from the t-th on and a warp apart.
+  // Reads a thread's queries, from the t-th on, a warp's width apart.
   __device__ __forceinline__ void read(int32_t t, Time (&q)[kQueries]) const {
 #pragma unroll
     for (int k = 0; k < kQueries; ++k)
@@ -117,7 +118,7 @@ struct Queries {
   }
 };
 
-// As much of a tile as a thread fills: its own rows, in the columns of a stream.
+// The cells of a tile that a thread fills: its own rows, in the columns of a stream.
 template <class Out>
 struct Cells {
   Out* values;
@@ -125,7 +126,7 @@ struct Cells {
   bool has_mask;
 };
 
-// What a warp does of a tile: some queries of a stream.
+// A warp's part of a tile: some queries of a stream.
 template <class In, class Out, class Time>
 struct TilePart {
   const Task<Time>& task;
@@ -133,8 +134,8 @@ struct TilePart {
   const Queries<Time>& queries;
   Cells<Out> cells;
 
-  // The positions of queries that have samples on both sides; of the others nowhere. Returns
-  // whether any is outside.
+  // Finds the positions of queries with samples on both sides; others get no position. Returns
+  // whether any query is outside.
   __device__ __forceinline__ bool findInside(int32_t t, const Time (&q)[kQueries],
                                              Position<Time> (&position)[kQueries]) const {
     const int32_t n = samples.count;
@@ -164,8 +165,8 @@ struct TilePart {
     return any_outside;
   }
 
-  // Vector v of what a position gives, of rows of `vectors`. Where it is nowhere that is the fill value, though
-  // some sample is read.
+  // Vector v of the result at a position, in rows of `vectors`. Without a position it is the fill
+  // value, though some sample is read.
   template <int kCount>
   __device__ __forceinline__ AlignedVec<Out, kCount> valueAt(const Position<Time>& position, int v,
                                                              int vectors) const {
@@ -215,7 +216,7 @@ struct TilePart {
     }
   }
 
-  // Where there are no samples.
+  // Fills the rows of a recording without samples.
   __device__ __forceinline__ void fillEmpty() const {
     const auto fill = elementOf<Out>(task.fill_bits);
     const int channels = task.count * task.vectors;
@@ -232,7 +233,7 @@ struct TilePart {
     for (Time& each : q) each = TimeMath<Time>::shifted(each, task.clock_offset);
     Position<Time> position[kQueries];
     const bool any_outside = findInside(t, q, position);
-    if (cells.has_mask) {  // all that is found inside counts
+    if (cells.has_mask) {  // every position found inside is valid
 #pragma unroll
       for (int k = 0; k < kQueries; ++k) cells.mask[k * kWarp] = position[k].index >= 0 ? 1 : 0;
     }
@@ -245,16 +246,16 @@ struct TilePart {
   }
 };
 
-// What a thread writes of a tile: vectors of some columns, in every `rows`-th row.
+// The part of a tile that a thread writes: vectors of some columns, in every `rows`-th row.
 template <class Element>
 struct Column {
   const Element* tile;
-  char* out;  // of the recording's first query
+  char* out;  // the recording's first query
   int32_t step;
   int row;
   int rows;
 
-  // Vectors of `count` elements, as many as `vectors` divides by in a row.
+  // Vectors of `count` elements, `vectors` of them per row.
   template <class Byte>
   __device__ __forceinline__ Column(const Element* block_tile, const FastDivmod& vectors, int count,
                                     const BatchRows<Byte, int32_t>& all, int32_t b) {
@@ -262,14 +263,14 @@ struct Column {
     rows = vectors(static_cast<int>(blockDim.x));
     row = vectors(thread);
     const int column = (thread - row * static_cast<int>(vectors.divisor)) * count;
-    if (row >= rows) row = kTile;  // too few threads are left for one more row
+    if (row >= rows) row = kTile;  // too few threads are left for another row
     tile = block_tile + column * kColumn;
     out = reinterpret_cast<char*>(
         stepped(steppedFar(all.data, b, all.batch_step), column, int32_t{sizeof(Element)}));
     step = all.step;
   }
 
-  // Of the first `count` rows, which are the queries from `first` on.
+  // Writes the first `count` rows, which are the queries from `first` on.
   template <int kCount>
   __device__ __forceinline__ void write(int32_t first, int count) const {
 #pragma unroll 4

@@ -1,5 +1,5 @@
-// Which kernels of whole rows there are: the one list that their compilation, their tuning and the
-// choice among them go by.
+// The list of the instances of the kernels of whole rows: their compilation, their tuning and the
+// choice among them all use it.
 #pragma once
 
 #include "dtype.h"
@@ -7,16 +7,16 @@
 namespace rbc::cuda {
 namespace rows {
 
-// Methods whose kernels are alike. Streams of several kinds take the last of them: it can do what the
-// others can, but for quaternions and angles in kFourRows.
+// Methods with similar kernels. Streams of several kinds use the last of these kinds: it can do
+// what the others can, except for quaternions and angles in kFourRows.
 enum class Kind {
   kLine,         // a sample, or a line between two
   kTwoRows,      // any formula of two samples of a channel, and normalization
-  kQuaternions,  // slerp as well, where values have a say in the mask
+  kQuaternions,  // slerp as well; values affect the mask
   kFourRows,     // any formula of four samples, and normalization
 };
 
-// Dtypes of values and of out that there are kernels for, each set with those before it.
+// Dtypes of values and of out that have kernels; each set includes those before it.
 enum class DTypes {
   kTraining,   // 16-bit floats and f32, out no wider than values
   kNoDoubles,  // and 16-bit floats to f32
@@ -25,7 +25,7 @@ enum class DTypes {
 struct DTypePair {
   DType in;
   DType out;
-  DTypes least;  // the first set that has it
+  DTypes least;  // the smallest set that includes it
 };
 inline constexpr DTypePair kDTypePairs[] = {
     {DType::F16, DType::F16, DTypes::kTraining},   {DType::BF16, DType::BF16, DTypes::kTraining},
@@ -35,10 +35,10 @@ inline constexpr DTypePair kDTypePairs[] = {
     {DType::F64, DType::F32, DTypes::kAll},
 };
 
-// The `bytes` of kernels for any rows whose channels are neighbours: a vector is a channel.
+// The `bytes` of kernels for any rows with adjacent channels: a vector is one channel.
 inline constexpr int kSingle = 1;
 
-// Channels of a vector: `bytes` of the larger dtype, but one at least.
+// Channels per vector: `bytes` of the larger dtype, but at least one.
 constexpr int vecCountOf(const DTypePair& dtypes, int bytes) {
   const int in = sizeOf(dtypes.in);
   const int out = sizeOf(dtypes.out);
@@ -46,34 +46,33 @@ constexpr int vecCountOf(const DTypePair& dtypes, int bytes) {
   return count > 1 ? count : 1;
 }
 
-// Threads of a block.
+// Threads per block.
 inline constexpr int kThreads = 128;
 
-// Streams of a launch: arguments travel with it, so a few get a small struct.
+// Streams per launch. They are part of the arguments, so that a few streams get a small struct.
 inline constexpr int kFewStreams = 8;
 inline constexpr int kManyStreams = 64;
 
 struct Form {
   Kind kind;
   int streams;  // at most
-  int bytes;    // of a vector of the larger dtype
+  int bytes;    // per vector of the larger dtype
   DTypes dtypes;
 
   // Tunings. Blocks that must fit on a multiprocessor bound the registers: as many as fit without
-  // spills. Vectors are those that a thread has in flight, and those of a unit, which then writes
-  // some 16 KB, or 32 KB where a query costs more.
+  // spills. The vectors per unit let it write about 16 KB, or 32 KB if a query costs more.
   int blocks;
   int in_flight;
   int in_flight_of_doubles;
   int unit_vectors;
-  int own_channels;  // of kSingle: so few are written by the thread that finds their query
+  int own_channels;  // kSingle: with at most these, a query's own thread writes it
 
   bool masked = false;  // samples of some stream may be missing
 };
 
-// In the order of preference, with the time in us of a case that each group does, on an H200: see
-// docs/performance/experiments.md, also for what else was tried. Each pair of dtypes costs some 0.3
-// seconds of compilation for each dtype of times and each architecture.
+// In the order of preference, with the time in us of a case for each group, on an H200:
+// docs/performance/experiments.md has these and other experiments. Each pair of dtypes costs about
+// 0.3 seconds of compilation for each dtype of times and each architecture.
 inline constexpr Form kForms[] = {
     // 1024,500,250,256 bf16: linear 92, slerp 102, pchip 160.
     {Kind::kLine, 1, 16, DTypes::kAll, 8, 4, 2, 1024, 4},
@@ -88,9 +87,9 @@ inline constexpr Form kForms[] = {
     {Kind::kLine, 1, kSingle, DTypes::kAll, 8, 7, 2, 2048, 4},
     // B=16: two streams 200x7 -> 200 f32, pchip: 3.76.
     {Kind::kFourRows, kFewStreams, kSingle, DTypes::kTraining, 8, 1, 1, 2048, 1},
-    // For few streams too: room for 64 costs them less than 1 %. Many narrow streams come here where
-    // fuse_narrow refuses them: they are wider, or queries are few.
-    // 256,1000,500,64 f32 in 16 streams of 4 channels: 46.9.
+    // Also for few streams: arguments for 64 cost them less than 1 %. Many narrow streams come here
+    // if fuse_narrow refuses them: they are wider, or queries are few. 256,1000,500,64 f32 in 16
+    // streams of 4 channels: 46.9.
     {Kind::kLine, kManyStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
     {Kind::kTwoRows, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
     {Kind::kQuaternions, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
@@ -98,7 +97,8 @@ inline constexpr Form kForms[] = {
     // 256,1000,500,64 f32 in 64 streams: 171; in 32 of two channels: 88.
     {Kind::kLine, kManyStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kManyStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
-    // With missing samples there are few, which do for one stream as well: fuse_any does the rest.
+    // With missing samples there are few forms, which serve one stream as well: fuse_any does the
+    // rest.
     {Kind::kLine, kFewStreams, 16, DTypes::kTraining, 8, 2, 2, 1024, 1, true},
     {Kind::kTwoRows, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1, true},
     {Kind::kLine, 1, kSingle, DTypes::kTraining, 8, 7, 2, 2048, 4, true},
@@ -108,7 +108,7 @@ inline constexpr Form kForms[] = {
 inline constexpr int kNumForms = sizeof kForms / sizeof *kForms;
 inline constexpr int kNumDTypePairs = sizeof kDTypePairs / sizeof *kDTypePairs;
 
-// A form for a pair of dtypes, by its number: forms first.
+// An instance is a form for a pair of dtypes; they are numbered by form first.
 inline constexpr int kNumInstances = kNumForms * kNumDTypePairs;
 constexpr const Form& formOf(int instance) { return kForms[instance / kNumDTypePairs]; }
 constexpr const DTypePair& dtypesOf(int instance) { return kDTypePairs[instance % kNumDTypePairs]; }

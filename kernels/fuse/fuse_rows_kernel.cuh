@@ -20,26 +20,26 @@
 namespace rbc::cuda {
 namespace rows {
 
-// ---- What a kernel of whole rows is told.
+// ---- The arguments of a kernel of whole rows.
 
 template <class Time>
 struct RowsTask {
   SampleRows<int32_t> samples;
   BatchRows<const char, int32_t> values;
-  BatchRows<char, int32_t> out;      // from the stream's first channel on
+  BatchRows<char, int32_t> out;      // starting at the stream's first channel
   BatchRows<uint8_t, int32_t> mask;  // its column
   Rules<Time> rules;
   Time clock_offset;
   uint64_t fill_bits;
   const float* shift;  // may be null
   const float* scale;
-  FastDivmod range;      // vectors of a unit
-  FastDivmod ranges;     // of a row
-  int32_t first_unit;    // of a turn
+  FastDivmod range;      // vectors per unit
+  FastDivmod ranges;     // per row
+  int32_t first_unit;    // in a turn
   int32_t groups;        // of queries in a turn
-  int32_t group;         // queries of a unit
-  int32_t vectors;       // of a row
-  int32_t step_queries;  // how far a block's next items are: kThreads / range
+  int32_t group;         // queries per unit
+  int32_t vectors;       // per row
+  int32_t step_queries;  // distance of a block's next items in queries: kThreads / range
   int32_t step_vectors;  // kThreads % range
 };
 
@@ -53,27 +53,27 @@ struct RowsLaunch {
   using Task = std::conditional_t<kMasked, MaskedRowsTask<Time>, RowsTask<Time>>;
 
   QueryRows<int32_t> queries;
-  int32_t flat_end;       // queries of the batch
+  int32_t flat_end;       // queries in the batch
   FastDivmod per_row;     // queries
-  FastDivmod turns;       // units of a turn
-  FastDivmod per_stream;  // the same of a stream
+  FastDivmod turns;       // units per turn
+  FastDivmod per_stream;  // units per stream
   bool in_turns;          // more than one turn
-  bool even;              // as many units of each stream
+  bool even;              // all streams have the same number of units
   Task tasks[kStreams];
 };
 
-// ---- Fusion on CUDA where rows are alike: streams of one float dtype, each by methods of one kind, in
-// rows that whole aligned vectors of channels make up, or single channels where most make up none. It
-// is the case of training batches; fuse_any_kernel.cuh does the rest. What is known at compile time here -
-// dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
-// memory.
+// ---- Fusion on CUDA of similar rows: streams of one float dtype, each with methods of one kind,
+// in rows of whole aligned vectors of channels, or of single channels if most rows have no such
+// vectors. This is the case of training batches; fuse_any_kernel.cuh does the rest. Dtypes and the
+// kind of method are known at compile time, which leaves registers for more warps; these hide the
+// memory's latency.
 //
-// A block takes a group of up to 128 consecutive queries of the flattened [B,T] and a range of a
-// stream's channels. First each thread finds the position of one query: one search a query. Then the
-// block walks the group's output, 16 bytes a thread, consecutive threads on consecutive channels,
-// with several loads in flight that never wait for each other. No allocation, one launch.
+// A block processes a group of up to 128 consecutive queries of the flattened [B,T] and a range of
+// a stream's channels. First each thread finds the position of one query: one search per query.
+// Then the block writes the group's output, 16 bytes per thread, consecutive threads on consecutive
+// channels, with several independent loads in flight. No allocation, one launch.
 
-// Query t of row b, for the channels from `channel` on.
+// Query t of row b, for the channels starting at `channel`.
 template <class In, class Out, class Time, Kind kKind>
 __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<int32_t>& queries,
                                                                const RowsTask<Time>& task,
@@ -104,7 +104,7 @@ __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<i
   return query;
 }
 
-// The same where samples may be missing.
+// The same if samples may be missing.
 template <class In, class Out, class Time, Kind kKind>
 __device__ __forceinline__ Query<Compute<In>, kKind, true> findQuery(
     const QueryRows<int32_t>& queries, const MaskedRowsTask<Time>& task, int32_t b, int32_t t,
@@ -128,7 +128,7 @@ __device__ __forceinline__ Query<Compute<In>, kKind, true> findQuery(
   return query;
 }
 
-// The stream that a unit of a turn belongs to. Tasks that are not there begin past all units.
+// The stream that a unit of a turn belongs to. Unused tasks begin after all units.
 template <class Time, int kStreams, bool kMasked>
 __device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams, kMasked>& launch,
                                         int32_t unit) {
@@ -147,7 +147,7 @@ __device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams, kMasked
   return n;
 }
 
-// A vector of channels of one query: first its rows are loaded, then it is written.
+// A vector of channels of one query: its rows are loaded first, then it is written.
 template <class In, class Out, Kind kKind, bool kMasked, int kCount>
 struct Item {
   using Number = Compute<In>;
@@ -158,7 +158,7 @@ struct Item {
   QueryWeight<Number, kKind, kMasked> weight;
   RowVecs<AlignedVec<In, kCount>, kKind> rows;
 
-  // Vector v of the unit's, whose first is `first_vector`.
+  // Reads vector v of the unit, whose first vector is `first_vector`.
   template <class Time>
   __device__ __forceinline__ void read(const RowsTask<Time>& task,
                                        const Query<Number, kKind, kMasked>& query, int v,
@@ -170,7 +170,7 @@ struct Item {
     if (valid) loadRows(query, v, task.values.step, &rows);
   }
 
-  // Returns whether no quaternion was found to be none.
+  // Returns false if an invalid quaternion was found.
   template <class Time>
   __device__ __forceinline__ bool write(const RowsTask<Time>& task) const {
     AlignedVec<Out, kCount> result;
@@ -208,7 +208,7 @@ struct Item {
   }
 };
 
-// Writes all vectors of a query, kMax or fewer.
+// Writes all vectors of a query, at most kMax.
 template <class In, class Out, int kCount, int kMax, class Time, Kind kKind, bool kMasked>
 __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
                                            const Query<Compute<In>, kKind, kMasked>& query) {
@@ -223,18 +223,18 @@ __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
   }
 }
 
-// A block's unit, and where its thread is in it: at vector v of query k.
+// A block's unit, and its thread's place in it: vector v of query k.
 template <class In, class Out, class Time, Kind kKind, bool kMasked, int kCount>
 struct Walk {
   const RowsTask<Time>& task;
   Query<Compute<In>, kKind, kMasked>* queries;
-  int32_t first_vector;  // of the rows' that the unit has
+  int32_t first_vector;  // in the rows' vectors
   int last_query;
   int k;
   int v;
 
-  // kItems items, as many apart as there are threads: all their loads, then the rest. Past the last
-  // query that one is done once more, which is cheaper than a branch.
+  // kItems items, spaced by the number of threads: first all loads, then the rest. After the last
+  // query, that query is repeated, which is cheaper than a branch.
   template <int kItems>
   __device__ __forceinline__ void step() {
     Item<In, Out, kKind, kMasked, kCount> items[kItems];
@@ -260,8 +260,8 @@ struct Walk {
     }
   }
 
-  // All `items` of the block, in steps of kItems while there are more than half a step takes, then
-  // in smaller ones: an item that is none costs as much as any.
+  // All `items` of the block, in steps of kItems while more than half a step is left, then in
+  // smaller steps: an unused item costs as much as any.
   template <int kItems>
   __device__ __forceinline__ void run(int items) {
     constexpr int kFewer = kItems / 2;
@@ -271,7 +271,8 @@ struct Walk {
     }
   }
 
-  // The quaternions behind the unit's have a say in the masks of its queries. Of the first unit of a row.
+  // Checks the quaternions after the unit's part of the row, which affect the masks of its queries.
+  // Called for the first unit of a row.
   __device__ __forceinline__ void readBehind() {
     const auto range = static_cast<int>(task.range.divisor);
     for (int i = 0; i <= last_query && range < task.vectors; ++i) {
@@ -289,11 +290,11 @@ struct Walk {
   }
 };
 
-// As of vecCountOf().
+// As in vecCountOf().
 template <class In, class Out, int kBytes>
 constexpr int kVecCount = std::max(kBytes / static_cast<int>(std::max(sizeof(In), sizeof(Out))), 1);
 
-// Of the form with the given number.
+// The kernel of the form with the given number.
 template <class In, class Out, class Time, int kForm>
 __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel(
     const __grid_constant__ RowsLaunch<Time, kForms[kForm].streams, kForms[kForm].masked> launch) {
@@ -308,8 +309,8 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel
   __shared__ Query<Compute<In>, kKind, kMasked> queries[kThreads];
   const auto thread = static_cast<int>(threadIdx.x);
 
-  // A unit and no more: a loop over units would keep in registers what all of them share, so that
-  // two blocks fewer fit on a multiprocessor.
+  // One unit only: a loop over units would keep their common values in registers, so that two
+  // blocks fewer would fit on a multiprocessor.
   auto unit = static_cast<int32_t>(blockIdx.x);
   int32_t turn = 0;
   if (kStreams > 1 && launch.in_turns) {
@@ -320,7 +321,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel
   const auto range = static_cast<int>(task.range.divisor);
   const int32_t own = unit - task.first_unit;
   const int32_t group = task.ranges(own);
-  // The last range begins where it has as many vectors as the others: some are written twice.
+  // The last range begins such that it has as many vectors as the others: some are written twice.
   const int32_t first_vector =
       min((own - group * static_cast<int32_t>(task.ranges.divisor)) * range, task.vectors - range);
   const int32_t flat_group = (turn * task.groups + group) * task.group;
@@ -328,7 +329,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel
   const bool has_query = thread < task.group && flat < launch.flat_end;
   const int32_t b = launch.per_row(flat);
   const int32_t t = flat - b * static_cast<int32_t>(launch.per_row.divisor);
-  waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
+  waitForLaunchesAhead();  // nothing is read or written before the preceding launches have finished
   Query<Compute<In>, kKind, kMasked> query;
   if (has_query) {
     query = findQuery<In, Out, Time, kKind>(launch.queries, task, b, t, first_vector * kCount);
@@ -360,7 +361,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel
 
 // ---- The launch of the kernels of whole rows, for one dtype of times.
 
-// What the task of stream n says of memory and of the rules.
+// The part of the task of stream n about memory and rules.
 template <class Time>
 void describe(const FuseProblem& p, int n, RowsTask<Time>* task) {
   const FuseStream& s = p.streams[n];
@@ -424,7 +425,7 @@ cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchD
                       device, cuda_stream);
 }
 
-// Null, if it is not compiled.
+// Null if it is not compiled.
 template <class Time, int kInstance>
 constexpr FuseLauncher launcherAt() {
   if constexpr (isCompiled(kInstance)) {

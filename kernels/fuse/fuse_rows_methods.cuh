@@ -1,4 +1,4 @@
-// What a block keeps of a query, and the methods on vectors of its channels.
+// The state of a query in a block, and the methods on vectors of its channels.
 #pragma once
 
 #include <cmath>
@@ -22,10 +22,10 @@ struct QueryWeight<Number, Kind::kFourRows, false> : Weights<Number> {};
 template <class Number, Kind kKind>
 struct QueryWeight<Number, kKind, true> {
   Number w;
-  int32_t ahead;  // samples to the right neighbour; 0 if w is 0
+  int32_t ahead;  // samples from it to the right neighbour; 0 if w is 0
 };
 
-// Its mask, where that is known only when its rows have been read.
+// Its mask, if that depends on its rows.
 template <Kind kKind>
 struct QueryMask {};
 template <>
@@ -33,7 +33,8 @@ struct QueryMask<Kind::kQuaternions> {
   bool mask;
 };
 
-// What a block keeps of a query: where its sample and its output begin, at the unit's first channel.
+// The state of a query in a block: where its sample and its output begin, at the unit's first
+// channel.
 template <class Number, Kind kKind, bool kMasked = false>
 struct Query : QueryMask<kKind> {
   const char* source;  // null: write the fill value
@@ -41,7 +42,7 @@ struct Query : QueryMask<kKind> {
   QueryWeight<Number, kKind, kMasked> weight;
 };
 
-// The rows of values that make one of the output.
+// The rows of values for one row of the output.
 template <class P, Kind kKind>
 struct RowVecs {
   P v1;
@@ -67,7 +68,7 @@ __device__ __forceinline__ void loadRows(const Query<Number, kKind, true>& query
 template <class P, class Number, Kind kKind>
 __device__ __forceinline__ void loadRows(const Query<Number, kKind, false>& query, int v,
                                          int32_t step, RowVecs<P, kKind>* rows) {
-  // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
+  // No load waits for another: if a row is not needed, one that is loaded anyway is used instead.
   const char* source = stepped(query.source, v, int32_t{sizeof(P)});
   const int64_t ahead = query.weight.w != 0 ? step : 0;
   rows->v1 = load<P>(source);
@@ -78,8 +79,8 @@ __device__ __forceinline__ void loadRows(const Query<Number, kKind, false>& quer
   }
 }
 
-// Lines between vectors with a result that is not finite. Not inline: it is rare, and its branches
-// among those of the others took up to 12 % more time.
+// Lines between vectors with a result that is not finite. Not inlined: it is rare, and its branches
+// among the others took up to 12 % more time.
 template <class In, class Number, int kCount>
 __device__ __noinline__ AlignedVec<Number, kCount> lineNotFinite(AlignedVec<In, kCount> v1,
                                                                  AlignedVec<In, kCount> v2,
@@ -92,7 +93,7 @@ __device__ __noinline__ AlignedVec<Number, kCount> lineNotFinite(AlignedVec<In, 
   return out;
 }
 
-// The weight is not 0.
+// For a weight other than 0.
 template <class In, class Number, int kCount>
 __device__ __forceinline__ void blendLine(const AlignedVec<In, kCount>& left,
                                           const AlignedVec<In, kCount>& right, Number w,
@@ -120,8 +121,8 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
   for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
 }
 
-// Returns whether all quaternions are rotations for sure: what can be told without a look at each of
-// their components.
+// Returns whether all quaternions are certainly rotations, as far as that is known without checking
+// each of their components.
 template <class In, class Number, int kCount, Kind kKind, bool kMasked>
 __device__ __forceinline__ bool blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
                                       Method method,
@@ -184,14 +185,14 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
       return pchipInside(v0, v1, v2, v3, weight);
     });
   } else {
-    // Of two samples it is a line: that of the streams which take no more.
+    // With two samples it is a line, for streams whose method uses only two.
     each([&](Number v0, Number v1, Number v2, Number v3) {
       return pchipAtEnd(v0, v1, v2, v3, weight);
     });
   }
 }
 
-// Whether both quaternions are rotations that make the elements from the i-th on.
+// Whether both quaternions for the elements from the i-th on are rotations.
 template <class In, int kCount>
 __device__ __forceinline__ bool areRotations(
     const RowVecs<AlignedVec<In, kCount>, Kind::kQuaternions>& rows, int i) {

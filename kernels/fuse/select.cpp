@@ -1,4 +1,4 @@
-// The conditions of each kernel of fusion, and how each cuts its work.
+// The conditions of each fusion kernel, and how each divides its work.
 
 #include "fuse/select.h"
 
@@ -41,7 +41,7 @@ constexpr OfStream kHasTimesInLine = {
     "times: stride {}, expected 1",
     [](const FuseProblem&, const FuseStream& s) { return s.times_stride[1]; }};
 
-// Streams that are alike.
+// All streams are alike.
 constexpr OfStream kHasOneMethod = {
     [](const FuseProblem&, const FuseStream& s) { return s.num_segments == 1; },
     "methods: {} groups of channels, expected 1",
@@ -65,7 +65,7 @@ namespace narrow {
 
 using namespace narrow_streams;
 
-constexpr int64_t kLeastQueries = 64;  // fewer leave most threads without one
+constexpr int64_t kLeastQueries = 64;  // with fewer, most threads have none
 
 constexpr OfProblem kProblem[] = {
     {[](const FuseProblem& p) { return p.queries >= kLeastQueries; },
@@ -106,8 +106,8 @@ constexpr OfStream kStream[] = {
      [](const FuseProblem&, const FuseStream& s) { return s.values_stride[1]; }},
 };
 
-// Where the group of streams from the n-th on ends: they make up a sector of out, or as much of it
-// as fits, in halves if possible. n, if not even one fits.
+// The end of the group of streams that starts with the n-th: they fill a sector of out, or as much
+// of it as fits, in halves if possible. n if not even one fits.
 int groupEnd(const FuseProblem& p, const LaunchDevice& device, int n) {
   Contents group = {};
   int end = n;
@@ -120,8 +120,8 @@ int groupEnd(const FuseProblem& p, const LaunchDevice& device, int n) {
   return end;
 }
 
-// Returns whether each group is done, and those before the last one write half a sector of a row at
-// least.
+// Returns whether every stream is in a group, and each group except the last fills at least half a
+// sector of a row.
 bool cutGroups(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice,
                Refusal* refusal) {
   Plan& plan = choice->narrow_plan;
@@ -135,7 +135,7 @@ bool cutGroups(const FuseProblem& p, const LaunchDevice& device, FuseChoice* cho
       return refuse(refusal, "values: too many samples for shared memory, {} neighbours fit",
                     end - n);
     }
-    // The rest at the end joins the group before.
+    // The remaining streams join the previous group.
     const bool joins = end == p.num_streams && bytes < kSectorBytes && plan.groups > 0 &&
                        contentsOf(p, plan.first[plan.groups - 1], end).fits(p, device);
     if (!joins) plan.first[plan.groups++] = n;
@@ -154,8 +154,9 @@ bool cutGroups(const FuseProblem& p, const LaunchDevice& device, FuseChoice* cho
   return true;
 }
 
-// A block's queries: many to what it copies, as long as there are enough blocks. Returns whether
-// there are, and whether to copy all samples pays: other kernels read two sectors a query at least.
+// Chooses a block's queries: many for the samples that it copies, as long as there are enough
+// blocks. Returns whether there are, and whether copying all samples pays off: other kernels read
+// at least two sectors per query.
 bool cutQueries(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice,
                 Refusal* refusal) {
   constexpr int64_t kMany = 8;
@@ -180,7 +181,7 @@ bool cutQueries(const FuseProblem& p, const LaunchDevice& device, FuseChoice* ch
 
 bool select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice,
             Refusal* refusal) {
-  if (p.num_streams <= rows::kFewStreams) return false;  // no faster than whole rows: no refusal
+  if (p.num_streams <= rows::kFewStreams) return false;  // not faster than whole rows
   refusal->kernel = "fuse_narrow";
   const bool suits =
       meets<kProblem>(refusal, p) &&
@@ -220,17 +221,17 @@ struct Common {
   Kind kind;
   bool vecs;       // they are whole aligned vectors of 16 bytes of the larger dtype
   bool half_vecs;  // of 8 bytes
-  bool channels;   // their channels are neighbours, and better taken one by one
+  bool channels;   // their channels are adjacent, and faster one by one
   bool masked;     // samples of some stream may be missing
 };
 
-// Of streams that are alike.
+// For streams that are alike.
 Common commonOf(const FuseProblem& p) {
   const int largest = std::max(sizeOf(p.streams[0].values_dtype), sizeOf(p.out_dtype));
   Common common = {Kind::kLine, true, true, true, hasSampleMasks(p)};
   bool quaternions = false;
   bool angles = false;
-  int64_t in_vecs = 0;  // channels more than those in none
+  int64_t in_vecs = 0;  // channels in vectors minus the others
   for (int n = 0; n < p.num_streams; ++n) {
     const FuseStream& s = p.streams[n];
     const ChannelSegment& all = p.segments[s.first_segment];
@@ -247,7 +248,7 @@ Common commonOf(const FuseProblem& p) {
     common.half_vecs &= half_vecs;
     common.channels &= half_vecs || suits(kSingle);
   }
-  // fuse_any_kernel.cuh takes each stream by the vectors that it has.
+  // fuse_any_kernel.cuh uses vectors for each stream that has them.
   common.channels &= in_vecs <= 0 && !quaternions && !(angles && common.kind == Kind::kFourRows);
   return common;
 }
@@ -258,7 +259,7 @@ bool suits(const Form& form, const Common& common, int streams) {
   return form.bytes == kSingle ? common.channels : form.bytes == 8 ? common.half_vecs : common.vecs;
 }
 
-// The first instance that suits the problem, or -1.
+// The first instance that accepts the problem, or -1.
 int instanceOf(const FuseProblem& p, Refusal* refusal) {
   const bool alike = meets<kProblem>(refusal, p) &&
                      meetsAll(refusal, "streams", p.num_streams, [&](Refusal* own, int32_t n) {
@@ -311,20 +312,21 @@ const char* formName(std::index_sequence<kForm...>, int form) {
   return kNames[form].text;
 }
 
-// Whether units go by queries, all streams in turn, instead of stream by stream: what is written side
-// by side leaves the cache as one. But the longest units should come first where there are few.
+// Whether units are ordered by queries, all streams in turn, instead of stream by stream: the cache
+// then writes adjacent output at once. But with few units the longest should come first.
 bool goesInTurns(const FuseProblem& p, const LaunchDevice& device, bool alike, int64_t units) {
-  constexpr int kManyUnits = 32;  // to a multiprocessor
+  constexpr int kManyUnits = 32;  // per multiprocessor
   if (p.num_streams == 1) return false;
   return p.num_streams > kFewStreams || alike ||
          units > int64_t{kManyUnits} * device.multiprocessors;
 }
 
-// Cuts each stream's work into units of vectors of a power of two channels. Returns how many they are.
+// Divides each stream's work into units of vectors of a power of two channels. Returns the number
+// of units.
 int64_t cutUnits(const FuseProblem& p, int count_log2, int unit_vectors, const LaunchDevice& device,
                  Plan* plan) {
   constexpr int kFewQueries = 32;
-  constexpr int kBlocksWanted = 4;  // of a multiprocessor, above all
+  constexpr int kBlocksWanted = 4;  // per multiprocessor, if possible
   const int64_t queries = p.batch * p.queries;
   const TilingLimits limits = {kThreads, kFewQueries, unit_vectors,
                                device.multiprocessors * kBlocksWanted / p.num_streams};
@@ -340,7 +342,7 @@ int64_t cutUnits(const FuseProblem& p, int count_log2, int unit_vectors, const L
   }
   plan->in_turns = goesInTurns(p, device, alike, units);
   const int64_t turns = plan->in_turns ? ceilDiv(queries, plan->most) : 1;
-  units = 0;  // of a turn
+  units = 0;  // per turn
   for (int n = 0; n < p.num_streams; ++n) {
     const Tiling& tiling = plan->tiling[n];
     plan->first_unit[n] = static_cast<int32_t>(units);
@@ -413,11 +415,12 @@ constexpr OfStream kStream[] = {
      [](const FuseProblem&, const FuseStream& s) { return s.values_stride[1]; }},
 };
 
-// A block's queries: all of a recording's, or fewer for more blocks. Returns whether to copy all samples
-// pays: the kernel of any streams reads no more than it needs, but takes longer for little as well.
+// Chooses a block's queries: all of a recording, or fewer for more blocks. Returns whether copying
+// all samples pays off: the kernel of any streams reads no more than it needs, but has a higher
+// cost per query.
 bool cutQueries(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice,
                 Refusal* refusal) {
-  constexpr int64_t kCopiedOfQuery = 256;  // bytes of each stream
+  constexpr int64_t kCopiedOfQuery = 256;  // bytes per stream
   constexpr int64_t kLittle = int64_t{4} << 20;
   int64_t copied = 0;
   for (int n = 0; n < p.num_streams; ++n) copied += contentsOf(p, p.streams[n], 0).copied();
@@ -461,11 +464,12 @@ bool select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice
             Refusal* refusal) {
   Refusal own;
   own.kernel = "fuse_mixed";
-  const bool suits =
-      meets<kProblem>(&own, p) &&
-      meetsAll(&own, "streams", p.num_streams,
-               [&](Refusal* of, int32_t n) { return meets<kStream>(of, p, p.streams[n]); }) &&
-      cutQueries(p, device, choice, &own) && fitsShared(p, device, choice, &own);
+  const bool suits = meets<kProblem>(&own, p) &&
+                     meetsAll(&own, "streams", p.num_streams,
+                              [&](Refusal* stream_refusal, int32_t n) {
+                                return meets<kStream>(stream_refusal, p, p.streams[n]);
+                              }) &&
+                     cutQueries(p, device, choice, &own) && fitsShared(p, device, choice, &own);
   if (!suits) {
     *refusal = own;
     return false;
@@ -499,8 +503,8 @@ FormId formOf(const FuseProblem& p) {
   return FormId::kFewFloats;
 }
 
-// Channels of a vector of the segment, log2; 1 or a quaternion's where it has none. Methods other than linear
-// and the steps have none: wide rows with one of them run as whole rows.
+// Channels per vector of the segment, log2; without vectors, 1 or a quaternion. Only linear and
+// steps have vectors: wide rows with other methods run as whole rows.
 int vecCountLog2(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
                  bool* in_vecs) {
   const bool is_line = segment.method == Method::kLinear || isStep(segment.method);
@@ -543,8 +547,9 @@ void select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice
 
 }  // namespace
 
-// In the order of preference. Each refusal takes the place of the one before, so that the last is that
-// of the next faster kernel. Mixed fusion never has missing samples: there the refusal of rows stays.
+// In the order of preference. Each refusal replaces the previous one, so that the last one is that
+// of the next faster kernel. Mixed fusion never has missing samples: there the refusal of rows
+// stays.
 FuseChoice selectFuse(const FuseProblem& p, const LaunchDevice& device) {
   FuseChoice choice;
   choice.in = p.streams[0].values_dtype;

@@ -1,4 +1,5 @@
-// The choice of a kernel for fusion, and how its work is cut: plain C++, also for tests without a GPU.
+// The choice of a kernel for fusion, and how its work is divided: plain C++, also for tests without
+// a GPU.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,10 @@ enum class FuseKernel : uint8_t {
 
 namespace narrow_streams {
 
-// Each block does a part of a recording's queries, of a group of streams.
+// Each block processes part of a recording's queries, for a group of streams.
 struct Plan {
   int32_t groups;
-  int32_t first[rows::kManyStreams + 1];  // stream of each group, and the end
+  int32_t first[rows::kManyStreams + 1];  // first stream of each group, and the end
   int32_t part;                           // queries
 };
 
@@ -32,21 +33,21 @@ struct Plan {
 
 namespace rows {
 
-// Each block does a unit: some queries and a range of the channels of a stream.
+// Each block processes a unit: some queries and a range of the channels of a stream.
 struct Plan {
-  bool in_turns;  // units go by queries, all streams in turn
-  int32_t most;   // queries of a turn: of the unit that has the most
-  int64_t units;  // of a turn
+  bool in_turns;  // units are ordered by queries, all streams in turn
+  int32_t most;   // the most queries per unit
+  int64_t units;  // per turn
   Tiling tiling[kManyStreams];
-  int32_t first_unit[kManyStreams];  // of a turn
-  int32_t groups[kManyStreams];      // of queries in a turn
+  int32_t first_unit[kManyStreams];  // in a turn
+  int32_t groups[kManyStreams];      // groups of queries in a turn
 };
 
 }  // namespace rows
 
 namespace mixed_streams {
 
-// Each block does a part of a recording's queries, of one stream.
+// Each block processes part of a recording's queries, for one stream.
 struct Plan {
   int32_t part;  // queries
 };
@@ -57,9 +58,9 @@ namespace any {
 
 inline constexpr int kWarpsPerBlock = 4;
 
-// The forms of the kernel. Arguments travel with the launch, so a few streams get a small struct; without
-// doubles and long indexes there are registers left. Where samples may be missing a query takes more
-// registers: one form has all such calls, so that the others do not need them.
+// The forms of the kernel. Arguments are part of the launch, so that a few streams get a small
+// struct; without doubles and long indices registers are left. With missing samples a query needs
+// more registers: all such calls use one form, so that the others do not need them.
 struct FewFloats {
   static constexpr int kStreams = 8;
   static constexpr int kSegments = 32;
@@ -87,21 +88,21 @@ struct Masked : Many {
 
 enum class FormId : uint8_t { kFewFloats, kFew, kMany, kMasked };
 
-// Each warp does a unit: some queries and a range of the vectors of a stream.
+// Each warp processes a unit: some queries and a range of the vectors of a stream.
 struct Plan {
   FormId form;
   int64_t units;
   Tiling tiling[kMaxStreams];
-  uint8_t count_log2[kMaxSegments];  // channels of a vector
+  uint8_t count_log2[kMaxSegments];  // channels per vector
   bool in_vecs[kMaxSegments];        // these are aligned
 };
 
 }  // namespace any
 
-// A kernel, its form, its launch, and how the work is cut.
+// A kernel, its form, its launch, and how the work is divided.
 struct FuseChoice : LaunchChoice {
   FuseKernel family;
-  int32_t instance;  // kRows: of fuse_rows_instances.h; kNarrow: the pair of dtypes
+  int32_t instance;  // kRows: in fuse_rows_instances.h; kNarrow: the pair of dtypes
   DType in;          // of the first stream
   DType out;
   DType time;

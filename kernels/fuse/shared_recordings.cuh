@@ -1,4 +1,4 @@
-// Whole recordings in shared memory: their slots, how they are copied there, and how they are searched.
+// Whole recordings in shared memory: their slots, the copy, and the search.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
@@ -8,16 +8,16 @@
 
 namespace rbc::cuda {
 
-// ---- A row on its way into shared memory, by some threads together.
+// ---- The copy of a row into shared memory, by several threads together.
 
-// There it begins as far from a multiple of 16 bytes as in memory, so that most of it goes in words of 16
-// bytes.
+// The row's offset from a multiple of 16 bytes is the same as in memory, so that most of it is
+// copied in words of 16 bytes.
 template <class Element>
 struct CopyRow {
   const char* from;
   char* to;
-  int head;  // bytes before those words
-  int body;  // of those words
+  int head;  // bytes before these words
+  int body;  // bytes in these words
   int all;
 
   __device__ __forceinline__ CopyRow(const char* row, int32_t count, char* slot) : from(row) {
@@ -33,7 +33,8 @@ struct CopyRow {
     for (int i = head + thread * kWordBytes; i < head + body; i += threads * kWordBytes)
       __pipeline_memcpy_async(to + i, from + i, kWordBytes);
   }
-  // The elements before and behind: fewer than two words. By 32 threads at least.
+  // Copies the elements before and after these words: fewer than two words. Needs at least 32
+  // threads.
   __device__ __forceinline__ void copyEnds(int thread) const {
     int i = thread * static_cast<int>(sizeof(Element));
     if (i >= head) i += body;
@@ -51,13 +52,13 @@ struct CopyRow {
 
 // ---- The search for a few queries at once, of times in shared memory.
 //
-// No guess, and no branch on what is read: the steps depend on the number of times alone. So a
-// thread's queries wait for the memory together, and where the queries of a warp are neighbours the
-// first steps read the same times.
+// No guess, and no branch on times: the steps depend only on the number of times. So a thread's
+// queries wait for memory together, and if the queries of a warp are neighbours, the first steps
+// read the same times.
 
-// Steps of the search, from the last one up, and how many times those below a level tell apart.
-// They are halves, but odd from 31 on: what neighbours read is a step above apart, and if that were
-// a multiple of 32 all of it would lie in one bank of shared memory.
+// Steps of the search, from the last one up, and the number of times that the steps below a level
+// can distinguish. They are halves, but odd from 31 on: neighbours read times one step apart, and
+// if that were a multiple of 32 all of these would be in one bank of shared memory.
 constexpr int32_t timesBelow(int level);
 constexpr int32_t stepOf(int level) { return level < 5 ? 1 << level : (timesBelow(level) - 1) | 1; }
 constexpr int32_t timesBelow(int level) {
@@ -72,7 +73,8 @@ inline constexpr int32_t kStepOf = stepOf(kLevel);
 inline constexpr int kTopLevel = 12;
 static_assert(kMaxSearched == kTimesBelow<kTopLevel + 1>);
 
-// How many of 0 < n <= kMaxSearched times the first step has to leave for those below.
+// The number of times, of 0 < n <= kMaxSearched, that the first step must leave for the steps
+// below.
 template <int kLevel = kTopLevel>
 __device__ __forceinline__ int32_t timesLeftOf(int32_t n) {
   if constexpr (kLevel == 0) {
@@ -82,9 +84,9 @@ __device__ __forceinline__ int32_t timesLeftOf(int32_t n) {
   }
 }
 
-// Moves `at` on by kBytes, if the time there is at or before q. By hand: the compiler would take
-// twice as many instructions. The compiler does not know that this reads memory: the caller has a
-// barrier between what wrote the times and the search.
+// Advances `at` by kBytes if the time there is at or before q. Written in PTX: the compiler would
+// use twice as many instructions. The compiler does not see that this reads memory: the caller
+// needs a barrier between the code that writes the times and the search.
 template <int kBytes>
 __device__ __forceinline__ void stepTo(uint32_t* at, float q) {
   asm volatile(
@@ -125,7 +127,7 @@ __device__ __forceinline__ void stepTo(uint32_t* at, int64_t q) {
       : "l"(q), "n"(kBytes));
 }
 
-// The steps from a level down that tell `left` times apart.
+// The steps from a level down that distinguish `left` times.
 template <int kLevel, class Time, int kQueries>
 __device__ __forceinline__ void stepsFrom(int32_t left, const Time (&q)[kQueries],
                                           uint32_t (&at)[kQueries]) {
@@ -137,8 +139,8 @@ __device__ __forceinline__ void stepsFrom(int32_t left, const Time (&q)[kQueries
   if constexpr (kLevel > 0) stepsFrom<kLevel - 1>(left, q, at);
 }
 
-// The last i of each query with times[i] <= q, or 0 where there is none, of 0 < n <= kMaxSearched
-// times in shared memory; `left` is timesLeftOf(n). Of times that do not ascend it is some i.
+// For each query the last i with times[i] <= q, or 0 without such an i, for 0 < n <= kMaxSearched
+// times in shared memory; `left` is timesLeftOf(n). If times do not ascend, the result is some i.
 template <class Time, int kQueries>
 __device__ __forceinline__ void lastBefore(const Time* times, int32_t n, int32_t left,
                                            const Time (&q)[kQueries], int32_t (&last)[kQueries]) {

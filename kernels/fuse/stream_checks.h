@@ -1,4 +1,4 @@
-// Requirements of the kernels of fusion: short indexes, aligned vectors, streams that are alike.
+// Requirements of the fusion kernels: short indices, aligned vectors, similar streams.
 #pragma once
 
 #include "fuse/fuse_rows_instances.h"
@@ -9,15 +9,15 @@ namespace rbc::cuda {
 
 // ---- Extents and strides ------------------------------------------------------------------------
 
-// Samples per query, an argument of prefetchTimes(); 0: prefetching does not help. Where a sample has many
-// queries, their times are in the caches soon enough.
+// Samples per query, an argument of prefetchTimes(); 0: prefetching does not help. If a sample has
+// many queries, its times are in the caches soon enough.
 inline float paceOf(const FuseProblem& p, const FuseStream& s) {
   constexpr int64_t kMaxQueries = 64;
   if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;
   return static_cast<float>(s.samples) / static_cast<float>(p.queries);
 }
 
-// Whether Index may be int32_t, with room.
+// Whether Index may be int32_t, with a margin.
 inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
   constexpr int64_t kFew = 1 << 30;
   const auto short_step = [](int64_t stride, int64_t size) {
@@ -31,9 +31,9 @@ inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
          p.batch < kFew && p.queries < kFew && p.batch * p.queries < kFew;
 }
 
-// ---- Which channels of a fusion can be read and written in vectors ------------------------------
+// ---- Whether channels can be read and written in vectors ----------------------------------------
 
-// Whether the rows of a segment can, both of values and of out, in vectors of `count` channels.
+// Whether the rows of a segment, both of values and of out, suit vectors of `count` channels.
 inline bool suitsVecs(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
                       int count) {
   const auto rows = [&](const void* data, int64_t first, const int64_t(&stride)[3], DType dtype) {
@@ -46,13 +46,13 @@ inline bool suitsVecs(const FuseProblem& p, const FuseStream& s, const ChannelSe
          rows(p.out, s.out_begin + segment.begin, p.out_stride, p.out_dtype);
 }
 
-// Whether shift or scale can, in vectors of four.
+// Whether shift or scale suits vectors of four.
 inline bool suitsVecs(const RealArray& array) {
   return array.data == nullptr ||
          (array.stride == 1 && !array.is_64 && suitsVecs(array.data, {0}, sizeof(float), 4));
 }
 
-// ---- Which streams of a fusion a kernel may do together -----------------------------------------
+// ---- Whether a kernel can process streams together ----------------------------------------------
 
 // The kind that a stream needs.
 inline rows::Kind kindOf(const FuseStream& s, Method method) {
@@ -62,7 +62,7 @@ inline rows::Kind kindOf(const FuseStream& s, Method method) {
   return affine || isAngle(method) ? rows::Kind::kTwoRows : rows::Kind::kLine;
 }
 
-// Of the values of the streams, and of out; kNumDTypePairs where there are no kernels.
+// For the dtypes of the streams' values and of out; kNumDTypePairs if there are no kernels.
 inline int dtypePairOf(const FuseProblem& p) {
   int pair = 0;
   while (pair < rows::kNumDTypePairs && (rows::kDTypePairs[pair].in != p.streams[0].values_dtype ||

@@ -1,4 +1,4 @@
-// The launcher of clearing what is counted.
+// Launches the clearing of counters.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,12 +8,12 @@
 
 namespace rbc::cuda {
 
-// Makes the i64 of an output 0; its data may be null.
+// Sets the i64 of an output to 0; its data may be null.
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
                         cudaStream_t cuda_stream);
 
-// What a list of voxels does not hold: voxels over its capacity, points in these, and points over
-// `grouped`. Each may be null.
+// Counters of what a list of voxels omits: voxels over its capacity, points in these, and points
+// over `grouped`. Each may be null.
 struct LostCounts {
   int64_t* counts[3];
   bool any;

@@ -1,4 +1,4 @@
-// The points of a bin counted, and its part of the output written.
+// Counts the points of a bin, and writes its part of the output.
 #pragma once
 
 #include "points/dense_output.cuh"
@@ -10,13 +10,13 @@
 namespace rbc::cuda {
 namespace bins {
 
-// ---- What is kept of bins and tiles in scratch.
+// ---- The data of bins and tiles in scratch.
 
 inline constexpr int kWarp = 32;
 inline constexpr int kCountThreads = 1024;
 inline constexpr int kMaxParts = 64;
-inline constexpr int kPlaces = 8;    // in a word
-inline constexpr int kSamples = 64;  // of kSampleThreads * kPoints neighbouring points each
+inline constexpr int kPlaces = 8;    // per word
+inline constexpr int kSamples = 64;  // of kSampleThreads * kPoints consecutive points each
 inline constexpr int kSampleThreads = 256;
 static_assert(kMaxBins == kBinThreads);
 
@@ -27,21 +27,21 @@ struct Unit {
   int32_t slot;  // of the first part's cells
 };
 
-// What a sample of neighbouring points has.
+// The result for a sample of consecutive points.
 struct Sample {
-  uint32_t points;     // in voxels
-  uint32_t different;  // words of the grid among them
+  uint32_t points;     // points in voxels
+  uint32_t different;  // distinct words of the grid among them
 };
 
 struct BinScratch {
   uint16_t* staged;  // [tiles, kTile]: the places in their bins of a tile's points, bin by bin
   uint16_t* begins;  // [bins + 1, tiles]
-  uint32_t* totals;  // [bins]: points; and behind them:
+  uint32_t* totals;  // [bins]: points; followed by:
   uint32_t* done;    // [1]: blocks
   uint32_t* units_used;
   uint32_t* cuts_used;
   Unit* units;
-  Unit* cuts;       // [most_parts]: those of bins in parts, once more
+  Unit* cuts;       // [most_parts]: the units of split bins, once more
   void* parts;      // [most_parts, cells]
   Sample* samples;  // [kSamples]
   int32_t* coherent;
@@ -66,7 +66,7 @@ BinScratch cut(ScratchLayout* cutter, const Bins& bins) {
   return s;
 }
 
-// A point in a cell: marks only say that there is one.
+// Adds a point to a cell: marks only record that there is one.
 __device__ inline void addPoint(uint8_t* cells, uint16_t place) { cells[place] = 1; }
 __device__ inline void addPoint(uint32_t* cells, uint16_t place) { atomicAdd(&cells[place], 1u); }
 
@@ -80,7 +80,7 @@ struct CellArguments {
   bool sampled;
 };
 
-// Adds those of a word's eight places that lie in begin .. end - 1 of the tile.
+// Adds the places, of the eight in a word, that are in begin .. end - 1 of the tile.
 template <class Cell>
 __device__ __forceinline__ void addWord(const uint4& word, int first, int begin, int end,
                                         Cell* cells) {
@@ -98,7 +98,7 @@ struct Stretch {
   int end;
 };
 
-// Where the bin's points lie in a tile.
+// The range of the bin's points in a tile.
 __device__ __forceinline__ Stretch stretchOf(const Bins& bins, const BinScratch& s, int bin,
                                              int64_t tile, int64_t end_tile) {
   if (tile >= end_tile) return {0, 0};
@@ -106,9 +106,9 @@ __device__ __forceinline__ Stretch stretchOf(const Bins& bins, const BinScratch&
           __ldg(&s.begins[(bin + 1) * bins.tiles + tile])};
 }
 
-// A warp adds the stretches that its bin has in up to 32 tiles, of which each lane knows one. Four
-// lanes do a short stretch, and all loads of a lane are on their way before it uses the first: this
-// waits for memory, nothing else.
+// A warp adds the stretches of its bin in up to 32 tiles; each lane has one of them. Four lanes
+// process a short stretch, and all loads of a lane are issued before it uses the first: the code is
+// bound by memory only.
 template <class Cell>
 __device__ void addStretches(const Bins& bins, const BinScratch& s, int64_t first_tile, Stretch own,
                              Cell* cells) {
@@ -150,13 +150,13 @@ __device__ void addStretches(const Bins& bins, const BinScratch& s, int64_t firs
   }
 }
 
-// Where a part of a cut bin leaves its cells.
+// The cells of one part of a split bin.
 template <class Cell>
 __device__ Cell* partCells(const BinScratch& s, const Bins& bins, const Unit& unit, int part) {
   return static_cast<Cell*>(s.parts) + static_cast<int64_t>(unit.slot + part) * bins.cells();
 }
 
-// The cells begin .. end - 1 of a bin, as far as there are voxels.
+// Writes the cells begin .. end - 1 of a bin, as far as there are voxels.
 template <class Element, class Cell>
 __device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int begin, int end) {
   const int64_t key = static_cast<int64_t>(bin) << a.bins.shift;
@@ -166,7 +166,7 @@ __device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int
   }
 }
 
-// All cells of the output, for those who go straight there; by all blocks together.
+// Clears all cells of the output, for the direct way; by all blocks together.
 template <class Cell>
 __device__ void clearCells(const CellArguments& a) {
   constexpr int kPerWord = 16 / sizeof(Cell);
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kCountThreads)
   const Bins& bins = a.bins;
   const int cells_of_bin = bins.cells();
   const auto thread = static_cast<int>(threadIdx.x);
-  // Each bin is a unit at least; the blocks past these mostly have nothing to do.
+  // Each bin is at least one unit; blocks beyond the bins mostly have nothing to do.
   const bool surplus = blockIdx.x >= bins.count;
   if (surplus) waitForLaunchesAhead();
   if (!surplus || blockIdx.x < *a.scratch.units_used) {
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(kCountThreads)
   __syncthreads();
   const int64_t first = bins.tiles * unit.part / unit.parts;
   const int64_t end = bins.tiles * (unit.part + 1) / unit.parts;
-  // Few tiles are shared out among all warps.
+  // Few tiles are shared among all warps.
   constexpr int kWarps = kCountThreads / kWarp;
   const int64_t share = min(static_cast<int64_t>(kWarp), (end - first + kWarps - 1) / kWarps);
   const int lane = thread % kWarp;
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kCountThreads)
   }
 }
 
-// For each part of a cut bin, a slice of a multiple of 16 cells is added up and written.
+// For each part of a split bin, adds and writes a slice of a multiple of 16 cells.
 template <class Cell, class Element>
 __global__ void __launch_bounds__(kCountThreads) addParts(const __grid_constant__ CellArguments a) {
   extern __shared__ uint4 memory[];

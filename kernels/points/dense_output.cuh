@@ -1,4 +1,4 @@
-// Cells of a grid, counted or marked, on their way to an output of any dtype and strides.
+// Writes the cells of a grid, counted or marked, to an output of any dtype and strides.
 #pragma once
 
 #include "element_of.h"
@@ -8,7 +8,7 @@
 
 namespace rbc::cuda {
 
-// Where the cells of all clouds go, in the order of their keys.
+// The destination of the cells of all clouds, in the order of their keys.
 struct CellOutput {
   void* data;
   int64_t stride[4];  // cloud, x, y, z
@@ -31,7 +31,7 @@ inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
           hasCellsInLine(p)};
 }
 
-// Writes the cells first .. first + count - 1, the threads of a block together (or of a grid:
+// Writes the cells first .. first + count - 1; the threads of a block work together (or of a grid:
 // `thread` of `threads`). Marks are 1, counts any number; 0 becomes the empty value.
 template <class Element, class Cell>
 __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t first, int64_t count,
@@ -62,7 +62,7 @@ __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t fir
   }
 }
 
-// Calls visitor(Tag<Element>) for the dtypes that occupancy and count write.
+// Calls visitor(Tag<Element>) for the dtypes of occupancy and count.
 template <class Visitor>
 decltype(auto) visitCellElement(DType dtype, Visitor&& visitor) {
   switch (dtype) {

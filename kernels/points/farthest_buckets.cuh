@@ -1,4 +1,5 @@
-// Farthest points: what all its kernels share. Blocks of a cluster, buckets of points, the winner of a round.
+// Farthest points: the parts that all kernels share. Blocks of a cluster, buckets of points, the
+// winner of a round.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -12,10 +13,10 @@
 
 namespace rbc::cuda {
 
-// ---- Messages between the blocks of a cluster, which a barrier counts by their bytes.
+// ---- Messages between the blocks of a cluster; a barrier counts their bytes.
 
 #if __CUDA_ARCH__ >= 900
-// To the same address in another block, and its barrier.
+// Sends to the same address in another block, and signals its barrier.
 template <class T>
 __device__ void send(const T& value, T* to, uint64_t* barrier, int rank) {
   constexpr int kWords = sizeof(T) / 8;
@@ -42,11 +43,11 @@ __device__ void send(const T& value, T* to, uint64_t* barrier, int rank) {
 
 namespace farthest {
 
-// ---- The blocks that work on one cloud, a cluster or one alone, and what orders its points.
+// ---- The blocks that work on one cloud, a cluster or a single block, and the order of its points.
 
 namespace cg = cooperative_groups;
 
-// What orders points: more is farther; 0 is none. Of distances that are 0 or more.
+// Orders points by a key: more is farther; 0 means no point. Distances are at least 0.
 template <class Number>
 struct Order {
   using Key = std::conditional_t<sizeof(Number) == sizeof(float), uint32_t, uint64_t>;
@@ -54,7 +55,9 @@ struct Order {
     return distance < 0 ? 0 : bitCast<Key>(distance) + 1;
   }
   static __device__ Key ofPoint(Number distance) { return bitCast<Key>(distance) + 1; }
-  static __device__ Number distance(Key key) { return bitCast<Number>(key - 1); }  // NaN of none
+  static __device__ Number distance(Key key) {
+    return bitCast<Number>(key - 1);
+  }  // NaN without a point
 };
 
 inline __device__ uint32_t mostOfWarp(uint32_t key) { return __reduce_max_sync(~0u, key); }
@@ -70,8 +73,8 @@ __device__ Number squaredDistance(const Number (&point)[3], const Number (&taken
   return rbc::squaredDistance(point[0] - taken[0], point[1] - taken[1], point[2] - taken[2]);
 }
 
-// A point that may be taken next: the larger key wins, then the lower label. Labels ascend as indexes in
-// the cloud do: within a bucket they are what its points are found by, and elsewhere these indexes.
+// A point that may be taken next: the larger key wins, then the lower label. Labels ascend like
+// indices in the cloud: within a bucket they identify its points, elsewhere they are these indices.
 template <class Number>
 struct Candidate {
   typename Order<Number>::Key key;
@@ -94,9 +97,9 @@ __device__ Candidate<Number> bestOfWarp(Candidate<Number> own) {
   return {key, __reduce_min_sync(~0u, own.key == key ? own.label : ~0u)};
 }
 
-// Where the blocks of a cluster meet.
+// The memory with which the blocks of a cluster synchronize.
 struct Meeting {
-  uint64_t arrived[2];  // messages, in turns
+  uint64_t arrived[2];  // messages, alternating
   int sums[kMaxCluster];
   int sum;
 };
@@ -104,7 +107,7 @@ struct Meeting {
 template <int kThreads>
 class Blocks {
  public:
-  // To be followed by wait().
+  // The caller must then call wait().
   __device__ Blocks(Meeting* meeting, int count) : meeting_(meeting), count_(count) {
     if (threadIdx.x == 0) meeting->sum = 0;
 #if __CUDA_ARCH__ >= 900
@@ -131,7 +134,7 @@ class Blocks {
     __syncthreads();
   }
 
-  // The sum of a number of each thread, once.
+  // The sum of one number per thread; call once.
   __device__ int sum(int own) const {
     own = __reduce_add_sync(~0u, own);
     if (threadIdx.x % 32 == 0) atomicAdd(&meeting_->sum, own);
@@ -149,12 +152,12 @@ class Blocks {
     return all;
   }
 
-  // Messages go round by round, of which two take turns: a block may be one round ahead.
+  // Messages alternate between two buffers: a block may be one round ahead.
   __device__ int turn() const { return turn_; }
   __device__ void nextTurn() { turn_ ^= 1; }
 
 #if __CUDA_ARCH__ >= 900
-  // Once in a round, by one thread.
+  // Once per round, by one thread.
   __device__ void expect(uint32_t bytes) const { expectBytes(&meeting_->arrived[turn_], bytes); }
 
   template <class T>
@@ -162,7 +165,7 @@ class Blocks {
     cuda::send(value, to, &meeting_->arrived[turn_], rank);
   }
 
-  // For the messages of the round, by all threads.
+  // Waits for the messages of the round, by all threads.
   __device__ void await() {
     awaitBytes(&meeting_->arrived[turn_], parities_ >> turn_ & 1);
     parities_ ^= 1u << turn_;
@@ -174,27 +177,27 @@ class Blocks {
   int count_;
   int rank_;
   int turn_ = 0;
-  uint32_t parities_ = 0;  // of both barriers' phases
+  uint32_t parities_ = 0;  // phases of both barriers
 };
 
-// ---- The points of a block in an order in which those near each other are near: by the cells of a grid of
-// 16 to a side, which follow Morton's curve. The order within a cell is any.
+// ---- Orders the points of a block such that nearby points are close together: by the cells of a
+// grid with 16 per side, along Morton's curve. The order within a cell is arbitrary.
 
-inline constexpr int kCellBits = 4;  // of an axis
+inline constexpr int kCellBits = 4;  // per axis
 inline constexpr int kCells = 1 << (3 * kCellBits);
 
-// Bits 0 .. 3 of a number at every third place.
+// Spreads bits 0 .. 3 of a number to every third place.
 inline __device__ uint32_t spread(uint32_t x) {
   return (x & 1) | (x & 2) << 2 | (x & 4) << 4 | (x & 8) << 6;
 }
 
-// Of numbers that are not NaN: one instruction each.
+// For numbers that are not NaN: one instruction each.
 inline __device__ float least(float a, float b) { return fminf(a, b); }
 inline __device__ double least(double a, double b) { return fmin(a, b); }
 inline __device__ float largest(float a, float b) { return fmaxf(a, b); }
 inline __device__ double largest(double a, double b) { return fmax(a, b); }
 
-// Of so many neighbouring lanes.
+// Over kLanes neighbouring lanes.
 template <int kLanes, class Number>
 __device__ Number leastOf(Number x) {
 #pragma unroll
@@ -209,7 +212,7 @@ __device__ Number largestOf(Number x) {
   return x;
 }
 
-// What a box's sides are of points that are not there.
+// The sides of a box without points.
 template <class Number>
 inline constexpr Number kNowhere = static_cast<Number>(INFINITY);
 
@@ -219,7 +222,7 @@ struct Box {
   Number low[3];
   Number high[3];
 
-  // Around no point.
+  // A box without points.
   static __device__ Box none() {
     constexpr Number kFar = kNowhere<Number>;
     return {{kFar, kFar, kFar}, {kFar, kFar, kFar}};
@@ -233,7 +236,7 @@ struct Box {
     }
   }
 
-  // Around those of so many neighbouring lanes.
+  // Joins the boxes of kLanes neighbouring lanes.
   template <int kLanes = 32>
   __device__ void join() {
 #pragma unroll
@@ -243,7 +246,7 @@ struct Box {
     }
   }
 
-  // That of another lane.
+  // The box of another lane.
   __device__ Box of(int lane) const {
     Box box;
 #pragma unroll
@@ -257,12 +260,13 @@ struct Box {
 
 template <class Number>
 struct SpatialMemory {
-  Box<Number> boxes[32];  // by warp
+  Box<Number> boxes[32];  // per warp
   uint32_t sums[32];
 };
 
-// Of `room` points, which pointAt(at, point) gives if they are there; the others come last. `cells` has
-// room for kCells, `order` for all points: which of them comes where. To be called by all threads.
+// Sorts `room` points; pointAt(at, point) returns whether a point exists, and its position. Those
+// that do not exist come last. `cells` has room for kCells, `order` gets the sorted points. Called
+// by all threads.
 template <class Number, int kThreads, class PointAt, class Place>
 __device__ void orderInSpace(uint32_t room, PointAt&& pointAt, uint32_t* cells, Place* order,
                              SpatialMemory<Number>* memory) {
@@ -289,14 +293,14 @@ __device__ void orderInSpace(uint32_t room, PointAt&& pointAt, uint32_t* cells, 
     scale[axis] = Number(1 << kCellBits) / (-box.high[axis] - box.low[axis]);
   }
 
-  // Points are counted by cell, then have their places.
+  // Points are counted by cell, then get their places.
   const auto cellOf = [&](uint32_t at) {
     Number point[3];
     if (!pointAt(at, point)) return static_cast<uint32_t>(kCells - 1);
     uint32_t cell = 0;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-      // A side without length gives NaN or infinity, and these 0 or the last one.
+      // A side without length gives NaN or infinity, and these give cell 0 or the last one.
       const int along = static_cast<int>((point[axis] - box.low[axis]) * scale[axis]);
       cell |= spread(static_cast<uint32_t>(min(max(along, 0), (1 << kCellBits) - 1))) << axis;
     }
@@ -331,24 +335,25 @@ __device__ void orderInSpace(uint32_t room, PointAt&& pointAt, uint32_t* cells, 
   __syncthreads();
 }
 
-// ---- Buckets of points near each other: a point that is taken changes nothing for a bucket whose points are
-// all nearer to those before than its box is to the point. No step of squaredDistance() rounds a smaller
-// number to a larger one, so no bit is another.
+// ---- Buckets of nearby points: a new point changes nothing in a bucket whose points are all
+// nearer to the points taken before than its box is to the new one. No step of squaredDistance()
+// rounds a smaller number to a larger one, so the result is exact.
 
-// The points of a block: neighbours in the cloud, since clouds are often in some spatial order.
+// The points of a block: consecutive in the cloud, since clouds are often in some spatial order.
 struct Share {
-  uint32_t first;  // by index in the cloud
+  uint32_t first;  // indices in the cloud
   uint32_t count;
 };
 
-// Points at a bucket's reach and more from its box change nothing. It is the distance of its farthest point;
-// less than any where the bucket has no point; NaN before a point was taken, when distances may be infinite.
+// A point whose distance from a bucket's box is at least the bucket's reach changes nothing. The
+// reach is the distance of the bucket's farthest point; less than any distance if the bucket has no
+// point; NaN before the first point was taken, when distances may be infinite.
 template <class Number>
 __device__ Number reachAtFirst(const Box<Number>& box) {
   return box.low[0] < kNowhere<Number> ? static_cast<Number>(NAN) : Number(-1);
 }
 
-// Squared, from a box to a point.
+// Squared distance from a box to a point.
 template <class Number>
 __device__ Number squaredDistance(const Number (&taken)[3], const Box<Number>& box) {
   Number apart[3];
@@ -376,9 +381,9 @@ __device__ void sortAscending(uint32_t (&x)[kCount]) {
   }
 }
 
-// ---- Blocks agree on one point a round: the farthest of all.
+// ---- Blocks agree on one point per round: the farthest of all.
 
-// The best point to take, of a bucket, a block, or all. Its label is the index.
+// The best point to take in a bucket, a block, or all. Its label is the index.
 template <class Number>
 struct Winner {
   Number position[3];
@@ -387,10 +392,10 @@ struct Winner {
 
 template <class Number>
 struct WinnerMemory {
-  // Whole words, as messages are.
+  // Whole words, like messages.
   struct alignas(8 * sizeof(Number)) Block {
     Number position[3];
-    typename Order<Number>::Key words[5];  // key, label, and none
+    typename Order<Number>::Key words[5];  // key, label, and padding
 
     __device__ Candidate<Number> candidate() const {
       return {words[0], static_cast<uint32_t>(words[1])};
@@ -400,7 +405,7 @@ struct WinnerMemory {
   Block blocks[2][kMaxCluster];
 };
 
-// The best candidate of a block, of which each warp has one. To be called once.
+// The best candidate of a block; each warp has one. Call once.
 template <int kThreads, class Number>
 __device__ Candidate<Number> bestOfBlock(WinnerMemory<Number>* memory, Candidate<Number> of_warp) {
   constexpr int kWarps = kThreads / 32;
@@ -424,7 +429,7 @@ __device__ Winner<Number> bestOfBlocks(Blocks<kThreads>& blocks, WinnerMemory<Nu
   if (threadIdx.x == 0) {
     blocks.expect(static_cast<uint32_t>(sizeof(Block)) * blocks.count());
   }
-  // One thread for each block to tell.
+  // One thread for each block to send to.
   if (static_cast<int>(threadIdx.x) < blocks.count()) {
     const Block message = {{own.position[0], own.position[1], own.position[2]},
                            {own.candidate.key, own.candidate.label, 0, 0, 0}};

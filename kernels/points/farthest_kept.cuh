@@ -1,5 +1,5 @@
-// A block's part of a cloud that a multiprocessor holds: distances in registers, and positions if there is
-// room.
+// A block's part of a cloud that fits in a multiprocessor: distances in registers, and positions as
+// well if there is room.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 namespace rbc::cuda {
 namespace farthest {
 
-// ---- What the buckets of a block offer to be taken next: each its farthest point.
+// ---- The candidates of the buckets of a block for the next point: the farthest point of each.
 
-// A rank is the upper bits of a distance, and a number below them. One instruction finds the most of a warp's
-// ranks, and who has it: only where another one has the same upper bits, distances have to be compared.
+// A rank is the upper bits of a distance, with a number below them. One instruction finds the
+// maximum of a warp's ranks and its owner: only if another rank has the same upper bits, distances
+// must be compared.
 constexpr int32_t kRankNumbers = 64;
 
 inline __device__ int32_t upperBits(float distance) { return bitCast<int32_t>(distance); }
@@ -26,7 +27,7 @@ __device__ int32_t rankOf(Number distance, int number) {
 }
 inline __device__ int numberOf(int32_t rank) { return rank & (kRankNumbers - 1); }
 
-// Whether a rank is not the most of all, but its distance may be.
+// Whether a rank is not the maximum, but its distance may be.
 inline __device__ bool mayBeMost(int32_t rank, int32_t most) {
   return (rank >= (most & -kRankNumbers)) & (rank != most);
 }
@@ -37,7 +38,7 @@ struct alignas(4 * sizeof(Number)) IndexedPoint {
   typename Order<Number>::Key index;  // in the cloud
 };
 
-// Of a block that has kBuckets.
+// For a block with kBuckets buckets.
 template <class Number, int kThreads, int kBuckets>
 struct OfferMemory {
   static_assert(kBuckets <= 32 && 2 * kBuckets <= kRankNumbers);
@@ -45,11 +46,12 @@ struct OfferMemory {
     IndexedPoint<Number> point;
     Candidate<Number> candidate;
   };
-  // By place. A bucket has two, and takes the other one for another offer: some may still read the one before.
+  // By place. A bucket has two and alternates between them: other threads may still read the
+  // previous offer.
   Offer offers[2 * kBuckets];
   struct Turn {
     int32_t ranks[32];         // by bucket; their numbers are places
-    int32_t unread[kThreads];  // of threads that have none to tell, so that nobody has to ask
+    int32_t unread[kThreads];  // written by threads without a rank, which saves a branch
   } turns[2];
 };
 
@@ -58,7 +60,7 @@ class Offers {
  public:
   using Memory = OfferMemory<Number, kThreads, kBuckets>;
 
-  // The thread tells a bucket's rank, or none (-1). To be followed by a barrier.
+  // The thread publishes a bucket's rank, or none (-1). The caller must then synchronize.
   __device__ Offers(Memory* memory, int bucket) : memory_(memory) {
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < 32) memory->turns[0].ranks[thread] = memory->turns[1].ranks[thread] = INT32_MIN;
@@ -68,7 +70,7 @@ class Offers {
     from_ = sharedAddress(&turn.ranks[thread % 32]);
   }
 
-  // By one lane.
+  // Called by one lane.
   __device__ void offer(bool does, int place, const IndexedPoint<Number>& point,
                         typename Order<Number>::Key key) const {
     using Offer = typename Memory::Offer;
@@ -78,7 +80,7 @@ class Offers {
                   static_cast<uint32_t>(point.index));
   }
 
-  // By all threads, before a barrier.
+  // Called by all threads, before a barrier.
   __device__ void tell(int32_t rank) const { storeShared(to_ + turn_, rank); }
 
   struct Ranks {
@@ -87,17 +89,17 @@ class Offers {
 
     __device__ bool mayOtherBeMost() const { return mayBeMost(own, most); }
   };
-  // What all have told, once behind the barrier.
+  // All published ranks; call once, after the barrier.
   __device__ Ranks ranks() {
     const int32_t own = loadShared(from_ + turn_);
     turn_ ^= sizeof(typename Memory::Turn);
     return {own, __reduce_max_sync(~0u, own)};
   }
 
-  // The farthest of all, unless another one may be.
+  // The farthest of all, if no other one may be farther.
   __device__ Winner<Number> best(const Ranks& ranks) const { return at(numberOf(ranks.most)); }
 
-  // The first of the farthest of all.
+  // The first among the farthest of all.
   __device__ Winner<Number> firstBest(const Ranks& ranks) const {
     Candidate<Number> own = kNoCandidate<Number>;
     const int place = numberOf(ranks.own);
@@ -117,10 +119,10 @@ class Offers {
   Memory* memory_;
   uint32_t to_;  // addresses of ranks
   uint32_t from_;
-  uint32_t turn_ = 0;  // added to them
+  uint32_t turn_ = 0;  // added to these
 };
 
-// How a block keeps its points. A warp has kBuckets, of kSlots points a lane.
+// The layout of a block's points. A warp has kBuckets buckets, with kSlots points per lane.
 template <class Number_, int kThreads_, int kBuckets_, int kSlots_, bool kInRegisters_>
 struct Kept {
   using Number = Number_;
@@ -132,7 +134,7 @@ struct Kept {
   static constexpr uint32_t kRoom = kThreads * kPoints;
 };
 
-// The points of a block, by place: to offer one, or also to compute with.
+// The points of a block by place: for offers only, or also for computing.
 template <class Form, bool = Form::kInRegisters>
 struct KeptPoints {
   using Number = typename Form::Number;
@@ -147,7 +149,7 @@ template <class Form>
 struct KeptPoints<Form, false> {
   using Number = typename Form::Number;
   Number position[3][Form::kRoom];
-  uint16_t order[Form::kRoom];  // which of the block's points, as they come
+  uint16_t order[Form::kRoom];  // the block's points by their original index
 
   __device__ void set(int place, const Number (&x)[3], uint32_t, uint32_t at) {
     for (int axis = 0; axis < 3; ++axis) position[axis][place] = x[axis];
@@ -158,11 +160,11 @@ struct KeptPoints<Form, false> {
   }
 };
 
-// What a block has in shared memory.
+// The shared memory of a block.
 template <class Form>
 struct KeptMemory {
   union {
-    struct {  // until points are in order
+    struct {  // only until points are in order
       uint32_t cells[kCells];
       uint16_t order[Form::kRoom];
     } sorting;
@@ -179,12 +181,12 @@ class KeptCloud {
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kBuckets = Form::kBuckets;
   static constexpr int kSlots = Form::kSlots;
-  // Of a bucket, each around the points that kBuckets neighbouring lanes have there. So a warp has 32: each
-  // lane asks for one whether a point reaches it.
+  // Boxes per bucket, each around the points that kBuckets neighbouring lanes have in it. So a warp
+  // has 32 boxes: each lane checks one of them.
   static constexpr int kBoxes = 32 / kBuckets;
   using AllOffers = Offers<Number, kThreads, kWarps * kBuckets>;
 
-  // pointAt(at, point) tells whether a point of the block is there, and where.
+  // pointAt(at, point) returns whether a point of the block exists, and its position.
   template <class PointAt>
   __device__ KeptCloud(KeptMemory<Form>* memory, SpatialMemory<Number>* spatial, const Share& share,
                        PointAt&& pointAt)
@@ -192,7 +194,7 @@ class KeptCloud {
         first_(share.first),
         first_place_(bucketOf(0) * kSlots * 32 + lane()),
         offers_(&memory->offers, lane() % kBoxes == 0 ? bucketOf(lane() / kBoxes) : -1) {
-    asm volatile("" : "+r"(first_place_));  // not worked out again and again
+    asm volatile("" : "+r"(first_place_));  // keeps the compiler from recomputing it
     auto& sorting = memory->sorting;
     orderInSpace<Number, kThreads>(Form::kRoom, pointAt, sorting.cells, sorting.order, spatial);
     uint32_t at[kBuckets][kSlots];
@@ -200,7 +202,7 @@ class KeptCloud {
     for (int b = 0; b < kBuckets; ++b) {
 #pragma unroll
       for (int k = 0; k < kSlots; ++k) at[b][k] = sorting.order[orderOf(b, k)];
-      sortAscending(at[b]);  // of those equally far the first is the one to take
+      sortAscending(at[b]);  // among equally far points the first one is taken
     }
     __syncthreads();
 #pragma unroll
@@ -224,17 +226,17 @@ class KeptCloud {
       box = box.of(firstOfBox());
       const Number reach = reachAtFirst(box);
       place_[b] = 2 * bucketOf(b);
-      const int32_t rank = rankOf(Number(-1), place_[b]);  // of no point
+      const int32_t rank = rankOf(Number(-1), place_[b]);  // no point
       const bool is_own = lane() / kBoxes == b;
       own_[b] = is_own ? -1 : 0;
-      asm volatile("" : "+r"(own_[b]));  // no predicate, of which there are few
+      asm volatile("" : "+r"(own_[b]));  // keeps it out of predicate registers, which are few
       reach_[b] = is_own ? reach : Number(-1);
       if (is_own) box_ = box, rank_ = rank;
     }
     __syncthreads();
   }
 
-  // Which of the warp's buckets a point changes.
+  // The warp's buckets that a point changes.
   struct Reached {
     bool bucket[kBuckets];
   };
@@ -248,7 +250,7 @@ class KeptCloud {
     return reached;
   }
 
-  // Once the point is taken. To be followed by a barrier.
+  // Call once the point is taken; the caller must then synchronize.
   __device__ __forceinline__ void lower(const Number (&taken)[3], const Reached& reached) {
 #pragma unroll
     for (int b = 0; b < kBuckets; ++b) {
@@ -263,11 +265,11 @@ class KeptCloud {
   static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
   static __device__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
   static __device__ int bucketOf(int b) { return warp() * kBuckets + b; }
-  // Of those that have the points of the lane's box.
+  // The first of the lanes with the points of the lane's box.
   static __device__ int firstOfBox() { return lane() % kBoxes * kBuckets; }
 
-  // Where a point is in the order in space. Buckets that one point may reach together belong to different
-  // warps: neighbours, and those of the next row.
+  // The index of a point in spatial order. Buckets that one point may reach together (neighbours,
+  // also in the next row) belong to different warps.
   static __device__ int orderOf(int b, int slot) {
     const int bucket = b * kWarps + ((warp() - 5 * b) & (kWarps - 1));
     return (bucket * 32 + lane()) * kSlots + slot;
@@ -285,9 +287,9 @@ class KeptCloud {
 
   struct Farthest {
     Number distance;
-    int place;  // behind that of the bucket's first point
+    int place;  // after the place of the bucket's first point
   };
-  // Of the lane's points of a bucket, or the first of those equally far: by halves.
+  // The farthest of the lane's points of a bucket, or the first of equally far ones: by halves.
   template <int kFirst = 0, int kCount = kSlots>
   __device__ __forceinline__ Farthest farthestOf(int b) const {
     if constexpr (kCount == 1) {
@@ -310,7 +312,7 @@ class KeptCloud {
     const Farthest farthest = farthestOf(b);
     const int32_t own = rankOf(farthest.distance, lane());
     const int32_t rank = __reduce_max_sync(~0u, own);
-    // Meanwhile: what the box is reached from, and the point to offer.
+    // Meanwhile: the reach of the box, and the point to offer.
     const Number reach = __shfl_sync(~0u, largestOf<kBuckets>(farthest.distance), firstOfBox());
     const IndexedPoint<Number> point = kept_->get(placeOf(b, 0) + farthest.place, first_);
     place_[b] ^= 1;
@@ -320,7 +322,7 @@ class KeptCloud {
     if (__any_sync(~0u, mayBeMost(own, rank))) settle(b, farthest.distance, point);
   }
 
-  // What a bucket offers if ranks do not tell.
+  // Makes a bucket's offer if ranks do not decide.
   __device__ void settle(int b, Number distance, const IndexedPoint<Number>& point) const {
     __syncwarp();
     const Candidate<Number> own = {Order<Number>::of(distance), static_cast<uint32_t>(point.index)};
@@ -328,7 +330,7 @@ class KeptCloud {
     offers_.offer(own.key == best.key && own.label == best.label, place_[b], point, own.key);
   }
 
-  // The bits of one number or the other.
+  // Selects the bits of one number or the other.
   template <class T>
   static __device__ T chosen(int32_t all_bits, T one, T other) {
     using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
@@ -342,12 +344,13 @@ class KeptCloud {
   AllOffers offers_;
   Number position_[3][Form::kInRegisters ? Form::kPoints : 1];
   Number distance_[Form::kPoints];
-  // Each lane looks after one of the warp's buckets, number lane() / kBoxes: its box is a part of that one's.
-  int place_[kBuckets];     // of what each bucket offers
-  Box<Number> box_;         // of the bucket that the lane looks after
+  // Each lane is responsible for one of the warp's buckets, number lane() / kBoxes: its box is a
+  // part of that bucket's.
+  int place_[kBuckets];     // of each bucket's offer
+  Box<Number> box_;         // of the bucket that the lane is responsible for
   int32_t own_[kBuckets];   // all bits for that bucket, else none
   Number reach_[kBuckets];  // of the box for that bucket, else -1: see reachAtFirst()
-  int32_t rank_;            // of that bucket's offer: below its upper bits, where it is offered
+  int32_t rank_;            // of that bucket's offer: the place below the upper bits
 };
 
 }  // namespace farthest

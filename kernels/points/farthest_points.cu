@@ -1,5 +1,6 @@
-// Farthest points: a cluster of blocks a cloud, or a block where there are no clusters. Multiprocessors keep
-// the points, or the workspace where they are too many. One kernel takes all K.
+// Farthest points: a cluster of blocks per cloud, or a block if there are no clusters.
+// Multiprocessors keep the points or, if there are too many, the workspace does. One kernel takes
+// all K points.
 
 #include "farthest_problem.h"
 
@@ -22,30 +23,32 @@ using namespace farthest;
 template <class Number>
 struct Arguments {
   FarthestProblem problem;
-  int cluster;       // blocks of a cloud
-  int64_t each;      // numbers of an array in the workspace
+  int cluster;       // blocks per cloud
+  int64_t each;      // numbers per array in the workspace
   Number* numbers;   // [4][each]
   uint32_t* places;  // [each]
 };
 
-// What a block takes of a cloud: whole turns.
+// The number of points that a block processes: whole turns.
 __host__ __device__ int64_t roomOf(int64_t count, int64_t cluster, int threads) {
   const int64_t turns = (count + cluster * threads - 1) / (cluster * threads);
   return (turns > 0 ? turns : 1) * threads;
 }
 
-// Rows of the workspace that are not a cloud's: its last turn, and up to whole words.
+// Rows of the workspace that do not belong to a cloud: the rest of its last turn, and padding to
+// whole words.
 __host__ __device__ int64_t rowsBeside(int64_t cluster, int threads) {
   return cluster * threads + kFour;
 }
 
-// Where a cloud is among those that have such rows: ascending from cloud to cloud. Only clouds that are not
-// kept have them, since there may be millions of small ones, and each of those has more than `kept` rows.
+// The place of a cloud among those with such rows: ascending from cloud to cloud. Only clouds that
+// are not kept have them, since there may be millions of small ones, and each of these has more
+// than `kept` rows.
 __host__ __device__ int64_t slotOf(int64_t cloud, int64_t first_row, int64_t kept) {
   return kept == 0 ? cloud : first_row / kept;
 }
 
-// `kept`: points of a cloud that multiprocessors keep.
+// `kept`: the number of points of a cloud that multiprocessors can keep.
 template <class Number>
 __device__ PointArrays<Number> arraysOf(const Arguments<Number>& a, int64_t first_row,
                                         int64_t cloud, int rank, int64_t room, int threads,
@@ -56,7 +59,7 @@ __device__ PointArrays<Number> arraysOf(const Arguments<Number>& a, int64_t firs
   return {{x, x + a.each, x + 2 * a.each}, x + 3 * a.each, a.places + at};
 }
 
-// Clouds may be larger than what was expected of them.
+// Clouds may be larger than expected.
 template <class Form>
 using LargeOf = InWorkspace<typename Form::Number, Form::kThreads>;
 
@@ -73,7 +76,7 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
   const int64_t cloud = static_cast<int64_t>(blockIdx.x) / a.cluster;
   const RowRange range = pointsOf(p.points, cloud);
   const int64_t room = roomOf(range.count, a.cluster, kThreads);
-  blocks.wait();  // all are there to be written to
+  blocks.wait();  // all blocks run and can be written to
   const int64_t first = min(blocks.rank() * room, range.count);
   const Source<Number> source = {
       p,
@@ -102,7 +105,7 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
     }
   }
   results.finish();
-  blocks.wait();  // none leaves while others write to it
+  blocks.wait();  // no block exits while others write to it
 }
 
 // ---- launch -------------------------------------------------------------------------------------
@@ -133,7 +136,7 @@ constexpr const Form (&formsOf())[kKeptForms + 1] {
   }
 }
 
-// Whether select_farthest.h has the numbers of a kernel.
+// Whether the numbers in select_farthest.h match a kernel.
 template <class Form>
 constexpr bool matches(const farthest::Form& form) {
   using Number = typename Form::Number;
@@ -160,7 +163,7 @@ constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
 static_assert(kStaticBytes<float> == kStaticBytesOfFloats &&
               kStaticBytes<double> == kStaticBytesOfDoubles);
 
-// Cuts a choice's arrays from the workspace; a null workspace gives only its size.
+// Takes a choice's arrays from the workspace; a null workspace gives only their size.
 template <class Number>
 void cutWorkspace(const FarthestProblem& p, const FarthestChoice& choice, ScratchLayout* layout,
                   Arguments<Number>* arguments) {
@@ -214,7 +217,8 @@ cudaError_t launchFarthest(const FarthestProblem& p, void* scratch, const Launch
   });
 }
 
-// Where a device has not the shared memory of a form, its launch tells: contexts open all the same.
+// If a device lacks the shared memory of a form, only its launch fails: contexts can still be
+// opened.
 template <class Number>
 cudaError_t allow(const LaunchDevice& device) {
   for (int i = 0; i <= kLarge; ++i) {

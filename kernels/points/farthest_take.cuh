@@ -1,4 +1,4 @@
-// Takes the points of a cloud one after the other, wherever they are kept.
+// Takes the points of a cloud one after the other, for any place in which they are kept.
 #pragma once
 
 #include "farthest_problem.h"
@@ -39,15 +39,15 @@ struct Source {
   RowRange range;
   Share share;
 
-  // Whether there is a finite point, by its number in the block.
+  // Whether a point is finite, by its index in the block.
   __device__ bool operator()(uint32_t at, Number (&point)[3]) const {
     return at < share.count &&
            loadPoint(problem.points, cloud, range.begin + share.first + at, point);
   }
 };
 
-// The best of a warp for the first point to take: the first finite one from the start on, then from 0. Counts
-// those that a thread finds finite.
+// The best candidate of a warp for the first point: the first finite one from the start on, then
+// from 0. Counts the finite points of each thread.
 template <int kThreads, class Number>
 __device__ Candidate<Number> firstOfWarp(const Source<Number>& source, int* finite) {
   const int64_t points = source.range.count;
@@ -65,7 +65,7 @@ __device__ Candidate<Number> firstOfWarp(const Source<Number>& source, int* fini
   return bestOfWarp<Number>(first);
 }
 
-// The points that are taken, in order: some in shared memory, so that no round waits for a write.
+// The points taken so far, in order: some in shared memory, so that no round waits for a write.
 template <class Number>
 struct ResultMemory {
   static constexpr int kKept = 256;
@@ -79,19 +79,19 @@ class Results {
       : source_(source), memory_(memory), writes_(writes), to_(sharedAddress(memory->kept)) {}
 
   __device__ int count() const { return written_ + kept(); }
-  // For how many more there is room.
+  // The number of further points that there is room for.
   __device__ int room() const { return ResultMemory<Number>::kKept - kept(); }
 
-  // What mark() will be with so many more.
+  // The value of mark() after `more` further points.
   __device__ uint32_t mark(int more = 0) const { return to_ + kBytes * more; }
 
-  // By one thread.
+  // Stored by one thread.
   __device__ void add(const Candidate<Number>& candidate) {
     storeSharedIf(threadIdx.x == 0, to_, candidate.key, candidate.label);
     to_ += kBytes;
   }
 
-  // `batch` points, of which candidateOf(i) gives each.
+  // Adds `batch` points; candidateOf(i) returns each.
   template <class CandidateOf>
   __device__ void add(int batch, CandidateOf&& candidateOf) {
     const int own = static_cast<int>(threadIdx.x);
@@ -117,7 +117,7 @@ class Results {
     __syncthreads();
   }
 
-  // Nothing comes any more.
+  // Called when no more points follow.
   __device__ void finish() {
     write();
     const FarthestProblem& p = source_.problem;
@@ -136,12 +136,13 @@ class Results {
 
   const Source<Number>& source_;
   ResultMemory<Number>* memory_;
-  bool writes_;  // one block does
+  bool writes_;  // one block writes
   int written_ = 0;
-  uint32_t to_;  // where the next one is kept: an address
+  uint32_t to_;  // address of the next point
 };
 
-// One point a round: where multiprocessors keep all points, several take longer (see the log of experiments).
+// One point per round: if multiprocessors keep all points, several take longer (see the log of
+// experiments).
 template <class Cloud, class Number, int kThreads>
 __device__ void takeOneByOne(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
                              WinnerMemory<Number>* memory, Results<Number, kThreads>& results) {
@@ -171,7 +172,7 @@ __device__ void takeOneByOne(const Source<Number>& source, Blocks<kThreads>& blo
         next = points.offers().best(ranks);
         reached = points.reachedBy(next.position);
       } while (goes_on);
-      // What is rare has one branch.
+      // One branch for all rare cases.
       if (__any_sync(~0u, ranks.mayOtherBeMost())) next = points.offers().firstBest(ranks);
       if (!is_alone) next = bestOfBlocks(blocks, memory, next);
     }
@@ -180,7 +181,7 @@ __device__ void takeOneByOne(const Source<Number>& source, Blocks<kThreads>& blo
   results.add(next.candidate);
 }
 
-// Several points a round where that is certain.
+// Several points per round, if they are certain.
 template <class Cloud, class Number, int kThreads>
 __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
                             BatchMemory* memory, Entry<Number>* entries,
@@ -189,23 +190,23 @@ __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& bloc
   Entry<Number> own = Entry<Number>::none();
   own.best = firstOfWarp<kThreads>(source, &finite);
   if (own.best.key > 0) source(own.best.label - source.share.first, own.position);
-  own.rest = ~typename Order<Number>::Key{0};  // nothing is known of the others
+  own.rest = ~typename Order<Number>::Key{0};  // the others are not known yet
   const int count =
       static_cast<int>(min(static_cast<int64_t>(blocks.sum(finite)), source.problem.count));
   Batches<Number, kThreads> batches(blocks, memory, entries);
   while (results.count() < count) {
     const bool is_first = results.count() == 0;
     const int batch = batches.takeSome(own, count - results.count());
-    if (batch == 0) break;  // offsets overlap, and another cloud wrote over the points
+    if (batch == 0) break;  // offsets overlap, and another cloud has overwritten the points
     results.add(batch, [&](int i) { return batches.taken(i).best; });
     if (results.room() < kMaxBatch) results.write();
-    unsigned reaching = 0;  // which change anything for the thread's bucket
+    unsigned reaching = 0;  // points that change the thread's bucket
     for (int i = 0; i < batch; ++i) {
       const auto& taken = batches.taken(i).position;
       const Number position[3] = {taken[0], taken[1], taken[2]};
       reaching |= (points.isReached(position) ? 1u : 0u) << i;
     }
-    if (is_first) own = Entry<Number>::none();  // told of the first point
+    if (is_first) own = Entry<Number>::none();  // only the first point had an entry
     if (results.count() < count) points.lower(reaching, batches, &own);
   }
 }

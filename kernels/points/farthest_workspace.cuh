@@ -1,5 +1,5 @@
-// A block's part of a cloud in the workspace, where it is too large for a multiprocessor: sorted by
-// buckets, one for each thread, of which the warps share out those that points reach.
+// A block's part of a cloud that is too large for a multiprocessor, in the workspace: sorted into
+// buckets, one per thread. The warps divide the buckets that points reach.
 #pragma once
 
 #include "points/farthest_buckets.cuh"
@@ -8,15 +8,17 @@
 namespace rbc::cuda {
 namespace farthest {
 
-// ---- Blocks agree on several points a round, where that is certain to give what one after the other would.
+// ---- Blocks agree on several points per round, if these are certain to be the same as when taken
+// one by one.
 //
-// Each warp tells of its best point, and how far any other of its points may be once that one is taken. After
-// the best of all is taken, the next best is the farthest of all as well if it is no nearer to the first than
-// it was to those before, and if no other point of the first one's warp may be as far.
+// Each warp publishes its best point, and an upper bound of the distance of its other points once
+// that one is taken. After the best of all is taken, the next best is the farthest of all as well
+// if it is not nearer to the first than to the points before, and if no other point of the first
+// one's warp may be as far.
 
-constexpr int kMaxBatch = 8;  // points that a round takes: a lane has a pair of them
+constexpr int kMaxBatch = 8;  // points per round: a lane checks a pair of them
 
-// Some points: the best of them, and how far another may be once that one is taken.
+// The best of some points, and how far another may be once that one is taken.
 template <class Number>
 struct alignas(16) Entry {
   Number position[3];
@@ -25,7 +27,7 @@ struct alignas(16) Entry {
 
   static __device__ Entry none() { return {{}, 0, kNoCandidate<Number>}; }
 
-  // With other points.
+  // Joins the entry of other points.
   __device__ void join(const Entry& other) {
     const auto rest_then = max(rest, other.best.key);
     const auto rest_else = max(other.rest, best.key);
@@ -51,7 +53,7 @@ __device__ Entry<Number> shuffled(const Entry<Number>& own, int lane) {
 }
 
 struct BatchMemory {
-  int first[2][kMaxBatch];  // the entries whose points are the best, in order
+  int first[2][kMaxBatch];  // the entries with the best points, in order
 };
 
 template <class Number, int kThreads>
@@ -59,7 +61,7 @@ class Batches {
  public:
   static constexpr int kWarps = kThreads / 32;
 
-  // Of entries in shared memory. Twice, in turns.
+  // Bytes of the entries in shared memory; twice, since they alternate.
   __host__ __device__ static constexpr size_t entryBytes(int cluster) {
     return 2 * sizeof(Entry<Number>) * kWarps * cluster;
   }
@@ -70,14 +72,15 @@ class Batches {
     while (pair_earlier_ >= pair_later_) pair_earlier_ -= pair_later_++;
   }
 
-  // Takes some points, one at least and `most` or kMaxBatch at most, by entries with which all of the cloud
-  // have been told of. Returns how many: 0 where no entry has a point.
+  // Takes at least one point and at most `most` or kMaxBatch, given the entries of all points of
+  // the cloud. Returns the number of points taken: 0 if no entry has a point.
   __device__ int takeSome(const Entry<Number>& own, int most) {
     blocks_.nextTurn();
     tell(own);
     const int points = sortFirst();
     __syncthreads();
-    // A lane for each pair of the first ones: may the later one be taken after the other?
+    // A lane for each pair of the first ones: checks whether the later one can be taken after the
+    // earlier one.
     int batch = min(points, kMaxBatch);
     if (pair_later_ < batch) {
       const Entry<Number>& earlier = taken(pair_earlier_);
@@ -89,7 +92,7 @@ class Batches {
     return min(most, batch);
   }
 
-  // Of those that the last takeSome() took, until the next one.
+  // A point that the last takeSome() took, valid until the next one.
   __device__ const Entry<Number>& taken(int number) const {
     return entriesOfTurn()[memory_->first[blocks_.turn()][number]];
   }
@@ -99,7 +102,7 @@ class Batches {
     return entries_ + blocks_.turn() * blocks_.count() * kWarps;
   }
 
-  // All blocks have all entries afterwards.
+  // Publishes an entry: afterwards all blocks have all entries.
   __device__ void tell(const Entry<Number>& own) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -112,7 +115,7 @@ class Batches {
     if (threadIdx.x == 0) {
       blocks_.expect(static_cast<uint32_t>(sizeof(Entry<Number>)) * kWarps * blocks_.count());
     }
-    // A lane for each block to tell.
+    // A lane for each block to send to.
     const Entry<Number> of_warp = shuffled(own, 0);
     if (lane < blocks_.count()) {
       blocks_.send(of_warp, &entriesOfTurn()[blocks_.rank() * kWarps + warp], lane);
@@ -158,15 +161,15 @@ class Batches {
   int pair_later_ = 1;
 };
 
-constexpr uint32_t kFour = 4;               // points of a lane
-constexpr uint32_t kTogether = 32 * kFour;  // points of a warp
+constexpr uint32_t kFour = 4;               // points per lane
+constexpr uint32_t kTogether = 32 * kFour;  // points per warp
 
-// By place, and those of positions by axis.
+// By place; positions have an array per axis.
 template <class Number>
 struct PointArrays {
   Number* position[3];
-  Number* distance;  // negative where there is no point
-  uint32_t* order;   // which of the block's points, as they come
+  Number* distance;  // negative without a point
+  uint32_t* order;   // the block's points by their original index
 };
 
 template <class Number_, int kThreads_>
@@ -176,21 +179,21 @@ struct InWorkspace {
   static constexpr uint32_t kRoom = 0;  // nothing is kept
 };
 
-// What a block has in shared memory.
+// The shared memory of a block.
 template <class Form>
 struct WorkspaceMemory {
   using Number = typename Form::Number;
   struct Reached {
     uint32_t bucket;
-    uint32_t by;  // bits: which of the points that are taken
+    uint32_t by;  // bits: which of the taken points reach it
   };
   struct Buckets {
     Entry<Number> farthest[Form::kThreads];
     Reached reached[Form::kThreads];  // in any order
-    uint32_t count;                   // of those
+    uint32_t count;                   // number of those
   };
   union {
-    uint32_t cells[kCells];  // until points are in order
+    uint32_t cells[kCells];  // only until points are in order
     Buckets buckets;
   };
 };
@@ -203,8 +206,8 @@ class WorkspaceCloud {
   static constexpr int kWarps = kThreads / 32;
   using Reached = typename WorkspaceMemory<Form>::Reached;
 
-  // `room` is a multiple of kThreads. pointAt(at, point) tells whether a point of the block is there, and
-  // where.
+  // `room` is a multiple of kThreads. pointAt(at, point) returns whether a point of the block
+  // exists, and its position.
   template <class PointAt>
   __device__ WorkspaceCloud(WorkspaceMemory<Form>* memory, SpatialMemory<Number>* spatial,
                             const Share& share, const PointArrays<Number>& arrays, uint32_t room,
@@ -213,7 +216,7 @@ class WorkspaceCloud {
     orderInSpace<Number, kThreads>(room, pointAt, memory->cells, arrays.order, spatial);
     bucket_points_ = kTogether * ((room - 1) / (kTogether * kThreads) + 1);
     for (uint32_t first = kFour * threadIdx.x; first < room; first += kFour * kThreads) {
-      // A lane's points ascend: of those equally far the first is the one to take.
+      // A lane's points ascend: among equally far points the first one is taken.
       uint32_t at[kFour];
 #pragma unroll
       for (uint32_t k = 0; k < kFour; ++k) at[k] = arrays.order[first + k];
@@ -235,8 +238,8 @@ class WorkspaceCloud {
     return isReachedBy(taken, box_, reach_);
   }
 
-  // By points that are taken, of which bits of `reaching` tell which reach the lane's bucket. The warp's
-  // entry, for its first lane, is another where any does. To be called by all threads.
+  // Lowers distances by taken points; bits of `reaching` say which of them reach the lane's bucket.
+  // If any does, the warp's entry, in its first lane, changes. Called by all threads.
   template <class Batches>
   __device__ void lower(unsigned reaching, const Batches& batches, Entry<Number>* entry) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -262,10 +265,10 @@ class WorkspaceCloud {
   }
 
  private:
-  // Neighbouring buckets belong to different warps: one point reaches them together.
+  // Neighbouring buckets belong to different warps: one point often reaches several of them.
   static __device__ uint32_t bucketOf(uint32_t lane) { return lane * kWarps + threadIdx.x / 32; }
 
-  // Where a bucket's points end; it may begin behind the last one.
+  // The end of a bucket's points; the bucket may begin after the last point.
   __device__ uint32_t endOf(uint32_t bucket) const {
     return min((bucket + 1) * bucket_points_, room_);
   }
@@ -307,8 +310,8 @@ class WorkspaceCloud {
     return loaded;
   }
 
-  // The warp's share of the buckets that are reached, kTogether points at a time. What comes next is on its
-  // way while a part is computed: memory is far away.
+  // The warp's share of the buckets that are reached, kTogether points at a time. The next part is
+  // loaded while one is computed, to hide the memory's latency.
   template <class Batches>
   __device__ __forceinline__ void lowerReached(const Batches& batches) {
     const uint32_t count = buckets_->count;
@@ -340,7 +343,7 @@ class WorkspaceCloud {
     }
   }
 
-  // Of a part of a bucket, by points that are taken: bits of `by`.
+  // Lowers a part of a bucket by taken points: bits of `by`.
   template <class Batches>
   __device__ __forceinline__ Entry<Number> lowerSome(uint32_t place, const Loaded& points,
                                                      unsigned by, const Batches& batches) {
@@ -360,7 +363,7 @@ class WorkspaceCloud {
       }
     }
     *reinterpret_cast<Four*>(arrays_.distance + place + kFour * (threadIdx.x % 32)) = distance;
-    // A lane's points ascend: of those equally far the first is the one to take.
+    // A lane's points ascend: among equally far points the first one is taken.
     Number most = distance.element[0];
     uint32_t number = points.order.element[0];
     Entry<Number> farthest;
@@ -396,7 +399,7 @@ class WorkspaceCloud {
   uint32_t room_;
   uint32_t bucket_points_;
   Box<Number> box_;  // of the lane's bucket
-  Number reach_;     // of it: see reachAtFirst()
+  Number reach_;     // its reach: see reachAtFirst()
 };
 
 }  // namespace farthest

@@ -1,12 +1,12 @@
 // Points grouped by voxel, in one of three ways.
 //
-// By a hash table: one launch, for points that are so few that launches would take most of the time.
-// Ranked: a bit for each voxel of the grid; the set bits before a voxel's are its number. The points
-// of a voxel take their places as they come, so this serves reductions, which do not depend on it.
-// Sorted: a stable radix sort of the points' rows by the bits of the keys in use, for grids that are
-// too large for that, for many points (each step of the other way goes to memory at random: with 10
-// million points it took 2.4 times as long, with a million 0.9), and where the points of a voxel must
-// stand in order.
+// By a hash table: one launch, for so few points that several launches would take most of the time.
+// Ranked: a bit for each voxel of the grid; the number of a voxel is the count of set bits before
+// it. The points of a voxel get their places in any order, so this suits reductions, which do not
+// depend on it. Sorted: a stable radix sort of the points' rows by the bits of the keys in use, for
+// grids that are too large for that, for many points (each step of the ranked way accesses memory
+// at random: with 10 million points it took 2.4 times as long, with a million 0.9), and where the
+// points of a voxel must be in order.
 
 #include "points/group_points.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 using namespace grouping;
 
-// All blocks of it are on the device together, so that they can wait for each other.
+// All its blocks are on the device together, so that they can wait for each other.
 template <class Arguments>
 cudaError_t launchTogether(void (*kernel)(Arguments), Arguments* arguments, int blocks,
                            cudaStream_t cuda_stream) {
@@ -109,7 +109,7 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
   clear_bytes_ = cutter->used() - before;
 }
 
-// So many that the last one has a voxel less than it could have.
+// The last tile has room for at least one voxel more.
 int64_t PointGrouping::placeTiles() const { return groups_.most / (kThreads * kPoints) + 1; }
 
 cudaError_t PointGrouping::launchRanked(const SparseRows& rows, const ChunkList& chunks,

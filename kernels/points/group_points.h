@@ -1,4 +1,4 @@
-// The launcher of grouping points by voxel.
+// Groups points by voxel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,33 +13,34 @@
 
 namespace rbc::cuda {
 
-// ---- Voxels with many points, listed in chunks of these while points are grouped: a chunk is a warp's work.
+// ---- Voxels with many points, listed in chunks while points are grouped: a chunk is the work of a
+// warp.
 
 inline constexpr int kChunkPoints = 1024;
 
 struct Chunk {
   int32_t voxel;
-  int32_t begin;  // into the order of points
+  int32_t begin;  // in the order of points
   int32_t end;
-  int32_t large;  // the number of the voxel among those of several chunks, or -1
+  int32_t large;  // index of the voxel among those with several chunks, or -1
 };
 
 struct ChunkList {
-  uint32_t* counters;  // [3]: chunks, large voxels, chunks taken; null: nothing is listed
+  uint32_t* counters;  // [3]: chunks, large voxels, chunks taken; null: no list
   Chunk* chunks;
-  uint32_t* arrived;  // by large voxel: warps that have put their parts in
-  int32_t few;        // points of a voxel that is not listed
-  // What has to be 0 before, `counters` among it.
+  uint32_t* arrived;  // by large voxel: warps that have added their parts
+  int32_t few;        // the most points of a voxel that is not listed
+  // The memory to clear before, including `counters`.
   uint32_t* clear;
   int64_t clear_words;
 
-  // Of a voxel.
+  // Number of chunks of a voxel.
   __device__ uint32_t chunksOf(int32_t size) const {
     if (counters == nullptr || size <= few) return 0;
     return static_cast<uint32_t>((int64_t{size} + kChunkPoints - 1) / kChunkPoints);
   }
 
-  // Writes those of a voxel to their place in the list; `large` counts if there are several.
+  // Writes the chunks of a voxel to their place in the list; `large` is used if there are several.
   __device__ void put(uint32_t at, uint32_t large, int32_t voxel, int32_t begin,
                       int32_t size) const {
     const uint32_t n = chunksOf(size);
@@ -60,40 +61,41 @@ struct ChunkList {
   }
 };
 
-// The bits of some voxels of the grid that hold points, and how many such voxels are before them.
+// The bits of some voxels of the grid that have points, and the number of such voxels before them.
 struct alignas(16) RankWord {
   static constexpr int kBits = 64;
   uint64_t bits;
   uint32_t before;
 };
 
-// Half of a word, by the number of the half.
+// A half of a word, by the number of the half.
 __device__ __forceinline__ uint32_t* halfOf(RankWord* words, int32_t half) {
   return reinterpret_cast<uint32_t*>(&words[half / 2].bits) + half % 2;
 }
 
-// In scratch, on the device. Voxels that hold points are numbered in the order of their keys; by a table, in
-// any order.
+// In scratch, on the device. Voxels with points are numbered in the order of their keys; by a
+// table, in any order.
 struct PointGroups {
   int32_t* num;  // [1]: voxels
-  // Sorted: [points], of points in order, u32; or, if wide, u64.
+  // Sorted: [points], of points in order, u32 or, if wide, u64.
   const void* keys;
   bool wide;
-  int32_t* voxel_keys;  // ranked, or by a table if they are wanted: [most]; else null
+  int32_t* voxel_keys;  // ranked, or by a table if requested: [most]; else null
   int32_t* starts;      // ranked or sorted: [most + 1], of the voxel's points in `order`
   int2* spans;          // by a table: [most], where these begin, in any order, and their number
-  int32_t* order;       // [points]: rows of points by voxel; if sorted, ascending within one, and
-                        // then those in none
-  int32_t* heads;       // sorted: [points], voxels that begin up to a place in the order; else, or
-                        // if it is not asked for, null
+  int32_t* order;       // [points]: rows of points by voxel; if sorted, ascending within a voxel,
+                        // with points without a voxel at the end
+  int32_t* heads;       // sorted: [points], number of voxels that begin up to a place in the order;
+                        // else, or if not requested, null
   int32_t* ranks;       // ranked: [points], each one's voxel or -1; else null
   RankWord* words;      // ranked: [num_words], of all voxels of the grid; else null
   int64_t num_words;
-  // By a table, if they are in the order of keys then, which voxels are not; else null:
+  // By a table, the rows of voxels if these are in the order of keys, and voxels are not; else
+  // null:
   int32_t* rows;    // [most]: of the voxels
-  int32_t* voxels;  // [most]: of the rows, if they are asked for
+  int32_t* voxels;  // [most]: of the rows, if requested
   int64_t points;
-  int64_t most;  // voxels that there can be
+  int64_t most;  // upper bound of the number of voxels
 
   // Where the points of a voxel begin in `order`, and their number.
   __device__ int2 span(int64_t voxel) const {
@@ -110,10 +112,10 @@ struct PointGroups {
   }
 };
 
-// Cuts the groups, and what grouping needs besides, from scratch.
+// Takes the groups, and the other memory for grouping, from scratch.
 class PointGrouping {
  public:
-  // What has to be known beside the points of each voxel.
+  // Further requirements, besides the points of each voxel.
   struct Wanted {
     std::optional<VoxelOrder> order;  // of voxels; none: any
     bool points_in_order;             // within a voxel
@@ -126,20 +128,20 @@ class PointGrouping {
 
   const PointGroups& groups() const { return groups_; }
 
-  // By one of these. The first two list chunks, and write rows unless these have no coords.
+  // The kernel that groups. The first two list chunks, and write rows if these have coords.
   bool byTable() const { return choice_.family == GroupKernel::kTable; }
   bool ranked() const { return choice_.family == GroupKernel::kRanks; }
   const GroupChoice& choice() const { return choice_; }
 
-  // One launch, which clears what it adds to.
+  // One launch, which clears its own counters.
   cudaError_t launchTable(const SparseRows& rows, const ChunkList& chunks,
                           const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
-  // Adds to `dropped`, `lost` and the list of chunks, which have to be cleared before.
+  // Adds to `dropped`, `lost` and the list of chunks; clear these before.
   cudaError_t launchRanked(const SparseRows& rows, const ChunkList& chunks,
                            const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
-  // Adds to `dropped`, which has to be cleared before.
+  // Adds to `dropped`; clear it before.
   cudaError_t launchSorted(const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
  private:
@@ -159,20 +161,20 @@ class PointGrouping {
 
   grouping::VoxelTable table_ = {};
 
-  // Ranked.
+  // If ranked.
   uint32_t* counts_ = nullptr;        // [most]: points of a voxel
   uint64_t* voxel_states_ = nullptr;  // of tiles of voxels
   size_t clear_bytes_ = 0;            // of both, of the words before and the states of their tiles
-  int32_t* slots_ = nullptr;          // [points]: which of its voxel's points
+  int32_t* slots_ = nullptr;          // [points]: index among its voxel's points
 
-  // Sorted: [points] each.
+  // If sorted: [points] each.
   void* keys_ = nullptr;
   void* sorted_keys_ = nullptr;
   int32_t* rows_ = nullptr;
 
   uint64_t* states_ = nullptr;  // of tiles of sorted keys, or of words
 
-  char* temporary_ = nullptr;  // of CUB
+  char* temporary_ = nullptr;  // CUB's
   size_t temporary_bytes_ = 0;
 };
 

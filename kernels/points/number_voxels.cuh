@@ -1,7 +1,7 @@
-// The numbers of the voxels that hold points, from their bits, and where the points of each begin.
+// Numbers the voxels with points, from their bits, and finds where the points of each begin.
 //
-// Both are sums over what is before, in one pass: a block counts what its tile has, tells it, and adds up what
-// the tiles before have told.
+// Both are prefix sums, in one pass: a block counts its tile, publishes the count, and adds the
+// published counts of the tiles before.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace rbc::cuda {
 
-// ---- Sums over the threads of a block, and over those before each.
+// ---- Sums over the threads of a block, and over the threads before each.
 
 struct BlockPrefix {
   int32_t before;  // over the threads before
   int32_t all;
 };
 
-// `shared`: a word for each warp.
+// `shared`: one word per warp.
 template <int kThreads>
 __device__ __forceinline__ BlockPrefix prefixOverBlock(int32_t own, int32_t* shared) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -56,8 +56,8 @@ struct NumberArguments {
   TileState* states;  // of tiles; cleared
 };
 
-// The keys of the voxels of a warp's words, a word a lane, from the first's `key` on and in order; `before`: those
-// of the lanes before, of `all`.
+// Writes the keys of the voxels of a warp's words, one word per lane, in order; the first word
+// begins at `key`. `before`: number of voxels of the lanes before; `all`: of all lanes.
 __device__ __forceinline__ void writeKeys(int32_t* keys, int32_t key, const uint4& word, int before,
                                           int all, uint16_t* staged) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void writeKeys(int32_t* keys, int32_t key, const uint
   __syncwarp();
 }
 
-// A warp takes 32 neighbouring words a turn.
+// A warp processes 32 consecutive words at a time.
 static __global__ void __launch_bounds__(kThreads)
     numberVoxels(const __grid_constant__ NumberArguments a) {
   __shared__ uint16_t staged[kWarps][32 * RankWord::kBits];  // voxels of a warp's words
@@ -146,7 +146,7 @@ struct PlaceArguments {
   ChunkList chunks;
 };
 
-// Behind the last voxel there are rows of none.
+// Rows after the last voxel belong to no voxel.
 static __global__ void __launch_bounds__(kThreads)
     placeVoxels(const __grid_constant__ PlaceArguments a) {
   __shared__ int2 spans[kThreads * kPoints];
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(kThreads)
   if (has_rows && tile == 0 && threadIdx.x == 0) {
     *static_cast<int64_t*>(a.rows.num_voxels.data) = min(int64_t{num}, a.rows.capacity);
   }
-  if (first <= num) {  // where the last one ends is a start, too
+  if (first <= num) {  // the end of the last one is also a start
     int32_t counts[kPoints];
     loadFour(a.counts, firstOfThread(), num, counts, 0);
     int32_t own = 0;

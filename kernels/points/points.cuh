@@ -1,4 +1,4 @@
-// Points of clouds: coordinates of voxels, points read one by one, and four at a time.
+// Points of clouds: coordinates of voxels, and points read one by one or four at a time.
 #pragma once
 
 #include "points/select_voxels.h"
@@ -9,7 +9,8 @@
 
 namespace rbc::cuda {
 
-// ---- From a voxel's key back to its place, by divisions that the whole launch shares.
+// ---- Converts a voxel's key to its coordinates, with divisors that are the same for the whole
+// launch.
 
 struct VoxelCoordsOf {
   FastDivmod per_column;  // voxels along z
@@ -32,9 +33,10 @@ struct VoxelCoordsOf {
   }
 };
 
-// ---- Points as kernels read them: a few neighbours by a thread, each with its cloud and its voxel.
+// ---- Points as kernels read them: a few consecutive ones per thread, each with its cloud and its
+// voxel.
 
-// What a kernel gets of the clouds and the grid.
+// A kernel's arguments for the clouds and the grid.
 template <class Number>
 struct PointSource {
   PointClouds clouds;
@@ -58,7 +60,7 @@ PointSource<Number> sourceOf(const PointClouds& clouds, const VoxelGrid& grid,
           dropped.stride[0]};
 }
 
-// How the coordinates of kPoints neighbours are loaded; RowLoader takes any layout.
+// Loads the coordinates of kPoints consecutive points; RowLoader accepts any layout.
 template <class Storage>
 struct RowLoader {
   using Number = Compute<Storage>;
@@ -74,7 +76,7 @@ struct RowLoader {
     int64_t row = first - cloud * s.clouds.rows;
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
-      // Past the last row, the last row again.
+      // After the last row, the last row again.
       const Storage* at = data + cloud * s.clouds.stride[0] + row * s.clouds.stride[1];
 #pragma unroll
       for (int axis = 0; axis < 3; ++axis) p[k][axis] = widen(at[axis * s.clouds.stride[2]]);
@@ -87,7 +89,7 @@ struct RowLoader {
   }
 };
 
-// [N,3] of f32 without gaps: 48 bytes are three words.
+// Contiguous [N,3] of f32: 48 bytes are three words.
 struct TripleLoader {
   using Number = float;
   static constexpr bool kOneCloud = false;
@@ -113,7 +115,7 @@ struct TripleLoader {
   }
 };
 
-// [N,4] of f32, as LiDAR files have it, or other rows of whole words: a word a point.
+// [N,4] of f32, as in LiDAR files, or other rows of whole words: one word per point.
 struct QuadLoader {
   using Number = float;
   static constexpr bool kOneCloud = false;
@@ -136,7 +138,7 @@ struct QuadLoader {
   }
 };
 
-// Likewise, in one cloud, all of whose points are valid: nothing has to be looked up.
+// The same for one cloud in which all points are valid: no lookup is needed.
 template <class Loader>
 struct OneCloud : Loader {
   static constexpr bool kOneCloud = true;
@@ -146,7 +148,7 @@ struct OneCloud : Loader {
   }
 };
 
-// Calls visitor(Tag<Loader>) for the loader that suits the points.
+// Calls visitor(Tag<Loader>) for the loader that accepts the points.
 template <class Visitor>
 decltype(auto) visitLoader(const PointClouds& clouds, Visitor&& visitor) {
   if (OneCloud<TripleLoader>::suits(clouds)) return visitor(Tag<OneCloud<TripleLoader>>{});
@@ -175,7 +177,7 @@ struct ValidRows {
   }
 };
 
-// Points of one thread that lie in no voxel, counted by cloud.
+// Counts the points of one thread without a voxel, by cloud.
 template <class Source>
 class DropCounter {
  public:
@@ -188,7 +190,7 @@ class DropCounter {
     ++count_;
   }
 
-  // Where there is one cloud only.
+  // If there is only one cloud.
   __device__ void addIf(bool condition) { count_ += condition ? 1 : 0; }
 
   // Called by all threads of a warp together: mostly they count for one cloud.
@@ -220,8 +222,8 @@ class DropCounter {
   unsigned count_ = 0;
 };
 
-// The keys of the points first .. first + kPoints - 1: -1 for those that have no voxel. Key is i64,
-// or i32 where it holds every key.
+// The keys of the points first .. first + kPoints - 1: -1 for points without a voxel. Key is i64,
+// or i32 if that holds every key.
 template <class Loader, class Key, class Source>
 __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&keys)[kPoints],
                                          DropCounter<Source>* drops) {
@@ -242,7 +244,7 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
       drops->addIf(!inside && valid);
     }
   } else {
-    // There are no more rows than 32 bits tell apart.
+    // The number of rows fits in 32 bits.
     const PointClouds& c = s.clouds;
     const auto rows = static_cast<int32_t>(c.rows);
     int64_t cloud = c.packed() ? cloudAround(c, first) : s.per_cloud(static_cast<int32_t>(first));
@@ -275,10 +277,10 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
 
 namespace grouping {
 
-// ---- Four neighbouring points of a thread, and arrays of what is known of them.
+// ---- Four consecutive points of a thread, and arrays by point.
 
 inline constexpr int kWarps = kThreads / 32;
-// Of a multiprocessor at least: left to itself, the compiler spills for one more.
+// Blocks per multiprocessor, at least: by default the compiler spills to fit one more.
 inline constexpr int kBlocks = 4;
 
 __device__ __forceinline__ int64_t firstOfThread() {
@@ -301,8 +303,8 @@ __device__ __forceinline__ void storeFour(T* array, int64_t first, int64_t count
   }
 }
 
-// The elements first .. first + kPoints - 1 of an array, together where all are there; `none` behind the
-// last. The kernel may write the array, which load() does not allow.
+// The elements first .. first + kPoints - 1 of an array, with one load if all exist; `none` after
+// the last. The kernel may write the array, which load() does not allow.
 template <class T>
 __device__ __forceinline__ void loadFour(const T* array, int64_t first, int64_t count,
                                          T (&four)[kPoints], T none) {

@@ -1,4 +1,4 @@
-// Points grouped by ranks: the set bits before a voxel's are its number.
+// Groups points by ranks: the number of a voxel is the count of set bits before it.
 #pragma once
 
 #include "points/group_points.h"
@@ -8,14 +8,14 @@
 namespace rbc::cuda {
 namespace grouping {
 
-// ---- A block's points that have a key in common, such as those of a wall that a scanner passes over: what they
-// add to memory is put together in shared memory and added once. For points at random it costs little.
+// ---- A block's points with equal keys, for example on a wall that a scanner passes over: their
+// additions to memory are combined in shared memory. For random points this costs little.
 
 class SharedKeys {
  public:
-  // Enters a thread's points; those with a key below 0 take no part. To be called by all threads of the block,
-  // which wait for each other. Of the points whose keys have one place any may become its owner; those with
-  // another key than the owner's are on their own.
+  // Enters a thread's points; those with a key below 0 are ignored. Called by all threads of the
+  // block; it synchronizes them. Among points whose keys share a place any may become its owner;
+  // points whose key differs from the owner's are handled separately.
   __device__ __forceinline__ void enter(const int32_t (&keys)[kPoints]) {
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
@@ -26,14 +26,14 @@ class SharedKeys {
     __syncthreads();
   }
 
-  // Where points with this key put their parts together; null: another key has the place, and this point
-  // is on its own.
+  // The shared sum of points with this key; null: another key has the place, and this point is
+  // handled separately.
   __device__ __forceinline__ uint32_t* sumOf(int32_t key) {
     const int place = placeOf(key);
     return keys_[owners_[place]] == key ? &sums_[place] : nullptr;
   }
 
-  // Whether the thread's k-th point, which has that key, is the one that adds the sum.
+  // Whether the thread's k-th point, with that key, is the one that adds the sum.
   __device__ __forceinline__ bool owns(int32_t key, int k) const {
     return owners_[placeOf(key)] == pointOf(k);
   }
@@ -52,7 +52,7 @@ class SharedKeys {
 
   int32_t keys_[kPlaces];   // by point
   uint32_t sums_[kPlaces];  // by place
-  int owners_[kPlaces];     // likewise: one of the points whose keys have that place
+  int owners_[kPlaces];     // by place: one of the points whose keys have that place
 };
 
 template <class Number>
@@ -102,7 +102,7 @@ struct RankArguments {
   int32_t* slots;
 };
 
-// The places that a thread's points take among those of their voxels; 0 for points in none.
+// The places of a thread's points among the points of their voxels; 0 for points without a voxel.
 static __device__ __forceinline__ void takeSlots(SharedKeys* shared, uint32_t* counts,
                                                  const int32_t (&ranks)[kPoints],
                                                  int32_t (&slots)[kPoints]) {
@@ -131,7 +131,7 @@ static __device__ __forceinline__ void takeSlots(SharedKeys* shared, uint32_t* c
   }
 }
 
-// Turns the keys in `ranks` into the voxels' numbers.
+// Replaces the keys in `ranks` by the voxels' numbers.
 static __global__ void __launch_bounds__(kThreads)
     rankPoints(const __grid_constant__ RankArguments a) {
   __shared__ SharedKeys shared;

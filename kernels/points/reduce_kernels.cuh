@@ -1,4 +1,5 @@
-// The kernels that reduce the features of each voxel's points: arguments, empty voxels, few points, many.
+// The kernels that reduce the features of each voxel's points: arguments, empty voxels, few points,
+// many.
 #pragma once
 
 #include <cuda/atomic>
@@ -12,7 +13,7 @@
 namespace rbc::cuda {
 namespace reduction {
 
-// ---- What the kernels are told that reduce features over the points of each voxel.
+// ---- The arguments of the kernels that reduce features over the points of each voxel.
 
 inline constexpr int kWarp = 32;
 inline constexpr int kThreads = 128;  // small blocks: each waits for its slowest warp
@@ -23,10 +24,10 @@ struct ReduceArguments {
   FeatureRows features;
   VoxelTarget target;
   Reduction mode;
-  int few_lanes_log2;     // of a voxel with few points
-  int chunk_lanes_log2;   // of a point of a chunk
-  unsigned chunk_blocks;  // the first ones, which take the chunks
-  unsigned empty_blocks;  // those behind them, which fill the voxels without points
+  int few_lanes_log2;     // per voxel with few points
+  int chunk_lanes_log2;   // per point of a chunk
+  unsigned chunk_blocks;  // the first ones, which process the chunks
+  unsigned empty_blocks;  // the next ones, which fill the voxels without points
   ChunkList list;
   uint64_t* keys;
   void* sums;
@@ -34,7 +35,7 @@ struct ReduceArguments {
 
 __device__ inline bool isSum(Reduction mode) { return mode <= Reduction::kMean; }
 
-// Where the voxel's features begin; null if they are not wanted.
+// Where the voxel's features begin; null if they are not requested.
 template <class Out>
 __device__ Out* targetRow(const VoxelTarget& target, const PointGroups& groups, int32_t voxel) {
   auto* data = static_cast<Out*>(target.data);
@@ -47,7 +48,7 @@ __device__ Out* targetRow(const VoxelTarget& target, const PointGroups& groups, 
   return row < target.capacity ? data + row * target.stride[0] : nullptr;
 }
 
-// Some neighbouring features of a point, in one word where there are several.
+// Some adjacent features of a point, in one word if there are several.
 template <class In, int kCount>
 __device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t point,
                                              int64_t feature, Compute<In> (&x)[kCount]) {
@@ -74,7 +75,7 @@ __device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row
   }
 }
 
-// What a lane gathers in the first pass.
+// A lane's term in the first pass.
 template <class Number>
 __device__ OrderKey<Number> firstTerm(Reduction mode, Number x) {
   return isSum(mode) ? magnitude(x) : orderKey(x, mode == Reduction::kMin);
@@ -90,10 +91,10 @@ __device__ Key larger(Key a, Key b) {
   return a > b ? a : b;
 }
 
-// ---- The voxels of a dense grid that hold no point, filled by the launch that reduces the others: it waits for
-// memory that answers late, and this for memory that takes much.
+// ---- Fills the voxels of a dense grid without points, in the launch that reduces the others:
+// reducing is bound by the memory's latency, filling by its bandwidth.
 
-// By whole warps of the blocks for it, a word of voxels each.
+// By whole warps of the blocks for it, one word of voxels each.
 __device__ __forceinline__ void fillEmpty(const ReduceArguments& a) {
   const EmptyVoxels& empty = a.target.empty;
   const auto vecs = static_cast<int32_t>(empty.row_vecs.divisor);
@@ -111,9 +112,9 @@ __device__ __forceinline__ void fillEmpty(const ReduceArguments& a) {
   }
 }
 
-// ---- Voxels with few points, by some lanes each.
+// ---- Voxels with few points, by a few lanes each.
 
-// Of the points begin .. end - 1 in the order, few of them.
+// For the few points begin .. end - 1 in the order.
 template <class In, class Out, int kCount>
 __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t begin, int32_t end,
                                                int64_t feature, Out (&result)[kCount]) {
@@ -160,7 +161,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
   }
 }
 
-// kCount features a lane.
+// kCount features per lane.
 template <class In, class Out, int kCount>
 __device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t block) {
   const int lanes = 1 << a.few_lanes_log2;
@@ -168,7 +169,7 @@ __device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t bloc
   const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
   const int64_t voxels = *a.groups.num;
   Out result[kCount] = {};
-  if (v >= voxels) {  // a row of no voxel
+  if (v >= voxels) {  // a row without a voxel
     if (a.target.dense || v >= a.target.capacity) return;
     auto* out = static_cast<Out*>(a.target.data) + v * a.target.stride[0];
     for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
@@ -187,7 +188,7 @@ __device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t bloc
   }
 }
 
-// ---- Voxels with many points, in chunks of a warp each.
+// ---- Voxels with many points, in chunks of one warp each.
 
 __device__ inline void atomicLarger(uint64_t* at, uint64_t key) {
   atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(key));
@@ -203,7 +204,7 @@ __device__ inline void atomicSum(Fixed128* at, const Fixed128& more) {
   addAtomic(&at->high, more.high + (before + more.low < before ? 1 : 0));
 }
 
-// What other multiprocessors have added up.
+// Loads a sum that other multiprocessors have added to.
 __device__ inline uint64_t loadSum(const uint64_t* at) {
   return __ldcg(reinterpret_cast<const unsigned long long*>(at));
 }
@@ -219,17 +220,18 @@ __device__ inline Fixed128 shuffleXor(const Fixed128& value, int mask) {
   return {__shfl_xor_sync(~0u, value.low, mask), __shfl_xor_sync(~0u, value.high, mask)};
 }
 
-// How the lanes of a warp share a chunk: `across` neighbouring lanes take a point, kCount features each. In the
-// end each feature is put together over all points, and kCount points' lanes have one result each: which of
-// its kCount features a lane ends up with is told by the low bits of `point`, in reverse order.
+// How the lanes of a warp divide a chunk: `across` neighbouring lanes process a point, kCount
+// features each. At the end each feature is combined over all points, and the lanes of kCount
+// points have one result each: the low bits of `point`, in reverse order, say which of its kCount
+// features a lane has.
 template <int kCount>
 struct ChunkLanes {
-  int across;   // 32 / kCount at most
-  int points;   // that the warp takes at a time
-  int feature;  // the lane's first
-  int point;    // the lane's, of those
-  int own;      // which of the lane's features it ends up with
-  bool writes;  // whether the lane writes that: the lanes of further points have the same results
+  int across;   // at most 32 / kCount
+  int points;   // that the warp processes at a time
+  int feature;  // first feature of the lane
+  int point;    // the lane's, among these
+  int own;      // which of the lane's features it has at the end
+  bool writes;  // whether the lane writes it: lanes of further points have the same results
 
   __device__ explicit ChunkLanes(int lanes_log2)
       : across(1 << lanes_log2), points(kWarp >> lanes_log2), own(0) {
@@ -243,14 +245,15 @@ struct ChunkLanes {
 
   // The first lane that gets the k-th of this lane's features.
   __device__ int laneOf(int k) const {
-    int of = 0;
-    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2) of += k & half ? bit : 0;
-    return feature / kCount + of * across;
+    int offset = 0;
+    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2)
+      offset += k & half ? bit : 0;
+    return feature / kCount + offset * across;
   }
 };
 
-// Puts together what the lanes of a feature have: each gets that of its own feature. Of several features a
-// lane first gives away half, so that there is one left after few steps.
+// Combines the terms of all lanes of a feature: each lane gets the result for its feature. With
+// several features a lane first passes on half of them in each step, until one is left.
 template <int kCount, class T, class Combine>
 __device__ __forceinline__ T acrossPoints(T (&all)[kCount], const ChunkLanes<kCount>& lanes,
                                           Combine combine) {
@@ -260,16 +263,17 @@ __device__ __forceinline__ T acrossPoints(T (&all)[kCount], const ChunkLanes<kCo
     const bool upper = (threadIdx.x & static_cast<unsigned>(mask)) != 0;
 #pragma unroll
     for (int k = 0; k < half; ++k) {
-      const T given = upper ? all[k] : all[k + half];
+      const T sent = upper ? all[k] : all[k + half];
       const T kept = upper ? all[k + half] : all[k];
-      all[k] = combine(kept, shuffleXor(given, mask));
+      all[k] = combine(kept, shuffleXor(sent, mask));
     }
   }
   for (; mask < kWarp; mask *= 2) all[0] = combine(all[0], shuffleXor(all[0], mask));
   return all[0];
 }
 
-// All points of a chunk: `none` with each term(k, x), where x is the k-th of the lane's features.
+// Combines all points of a chunk: `none` with each term(k, x), where x is the k-th of the lane's
+// features.
 template <class In, int kCount, class T, class Term, class Combine>
 __device__ __forceinline__ T overChunk(const ReduceArguments& a, const Chunk& chunk,
                                        const ChunkLanes<kCount>& lanes, int64_t feature,
@@ -278,10 +282,10 @@ __device__ __forceinline__ T overChunk(const ReduceArguments& a, const Chunk& ch
 #pragma unroll
   for (T& one : all) one = none;
   if (feature < a.features.count) {
-    constexpr int kBatch = kCount == 1 ? 4 : 2;  // loaded together, also where there are fewer
+    constexpr int kBatch = kCount == 1 ? 4 : 2;  // loaded together, even if there are fewer
     const int step = kBatch * lanes.points;
     const int32_t n = chunk.end - chunk.begin;
-    int32_t next[kBatch];  // the points to come, so that rows wait for one load, not for two
+    int32_t next[kBatch];  // the next points, so that rows wait for one load instead of two
     const auto look = [&](int32_t base) {
 #pragma unroll
       for (int u = 0; u < kBatch; ++u) {
@@ -310,7 +314,8 @@ __device__ __forceinline__ T overChunk(const ReduceArguments& a, const Chunk& ch
   return acrossPoints(all, lanes, combine);
 }
 
-// A warp tells that it has put its parts of a large voxel in; how many have told so before.
+// A warp reports that it has added its parts of a large voxel; returns the number of reports
+// before.
 __device__ inline uint32_t arrive(const ReduceArguments& a, const Chunk& chunk) {
   __threadfence();
   __syncwarp();
@@ -321,7 +326,7 @@ __device__ inline uint32_t arrive(const ReduceArguments& a, const Chunk& chunk) 
   return before;
 }
 
-// Waits until so many warps have told so.
+// Waits for the reports of `warps` warps.
 __device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uint32_t warps) {
   const ::cuda::atomic_ref<uint32_t, ::cuda::thread_scope_device> arrived(
       a.list.arrived[chunk.large]);
@@ -330,15 +335,15 @@ __device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uin
   __syncwarp();
 }
 
-// Takes the next chunk for the first pass, which waits for nothing; the first lane gets its number. So once they
-// are all taken, warps that run have them, and the second pass may wait for these, however few blocks fit
-// beside other work.
+// Takes the next chunk for the first pass, which waits for nothing; the first lane gets its number.
+// So once all are taken, running warps have them, and the second pass may wait for these, even if
+// few blocks fit next to other work.
 __device__ inline uint32_t takeChunk(const ReduceArguments& a) {
   return threadIdx.x % kWarp == 0 ? atomicAdd(&a.list.counters[2], 1u) : 0;
 }
 
-// A chunk's part of the lanes' features. kSecond: of a large voxel, whose largest magnitudes the first pass has
-// found.
+// A chunk's part of the lanes' features. kSecond: of a large voxel, whose largest magnitudes are
+// known from the first pass.
 template <class In, class Out, int kCount, bool kSecond>
 __device__ __forceinline__ void passOverFeatures(const ReduceArguments& a, const Chunk& chunk,
                                                  const ChunkLanes<kCount>& lanes, int64_t n,
@@ -382,7 +387,7 @@ __device__ __forceinline__ void passOverFeatures(const ReduceArguments& a, const
   }
 }
 
-// The chunks of a warp; kSecond: of large voxels, once the first pass is over them.
+// The chunks of a warp; kSecond: of large voxels, after the first pass.
 template <class In, class Out, int kCount, bool kSecond>
 __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   using Number = Compute<In>;
@@ -395,7 +400,7 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   for (;;) {
     const uint32_t c = kSecond ? next : __shfl_sync(~0u, next, 0);
     if (c >= count) break;
-    next = kSecond ? c + a.chunk_blocks * kWarpsPerBlock : takeChunk(a);  // arrives meanwhile
+    next = kSecond ? c + a.chunk_blocks * kWarpsPerBlock : takeChunk(a);  // loaded meanwhile
     const Chunk chunk = a.list.chunks[c];
     if (kSecond && chunk.large < 0) continue;
     Out* out = targetRow<Out>(a.target, a.groups, chunk.voxel);
@@ -424,7 +429,7 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   }
 }
 
-// kCount features a lane.
+// kCount features per lane.
 template <class In, class Out, int kCount>
 __device__ __forceinline__ void reduceChunks(const ReduceArguments& a) {
   if (a.list.counters[0] == 0) return;

@@ -1,10 +1,10 @@
-// Features reduced over the points of each voxel.
+// Reduces features over the points of each voxel.
 //
-// Voxels with few points are done by some lanes each, a few features a lane. Those with more are cut into
-// chunks, a warp each: its lanes take the points in turn. A voxel of one chunk is finished there; the
-// chunks of a large one put their parts together by atomics, which are exact, so their order does
-// not matter, and the chunk that comes last writes the result. Sums take two passes: the second needs
-// the largest magnitude.
+// Voxels with few points are processed by a few lanes each, with a few features per lane. Larger
+// ones are divided into chunks, one warp each, whose lanes take turns with the points. A voxel with
+// one chunk is finished there. The chunks of a large one combine their parts by atomics, which are
+// exact, so that the order does not matter; the last chunk writes the result. Sums take two passes:
+// the second needs the largest magnitude.
 
 #include "points/reduce_voxels.h"
 
@@ -32,26 +32,27 @@ bool rowsSuitVecs(const ReduceArguments& a, int64_t in_size, int64_t out_size, i
          suitsVecs(a.target.data, a.target.stride, out_size, count);
 }
 
-// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills that count. Left to itself, the compiler spills for one more.
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit with hardly
+// any spills. By default the compiler spills to fit one more.
 template <class In, int kCount>
 constexpr int kResidentBlocks = sizeof(In) == 8 ? (kCount > 1 ? 5 : 8)
                                 : kCount > 1    ? 9
                                                 : 10;
-// Of those, the most that take chunks.
+// The most of these that process chunks.
 constexpr int kChunkBlocks = 4;
-// And that fill voxels without points: they write as fast as memory takes it.
+// The most that fill voxels without points: they write at the memory's bandwidth.
 constexpr int kEmptyBlocks = 2;
-// The points of a voxel that lanes do, one after the other: with few of them, that is what takes the time.
+// Points of a voxel that lanes process one after the other: with few points this takes most of the
+// time.
 constexpr int64_t kFewOfAll = int64_t{1} << 18;
 constexpr int kFewPoints = 32;
 constexpr int kFewPointsOfFew = 8;
-// A field of Tally holds them.
+// Fits in a field of Tally.
 static_assert(grouping::kMaxTablePoints / (kFewPointsOfFew + 1) +
                   grouping::kMaxTablePoints / kChunkPoints <
               1 << (grouping::Tally::kLarge - grouping::Tally::kChunks));
 
-// kCount features a lane.
+// kCount features per lane.
 template <class In, class Out, int kCount>
 __global__ void __launch_bounds__(kThreads, kResidentBlocks<In, kCount>)
     reduceVoxels(const __grid_constant__ ReduceArguments a) {
@@ -86,8 +87,8 @@ int lanesLog2(int64_t count) {
   return log2;
 }
 
-// The kernel, and features of a lane. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
-// since each kernel takes its time to compile.
+// The kernel, and features per lane. Pairs are for rows such as x, y, z, r, g, b: only f32, since
+// each kernel takes long to compile.
 struct ReduceKernel {
   void (*kernel)(ReduceArguments);
   int features;
@@ -107,7 +108,7 @@ cudaError_t launchAll(ReduceArguments* a, const LaunchDevice& device, cudaStream
   a->few_lanes_log2 = lanesLog2(a->features.count / kernel.features);
   a->chunk_lanes_log2 = std::min(a->few_lanes_log2, lanesLog2(kWarp / kernel.features));
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
-  // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
+  // Each row needs its lanes: a grid has at most 2^31 - 1 blocks.
   const int64_t first_blocks = int64_t{a->chunk_blocks} + a->empty_blocks;
   const int64_t most_blocks = INT32_MAX - first_blocks;
   while (a->few_lanes_log2 > 0 && rows > most_blocks * kThreads >> a->few_lanes_log2) {

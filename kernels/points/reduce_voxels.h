@@ -1,4 +1,4 @@
-// The launcher of reducing features over the points of each voxel.
+// Reduces features over the points of each voxel.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 
 namespace rbc::cuda {
 
-// ---- Rows of features by the row of their point.
+// ---- Rows of features, by the row of their point.
 
 struct FeatureRows {
   const void* data;
@@ -18,7 +18,7 @@ struct FeatureRows {
   int64_t count;
   FastDivmod per_cloud;
   int64_t rows;
-  bool flat;  // a point's row alone says where it is
+  bool flat;  // the address depends only on a point's row
 
   template <class Storage>
   __device__ const Storage* row(int32_t point) const {
@@ -36,25 +36,25 @@ inline FeatureRows featureRowsOf(const Features& f, const PointClouds& points) {
           points.rows, flat};
 }
 
-// What the reduction fills voxels without points with, where those that hold some are told by bits, and rows
-// of features are whole vectors of 16 bytes that lie one after the other.
+// How the reduction fills voxels without points, if voxels with points are marked by bits, and rows
+// of features are contiguous whole vectors of 16 bytes.
 struct EmptyVoxels {
-  int64_t voxels;       // of the grid; 0: it fills none
-  FastDivmod row_vecs;  // vectors of a row
+  int64_t voxels;       // in the grid; 0: fills none
+  FastDivmod row_vecs;  // vectors per row
   uint4 value;
 };
 
-// Where a voxel's features go: by its place in the grid, or by its row in a list.
+// The destination of a voxel's features: by its place in the grid, or by its row in a list.
 struct VoxelTarget {
   void* data;
   DType dtype;
-  // Dense: cloud, x, y, z. Else the first is that of the rows.
+  // Dense: cloud, x, y, z. Else the first is the stride of rows.
   int64_t stride[4];
   int64_t feature_stride;
   bool dense;
   VoxelCoordsOf places;
   const int32_t* rows;  // of the voxels; null: in their own order
-  int64_t capacity;     // rows that there are
+  int64_t capacity;     // number of rows
   EmptyVoxels empty;
 };
 
@@ -63,10 +63,10 @@ class VoxelReduction {
   VoxelReduction(const PointClouds& points, const Features& features, Reduction mode,
                  ScratchLayout* cutter);
 
-  // To be filled while points are grouped, once what it says is cleared.
+  // The list to fill while points are grouped, after clear().
   const ChunkList& chunks() const { return chunks_; }
   cudaError_t clear(cudaStream_t cuda_stream) const;
-  // Fills it where nothing else does.
+  // Fills the list if no other kernel does.
   cudaError_t listChunks(const PointGroups& groups, const LaunchDevice& device,
                          cudaStream_t cuda_stream) const;
 
@@ -80,8 +80,8 @@ class VoxelReduction {
   int64_t most_chunks_ = 0;
   int64_t most_large_ = 0;
   ChunkList chunks_ = {};
-  uint64_t* keys_ = nullptr;  // [most_large_, features]: what the first pass finds
-  void* sums_ = nullptr;      // likewise: what the second adds up
+  uint64_t* keys_ = nullptr;  // [most_large_, features]: results of the first pass
+  void* sums_ = nullptr;      // [most_large_, features]: sums of the second pass
 };
 
 cudaError_t loadReduceVoxels();

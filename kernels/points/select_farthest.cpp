@@ -1,4 +1,4 @@
-// The number of blocks for a cloud, and of points that each block keeps.
+// Chooses the number of blocks for a cloud, and the number of points that each block keeps.
 
 #include "points/select_farthest.h"
 
@@ -11,7 +11,7 @@ namespace rbc::cuda {
 namespace farthest {
 namespace {
 
-// The most blocks of a cloud with which all clouds run at once.
+// The most blocks per cloud such that all clouds run at once.
 int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
   int cluster = 1;
   while (2 * cluster <= mostBlocks(device) &&
@@ -21,14 +21,14 @@ int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
   return cluster;
 }
 
-// The facts that decide among the forms that keep the points.
+// The facts that decide between the forms that keep the points.
 struct Clouds {
   int64_t expected;  // points
-  int cluster;       // blocks of a cloud
+  int cluster;       // blocks per cloud
   Form largest;      // that fits the device
 };
 
-// Of a form that keeps the points.
+// Conditions on a form that keeps the points.
 constexpr Condition<Form, Clouds> kKept[] = {
     {[](const Form& form, const Clouds& clouds) { return form.room <= clouds.largest.room; },
      "device: too little shared memory for {} points per block",
@@ -59,7 +59,7 @@ FarthestChoice selectFarthest(const FarthestProblem& p, const LaunchDevice& devi
            static_cast<size_t>(device.block_memory);
   };
   const int64_t rows = std::max<int64_t>(1, p.points.rows);
-  // Of packed clouds only the sum of their sizes is known here: some are larger than the mean.
+  // For packed clouds only the sum of their sizes is known here: some are larger than the mean.
   const int64_t expected =
       p.points.packed() ? std::min(rows, 2 * ceilDiv(rows, std::max<int64_t>(1, p.points.clouds)))
                         : rows;
@@ -67,11 +67,11 @@ FarthestChoice selectFarthest(const FarthestProblem& p, const LaunchDevice& devi
   for (int i = 0; i < kKeptForms; ++i) {
     if (fits(forms[i])) largest = i;
   }
-  // More blocks cost more to agree than they save: only as many as the points need.
+  // More blocks cost more to synchronize than they save: only as many as the points need.
   int cluster = 1;
   while (cluster < mostBlocks(device) && expected > cluster * forms[largest].room) cluster *= 2;
-  // From the workspace a point takes some four times as long as if multiprocessors keep the points, but
-  // there all clouds may run at once.
+  // In the workspace a point takes about four times as long as in a multiprocessor, but there all
+  // clouds may run at once.
   const int together = blocksTogether(p, device);
   const auto turns = [&](int64_t blocks) {
     return ceilDiv(p.points.clouds * blocks, int64_t{device.multiprocessors});

@@ -13,13 +13,14 @@ namespace farthest {
 
 inline constexpr int kMaxCluster = 16;
 
-// A kernel: the points that its blocks keep, and their shared memory. farthest_points.cu checks the numbers.
+// A kernel: the points that its blocks keep, and their shared memory. farthest_points.cu checks
+// these numbers.
 struct Form {
   const char* name;
   int threads;
-  int64_t room;            // points of a block that it keeps
+  int64_t room;            // points per block that it keeps
   size_t kept_bytes;       // of shared memory, for a cloud that is kept
-  size_t workspace_bytes;  // for one in the workspace
+  size_t workspace_bytes;  // for a cloud in the workspace
   size_t entry_bytes;      // in addition, for each block of a cluster
 
   constexpr size_t sharedBytes(int cluster) const {
@@ -28,9 +29,9 @@ struct Form {
   }
 };
 
-// Ascending by what a block keeps; the first fits any device. Each warp takes part in every round, so more of
-// them cost. So do more buckets of a warp: all wait for one that has to lower two. The last one keeps
-// nothing: its clouds are in the workspace.
+// Ascending by the points that a block keeps; the first form fits any device. Each warp takes part
+// in every round, so that more warps cost more. So do more buckets per warp: all wait for one that
+// must lower two. The last form keeps nothing: its clouds are in the workspace.
 inline constexpr int kKeptForms = 3;
 inline constexpr int kLarge = kKeptForms;
 inline constexpr Form kFormsOfFloats[] = {
@@ -45,22 +46,23 @@ inline constexpr Form kFormsOfDoubles[] = {
     {"f64, 8192 points per block", 256, 8192, 219392, 16384, 768},
     {"f64, in the workspace", 512, 0, 0, 28688, 1536},
 };
-// Static shared memory of every form.
+// Static shared memory of all forms.
 inline constexpr size_t kStaticBytesOfFloats = 4440;
 inline constexpr size_t kStaticBytesOfDoubles = 8536;
 
-// Blocks of a cluster, at most. Code for devices before Hopper has none, and more than 8 are not for all.
+// The maximum number of blocks in a cluster. Code for devices before Hopper has no clusters, and
+// not every device allows more than 8 blocks.
 int mostBlocks(const LaunchDevice& device);
 
 }  // namespace farthest
 
 struct FarthestChoice : LaunchChoice {
-  int number;         // of the form, in the table of the type that points are computed in
-  int cluster;        // blocks of a cloud
-  bool in_workspace;  // clouds may be
+  int number;         // index of the form in the table for the compute type of points
+  int cluster;        // blocks per cloud
+  bool in_workspace;  // some clouds may be in the workspace
 };
 
-// The grid may be larger than a launch can have.
+// The grid may exceed the limit of a launch.
 FarthestChoice selectFarthest(const FarthestProblem& problem, const LaunchDevice& device);
 
 }  // namespace rbc::cuda

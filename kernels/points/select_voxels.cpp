@@ -20,7 +20,7 @@ namespace {
 
 int64_t voxelsOf(const VoxelizeProblem& p) { return p.points.clouds * p.grid.volume(); }
 
-// With fewer, atomics on the grid are as fast.
+// With fewer points, atomics on the grid are as fast.
 constexpr int64_t kFewestPoints = 1 << 22;
 
 constexpr Condition<VoxelizeProblem, LaunchDevice> kBins[] = {
@@ -81,7 +81,7 @@ CellChoice selectCells(const VoxelizeProblem& p, const LaunchDevice& device) {
   choice.takes_cells = p.empty_bits == 0 && hasCellsInLine(p) &&
                        static_cast<size_t>(sizeOf(p.out.dtype)) == cell_bytes &&
                        !isFloat(p.out.dtype);
-  // So many that all multiprocessors have some.
+  // Enough that every multiprocessor has some.
   choice.groups = static_cast<int32_t>(
       std::clamp<int64_t>(points / (int64_t{4} * kGroup * device.multiprocessors), 1, kMaxGroups));
   choice.direct = counts && voxels <= INT32_MAX ? CellKernel::kCounts : CellKernel::kPoints;
@@ -114,7 +114,7 @@ namespace {
 
 using OfGroups = Condition<GroupProblem, LaunchDevice>;
 
-constexpr int64_t kMaxRanked = int64_t{1} << 21;  // of more, a sort is faster
+constexpr int64_t kMaxRanked = int64_t{1} << 21;  // with more, a sort is faster
 
 int64_t mostTablePoints(const LaunchDevice& device) {
   return std::min<int64_t>(kMaxTablePoints, int64_t{kTableThreads} * tableBlocks(device));
@@ -132,7 +132,7 @@ constexpr OfGroups kHasVoxels = {
     [](const GroupProblem& p, const LaunchDevice&) { return p.voxels > 0; }, "shape: no voxels",
     nullptr};
 
-// Where it is the faster way, and there is room.
+// Conditions under which a table is faster and has room.
 constexpr OfGroups kTable[] = {
     {[](const GroupProblem&, const LaunchDevice& device) { return device.waits_within; },
      "device: the blocks of a launch cannot wait for each other", nullptr},

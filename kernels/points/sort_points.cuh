@@ -1,4 +1,4 @@
-// Points grouped by a stable sort of their keys.
+// Groups points by a stable sort of their keys.
 #pragma once
 
 #include <cub/device/device_radix_sort.cuh>
@@ -12,10 +12,10 @@
 namespace rbc::cuda {
 namespace grouping {
 
-// ---- Where voxels begin among sorted keys, in one pass: a block counts those that begin in its tile and adds up
-// what the tiles before have told.
+// ---- Finds where voxels begin among sorted keys, in one pass: a block counts the voxels that
+// begin in its tile and adds the published counts of the tiles before.
 
-// A warp's keys are some runs, of which each lane loads its part as a word.
+// A warp's keys are divided into runs; each lane loads its part of a run as a word.
 inline constexpr int kRuns = 4;
 inline constexpr int kRun = 32 * kPoints;
 inline constexpr int kWarpKeys = kRuns * kRun;
@@ -29,8 +29,8 @@ struct FindArguments {
   TileState* states;  // of tiles; cleared
 };
 
-// Which of a lane's keys are a voxel's first, as bits. `*end`: where points that have a voxel end, if that
-// is among these keys.
+// The bits of a lane's keys that are the first of a voxel. `*end`: the end of points with a voxel,
+// if it is among these keys.
 template <class Key>
 __device__ __forceinline__ unsigned firstKeys(const FindArguments<Key>& a, int64_t first,
                                               int64_t* end) {
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t first = tile * kTileKeys + warp * kWarpKeys + lane * kPoints;
   int64_t end = -1;
   unsigned firsts[kRuns];
-  uint32_t counts = 0;  // a byte a run, which has 128 at most
+  uint32_t counts = 0;  // a byte per run, which has at most 128
 #pragma unroll
   for (int r = 0; r < kRuns; ++r) {
     firsts[r] = firstKeys(a, first + r * kRun, &end);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
     g.starts[before + i] = firsts_of_tile[i];
   }
-  if (end >= 0) {  // no voxel begins behind it
+  if (end >= 0) {  // no voxel begins after it
     g.starts[before + count] = static_cast<int32_t>(end);
     *g.num = static_cast<int32_t>(before + count);
   }
@@ -138,14 +138,14 @@ __global__ void __launch_bounds__(kThreads)
 template <class Number, class Key>
 struct KeyArguments {
   PointSource<Number> source;
-  Key none;  // of points that have no voxel: more than any key
+  Key none;  // of points without a voxel: more than any key
   Key* keys;
   int32_t* rows;
-  TileState* states;  // to be cleared, fewer than threads
+  TileState* states;  // must be cleared; fewer than threads
   int64_t tiles;
 };
 
-// The type that loadKeys() gives.
+// The type that loadKeys() returns.
 template <class Key>
 using Signed = std::conditional_t<sizeof(Key) == 4, int32_t, int64_t>;
 

@@ -1,4 +1,4 @@
-// The rows of voxels in a list, and each point's row, as they are written.
+// Writes the rows of voxels in a list, and each point's row.
 #pragma once
 
 #include "points/clear_counts.h"
@@ -35,7 +35,7 @@ inline SparseRows sparseRowsOf(const SparseProblem& p) {
           p.points.rows,    !p.points.packed() && p.points.clouds > 1};
 }
 
-// What a thread's rows do not hold.
+// Counts what a thread's rows omit.
 class LostRows {
  public:
   __device__ void addVoxel(int32_t points) {
@@ -53,7 +53,7 @@ class LostRows {
   }
 
  private:
-  // The sum over a warp, by its first lane.
+  // Adds the sum over a warp, by its first lane.
   static __device__ void addOverWarp(int64_t* at, int64_t value) {
     if (at == nullptr || !__any_sync(~0u, value != 0)) return;
     for (int mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
@@ -80,7 +80,7 @@ __device__ __forceinline__ void writeCells(const SparseRows& rows, int64_t row,
   }
 }
 
-// A voxel with n points; beyond the capacity it is only counted.
+// Writes a voxel with n points; beyond the capacity it is only counted.
 __device__ __forceinline__ void writeVoxel(const SparseRows& rows, int64_t row, int64_t key,
                                            int32_t n, LostRows* lost) {
   if (row >= rows.capacity) return lost->addVoxel(n);
@@ -95,12 +95,12 @@ __device__ __forceinline__ void writeVoxel(const SparseRows& rows, int64_t row, 
              n);
 }
 
-// A row of no voxel.
+// Writes a row without a voxel.
 __device__ __forceinline__ void writeNoVoxel(const SparseRows& rows, int64_t row) {
   writeCells(rows, row, {-1, -1, -1, -1}, 0);
 }
 
-// A point's row, or -1.
+// Writes a point's row, or -1.
 __device__ __forceinline__ void writePoint(const SparseRows& rows, int64_t point, int32_t row) {
   if (row >= rows.capacity) row = -1;
   const int64_t cloud = rows.padded ? rows.per_cloud(point) : 0;

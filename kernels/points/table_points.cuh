@@ -1,5 +1,5 @@
-// Points grouped by a hash table of their voxels, in one launch: its blocks wait for each other between
-// the steps. With few points a launch of each step would take longer than the step.
+// Groups points by a hash table of their voxels, in one launch: its blocks wait for each other
+// between the steps. With few points, one launch per step would take longer than the step.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -14,9 +14,9 @@
 namespace rbc::cuda {
 namespace grouping {
 
-// ---- What the steps of grouping points by a table are told.
+// ---- The arguments of the steps.
 
-// But for where the points are read.
+// All except the source of the points.
 struct TableSteps {
   VoxelTable table;
   PointGroups groups;
@@ -38,9 +38,9 @@ struct TableArguments {
 // A thread's point.
 struct TablePoint {
   uint32_t number;
-  int32_t key;  // -1: in no voxel, or there is no point
+  int32_t key;  // -1: in no voxel, or no point
   uint32_t slot;
-  int32_t place;  // among those of its voxel, as they came
+  int32_t place;  // among the points of its voxel, in order of arrival
 };
 
 __device__ __forceinline__ int64_t threadOfTable() {
@@ -50,7 +50,7 @@ __device__ __forceinline__ int64_t threadsOfTable() {
   return static_cast<int64_t>(gridDim.x) * kTableThreads;
 }
 
-// ---- The first steps of grouping points by a table: it is cleared, and the points are put into it.
+// ---- The first steps: the table is cleared, and the points are inserted.
 
 template <class T>
 __device__ __forceinline__ void fillByGrid(T* items, int64_t count, T value) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void clearTable(const TableSteps& a) {
   }
 }
 
-// The keys of the block's points, into shared memory.
+// Loads the keys of the block's points into shared memory.
 template <class Loader, class Source>
 __device__ __forceinline__ void loadKeysOfBlock(const Source& source, const TableSteps& a,
                                                 TableShared& shared, DropCounter<Source>* drops) {
@@ -90,15 +90,16 @@ __device__ __forceinline__ void loadKeysOfBlock(const Source& source, const Tabl
   *reinterpret_cast<int4*>(&shared.keys[at]) = make_int4(keys[0], keys[1], keys[2], keys[3]);
 }
 
-// The finalizer of MurmurHash3 (Appleby, public domain): keys in a row, or at one distance, spread.
+// The finalizer of MurmurHash3 (Appleby, public domain): spreads keys that are consecutive or
+// evenly spaced.
 __device__ __forceinline__ uint32_t spread(uint32_t key) {
   key = (key ^ key >> 16) * 0x85ebca6bu;
   key = (key ^ key >> 13) * 0xc2b2ae35u;
   return key ^ key >> 16;
 }
 
-// Takes a slot for the voxel if it has none, and adds points to it; how many it had. There are more slots than
-// voxels.
+// Reserves a slot for the voxel if it has none, and adds points to it; returns the number that it
+// had. There are more slots than voxels.
 __device__ __forceinline__ uint32_t addToVoxel(const VoxelTable& table, TablePoint* point,
                                                uint32_t count) {
   const auto key = static_cast<uint32_t>(point->key);
@@ -108,7 +109,7 @@ __device__ __forceinline__ uint32_t addToVoxel(const VoxelTable& table, TablePoi
   while (true) {
     auto* word = reinterpret_cast<unsigned long long*>(&table.slots[slot].word);
     const VoxelSlot found = {atomicCAS(word, VoxelSlot::kNone, own)};
-    if (marks) {  // while that is under way
+    if (marks) {  // while the atomic is in flight
       atomicOr(&table.bits[key / kKeysOfGroup].word[key % kKeysOfGroup / 32], 1u << key % 32);
       marks = false;
     }
@@ -121,7 +122,8 @@ __device__ __forceinline__ uint32_t addToVoxel(const VoxelTable& table, TablePoi
   }
 }
 
-// Called by all threads of a warp together: neighbours in one voxel, as a sweep has them, count as one.
+// Called by all threads of a warp together: neighbours in one voxel, as in the sweep of a scanner,
+// are added at once.
 __device__ __forceinline__ void insertPoint(const VoxelTable& table, TablePoint* point) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int32_t neighbour = __shfl_up_sync(~0u, point->key, 1);
@@ -139,9 +141,9 @@ __device__ __forceinline__ void insertPoint(const VoxelTable& table, TablePoint*
   point->place = static_cast<int32_t>(before) + lane - leader;
 }
 
-// ---- The last step of grouping points by a table, if it is wanted: the points of a voxel are put in order.
+// ---- The last step, if requested: the points of a voxel are put in order.
 
-// The points of a voxel, of which there are few, by counting those before each.
+// Sorts the points of a voxel with few points, by counting those before each.
 __device__ __forceinline__ void sortFew(const TableSteps& a, const TablePoint& point, int32_t begin,
                                         int32_t size) {
   if (size == 0 || size > kCrowded) return;
@@ -152,9 +154,9 @@ __device__ __forceinline__ void sortFew(const TableSteps& a, const TablePoint& p
   a.groups.order[begin + before] = number;
 }
 
-// The points of crowded voxels, by a bit for each of all points.
+// Sorts the points of crowded voxels, with a bit for each of all points.
 __device__ __forceinline__ void sortCrowded(const TableSteps& a, TableShared& shared) {
-  constexpr int kWords = kMaxTablePoints / 32 / kTableThreads;  // of a thread
+  constexpr int kWords = kMaxTablePoints / 32 / kTableThreads;  // per thread
   const uint32_t count = __ldcg(a.table.num_crowded);
   uint32_t* const words = shared.bits + threadIdx.x * kWords;
   for (uint32_t v = blockIdx.x; v < count; v += gridDim.x) {
@@ -185,7 +187,7 @@ struct TableVoxel {
   uint32_t owner;
 };
 
-// As all blocks have left it.
+// The voxel in a slot, as all blocks have left it.
 __device__ __forceinline__ TableVoxel loadVoxel(const VoxelTable& table, uint32_t slot) {
   const VoxelSlot found = {
       __ldcg(reinterpret_cast<const unsigned long long*>(&table.slots[slot].word))};
@@ -199,7 +201,7 @@ __device__ __forceinline__ KeyBits loadBits(const KeyBits* at) {
   return {low.x, {low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-// Those of keys below the end.
+// Number of keys before the end.
 __device__ __forceinline__ uint32_t countBits(const KeyBits& bits, int end) {
   uint32_t count = 0;
 #pragma unroll
@@ -211,7 +213,7 @@ __device__ __forceinline__ uint32_t countBits(const KeyBits& bits, int end) {
   return count;
 }
 
-// The bits of the group that is a thread's in a turn of the block.
+// The bits of a thread's group in a turn of the block.
 struct GroupTurn {
   int64_t group;
   int64_t end;
@@ -230,7 +232,8 @@ struct GroupTurn {
   }
 };
 
-// Counts the block's voxels and the bits of its groups, and tells the other blocks; what is before an owner's.
+// Counts the block's voxels and the bits of its groups, and publishes the counts; returns the
+// counts before an owner.
 __device__ __forceinline__ Tally countBlock(const TableSteps& a, const TablePoint& point, bool owns,
                                             int32_t size, GroupTurn groups, TableShared& shared) {
   TableCounts own = {0, groups.bits};
@@ -256,7 +259,7 @@ __device__ __forceinline__ Tally countBlock(const TableSteps& a, const TablePoin
   return before;
 }
 
-// Leaves in shared memory what the blocks before each one have; the sum of all.
+// Leaves in shared memory the sums over the blocks before each one; returns the sum of all.
 __device__ __forceinline__ Tally addUpBlocks(const TableSteps& a, TableShared& shared) {
   const unsigned block = threadIdx.x;
   TableCounts own = {0, 0};
@@ -276,7 +279,7 @@ __device__ __forceinline__ Tally beforeBlockOf(const TableSteps& a, const TableS
   return {shared.before[a.points_of_block(static_cast<int32_t>(point))].tally};
 }
 
-// In the order that is wanted.
+// The row in the requested order.
 __device__ __forceinline__ int32_t rowOf(const TableSteps& a, const TableShared& shared,
                                          uint32_t owner, int32_t key) {
   const VoxelTable& table = a.table;
@@ -290,7 +293,7 @@ __device__ __forceinline__ int32_t rowOf(const TableSteps& a, const TableShared&
                               countBits(bits, key % kKeysOfGroup));
 }
 
-// A voxel, by the thread of its owner. `before`: those of all voxels before.
+// Writes a voxel, by the thread of its owner. `before`: the tally of all voxels before.
 __device__ __forceinline__ void writeOwned(const TableSteps& a, const TablePoint& point,
                                            const Tally& before, int32_t size, int32_t row,
                                            LostRows* lost) {
@@ -309,7 +312,7 @@ __device__ __forceinline__ void writeOwned(const TableSteps& a, const TablePoint
   }
 }
 
-// Of the whole call, once.
+// Writes the sums of the whole call, once.
 __device__ __forceinline__ void writeSums(const TableSteps& a, const Tally& sum) {
   if (threadOfTable() != 0) return;
   *a.groups.num = static_cast<int32_t>(sum.voxels());
@@ -330,11 +333,12 @@ __global__ void __launch_bounds__(kTableThreads, 1)
   const TableSteps& a = arguments.steps;
   const auto grid = cooperative_groups::this_grid();
 
-  letNextLaunchBegin();  // and wait
+  letNextLaunchBegin();  // and waits
   DropCounter drops(source);
   clearTable(a);
   auto cleared = grid.barrier_arrive();
-  // One cloud's drops are added at the end; those of several as they are found.
+  // The dropped points of a single cloud are added at the end; with several clouds they are added
+  // as they are found.
   if constexpr (Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);
   grid.barrier_wait(std::move(cleared));
   if constexpr (!Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);

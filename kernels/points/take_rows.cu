@@ -1,4 +1,4 @@
-// Rows by index: an element a thread.
+// Rows by index: one element per thread.
 
 #include "take_rows_problem.h"
 

@@ -1,6 +1,7 @@
-// How many points, or voxels, are before a tile, in one pass: each tile tells those that it has, and adds up
-// what the tiles before have told (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
-// look-back", 2016). As in CUB, blocks of lower numbers are taken to begin earlier.
+// Counts the points, or voxels, before a tile, in one pass: each tile publishes its own count, and
+// adds the published counts of the tiles before (Merrill and Garland, "Single-pass parallel prefix
+// scan with decoupled look-back", 2016). As in CUB, blocks with lower numbers are assumed to begin
+// earlier.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,9 @@
 
 namespace rbc::cuda {
 
-using TileState = uint64_t;  // 0: not known yet; else points, and above them what they are
+using TileState = uint64_t;  // 0: not known yet; else points, and flags above them
 inline constexpr TileState kOfTile = TileState{1} << 62;
-inline constexpr TileState kUpToTile = TileState{1} << 63;  // also those of the tiles before
+inline constexpr TileState kUpToTile = TileState{1} << 63;  // includes the tiles before
 inline constexpr TileState kPointsOf = kOfTile - 1;
 
 inline __device__ ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device> asAtomic(
@@ -20,19 +21,20 @@ inline __device__ ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device> asA
 
 inline constexpr auto kRelaxed = ::cuda::std::memory_order_relaxed;
 
-// Tells the points of a tile of an image. A state is one word, so no other memory has to be in order.
+// Publishes the points of a tile of an image. A state is one word, so no other memory must be
+// ordered.
 inline __device__ void tellPoints(TileState* states, int64_t tile, int points) {
-  const TileState of = tile == 0 ? kUpToTile : kOfTile;
-  asAtomic(states[tile]).store(of | static_cast<TileState>(points), kRelaxed);
+  const TileState kind = tile == 0 ? kUpToTile : kOfTile;
+  asAtomic(states[tile]).store(kind | static_cast<TileState>(points), kRelaxed);
 }
 
-// By a warp: the points of the tiles before one that was told.
+// By a warp: the points of the tiles before a published one.
 inline __device__ int64_t pointsBefore(TileState* states, int64_t tile, int points) {
   if (tile == 0) return 0;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   TileState before = 0;
   for (int64_t last = tile - 1;; last -= 32) {
-    TileState state = kUpToTile;  // in front of the first tile
+    TileState state = kUpToTile;  // before the first tile
     do {
       if (last >= lane) state = asAtomic(states[last - lane]).load(kRelaxed);
     } while (__any_sync(~0u, state == 0));
@@ -48,8 +50,8 @@ inline __device__ int64_t pointsBefore(TileState* states, int64_t tile, int poin
   return static_cast<int64_t>(before);
 }
 
-// By a block: the same where tiles are some hundreds, so that none waits for what others have added up.
-// `shared`: a word for each warp.
+// By a block: the same for a few hundred tiles, without waiting for the sums of others. `shared`:
+// one word per warp.
 template <int kThreads>
 __device__ int32_t sumOfTilesBefore(TileState* states, int64_t tile, uint32_t* shared) {
   uint32_t before = 0;

@@ -1,5 +1,5 @@
-// Depth images into clouds: a block a tile of pixels, in one pass. A second launch clears what is behind the
-// points.
+// Converts depth images to clouds: one block per tile of pixels, in one pass. A second launch
+// clears the rows after the points.
 
 #include <cinttypes>
 #include <type_traits>
@@ -20,11 +20,11 @@
 namespace rbc::cuda {
 namespace unprojection {
 
-// ---- The rows of points that a tile of pixels has, written from shared memory.
+// ---- Writes the rows of points of a tile of pixels from shared memory.
 
 inline constexpr int kThreads = 256;
 inline constexpr int kWarps = kThreads / 32;
-// Pixels of a thread, one after the other: what shared memory holds of f64 is half.
+// Consecutive pixels per thread: shared memory holds half as many of f64.
 template <class Element>
 inline constexpr int kRun = sizeof(Element) <= 4 ? 8 : 4;
 template <class Element>
@@ -34,13 +34,13 @@ template <class Number>
 struct Arguments {
   UnprojectProblem problem;
   DepthRules<Number> rules;
-  int64_t pixels;  // of an image that are looked at
-  int64_t tiles;   // of an image
+  int64_t pixels;  // visited pixels per image
+  int64_t tiles;   // per image
   FastDivmod per_image;
   FastDivmod per_row;
   TileState* states;  // by image and tile; cleared
-  bool in_line;       // all pixels of an image are looked at, and lie one after the other
-  bool in_vecs;       // likewise, and a thread's can be loaded as words
+  bool in_line;       // all pixels of an image are visited, and they are contiguous
+  bool in_vecs;       // in_line, and a thread's pixels can be loaded as words
 };
 
 inline __device__ void putPixel(const UnprojectProblem& p, int64_t image, int64_t place,
@@ -53,8 +53,8 @@ inline __device__ void putPixel(const UnprojectProblem& p, int64_t image, int64_
   }
 }
 
-// Positions in shared memory: a word is left free behind each eight, which a thread may have, so that
-// threads write to different banks.
+// Positions in shared memory: one word is left free after every eight, which a thread may have, so
+// that threads write to different banks.
 template <class Element>
 struct Staged {
   static constexpr int kGroup = 3 * 8 + 1;
@@ -65,7 +65,7 @@ struct Staged {
 
   __device__ static unsigned at(unsigned point) { return 3 * point + point / 8; }
 
-  // What is kept is a number: nothing has to be done so that NaN is the one NaN.
+  // Positions are numbers, so that NaN need not be handled.
   template <class Number>
   __device__ __forceinline__ void put(unsigned point, const Number (&position)[3]) {
     Element* to = positions + at(point);
@@ -80,11 +80,12 @@ struct Staged {
   }
 };
 
-// The points of a tile, by place, behind those of the tiles before: rows of nothing else.
+// Writes the points of a tile by place, after the points of earlier tiles: rows without other
+// columns.
 template <class Element>
 __device__ void copyPositions(const Staged<Element>& staged, int count, Element* to) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  // A warp takes 32 points at a time, that is 96 numbers of four groups.
+  // A warp processes 32 points at a time: 96 numbers in four groups.
   constexpr int kNumbers = 96;
   constexpr int kGroups = 4 * Staged<Element>::kGroup;
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -105,12 +106,12 @@ __device__ void copyPositions(const Staged<Element>& staged, int count, Element*
   if (left > 32) line[32] = *second;
 }
 
-// What colours are divided by.
+// The divisor of colours.
 template <class Number>
 struct Divisor {
   Number value;
   Number reciprocal;
-  bool suits;  // quotientByProducts() of bytes
+  bool suits;  // whether quotientByProducts() is valid for bytes
 
   __device__ explicit Divisor(Number by) : value(by), reciprocal(1 / by), suits(isModerate(by)) {}
 };
@@ -119,7 +120,7 @@ __device__ Number divideByte(Number byte, const Divisor<Number>& by) {
   return by.suits ? quotientByProducts(byte, by.value, by.reciprocal) : byte / by.value;
 }
 
-// The colours of a point, some of them on their way at once.
+// Writes the colours of a point; several loads are in flight at once.
 template <class Number, class Element, class ColorAt>
 __device__ void putColors(const Arguments<Number>& a, Element* to, int64_t stride,
                           ColorAt&& colorOf) {
@@ -137,8 +138,8 @@ __device__ void putColors(const Arguments<Number>& a, Element* to, int64_t strid
   }
 }
 
-// The same with colours and pixels, in any layout. Rows without gaps are put together in `rows`, 32 for
-// each warp, and written as lines.
+// The same with colours and pixels, for any layout. Contiguous rows are assembled in `rows`, 32 per
+// warp, and written as lines.
 template <class Number, class Element>
 __device__ void writeRows(const Arguments<Number>& a, const Staged<Element>& staged, int64_t image,
                           int64_t first_pixel, int64_t before, int count, Element* rows) {
@@ -196,7 +197,7 @@ using namespace unprojection;
 
 // ---- pixels -------------------------------------------------------------------------------------
 
-// A pixel that is looked at, as numbers: rows and columns are counted exactly.
+// A visited pixel, as numbers: rows and columns are exact.
 template <class Number>
 struct Pixel {
   Number row;
@@ -219,7 +220,7 @@ struct Pixel {
   }
 };
 
-// A thread's depths, from a pixel on; 0 behind the last one.
+// A thread's depths, starting at a pixel; 0 after the last one.
 template <int kCount, class Depth, class Number>
 __device__ void loadDepths(const Arguments<Number>& a, int64_t image, int64_t first,
                            Depth (&depths)[kCount]) {
@@ -247,7 +248,8 @@ __device__ void loadDepths(const Arguments<Number>& a, int64_t image, int64_t fi
   }
 }
 
-// A thread's points from a pixel on, by products or not; those that are kept as bits.
+// A thread's points, starting at a pixel, by products or not; returns the bits of the points that
+// are kept.
 template <bool kByProducts, int kCount, class Depth, class Number>
 __device__ __forceinline__ unsigned unprojectRun(const Arguments<Number>& a,
                                                  const Pinhole<Number>& camera,
@@ -275,7 +277,8 @@ __device__ __forceinline__ unsigned unprojectRun(const Arguments<Number>& a,
 
 // ---- kernels ------------------------------------------------------------------------------------
 
-// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without spills.
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills.
 template <class Number>
 constexpr int kBlocks = sizeof(Number) == 8 ? 2 : 4;
 
@@ -296,7 +299,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks<Number>)
   const int64_t first = first_pixel + static_cast<int64_t>(threadIdx.x) * kCount;
   Depth depths[kCount];
   loadDepths(a, image, first, depths);
-  // One thread would wait for one number after the other, and all of them take more registers.
+  // One thread would wait for one number after the other, and loading all of them takes more
+  // registers.
   if (threadIdx.x < kCameraNumbers) {
     readCameraNumber(p, image, static_cast<int>(threadIdx.x), &camera_of_block);
   }
@@ -313,7 +317,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<Number>)
   const unsigned kept = suit ? unprojectRun<true>(a, camera, by, first, depths, points)
                              : unprojectRun<false>(a, camera, by, first, depths, points);
 
-  // The points before a thread's, in its tile.
+  // The points before the thread's, in its tile.
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   unsigned place = __popc(kept);
@@ -372,14 +376,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks<Number>)
   }
 }
 
-constexpr int kClearedPlaces = 4096;  // of a block
+constexpr int kClearedPlaces = 4096;  // per block
 
 struct ClearArguments {
   UnprojectProblem problem;
   FastDivmod per_image;  // blocks
 };
 
-// By all threads of a block, in words where they are whole.
+// Called by all threads of a block; writes whole words where possible.
 template <class Element>
 __device__ void clearLine(Element* begin, Element* end) {
   constexpr int kCount = 16 / sizeof(Element);
@@ -443,7 +447,7 @@ int64_t clearedBlocksOf(const UnprojectProblem& p) {
 }
 
 size_t bytesOfStates(const UnprojectProblem& p, const LaunchDevice&) {
-  const int64_t blocks = std::max(tilesOf(p), clearedBlocksOf(p));  // of an image
+  const int64_t blocks = std::max(tilesOf(p), clearedBlocksOf(p));  // per image
   if (p.images > INT32_MAX / blocks) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
          "depth: %" PRId64 " images are too many for one call on CUDA, expected at most %" PRId64

@@ -1,16 +1,16 @@
 // Occupancy and counts by bins: atomics on a grid in memory are many times slower than the points
 // can be read, so they are done in shared memory.
 //
-// The voxels are cut into bins of neighbours, as large as shared memory has cells. One launch sorts
-// each tile of points by bin, in shared memory, and writes down for each point its place in the bin
-// (two bytes) and for each tile where its bins begin. The next launch takes a bin a block: it
-// gathers the bin's points from all tiles, counts them in shared memory, and writes the bin's part
-// of the output once. A bin with many more points than others is cut by tiles into parts, whose cells
-// a last launch adds up. Nothing depends on the order of threads.
+// The voxels are divided into bins of neighbours, as large as shared memory allows. One launch
+// sorts each tile of points by bin, in shared memory, and writes for each point its place in the
+// bin (two bytes) and for each tile where its bins begin. In the next launch a block processes a
+// bin: it gathers the bin's points from all tiles, counts them in shared memory, and writes the
+// bin's part of the output once. A bin with many more points than others is split by tiles into
+// parts, whose cells a last launch adds. Nothing depends on the order of threads.
 //
-// Points that come as a scanner sees them fall into few voxels, which stay in the caches: for those,
-// going straight to the grid is the faster way. So some of the points are looked at first, and where
-// the output allows it, both ways are launched, and the wrong one returns at once.
+// Points in the order of a scanner fall into few voxels, which stay in the caches: for those it is
+// faster to add to the grid directly. So some of the points are sampled first, and if the output
+// allows it, both ways are launched, and the wrong one returns at once.
 
 #include "points/voxel_bins.h"
 
@@ -37,8 +37,8 @@ struct BinArguments {
   int word_log2;  // cells of 32 bytes
 };
 
-// Clears what the next launch counts in. If sampled, counts the words of the grid that neighbouring
-// points come to, by a hash of as many bits as make collisions rare. Few blocks: one to a
+// Clears the counters of the next launch. If sampled, counts the distinct words of the grid among
+// consecutive points, by a hash with enough bits to make collisions rare. Few blocks: one per
 // multiprocessor.
 template <class Loader>
 __global__ void __launch_bounds__(kSampleThreads, 1)
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kSampleThreads, 1)
   if (thread == 0) a.scratch.samples[blockIdx.x] = sample;
 }
 
-// What all samples say together; by all threads of a block.
+// The verdict of all samples; by all threads of a block.
 __device__ bool foundCoherent(const Sample* samples) {
   __shared__ bool coherent;
   if (threadIdx.x < kWarp) {
@@ -102,7 +102,8 @@ __device__ bool foundCoherent(const Sample* samples) {
   return coherent;
 }
 
-// The parts of each bin, one after the other; by the last block of binPoints, a bin a thread.
+// Lists the parts of each bin, one after the other; by the last block of binPoints, one bin per
+// thread.
 template <class Scan, class Storage>
 __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storage) {
   const auto bin = static_cast<int>(threadIdx.x);
@@ -128,9 +129,9 @@ __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storag
   }
 }
 
-// The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin and the
-// points are *kept in all. All is unrolled: the more loads are on their way the better. `within` has
-// room for which of its bin's points each is, as registers have not.
+// The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin, and
+// there are *kept points in total. Everything is unrolled: the more loads are in flight the better.
+// `within` holds the index of each point in its bin, to save registers.
 template <class Loader, class Scan, class Source, class Storage>
 __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, uint32_t* begins,
                          uint2* within, uint16_t* staged, DropCounter<Source>* drops,
@@ -181,7 +182,7 @@ __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, u
   __syncthreads();
 }
 
-// Blocks of a multiprocessor: as many as the registers suffice for.
+// Blocks per multiprocessor: as many as the registers allow.
 template <class Loader>
 constexpr int kBinBlocks = Loader::kWords ? 2 : 1;
 
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
     binPoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   using Scan = cub::BlockScan<uint32_t, kBinThreads>;
   __shared__ alignas(16) uint16_t staged[kTile];
-  __shared__ uint2 within[kTile / kPoints];  // which of its bin's points each is, in 16 bits
+  __shared__ uint2 within[kTile / kPoints];  // the index of each point in its bin, in 16 bits
   __shared__ uint32_t tile_begins[kMaxBins];
   __shared__ uint16_t begins[kMaxBins + 1][kMaxRun];
   __shared__ typename Scan::TempStorage scan;
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
     __syncthreads();
   }
 
-  // Behind the last bin, those that are not there begin where the points end.
+  // Unused entries after the last bin get the end of the points.
   for (int i = thread; i < (bins.count + 1) * run; i += kBinThreads) {
     s.begins[i / run * bins.tiles + first + i % run] = begins[i / run][i % run];
   }
@@ -277,8 +278,8 @@ cudaError_t launch(const CellChoice& choice, const VoxelizeProblem& p, void* mem
   });
 }
 
-// A kernel has to be told of the most dynamic shared memory that a launch may ask for: once, and the
-// same for all contexts, as they share the setting.
+// Sets the most dynamic shared memory that a launch may request: once, and the same for all
+// contexts, as they share the setting.
 template <class Arguments>
 cudaError_t allowShared(void (*kernel)(Arguments), int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

@@ -1,4 +1,4 @@
-// The launcher of counting by bins: for many points in a grid of moderate size.
+// Counts by bins: for many points in a grid of moderate size.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,8 +9,8 @@ namespace rbc::cuda {
 
 size_t voxelBinsScratchBytes(const CellChoice& choice, Reduction mode);
 
-// `coherent`, if not null, receives the address of a flag on the device: where it is not 0, the
-// output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is
+// `coherent`, if not null, receives the address of a flag on the device: if it is not 0, the output
+// and `dropped` have only been cleared, and the caller must add to the grid directly, which is
 // faster.
 cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& problem, void* scratch,
                             const int32_t** coherent, const LaunchDevice& device,

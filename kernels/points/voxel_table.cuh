@@ -13,12 +13,12 @@
 namespace rbc::cuda {
 namespace grouping {
 
-// ---- A hash table of voxels, and what else grouping points by it keeps in scratch.
+// ---- A hash table of voxels, and the other memory in scratch for grouping points by it.
 
 // A voxel in one word, so that one atomic takes a slot or counts points.
 struct VoxelSlot {
   static constexpr int kKeyBits = kSlotKeyBits;
-  static constexpr int kPointBits = 18;  // one more than points need: no voxel looks like kNone
+  static constexpr int kPointBits = 18;  // one more than points need: no voxel equals kNone
   static constexpr uint64_t kNone = UINT64_MAX;
 
   uint64_t word;
@@ -38,11 +38,12 @@ struct VoxelSlot {
 };
 static_assert(kMaxTablePoints < (1 << VoxelSlot::kPointBits) - 1);
 
-// Bits of neighbouring keys: all that one is looked up by lies in 32 bytes, which are read together.
+// Bits of neighbouring keys: everything needed to look up one is in 32 bytes, which are read
+// together.
 inline constexpr int kWordsOfGroup = 7;
 inline constexpr int kKeysOfGroup = 32 * kWordsOfGroup;
 struct alignas(32) KeyBits {
-  uint32_t before;  // set in the groups before, of the block's
+  uint32_t before;  // set bits in the block's groups before
   uint32_t word[kWordsOfGroup];
 };
 
@@ -52,19 +53,20 @@ struct CrowdedVoxel {
 };
 inline constexpr int kCrowded = 64;  // a voxel with more points is sorted by a block
 
-// Blocks number voxels by their owners. An owner's thread does what is done once for its voxel.
+// Blocks number voxels by their owners. The owner's thread does the work that is done once per
+// voxel.
 struct VoxelTable {
   VoxelSlot* slots;
   uint32_t num_slots;
-  uint32_t* begins;  // [points]: at an owner, where its points begin, among those of its block's
+  uint32_t* begins;  // [points]: at an owner, where its points begin, among the points of its block
   ulonglong2* of_blocks;  // [blocks]: sums over a block's voxels, and over its groups
-  // In the order of keys; else null.
+  // If ordered by keys; else null.
   KeyBits* bits;  // [groups]
   int64_t groups;
-  // In the order of first points; else null.
+  // If ordered by first points; else null.
   uint32_t* firsts;   // [num_slots]: these are the owners then
   uint32_t* numbers;  // [points]: at an owner, the voxels before in its block
-  // If the points of a voxel have to be in order; else null.
+  // If the points of a voxel must be in order; else null.
   int32_t* as_they_came;  // [points]: the order before it is sorted
   CrowdedVoxel* crowded;  // [points / kCrowded]
   uint32_t* num_crowded;  // [1]
@@ -91,11 +93,11 @@ struct VoxelTable {
   }
 };
 
-// ---- What the threads and blocks count that group points by a table, added up.
+// ---- The counters of threads and blocks that group points by a table, and their sums.
 
 inline constexpr int kTableWarps = kTableThreads / 32;
 
-// What a thread or a block counts: what its voxels have, and how many bits of keys are set.
+// The counters of a thread or a block: totals over its voxels, and the number of set bits of keys.
 struct TableCounts {
   uint64_t tally;
   uint32_t bits;
@@ -112,12 +114,12 @@ struct TableShared {
   TableCounts of_warps[kTableWarps];
   union {
     int32_t keys[kTableThreads];
-    TableCounts before[kMaxTableBlocks];  // by block: sums of those before
+    TableCounts before[kMaxTableBlocks];  // by block: sums over the blocks before
     uint32_t bits[kMaxTablePoints / 32];  // by point
   };
 };
 
-// What is counted of voxels, in one number that can be added up.
+// The counters of voxels, packed in one number that can be added.
 struct Tally {
   static constexpr int kVoxels = 20;
   static constexpr int kChunks = 40;
@@ -157,7 +159,8 @@ __device__ __forceinline__ TableCounts upToLane(TableCounts counts) {
   return counts;
 }
 
-// The sum over the threads before. CUB's takes 3,000 cycles with so many threads, this one some 500.
+// The sum over the threads before. CUB's takes 3,000 cycles with this many threads, this one about
+// 500.
 __device__ __forceinline__ TableCounts sumBefore(const TableCounts& own, TableShared& shared,
                                                  TableCounts* sum) {
   const int lane = static_cast<int>(threadIdx.x) % 32;

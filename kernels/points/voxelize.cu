@@ -1,4 +1,4 @@
-// Dense voxelization: occupancy and counts straight onto the grid, or by bins; features by groups of
+// Dense voxelization: occupancy and counts directly on the grid, or by bins; features by groups of
 // points.
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace rbc::cuda {
 
-// ---- A dense grid of features, filled with what voxels without points have.
+// ---- Fills a dense grid of features with the values of voxels without points.
 
 inline constexpr int kFillThreads = 256;
 
@@ -82,11 +82,11 @@ inline cudaError_t launchFill(const VoxelizeProblem& p, FillArguments* fill,
   });
 }
 
-// What the reduction can fill of it by the bits of the groups.
+// The part of it that the reduction can fill by the bits of the groups.
 inline EmptyVoxels emptyOf(const VoxelizeProblem& p, const FillArguments& fill,
                            const PointGroups& groups) {
   constexpr int64_t kVec = sizeof(uint4);
-  constexpr int64_t kMaxRow = int64_t{1} << 24;  // bytes: a word's rows are counted in 32 bits
+  constexpr int64_t kMaxRow = int64_t{1} << 24;  // bytes: the rows of a word are counted in 32 bits
   const int64_t size = sizeOf(p.out.dtype);
   const bool suits = groups.words != nullptr && groups.most > 0 && fill.contiguous &&
                      fill.count > 0 && p.features.count <= kMaxRow / size &&
@@ -112,11 +112,11 @@ template <class Number>
 struct MarkArguments {
   PointSource<Number> source;
   void* cells;
-  const int32_t* coherent;  // if not null, and 0 there: nothing is to be done
-  int groups;               // of points, that share a table of counts
+  const int32_t* coherent;  // if not null, and 0 there: nothing to do
+  int groups;               // of points that share a table of counts
 };
 
-// kLook: where most cells are marked already, looking first is faster than marking them again.
+// kLook: if most cells are marked already, checking first is faster than marking them again.
 template <bool kLook>
 __device__ void addToCell(uint8_t* cell) {
   if (!kLook || *cell == 0) *cell = 1;
@@ -126,7 +126,7 @@ __device__ void addToCell(uint32_t* cell) {
   atomicAdd(cell, 1u);
 }
 
-// Blocks that must fit on a multiprocessor; 0 leaves it to the compiler, which of doubles spills.
+// Blocks that must fit on a multiprocessor; 0 leaves it to the compiler, which spills for doubles.
 template <class Loader>
 constexpr int kPointBlocks = sizeof(typename Loader::Number) == 8 ? 4 : 0;
 
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, kPointBlocks<Loader>)
   waitForLaunchesAhead();
   if (a.coherent != nullptr && *a.coherent == 0) return;
   DropCounter drops(a.source);
-  // Every thread of a warp takes each step, for the counter's sake.
+  // Every thread of a warp takes each step, as the counter requires.
   for (int64_t base = static_cast<int64_t>(blockIdx.x) * kThreads * kPoints; base < a.source.total;
        base += step) {
     int64_t keys[kPoints];
@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(kThreads, kPointBlocks<Loader>)
 
 constexpr int32_t kNoKey = -1;
 
-// Counts of the cells that a block's points come to, on their way to the grid: one addition there
-// for all of them. A cell has one place in the table, which the first comer takes.
+// Counts for the cells of a block's points, added to the grid at once. A cell has one place in the
+// table; the first cell to arrive takes it.
 struct CountTable {
   static constexpr int kPlacesLog2 = 11;
   static constexpr int kPlaces = 1 << kPlacesLog2;
@@ -172,7 +172,7 @@ struct CountTable {
     return static_cast<uint32_t>(key) * 2654435761u >> (32 - kPlacesLog2);
   }
 
-  // The key that has the place of this one from now on.
+  // Takes the place; returns the key that has it from now on.
   __device__ int32_t take(int32_t key, uint32_t place) {
     const int32_t there = *static_cast<volatile int32_t*>(&keys[place]);
     if (there != kNoKey) return there;
@@ -189,7 +189,7 @@ struct CountTable {
     }
   }
 
-  // Leaves the table cleared.
+  // Adds the counts to the grid and clears the table.
   __device__ void flush(uint32_t* cells) {
     for (int i = static_cast<int>(threadIdx.x); i < kPlaces; i += kThreads) {
       if (keys[i] == kNoKey) continue;
@@ -200,7 +200,7 @@ struct CountTable {
   }
 };
 
-// By a table if the points fall together into cells: each block looks at some of its own.
+// Uses a table if the points share cells: each block checks some of its own.
 template <class Loader>
 __global__ void __launch_bounds__(kThreads)
     addCounts(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
@@ -258,10 +258,10 @@ __global__ void __launch_bounds__(kThreads) expandCells(const __grid_constant__ 
                       static_cast<int64_t>(gridDim.x) * kThreads);
 }
 
-// So many that all multiprocessors are busy.
+// Enough blocks that all multiprocessors are busy.
 int64_t mostBlocks(const LaunchDevice& device) { return int64_t{16} * device.multiprocessors; }
 
-// Adds all points to cells that are cleared; or none, as MarkArguments says.
+// Adds all points to cells that are cleared; or none, depending on MarkArguments.
 template <class Cell>
 cudaError_t launchPoints(const CellChoice& choice, const VoxelizeProblem& p, void* cells,
                          const int32_t* coherent, const LaunchDevice& device,
@@ -305,7 +305,7 @@ cudaError_t launchDirect(const CellChoice& choice, const VoxelizeProblem& p, voi
   });
 }
 
-// By bins; or straight onto the grid, if it takes cells and the device finds the points coherent.
+// By bins; or directly to the grid, if it takes cells and the device finds the points coherent.
 template <class Cell>
 cudaError_t launchBins(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
                        const LaunchDevice& device, cudaStream_t cuda_stream) {
@@ -385,7 +385,7 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
   }
   const CellChoice choice = selectCells(p, device);
   if (choice.family == CellKernel::kBins) return voxelBinsScratchBytes(choice, p.mode);
-  ScratchLayout cutter(nullptr);  // cells may be more than memory has
+  ScratchLayout cutter(nullptr);  // cells may exceed the memory
   if (choice.takes_cells) return 0;
   if (p.mode == Reduction::kOccupancy) {
     cutter.take<uint8_t>(cellsOf(p));

@@ -1,4 +1,4 @@
-// Sparse voxelization: points grouped by voxel, and each voxel's row written.
+// Sparse voxelization: groups points by voxel, and writes each voxel's row.
 
 #include "runtime/cuda_state.h"
 
@@ -18,11 +18,12 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What the rows of voxels take of scratch beyond their groups.
+// The scratch for the rows of voxels, besides their groups.
 struct SparseParts {
   PointGrouping grouping;
   VoxelReduction reduction;
-  // Sorted, but wanted in the order of first points: [points + 1], cleared; [points + 1]; [most]; [most].
+  // If sorted, but requested in the order of first points: [points + 1], cleared; [points + 1];
+  // [most]; [most].
   bool by_first_point;
   uint8_t* is_first = nullptr;
   int32_t* firsts_before = nullptr;
@@ -63,7 +64,7 @@ struct RowArguments {
   uint8_t* is_first;
   const int32_t* firsts_before;
   int32_t* rows;    // of the voxels; null: in their own order
-  int32_t* voxels;  // of the rows; likewise
+  int32_t* voxels;  // of the rows; null: in their own order
 };
 
 __device__ int64_t threadOfGrid() {
@@ -94,7 +95,7 @@ struct EmitArguments {
   ChunkList chunks;
 };
 
-// A row a thread: of a voxel, of none, or beyond the capacity and only counted.
+// One row per thread: of a voxel, of none, or beyond the capacity and only counted.
 __global__ void __launch_bounds__(kThreads, 6) emitRows(const __grid_constant__ EmitArguments a) {
   waitForLaunchesAhead();
   const PointGroups& g = a.groups;
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, 6) emitRows(const __grid_constant__ 
   }
   const int64_t end = max(num, a.rows.capacity);
   LostRows lost;
-#pragma unroll 1  // more rows at once take registers, and so blocks: 1.5 % of 10 million points
+#pragma unroll 1  // more rows at once cost registers: 1.5 % slower with 10 million points
   for (int64_t row = threadOfGrid(); row < end; row += threadsOfGrid()) {
     if (row >= num) {
       writeNoVoxel(a.rows, row);
@@ -183,10 +184,10 @@ int64_t rowBlocks(int64_t items, const LaunchDevice& device) {
   return blocksFor(items, kThreads, int64_t{32} * device.multiprocessors);
 }
 
-cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& given,
+cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& row_arguments,
                        const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (points == 0) return cudaSuccess;
-  RowArguments arguments = given;
+  RowArguments arguments = row_arguments;
   const int64_t blocks = rowBlocks(arguments.groups.most, device);
   cudaError_t error = cudaMemsetAsync(parts.is_first, 0, static_cast<size_t>(points), cuda_stream);
   if (error != cudaSuccess) return error;
@@ -230,7 +231,7 @@ cudaError_t launchPoints(const SparseProblem& p, const SparseRows& rows, const S
                       device, cuda_stream);
 }
 
-// Voxels and their rows, where points are sorted.
+// Voxels and their rows, if points are sorted.
 cudaError_t launchSorted(const SparseProblem& p, const SparseRows& rows, const SparseParts& parts,
                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   const PointGroups& groups = parts.grouping.groups();

@@ -1,9 +1,9 @@
 // Integration into a truncated signed distance field on CUDA.
 //
-// Two launches follow the rays, a thread each: the first one marks the voxels that they observe,
-// and the second one adds up what those observe; the sums are integers, so their order does not
-// matter. In between, the marked voxels are numbered and their sums cleared, and in the end these
-// are averaged: what no ray reaches costs a bit a voxel.
+// Two launches follow the rays, one thread each: the first one marks the voxels that rays observe,
+// and the second one adds the observations. The sums are integers, so their order does not matter.
+// In between, the marked voxels are numbered and their sums cleared, and at the end these are
+// averaged: a voxel that no ray reaches costs one bit.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,15 +23,15 @@
 namespace rbc::cuda {
 namespace tsdf {
 
-// ---- The voxels that the rays of a call observe, numbered, so that sums are kept of those alone: a bit
+// ---- The voxels that the rays of a call observe, numbered, so that only these have sums: a bit
 // for each voxel of the grid, in bricks of 64.
 
 inline constexpr int kThreads = 256;
 inline constexpr int kWarp = 32;
 inline constexpr int kWarps = kThreads / kWarp;
 
-// A brick has 2 x 4 x 8 voxels: a ray stays in it for some steps, and 8 floats along z are what
-// memory moves at once.
+// A brick has 2 x 4 x 8 voxels: a ray stays in it for some steps, and 8 floats along z are one
+// memory transaction.
 inline constexpr int kBrickVoxels = 64;
 inline constexpr int kGroupBricks = kWarp;  // that share a mark
 inline constexpr int kGroupVoxels = kGroupBricks * kBrickVoxels;
@@ -83,14 +83,14 @@ struct ObservedVoxels {
   BrickGrid grid;
   int64_t bricks;
   int64_t groups;
-  uint64_t* count;  // of observed voxels
+  uint64_t* count;  // number of observed voxels
   uint32_t* marks;  // of groups with an observed voxel: words, as many rays write them at once
   uint64_t* bits;   // of bricks
-  size_t cleared;   // bytes of these three, which begin as 0
-  NumberedBrick* numbered;  // bricks of the groups that are marked
+  size_t cleared;   // bytes of these three, which start as 0
+  NumberedBrick* numbered;  // bricks of the marked groups
   TsdfSums* sums;           // by number
   void* places;             // by number: 64 * brick + bit, as u32 or u64
-  int64_t capacity;         // no fewer than there can be numbers
+  int64_t capacity;         // at least as many as there can be numbers
   bool long_places;
   size_t bytes;
 
@@ -126,13 +126,13 @@ __device__ __forceinline__ int64_t threadIndex() {
   return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
 }
 
-// ---- Numbers for the voxels that rays observe, and sums of 0 for them.
+// ---- Numbers the voxels that rays observe, and clears their sums.
 
 struct NumberArguments {
   ObservedVoxels observed;
-  Output<1> dropped;  // is cleared
+  Output<1> dropped;  // to clear
   int64_t clouds;
-  int groups;  // whose marks a warp reads at once
+  int groups;  // marks that a warp reads at once
 };
 
 struct NumberShared {
@@ -141,7 +141,7 @@ struct NumberShared {
   uint16_t places[kWarps][kGroupVoxels];  // within a group
 };
 
-// Of the lanes up to this one.
+// The sum over the lanes up to this one.
 __device__ __forceinline__ uint32_t sumOfLanes(uint32_t count) {
   const unsigned lane = threadIdx.x % kWarp;
 #pragma unroll
@@ -186,7 +186,7 @@ __device__ __forceinline__ uint64_t firstOfWarp(const ObservedVoxels& observed, 
   return shared.firsts[warp];
 }
 
-// Numbers the voxels of a group from `first` on; how many there are.
+// Numbers the voxels of a group, starting with `first`; returns how many there are.
 template <class Place>
 __device__ __forceinline__ uint32_t numberGroup(const ObservedVoxels& observed, int64_t group,
                                                 uint64_t bits, uint64_t first, uint16_t* in_group) {
@@ -197,7 +197,7 @@ __device__ __forceinline__ uint32_t numberGroup(const ObservedVoxels& observed, 
   const uint32_t before = up_to - count;
   const uint32_t all = __shfl_sync(~0u, up_to, kWarp - 1);
   if (brick < observed.bricks) observed.numbered[brick] = {bits, first + before};
-  // By way of shared memory, so that lanes write neighbours.
+  // Through shared memory, so that lanes write adjacent words.
   uint32_t next = before;
   for (uint64_t left = bits; left != 0; left &= left - 1) {
     const int bit = __ffsll(static_cast<long long>(left)) - 1;
@@ -214,7 +214,7 @@ __device__ __forceinline__ uint32_t numberGroup(const ObservedVoxels& observed, 
   return all;
 }
 
-// A block takes numbers for the groups of all its warps at once.
+// A block reserves numbers for the groups of all its warps at once.
 template <class Place>
 __global__ void __launch_bounds__(kThreads)
     numberVoxels(const __grid_constant__ NumberArguments a) {
@@ -246,13 +246,14 @@ __global__ void __launch_bounds__(kThreads)
       const int64_t group = of_warp + __ffs(static_cast<int>(marked)) - 1;
       const uint64_t own = bits;
       marked &= marked - 1;
-      bits = bitsOfFirst(marked);  // on its way meanwhile
+      bits = bitsOfFirst(marked);  // loaded meanwhile
       first += numberGroup<Place>(observed, group, own, first, shared.places[warp]);
     }
   }
 }
 
-// ---- The rays of a call, a thread each, and the first walk along them: which voxels they observe.
+// ---- The rays of a call, one thread each, and the first walk along them: marks the observed
+// voxels.
 
 template <class Number>
 struct RayArguments {
@@ -265,7 +266,8 @@ struct RayArguments {
   int64_t dropped_stride;
 };
 
-// The ray of the i-th point. False if there is none; drop(cloud) if the point is dropped.
+// The ray of the i-th point. Returns false without a ray; calls drop(cloud) if the point is
+// dropped.
 template <class Storage, class Drop>
 __device__ __forceinline__ bool aimRay(const RayArguments<Compute<Storage>>& a, int64_t i,
                                        TsdfRay<Compute<Storage>>* ray, Drop&& drop) {
@@ -284,13 +286,13 @@ __device__ __forceinline__ bool aimRay(const RayArguments<Compute<Storage>>& a, 
   return false;
 }
 
-// What a ray sets of the bits of a brick, and the groups that it marks.
+// Sets a ray's bits of a brick, and marks its group.
 class Marker {
  public:
   __device__ explicit Marker(const ObservedVoxels& observed) : observed_(observed) {}
 
-  // Bits of a brick that looked like `seen`. Another thread may have set them since: then they are set once
-  // more. Whoever sets the first bit of a brick has seen none, and marks its group without a look: that would
+  // Sets bits of a brick that had the value `seen`. Another thread may have set them since: then
+  // they are set again. A ray that saw an empty brick marks its group without checking, which would
   // wait for memory at each brick.
   __device__ __forceinline__ void set(int64_t brick, uint64_t bits, uint64_t seen) {
     if ((bits & ~seen) == 0) return;
@@ -317,8 +319,8 @@ __global__ void __launch_bounds__(kThreads)
   int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
   Marker marker(a.observed);
   int64_t brick = -1;
-  uint64_t bits = 0;  // that the ray observes in the brick
-  uint64_t seen = 0;  // read when the ray came to it
+  uint64_t bits = 0;  // bits that the ray observes in the brick
+  uint64_t seen = 0;  // the brick's bits when the ray entered it
   do {
     const BrickPlace place = a.observed.grid.placeOf(voxel);
     if (place.brick != brick) {
@@ -332,9 +334,9 @@ __global__ void __launch_bounds__(kThreads)
   marker.set(brick, bits, seen);
 }
 
-// ---- The second walk along the rays: what the voxels observe, added up by their numbers.
+// ---- The second walk along the rays: adds the observations by the voxels' numbers.
 
-// The number of the voxel where a ray is. A brick is read when the ray comes to it.
+// The number of a ray's voxel. A brick is read when the ray enters it.
 class NumberReader {
  public:
   __device__ explicit NumberReader(const ObservedVoxels& observed) : observed_(observed) {}
@@ -349,8 +351,8 @@ class NumberReader {
     first_ = read.y;
   }
 
-  // -1 where there are no sums: if somebody has written to the points since the walk before, there
-  // may be anything.
+  // -1 without sums: if another thread has changed the points since the first walk, the voxel may
+  //   not be numbered.
   __device__ __forceinline__ int64_t number() const {
     const uint64_t before = bits_ & ((uint64_t{1} << bit_) - 1);
     const uint64_t number =
@@ -373,9 +375,9 @@ __device__ __forceinline__ void addTo(uint64_t* sum, uint64_t term) {
 static_assert(sizeof(TsdfSums) == 2 * sizeof(uint64_t) && offsetof(TsdfSums, distance) == 0,
               "sums are two words, the distance first");
 
-// Adds what each lane of a warp has for the voxel of a number, if that is not -1. Memory takes
-// random additions one by one, but those of neighbouring lanes to neighbouring words together:
-// lanes add in pairs, the distance and the weight of one of them after those of the other.
+// Adds the values of each lane of a warp to the voxel with a number, unless it is -1. Memory
+// processes random additions one by one, but additions of neighbouring lanes to adjacent words
+// together: lanes add in pairs, first the distance and the weight of one, then of the other.
 __device__ __forceinline__ void addInPairs(TsdfSums* sums, int64_t number, uint64_t distance,
                                            uint64_t weight) {
   const bool odd = threadIdx.x % 2 != 0;
@@ -390,7 +392,7 @@ __device__ __forceinline__ void addInPairs(TsdfSums* sums, int64_t number, uint6
   if (of_odd >= 0) addTo(words + 2 * of_odd + word, odd ? weight : term_beside);
 }
 
-// The rays of a warp go on side by side.
+// The rays of a warp advance side by side.
 template <class Storage>
 __global__ void __launch_bounds__(kThreads)
     observe(const __grid_constant__ RayArguments<Compute<Storage>> a) {
@@ -414,7 +416,7 @@ __global__ void __launch_bounds__(kThreads)
       number = reader.number();
       distance = observedDistance(a.field, ray, voxel);
       goes_on = advance(a.field, ray, voxel);
-      if (goes_on) reader.moveTo(voxel);  // its brick arrives during the additions
+      if (goes_on) reader.moveTo(voxel);  // its brick is loaded during the additions
     }
     addInPairs(observed.sums, number, static_cast<uint64_t>(distance), weight);
   }
@@ -446,7 +448,7 @@ __global__ void __launch_bounds__(kThreads) average(const __grid_constant__ Aver
 
 // ---- launches -----------------------------------------------------------------------------------
 
-// A warp reads the marks of several groups where there are more of them than run at once.
+// A warp reads the marks of several groups if more groups exist than warps run at once.
 template <class Place>
 cudaError_t launchNumbers(const TsdfProblem& p, const ObservedVoxels& observed,
                           const LaunchDevice& device, cudaStream_t cuda_stream) {

@@ -1,7 +1,7 @@
-// Conversion of rotations. A warp takes a tile of them through shared memory, so that global memory is
-// read and written in whole words, one after the other; where rotations do not lie so, each thread
-// reads or writes its own. Each warp has one tile: the multiprocessor has others to run meanwhile, and
-// gained nothing by warps that stay and request their next tile ahead.
+// Conversion of rotations. A warp moves a tile of them through shared memory, so that global memory
+// is read and written in whole consecutive words; if rotations are not contiguous, each thread
+// reads and writes its own. Each warp has one tile: other warps of the multiprocessor run
+// meanwhile. Persistent warps that request their next tile ahead gained nothing.
 
 #include <cuda_pipeline_primitives.h>
 
@@ -26,7 +26,7 @@ constexpr int kMaxTurns = 8;  // of a warp over the rotations of its tile
 constexpr int kWordBytes = 16;
 constexpr int kMaxBytes = kMaxRotationChannels * sizeof(double);
 
-// Representations whose code is one: each pair of these has a kernel of its own, since registers for
+// Representations that share code: each pair of these has a separate kernel, since registers for
 // the largest would slow the smallest.
 enum class Group { kQuaternion, kRotvec, kMatrix, kRot6d, kEuler };
 constexpr int kGroups = 5;
@@ -42,7 +42,7 @@ Group groupOf(RotationKind kind) {
   }
 }
 
-// The format, with the compiler told what it may be.
+// The format; the compiler learns which kinds are possible.
 template <Group kGroup>
 __device__ __forceinline__ RotationFormat known(RotationFormat format) {
   RotationKind kind = format.kind;
@@ -62,11 +62,11 @@ __device__ __forceinline__ RotationFormat known(RotationFormat format) {
 
 struct Arguments {
   RotationProblem problem;
-  bool words_in;  // whether tiles are whole words, in which they are copied
+  bool words_in;  // whether tiles are whole words and are copied as words
   bool words_out;
-  int32_t in_bytes;  // of a rotation
+  int32_t in_bytes;  // per rotation
   int32_t out_bytes;
-  int32_t tile;  // rotations of a warp
+  int32_t tile;  // rotations per warp
 };
 
 template <class Visitor>
@@ -79,7 +79,7 @@ __device__ __forceinline__ void visitStorage(DType dtype, Visitor&& visitor) {
   }
 }
 
-// A tile from global memory into shared memory, without registers between.
+// Copies a tile from global memory into shared memory, without registers in between.
 __device__ __forceinline__ void fetch(uint4* tile, const void* global, int words, int lane) {
   const auto* from = static_cast<const uint4*>(global);
 #pragma unroll 4
@@ -94,7 +94,7 @@ __device__ __forceinline__ void flush(const uint4* tile, void* global, int words
   for (int i = lane; i < words; i += kWarp) __stcs(to + i, tile[i]);
 }
 
-// The widest words that a rotation in a tile consists of: with these, lanes meet in few banks.
+// The widest words that divide a rotation in a tile: with these, lanes have few bank conflicts.
 template <class Storage, int kChannels, int kBytes = sizeof(Storage)>
 using TileWord = AlignedVec<Storage, std::gcd(kBytes* kChannels, kWordBytes) / kBytes>;
 
@@ -143,8 +143,8 @@ constexpr int kChannelsOf = kGroup == Group::kQuaternion ? 4
                             : kGroup == Group::kRot6d    ? 6
                                                          : 3;
 
-// Pairs that have a loop of their own for tiles of f32, without a choice in it that depends on dtypes:
-// those that take little time per rotation. The others would take long to compile.
+// Pairs with a separate loop for tiles of f32, without branches on dtypes: those that take little
+// time per rotation. The others would take long to compile.
 template <Group kSource, Group kTarget>
 constexpr bool kOwnLoop =
     (kSource == Group::kQuaternion || kSource == Group::kRot6d) && kTarget
@@ -165,7 +165,7 @@ __device__ __forceinline__ void convertF32(const Arguments& a, const uint4* in, 
   }
 }
 
-// Of any dtypes, in shared memory or not.
+// For any dtypes, in shared memory or not.
 template <Group kSource, Group kTarget>
 __device__ __forceinline__ void convertAny(const Arguments& a, const uint4* in, uint4* out,
                                            bool tile_in, bool tile_out, int64_t first, int count,
@@ -253,8 +253,9 @@ bool inWords(const RotationArray& array, int ndim) {
   return array.compact(ndim) && reinterpret_cast<uintptr_t>(array.data) % kWordBytes == 0;
 }
 
-// Rotations of a tile. Many, since setting a warp up takes as long as some rotations; but no more
-// than leave multiprocessors full of warps, in shared memory and where there are few rotations.
+// Number of rotations per tile. Many, since starting a warp takes as long as several rotations; but
+// few enough that multiprocessors are full of warps, regarding shared memory and the number of
+// rotations.
 int tileFor(int64_t count, int bytes, const LaunchDevice& device) {
   constexpr int kBlockBytes = 24 << 10;
   constexpr int kWarpsEach = 32;

@@ -1,4 +1,4 @@
-// A few neighbouring channels, loaded and stored as one word where alignment allows.
+// A few adjacent channels, loaded and stored as one word where alignment allows.
 #pragma once
 
 #include <type_traits>
@@ -48,7 +48,7 @@ __device__ __forceinline__ P load(const void* address) {
   }
 }
 
-// Outputs are not read again here: let them leave the caches first.
+// Outputs are not read again here: they may leave the caches first.
 template <class P>
 __device__ __forceinline__ void store(void* address, P vec) {
   if constexpr (sizeof(P) == 32) {
@@ -61,26 +61,26 @@ __device__ __forceinline__ void store(void* address, P vec) {
   }
 }
 
-// toOdd() of real.h of several numbers, to be rounded to Out.
+// toOdd() of real.h for several numbers, which are then rounded to Out.
 template <class Out, int kMost, int kCount>
 __device__ __forceinline__ void allToOdd(const double (&values)[kMost], float (&odd)[kCount]) {
   bool normal = true;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     const float truncated = __double2float_rz(values[i]);
-    // A normal number of f32 has lost what the 29 lowest bits hold.
+    // In a normal number of f32 the 29 lowest bits are lost.
     const bool lost = (__double2loint(values[i]) & 0x1fffffff) != 0;
     odd[i] = bitCast<float>(bitCast<uint32_t>(truncated) | (lost ? 1u : 0u));
     normal = normal && fabsf(truncated) >= 0x1p-126f;
   }
-  if constexpr (!std::is_same_v<Out, f16>) {  // of which less than that is 0
+  if constexpr (!std::is_same_v<Out, f16>) {  // subnormal numbers of f32 round to 0
     if (normal) return;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) odd[i] = toOdd(values[i]);
   }
 }
 
-// From the compute type, two at a time where CUDA has an instruction for it.
+// From the compute type, two at a time if CUDA has an instruction for it.
 template <class Out, int kCount, class Number>
 __device__ __forceinline__ AlignedVec<Out, kCount> narrowVec(const Number (&values)[kCount]) {
   AlignedVec<Out, kCount> out;

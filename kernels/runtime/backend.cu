@@ -51,7 +51,7 @@ void requireDevice(int device) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {
-    cudaGetLastError();  // a missing driver is no error of the program's later calls
+    cudaGetLastError();  // a missing driver is not an error of the program's later calls
     fail(RBC_STATUS_NOT_AVAILABLE, "CUDA: no usable driver: %s (%s)", cudaGetErrorString(error),
          cudaGetErrorName(error));
   }
@@ -70,7 +70,7 @@ void close(BackendState* state) noexcept {
 
 __global__ void nothing() {}
 
-// By the code, which may be older than the device: there, kernels do not wait.
+// Depends on the code, which may be older than the device: there, kernels do not wait.
 cudaError_t findEarlyLaunches(LaunchDevice* launch) {
   cudaFuncAttributes attributes;
   const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing);
@@ -78,7 +78,8 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
   return error;
 }
 
-// All of them, so that no call is slow or waits for being the first, and any may be captured.
+// Loads all kernels, so that no call is slow or blocks because it is the first, and any may be
+// captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
@@ -152,12 +153,12 @@ rbcDevice device(const BackendState& state) { return {RBC_DEVICE_CUDA, own(state
 
 // ---- streams ------------------------------------------------------------------------------------
 
-// The number of the capture that the stream is part of; 0: of none.
+// The id of the capture that the stream is part of; 0: none.
 unsigned long long captureOf(cudaStream_t cuda_stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
   const cudaError_t error = cudaStreamGetCaptureInfo(cuda_stream, &status, &number);
-  // The legacy CUDA stream cannot even be asked while another one is captured.
+  // The legacy CUDA stream cannot even be queried while another one is captured.
   if (error == cudaErrorStreamCaptureImplicit) {
     cudaGetLastError();
     return ~0ull;
@@ -173,15 +174,16 @@ bool capturing(const BackendState& state) {
   return isCapturing(own(state).cuda_stream);
 }
 
-// The wait itself is left to the next use of the workspace: a stream in capture that never uses it
-// must not depend on an event from outside.
+// The wait itself is postponed to the next use of the workspace: a captured stream that never uses
+// it must not depend on an external event.
 void setStream(BackendState& state, void* cuda_stream) {
   CudaState& cuda = own(state);
   if (cuda.cuda_stream == cuda_stream) return;
   if (cuda.workspace_used) {
     const DeviceGuard guard(cuda.device);
     const unsigned long long capture = captureOf(cuda.cuda_stream);
-    // Calls that were captured here did not wait themselves for what the event tells so far.
+    // Calls that were captured here did not wait themselves for the work that the event has
+    // recorded so far.
     if (capture == 0 && cuda.wait_pending) {
       checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event, cudaEventWaitDefault),
                 "cudaStreamWaitEvent");
@@ -203,14 +205,14 @@ void useWorkspace(BackendState& state) {
   if (cuda.wait_pending || cuda.pending_capture != 0) {
     const DeviceGuard guard(cuda.device);
     const unsigned long long capture = captureOf(cuda.cuda_stream);
-    // What is captured does not run yet: work outside of its capture has nothing to wait for.
+    // Captured work does not run yet: work outside of its capture has nothing to wait for.
     if (cuda.pending_capture != 0 && cuda.pending_capture == capture) {
       checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.captured_event, cudaEventWaitDefault),
                 "cudaStreamWaitEvent");
       cuda.pending_capture = 0;
     }
     if (cuda.wait_pending) {
-      // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
+      // A capture cannot wait for work outside of it: its replays and the next call outside wait.
       checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event,
                                     capture != 0 ? cudaEventWaitExternal : cudaEventWaitDefault),
                 "cudaStreamWaitEvent");
@@ -249,7 +251,7 @@ void release(BackendState& state, void* pointer, size_t, void* cuda_stream) noex
   int before = own(state).device;
   cudaGetDevice(&before);
   cudaSetDevice(own(state).device);
-  // Nobody is told of a failure: no later call should take it for its own.
+  // Clears the error: no later call should report it as its own.
   if (cudaFreeAsync(pointer, static_cast<cudaStream_t>(cuda_stream)) != cudaSuccess)
     cudaGetLastError();
   cudaSetDevice(before);

@@ -1,4 +1,4 @@
-// Tables of the conditions of a kernel, and the first condition that a call does not meet.
+// Tables of the conditions of a kernel; finds the first condition that a call does not meet.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ int firstUnmet(std::index_sequence<kRows...>, const Subject&... subject) {
 
 }  // namespace conditions
 
-// Whether all rows of the table hold, asked in their order. If not, `refusal` says which one does not.
-// The rows are unrolled: each is a direct call, which the compiler inlines.
+// Whether all rows of the table hold, checked in order. If not, `refusal` gets the first that does
+// not. The rows are unrolled: each is a direct call, which the compiler inlines.
 template <const auto& kTable, class... Subject>
 bool meets(Refusal* refusal, const Subject&... subject) {
   constexpr size_t kRows = std::size(kTable);
@@ -42,8 +42,8 @@ bool meets(Refusal* refusal, const Subject&... subject) {
   return false;
 }
 
-// The same of each of `count` items: all rows for the first, then for the next one.
-// `meetsItem(refusal, i)` asks for one.
+// The same for each of `count` items: all rows for the first, then for the next one.
+// `meetsItem(refusal, i)` checks one item.
 template <class MeetsItem>
 bool meetsAll(Refusal* refusal, const char* operand, int32_t count, const MeetsItem& meetsItem) {
   for (int32_t i = 0; i < count; ++i) {
@@ -55,7 +55,7 @@ bool meetsAll(Refusal* refusal, const char* operand, int32_t count, const MeetsI
   return true;
 }
 
-// For conditions that a plan finds out.
+// For conditions that are found while planning.
 inline bool refuse(Refusal* refusal, const char* text, int64_t found) {
   refusal->text = text;
   refusal->found = found;

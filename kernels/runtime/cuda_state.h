@@ -1,4 +1,4 @@
-// A CUDA context, and how the files with the kernels export their operations.
+// A CUDA context, and the rows with which the kernels' files export their operations.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,11 +10,11 @@
 
 namespace rbc::cuda {
 
-// ---- CUDA's errors as ours.
+// ---- Converts CUDA's errors to the library's.
 
 inline void checkCuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // else CUB would take it for its own later on
+  cudaGetLastError();  // otherwise CUB would report it later
   fail(error == cudaErrorMemoryAllocation ? RBC_STATUS_OUT_OF_MEMORY : RBC_STATUS_CUDA_ERROR,
        "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
@@ -23,12 +23,12 @@ struct CudaState : BackendState {
   int device = 0;
   cudaStream_t cuda_stream = nullptr;
   bool workspace_used = false;  // on the current stream
-  // The last use of the workspace on the stream before: its next use has to wait for it.
+  // The last use of the workspace on the previous stream: its next use must wait for it.
   cudaEvent_t event = nullptr;
   bool wait_pending = false;
-  // The same within a capture, whose event only its own streams can wait for.
+  // The same within a capture; only the capture's own streams can wait for this event.
   cudaEvent_t captured_event = nullptr;
-  unsigned long long pending_capture = 0;  // that capture's number; 0: none
+  unsigned long long pending_capture = 0;  // the id of that capture; 0: none
   LaunchDevice launch = {};
   uint64_t total_memory = 0;
   char name[sizeof rbcContextInfo{}.device_name] = {};
@@ -39,7 +39,7 @@ inline const CudaState& own(const BackendState& state) {
   return static_cast<const CudaState&>(state);
 }
 
-// Makes a device current, and the one before again at the end.
+// Makes a device current, and restores the previous one at the end.
 class DeviceGuard {
  public:
   explicit DeviceGuard(int device) {
@@ -64,15 +64,15 @@ size_t noBytes(const BackendState&, const Problem&) {
   return 0;
 }
 
-// kBytes(problem, device); CUB tells sizes for the current device.
+// kBytes(problem, device); CUB reports sizes for the current device.
 template <class Problem, size_t (*kBytes)(const Problem&, const LaunchDevice&)>
 size_t bytesOn(const BackendState& state, const Problem& problem) {
   const DeviceGuard guard(own(state).device);
   return kBytes(problem, own(state).launch);
 }
 
-// kLaunch enqueues everything, and says what it chose. Scratch has the size that the operation asked for, and
-// is aligned to 256 bytes.
+// kLaunch enqueues everything, and reports its choice. Scratch has the size that the operation
+// requested, and is aligned to 256 bytes.
 template <class Problem, cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&,
                                                 cudaStream_t, LaunchChoice* chosen)>
 void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {

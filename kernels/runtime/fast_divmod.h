@@ -1,4 +1,4 @@
-// Division by a number that the whole launch shares.
+// Division by a number that is the same for the whole launch.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct FastDivmod {
   FastDivmod() = default;
   explicit FastDivmod(int64_t value)
       : divisor(static_cast<uint64_t>(value > 0 ? value : 1)), magic(0), shift(0) {
-    if (divisor >> 31 != 0) return;  // only the general division will do
+    if (divisor >> 31 != 0) return;  // needs the general division
     while ((uint64_t{1} << shift) < divisor) ++shift;
     magic = static_cast<uint32_t>((((uint64_t{1} << shift) - divisor) << 32) / divisor + 1);
   }

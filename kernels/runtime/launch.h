@@ -1,4 +1,4 @@
-// How kernels with large arguments are launched.
+// Launches of kernels with large arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 
 namespace rbc::cuda {
 
-// The most bytes that the arguments of a launch may take.
+// The maximum size of the arguments of a launch.
 inline constexpr size_t kMaxArgumentBytes = 32764;
 
 inline dim3 gridOf(int64_t x, int64_t y = 1) {
@@ -30,8 +30,8 @@ inline LaunchChoice onlyKernel(const char* kernel, int64_t blocks, int threads,
   return choice;
 }
 
-// `blocks` of them, as far as a grid goes. With early launches it may begin while the one
-// before it ends: the kernel begins with waitForLaunchesAhead().
+// Launches `blocks` blocks, up to the limit of a grid. With early launches the kernel may begin
+// while the previous one ends: it must begin with waitForLaunchesAhead().
 template <class Arguments>
 cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
                          int threads, const LaunchDevice& device, cudaStream_t cuda_stream,
@@ -51,7 +51,8 @@ cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }
 
-// Of a kernel with few arguments. Its own error: the last error may be of the program's calls before.
+// Launches a kernel with few arguments. Returns its own error: the last error may come from earlier
+// calls of the program.
 template <class... Parameters, class... Arguments>
 cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads,
                          cudaStream_t cuda_stream, const Arguments&... arguments) {

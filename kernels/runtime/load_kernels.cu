@@ -9,7 +9,8 @@
 namespace rbc::cuda {
 namespace {
 
-// A function of the driver, which is not linked: the library has to load where there is none.
+// A function of the driver, which is not linked: the library must load on machines without a
+// driver.
 template <class Function>
 Function driverFunction(const char* name, unsigned version) {
   void* function = nullptr;
@@ -63,7 +64,7 @@ cudaError_t loadKernelsBeside(const void* kernel) {
   for (const CUfunction each : functions) {
     if (result == CUDA_SUCCESS) result = driver.load(each);
   }
-  return static_cast<cudaError_t>(result);  // the runtime has the driver's numbers
+  return static_cast<cudaError_t>(result);  // the runtime uses the driver's error codes
 }
 
 }  // namespace rbc::cuda

@@ -1,13 +1,13 @@
-// Kernels loaded ahead of their first use.
+// Loads kernels before their first use.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 namespace rbc::cuda {
 
-// Loads all kernels of the source file that the given one is compiled in, CUB's among them. CUDA
-// loads a kernel at its first use otherwise, which takes its time, may wait for the work on other
-// streams, and is refused during a capture. Does nothing if the driver is older than CUDA 12.4.
+// Loads all kernels of the source file that contains the given one, including CUB's. Otherwise CUDA
+// loads a kernel at its first use, which takes time, may wait for work on other streams, and is
+// refused during a capture. Does nothing if the driver is older than CUDA 12.4.
 cudaError_t loadKernelsBeside(const void* kernel);
 
 template <class... Arguments>

@@ -1,16 +1,17 @@
-// How a kernel stands to the launches before and after it, where launchBlocks() launches early.
+// Synchronizes a kernel with the launches before and after it, if launchBlocks() launches early.
 #pragma once
 
 namespace rbc::cuda {
 
-// Nothing that these have written may be read before, and nothing that they use may be written.
+// Waits for the preceding launches: before this, none of their results may be read, and no memory
+// that they use may be written.
 __device__ __forceinline__ void waitForLaunchesAhead() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
 
-// The next launch may set itself up from now on.
+// Allows the next launch to start its setup.
 __device__ __forceinline__ void letNextLaunchBegin() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();

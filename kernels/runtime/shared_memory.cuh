@@ -5,8 +5,8 @@
 
 namespace rbc::cuda {
 
-// ---- Shared memory by its 32-bit addresses, and stores without a branch: for loops where each instruction of a
-// chain counts.
+// ---- Shared memory by its 32-bit addresses, and stores without a branch: for loops in which every
+// instruction of a dependency chain matters.
 
 inline __device__ uint32_t sharedAddress(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
@@ -22,7 +22,7 @@ inline __device__ void storeShared(uint32_t address, int32_t x) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(x) : "memory");
 }
 
-// Where the condition holds.
+// Stores if the condition holds.
 inline __device__ void storeSharedIf(bool condition, uint32_t address, uint32_t x, uint32_t y) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.shared.v2.b32 [%1], {%2, %3}; }" ::"r"(
                    condition ? 1 : 0),
@@ -53,10 +53,11 @@ inline __device__ void storeSharedIf(bool condition, uint32_t address, const dou
       : "memory");
 }
 
-// ---- A barrier in shared memory that waits for bytes on their way there.
+// ---- A barrier in shared memory that waits for bytes to arrive.
 
 #if __CUDA_ARCH__ >= 900
-// To be seen by what brings the bytes; and by other threads behind a barrier of theirs.
+// Visible to the hardware that copies the bytes; other threads need a block barrier before they use
+// it.
 inline __device__ void initArrivals(uint64_t* barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -81,7 +82,7 @@ inline __device__ void awaitBytes(uint64_t* barrier, uint32_t parity) {
   }
 }
 
-// Whole words of 16 bytes to shared memory, by one thread; the barrier has to expect them.
+// Copies whole words of 16 bytes to shared memory, by one thread; the barrier must expect them.
 inline __device__ void copyInBulk(void* to, const void* from, uint32_t bytes, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::

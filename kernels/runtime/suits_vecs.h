@@ -1,4 +1,4 @@
-// Whether memory can be read and written in vectors.
+// Checks whether memory can be read and written in vectors.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 
 namespace rbc::cuda {
 
-// Whether a number is a multiple of a power of two. Not by division, of which a launch of three streams
-// took some sixty.
+// Whether a number is a multiple of a power of two. Without division: a launch of three streams
+// took about sixty.
 inline bool isMultiple(int64_t number, int64_t power_of_two) {
   return (number & (power_of_two - 1)) == 0;
 }
 
-// Vectors of `count` neighbouring elements of `size` bytes, both powers of two, are words of up to 16
-// bytes: these have to be aligned at `data` and at all steps of the strides, which count elements.
+// Vectors of `count` adjacent elements of `size` bytes, both powers of two, are words of up to 16
+// bytes. These must be aligned at `data` and at all steps of the strides, which count elements.
 template <int kRank>
 bool suitsVecs(const void* data, const int64_t (&strides)[kRank], int64_t size, int64_t count) {
   const int64_t bytes = std::min<int64_t>(size * count, 16);

@@ -1,4 +1,4 @@
-// How work is cut into blocks, and that of copying rows into units.
+// Divides work into blocks, and the copying of rows into units.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +8,30 @@
 
 namespace rbc::cuda {
 
-// Blocks for a number of items: at least one, at most `most`, which then take several turns.
+// Number of blocks for some items: at least one, at most `most`; these then process several items
+// each.
 inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
   return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
 }
 
 // A unit is one group of queries times one range of a row's vectors of channels.
 struct Tiling {
-  int group;        // queries: a power of two
+  int group;        // queries per unit: a power of two
   int64_t groups;   // ceil(queries / group)
-  int64_t vectors;  // of a row
-  int64_t range;    // vectors of a range; the last range of a row may hold fewer
-  int64_t ranges;   // of a row: 1 at least
+  int64_t vectors;  // per row
+  int64_t range;    // vectors per range; the last range of a row may have fewer
+  int64_t ranges;   // per row: at least 1
 };
 
-// What suits those who do a unit together.
+// The limits for threads that process a unit together.
 struct TilingLimits {
-  int most_queries;  // of a unit: a power of two
-  int few_queries;   // no fewer, as long as there are enough units
-  int64_t vectors;   // of a unit: no more, as long as it has more than few queries
-  int64_t units;     // wanted above all, so that every multiprocessor has work
+  int most_queries;  // per unit: a power of two
+  int few_queries;   // not fewer, as long as there are enough units
+  int64_t vectors;   // per unit: not more, as long as it has more than few queries
+  int64_t units;     // the goal that comes first: every multiprocessor has work
 };
 
-// `queries` counts those of the whole batch.
+// `queries` is the number of queries in the whole batch.
 inline Tiling tilingOf(int64_t queries, int64_t vectors, const TilingLimits& limits) {
   constexpr int kWarp = 32;
   int group = limits.most_queries;

@@ -1,4 +1,4 @@
-// Accumulators on CUDA: moments by a read as of rbcStatistics, and tables of counts by another one.
+// Accumulators on CUDA: moments by a pass as in rbcStatistics, and tables of counts by another one.
 
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
@@ -21,7 +21,7 @@ struct CountArguments {
   PassPlan plan;
 };
 
-// The bucket of a channel with a prefix, or -1: by halves.
+// The bucket of a channel with a prefix, or -1: by bisection.
 __device__ __forceinline__ int64_t bucketOf(const AccumulatorState& state, int64_t channel,
                                             uint64_t prefix) {
   int64_t low = state.first_bucket[channel];
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads) countKeys(const __grid_constant__ Co
             finite && state.table_bits > 0
                 ? placeOfKey(state, channel, static_cast<uint64_t>(valueKey(x[j])))
                 : -1;
-        // Values are often alike: one addition for those of a warp.
+        // Values are often equal: one addition for all equal ones of a warp.
         const uint32_t alike = __match_any_sync(kWarp, static_cast<unsigned long long>(place));
         if (place >= 0 && lane == static_cast<uint32_t>(__ffs(static_cast<int>(alike)) - 1)) {
           atomicAdd(reinterpret_cast<unsigned long long*>(state.tables + place),
@@ -127,7 +127,7 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
     error = launchMerge(p.state.moments, moments, channels, device, cuda_stream);
     if (error != cudaSuccess || p.state.table_bits == 0) return error;
   }
-  constexpr int kBlocks = 4;  // of a multiprocessor
+  constexpr int kBlocks = 4;  // per multiprocessor
   CountArguments arguments = {
       p.samples, p.state,
       planPass(p.samples, 1, int64_t{device.multiprocessors} * kBlocks, kThreads)};
@@ -137,7 +137,7 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
                       kThreads, device, cuda_stream);
 }
 
-// ---- merging --------------------------------------------------------------------------------------
+// ---- merging ------------------------------------------------------------------------------------
 
 struct AddArguments {
   int64_t* to;

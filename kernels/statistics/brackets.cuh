@@ -11,56 +11,56 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- Brackets around quantiles, as Floyd and Rivest have them ("Expected time bounds for selection", 1975):
-// a sample tells between which two values a quantile lies; one read counts the values below and keeps
-// those between.
+// ---- Brackets around quantiles, as in Floyd and Rivest ("Expected time bounds for selection",
+// 1975): a sample gives two values between which a quantile probably is; one pass counts the
+// values below and keeps those between.
 
-inline constexpr int kMaxBrackets = 5;  // that a read of the samples serves
+inline constexpr int kMaxBrackets = 5;  // per pass over the samples
 
-// How wide brackets are: a sample misses a quantile once in some 100,000.
+// The width of brackets: a sample misses a quantile about once in 100,000.
 inline constexpr double kBracketDeviations = 4.5;
 inline constexpr double kBracketMargin = 3;
 
-// Of a channel of a group, disjoint and ascending. Those that are not used hold no number.
+// Brackets of a channel of a group, disjoint and ascending. Unused ones contain no number.
 template <class Number>
 struct Brackets {
   Number low[kMaxBrackets];
   Number high[kMaxBrackets];
-  // A value that is frequent in the sample, which is counted and never kept; else NaN.
+  // A value that is frequent in the sample; it is counted and never kept. Else NaN.
   Number frequent;
-  // Room for kept values.
+  // Where the kept values begin.
   int64_t start[kMaxBrackets];
   int64_t capacity[kMaxBrackets];
 };
 
-// What a read has found.
+// The results of a pass.
 struct Found {
   unsigned long long below[kMaxBrackets];
-  unsigned long long kept[kMaxBrackets];  // strictly between; more than the capacity: some are lost
+  unsigned long long kept[kMaxBrackets];  // strictly between; beyond the capacity they are lost
   unsigned long long at_low[kMaxBrackets];
   unsigned long long at_high[kMaxBrackets];
   unsigned long long frequent;
 };
 
-// The levels of a read, ascending: those of more are read one after another. A share is that of a
-// group's samples for which a bracket has room, besides a few.
+// The levels of a pass, ascending; more levels need several passes. A share is the part of a
+// group's samples for which a bracket has room, plus a few.
 struct LevelsOfRead {
   int32_t count;
-  int32_t index[kMaxBrackets];  // into the problem's levels
+  int32_t index[kMaxBrackets];  // indices of the problem's levels
   double level[kMaxBrackets];
   double share[kMaxBrackets];
-  double shares;              // of all
+  double shares;              // sum of all
   int64_t places_of_channel;  // of kept values, in all groups
 };
 
 inline constexpr int64_t kMinCapacity = 32;
-inline constexpr int64_t kMaxCapacity = 0x7fffffff;  // of a bracket: places in it have 32 bits
+inline constexpr int64_t kMaxCapacity = 0x7fffffff;  // per bracket: places in it have 32 bits
 
 RBC_HD int64_t capacityOf(double share, int64_t samples) {
   return static_cast<int64_t>(share * static_cast<double>(samples)) + kMinCapacity;
 }
 
-// Where the lists of a group begin that comes after so many samples of others.
+// Where the lists of a group begin, if the groups before it have samples_before samples.
 RBC_HD int64_t firstPlace(const LevelsOfRead& levels, int64_t group, int64_t samples_before,
                           int64_t channel) {
   return channel * levels.places_of_channel + group * (levels.count * kMinCapacity + 1) +
@@ -82,10 +82,10 @@ struct Limits<double> {
   }
 };
 
-// ---- Where among what a read has counted and kept the values of two ranks are.
+// ---- The places of the values of two ranks among the values that a pass has counted and kept.
 
-// What is known of a bracket's values, in their order: some at its low end, those within, of which
-// some equal the frequent value, and some at its high end.
+// The values of a bracket in order: some at its low end, the values within (which may include the
+// frequent value), and some at its high end.
 template <class Number>
 struct Bracket {
   Number low;
@@ -124,11 +124,12 @@ struct Bracket {
   }
 };
 
-// Of two ranks in one bracket: the keys at its ends, or the ranks among what is strictly within, of
-// which there is one at least if is_inner. Both are the same if only one of them is.
+// For two ranks in one bracket: the keys at its ends, or the ranks among the values strictly
+// within; if is_inner there is at least one such value. If only one rank is in the bracket, both
+// are the same.
 template <class Number>
 struct RankPlaces {
-  int bracket = -1;  // none tells
+  int bracket = -1;  // no bracket has them
   bool is_inner = false;
   bool each_is_inner[2] = {};
   int64_t inner[2] = {};
@@ -142,7 +143,7 @@ __device__ __forceinline__ RankPlaces<Number> placesOf(const Brackets<Number>& b
   RankPlaces<Number> places;
 #pragma unroll 1
   for (int b = 0; b < kMaxBrackets; ++b) {
-    if (!(brackets.low[b] <= brackets.high[b])) break;  // no more of them
+    if (!(brackets.low[b] <= brackets.high[b])) break;  // no more brackets
     const Bracket<Number> bracket(brackets, found, b);
     if (!bracket.holds(rank[0]) || !bracket.holds(rank[1])) continue;
 #pragma unroll
@@ -161,18 +162,18 @@ __device__ __forceinline__ RankPlaces<Number> placesOf(const Brackets<Number>& b
   return places;
 }
 
-// What a search among all that was kept has left of it: few values, in a list of their own.
+// The result of a search among all kept values: few values, in a separate list.
 struct Refined {
   uint64_t low;   // keys
-  uint64_t high;  // 0: there was none
+  uint64_t high;  // 0: no search
   int64_t before;
   unsigned long long count;
-  uint64_t found[2];  // the keys themselves, if they are known by now
+  uint64_t found[2];  // the keys themselves, if already known
   uint64_t is_found;
 };
 
-// Of a dtype whose keys end in bits that follow from the sign: the key between two that are not further
-// apart than those bits tell, if there is one. That of -0 is none.
+// For a dtype whose keys end in bits that follow from the sign: the only key, if any, between two
+// bounds that differ at most in these bits. The key of -0 does not count.
 __device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int empty_bits) {
   const uint32_t mask = (1u << empty_bits) - 1;
   const uint32_t negative = low | mask;
@@ -180,7 +181,7 @@ __device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int emp
 }
 
 inline constexpr int64_t kMaxRefined = 4096;
-inline constexpr int64_t kFewKept = 8192;  // that are looked through as they are
+inline constexpr int64_t kFewKept = 8192;  // lists that are searched directly
 
 }  // namespace statistics
 

@@ -1,4 +1,4 @@
-// One pass over samples: sums of channels, what lies in brackets, and the launch.
+// One pass over samples: sums of channels, values in brackets, and the launch.
 #pragma once
 
 #include <type_traits>
@@ -17,10 +17,10 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- The moments of what a thread reads: a window in registers, and limbs of its own for what lies
-// outside of it.
+// ---- The moments of the values that a thread reads: a window in registers, and separate limbs for
+// values outside of it.
 
-// What suits numbers of a storage type; void: any that is computed in Number.
+// The window for numbers of a storage type; void: any that is computed in Number.
 template <class Storage, class Number>
 struct WindowOf {
   using type = FloatWindow<2>;
@@ -41,7 +41,7 @@ __device__ __forceinline__ void addAtomically(int64_t* to, int64_t amount) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
 }
 
-// Sums in limbs that only this thread sees, in local memory: rarely used.
+// Sums in limbs of this thread only, in local memory: rarely used.
 template <class Range>
 struct PrivateLimbs {
   int64_t sum[Range::kSums];
@@ -65,7 +65,7 @@ struct PrivateLimbs {
   }
 
   template <class Window>
-  // By value: what a pointer leads to does not stay in registers.
+  // By value: an object accessed through a pointer does not stay in registers.
   __device__ __noinline__ void addWindow(Window window) {
     begin();
     Window::expand(
@@ -82,7 +82,7 @@ struct PrivateLimbs {
         });
   }
 
-  // An amount of many additions in several limbs, so that these take as many more.
+  // Distributes an amount over several limbs, so that these allow as many more additions.
   template <class Limbs>
   static __device__ __forceinline__ void spread(int64_t* limbs, int limb, int64_t amount) {
     if (amount == 0) return;
@@ -113,7 +113,7 @@ class ChannelSums {
 
   __device__ __forceinline__ explicit ChannelSums(Limbs& limbs) : limbs_(limbs) {}
 
-  // Batches of a thread until flush().
+  // Batches per thread until flush().
   static __device__ __forceinline__ int mostBatches(int phases, int batch) {
     return (kDouble ? Window::kMaxAdditions : Window::kMaxAdditions / phases) / batch;
   }
@@ -124,8 +124,7 @@ class ChannelSums {
     restart();
   }
 
-  // Adds numbers, of which those that are not valid are NaN. Returns how many are NaN or the
-  // negative infinity.
+  // Adds numbers; invalid ones must be NaN. Returns how many are NaN or negative infinity.
   template <int kCount, class Again>
   __device__ __forceinline__ int add(const Number (&x)[kCount], uint32_t valid, Again&& again) {
     uint32_t outside = 0;
@@ -141,14 +140,14 @@ class ChannelSums {
     return outside != 0 ? addOutside(outside, valid, again) : 0;
   }
 
-  // Adds all to the group's. All threads of the block take part.
+  // Adds all to the group's moments. All threads of the block take part.
   __device__ __forceinline__ void flush(Moments* to, FieldMemory& memory, Lanes lanes,
                                         bool active) {
     if (active && window_.top != first_top_) moveTo(window_.top);
     const bool first = active && lanes.phase() == 0;
     int64_t fields[Window::kFields];
     if constexpr (kDouble) {
-      // In halves: a sum over threads of wholes would overflow.
+      // In halves: a sum of full words over threads would overflow.
       int64_t low[Window::kFields];
 #pragma unroll
       for (int f = 0; f < Window::kFields; ++f) {
@@ -192,7 +191,7 @@ class ChannelSums {
   }
 
  private:
-  // `again` reads one of the numbers again: no register is chosen at run time.
+  // `again` reads one of the numbers again, since registers cannot be indexed.
   template <class Again>
   __device__ __forceinline__ int addOutside(uint32_t outside, uint32_t valid, Again&& again) {
     int finite = 0;
@@ -217,7 +216,7 @@ class ChannelSums {
       ++finite;
       top = max(top, Window::topOf(x));
     }
-    // Data that have moved for good take the window along.
+    // If data have moved permanently, the window follows.
     if (2 * finite >= kMoveAt) moveTo(top + 1);
     return below_all;
   }
@@ -264,9 +263,9 @@ class ChannelSums {
   Limbs& limbs_;
 };
 
-// ---- One read of the samples: moments, and what brackets around quantiles need.
+// ---- One pass over the samples: moments, and the values that brackets around quantiles need.
 
-// Work of a block: a part of a group's samples of some channels.
+// The work of a block: a part of a group's samples of some channels.
 struct Unit {
   int64_t group;
   int64_t first_channel;
@@ -279,8 +278,8 @@ __device__ __forceinline__ Unit unitOf(const PassPlan& plan, int64_t i) {
   return {group, (of_group - group * plan.chunks) * plan.width, i - of_group * plan.parts};
 }
 
-// The exponent of a window for a channel, from a few samples here and there: neighbours alone may
-// be all of one kind.
+// The exponent of a window for a channel, from a few samples at different places: neighbours may
+// all be alike.
 template <class Sums, class Reader>
 __device__ __forceinline__ int windowTop(const Reader& reader, bool active, Lanes lanes,
                                          int64_t part, int* tops) {
@@ -293,7 +292,7 @@ __device__ __forceinline__ int windowTop(const Reader& reader, bool active, Lane
     const int64_t looks = static_cast<int64_t>(lanes.phases) * kLooks;
 #pragma unroll
     for (int j = 0; j < kLooks; ++j) {
-      // Not at even distances, which a period in the data might have too.
+      // Not at even distances, which a period in the data might share.
       const auto look = static_cast<uint64_t>(lanes.phase() * kLooks + j);
       const uint64_t hash =
           (look + static_cast<uint64_t>(part) * 64 + 1) * 0x9e3779b97f4a7c15ull >> 32;
@@ -306,7 +305,7 @@ __device__ __forceinline__ int windowTop(const Reader& reader, bool active, Lane
     atomicMax(&tops[lanes.channel()], top);
   }
   __syncthreads();
-  return active ? tops[lanes.channel()] + 1 : 0;  // room for numbers of twice the size
+  return active ? tops[lanes.channel()] + 1 : 0;  // a margin for numbers of twice the size
 }
 
 template <class Number, bool kKeep>
@@ -367,8 +366,8 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass(sizeof(typename Reader:
     }
     const int most_batches = kMoments ? Sums::mostBatches(lanes.phases, kBatch) : 1 << 24;
     int batches = 0;
-    // The next numbers are on their way meanwhile, unless there is so much to do with each that other
-    // warps are enough to wait for.
+    // The next numbers are loaded meanwhile, unless each one is so expensive that other warps hide
+    // the latency.
     constexpr bool kAhead = !kKeep;
     Number next[kBatch];
     uint32_t next_valid = 0;

@@ -1,4 +1,4 @@
-// Launchers of a read of the samples.
+// Launchers of a pass over the samples.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,7 @@ cudaError_t loadPassAnyFloat();
 cudaError_t loadPassHalf();
 cudaError_t loadPassDouble();
 
-// By the reader; in several files, which compile side by side.
+// By reader; in several files, which compile in parallel.
 cudaError_t launchPassFloat(PassKind kind, PassArguments& arguments, int64_t blocks,
                             const LaunchDevice& device, cudaStream_t cuda_stream);
 cudaError_t launchPassAnyFloat(PassKind kind, PassArguments& arguments, int64_t blocks,

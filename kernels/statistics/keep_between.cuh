@@ -1,8 +1,9 @@
 // Counts the values below the brackets of a channel and keeps those within.
 //
-// A thread counts what is certainly outside of brackets, and puts the rest aside in shared memory, so that
-// the many values take few instructions. Once some thread has put much aside, the block finds the brackets
-// of all of it, makes room in the lists of these by one addition each, and writes it there.
+// A thread counts values that are certainly outside of brackets, and stores the others in shared
+// memory, so that most values take few instructions. Once a thread has stored many, the block finds
+// the brackets of all stored values, reserves places in their lists by one addition each, and
+// writes them there.
 #pragma once
 
 #include "statistics/brackets.cuh"
@@ -12,17 +13,17 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- Tells for most values by one look into a table that no bracket holds them, and between which brackets
-// they lie: the range of a channel's brackets is cut into cells of one width.
+// ---- Finds for most values by one table lookup that no bracket contains them, and between which
+// brackets they are: the range of a channel's brackets is divided into cells of equal width.
 //
-// A value's cell grows with the value. So what lies in another cell than the ends of a bracket, or in
-// none between them, is certainly below or above it, whatever was rounded on the way.
+// A value's cell grows with the value. So a value outside of the cells from one end of a bracket to
+// the other is certainly below or above it, regardless of rounding.
 
 inline constexpr int kCells = 128;
-inline constexpr int kCellStride = kCells + 1;  // of a channel: neighbours in other banks
+inline constexpr int kCellStride = kCells + 1;  // per channel: neighbours are in different banks
 
-// An entry counts a value in one of the gaps below, between and above brackets, of which the last one
-// needs no count. They lie side by side in one word, until one may overflow.
+// An entry counts a value within one of the gaps below, between and above brackets; the last gap
+// needs no count. The counts are packed in one word until one may overflow.
 inline constexpr int kGapBits = 6;
 inline constexpr int kMaxInGap = (1 << kGapBits) - 1;
 inline constexpr uint32_t kUncertain = 0x80000000u;
@@ -37,17 +38,17 @@ struct CellMap {
     int used = 0;
     while (used < kMaxBrackets && brackets.low[used] <= brackets.high[used]) ++used;
     const int last = used > 0 ? used - 1 : 0;
-    // The ends of brackets but for those that are open.
+    // The ends of brackets, except open ones.
     const float low = brackets.low[0] > -most ? brackets.low[0] : brackets.high[0];
     const float high = brackets.high[last] < most ? brackets.high[last] : brackets.low[last];
     const float width = high - low;
     const bool wide = used > 0 && width > 0x1p-100f && width < 0x1p100f;
     center = wide ? low + 0.5f * width : used > 0 ? low : 0;
-    // Some cells at both ends are for what lies beyond. A scale of 0 would make NaN of an infinity.
+    // Some cells at both ends are for values beyond. A scale of 0 would turn an infinity into NaN.
     scale = wide ? 0.9375f / width : 0x1p-126f;
   }
 
-  // 0 .. kCells - 1; NaN has the first.
+  // 0 .. kCells - 1; NaN gets 0.
   __device__ __forceinline__ uint32_t cellOf(float x) const {
     constexpr float kMagic = 0x1p23f;  // adding it leaves an integer in the lowest bits
     const float place = __saturatef(fmaf(x - center, scale, 0.5f));
@@ -73,7 +74,7 @@ __device__ __forceinline__ uint32_t entryOf(const Brackets<float>& brackets, con
 
 using CellTable = uint32_t[kMaxKeepWidth * kCellStride];
 
-// Of a block's channels, `count` of them. All threads take part.
+// For `count` channels of a block. All threads take part.
 __device__ __forceinline__ void fillCells(CellTable& table, const Brackets<float>* brackets,
                                           int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count * kCells; i += kThreads) {
@@ -85,14 +86,14 @@ __device__ __forceinline__ void fillCells(CellTable& table, const Brackets<float
   __syncthreads();
 }
 
-// What a thread puts aside at most.
+// The most values that a thread stores.
 template <class Number>
 inline constexpr int kKeptDepth = sizeof(Number) == 4 ? 24 : 16;
 
 template <class Number>
 using KeptMemory = Number[kKeptDepth<Number>][kThreads];
 
-// Of doubles there is no table.
+// Doubles have no table.
 template <class Number>
 struct KeptTable {
   __device__ __forceinline__ void fill(const Brackets<Number>*, int) {}
@@ -105,7 +106,7 @@ struct KeptTable<float> {
   }
 };
 
-// The brackets of a block's channels, and what a flush counts for them.
+// The brackets of a block's channels, and the counts of a flush.
 template <class Number>
 struct KeptLists {
   static constexpr int kCount = kMaxKeepWidth * kMaxBrackets;
@@ -118,17 +119,17 @@ struct KeptLists {
   uint32_t at_low[kCount];
   uint32_t at_high[kCount];
 
-  // Of so many channels. All threads take part.
+  // For `channels` channels. All threads take part.
   __device__ __forceinline__ void fill(const Brackets<Number>* brackets, int channels) {
     for (int l = static_cast<int>(threadIdx.x); l < kCount; l += kThreads) {
       count[l] = at_low[l] = at_high[l] = 0;
       if (l >= channels * kMaxBrackets) continue;
-      const Brackets<Number>& of = brackets[l / kMaxBrackets];
+      const Brackets<Number>& source = brackets[l / kMaxBrackets];
       const int b = l % kMaxBrackets;
-      low[l] = of.low[b];
-      high[l] = of.high[b];
-      start[l] = of.start[b];
-      capacity[l] = static_cast<uint32_t>(of.capacity[b]);  // at most kMaxCapacity
+      low[l] = source.low[b];
+      high[l] = source.high[b];
+      start[l] = source.start[b];
+      capacity[l] = static_cast<uint32_t>(source.capacity[b]);  // at most kMaxCapacity
     }
     __syncthreads();
   }
@@ -137,7 +138,7 @@ struct KeptLists {
 template <class Number>
 class KeepBetween {
  public:
-  // `found` is of the block's first channel, the brackets are of the thread's.
+  // `found` belongs to the block's first channel, the brackets to the thread's.
   __device__ __forceinline__ KeepBetween(const Brackets<Number>* brackets, Found* found,
                                          Number* lists, Lanes lanes, bool active)
       : found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
@@ -154,7 +155,7 @@ class KeepBetween {
     gaps_ = 0;
   }
 
-  // Of numbers that may be infinite, or NaN: see addBelowAll().
+  // For numbers that may be infinite, or NaN: see addBelowAll().
   template <int kCount>
   __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory,
                                       const KeptTable<Number>& table) {
@@ -182,20 +183,20 @@ class KeepBetween {
     }
   }
 
-  // How many of them were NaN or the negative infinity, which do not count.
+  // Corrects the counts: `count` of the values were NaN or negative infinity.
   __device__ __forceinline__ void addBelowAll(int32_t count) { below_all_ += count; }
 
   // Whether another batch may be too much.
   __device__ __forceinline__ bool isFull() const { return depth_ > kKeptDepth<Number> - kBatch; }
 
-  // Writes what was put aside to the lists. All threads of the block take part.
+  // Writes the stored values to the lists. All threads of the block take part.
   __device__ __forceinline__ void flushKept(KeptMemory<Number>& memory, KeptLists<Number>& lists,
                                             Lanes lanes) {
     constexpr bool kFloat = sizeof(Number) == 4;
     const int t = static_cast<int>(threadIdx.x);
     const int list = lanes.channel() * kMaxBrackets - 1;
     if constexpr (kFloat) addGaps();
-    uint32_t counts = 0;  // of brackets, side by side as of gaps
+    uint32_t counts = 0;  // of brackets, packed like gaps
     int kept = 0;
 #pragma unroll 1
     for (int e = 0; e < depth_; ++e) {
@@ -227,7 +228,7 @@ class KeepBetween {
       const int b = l % kMaxBrackets;
       const uint32_t count = lists.count[l];
       if (count > 0) {
-        // Of a list that overflows nothing is read, so that its places need not be right.
+        // If a list overflows it is not read, so that its places may be wrong.
         const unsigned long long base =
             atomicAdd(&found.kept[b], static_cast<unsigned long long>(count));
         lists.base[l] = static_cast<uint32_t>(base < kNowhere ? base : kNowhere);
@@ -287,7 +288,7 @@ class KeepBetween {
     }
   }
 
-  // How many brackets begin at or before x.
+  // The number of brackets that begin at or before x.
   __device__ __forceinline__ int bracketsFrom(Number x) const {
     int n = 0;
 #pragma unroll
@@ -315,7 +316,7 @@ class KeepBetween {
       const uint32_t entry = table.cells[cells_ + map_.cellOf(x[j])];
       gaps_ += entry;
 #if defined(__CUDA_ARCH__)
-      // What stands below, without branches.
+      // The code below, without branches.
       asm volatile(
           "{\n\t"
           ".reg .pred p, q;\n\t"
@@ -342,7 +343,7 @@ class KeepBetween {
     if (++batches_ == kBatchesInGap) addGaps();
   }
 
-  // What lies in a gap is below the brackets after it.
+  // A value in a gap is below the brackets after it.
   __device__ __forceinline__ void addGaps() {
     int32_t below = 0;
 #pragma unroll
@@ -356,7 +357,7 @@ class KeepBetween {
 
   static constexpr int kBatchesInGap = kMaxInGap / kBatch;
 
-  // No list is as long, and a few more do not overflow.
+  // No list is this long, and a few more do not overflow.
   static constexpr unsigned long long kNowhere = 0xf0000000ull;
 
   Found* found_;  // of the block's first channel

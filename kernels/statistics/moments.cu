@@ -25,9 +25,9 @@ __global__ void __launch_bounds__(kClearThreads) clear(const __grid_constant__ C
   const int64_t all = a.count * words;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kClearThreads + threadIdx.x; i < all;
        i += static_cast<int64_t>(gridDim.x) * kClearThreads) {
-    const int64_t of = i / words;
-    const int word = static_cast<int>(i - of * words);
-    Moments& m = a.moments[of];
+    const int64_t item = i / words;
+    const int word = static_cast<int>(i - item * words);
+    Moments& m = a.moments[item];
     if (word < kCounts) {
       reinterpret_cast<uint64_t*>(&m)[word] = word == kMinKey ? ~uint64_t{0} : 0;
     } else if (word < kCounts + a.span.sums) {

@@ -1,4 +1,4 @@
-// Numbers of the threads of a block added up by channel.
+// Sums numbers of a block's threads by channel.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ __device__ __forceinline__ void sumChannels(int64_t (&field)[kFields], FieldMemo
   __syncthreads();
 }
 
-// The same for the least and the greatest.
+// The same for the minimum and the maximum.
 __device__ __forceinline__ void rangeOfChannels(uint64_t* least, uint64_t* greatest,
                                                 FieldMemory& memory, Lanes lanes) {
   const int t = static_cast<int>(threadIdx.x);

@@ -15,7 +15,7 @@ namespace {
 constexpr int kRefineThreads = 256;
 constexpr int kBins = 2048;
 constexpr int kBinBits = 11;
-constexpr int kSlices = 16;  // of a list
+constexpr int kSlices = 16;  // per list
 
 struct Arguments {
   StatisticsProblem problem;
@@ -29,7 +29,7 @@ struct Arguments {
   void* values;
 };
 
-// A list that is worth it, and the ranks in it.
+// A list that is long enough to refine, and the ranks in it.
 template <class Number>
 struct List {
   using Key = ValueKey<Number>;
@@ -75,7 +75,8 @@ struct List {
     return bits > kBinBits ? bits - kBinBits : 0;
   }
 
-  // Calls visit(number, valid) for those of a slice, by all threads the same number of times.
+  // Calls visit(number, valid) for the values of a slice; all threads make the same number of
+  // calls.
   template <class Visitor>
   __device__ __forceinline__ void visitSlice(int slice, Visitor&& visit) const {
     constexpr int kTurn = kRefineThreads * kBatch;
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(kRefineThreads) countKept(const __grid_constan
   const Key high = list.high;
   list.visitSlice(slice, [&](Number x) {
     const Key key = valueKey(x);
-    // Lists of groups whose offsets descend overlap, and hold each other's values.
+    // If the offsets of groups descend, their lists overlap and contain each other's values.
     if (key >= low && key <= high)
       atomicAdd(&bins[static_cast<uint32_t>((key - low) >> shift)], 1u);
   });
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   const int shift = list.shift();
   const int of_frequent =
       list.frequents > 0 ? static_cast<int>((list.frequent - list.low) >> shift) : -1;
-  // A rank that is not found, since the list holds values of others, has no right answer.
+  // If a list contains other groups' values, a rank may not be found; any result will do.
   if (t == 0) bin_before = bin[0] = bin[1] = 0;
   int64_t count[kEach];
   int64_t all = 0;
@@ -153,10 +154,10 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
-    for (int which = 0; which < 2; ++which) {
-      if (list.inner[which] < before || list.inner[which] >= before + count[k]) continue;
-      bin[which] = t * kEach + k;
-      if (which == 0) bin_before = before;
+    for (int end_index = 0; end_index < 2; ++end_index) {
+      if (list.inner[end_index] < before || list.inner[end_index] >= before + count[k]) continue;
+      bin[end_index] = t * kEach + k;
+      if (end_index == 0) bin_before = before;
     }
     before += count[k];
   }
@@ -165,15 +166,15 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   const Key end = list.low + (static_cast<Key>(bin[1]) << shift) + ((Key{1} << shift) - 1);
   const Key last = end < first || end > list.high ? list.high : end;
   Refined& refined = a.refined[i];
-  // Values of few bits are often alike: there is one of them in a bin, or none.
+  // Values with few bits are often equal: a bin has one distinct value, or none.
   if constexpr (sizeof(Number) == 4) {
     const DType dtype = a.problem.samples.dtype;
     const int empty_bits = keyWidth(dtype) - keyBits(dtype);
     if (empty_bits > 0 && shift <= empty_bits) {
       if (slice > 0 || t > 0) return;
-      for (int which = 0; which < 2; ++which) {
-        const Key bin_low = list.low + (static_cast<Key>(bin[which]) << shift);
-        refined.found[which] = onlyKey(bin_low, bin_low + ((Key{1} << shift) - 1), empty_bits);
+      for (int end_index = 0; end_index < 2; ++end_index) {
+        const Key bin_low = list.low + (static_cast<Key>(bin[end_index]) << shift);
+        refined.found[end_index] = onlyKey(bin_low, bin_low + ((Key{1} << shift) - 1), empty_bits);
       }
       refined.is_found = 1;
       return;

@@ -49,8 +49,8 @@ __device__ __forceinline__ int countBelow(const Key* sorted, int count, Key key,
   return low;
 }
 
-// Between which values of a sample a level's quantile most probably lies: so many standard deviations
-// of a sample's rank around it.
+// The values of a sample between which a level's quantile most probably is: some standard
+// deviations of a sample's rank around it.
 template <class Number>
 __device__ __forceinline__ Pick<Number> pickOf(const ValueKey<Number>* sorted, int count,
                                                double level) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ Pick<Number> pickOf(const ValueKey<Number>* sorted, i
           countBelow(sorted, count, middle, true) - countBelow(sorted, count, middle, false)};
 }
 
-// Brackets of levels that overlap become one, with the room of both.
+// Brackets of levels that overlap are merged, with the room of both.
 template <class Number>
 __device__ void writeBrackets(const LevelsOfRead& levels, const Pick<Number>* picks,
                               int64_t samples, int64_t first_place, Brackets<Number>* to) {
@@ -117,10 +117,10 @@ __device__ void writeNoBrackets(Brackets<Number>* to) {
 
 template <class Number>
 __device__ __forceinline__ ValueKey<Number> keyOrLast(Number x) {
-  return isFinite(x) ? valueKey(x) : ~ValueKey<Number>{0};  // no finite number has that one
+  return isFinite(x) ? valueKey(x) : ~ValueKey<Number>{0};  // no finite number has this key
 }
 
-// What does not count comes last.
+// Values that are not counted come last.
 template <class Number, int kCount>
 __device__ __forceinline__ void readKeys(const AnyReader<Number>& reader,
                                          const int64_t (&at)[kCount],
@@ -131,7 +131,7 @@ __device__ __forceinline__ void readKeys(const AnyReader<Number>& reader,
   for (int j = 0; j < kCount; ++j) keys[j] = keyOrLast(x[j]);
 }
 
-// A block has a channel of a group.
+// A block processes one channel of a group.
 template <class Number>
 __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant__ Arguments a) {
   using Key = ValueKey<Number>;
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
     for (int j = 0; j < kItems; ++j) {
       const int64_t sample = j * kSortThreads + t;
       at[j] = sample;
-      if (!whole) {  // one of each stretch, not at even distances
+      if (!whole) {  // one per stretch, not at even distances
         const uint64_t hash =
             static_cast<uint64_t>(sample + 1) * 0x9e3779b97f4a7c15ull >> 32 & 0xffffffffull;
         at[j] = static_cast<int64_t>(
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
   }
 }
 
-// A warp has a channel of a group of few samples.
+// A warp processes one channel of a group with few samples.
 template <class Number>
 __global__ void __launch_bounds__(kFewThreads) sortFew(const __grid_constant__ Arguments a) {
   using Key = ValueKey<Number>;

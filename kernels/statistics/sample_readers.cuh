@@ -1,4 +1,4 @@
-// How a thread reads the samples of its channel.
+// Reads the samples of a thread's channel.
 #pragma once
 
 #include "dtype.h"
@@ -9,11 +9,11 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// The samples that a group's statistics are of: so many from the first on, of one row or of all.
+// The samples of a group: `count` of them from the first on, in one row or in all.
 struct GroupRange {
   int64_t row;
   int64_t begin;
-  int64_t count;  // with those that lengths or a mask leave out
+  int64_t count;  // including those that lengths or a mask exclude
 };
 
 __device__ __forceinline__ GroupRange rangeOfGroup(const Samples& s, bool per_row, int64_t group) {
@@ -27,14 +27,14 @@ __device__ __forceinline__ GroupRange rangeOfGroup(const Samples& s, bool per_ro
   return {0, begin, end - begin};
 }
 
-// The same, to be called by all threads of a block. One of them reads lengths and offsets: others may be
-// writing these meanwhile, and threads that do not agree would not meet at barriers.
+// The same, called by all threads of a block. One of them reads lengths and offsets: another thread
+// may be writing them, and threads with different counts would not meet at barriers.
 __device__ __forceinline__ GroupRange rangeOfBlock(const Samples& s, bool per_row, int64_t group,
                                                    GroupRange& memory) {
   if (s.offsets.data == nullptr && s.lengths.data == nullptr) {
     return rangeOfGroup(s, per_row, group);
   }
-  __syncthreads();  // all have the range before
+  __syncthreads();  // all have read the previous range
   if (threadIdx.x == 0) memory = rangeOfGroup(s, per_row, group);
   __syncthreads();
   return memory;
@@ -53,7 +53,7 @@ struct NotANumber<double> {
   }
 };
 
-// Samples at one stride, all of which count.
+// Samples with one stride, all of them valid.
 template <class T>
 struct PlainReader {
   using Storage = T;
@@ -69,7 +69,7 @@ struct PlainReader {
         stride(s.axis[0].stride),
         count(range.count) {}
 
-  // x[j] of sample first + j * step. Which of them count, as bits; the others are NaN.
+  // x[j] of sample first + j * step. Returns a bit mask of the valid ones; the others are NaN.
   __device__ __forceinline__ uint32_t read(int64_t first, int step, Number (&x)[kBatch]) const {
     const T* p = at + first * stride;
     const int64_t leap = step * stride;
@@ -88,7 +88,7 @@ struct PlainReader {
     return valid;
   }
 
-  // One that counts; else NaN.
+  // One valid sample; else NaN.
   __device__ __forceinline__ Number readOne(int64_t i) const {
     return i < count ? widen(load<T>(at + i * stride)) : NotANumber<Number>::value();
   }
@@ -118,7 +118,7 @@ __device__ __forceinline__ void visitStorageOf(DType dtype, Visitor&& visitor) {
   }
 }
 
-// Whatever samples there are, whose numbers are computed in this type.
+// Any samples whose numbers are computed in this type.
 template <class N>
 struct AnyReader {
   using Storage = void;
@@ -137,7 +137,7 @@ struct AnyReader {
         mask_offset(samples.maskOffset(channel)),
         count(r.count) {}
 
-  // Where a sample's value lies. False if it does not count.
+  // The position of a sample's value. Returns false if it is not counted.
   __device__ __forceinline__ bool locate(int64_t i, int64_t* offset) const {
     if (i >= count) return false;
     int64_t row = range.row;
@@ -161,7 +161,7 @@ struct AnyReader {
     return readAt(at, x);
   }
 
-  // Samples anywhere; all of them are on their way together.
+  // Samples anywhere; all loads are issued together.
   template <int kCount>
   __device__ __forceinline__ uint32_t readAt(const int64_t (&at)[kCount],
                                              Number (&x)[kCount]) const {

@@ -1,4 +1,4 @@
-// The conditions of the kernels that read samples, and how their work is shared out.
+// The conditions of the kernels that read samples, and how their work is divided.
 
 #include "statistics/select.h"
 
@@ -32,7 +32,7 @@ constexpr const char* kReaderNames[] = {"float32 at one stride", "16-bit floats 
                                         "any computed in float32", "float64 at one stride",
                                         "any computed in float64"};
 
-// The most samples of a group.
+// The maximum number of samples in a group.
 int64_t mostSamples(const StatisticsProblem& p) {
   const Samples& s = p.samples;
   return p.per_row || s.packed() ? s.rows : s.batch * s.rows;
@@ -40,7 +40,7 @@ int64_t mostSamples(const StatisticsProblem& p) {
 
 }  // namespace
 
-// Neighbouring threads read neighbouring elements: channels of a sample, or samples of a channel.
+// Adjacent threads read adjacent elements: channels of a sample, or samples of a channel.
 PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int most_width) {
   PassPlan plan = {};
   plan.groups = groups;
@@ -49,13 +49,14 @@ PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int most_width
   if (s.channels > 1 && magnitude(s.channel_stride) > sample_stride && sample_stride != 0) {
     plan.width = 1;
   } else {
-    // As few chunks of channels as leave few threads without any.
+    // As few chunks of channels as possible with few idle threads.
     int64_t best = 0;
     int64_t chunks = ceilDiv(s.channels, most_width);
     while (chunks <= s.channels) {
       const int64_t width = ceilDiv(s.channels, chunks);
       if (width < 24 && plan.width != 0) break;
-      const int64_t busy = kThreads / width * s.channels * 1000 / chunks;  // of 1000 per thread
+      const int64_t busy =
+          kThreads / width * s.channels * 1000 / chunks;  // busy threads times 1000
       if (busy > best + best / 16) {
         best = busy;
         plan.width = static_cast<int32_t>(width);
@@ -100,15 +101,15 @@ bool sortsAll(const StatisticsProblem& p) { return mostSamples(p) <= sampleSize(
 
 SampleGrids selectSample(const StatisticsProblem& p, bool first, const LaunchDevice& device) {
   constexpr int kWarp = 32;
-  constexpr int64_t kBlocks = 16;  // of a multiprocessor
+  constexpr int64_t kBlocks = 16;  // per multiprocessor
   const int64_t all = p.groups() * p.samples.channels;
   const bool many = mostSamples(p) > kFew;
   SampleGrids grids = {};
-  // Only the rows of a batch may have few samples by the way.
+  // Only rows of a batch can have few samples without the host knowing.
   if (first && (p.per_row || p.samples.packed() || !many)) {
     grids.few = ceilDiv(all, kFewThreads / kWarp);
   }
-  // Of rows that have few samples after all there is nothing to do: no block for each of them.
+  // Rows that turn out to have few samples need no work: not one block for each of them.
   if (many) grids.many = std::min(all, device.multiprocessors * kBlocks);
   return grids;
 }

@@ -1,5 +1,5 @@
-// The choice of kernels for statistics, and how their work is shared out: plain C++, also for tests without a
-// GPU.
+// The choice of kernels for statistics, and how their work is divided: plain C++, also for tests
+// without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- A read of the samples ----------------------------------------------------------------------
+// ---- A pass over the samples --------------------------------------------------------------------
 
-inline constexpr int kThreads = 256;      // of a block
-inline constexpr int kBatch = 8;          // samples of a thread that are on their way together
-inline constexpr int kMaxKeepWidth = 32;  // channels of a block that keeps values
+inline constexpr int kThreads = 256;      // per block
+inline constexpr int kBatch = 8;          // samples of a thread that are in flight together
+inline constexpr int kMaxKeepWidth = 32;  // channels per block that keeps values
 
-// Blocks of a multiprocessor: as many as have room for the registers that they need.
+// Blocks per multiprocessor: as many as their registers allow.
 constexpr int blocksOfPass(bool in_double) { return in_double ? 2 : 3; }
 
 enum class PassKind : uint8_t { kMoments, kMomentsAndKeep, kKeep };
 
-// The samples that the kernel of a read is compiled for: channel_pass_*.cu.
+// The samples that the kernel of a pass is compiled for: channel_pass_*.cu.
 enum class PassReader : uint8_t {
-  kFloat,      // float32 at one stride
-  kHalf,       // float16 or bfloat16 at one stride
-  kAnyFloat,   // any that is computed in float32, at any strides, with any mask
-  kDouble,     // float64 at one stride
+  kFloat,      // float32 with one stride
+  kHalf,       // float16 or bfloat16 with one stride
+  kAnyFloat,   // any that is computed in float32, with any strides and any mask
+  kDouble,     // float64 with one stride
   kAnyDouble,  // any other that is computed in float64
 };
 
 struct PassPlan {
-  int32_t width;   // channels of a block
+  int32_t width;   // channels per block
   int32_t phases;  // samples that its threads read at a time
   int64_t chunks;  // of channels
   int64_t parts;   // of a group's samples
@@ -59,7 +59,7 @@ inline constexpr int kSortThreads = 512;
 inline constexpr int kFew = 512;  // samples that a warp sorts
 inline constexpr int kFewThreads = 128;
 
-// Groups of at most this many samples are sorted whole.
+// Groups of at most this many samples are sorted completely.
 inline constexpr int64_t kSampleOfFloats = 8192;
 inline constexpr int64_t kSampleOfDoubles = 4096;
 
@@ -77,26 +77,26 @@ constexpr int64_t sampleSize(DType dtype) {
   }
 }
 
-// Whether all groups have so few samples that they are sorted whole.
+// Whether all groups have so few samples that they are sorted completely.
 bool sortsAll(const StatisticsProblem& problem);
 
-// Blocks that sort groups of few samples, one warp per channel, and of more, one block per channel. 0: no
-// launch.
+// Blocks that sort groups of few samples, one warp per channel, and larger groups, one block per
+// channel. 0: no launch.
 struct SampleGrids {
   int64_t few;
   int64_t many;
 };
 
-// For the first read, or a later one.
+// For the first pass, or a later one.
 SampleGrids selectSample(const StatisticsProblem& problem, bool first, const LaunchDevice& device);
 
 }  // namespace statistics
 
-// The kernel that reads the samples, or sorts them where there is nothing else to do.
+// The kernel that reads the samples, or sorts them if there is nothing else to do.
 struct StatisticsChoice : LaunchChoice {
-  bool sorts_all;                // there are quantiles, and no read for them
-  statistics::PassChoice first;  // of the first read, or the one for the moments
-  statistics::PassChoice later;  // of the others
+  bool sorts_all;                // there are quantiles, but no pass for them
+  statistics::PassChoice first;  // the first pass, or the one for the moments
+  statistics::PassChoice later;  // the other passes
 };
 
 StatisticsChoice selectStatistics(const StatisticsProblem& problem, const LaunchDevice& device);

@@ -15,7 +15,8 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- The values of two ranks among unsorted ones, by a block: histograms over ever narrower ranges of keys.
+// ---- The values of two ranks among unsorted ones, by a block: histograms over successively
+// narrower ranges of keys.
 
 inline constexpr int kSelectThreads = 512;
 inline constexpr int kSelectBins = 2048;
@@ -28,7 +29,7 @@ struct SelectMemory {
   int64_t before[2];
 };
 
-// Keys from low on, and the rank among them that is wanted.
+// Keys starting at low, and the requested rank among them.
 template <class Key>
 struct KeyRange {
   Key low;
@@ -43,26 +44,26 @@ struct KeyRange {
   }
 };
 
-__device__ __forceinline__ void countInBin(SelectMemory& memory, int which, uint32_t bin,
+__device__ __forceinline__ void countInBin(SelectMemory& memory, int rank_index, uint32_t bin,
                                            unsigned long long count) {
   const auto low = static_cast<uint32_t>(count);
-  const uint32_t before = atomicAdd(&memory.bins[which][bin], low);
+  const uint32_t before = atomicAdd(&memory.bins[rank_index][bin], low);
   const uint32_t carry = before + low < before ? 1 : 0;
   const auto high = static_cast<uint32_t>(count >> 32) + carry;
-  if (high != 0) atomicAdd(&memory.carries[which][bin], high);
+  if (high != 0) atomicAdd(&memory.carries[rank_index][bin], high);
 }
 
-// Narrows a range to the bin that holds the rank.
+// Narrows a range to the bin that contains the rank.
 template <class Key>
-__device__ __forceinline__ void narrow(SelectMemory& memory, int which, KeyRange<Key>* range) {
+__device__ __forceinline__ void narrow(SelectMemory& memory, int rank_index, KeyRange<Key>* range) {
   constexpr int kEach = kSelectBins / kSelectThreads;
   const int t = static_cast<int>(threadIdx.x);
   int64_t count[kEach];
   int64_t all = 0;
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
-    count[i] = static_cast<int64_t>(memory.bins[which][t * kEach + i]) |
-               static_cast<int64_t>(memory.carries[which][t * kEach + i]) << 32;
+    count[i] = static_cast<int64_t>(memory.bins[rank_index][t * kEach + i]) |
+               static_cast<int64_t>(memory.carries[rank_index][t * kEach + i]) << 32;
     all += count[i];
   }
   int64_t before = 0;
@@ -70,23 +71,23 @@ __device__ __forceinline__ void narrow(SelectMemory& memory, int which, KeyRange
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
     if (range->rank >= before && range->rank < before + count[i]) {
-      memory.bin[which] = t * kEach + i;
-      memory.before[which] = before;
+      memory.bin[rank_index] = t * kEach + i;
+      memory.before[rank_index] = before;
     }
     before += count[i];
   }
   __syncthreads();
   const int shift = range->shift();
-  const Key low = range->low + (static_cast<Key>(memory.bin[which]) << shift);
+  const Key low = range->low + (static_cast<Key>(memory.bin[rank_index]) << shift);
   const Key last = low + ((Key{1} << shift) - 1);
   range->high = last < low || last > range->high ? range->high : last;
   range->low = low;
-  range->rank -= memory.before[which];
+  range->rank -= memory.before[rank_index];
   __syncthreads();
 }
 
-// Calls source(visit), which calls visit(key, how often) for all keys, by all threads of the block
-// together, a few times. The ranks are among the keys in a range; all threads get both keys.
+// Calls source(visit) a few times; it must call visit(key, count) for all keys, by all threads of
+// the block together. The ranks are among the keys in a range; all threads get both keys.
 template <class Key, class Source>
 __device__ __forceinline__ void selectTwo(SelectMemory& memory, Key low, Key high,
                                           const int64_t (&rank)[2], Source&& source,
@@ -97,7 +98,7 @@ __device__ __forceinline__ void selectTwo(SelectMemory& memory, Key low, Key hig
     for (int i = static_cast<int>(threadIdx.x); i < kSelectBins; i += kSelectThreads) {
       memory.bins[0][i] = memory.bins[1][i] = memory.carries[0][i] = memory.carries[1][i] = 0;
     }
-    // If somebody writes the samples meanwhile a rank may not be found: then there is no right answer.
+    // If another thread writes the samples meanwhile, a rank may not be found; any result will do.
     if (threadIdx.x < 2) memory.bin[threadIdx.x] = memory.before[threadIdx.x] = 0;
     __syncthreads();
     const int shift[2] = {range[0].shift(), range[1].shift()};
@@ -127,7 +128,7 @@ struct Arguments {
   const void* kept;
   const Refined* refined;  // of each list, or null
   const void* refined_values;
-  int64_t finish_blocks;  // the first ones have the moments to do
+  int64_t finish_blocks;  // the first blocks finish the moments
   LimbSpan span;
 };
 
@@ -178,7 +179,7 @@ __device__ __forceinline__ void selectKept(SelectMemory& memory, const Bracket<N
   }
 }
 
-// The same of all samples.
+// The same for all samples.
 template <class Number>
 __device__ __noinline__ void selectAny(SelectMemory& memory, const StatisticsProblem& p,
                                        const GroupRange& range, int64_t channel, const Moments& m,
@@ -200,7 +201,7 @@ __device__ __noinline__ void selectAny(SelectMemory& memory, const StatisticsPro
                  valueKey(static_cast<Number>(largest(m))), rank, source, found);
 }
 
-// A block has a level of a channel of a group.
+// A block processes one level of a channel of a group.
 template <class Number>
 __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__ Arguments a) {
   __shared__ SelectMemory memory;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
     const int64_t group = index / channels;
     const int64_t channel = index - group * channels;
     const GroupRange range = rangeOfBlock(p.samples, p.per_row, group, range_memory);
-    if (range.count <= kSampleOf<Number>) continue;  // these have been sorted whole
+    if (range.count <= kSampleOf<Number>) continue;  // these were sorted completely
     const Moments& m = a.moments[index];
     double value = notANumber();
     if (m.count > 0) {
@@ -262,7 +263,7 @@ cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& l
                          found,           kept,
                          refined.refined, refined.values,
                          finish_blocks,   finish != nullptr ? *finish : kAllLimbs};
-  constexpr int64_t kBlocks = 32;  // of a multiprocessor
+  constexpr int64_t kBlocks = 32;  // per multiprocessor
   const int64_t blocks =
       std::min(finish_blocks + all * levels.count, device.multiprocessors * kBlocks);
   return launchBlocks(computesInDouble(problem.samples.dtype) ? select<double> : select<float>,

@@ -1,5 +1,6 @@
-// Statistics on CUDA: a read for the moments and for brackets around up to five quantiles, which a
-// sample has told, and one more for each five more; then a selection among what lies in the brackets.
+// Statistics on CUDA: a pass for the moments and for brackets around up to five quantiles, which
+// come from a sample, and one more pass for every five more quantiles; then a selection among the
+// values in the brackets.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ using namespace statistics;
 
 constexpr int kMaxReads = (kMaxLevels + kMaxBrackets - 1) / kMaxBrackets;
 
-// The share of the samples in a level's bracket, and half as much again: a sample tells it roughly.
+// The share of the samples in a level's bracket, plus half of it: a sample gives it only roughly.
 double shareOf(double level, DType dtype) {
   const auto size = static_cast<double>(sampleSize(dtype));
   const double reach = kBracketDeviations * std::sqrt(size * level * (1 - level)) + kBracketMargin;
@@ -31,7 +32,7 @@ double shareOf(double level, DType dtype) {
 struct Plan {
   int reads = 0;
   LevelsOfRead levels[kMaxReads] = {};
-  int64_t kept = 0;  // values of the largest read
+  int64_t kept = 0;  // values that the largest pass keeps
   Moments* moments = nullptr;
   void* brackets = nullptr;
   Found* found = nullptr;
@@ -76,7 +77,7 @@ struct Plan {
       read.places_of_channel = firstPlace(read, p.groups(), p.samples.total(), 0) + 1;
       int64_t places = 0;
       if (__builtin_mul_overflow(read.places_of_channel, p.samples.channels, &places)) {
-        places = INT64_MAX / 16;  // more than there is
+        places = INT64_MAX / 16;  // more than any memory
       }
       kept = std::max(kept, places);
     }

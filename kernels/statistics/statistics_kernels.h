@@ -9,42 +9,42 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- Moments in memory: empty ones, results of them, and sums of them.
+// ---- Moments in memory: clears them, computes results, and adds them.
 
-// With limbs of this span alone.
+// Only the limbs of this span are used.
 cudaError_t clearMoments(Moments* moments, int64_t count, const LimbSpan& span,
                          const LaunchDevice& device, cudaStream_t cuda_stream);
 
-// Writes what a problem wants of its groups' moments, whose limbs need not be normalized.
+// Writes the requested results of groups' moments, whose limbs need not be normalized.
 cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moments,
                          const LimbSpan& span, const LaunchDevice& device,
                          cudaStream_t cuda_stream);
 
-// Adds moments, whose limbs need not be normalized, to some that are, and will be.
+// Adds moments, whose limbs need not be normalized, to normalized ones, and normalizes the sums.
 cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count, const LaunchDevice& device,
                         cudaStream_t cuda_stream);
 
 cudaError_t loadMoments();
 
-// ---- A sorted sample of each channel of each group: brackets around its quantiles, or, of a group with
-// few samples, the quantiles themselves.
+// ---- A sorted sample of each channel of each group: gives brackets around its quantiles or, for a
+// group with few samples, the quantiles themselves.
 
 struct LevelsOfRead;
 
-// For one read. The first one writes the quantiles of groups with few samples, at all levels.
+// For one pass. The first one writes the quantiles of groups with few samples, at all levels.
 cudaError_t launchSample(const StatisticsProblem& problem, const LevelsOfRead& levels, bool first,
                          void* brackets, const LaunchDevice& device, cudaStream_t cuda_stream);
 
 cudaError_t loadSampleGroups();
 
-// ---- Long lists of kept values made short by many blocks: a histogram of each, then what lies in the bins of
-// the wanted ranks.
+// ---- Shortens long lists of kept values with many blocks: a histogram of each, then the values in
+// the bins of the requested ranks.
 
 struct Found;
 struct LevelsOfRead;
 struct Refined;
 
-// Lists of a read: group, channel, level. With as many there is enough to do for all multiprocessors.
+// Lists per pass: group, channel, level. That many lists keep all multiprocessors busy anyway.
 inline constexpr int64_t kMaxListsToRefine = 512;
 
 struct RefineMemory {
@@ -53,7 +53,7 @@ struct RefineMemory {
   void* values = nullptr;
   size_t cleared_bytes = 0;
 
-  // Of none if there are too many lists.
+  // Takes nothing if there are too many lists.
   void take(ScratchLayout& layout, int64_t lists, bool wide);
 };
 
@@ -64,9 +64,10 @@ cudaError_t launchRefine(const StatisticsProblem& problem, const LevelsOfRead& l
 
 cudaError_t loadRefineKept();
 
-// ---- Quantiles of what a read has counted and kept, and where that does not tell, of the samples once more.
+// ---- Quantiles from the values that a pass has counted and kept or, if these are not enough, from
+// all samples.
 
-// With the results of the moments beside it, unless `finish` is null: it has the limbs in use.
+// Also finishes the moments, unless `finish` is null: it has the limbs in use.
 cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
                          const Moments* moments, const void* brackets, const Found* found,
                          const void* kept, const RefineMemory& refined, const LimbSpan* finish,

@@ -8,7 +8,7 @@
 namespace rbc::cuda {
 namespace statistics {
 
-// ---- Quantiles written where they are wanted.
+// ---- Writes quantiles to the outputs.
 
 template <class T>
 __device__ __forceinline__ void put(const Output<2>& out, int64_t group, int64_t channel, T value) {
@@ -23,7 +23,7 @@ __device__ __forceinline__ void putQuantile(const StatisticsProblem& p, int64_t 
       out.data)[group * out.stride[0] + level * out.stride[1] + channel * out.stride[2]] = value;
 }
 
-// Of all values of a channel, sorted by their keys.
+// For all values of a channel, sorted by their keys.
 template <class Number>
 __device__ __forceinline__ void writeSorted(const StatisticsProblem& p, int64_t group,
                                             int64_t channel, int level,
@@ -38,11 +38,11 @@ __device__ __forceinline__ void writeSorted(const StatisticsProblem& p, int64_t 
   putQuantile(p, group, level, channel, value);
 }
 
-// ---- Results of exact sums. One thread takes long for them, so that they are best worked out beside
-// something else.
+// ---- Results of exact sums. One thread takes long for them, so that they are best computed in
+// parallel with other work.
 
-inline constexpr int kFinishChannels = 32;  // of a block
-inline constexpr int kFinishThreads = 64;   // that it takes
+inline constexpr int kFinishChannels = 32;  // per block
+inline constexpr int kFinishThreads = 64;   // that it uses
 
 // Groups' moments, whose limbs need not be normalized.
 struct FinishArguments {
@@ -51,8 +51,8 @@ struct FinishArguments {
   LimbSpan span;
 };
 
-// Block i of those that finish. Threads of one warp take the same way: the first warp has the means, the
-// second one the deviations.
+// Block i of the blocks that finish. Threads of one warp take the same branch: the first warp
+// computes the means, the second one the deviations.
 inline __device__ __noinline__ void finishChannels(const StatisticsProblem& p,
                                                    const Moments* moments, const LimbSpan& span,
                                                    int64_t block) {

@@ -1,9 +1,8 @@
 // Windows of any kind: any strides and dtypes, interpolation, poses.
 //
-// A warp takes up to 32 offsets of a window of one stream at a time: a lane finds the row of one, or the
-// rows that it lies between. Then the warp goes from one segment of channels to the next, lanes on
-// neighbouring channels; of poses a lane has one. What depends on the dtype of times is here, the rest
-// in any_channels.cuh and any_poses.cuh.
+// A warp processes up to 32 offsets of a window of one stream at a time: a lane finds the row of
+// one offset, or the rows around it. Then the warp goes from one segment of channels to the next,
+// with lanes on adjacent channels; for poses a lane has one pose.
 #pragma once
 
 #include "element_of.h"
@@ -15,37 +14,37 @@
 namespace rbc::cuda {
 namespace windows {
 
-// ---- What a warp keeps in shared memory while it does windows of any kind.
+// ---- The shared memory of a warp for windows of any kind.
 
-inline constexpr int kPitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
+inline constexpr int kPitch = kMaxPoseChannels + 1;  // odd: rows are in different banks
 inline constexpr int kReferences = 64;  // channels whose references are fetched at once
 
-// Of up to 32 neighbouring offsets of a window, which are called rows here.
+// For up to 32 consecutive offsets of a window, which are called rows here.
 struct WarpMemory {
   WindowPlace places[kWarp];
   double poses[kWarp][kPitch];
-  double before[kWarp][kPitch];   // the poses that steps begin at
+  double before[kWarp][kPitch];   // the poses where steps begin
   double reference[kReferences];  // channels of a reference
   bool referred[kReferences];     // whether they have values
   bool valid[kWarp];
   bool whole[kWarp];  // all channels have values
   bool after[kWarp];  // past the end
-  bool posed[kWarp];  // the pose, and that before, have values
+  bool posed[kWarp];  // the pose and the one before have values
 };
 
-// What functions that need not know the dtype of times are told.
+// Arguments of functions that do not depend on the dtype of times.
 struct WindowPart {
   const WindowStream& s;
   WarpMemory& memory;
   int64_t window;
-  int64_t first;   // offset
-  int count;       // of rows
-  int word_bytes;  // of an output of integers, which are copied; else 0
+  int64_t first;   // first offset
+  int count;       // number of rows
+  int word_bytes;  // for an output of integers, which are copied; else 0
 };
 
 __device__ __forceinline__ int laneOfWarp() { return static_cast<int>(threadIdx.x % kWarp); }
 
-// Calls visit(row, i) for i < width of each row, neighbouring lanes on neighbours.
+// Calls visit(row, i) for i < width of each row, adjacent lanes on adjacent items.
 template <class Visitor>
 __device__ __forceinline__ void visitItems(int rows, int width, Visitor&& visit) {
   const int step_rows = kWarp / width;
@@ -63,9 +62,9 @@ __device__ __forceinline__ void visitItems(int rows, int width, Visitor&& visit)
   }
 }
 
-// ---- Channels one by one: what is read, copied, subtracted from, normalized and written in any dtype.
+// ---- Channels one by one: reads, copies, subtracts, normalizes and writes them, for any dtype.
 
-// Writes a channel of a row, if there is an output: `x`, or where it has no value the fill value.
+// Writes a channel of a row, if there is an output: `x`, or the fill value if there is no value.
 template <class Number>
 __device__ __forceinline__ void writeChannel(const WindowPart& part, int row, int64_t d, Number x,
                                              bool has_value) {
@@ -90,7 +89,7 @@ __device__ __forceinline__ void writeChannel(const WindowPart& part, int row, in
   }
 }
 
-// Copies channels of integers as they are; neutral ones are 0.
+// Copies integer channels unchanged; neutral ones are 0.
 template <class Word>
 __device__ __forceinline__ void copyWords(const WindowPart& part, const WindowSegment& segment) {
   const WindowStream& s = part.s;
@@ -109,8 +108,8 @@ __device__ __forceinline__ void copyWords(const WindowPart& part, const WindowSe
   }
 }
 
-// Channels of one method, which begin at `first` of the segment: copied, or with references in memory
-// less those.
+// Channels of one method, beginning at `first` of the segment: copied, or minus the references in
+// memory.
 template <class Number>
 __device__ __noinline__ void writeChannels(const WindowPart& part, const WindowSegment& segment,
                                            const ChannelSegment& method, int64_t first, int count,
@@ -128,7 +127,7 @@ __device__ __noinline__ void writeChannels(const WindowPart& part, const WindowS
   });
 }
 
-// The channels of a pose that one method has, as f64, of the rows from `first_row` on.
+// Stages the channels of a pose that have one method, as f64, for the rows from `first_row` on.
 __device__ __noinline__ void stageChannels(const WindowPart& part, const ChannelSegment& method,
                                            int64_t begin, int first, int count, int first_row,
                                            double (&to)[kWarp][kPitch]) {
@@ -140,9 +139,9 @@ __device__ __noinline__ void stageChannels(const WindowPart& part, const Channel
   });
 }
 
-// ---- Poses of a window relative to others: a lane has one.
+// ---- Poses of a window relative to others: one per lane.
 
-// A pose as it lies in memory between two steps.
+// Writes a pose to memory between two steps.
 __device__ __forceinline__ void keep(const Pose<double>& pose, double* to) {
   to[0] = pose.p.x;
   to[1] = pose.p.y;
@@ -167,8 +166,8 @@ __device__ __forceinline__ void take(const double* from, Pose<DoubleDouble>* pos
            {{from[3], from[7]}, {from[4], from[8]}, {from[5], from[9]}, {from[6], from[10]}}};
 }
 
-// Poses in memory become what they are relative to the reference, whose channels are in memory as well;
-// steps, to the pose before, or at the window's first offset to the reference.
+// Replaces poses in memory by poses relative to the reference, whose channels are also in memory.
+// Steps are relative to the preceding pose, or at the window's first offset to the reference.
 template <class Number>
 __device__ __forceinline__ void relateBy(const WindowPart& part, const WindowSegment& segment) {
   WarpMemory& memory = part.memory;
@@ -194,8 +193,8 @@ __device__ __noinline__ void relateInDoubleDouble(const WindowPart& part,
   relateBy<DoubleDouble>(part, segment);
 }
 
-// The sum of the steps so far, which begins with the reference. Steps in memory are added to it one
-// after the other, and become what it is then. `*sum` is kept by the first lane, or is none.
+// Sums steps, starting with the reference: each step in memory is replaced by the sum so far.
+// `*sum` is kept by the first lane, or is null.
 template <class Number>
 __device__ __forceinline__ void addStepsBy(const WindowPart& part, const WindowSegment& segment,
                                            bool is_first, double (&kept)[kPitch], bool* has_sum) {
@@ -254,7 +253,7 @@ __device__ __noinline__ void writeSums(const WindowPart& part, const WindowSegme
   }
 }
 
-// What became of the poses in memory goes the way of all channels.
+// Writes the transformed poses in memory like all other channels.
 template <class Number>
 __device__ __noinline__ void writePoses(const WindowPart& part, const WindowSegment& segment) {
   visitItems(part.count, static_cast<int>(segment.out_count), [&](int row, int i) {
@@ -263,11 +262,11 @@ __device__ __noinline__ void writePoses(const WindowPart& part, const WindowSegm
   });
 }
 
-// What is shared out of a stream: parts of windows, some offsets each.
+// The division of a stream's work: parts of windows, some offsets each.
 struct AnyTask {
   int64_t first_unit;
-  FastDivmod parts;    // of a window
-  int64_t group;       // offsets of a part
+  FastDivmod parts;    // per window
+  int64_t group;       // offsets per part
   int32_t word_bytes;  // see WindowPart
 };
 
@@ -292,14 +291,15 @@ struct WindowOf {
   __device__ __forceinline__ const WindowStream& stream() const { return p.streams[n]; }
 };
 
-// One of a stream's methods; gathered streams have none, and so one for all channels.
+// One of a stream's methods; gathered streams have none, which counts as one for all channels.
 __device__ __forceinline__ ChannelSegment ownMethod(const WindowProblem& p, const WindowStream& s,
                                                     int32_t i) {
   if (s.interpolates) return p.methods[s.first_method + i];
   return {0, s.channels, Method::kLinear};
 }
 
-// Places of one method in memory: of the rows, or of those before them, to which steps refer.
+// Finds the places of one method in memory: for the rows, or for the preceding rows that steps
+// refer to.
 template <class Time>
 __device__ __noinline__ void findPlaces(const WindowOf<Time>& w, const WindowPart& part,
                                         Method method, bool before) {
@@ -317,7 +317,7 @@ __device__ __noinline__ void findPlaces(const WindowOf<Time>& w, const WindowPar
   __syncwarp();
 }
 
-// Channels `first` and on of a segment's reference. Returns whether all have values.
+// Fetches channels of a segment's reference, starting at `first`. Returns whether all have values.
 template <class Time>
 __device__ __noinline__ bool fetchReferences(const WindowOf<Time>& w, const WindowPart& part,
                                              const WindowSegment& segment, int64_t first,
@@ -340,10 +340,10 @@ template <class Time>
 struct Methods {
   const WindowOf<Time>& w;
   const WindowPart& part;
-  int32_t count;  // 1 at least
+  int32_t count;  // at least 1
   int32_t found = -1;
 
-  // Calls visit(method, begin, width) for the parts of some channels that have a method each; its
+  // Calls visit(method, begin, width) for the parts of some channels with one method each; its
   // places are in memory then.
   template <class Visitor>
   __device__ __forceinline__ void visit(int64_t begin, int64_t end, Visitor&& visitor) {
@@ -361,7 +361,7 @@ struct Methods {
   }
 };
 
-// Copied channels, and those with something subtracted.
+// Processes copied channels and channels with a reference.
 template <class Time>
 __device__ __forceinline__ void doChannels(const WindowOf<Time>& w, const WindowPart& part,
                                            const WindowSegment& segment, Methods<Time>* methods) {
@@ -391,7 +391,7 @@ __device__ __forceinline__ void doChannels(const WindowOf<Time>& w, const Window
   }
 }
 
-// Puts the channels of poses into memory.
+// Stages the channels of poses in memory.
 template <class Time>
 __device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const WindowPart& part,
                                            const WindowSegment& segment, Methods<Time>* methods) {
@@ -414,7 +414,7 @@ __device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const Window
     if (from >= to) continue;
     findPlaces(w, part, method.method, true);
     methods->found = -1;
-    const int first = part.first == 0 ? 1 : 0;  // the first of a window has none before it
+    const int first = part.first == 0 ? 1 : 0;  // the first of a window has no preceding row
     stageChannels(part, method, segment.begin, static_cast<int>(from - segment.begin),
                   static_cast<int>(to - from), first, memory.before);
   }
@@ -427,7 +427,7 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
   const int count = kPositionChannels + channelsOf(segment.reference_rotation.kind);
   bool referred = fetchReferences(w, part, segment, 0, count);
   if (segment.isSum()) {
-    // All from the window's first on: a warp does not know what others have summed up.
+    // Sums everything from the window's first offset on: a warp does not have the sums of others.
     __shared__ double kept[kAnyWarps][kPitch];
     for (int64_t first = 0; first <= part.first; first += kWarp) {
       const bool is_last = first == part.first;
@@ -460,7 +460,7 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
   __syncwarp();
 }
 
-// Where there are no values the rows themselves.
+// Writes row numbers if there are no values.
 __device__ __forceinline__ void writeRowNumbers(const WindowPart& part) {
   const WindowStream& s = part.s;
   const int row = laneOfWarp();
@@ -479,7 +479,7 @@ __device__ __forceinline__ bool doPart(const WindowOf<Time>& w, const WindowPart
   const int row = laneOfWarp();
   Methods<Time> methods = {w, part, s.interpolates ? s.num_methods : 1};
   bool valid = true;
-  for (int32_t i = methods.count - 1; i >= 0; --i) {  // the first is left in memory
+  for (int32_t i = methods.count - 1; i >= 0; --i) {  // the first method stays in memory
     findPlaces(w, part, ownMethod(w.p, s, i).method, false);
     valid = valid && row < part.count && memory.places[row].mask;
   }

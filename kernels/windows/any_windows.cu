@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(kWarp* kWarps, 4)
   }
 }
 
-// The kernel's stack is larger than the one that the device begins with: the first launch waits for all
-// work while memory for it is found. So the first one is here, of no units.
+// The kernel's stack is larger than the device's initial one: the first launch waits for all work
+// while memory is allocated. Therefore the first launch is made here, without any units.
 cudaError_t makeRoomForStack() {
   AnyLaunch launch = {};
   cudaStream_t cuda_stream = nullptr;

@@ -1,4 +1,5 @@
-// Poses from channels and to them, of any representation: functions, since their code is large.
+// Converts channels to poses and back, for any representation: functions, since their code is
+// large.
 #pragma once
 
 #include "window_transforms.h"
@@ -6,7 +7,7 @@
 namespace rbc::cuda {
 namespace windows {
 
-// Reads a pose of channels; false, if its rotation is none.
+// Reads a pose from channels; returns false if its rotation is invalid.
 template <class Number>
 __device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double* from,
                                     Pose<Number>* pose) {

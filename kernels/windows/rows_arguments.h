@@ -1,7 +1,7 @@
-// What is told of gathered streams whose rows are copied, subtracted from and normalized in vectors.
+// The arguments for streams whose rows are copied, subtracted from and normalized in vectors.
 //
-// Arguments come through the constant caches, which are cold when a kernel begins: what every unit reads
-// stands close together, what few need behind it.
+// Arguments come through the constant caches, which are cold when a kernel begins: fields that
+// every unit reads are close together, the others follow.
 #pragma once
 
 #include "runtime/fast_divmod.h"
@@ -11,23 +11,23 @@ namespace rbc::cuda {
 namespace windows {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kItems = 4;     // vectors that a lane has on their way at once
-inline constexpr int kRowWarps = 4;  // of a block
+inline constexpr int kItems = 4;     // vectors that a lane has in flight at once
+inline constexpr int kRowWarps = 4;  // per block
 
-// Arguments travel with the launch: with more than these the kernel of any windows does.
+// They are part of the launch: calls with more use the kernel of any windows.
 inline constexpr int kMaxRowsTasks = 16;
 inline constexpr int kMaxRowsReferences = 32;
 inline constexpr int kMaxRowsPoses = 8;
 
-// What a body does with the rows.
+// The operation of a body on the rows.
 enum class RowsKind : uint8_t {
   kCopy,
-  kLine,        // between two of them; steps and angles as well
+  kLine,        // interpolates between two rows; also steps and angles
   kQuaternion,  // the same on the sphere; an element is a vector
 };
 
-// Bodies of the kernel: from what to what dtype, and how many neighbouring channels a lane takes at
-// once. Vectors of 8 are neither clipped nor subtracted from, which leaves the registers.
+// Bodies of the kernel: the dtypes of values and out, and the number of adjacent channels that a
+// lane processes at once. Vectors of 8 are neither clipped nor subtracted from, to save registers.
 struct RowsBody {
   RowsKind kind;
   DType in;
@@ -71,36 +71,36 @@ constexpr int rowsBodyOf(RowsKind kind, DType in, DType out, int count) {
 }
 template <RowsKind kKind, DType kIn, DType kOut, int kCount>
 inline constexpr int kBodyOf = rowsBodyOf(kKind, kIn, kOut, kCount);
-// Of a task that has the poses of a stream: any dtypes.
+// For a task with the poses of a stream: any dtypes.
 inline constexpr int kPosesBody = -1;
 
 // Bits of RowsTask::flags.
 inline constexpr uint32_t kNormalizes = 1;
 inline constexpr uint32_t kClips = 2;
 inline constexpr uint32_t kSubtracts = 4;
-inline constexpr uint32_t kFills = 8;           // the pad
-inline constexpr uint32_t kNeutral = 16;        // the pad
-inline constexpr uint32_t kByTime = 32;         // where the window stands, the times tell
+inline constexpr uint32_t kFills = 8;           // the pad is fill
+inline constexpr uint32_t kNeutral = 16;        // the pad is neutral
+inline constexpr uint32_t kByTime = 32;         // the window is located by the times
 inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
 inline constexpr uint32_t kWideEpisodes = 256;  // episode_offsets are i64
 inline constexpr uint32_t kInterpolates = 512;
-inline constexpr uint32_t kAngles = 1024;  // by the shorter way round
+inline constexpr uint32_t kAngles = 1024;  // by the shorter way around
 
-// Neighbouring channels of a stream, of which the pointers tell.
+// Adjacent channels of a stream.
 struct RowsTask {
-  FastDivmod chunks;   // of `width` vectors in a row; each a unit
-  FastDivmod parts;    // of a window, where units do not go from one to the next; else 1
-  FastDivmod offsets;  // of a window
+  FastDivmod chunks;   // per row, of `width` vectors; each is a unit
+  FastDivmod parts;    // per window, if units do not extend to the next window; else 1
+  FastDivmod offsets;  // per window
   uint32_t flags;
   int32_t body;
   uint32_t per_width;  // 2^16 / width, rounded up
-  int32_t group;       // rows of a unit
+  int32_t group;       // rows per unit
   int32_t all_rows;    // of all windows
-  int32_t vectors;     // of a row
-  int32_t width;       // vectors of a row that a warp takes
-  int32_t step;        // rows that a warp takes at a time
-  int32_t row_step;    // in bytes, as all steps
+  int32_t vectors;     // per row
+  int32_t width;       // vectors of a row that a warp processes
+  int32_t step;        // rows that a warp processes at a time
+  int32_t row_step;    // in bytes, like all steps
   int32_t offset_step;
   int32_t out_step;
   int32_t rows;
@@ -114,16 +114,16 @@ struct RowsTask {
   uint8_t* valid;
   int64_t valid_window_step;
 
-  // A factor of each channel, f32 in aligned vectors or f64; data may be null.
+  // A factor per channel, f32 in aligned vectors or f64; data may be null.
   const void* shift;
   const void* scale;
   const void* bias;
   const void* low;
   const void* high;
-  uint32_t wide_factors;  // a bit of each that is f64, in their order
+  uint32_t wide_factors;  // a bit for each factor that is f64, in order
 };
 
-// What few need of a task.
+// Fields of a task that few need.
 struct RowsExtra {
   const uint8_t* sample_mask;
   int64_t sample_mask_step;
@@ -141,29 +141,29 @@ struct RowsExtra {
   DType in;
   DType out;
   int32_t out_size;
-  int32_t count;        // channels of a vector; 0: nothing is written
-  int32_t channel;      // the first
-  int32_t out_channel;  // the first of out
+  int32_t count;        // channels per vector; 0: nothing is written
+  int32_t channel;      // first channel
+  int32_t out_channel;  // first channel of out
   int32_t first_reference;
   int32_t num_references;
   int32_t first_pose;
   int32_t num_poses;
 };
 
-// Channels from which something is subtracted.
+// Channels with a reference to subtract.
 struct RowsReference {
-  int64_t at;  // the first channel's number of the reference task's values, times its stride
+  int64_t at;  // offset in the reference task's values: its first channel times the stride
   int64_t stride;
   int32_t begin;
   int32_t end;
-  int32_t task;    // of the reference
-  int32_t offset;  // the number of it
-  bool inverse;    // it is added
+  int32_t task;    // task of the reference
+  int32_t offset;  // its offset
+  bool inverse;    // it is added instead
 };
 
 struct RowsPose {
   WindowSegment segment;
-  int32_t task;  // of the reference
+  int32_t task;  // task of the reference
   int64_t stride;
   int64_t reference_stride;
 };

@@ -1,12 +1,12 @@
 // Windows in vectors of channels: the case of training batches.
 //
-// A warp takes up to 32 rows of a stream's output, which may be of several windows, and up to 32
-// vectors of each. First each lane finds where one row comes from and goes to. Then the warp moves
-// them (rows_vectors.cuh), or each lane has a pose (rows_poses.cuh).
+// A warp processes up to 32 rows of a stream's output, which may belong to several windows, and up
+// to 32 vectors of each. First each lane finds the source and the destination of one row. Then the
+// warp moves the rows (rows_vectors.cuh), or each lane processes a pose.
 //
-// Such a launch lasts a few microseconds, so that latency and the instructions of a unit are all:
-// loads that need not wait for others come first, and what is rare - times, references, rows that
-// are missing or neutral - is in functions of its own.
+// Such a launch lasts a few microseconds, so that only latency and the instructions of a unit
+// matter: independent loads come first, and rare cases (times, references, missing or neutral rows)
+// are in separate functions.
 #pragma once
 
 #include "dtype.h"
@@ -17,12 +17,12 @@
 namespace rbc::cuda {
 namespace windows {
 
-// ---- Poses of gathered rows: a lane has that of a row, relative to one that it fetches itself, and the warp
-// writes them.
+// ---- Poses of gathered rows: a lane has the pose of one row and fetches its reference, and the
+// warp writes them.
 
-inline constexpr int kPosePitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
+inline constexpr int kPosePitch = kMaxPoseChannels + 1;  // odd: rows are in different banks
 
-// Channels of a row as f64.
+// Loads channels of a row as f64.
 template <class Storage>
 __device__ __forceinline__ void loadAs(const char* row, int64_t first, int64_t stride, int count,
                                        double (&to)[kMaxPoseChannels]) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ bool isQuaternion(RotationKind kind) {
   return kind == RotationKind::QuatXyzw || kind == RotationKind::QuatWxyz;
 }
 
-// readPose(), with quaternions in line. False, if the rotation is none.
+// readPose(), with quaternions inlined. Returns false if the rotation is invalid.
 __device__ __forceinline__ bool readNumbers(const RotationFormat& rotation,
                                             const double (&from)[kMaxPoseChannels],
                                             Pose<double>* pose) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ bool readNumbers(const RotationFormat& rotation,
   return isRotation(pose->q);
 }
 
-// writePose(), with quaternions, matrices and 6-D in line.
+// writePose(), with quaternions, matrices and 6-D inlined.
 __device__ __forceinline__ void writeNumbers(const RotationFormat& rotation,
                                              const Pose<double>& pose, float (&to)[kPosePitch]) {
   double numbers[kMaxPoseChannels];
@@ -82,7 +82,7 @@ __device__ __forceinline__ void writeNumbers(const RotationFormat& rotation,
   for (int i = 0; i < count; ++i) to[i] = static_cast<float>(numbers[i]);
 }
 
-// The row that a pose refers to, held; -1: there is none.
+// The row that a pose refers to, with the pad hold; -1: none.
 __device__ __forceinline__ int32_t findReference(const RowsLaunch& launch, int task_number,
                                                  int64_t window, int64_t episode, int32_t offset) {
   const RowsTask& task = launch.tasks[task_number];
@@ -100,7 +100,7 @@ __device__ __forceinline__ float factorAt(const RowsTask& task, int i, const voi
              : static_cast<const float*>(factor)[d];
 }
 
-// Normalizes and writes `width` channels of the rows, from channel `d` of out on.
+// Normalizes and writes `width` channels of the rows, starting at channel `d` of out.
 __device__ __forceinline__ void writePoses(const RowsTask& task, const RowsExtra& extra,
                                            const WarpRows& rows, const LaneRow& own, int count,
                                            int width, int64_t d, const float (*poses)[kPosePitch]) {
@@ -142,8 +142,8 @@ __device__ __forceinline__ void writePoses(const RowsTask& task, const RowsExtra
   }
 }
 
-// The poses of a unit's rows, whose slots are in memory. Returns whether all those of the lane's row have
-// values.
+// Processes the poses of a unit's rows, whose slots are in memory. Returns whether all poses of the
+// lane's row have values.
 __device__ __noinline__ bool doPoses(const RowsLaunch& launch, int n, LaneRow row, int64_t episode,
                                      int count, WarpRows* rows, float (*poses)[kPosePitch]) {
   const RowsTask& task = launch.tasks[n];
@@ -188,7 +188,7 @@ __device__ __noinline__ bool doPoses(const RowsLaunch& launch, int n, LaneRow ro
   return all;
 }
 
-// ---- what is rare ---------------------------------------------------------------------------------
+// ---- rare cases ---------------------------------------------------------------------------------
 
 __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, int n,
                                                      int64_t window, int64_t episode, int channel) {
@@ -221,8 +221,8 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
   return found;
 }
 
-// Writes the channels of the lane's vectors that take other than their own values: the fill value where
-// there is none, and neutral ones past the end.
+// Overwrites channels of the lane's vectors that do not keep their own values: the fill value if
+// there is no value, and neutral values past the end.
 __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const WarpRows& rows,
                                          int first_row, int count, int vector, int first,
                                          uint32_t bad, uint32_t lost) {
@@ -259,9 +259,9 @@ __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const 
   }
 }
 
-// ---- a unit ---------------------------------------------------------------------------------------
+// ---- a unit -------------------------------------------------------------------------------------
 
-// The row at an offset, of a gathered stream.
+// The row at an offset, for a gathered stream.
 __device__ __forceinline__ FoundRow findGathered(const RowsLaunch& launch, int n, uint32_t flags,
                                                  int64_t by, const EpisodeEnds& ends,
                                                  int64_t anchor) {
@@ -276,7 +276,7 @@ __device__ __forceinline__ FoundRow findGathered(const RowsLaunch& launch, int n
   return found;
 }
 
-// Puts a lane's row into memory.
+// Writes a lane's row to memory.
 __device__ __forceinline__ void putRow(const RowsTask& task, const FoundRow& found, char* target,
                                        WarpRows* rows) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -300,7 +300,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   const int32_t own = unit - launch.first_unit[n];
   const int32_t piece = task.chunks(own);
   const int32_t chunk = own - piece * static_cast<int32_t>(task.chunks.divisor);
-  // Units of windows begin anew in each; others go from one to the next.
+  // Units with a subtraction start anew in each window; others extend to the next one.
   const int32_t per_window = static_cast<int32_t>(task.parts.divisor);
   const int32_t per_row = static_cast<int32_t>(task.offsets.divisor);
   int32_t first_row = piece * task.group;
@@ -329,7 +329,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   char* const target = stepped(task.out + row.window * task.window_step, row.o, task.out_step);
   waitForLaunchesAhead();
 
-  // All loads that need not wait for others come first.
+  // All independent loads come first.
   const int64_t by =
       (flags & kInterpolates) != 0 ? 0 : loadIndex(offset_of, (flags & kWideOffsets) != 0);
   const int64_t episode_number = loadIndex(episode_of, launch.wide_episodes);

@@ -1,5 +1,5 @@
-// Vectors of channels, from rows to rows. Lanes keep to a vector and go from row to row, so that what
-// belongs to channels - the factors of the normalization, the row that is subtracted - is read once.
+// Moves vectors of channels from rows to rows. Lanes keep one vector and go from row to row, so
+// that the data of channels (the factors of the normalization, the row to subtract) are read once.
 #pragma once
 
 #include "element_of.h"
@@ -13,27 +13,27 @@
 namespace rbc::cuda {
 namespace windows {
 
-// ---- Where the rows of windows are found: what bodies of the kernel of gathered rows, and others, begin with.
+// ---- Finds the rows of windows: the first step of all bodies of the kernel.
 
-// Where a window stands in a stream.
+// The place of a window in a stream.
 struct RowsStand {
-  int64_t anchor;  // from the episode's first row
-  int32_t begin;   // of the episode's rows
+  int64_t anchor;  // relative to the episode's first row
+  int32_t begin;   // range of the episode's rows
   int32_t count;
 };
 
-// Plain loads, unlike __ldg(), are never made before those that the kernel waits for.
+// Unlike __ldg(), plain loads are never moved before the loads that the kernel waits for.
 template <class T>
 __device__ __forceinline__ T loadPlain(const void* at) {
   return *static_cast<const T*>(at);
 }
 
-// An index of i32 or i64.
+// Loads an index of i32 or i64.
 __device__ __forceinline__ int64_t loadIndex(const char* at, bool wide) {
   return wide ? loadPlain<int64_t>(at) : loadPlain<int32_t>(at);
 }
 
-// The ends of an episode, as they are.
+// The ends of an episode, unchecked.
 struct EpisodeEnds {
   int64_t begin;
   int64_t end;
@@ -60,7 +60,7 @@ __device__ __forceinline__ TimeRow<Time> timesFrom(const RowsExtra& extra, int64
   return {static_cast<const Time*>(extra.times) + row * extra.times_stride, extra.times_stride};
 }
 
-// The time of an anchor, as anchorOf() of window_problem.h has it. False: it has none.
+// The time of an anchor, as in anchorOf() of window_problem.h. Returns false if it has none.
 template <class Time>
 __device__ __forceinline__ bool anchorTime(const RowsLaunch& launch, int64_t window,
                                            int64_t episode, Time* time) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ bool anchorTime(const RowsLaunch& launch, int64_t win
   return !TimeMath<Time>::isNaN(*time);
 }
 
-// Of a stream that has an anchor by its time, as standOf() there has it.
+// For a stream with an anchor by time, as in standOf() of window_problem.h.
 template <class Time>
 __device__ __forceinline__ RowsStand standByTimeOf(const RowsLaunch& launch, int n, int64_t window,
                                                    int64_t episode) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ RowsStand standOf(const RowsLaunch& launch, int n, in
   return stand;
 }
 
-// Among the rows of the stream, of which there are fewer than 2^31; -1: there is none.
+// Index among the rows of the stream, which has fewer than 2^31; -1: none.
 __device__ __forceinline__ int32_t rowOf(const RowsStand& stand, const GatheredRow& at,
                                          const RowsExtra& extra, bool has_mask) {
   if (at.row < 0) return -1;
@@ -125,31 +125,31 @@ __device__ __forceinline__ Outside outsideOf(uint32_t flags) {
 
 // A row of the output.
 struct RowSlot {
-  const char* source;  // null: there is none
+  const char* source;  // null: no value
   char* target;
 };
-// How a row lies between two.
+// The position of a row between two others.
 struct RowBlend {
   float weight;   // of the right one
-  int32_t ahead;  // where it is, from the left one, in bytes; 0 where the weight is
+  int32_t ahead;  // its distance from the left one in bytes; 0 if the weight is 0
 };
 struct WarpRows {
   RowSlot slots[kWarp];
   RowBlend blends[kWarp];
   bool after[kWarp];  // held past the end
-  bool none[kWarp];   // a quaternion of the row, or a pose, is none
+  bool none[kWarp];   // a quaternion or a pose of the row is invalid
 };
 
-// Where a row is, before anything of it is read.
+// The place of a row, before any of it is read.
 struct FoundRow {
-  int32_t row;  // among all of the stream; -1: there is none
+  int32_t row;  // among all rows of the stream; -1: none
   bool valid;
   bool after;
   float weight;
 };
 
-// Of an interpolated stream: placeOf() of window_fetch.h, where no sample is missing and no method looks
-// at four.
+// For an interpolated stream: placeOf() of window_fetch.h, without missing samples and without
+// methods of four samples.
 template <class Time>
 __device__ __forceinline__ FoundRow findBetweenOf(const RowsLaunch& launch, int n, int64_t window,
                                                   int64_t episode, const char* offset) {
@@ -180,24 +180,24 @@ __device__ __noinline__ FoundRow findBetween(const RowsLaunch& launch, int n, in
   }
 }
 
-// What a lane knows of its row before the launches ahead are done.
+// The values that a lane computes for its row before the preceding launches have finished.
 struct LaneRow {
   int32_t window;
   int32_t o;
-  int32_t first;  // of the unit's rows, among those of all windows
+  int32_t first;  // first of the unit's rows, among the rows of all windows
   bool active;
 };
 
-// What is subtracted from neighbouring channels; 0 where nothing is.
+// The values to subtract from adjacent channels; 0 if nothing is subtracted.
 struct Subtrahends {
   float of[4];
-  uint32_t bad;  // a bit of each channel whose reference has no value
+  uint32_t bad;  // a bit for each channel whose reference has no value
   bool all;      // all references of the window have values
 };
 
-// ---- what belongs to a lane's channels ------------------------------------------------------------
+// ---- the data of a lane's channels --------------------------------------------------------------
 
-// Factor number i of a task.
+// Loads factor number i of a task.
 template <int kCount>
 __device__ __forceinline__ void loadFactor(const RowsTask& task, int i, const void* factor,
                                            int channel, float otherwise, float (&to)[kCount]) {
@@ -238,7 +238,7 @@ struct LaneFactors {
     }
   }
 
-  // As finished() of window_problem.h.
+  // As in finished() of window_problem.h.
   __device__ __forceinline__ void apply(uint32_t flags, float (&x)[kCount]) const {
     if ((flags & kNormalizes) != 0) {
 #pragma unroll
@@ -252,20 +252,20 @@ struct LaneFactors {
   }
 };
 
-// ---- vectors as words -----------------------------------------------------------------------------
+// ---- vectors as words ---------------------------------------------------------------------------
 
-// Pairs of 16-bit floats are words: taken apart and put together as elements they cost more.
+// Pairs of 16-bit floats are words: splitting and joining them as elements costs more.
 template <class In, int kCount>
 __device__ __forceinline__ void widenVec(const AlignedVec<In, kCount>& vec, float (&x)[kCount]) {
   if constexpr (std::is_same_v<In, bf16> && kCount % 2 == 0) {
     struct Pairs {
-      uint32_t of[kCount / 2];
+      uint32_t words[kCount / 2];
     };
     const auto pairs = bitCast<Pairs>(vec);
 #pragma unroll
     for (int i = 0; i < kCount; i += 2) {
-      x[i] = bitCast<float>(pairs.of[i / 2] << 16);
-      x[i + 1] = bitCast<float>(pairs.of[i / 2] & 0xffff0000u);
+      x[i] = bitCast<float>(pairs.words[i / 2] << 16);
+      x[i + 1] = bitCast<float>(pairs.words[i / 2] & 0xffff0000u);
     }
   } else {
 #pragma unroll
@@ -277,12 +277,12 @@ template <class Out, int kCount>
 __device__ __forceinline__ AlignedVec<Out, kCount> narrowWords(const float (&x)[kCount]) {
   if constexpr (std::is_same_v<Out, bf16> && kCount % 2 == 0) {
     struct Pairs {
-      uint32_t of[kCount / 2];
+      uint32_t words[kCount / 2];
     };
     Pairs pairs;
 #pragma unroll
     for (int i = 0; i < kCount; i += 2) {
-      pairs.of[i / 2] = bitCast<uint32_t>(__floats2bfloat162_rn(x[i], x[i + 1]));
+      pairs.words[i / 2] = bitCast<uint32_t>(__floats2bfloat162_rn(x[i], x[i + 1]));
     }
     return bitCast<AlignedVec<Out, kCount>>(pairs);
   } else {
@@ -290,17 +290,18 @@ __device__ __forceinline__ AlignedVec<Out, kCount> narrowWords(const float (&x)[
   }
 }
 
-// ---- rows -----------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
-// A lane's part of a unit: a vector of every `step`-th row from the first on.
+// A lane's part of a unit: a vector of every `step`-th row, starting at the first.
 struct LanePart {
   int first;
   int vector;
   int step;
-  int count;  // of the unit's rows; 0: the lane is idle
+  int count;  // number of the unit's rows; 0: the lane is idle
 };
 
-// Elements of two rows, or one, become a vector's numbers. False: a quaternion is none.
+// Combines elements of two rows, or one, to a vector's numbers. Returns false if a quaternion is
+// invalid.
 template <RowsKind kKind, class In, int kCount>
 __device__ __forceinline__ bool blendVecs(const AlignedVec<In, kCount>& left,
                                           const AlignedVec<In, kCount>& right, float weight,
@@ -322,8 +323,8 @@ __device__ __forceinline__ bool blendVecs(const AlignedVec<In, kCount>& left,
   return true;
 }
 
-// Returns whether all rows have values. `*lost` gets a bit of each row where the lane's quaternion is
-// none.
+// Returns whether all rows have values. `*lost` gets a bit for each row in which the lane's
+// quaternion is invalid.
 template <RowsKind kKind, class In, class Out, int kCount>
 __device__ __forceinline__ bool moveRows(WarpRows& rows, const LanePart& lane, uint32_t flags,
                                          const LaneFactors<kCount>& factors,
@@ -339,7 +340,7 @@ __device__ __forceinline__ bool moveRows(WarpRows& rows, const LanePart& lane, u
     RowSlot slot[kOwnItems];
     RowBlend blend[kTwo ? kOwnItems : 1];
 #pragma unroll
-    for (int u = 0; u < kOwnItems; ++u) {  // past the end the last once more: cheaper than a branch
+    for (int u = 0; u < kOwnItems; ++u) {  // past the end the last one again: cheaper than a branch
       const int k = min(first + u * lane.step, lane.count - 1);
       slot[u] = rows.slots[k];
       slot[u].target = stepped(slot[u].target, lane.vector, int32_t{sizeof(Result)});

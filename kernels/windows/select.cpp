@@ -1,4 +1,4 @@
-// The conditions of the kernel of rows, and how both kernels of windows cut their work.
+// The conditions of the kernel of rows, and how both window kernels divide their work.
 
 #include "windows/select.h"
 
@@ -13,7 +13,7 @@ namespace windows {
 namespace {
 
 constexpr int64_t kFew = int64_t{1} << 31;
-constexpr int kWarpsWanted = 8;  // of a multiprocessor
+constexpr int kWarpsWanted = 8;  // per multiprocessor
 
 bool isShort(int64_t step) { return step < kFew && step > -kFew; }
 
@@ -67,7 +67,7 @@ constexpr OfProblem kCall[] = {
      [](const WindowProblem& p) { return p.episode_of.stride; }},
 };
 
-// Of every stream: references are read from some that are not written.
+// Conditions on every stream: references may be read from streams that are not written.
 constexpr OfStream kRead[] = {
     {[](const WindowProblem&, const WindowStream& s) { return s.values != nullptr; },
      "values: none, only row numbers are wanted", nullptr},
@@ -95,7 +95,7 @@ constexpr OfStream kRead[] = {
      [](const WindowProblem&, const WindowStream& s) { return s.episode_offsets.stride; }},
 };
 
-// Of a stream whose windows are wanted.
+// Conditions on a stream whose windows are written.
 constexpr OfStream kWritten[] = {
     {[](const WindowProblem&, const WindowStream& s) { return s.out.data != nullptr; },
      "out: not wanted, only valid or an accumulator", nullptr},
@@ -146,7 +146,7 @@ constexpr OfStream kWritten[] = {
      "transforms: a reference of a stream that is interpolated", nullptr},
 };
 
-// Of one that is interpolated.
+// Conditions on an interpolated stream.
 constexpr OfStream kInterpolated[] = {
     {[](const WindowProblem&, const WindowStream& s) { return s.sample_mask == nullptr; },
      "sample_mask: set on a stream that is interpolated", nullptr},
@@ -177,14 +177,15 @@ constexpr OfStream kInterpolated[] = {
 
 // ---- the plan of rows ---------------------------------------------------------------------------
 
-// Channels of a stream that a task takes.
+// Channels of a stream in one task.
 struct Channels {
   int64_t begin;
   int64_t count;
   int64_t out_begin;
 };
 
-// Collects the tasks of a problem. Every function is false where one does not suit, and says why.
+// Collects the tasks of a problem. Every function returns false, with a reason, if a task is not
+// possible.
 class RowsPlan {
  public:
   RowsPlan(const WindowProblem& p, RowsLaunch* launch, Refusal* refusal)
@@ -210,14 +211,14 @@ class RowsPlan {
     return hasPoses(p_, s) ? addPoses(n) : addVectors(n, {0, s.channels, 0}, RowsKind::kCopy);
   }
 
-  // A task of each method. The one that may find quaternions that are none tells what is valid.
+  // One task per method. The one that may find invalid quaternions writes the masks.
   bool addInterpolated(int32_t n) {
     const WindowStream& s = p_.streams[n];
     if (!meets<kInterpolated>(refusal_, p_, s)) return false;
     const ChannelSegment* const methods = p_.methods + s.first_method;
     const bool quaternions = std::any_of(methods, methods + s.num_methods,
                                          [](const auto& m) { return m.method == Method::kSlerp; });
-    bool told = false;
+    bool has_writer = false;
     for (int32_t i = 0; i < s.num_methods; ++i) {
       const ChannelSegment& m = methods[i];
       const bool is_slerp = m.method == Method::kSlerp;
@@ -232,14 +233,14 @@ class RowsPlan {
       if (is_slerp && task.chunks.divisor > 1) {
         return refuse(refusal_, "method: {} channels of slerp, expected 128 or fewer", m.count);
       }
-      const bool tells = quaternions ? is_slerp : !told;
-      if (!tells) task.valid = nullptr;
-      told = true;
+      const bool writes_masks = quaternions ? is_slerp : !has_writer;
+      if (!writes_masks) task.valid = nullptr;
+      has_writer = true;
     }
     return true;
   }
 
-  // A task of all poses, which tells what is valid, and one of each run of other channels.
+  // One task for all poses, which writes the masks, and one for each run of other channels.
   bool addPoses(int32_t n) {
     const WindowStream& s = p_.streams[n];
     if (!addTask(n, {0, s.channels, 0}, 1, kPosesBody)) return false;
@@ -280,7 +281,7 @@ class RowsPlan {
     return true;
   }
 
-  // Of whole vectors.
+  // In whole vectors.
   bool addVectors(int32_t n, const Channels& channels, RowsKind kind) {
     const WindowStream& s = p_.streams[n];
     if (s.channels > 1 && s.values_stride[1] != 1) {
@@ -410,7 +411,7 @@ class RowsPlan {
     return true;
   }
 
-  // Once all tasks are known.
+  // Call when all tasks are known.
   bool addReferences() {
     int32_t number = 0;
     for (int32_t t = 0; t < num_tasks_; ++t) {
@@ -458,7 +459,8 @@ class RowsPlan {
   int32_t stream_of_[kMaxRowsTasks] = {};
 };
 
-// Cuts windows into units, of as many rows as leave enough of them. False, if they are too many.
+// Divides windows into units, with as many rows as leave enough units. Returns false if there are
+// too many.
 bool shareOut(int64_t windows, const LaunchDevice& device, RowsLaunch* launch, Refusal* refusal) {
   const auto units = [&](int32_t t, int64_t group) {
     const RowsTask& task = launch->tasks[t];
@@ -497,7 +499,7 @@ bool shareOut(int64_t windows, const LaunchDevice& device, RowsLaunch* launch, R
   return first > 0 || refuse(refusal, "outputs: none is wanted", 0);
 }
 
-// Fills in the launch; false, if some stream needs the kernel of any.
+// Fills in the launch; returns false if some stream needs the kernel of any windows.
 bool planRows(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch,
               Refusal* refusal) {
   if (!meets<kCall>(refusal, p)) return false;
@@ -518,7 +520,7 @@ void planAny(const WindowProblem& p, AnyPlan* plan) {
   plan->units = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     const WindowStream& s = p.streams[n];
-    // The rule of whole windows needs all of a window.
+    // The rule of whole windows needs the whole window.
     const bool in_parts = s.counted == nullptr || s.rule != WindowRule::kWhole;
     int64_t parts = in_parts ? std::max<int64_t>(ceilDiv(s.num_offsets, int64_t{kWarp}), 1) : 1;
     if (!writes(s)) parts = 0;

@@ -1,4 +1,5 @@
-// The choice of a kernel for windows, and how its work is cut: plain C++, also for tests without a GPU.
+// The choice of a kernel for windows, and how its work is divided: plain C++, also for tests
+// without a GPU.
 #pragma once
 
 #include "launch_choice.h"
@@ -15,27 +16,27 @@ enum class WindowKernel : uint8_t {
 
 namespace windows {
 
-inline constexpr int kAnyWarps = 4;  // of a block
+inline constexpr int kAnyWarps = 4;  // per block
 
-// Of the kernel of any windows: a warp does a unit, which is a part of a window of one stream.
+// The kernel of any windows: a warp processes a unit, which is a part of a window of one stream.
 struct AnyPlan {
   int64_t units;
-  int64_t group[kMaxWindowStreams];       // offsets of a unit
-  int64_t parts[kMaxWindowStreams];       // units of a window
-  int64_t first_unit[kMaxWindowStreams];  // of the stream
+  int64_t group[kMaxWindowStreams];       // offsets per unit
+  int64_t parts[kMaxWindowStreams];       // units per window
+  int64_t first_unit[kMaxWindowStreams];  // per stream
 };
 
-// Whether a stream's windows are wanted: others are only referred to.
+// Whether a stream's windows are written: other streams only serve as references.
 inline bool writes(const WindowStream& s) {
   return s.num_offsets > 0 && (s.out.data != nullptr || s.valid != nullptr || s.counted != nullptr);
 }
 
 }  // namespace windows
 
-// A kernel, its launch, and how the work is cut. A grid of 0: there is nothing to do.
+// A kernel, its launch, and how the work is divided. A grid of 0: there is nothing to do.
 struct WindowChoice : LaunchChoice {
   WindowKernel family;
-  bool poses;  // kRows: the form that has them
+  bool poses;  // kRows: the form with poses
   union {      // by `family`
     windows::RowsLaunch rows;
     windows::AnyPlan any;

@@ -1,4 +1,4 @@
-// Windows on CUDA: select.h says by which kernel. Here is that of rows.
+// Windows on CUDA, by the kernel that select.h chooses. The kernel of rows is launched here.
 
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace windows;
 
-// With poses there are fewer warps: they need registers.
+// With poses fewer warps fit: they need registers.
 template <bool kPoses>
 __global__ void __launch_bounds__(kWarp* kRowWarps, kPoses ? 4 : 6)
     windowRows(const __grid_constant__ RowsLaunch launch) {

@@ -1,4 +1,4 @@
-// What a backend offers: a const table of functions that each backend defines.
+// A backend: a const table of functions that each backend defines.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct BackendState {
   Interrupt interrupt;
   const char* last_operation = nullptr;  // null: none yet
   LaunchChoice last_launch;
-  LaunchChoice usual_launch;  // of an operation that does not say what it chose
+  LaunchChoice usual_launch;  // for operations that do not report their own choice
   LogLevel log_level = logLevel();
 };
 
@@ -35,7 +35,7 @@ struct Backend {
   void (*describe)(const BackendState& state, rbcContextInfo* info);
   void (*warmUp)(BackendState& state);
 
-  // Whether code of this device may use memory there.
+  // Whether code of this device may access the memory of `device`.
   bool (*reaches)(const BackendState& state, rbcDevice device);
   rbcDevice (*device)(const BackendState& state);
 
@@ -47,7 +47,7 @@ struct Backend {
   // Ordered on the given stream. allocate returns null if memory is exhausted.
   void* (*allocate)(BackendState& state, size_t bytes, void* stream);
   void (*release)(BackendState& state, void* pointer, size_t bytes, void* stream) noexcept;
-  // Marks that the stream uses the workspace: a later stream has to wait for it.
+  // Records that the stream uses the workspace: a later stream must wait for it.
   void (*useWorkspace)(BackendState& state);
   // Same shape and dtype; between host and device both are contiguous.
   void (*copy)(BackendState& state, const View& source, const View& destination);
@@ -55,7 +55,7 @@ struct Backend {
   const Operations* operations;  // problem/operation.h
 };
 
-// Each backend has a namespace of its own, and one such table.
+// Each backend has its own namespace and one such table.
 namespace cpu {
 extern const Backend kBackend;
 }

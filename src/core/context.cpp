@@ -59,7 +59,7 @@ void openCpu(rbcContext& context, const rbcContextParams& params) {
 }
 
 void openAuto(rbcContext& context, const rbcContextParams& params) {
-  char before[512];  // a call that succeeds leaves the last error as it is
+  char before[512];  // a call that succeeds leaves the last error unchanged
   std::snprintf(before, sizeof before, "%s", rbcGetLastError());
   try {
     openCuda(context, params);
@@ -79,7 +79,7 @@ bool lostByFork(const rbcContext& context) {
   return context.backend->id == RBC_BACKEND_CUDA && context.fork_generation != forkGeneration();
 }
 
-// Frees the workspace after whatever still uses it.
+// Frees the workspace once all its users have finished.
 void releaseWorkspace(rbcContext& context) {
   if (context.workspace.data == nullptr) return;
   context.backend->useWorkspace(*context.state);
@@ -88,10 +88,10 @@ void releaseWorkspace(rbcContext& context) {
   context.workspace = {};
 }
 
-// Destroys what is there of a context; used on failure as well.
+// Destroys a context, also one that is only partly created.
 struct Destroyer {
   void operator()(rbcContext* context) const noexcept {
-    // In a forked child nothing of CUDA may be touched: the parent owns it.
+    // In a forked child no CUDA function may be called: the parent owns the state.
     if (context->backend != nullptr && !lostByFork(*context)) {
       guard([&] { releaseWorkspace(*context); });
       context->backend->close(context->state);
@@ -125,7 +125,7 @@ ContextUse::ContextUse(rbcContext_t context) : context_(context) {
 
 ContextUse::~ContextUse() {
   for (InUse* item = std::exchange(context_->in_use, nullptr); item != nullptr;) {
-    InUse* const next = item->next;  // it may be gone once it is let go
+    InUse* const next = item->next;  // item may be destroyed once it is released
     item->busy.store(false, std::memory_order_release);
     item = next;
   }
@@ -185,7 +185,7 @@ Scratch workspace(rbcContext& context, size_t bytes) {
     if (bytes > SIZE_MAX - kWorkspaceUnit) {
       fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not available", bytes);
     }
-    // What may fail of the release comes before there is more to free.
+    // May fail: done before there is new memory to free.
     if (context.workspace.data != nullptr) context.backend->useWorkspace(*context.state);
     const size_t rounded = (bytes + kWorkspaceUnit - 1) / kWorkspaceUnit * kWorkspaceUnit;
     void* data = allocate(context, rounded);

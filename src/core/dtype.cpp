@@ -4,7 +4,7 @@
 namespace rbc {
 namespace {
 
-constexpr int kCodes = 8;     // of DLPack, and more than we know
+constexpr int kCodes = 8;     // DLPack's codes, with room for unknown ones
 constexpr int kMaxBytes = 8;  // of an element
 constexpr uint8_t kUnknown = 255;
 

@@ -1,4 +1,5 @@
-// The list of element types: the one place to add a row to. visit_dtype.h has what is called by them.
+// The list of element types: a new dtype is added here only. visit_dtype.h calls functions by
+// dtype.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ inline constexpr DType kFloatDTypes[] = {
 inline constexpr DType kIntegerDTypes[] = {RBC_INTEGER_DTYPES(RBC_VALUE)};
 #undef RBC_VALUE
 
-// The storage of a dtype that is known at compile time.
+// The storage of a dtype known at compile time.
 template <DType kDType>
 struct StorageOf;
 #define RBC_STORAGE(name, storage, code, text) \
@@ -83,10 +84,10 @@ constexpr bool isFloat(DType dtype) noexcept {
 
 const char* nameOf(DType dtype) noexcept;
 
-// As callers have it.
+// The dtype as the public struct.
 rbcDType describe(DType dtype) noexcept;
 
-// Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
+// Fails with DTYPE_MISMATCH if the library has no such dtype; the error names `argument`.
 DType dtypeOf(rbcDType dtype, const char* argument);
 
 }  // namespace rbc

@@ -25,7 +25,7 @@ class DefaultFloats {
 
  private:
   static constexpr unsigned kDefault = 0x1f80;  // nearest even, subnormals kept, no traps
-  static constexpr unsigned kFlags = 0x3f;      // what happened so far: not a setting
+  static constexpr unsigned kFlags = 0x3f;      // status flags, which are not settings
   unsigned before_;
 };
 

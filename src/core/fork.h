@@ -1,11 +1,11 @@
-// Tells whether the process was forked since some moment.
+// Detects whether the process was forked.
 #pragma once
 
 #include <cstdint>
 
 namespace rbc {
 
-// How many forks lie between the first caller's process and this one. Costs a load.
+// Number of forks between the first caller's process and this one. Costs one load.
 uint64_t forkGeneration() noexcept;
 
 }  // namespace rbc

@@ -1,5 +1,5 @@
-// The one wall where exceptions become a status and a message, and past which nothing depends on how the
-// caller's thread rounds.
+// The only place where exceptions become a status and a message. Inside it nothing depends on how
+// the caller's thread rounds.
 #pragma once
 
 #include <exception>

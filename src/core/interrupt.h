@@ -12,7 +12,7 @@
 
 namespace rbc {
 
-// Asks the caller's function, now and then, whether the call is to end.
+// Asks the caller's function from time to time whether the call should end.
 class Interrupt {
  public:
   void set(rbcCancelCallback poll, void* user_data) noexcept {
@@ -26,7 +26,7 @@ class Interrupt {
   void setPeriod(int64_t nanoseconds) noexcept { period_ = nanoseconds; }
   int64_t period() const noexcept { return period_; }
 
-  // On the thread that calls, before the work.
+  // Runs on the calling thread, before the work.
   void beginCall() noexcept {
     if (poll_ == nullptr) return;
     caller_ = pthread_self();
@@ -34,15 +34,15 @@ class Interrupt {
     stopped_.store(false, std::memory_order_relaxed);
   }
 
-  // Whether the call is to end. Every thread of a call asks between pieces of work, and before the
-  // first it need not; the caller's own also asks the function when it is time. Takes some 5 ns.
+  // Whether the call should end. Every thread of a call checks between pieces of work, not before
+  // the first one. The caller's thread also calls the function when it is time. Takes about 5 ns.
   bool stopped() noexcept {
     if (poll_ == nullptr) return false;
     if (stopped_.load(std::memory_order_relaxed)) return true;
     return pthread_equal(pthread_self(), caller_) != 0 && ask();
   }
 
-  // On the thread that calls, once no other works for it.
+  // Runs on the calling thread, once no other thread works for it.
   void requireRunning() const {
     if (!stopped_.load(std::memory_order_relaxed)) return;
     fail(RBC_STATUS_CANCELLED, "call: was ended by the function of rbcContextSetCancelCallback");

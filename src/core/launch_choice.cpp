@@ -12,7 +12,7 @@
 namespace rbc {
 namespace {
 
-// A text that ends where its memory does.
+// A text that is cut at the end of its memory.
 class Line {
  public:
   Line(char* text, size_t size) : text_(text), size_(size) { text_[0] = '\0'; }

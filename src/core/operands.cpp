@@ -11,7 +11,7 @@ namespace rbc {
 
 const View& Operands::add(const rbcTensor* tensor, const char* name, bool written, Reach reach) {
   if (count_ == kMax) fail(RBC_STATUS_INTERNAL, "%s: too many operands", name);
-  // Made in its place: a copy of what has just been stored makes the processor wait.
+  // Constructed in place: copying what has just been stored stalls the processor.
   auto* operand =
       new (operands_ + count_) Operand{normalize(tensor, name), name, stream_, array_, written};
   const rbcDevice device = operand->view.device;
@@ -59,8 +59,8 @@ void Operands::requireApart() const {
     const std::byte* const end = output.view.end;
     for (int i = 0; i < count_; ++i) {
       const Operand& other = operands_[i];
-      if (other.view.end <= begin || end <= other.view.begin) continue;  // most are
-      if (other.written && i <= outputs_[k]) continue;                   // a pair is told once
+      if (other.view.end <= begin || end <= other.view.begin) continue;  // true for most operands
+      if (other.written && i <= outputs_[k]) continue;                   // report each pair once
       requireDisjoint(other.view, Name(other).text, output.view, Name(output).text);
     }
   }

@@ -1,4 +1,5 @@
-// Which tensors may be written without touching another, or themselves twice.
+// Checks that an output can be written without changing another tensor or one of its elements
+// twice.
 #pragma once
 
 #include "view.h"
@@ -9,7 +10,7 @@ namespace rbc {
 void requireDistinctElements(const View& output, const char* argument);
 
 // Fails if an output shares memory with another tensor. Tensors interleaved in one buffer, such as
-// two column ranges of one matrix, are told apart.
+// two column ranges of one matrix, are recognized as disjoint.
 void requireDisjoint(const View& output, const char* argument, const View& other,
                      const char* other_argument);
 

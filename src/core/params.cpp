@@ -7,7 +7,7 @@
 namespace rbc::detail {
 namespace {
 
-// What is told of a struct, after the argument's name where there is one.
+// Fails with a message about a struct; the argument's name, if any, comes first.
 [[noreturn]] void failStruct(const char* argument, const char* what) {
   const bool named = argument != nullptr;
   fail(RBC_STATUS_INVALID_ARGUMENT, "%s%s%s", named ? argument : "", named ? ": " : "", what);

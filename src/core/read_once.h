@@ -5,7 +5,7 @@
 
 namespace rbc {
 
-// What is verified and what is used must be the same value: the compiler may not read it again.
+// The value that is checked must be the value that is used: the compiler may not read it again.
 template <class T>
 T readOnce(const void* from) {
   T value;

@@ -1,5 +1,5 @@
-// Scratch memory cut into arrays, aligned to 256 bytes: one description gives both its size and their
-// addresses.
+// Scratch memory divided into arrays aligned to 256 bytes: one description gives both its size and
+// their addresses.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace rbc {
 
 class ScratchLayout {
  public:
-  // Null: only the size is wanted.
+  // Null: only the size is needed.
   explicit ScratchLayout(void* data) : begin_(static_cast<char*>(data)) {}
 
   template <class T>

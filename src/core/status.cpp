@@ -14,9 +14,10 @@ namespace {
 // Trivially constructed, so that it needs no initialization order and no destructor at thread exit.
 thread_local char last_error[512];
 
-// For a while the thread writes numbers in one way, whatever its caller has set. Its locale is "C":
-// 1.5 and never 1,5; without memory for that locale the thread's own stays. It rounds to nearest: the
-// C library asks the x87 unit how, which DefaultFloats leaves alone.
+// Writes numbers the same way regardless of the caller's settings, within a scope. The locale is
+// "C":
+// 1.5 and never 1,5; without memory for that locale the thread's own stays. Rounding is to nearest:
+//   the C library reads it from the x87 unit, which DefaultFloats does not change.
 class PlainNumbers {
  public:
   PlainNumbers() noexcept : errno_(errno), rounds_oddly_(std::fegetround() != FE_TONEAREST) {
@@ -82,7 +83,7 @@ void fail(rbcStatus_t status, const char* text, ...) {
 const char* rbcGetLastError() { return rbc::last_error; }
 
 const char* rbcStatusName(rbcStatus_t status) {
-  switch (static_cast<rbcStatus>(status)) {  // no default: the compiler finds a missing name
+  switch (static_cast<rbcStatus>(status)) {  // no default: the compiler reports a missing name
     case RBC_STATUS_SUCCESS: return "RBC_STATUS_SUCCESS";
     case RBC_STATUS_INVALID_ARGUMENT: return "RBC_STATUS_INVALID_ARGUMENT";
     case RBC_STATUS_UNSUPPORTED: return "RBC_STATUS_UNSUPPORTED";

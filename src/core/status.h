@@ -17,7 +17,7 @@ class Error : public std::exception {
   rbcStatus_t status_;
 };
 
-// Sets the thread's last error by a printf format, and throws. The message names the argument
+// Sets the thread's last error with a printf format, and throws. The message names the argument
 // first.
 [[noreturn]] void fail(rbcStatus_t status, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -25,7 +25,7 @@ class Error : public std::exception {
 // Sets the thread's last error without throwing.
 void setLastError(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
-// Puts a text in front of the thread's last error.
+// Prepends a text to the thread's last error.
 void prefixLastError(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
 }  // namespace rbc

@@ -19,7 +19,7 @@ struct rbcOwnedTensor {
   int64_t shape[RBC_TENSOR_MAX_NDIM] = {};
   int64_t strides[RBC_TENSOR_MAX_NDIM] = {};
   bool read_only = false;
-  // Who owns the memory: a context's allocator, or the DLPack tensor that was imported.
+  // The owner of the memory: a context's allocator, or the DLPack tensor that was imported.
   rbcContext* context = nullptr;
   void* stream = nullptr;
   size_t bytes = 0;
@@ -68,7 +68,7 @@ void dropExport(Managed* managed) noexcept {
   delete managed;
 }
 
-// What both exports have in common.
+// The part that both exports share.
 template <class Managed>
 std::unique_ptr<Managed> share(rbcOwnedTensor& owned) {
   std::unique_ptr<Managed> managed(new Managed{});
@@ -96,7 +96,7 @@ rbcStatus_t rbcOwnedTensorCreate(rbcContext_t context, rbcDType dtype, int32_t n
     const rbc::ContextUse use(context);
     rbcContext& c = *use;
     auto owned = std::make_unique<rbcOwnedTensor>();
-    // Normalizing a description at a made-up aligned address checks rank, extents and dtype, as for
+    // Normalizing a description at a dummy aligned address checks rank, extents and dtype, as for
     // any tensor.
     const rbcTensor wanted = {reinterpret_cast<void*>(uintptr_t{256}),
                               c.backend->device(*c.state),
@@ -183,7 +183,7 @@ rbcStatus_t rbcOwnedTensorImportDLPackVersioned(DLManagedTensorVersioned* manage
     *rbc::requireResult(tensor, "tensor") = nullptr;
     rbc::requireResult(managed, "managed");
     if (managed->version.major != kDLPackMajor) {
-      // Of another major version nothing but version, context and deleter may be touched.
+      // In another major version only version, context and deleter have a known layout.
       const uint32_t major = managed->version.major;
       if (managed->deleter != nullptr) managed->deleter(managed);
       fail(RBC_STATUS_UNSUPPORTED,

@@ -13,7 +13,7 @@
 namespace rbc {
 namespace {
 
-// The bytes that the elements take, from the first one's.
+// The bytes that the elements occupy, relative to the first one.
 struct Reach {
   int64_t low = 0;
   int64_t high;
@@ -21,8 +21,8 @@ struct Reach {
 
   explicit Reach(int64_t size) : high(size), whole(size) {}
 
-  // Adds a dimension. False if extents times strides, all together, do not fit: then whatever is
-  // computed of a view's strides and of indexes up to its extents does.
+  // Adds a dimension. Returns false if the sum of extents times strides does not fit. If it fits,
+  // every offset computed from strides and indices up to the extents fits as well.
   bool add(int64_t extent, int64_t stride, int64_t size) {
     int64_t bytes = 0;
     if (__builtin_mul_overflow(extent, stride, &bytes) ||
@@ -107,7 +107,7 @@ View describe(const rbcTensor* tensor, const char* argument) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
            shapeText(ndim, view.shape));
     }
-    // What Reach::add does, where strides are compact: each extent times its stride is `compact`.
+    // Does the check of Reach::add for compact strides: each extent times its stride is `compact`.
     if (strides == nullptr) fits &= !__builtin_add_overflow(whole, compact, &whole);
   }
   view.count = empty ? 0 : compact;

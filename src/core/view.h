@@ -16,18 +16,18 @@ struct View {
   int64_t shape[RBC_TENSOR_MAX_NDIM];
   int64_t strides[RBC_TENSOR_MAX_NDIM];  // in elements; explicit; see normalize() and describe()
   int64_t count;                  // elements
-  const std::byte* begin;         // lowest byte and one past the highest that the elements take
+  const std::byte* begin;         // lowest byte of the elements, and one past their highest
   const std::byte* end;
 
   bool contiguous() const noexcept;
 };
 
-// Checks rank, extents, dtype, alignment and 64-bit overflow; `argument` is the name to tell in an
-// error. The strides of an empty tensor become 0: they may be any numbers, and what is computed of
-// them must neither overflow nor leave a null pointer.
+// Checks rank, extents, dtype, alignment and 64-bit overflow; errors name `argument`. The strides
+// of an empty tensor become 0: they may be arbitrary numbers, and offsets computed from them must
+// neither overflow nor move a null pointer.
 View normalize(const rbcTensor* tensor, const char* argument);
 
-// The same with the strides of an empty tensor as they were given, for callers to see.
+// The same, but keeps the strides of an empty tensor, for callers to see.
 View describe(const rbcTensor* tensor, const char* argument);
 
 namespace detail {

@@ -1,4 +1,4 @@
-// Calls by element type: where a kernel is chosen, a visitor gets the type that stores a dtype.
+// Calls a visitor by element type: it gets the type that stores a dtype, to choose a kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rbc {
 
-// Calls visitor(Tag<storage>) for a float dtype. A miss is an error, never silence.
+// Calls visitor(Tag<storage>) for a float dtype. Any other dtype is an error.
 template <class Visitor>
 decltype(auto) visitFloat(DType dtype, Visitor&& visitor) {
   switch (dtype) {
@@ -34,8 +34,8 @@ decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
   return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
 }
 
-// Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: to those who only copy,
-// elements are words.
+// Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: for code that only copies
+// elements.
 template <class Visitor>
 decltype(auto) visitWord(int size, Visitor&& visitor) {
   switch (size) {

@@ -1,5 +1,5 @@
-// A number as the unevaluated sum of two doubles: some 104 bits, where 53 would be lost to a
-// cancellation. The formulas that need them are written once, for double and for DoubleDouble.
+// A number as the unevaluated sum of two doubles: about 104 bits, for formulas in which
+// cancellation would lose 53. Such formulas are written once, for double and for DoubleDouble.
 #if !defined(RBC_MATH_DOUBLE_DOUBLE_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_DOUBLE_DOUBLE_H
 
@@ -9,8 +9,8 @@
 
 namespace RBC_FORMULAS {
 
-// The head is the sum rounded. Sums are off by 2^-104 of the larger summand, the rest by that part
-// of the result.
+// The head is the rounded sum. Sums are off by 2^-104 of the larger summand, other results by that
+// part of the result.
 struct DoubleDouble {
   DoubleDouble() = default;
   RBC_HD DoubleDouble(double value) : head(value), tail(0) {}
@@ -65,7 +65,7 @@ RBC_HD DoubleDouble squareRoot(DoubleDouble x) {
   return detail::sumOfOrdered(root, root > 0 ? rest.head / (2 * root) : 0.0);
 }
 
-// x * 2^n, given 2^n.
+// x * 2^n, for power = 2^n.
 RBC_HD double scaled(double x, double power) { return x * power; }
 RBC_HD DoubleDouble scaled(DoubleDouble x, double power) {
   return {x.head * power, x.tail * power};
@@ -74,11 +74,11 @@ RBC_HD DoubleDouble scaled(DoubleDouble x, double power) {
 RBC_HD double head(double x) { return x; }
 RBC_HD double head(DoubleDouble x) { return x.head; }
 
-// As the type of the second argument.
+// Converts to the type of the second argument.
 RBC_HD double as(DoubleDouble x, double) { return x.head; }
 RBC_HD DoubleDouble as(DoubleDouble x, DoubleDouble) { return x; }
 
-// a b - c d. In double to 1.5 units in its last place, whatever cancels.
+// a b - c d. In double within 1.5 units in the last place, also if the products cancel.
 RBC_HD double differenceOfProducts(double a, double b, double c, double d) {
   const double cd = c * d;
   return mulAdd(a, b, -cd) - mulAdd(c, d, -cd);

@@ -1,4 +1,4 @@
-// An element of a tensor from its bits.
+// Reads an element of a tensor from its bits.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rbc {
 
-// The element that the low bytes hold: problems keep fill values and empty values like this, whatever
-// their dtype.
+// The element in the low bytes: problems store fill values and empty values like this, for all
+// dtypes.
 template <class Element>
 RBC_HD Element elementOf(const uint64_t& bits) {
   Element element;

@@ -1,4 +1,4 @@
-// Mean and standard deviation of exact sums: integers all the way, rounded once.
+// Mean and standard deviation from exact sums: computed in integers and rounded once.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace rbc {
 
-// The most samples: n (n - 1) then fits, and so does 16 bits more than n, in 64.
+// The maximum number of samples: n (n - 1), and n with 16 more bits, then fit in 64 bits.
 inline constexpr int64_t kMaxSamples = int64_t{1} << 40;
 
 RBC_HD int bitLength(uint64_t x) {
@@ -30,8 +30,9 @@ RBC_HD int bitLength(uint128 x) {
   return high != 0 ? 64 + bitLength(high) : bitLength(static_cast<uint64_t>(x));
 }
 
-// significand * 2^exponent, and a little more if `more`, to the nearest f64, ties to even. There are
-// 54 bits or more, or the exponent is -1076 or less, so that what is dropped is below a half.
+// significand * 2^exponent, and a little more if `more`, to the nearest f64, ties to even. The
+// significand has at least 54 bits, or the exponent is at most -1076, so that the dropped part is
+// below a half.
 RBC_HD double roundToF64(uint128 significand, int exponent, bool more) {
   if (significand == 0) return 0;
   const int leading = bitLength(significand) - 1 + exponent;
@@ -53,18 +54,18 @@ RBC_HD double roundToF64(uint128 significand, int exponent, bool more) {
   return bitCast<double>((static_cast<uint64_t>(unit + 1074) << 52) + kept);
 }
 
-// Limbs from the lowest that is not 0 to the highest, as a magnitude.
+// The limbs from the lowest that is not 0 to the highest, as a magnitude.
 template <class Limbs>
 struct Magnitude {
-  uint32_t limb[Limbs::kCount];  // from low to high
+  uint32_t limb[Limbs::kCount];  // low to high
   int low = Limbs::kCount;
-  int high = -1;  // less than low: 0
+  int high = -1;  // less than low: the magnitude is 0
   bool negative;
 
   RBC_HD explicit Magnitude(const int64_t (&limbs)[Limbs::kCount])
       : Magnitude(limbs, 0, Limbs::kCount) {}
 
-  // Of so many limbs from the first on; the others are 0. They need not be normalized.
+  // Uses `count` limbs from `first` on; the others are 0. They need not be normalized.
   RBC_HD Magnitude(const int64_t* limbs, int first, int count) {
     int64_t carry = 0;
     for (int k = first; k < first + count; ++k) {
@@ -77,7 +78,7 @@ struct Magnitude {
     }
     negative = carry < 0;
     if (!negative || high < 0) return;
-    // The complement: of what is above the lowest limb all bits, whether or not they were set.
+    // The complement: above the lowest limb all bits are inverted.
     limb[low] = 0 - limb[low];
     high = low;
     for (int k = low + 1; k < first + count; ++k) {
@@ -87,14 +88,14 @@ struct Magnitude {
   }
 };
 
-// A number that others are divided by, again and again: at most kMaxSamples.
+// A divisor for repeated use: at most kMaxSamples.
 struct Divisor {
   int64_t n;
   double inverse;
 
   RBC_HD explicit Divisor(int64_t number) : n(number), inverse(1.0 / static_cast<double>(number)) {}
 
-  // The next 16 bits of a long division: by the inverse, which is off by one at most.
+  // The next 16 bits of a long division, by the inverse; it is off by at most one.
   RBC_HD uint32_t digit(uint32_t next, int64_t* remainder) const {
     const int64_t all = *remainder << 16 | next;  // less than 2^56
     auto quotient = static_cast<int64_t>(static_cast<double>(all) * inverse);
@@ -121,7 +122,7 @@ RBC_HD double exactMean(const Moments& moments, const LimbSpan& span = kAllLimbs
   if (moments.count == 0) return notANumber();
   const Magnitude<SumLimbs> sum(moments.sum, span.first_sum, span.sums);
   const Divisor divisor(moments.count);
-  // Four limbs: 56 bits of the quotient at least, if there are as many.
+  // Four limbs: at least 56 bits of the quotient, if it has that many.
   const int base = sum.high >= 3 ? sum.high - 3 : 0;
   uint128 quotient = 0;
   int64_t remainder = 0;
@@ -146,7 +147,7 @@ RBC_HD uint64_t integerRoot(uint128 x) {
 // n times the sum of squares minus the square of the sum, in units of 2^-kUnit of the squares.
 struct Spread {
   static constexpr int kCount = SquareLimbs::kCount + 4;
-  uint32_t limb[kCount];  // from low to high
+  uint32_t limb[kCount];  // low to high
   int low = kCount;
   int high = -1;
 
@@ -180,7 +181,7 @@ RBC_HD double exactStd(const Moments& moments, int ddof, const LimbSpan& span = 
   if (moments.count <= ddof) return notANumber();
   const Spread spread(moments, span);
   if (spread.high < 0) return 0;
-  // Eight limbs, divided by n (n - ddof): 142 bits of the quotient at least, if there are as many.
+  // Eight limbs, divided by n (n - ddof): at least 142 bits of the quotient, if it has that many.
   constexpr int kLimbs = 8;
   const int base = spread.high >= kLimbs - 1 ? spread.high - (kLimbs - 1) : 0;
   uint32_t quotient[kLimbs] = {};
@@ -198,7 +199,7 @@ RBC_HD double exactStd(const Moments& moments, int ddof, const LimbSpan& span = 
   }
   more = more || remainder != 0;
 
-  // Its root to 55 bits: of the leading 109 or 110, with an even exponent.
+  // The square root to 55 bits, from the leading 109 or 110 bits with an even exponent.
   int length = 0;
   for (int k = 0; k < kLimbs; ++k) {
     if (quotient[k] != 0) length = 32 * k + bitLength(uint64_t{quotient[k]});
@@ -222,7 +223,7 @@ RBC_HD double exactStd(const Moments& moments, int ddof, const LimbSpan& span = 
   return roundToF64(root, (32 * base - SquareLimbs::kUnit + shift) / 2, more);
 }
 
-// NaN without values.
+// NaN if there are no values.
 RBC_HD double smallest(const Moments& moments) {
   return moments.count > 0 ? fromValueKey<double>(moments.min_key) : notANumber();
 }

@@ -1,8 +1,9 @@
-// Sums of f64 without any error: integers of so many bits that every finite value is a multiple of
-// their unit, in limbs of 32 bits.
+// Exact sums of f64: integers in limbs of 32 bits, with enough bits that every finite value is a
+// multiple of their unit.
 //
-// A limb lies in an int64, so that limbs are added without carries, by atomics as well, and in any
-// order: 2^31 additions fit before normalizeLimbs() has to make all but the last 0 .. 2^32 - 1 again.
+// A limb is stored in an int64, so that limbs can be added without carries, also by atomics and in
+// any order: 2^31 additions fit before normalizeLimbs() must bring all except the last limb back to
+// 0 .. 2^32 - 1.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace rbc {
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-// Limb k weighs 2^(32 k - kUnit): room for the smallest subnormal (2^-1074, and its square), and for
-// 2^40 times the largest number (2^1024, and its square).
+// Limb k weighs 2^(32 k - kUnit): room for the smallest subnormal (2^-1074, and its square), and
+// for 2^40 times the largest number (2^1024, and its square).
 struct SumLimbs {
   static constexpr int kCount = 68;
   static constexpr int kUnit = 1088;
@@ -26,10 +27,10 @@ struct SquareLimbs {
   static constexpr int kUnit = 2176;
 };
 
-// Additions to a limb, of less than 2^32 each, between two normalizations.
+// The most additions to a limb, of less than 2^32 each, between two normalizations.
 inline constexpr int64_t kMaxLimbAdditions = int64_t{1} << 30;
 
-// The limbs that may not be 0: count of them from first on.
+// The limbs that may differ from 0: `count` limbs starting at `first`.
 struct LimbSpan {
   int first_sum;
   int sums;
@@ -38,13 +39,13 @@ struct LimbSpan {
 };
 inline constexpr LimbSpan kAllLimbs = {0, SumLimbs::kCount, 0, SquareLimbs::kCount};
 
-// The statistics of a channel but for its quantiles. As keys of value_key.h, min and max do not
-// depend on what came first either.
+// The statistics of a channel except its quantiles. min and max are keys of value_key.h, so that
+// they do not depend on the order of values either.
 struct Moments {
   int64_t count;
   int64_t nonfinite;
-  uint64_t min_key;  // UINT64_MAX of none
-  uint64_t max_key;  // 0 of none
+  uint64_t min_key;  // UINT64_MAX without values
+  uint64_t max_key;  // 0 without values
   int64_t sum[SumLimbs::kCount];
   int64_t squares[SquareLimbs::kCount];
 };
@@ -55,8 +56,8 @@ RBC_HD void clearMoments(Moments* moments) {
   moments->min_key = ~uint64_t{0};
 }
 
-// Calls add(limb, amount) for what magnitude * 2^exponent is in limbs whose unit is 2^-unit; amounts
-// are of the sign. Exponent and magnitude are such that nothing lies below the unit.
+// Calls add(limb, amount) for the parts of magnitude * 2^exponent in limbs whose unit is 2^-unit;
+// amounts have the sign. The number must be a multiple of the unit.
 template <class Limbs, class Add>
 RBC_HD void splitScaled(uint64_t magnitude, int exponent, bool negative, Add&& add) {
   const int place = exponent + Limbs::kUnit;
@@ -70,7 +71,7 @@ RBC_HD void splitScaled(uint64_t magnitude, int exponent, bool negative, Add&& a
   }
 }
 
-// value * 2^exponent, where 2^exponent may be less than the unit if the value makes up for it.
+// value * 2^exponent; 2^exponent may be less than the unit if the product is a multiple of it.
 template <class Limbs, class Add>
 RBC_HD void splitScaled(int64_t value, int exponent, Add&& add) {
   const bool negative = value < 0;
@@ -83,7 +84,7 @@ RBC_HD void splitScaled(int64_t value, int exponent, Add&& add) {
   if (magnitude != 0) splitScaled<Limbs>(magnitude, exponent, negative, add);
 }
 
-// The same of 128 bits.
+// The same for 128 bits.
 template <class Limbs, class Add>
 RBC_HD void splitScaled128(uint128 magnitude, int exponent, bool negative, Add&& add) {
   const auto low = static_cast<uint64_t>(magnitude);
@@ -95,7 +96,7 @@ RBC_HD void splitScaled128(uint128 magnitude, int exponent, bool negative, Add&&
 // A finite number as an integer and a power of two: |x| = significand * 2^exponent.
 struct Split {
   uint64_t significand;  // less than 2^53
-  int exponent;          // -1074 at least
+  int exponent;          // at least -1074
   bool negative;
 };
 
@@ -124,8 +125,8 @@ RBC_HD int64_t wrappingSum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Carries, so that all limbs but the last are 0 .. 2^32 - 1; the last has the sign. The same number
-// gives the same limbs.
+// Propagates carries, so that all limbs except the last are in 0 .. 2^32 - 1; the last has the
+// sign. Equal numbers get equal limbs.
 RBC_HD void normalizeLimbs(int64_t* limbs, int count) {
   int64_t carry = 0;
   for (int k = 0; k < count - 1; ++k) {
@@ -141,7 +142,7 @@ RBC_HD void normalizeMoments(Moments* moments) {
   normalizeLimbs(moments->squares, SquareLimbs::kCount);
 }
 
-// Adds what is normalized to what is, and normalizes.
+// Adds normalized moments to normalized ones, and normalizes the result.
 RBC_HD void mergeMoments(Moments* to, const Moments& from) {
   to->count += from.count;
   to->nonfinite += from.nonfinite;

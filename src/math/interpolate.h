@@ -1,4 +1,4 @@
-// The formulas that make a value out of two samples. V is a number or a vector of them (number.h).
+// The formulas that compute a value from two samples. V is a number or a vector of them (number.h).
 #if !defined(RBC_MATH_INTERPOLATE_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_INTERPOLATE_H
 
@@ -7,9 +7,9 @@
 
 namespace RBC_FORMULAS {
 
-// lerp() where v1 + w d is not finite, d = v2 - v1. Infinite samples as numpy.interp has them: from
-// v2 if that gives a number, else v1 if both are equal. Finite samples whose difference overflows:
-// the weighted sum.
+// lerp() where v1 + w d is not finite, d = v2 - v1. Infinite samples follow numpy.interp: computed
+// from v2 if that gives a number, else v1 if both are equal. Finite samples whose difference
+// overflows give the weighted sum.
 template <class V>
 RBC_HD V lerpNotFinite(V v1, V v2, V w, V d, V sum) {
   const V one = V(Scalar<V>(1));
@@ -23,7 +23,7 @@ RBC_HD V lerpNotFinite(V v1, V v2, V w, V d, V sum) {
 }
 
 // v1 + w (v2 - v1), rounded once at the end; for samples that are not finite see lerpNotFinite(). A
-// weight of 0 shifts v1, whatever v2 is: the caller handles it.
+// weight of 0 must be handled by the caller: v1 would be changed if v2 is not finite.
 template <class V>
 RBC_HD V lerp(V v1, V v2, V w) {
   const V d = v2 - v1;
@@ -31,7 +31,7 @@ RBC_HD V lerp(V v1, V v2, V w) {
   return allFinite(sum) ? sum : RBC_FORMULAS::lerpNotFinite(v1, v2, w, d, sum);
 }
 
-// v1 + w (v2 - v1) of some pairs. Returns whether all are finite; else lerp() has to give them.
+// v1 + w (v2 - v1) of several pairs. Returns whether all are finite; if not, use lerp().
 template <int kCount, class V>
 RBC_HD bool lerpFinite(const V (&v1)[kCount], const V (&v2)[kCount], V w, V (&out)[kCount]) {
   V even = V(0);  // NaN if a sum is not finite
@@ -44,7 +44,7 @@ RBC_HD bool lerpFinite(const V (&v1)[kCount], const V (&v2)[kCount], V w, V (&ou
   return even == odd;
 }
 
-// x less the nearest multiple of 2 pi: to [-pi, pi].
+// x minus the nearest multiple of 2 pi: in [-pi, pi].
 template <class V>
 RBC_HD V wrapAngle(V x) {
   using S = Scalar<V>;
@@ -52,21 +52,22 @@ RBC_HD V wrapAngle(V x) {
   return mulAdd(turns, V(-twoPiLow(S())), mulAdd(turns, V(-twoPiHigh(S())), x));
 }
 
-// From one angle in radians to another by the shorter way round.
+// From one angle in radians to another by the shorter way around.
 template <class V>
 RBC_HD V lerpAngle(V v1, V v2, V w) {
   return wrapAngle(mulAdd(w, wrapAngle(v2 - v1), v1));
 }
 
-// x less whole turns: the nearest one, or with a shift of 0.5 the one below. Exact in degrees and
-// turns. Beside an end it may be off by a turn, since the quotient is rounded: see movedInto().
+// x minus whole turns: the nearest number of turns, or with a shift of 0.5 the one below. Exact in
+// degrees and turns. Near an end of the range it may be off by a turn, since the quotient is
+// rounded: see movedInto().
 template <class V>
 RBC_HD V lessTurns(V x, Scalar<V> shift, const Turn<Scalar<V>>& turn) {
   const V turns = roundEven(mulAdd(x, V(turn.inverse), V(-shift)));
   return mulAdd(turns, V(-turn.rest), mulAdd(turns, V(-turn.length), x));
 }
 
-// x a turn further where it lies outside of [low, high].
+// x moved by one turn if it is outside of [low, high].
 template <class V>
 RBC_HD V movedInto(V x, Scalar<V> low, Scalar<V> high, const Turn<Scalar<V>>& turn) {
   const V above = (x + V(turn.length)) + V(turn.rest);
@@ -74,8 +75,8 @@ RBC_HD V movedInto(V x, Scalar<V> low, Scalar<V> high, const Turn<Scalar<V>>& tu
   return select(x < V(low), above, select(x > V(high), below, x));
 }
 
-// An angle that may lie any number of turns from 0, near it. Each step leaves some 2^-21 of f32, 2^-50
-// of f64.
+// An angle that may be any number of turns away from 0, moved near 0. Each step leaves about 2^-21
+// of it in f32, 2^-50 in f64.
 template <class V>
 RBC_HD V nearZero(V x, const Turn<Scalar<V>>& turn) {
   using S = Scalar<V>;
@@ -87,9 +88,9 @@ RBC_HD V nearZero(V x, const Turn<Scalar<V>>& turn) {
   return x;
 }
 
-// From one angle to another by the shorter way round; of half a turn in the direction of the
-// difference. The result lies in the turn's range. A weight of 0 shifts v1 as it is, but that no
-// rounding brings it out of the range either.
+// From one angle to another by the shorter way around; half a turn goes in the direction of the
+// difference. The result is in the turn's range. A weight of 0 gives v1, moved only as needed to
+// keep its rounded value in the range.
 template <class V>
 RBC_HD V lerpInTurn(V v1, V v2, V w, const Turn<Scalar<V>>& turn) {
   using S = Scalar<V>;
@@ -105,14 +106,14 @@ RBC_HD V lerpInTurn(V v1, V v2, V w, const Turn<Scalar<V>>& turn) {
   const V wrapped = RBC_FORMULAS::movedInto(
       RBC_FORMULAS::lessTurns(mulAdd(w, way, from), turn.shift, turn), turn.begin, turn.last, turn);
   const V top = V(turn.top);
-  // 2 pi itself may come out a little below 0, as it is rounded.
+  // 2 pi itself may give a result a little below 0, as it is rounded.
   const V begin = V(turn.begin);
   const V between = select(wrapped > top, top, select(wrapped < begin, begin, wrapped));
   const V sample = select(v1 > top, select(v1 > V(turn.last), v1, top), v1);
   return select(w == V(S(0)), sample, between);
 }
 
-// Per channel, after interpolation.
+// Applied per channel, after interpolation.
 template <class V>
 RBC_HD V normalized(V v, V shift, V scale) {
   return (v - shift) * scale;

@@ -1,10 +1,11 @@
-// Where a query falls in a row of times, and which sample or pair of samples answers it.
+// Locates a query in a row of times, and chooses the sample or pair of samples that answers it.
 //
 // These are the rules that resample.h states; every operation on times goes through here, on both
-// backends. The search reads times[0 .. n-1] and nothing else, whatever the times are.
+// backends. The search reads times[0 .. n-1] and nothing else, for any times.
 //
-// Where samples are missing (valid_samples.h), the search goes through all times, and what it finds is
-// moved to the neighbours that count. The first and the last sample of a row always do: see trimmed().
+// Where samples are missing (valid_samples.h), the search goes through all times, and its result is
+// moved to the nearest samples that are not missing. The first and the last sample of a row never
+// are: see trimmed().
 #pragma once
 
 #include <type_traits>
@@ -16,11 +17,11 @@
 
 namespace rbc {
 
-// What a query outside of the samples gets, and of windows an element outside of the episode.
+// Handling of a query outside of the samples, and for windows of an element outside of the episode.
 enum class Outside : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2, kNeutral = 3 };
 
-// What to do with a query, in the units of one time dtype. A tolerance goes with a step alone,
-// extrapolation with linear.
+// The rules for a query, in the units of one time dtype. Only steps have a tolerance, only linear
+// extrapolates.
 template <class Time>
 struct Rules {
   using Span = typename TimeMath<Time>::Span;
@@ -38,7 +39,7 @@ template <class Time, class Index>
 struct SamplePosition {
   using Ratio = typename TimeMath<Time>::Ratio;
 
-  Index index;  // -1: invalid, write the fill value
+  Index index;  // -1: invalid; write the fill value
   Ratio weight;
   bool mask;
 
@@ -73,7 +74,7 @@ RBC_HD Index lastBefore(const Row& times, Index n, Time q, Index guess) {
   return low;
 }
 
-// Samples in a unit of time, if they were evenly spaced. Only guesses come of it, which need not be
+// Samples per unit of time, if they were evenly spaced. Used only for guesses, which need not be
 // exact.
 template <class Time, class Index>
 RBC_HD float evenRate(Time first, Time last, Index n) {
@@ -85,14 +86,14 @@ RBC_HD float evenRate(Time first, Time last, Index n) {
 #endif
 }
 
-// `position` as an index of 0 .. n - 1; the last for NaN.
+// `position` as an index in 0 .. n - 1; NaN gives the last.
 template <class Index>
 RBC_HD Index nearIndex(float position, Index n) {
   if (position <= 0) return 0;
   return position < static_cast<float>(n - 1) ? static_cast<Index>(position) : n - 1;
 }
 
-// Where q would be if the samples were evenly spaced, `rate` of them in a unit of time: the first
+// Where q would be if the samples were evenly spaced, `rate` of them per unit of time: the first
 // guess of a search without a better one.
 template <class Time, class Index>
 RBC_HD Index evenGuess(Time first, Time q, Index n, float rate) {
@@ -149,7 +150,7 @@ RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Index step, Time t0,
   if (isStep(rules.method)) {
     const bool earlier =
         rules.method == Method::kNearest ? after <= ahead : rules.method == Method::kPrevious;
-    // No branch: it could not be predicted.
+    // Branchless: a branch could not be predicted.
     const Index sample = i + static_cast<Index>(!earlier) * step;
     if (rules.has_tolerance) {
       const bool valid = (earlier ? after : ahead) <= rules.tolerance;
@@ -168,15 +169,14 @@ RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Index step, Time t0,
 // times[i + 1].
 template <class Time, class Index>
 struct Bracket {
-  Index i;  // -1: none
+  Index i;  // -1: no sample
   Time t0;
   Time t1;
 };
 
-// Looks at four samples around the guess first, all loaded at once, and if they miss guesses again
-// from there: on a GPU every step of a search that waits for the one before costs the latency of
-// the memory, and a clock that drifts at random is off by some tens of samples at first, but by one
-// or two from nearby.
+// Looks at four samples around the guess first, all loaded at once, and if they miss, guesses again
+// from there. On a GPU every dependent step of a search costs a memory latency. A clock that drifts
+// at random is off by tens of samples at first, but by only one or two from nearby.
 template <class Row, class Time, class Index>
 RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index guess, float rate) {
   using Math = TimeMath<Time>;
@@ -198,7 +198,7 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
       }
       return bracket;
     }
-    const Index edge = base + count;  // base, or the sample behind the window
+    const Index edge = base + count;  // base, or the sample after the window
     const float ahead = count > 0 ? static_cast<float>(Math::span(q, t[kWindow - 1]))
                                   : -static_cast<float>(Math::span(t[0], q));
     guess = nearIndex(static_cast<float>(edge) + ahead * rate, n);
@@ -208,8 +208,8 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
   return {i, times[i], times[i + 1 < n ? i + 1 : i]};
 }
 
-// Moves the ends of a bracket to samples that count, and returns how far apart these are. i becomes -1
-// where there is none at or before it.
+// Moves the ends of a bracket to samples that are not missing, and returns the distance between
+// them. i becomes -1 if no such sample is at or before it.
 template <class Row, class Time, class Index>
 RBC_HD Index skipMissing(const Row& times, const ValidSamples<Index>& samples, Index n,
                          Bracket<Time, Index>* bracket) {
@@ -222,8 +222,8 @@ RBC_HD Index skipMissing(const Row& times, const ValidSamples<Index>& samples, I
   return right - bracket->i;
 }
 
-// The position of query q in the bracket that bracketOf() finds, of a row of n times; the right sample
-// is `step` after the left one.
+// The position of query q in the bracket that bracketOf() found, in a row of n times; the right
+// sample is `step` after the left one.
 template <class Time, class Index>
 RBC_HD SamplePosition<Time, Index> positionIn(const Bracket<Time, Index>& bracket, Index n, Time q,
                                               const Rules<Time>& rules, Index step = 1) {
@@ -233,7 +233,7 @@ RBC_HD SamplePosition<Time, Index> positionIn(const Bracket<Time, Index>& bracke
   return detail::positionBetween(bracket.i, step, bracket.t0, bracket.t1, q, rules);
 }
 
-// The same of a line without max_gap, and without branches.
+// The same for a line without max_gap, and without branches.
 template <class Time, class Index>
 RBC_HD SamplePosition<Time, Index> positionOnLine(const Bracket<Time, Index>& bracket, Index n,
                                                   Time q) {
@@ -254,7 +254,7 @@ struct Ends {
 // Whether no bracket answers a query: it is before the first time or after the last one, or NaN.
 template <class Time>
 RBC_HD bool isOutside(const Ends<Time>& ends, Time q) {
-  // Not ||: the loads need not await each other.
+  // Not ||: the loads need not wait for each other.
   return (q < ends.first) | (q > ends.last) | TimeMath<Time>::isNaN(q);
 }
 
@@ -268,9 +268,9 @@ RBC_HD SamplePosition<Time, Index> positionOutside(const Row& times, Index n,
                        : SamplePosition<Time, Index>::none();
 }
 
-// The position of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
-// (-1: no idea); it becomes the bracket that was found, a good guess for the next query. Index is
-// int64_t, or int32_t where n fits.
+// The position of query q in a row of n > 0 times, whose ends are known. `*guess` is where to
+// search first (-1: unknown); it becomes the bracket that was found, a good guess for the next
+// query. Index is int64_t, or int32_t where n fits.
 template <class Row, class Time, class Index, class Valid = AllSamples>
 RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, const Ends<Time>& ends,
                                               Time q, const Rules<Time>& rules, Index* guess,
@@ -290,7 +290,7 @@ RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, const E
   return positionIn(bracket, n, q, rules, step);
 }
 
-// The same of any row.
+// The same for any row.
 template <class Row, class Time, class Index, class Valid = AllSamples>
 RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, Time q,
                                               const Rules<Time>& rules, Index* guess,
@@ -299,34 +299,35 @@ RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, Time q,
   return positionOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess, samples);
 }
 
-// The interval that begins at sample i, and those beside it.
+// The interval that begins at sample i, and the adjacent ones.
 template <class Row, class Index>
-RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i, const Neighbours<Index>& beside) {
+RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i,
+                             const Neighbours<Index>& neighbours) {
   const auto length = [&](Index left, Index right) {
     const auto t0 = times[left];
     const auto t1 = times[right];
     using Math = TimeMath<std::remove_const_t<decltype(t0)>>;
     return t0 < t1 ? static_cast<double>(Math::span(t1, t0)) : 0.0;
   };
-  return {beside.before >= 0 ? length(beside.before, i) : 0.0, length(i, beside.right),
-          beside.after < n ? length(beside.right, beside.after) : 0.0};
+  return {neighbours.before >= 0 ? length(neighbours.before, i) : 0.0, length(i, neighbours.right),
+          neighbours.after < n ? length(neighbours.right, neighbours.after) : 0.0};
 }
 
-// What the method's formula has to know of a query, of whose sample the neighbours are `beside`.
-// as<float>() rounds it for f32.
+// The weights of a query for the method's formula; `neighbours` has the neighbours of its sample.
+// as<float>() rounds them for f32.
 template <class Row, class Time, class Index>
 RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
                                  const SamplePosition<Time, Index>& position,
-                                 const Neighbours<Index>& beside) {
+                                 const Neighbours<Index>& neighbours) {
   if (position.weight != 0 && takesFour(method)) {
-    const Intervals intervals = intervalsAt(times, n, position.index, beside);
+    const Intervals intervals = intervalsAt(times, n, position.index, neighbours);
     return method == Method::kCubic ? cubicWeights(position.weight, intervals)
                                     : pchipWeights(position.weight, intervals);
   }
   return {position.weight, {0, 0, 0, 0}, false, false};
 }
 
-// The same where no sample is missing.
+// The same if no sample is missing.
 template <class Row, class Time, class Index>
 RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
                                  const SamplePosition<Time, Index>& position) {

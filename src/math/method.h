@@ -1,4 +1,4 @@
-// How a value is made of the samples around a query.
+// The methods that compute a value from the samples around a query.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace rbc {
 
-// Up to kAngle the numbers are those of RBC_METHOD_..., and behind it come the other periods of
-// RBC_METHOD_ANGLE in the order of RBC_PERIOD_...: kAngle plus the period.
+// Up to kAngle the numbers equal RBC_METHOD_...; the other periods of RBC_METHOD_ANGLE follow in
+// the order of RBC_PERIOD_...: kAngle plus the period.
 enum class Method : int32_t {
   kLinear = 0,
   kNearest = 1,
@@ -27,19 +27,19 @@ enum class Method : int32_t {
 inline constexpr int kMethods = 8;  // RBC_METHOD_...
 inline constexpr int kPeriods = 6;  // RBC_PERIOD_...
 
-// Whether a method takes one sample as it is; only these know a tolerance.
+// Whether a method returns one sample unchanged; only these have a tolerance.
 RBC_HD bool isStep(Method method) {
   return method == Method::kNearest || method == Method::kPrevious || method == Method::kNext;
 }
 
-// Whether a method looks at the samples beside the two around a query.
+// Whether a method uses the neighbours of the two samples around a query.
 RBC_HD bool takesFour(Method method) {
   return method == Method::kCubic || method == Method::kPchip;
 }
 
 RBC_HD bool isAngle(Method method) { return method >= Method::kAngle; }
 
-// Whether it is an angle that stays in a range of its own: see turn.h.
+// Whether it is an angle that stays in its own range: see turn.h.
 RBC_HD bool isInTurn(Method method) { return method > Method::kAngle; }
 
 }  // namespace rbc

@@ -1,4 +1,4 @@
-// Pixels of a depth image as points. Every step is rounded: see rbcUnproject.
+// Converts pixels of a depth image to points. Every step is rounded: see rbcUnproject.
 #pragma once
 
 #include "platform.h"
@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-// A camera and where it stands.
+// A camera and its pose.
 template <class Number>
 struct Pinhole {
   Number focal[2];
@@ -14,7 +14,7 @@ struct Pinhole {
   Number pose[3][4];  // rows R | t
 };
 
-// Which points are kept, and how depth is to be read.
+// The points to keep, and how depth is read.
 template <class Number>
 struct DepthRules {
   Number depth_scale;
@@ -31,8 +31,9 @@ RBC_HD Number ray(Number pixel, Number offset, Number centre) {
   return (pixel + offset) - centre;
 }
 
-// What the camera sees at x, y and z as a point in the world; whether it is kept. Comparisons with NaN are
-// false, and no limit is beyond infinity: what is not finite is no point.
+// The point in the world for x, y and z in the camera's frame; returns whether it is kept.
+// Comparisons with NaN are false, and no limit is beyond infinity, so that only finite points are
+// kept.
 template <class Number>
 RBC_HD bool placeSeen(const Pinhole<Number>& camera, const DepthRules<Number>& rules, Number x,
                       Number y, Number z, Number (&point)[3]) {
@@ -50,7 +51,8 @@ RBC_HD bool placeSeen(const Pinhole<Number>& camera, const DepthRules<Number>& r
   return inside;
 }
 
-// The point of a pixel, whose ray() is told for columns and rows; false: it is none.
+// The point of a pixel; its ray() is computed for columns and rows. Returns false if there is no
+// point.
 template <class Number>
 RBC_HD bool unproject(const Pinhole<Number>& camera, const DepthRules<Number>& rules, Number depth,
                       Number ray_x, Number ray_y, Number (&point)[3]) {
@@ -60,15 +62,15 @@ RBC_HD bool unproject(const Pinhole<Number>& camera, const DepthRules<Number>& r
                    point);
 }
 
-// What unproject() divides by, as reciprocals.
+// Reciprocals of the divisors in unproject().
 template <class Number>
 struct PinholeReciprocals {
   Number focal[2];
   Number depth_scale;
-  bool suit;  // quotientByProducts(), for depths that suit them
+  bool suit;  // whether quotientByProducts() applies, for depths that suit it
 };
 
-// Within 2^20 of 1, either way.
+// Whether |x| is within a factor of 2^20 of 1.
 template <class Number>
 RBC_HD bool isModerate(Number x) {
   const Number magnitude = x < 0 ? -x : x;
@@ -87,17 +89,17 @@ RBC_HD PinholeReciprocals<Number> reciprocalsOf(const Pinhole<Number>& camera,
   return {{one / camera.focal[0], one / camera.focal[1]}, one / rules.depth_scale, suit};
 }
 
-// Depths of 0 and less are no points, however they are divided. Of moderate ones all that unproject()
-// divides is 0, or from 2^-83 to 2^65, and its quotients are from 2^-103 to 2^85: rays are differences
-// of a multiple of 1/2 below 2^25 and a moderate centre, so they are 0, or 2^-43 at least (f64: 2^-72,
-// which is as far from its limits).
+// Depths of 0 and less give no point, with either division. For moderate ones every dividend in
+// unproject() is 0, or from 2^-83 to 2^65, and the quotients are from 2^-103 to 2^85: rays are
+// differences of a multiple of 1/2 below 2^25 and a moderate centre, so they are 0, or at least
+// 2^-43 (f64: 2^-72, which is as far from its limits).
 template <class Number>
 RBC_HD bool suitsProducts(Number depth) {
   return (!(depth > 0)) | ((depth >= Number(0x1p-20)) & (depth <= Number(0x1p20)));
 }
 
-// unproject() to the bit, where products suit: a GPU divides by some ten instructions and a branch, a CPU
-// by one.
+// Equal to unproject() bit for bit, where products suit: a division takes a GPU about ten
+// instructions and a branch, a CPU one instruction.
 template <class Number>
 RBC_HD bool unprojectByProducts(const Pinhole<Number>& camera, const PinholeReciprocals<Number>& by,
                                 const DepthRules<Number>& rules, Number depth, Number ray_x,

@@ -1,4 +1,4 @@
-// What makes one definition compile for the host and for the device.
+// Makes a definition compile for the host and for the device.
 #pragma once
 
 #if defined(__CUDACC__)

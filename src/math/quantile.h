@@ -1,4 +1,4 @@
-// A quantile among sorted values, as numpy.quantile(method="linear") has it.
+// A quantile of sorted values, as in numpy.quantile(method="linear").
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace rbc {
 
-// Between which of n > 0 sorted values a level lies.
+// The two of n > 0 sorted values around a level.
 struct QuantilePlace {
   int64_t lower;
   int64_t upper;  // lower + 1, or lower at the end
-  double t;       // from one to the other
+  double t;       // weight of upper
 };
 
 RBC_HD QuantilePlace quantilePlace(double level, int64_t n) {
@@ -24,7 +24,7 @@ RBC_HD QuantilePlace quantilePlace(double level, int64_t n) {
 
 RBC_HD double quantileBetween(double lower, double upper, double t) {
   const double d = upper - lower;
-  // NaN where d overflows and t is 0, as there.
+  // NaN where d overflows and t is 0, as in NumPy.
   return canonical(t >= 0.5 ? upper - d * (1 - t) : lower + d * t);
 }
 

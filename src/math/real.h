@@ -1,8 +1,8 @@
-// Conversions between the storage types and the types that arithmetic is done in.
+// Conversions between storage types and compute types.
 //
 // Every conversion rounds to nearest even, and every NaN becomes the one NaN of its type (positive,
-// quiet, all payload bits set: what CUDA's own instructions give), so that both backends write the
-// same bits.
+// quiet, all payload bits set, as in CUDA's instructions), so that both backends write the same
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace rbc {
 
-// The type that values are computed in: f64 for what f32 cannot hold, else f32.
+// The type that values are computed in: f64 if f32 cannot hold them, else f32.
 template <class Storage>
 using Compute =
     std::conditional_t<std::is_same_v<Storage, double> ||
@@ -41,7 +41,7 @@ RBC_HD double canonical(double x) {
   return x == x ? x : bitCast<double>(static_cast<uint64_t>(0x7fffffffffffffff));
 }
 
-// ---- to the compute type: exact, but for 64-bit integers ----------------------------------------
+// ---- to the compute type: exact, except for 64-bit integers -------------------------------------
 
 RBC_HD float widen(float x) { return x; }
 RBC_HD double widen(double x) { return x; }
@@ -67,8 +67,8 @@ RBC_HD Compute<Integer> widen(Integer x) {
 
 // ---- to a storage type --------------------------------------------------------------------------
 
-// x rounded to f32 such that rounding once more, to a 16-bit float, gives what rounding x itself
-// there would: truncated, with the last bit set if that lost anything (round to odd).
+// x rounded to f32 such that rounding the result to a 16-bit float equals rounding x directly:
+// truncated, with the last bit set if that lost anything (round to odd).
 RBC_HD float toOdd(double x) {
   const auto nearest = static_cast<float>(x);
   const auto back = static_cast<double>(nearest);
@@ -117,13 +117,12 @@ struct Narrow<f16> {
     const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
     const uint32_t magnitude = bits & 0x7fffffff;
     uint32_t half = 0;
-    if (magnitude >= 0x477ff000) {  // 65520 and more rounds to infinity
+    if (magnitude >= 0x477ff000) {  // at least 65520: rounds to infinity
       half = 0x7c00;
-    } else if (magnitude >= 0x38800000) {  // normal: 2^-14 and more
+    } else if (magnitude >= 0x38800000) {  // normal: at least 2^-14
       half = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
     } else {
-      // Subnormal: adding 0.5 lines the units of 2^-24 up with the last bit of the sum, which
-      // rounds.
+      // Subnormal: adding 0.5 aligns the units of 2^-24 with the last bit of the sum, which rounds.
       half = bitCast<uint32_t>(bitCast<float>(magnitude) + 0.5f) - bitCast<uint32_t>(0.5f);
     }
     return f16{static_cast<uint16_t>(sign | half)};

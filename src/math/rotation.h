@@ -2,21 +2,21 @@
 //
 //   Quaternion<Number> q = readRotation<Number>(from, in);   writeRotation(to, q, out);
 //
-// or convertRotation(from, to, in, out), which chooses the Number and goes past the quaternion where
-// that is a detour. What is no rotation gives NaN in all channels: a quaternion of zeros, a number
-// that is not finite, vectors of 6-D that are zero or parallel (to 2^-50), a matrix without a positive
-// determinant (to 2^-40 of that of a rotation of its size).
+// or convertRotation(from, to, in, out), which chooses the Number and skips the quaternion where it
+// is not needed. An invalid rotation gives NaN in all channels: a quaternion of zeros, a number
+// that is not finite, vectors of 6-D that are zero or parallel (to 2^-50), a matrix without a
+// positive determinant (to 2^-40 of the determinant of a rotation of its size).
 //
-// A matrix stands for the rotation nearest to it, by least squares of its entries: its polar factor,
-// which a singular value decomposition gives, too, and from which a factor drops out. 6-D is decoded
-// by Gram and Schmidt: the first vector keeps its direction, the second its side of it.
+// A matrix means the rotation nearest to it, by least squares of its entries: its polar factor, as
+// from a singular value decomposition; a scale factor has no effect. 6-D is decoded by Gram and
+// Schmidt: the first vector keeps its direction, the second its side of it.
 //
-// Components are within 4 * 2^-52, angles within 4 * 2^-51 of what the input means exactly, also near
-// the singularity of Euler angles and after many turns.
+// Components are within 4 * 2^-52, angles within 4 * 2^-51 of the exact meaning of the input, also
+// near the singularity of Euler angles and after many turns.
 //
-// To read the formulas again for another SIMD level (RBC_FORMULAS_AGAIN), into a namespace of their
-// own in rbc, include slerp.h, double_double.h, trig.h, quaternion.h, euler.h, rotation_matrix.h and
-// this header, in that order. A call that has no argument of theirs says which of them it means.
+// To read the formulas again for another SIMD level (RBC_FORMULAS_AGAIN), into a separate namespace
+// in rbc, include slerp.h, double_double.h, trig.h, quaternion.h, euler.h, rotation_matrix.h and
+// this header, in that order. A call without an argument of these types must name its namespace.
 #if !defined(RBC_MATH_ROTATION_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_ROTATION_H
 
@@ -30,7 +30,7 @@
 namespace RBC_FORMULAS {
 namespace detail {
 
-// Of a representation that lists entries.
+// For a representation that lists entries.
 template <class Number>
 RBC_HD Columns<Number> readColumns(RotationKind kind, const double* in, bool narrow) {
   return kind == RotationKind::Matrix ? readMatrix<Number>(in)
@@ -52,7 +52,7 @@ RBC_HD Quaternion<Number> readRotation(const RotationFormat& from, const double*
   }
 }
 
-// Euler angles alone make use of a DoubleDouble.
+// Only Euler angles use a DoubleDouble.
 template <class Number>
 RBC_HD void writeRotation(const RotationFormat& to, const Quaternion<Number>& q, double* out) {
   switch (to.kind) {
@@ -79,7 +79,8 @@ RBC_HD void writeRotation(const RotationFormat& to, const Quaternion<Number>& q,
   }
 }
 
-// out may be in. `narrow` says that f32 holds all numbers of `in`: fewer instructions, the same bits.
+// out may be in. `narrow` means that f32 can hold all numbers of `in`: fewer instructions, the same
+// bits.
 RBC_HD void convertRotation(const RotationFormat& from, const RotationFormat& to, const double* in,
                             double* out, bool narrow = false) {
   if (to.kind == RotationKind::Euler) {

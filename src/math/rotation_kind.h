@@ -1,4 +1,4 @@
-// The ways to write a rotation down.
+// The representations of rotations.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rbc {
 
-// Matrices act on column vectors: r01 stands in the first row and the second column.
+// Matrices act on column vectors: r01 is in the first row and the second column.
 enum class RotationKind : uint8_t {
   QuatXyzw,
   QuatWxyz,
@@ -19,8 +19,8 @@ enum class RotationKind : uint8_t {
   Euler,             // three angles in radians, in the order of the axes
 };
 
-// The axes of Euler angles, 0 to 2; neighbours differ. Extrinsic: about axes that stand still, one
-// after the other; intrinsic: about axes that have been turned by the angles before.
+// The axes of Euler angles, 0 to 2; neighbours differ. Extrinsic: about fixed axes, one after the
+// other; intrinsic: about axes turned by the preceding angles.
 struct EulerAxes {
   uint8_t first;
   uint8_t second;

@@ -1,4 +1,4 @@
-// Rotation matrices: out of nine numbers or the six of 6-D, from a quaternion and to one.
+// Rotation matrices: from nine numbers or the six of 6-D, from a quaternion, and to a quaternion.
 #if !defined(RBC_MATH_ROTATION_MATRIX_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_ROTATION_MATRIX_H
 
@@ -42,8 +42,8 @@ RBC_HD Vector3<Number> normalize(const Vector3<Number>& a) {
   return times(a, Number(1.0) / squareRoot(dot(a, a)));
 }
 
-// Scaled by a power of two such that its square neither overflows nor vanishes; NaN, if it is zero
-// or not finite. As it is, if `narrow`: see readQuaternion.
+// Scaled by a power of two such that its square neither overflows nor vanishes; NaN if it is zero
+// or not finite. Unchanged if `narrow`: see readQuaternion.
 template <class Number>
 RBC_HD Vector3<Number> scaledVector(double x, double y, double z, bool narrow) {
   if (narrow) return {x, y, z};
@@ -81,8 +81,8 @@ RBC_HD double squaredLength(const Columns<Number>& m) {
 }
 
 // The right-handed base of unit vectors with `first` along x and `second` in the plane of x and y.
-// By the products across, whose every component is exact to its last bits: the textbook's
-// difference loses them where the two are nearly parallel.
+// Uses cross products, in which every component is exact to its last bits: the textbook's
+// difference loses them if the two are nearly parallel.
 template <class Number>
 RBC_HD Columns<Number> gramSchmidt(const Vector3<Number>& first, const Vector3<Number>& second) {
   const Vector3<Number> across = cross(first, second);
@@ -99,13 +99,13 @@ RBC_HD Columns<Number> transpose(const Columns<Number>& m) {
   return {{m.x.x, m.y.x, m.z.x}, {m.x.y, m.y.y, m.z.y}, {m.x.z, m.y.z, m.z.z}};
 }
 
-// The square of the last step of Newton's method: the next one would change nothing that counts.
+// The square of the last step of Newton's method: the next step would change nothing relevant.
 RBC_HD double settledStep(double) { return 0x1p-56; }
 RBC_HD double settledStep(DoubleDouble) { return 0x1p-90; }
 
 // The polar factor by Newton's method with Higham's scaling ("Computing the polar decomposition -
 // with applications", 1986): the mean of a matrix and its inverse transposed. A rotation that was
-// rounded to f64 takes one step, to f32 two, to bf16 three. NaN without a positive determinant.
+// rounded to f64 takes one step, to f32 two, to bf16 three. NaN if the determinant is not positive.
 template <class Number>
 RBC_HD Columns<Number> nearestRotation(Columns<Number> m) {
   constexpr double kSingular = 0x1p-40 * 0.19245008972987526;  // 27^(-1/2): of a length of 3^(1/2)
@@ -116,7 +116,7 @@ RBC_HD Columns<Number> nearestRotation(Columns<Number> m) {
     if (!(head(determinant) > kSingular * (square * std::sqrt(square)))) {
       return allOf<Number>(notANumber());
     }
-    // Its rounding is of no account: the two halves are off in opposite directions.
+    // Its rounding does not matter: the two halves are off in opposite directions.
     const double scale =
         std::sqrt(std::sqrt(squaredLength(cofactors) / square) / head(determinant));
     const Columns<Number> half = times(m, Number(0.5 * scale));
@@ -129,7 +129,7 @@ RBC_HD Columns<Number> nearestRotation(Columns<Number> m) {
 
 }  // namespace detail
 
-// Shepperd's rule: of four expressions for the quaternion the one in which least cancels.
+// Shepperd's rule: of four expressions for the quaternion, the one with the least cancellation.
 template <class Number>
 RBC_HD Quaternion<Number> quaternionOf(const Columns<Number>& m) {
   const Number one(1.0);
@@ -172,7 +172,7 @@ RBC_HD Columns<Number> readMatrix(const double* in) {
                                           {scale * in[2], scale * in[5], scale * in[8]}});
 }
 
-// Each entry by one rounded quotient and few sums, so that no error is doubled.
+// Each entry is one rounded quotient and few sums, so that no error is doubled.
 RBC_HD Columns<double> columnsOf(const Quaternion<double>& q) {
   const double ww = q.w * q.w;
   const double xx = q.x * q.x;
@@ -189,7 +189,7 @@ RBC_HD Columns<double> columnsOf(const Quaternion<double>& q) {
            ((ww - xx) - (yy - zz)) * inverse}};
 }
 
-// As a matrix or 6-D.
+// Writes a matrix or 6-D.
 RBC_HD void writeColumns(RotationKind kind, const Columns<double>& m, double* out) {
   const auto put = [out](double a, double b, double c, double d, double e, double f) {
     out[0] = a;

@@ -1,10 +1,9 @@
 // Spherical linear interpolation of quaternions, by polynomials: the same bits on every machine.
 //
 // Shoemake's formula, (sin(u a) q1 + sin(w a) q2) / sin(a) with u = 1 - w and a the angle between
-// the unit quaternions, is a smooth function of w and of a^2, also where a is 0; and a^2 is one of
-// 2 (1 - cos a), the square of the chord. Turned to the shorter arc, a is pi / 2 at most.
-// The coefficients are those of Chebyshev interpolants, in units of 2^-24 and 2^-53 off by less
-// than 1.
+// the unit quaternions, is a smooth function of w and of a^2, also where a is 0; and a^2 is a
+// smooth function of 2 (1 - cos a), the square of the chord. On the shorter arc, a is at most pi /
+// 2. The polynomials are Chebyshev interpolants, off by less than 1 in units of 2^-24 and 2^-53.
 #if !defined(RBC_MATH_SLERP_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_SLERP_H
 
@@ -14,8 +13,8 @@
 
 namespace RBC_FORMULAS {
 
-// Whether four scalars are a quaternion that means a rotation: finite, and not all zero. By their bits,
-// as a sum of squares may be neither though they are.
+// Whether four scalars are a quaternion of a rotation: finite, and not all zero. Checks their bits:
+// a sum of squares may overflow or vanish for valid ones.
 template <class S>
 RBC_HD bool isRotation(const S* q) {
   using Bits = FloatBits<S>;
@@ -41,7 +40,7 @@ RBC_HD V horner(V x, const Scalar<V> (&c)[kTerms]) {
   return sum;
 }
 
-// a^2 from the square of the chord, 0 .. 2: (2 asin(sqrt(x) / 2))^2.
+// a^2 from the square of the chord in [0, 2]: (2 asin(sqrt(x) / 2))^2.
 template <class V>
 RBC_HD V squaredAngle(V x) {
   if constexpr (sizeof(Scalar<V>) == 4) {
@@ -64,7 +63,7 @@ RBC_HD V squaredAngle(V x) {
   }
 }
 
-// sin(a) / a from a^2, 0 .. (pi / 2)^2.
+// sin(a) / a from a^2 in [0, (pi / 2)^2].
 template <class V>
 RBC_HD V sinc(V x) {
   if constexpr (sizeof(Scalar<V>) == 4) {
@@ -80,7 +79,7 @@ RBC_HD V sinc(V x) {
   }
 }
 
-// a / sin(a) from a^2, 0 .. (pi / 2)^2.
+// a / sin(a) from a^2 in [0, (pi / 2)^2].
 template <class V>
 RBC_HD V inverseSinc(V x) {
   if constexpr (sizeof(Scalar<V>) == 4) {
@@ -119,8 +118,8 @@ RBC_HD V dot(const V (&a)[4], const V (&b)[4]) {
 
 }  // namespace detail
 
-// Of rotations. out may be q1 or q2. Returns the product of their squared lengths: where that is
-// positive and finite, they are rotations for sure.
+// For rotations. out may be q1 or q2. Returns the product of their squared lengths: if that is
+// positive and finite, both are certainly rotations.
 template <class V>
 RBC_HD V slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
   using S = Scalar<V>;

@@ -18,7 +18,7 @@ struct TimeMath {  // float and double
   static RBC_HD Time later(Time t, Time offset) { return t + offset; }
 };
 
-// a + b, kept within 64 bits.
+// a + b, clamped to 64 bits.
 RBC_HD int64_t addSaturated(int64_t a, int64_t b) {
   const auto sum = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   if (((a ^ sum) & (b ^ sum)) >= 0) return sum;

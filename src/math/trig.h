@@ -1,8 +1,8 @@
-// Sine, cosine and arc tangent without libm, so that every machine gives the same bits: of all finite
-// numbers, to 0.8 and 2.2 units in the last place; the sine and cosine to 2^-80 as DoubleDouble.
+// Sine, cosine and arc tangent without libm, so that every machine gives the same bits: for all
+// finite numbers, to 0.8 and 2.2 units in the last place; sine and cosine to 2^-80 as DoubleDouble.
 //
 // The polynomials in double are Chebyshev interpolants off by less than 2^-55, those in
-// DoubleDouble are Taylor's. All constants were worked out with 400 bits and more.
+// DoubleDouble are Taylor's. All constants were computed with at least 400 bits.
 #if !defined(RBC_MATH_TRIG_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_TRIG_H
 
@@ -23,7 +23,7 @@ struct SineCosine {
   Number cosine;
 };
 
-// An angle as quarter turns and a rest of at most an eighth of a turn, or hardly more.
+// An angle as quarter turns and a remainder of at most an eighth of a turn, or slightly more.
 struct ReducedAngle {
   DoubleDouble rest;
   int quarters;  // modulo 4
@@ -37,11 +37,11 @@ constexpr double kQuarter2 = 6.123233995736766e-17;
 constexpr double kQuarter3 = -1.4973849048591698e-33;
 constexpr double kQuartersPerRadian = 0.6366197723675814;
 
-// Up to here a double counts the quarter turns well enough for their multiples to be subtracted.
+// Up to here a double can count the quarter turns such that their multiples can be subtracted.
 constexpr double kModerateAngle = 0x1p45;
 
-// Cody and Waite's reduction. The first step is exact: what it leaves is below 1, and a multiple of
-// the last bit of pi / 2.
+// Cody and Waite's reduction. The first step is exact: its result is below 1, and a multiple of the
+// last bit of pi / 2.
 RBC_HD ReducedAngle reduceModerate(double angle) {
   const double quarters = roundEven(angle * kQuartersPerRadian);
   const double rest = mulAdd(-quarters, kQuarter1, angle);
@@ -50,8 +50,8 @@ RBC_HD ReducedAngle reduceModerate(double angle) {
           static_cast<int>(static_cast<int64_t>(quarters) & 3)};
 }
 
-// Payne and Hanek's reduction: of angle * 2 / pi only those bits are worked out that count, 190
-// behind the quarter turns. NaN for what is not finite.
+// Payne and Hanek's reduction: of angle * 2 / pi only the relevant bits are computed, 190 after the
+// quarter turns. NaN if the angle is not finite.
 RBC_HD ReducedAngle reduceLarge(double angle) {
   // A word of zeros, then 2 / pi.
   static constexpr uint32_t kBits[] = {
@@ -65,17 +65,18 @@ RBC_HD ReducedAngle reduceLarge(double angle) {
   const int exponent = static_cast<int>(bits >> 52 & 0x7ff);
   if (exponent == 0x7ff) return {DoubleDouble(angle - angle), 0};
 
-  // angle = mantissa * 2^(exponent - 1075). The bits of 2 / pi that make multiples of 4 go.
+  // angle = mantissa * 2^(exponent - 1075). The bits of 2 / pi that give multiples of 4 are
+  // dropped.
   const uint64_t mantissa = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
   const auto low = static_cast<uint32_t>(mantissa);
   const auto high = static_cast<uint32_t>(mantissa >> 32);
   const int first = exponent - 1075 + 30;
   const uint32_t* from = kBits + (first >> 5);
   const int shift = first & 31;
-  // Their product by the mantissa modulo 2^192, the last word first; only four words are kept.
+  // The product with the mantissa modulo 2^192, last word first; only four words are kept.
   uint32_t word[4] = {};
   uint64_t carry = 0;
-  uint32_t behind = 0;  // the word just behind this one
+  uint32_t behind = 0;  // the word after this one
   for (int i = 5; i >= 0; --i) {
     const auto here = static_cast<uint32_t>(
         ((static_cast<uint64_t>(from[i]) << 32 | from[i + 1]) << shift) >> 32);
@@ -84,13 +85,14 @@ RBC_HD ReducedAngle reduceLarge(double angle) {
     const uint64_t sum = (carry & 0xffffffff) + (part & 0xffffffff) + (other & 0xffffffff);
     carry = (carry >> 32) + (part >> 32) + (other >> 32) + (sum >> 32);
     behind = here;
-    // Word i becomes word[i] of the first four. Shifted along, so that no index is worked out.
+    // Word i becomes word[i] of the first four. Shifting avoids a computed index.
     word[3] = word[2];
     word[2] = word[1];
     word[1] = word[0];
     word[0] = static_cast<uint32_t>(sum);
   }
-  // Two bits of quarter turns, and a fraction: as a signed number it is that of the nearest turn.
+  // Two bits of quarter turns, and a fraction: read as a signed number, it is relative to the
+  // nearest turn.
   const uint64_t front = static_cast<uint64_t>(word[0]) << 32 | word[1];
   const uint64_t back = static_cast<uint64_t>(word[2]) << 32 | word[3];
   const uint64_t fraction = front << 2 | back >> 62;
@@ -106,7 +108,7 @@ RBC_HD ReducedAngle reduceLarge(double angle) {
   return {negative ? -rest : rest, (negative ? -quarters : quarters) & 3};
 }
 
-// ---- of at most an eighth of a turn -------------------------------------------------------------
+// ---- at most an eighth of a turn ----------------------------------------------------------------
 
 RBC_HD SineCosine<double> ofEighth(DoubleDouble angle, double) {
   constexpr double sine[] = {-7.58480029363624e-13,   1.6058498934405823e-10,
@@ -120,12 +122,12 @@ RBC_HD SineCosine<double> ofEighth(DoubleDouble angle, double) {
   const double square = x * x;
   const double half = 0.5 * square;
   const double most = 1 - half;
-  const double tail = (1 - most) - half;  // what the subtraction lost
+  const double tail = (1 - most) - half;  // the part that the subtraction lost
   return {x + mulAdd(x * square, horner(square, sine), angle.tail * most),
           most + mulAdd(square * square, horner(square, cosine), tail - x * angle.tail)};
 }
 
-// Some 80 bits.
+// About 80 bits.
 RBC_HD SineCosine<DoubleDouble> ofEighth(DoubleDouble angle, DoubleDouble) {
   constexpr double sine[] = {6.446950284384474e-26,  -3.868170170630684e-23, 1.9572941063391263e-20,
                              -8.22063524662433e-18,  2.8114572543455206e-15, -7.647163731819816e-13,
@@ -170,16 +172,16 @@ RBC_HD ReducedAngle reduce(DoubleDouble angle) {
 
 template <class Number>
 RBC_HD SineCosine<Number> sineCosine(const ReducedAngle& angle) {
-  const SineCosine<Number> of = detail::ofEighth(angle.rest, Number());
+  const SineCosine<Number> eighth = detail::ofEighth(angle.rest, Number());
   const bool odd = (angle.quarters & 1) != 0;
-  const Number sine = odd ? of.cosine : of.sine;
-  const Number cosine = odd ? of.sine : of.cosine;
+  const Number sine = odd ? eighth.cosine : eighth.sine;
+  const Number cosine = odd ? eighth.sine : eighth.cosine;
   return {(angle.quarters & 2) != 0 ? -sine : sine,
           ((angle.quarters + 1) & 2) != 0 ? -cosine : cosine};
 }
 
-// The angle of (x, y), in [-pi, pi]. A zero has no sign: that of (-1, -0) is pi, and that of (0, 0)
-// is 0. The sum of |x| and |y| must be finite, or else NaN.
+// The angle of (x, y), in [-pi, pi]. The sign of a zero is ignored: (-1, -0) gives pi, and (0, 0)
+// gives 0. NaN if the sum of |x| and |y| is not finite.
 RBC_HD double arcTangent(double y, double x) {
   constexpr double c[] = {0.01628575685520846,  -0.034570561981416406, 0.04551593220626108,
                           -0.05230454270650148, 0.05878928997834762,   -0.06666424885738254,
@@ -191,14 +193,14 @@ RBC_HD double arcTangent(double y, double x) {
   const bool steep = ay > ax;
   const double low = steep ? ax : ay;
   const double high = steep ? ay : ax;
-  // Turned back by pi / 4 where that leaves less.
+  // Rotated back by pi / 4 if that leaves a smaller angle.
   const bool turned = low > kTangent * high;
   const double above = turned ? low - high : low;
   const double below = turned ? low + high : high;
   const double tangent = above / (below == 0 ? 1.0 : below);
   const double square = tangent * tangent;
   double rest = mulAdd(tangent * square, detail::horner(square, c), tangent);
-  // The whole angle is n pi / 4, and the rest added or subtracted.
+  // The whole angle is n pi / 4 plus or minus the remainder.
   int n = turned ? 1 : 0;
   if (steep) {
     rest = -rest;
@@ -209,7 +211,7 @@ RBC_HD double arcTangent(double y, double x) {
     n = 4 - n;
   }
   const double eighths = n;
-  // pi / 4 in two parts; n times the first is off by the rounding of the product alone.
+  // pi / 4 in two parts; n times the first part is off only by the rounding of the product.
   constexpr double kEighth1 = 0.7853981633974483;
   constexpr double kEighth2 = 3.061616997868383e-17;
   const DoubleDouble base = exactProduct(eighths, kEighth1);

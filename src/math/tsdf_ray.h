@@ -1,5 +1,5 @@
-// A point in a truncated signed distance field: the ray on which its sensor sees it, the voxels that
-// the ray passes, and what they observe.
+// A point in a truncated signed distance field: the ray from its sensor, the voxels that the ray
+// passes, and their observations.
 #pragma once
 
 #include <cmath>
@@ -11,17 +11,17 @@
 
 namespace rbc {
 
-// Observations are added up as integers, in any order: weights in quanta of 2^-32, distances times
-// weights in quanta of truncation * 2^-32. Those of 2^31 - 1 points fit in 64 bits.
+// Observations are added as integers, in any order: weights in quanta of 2^-32, distances times
+// weights in quanta of truncation * 2^-32. The sums of 2^31 - 1 points fit in 64 bits.
 inline constexpr double kTsdfQuanta = 0x1p32;
 
-// To the nearest whole number; of numbers of 24 bits, in f32.
+// Rounds to the nearest integer; numbers of 24 bits in f32.
 template <class Number>
 RBC_HD int64_t toQuanta(Number x) {
   return static_cast<int64_t>(x + (x < 0 ? Number(-0.5) : Number(0.5)));
 }
 
-// Calls body(axis) for the three axes: written out, so that a GPU keeps arrays in registers.
+// Calls body(axis) for the three axes: unrolled, so that a GPU keeps arrays in registers.
 template <class Body>
 RBC_HD void forAxes(Body&& body) {
   body(0);
@@ -29,15 +29,15 @@ RBC_HD void forAxes(Body&& body) {
   body(2);
 }
 
-// As constants, which device code may use too.
+// Constants, so that device code can use them too.
 template <class Number>
 struct Limits {
   static constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
-  static constexpr Number kSmallest = std::numeric_limits<Number>::min();  // that is normal
+  static constexpr Number kSmallest = std::numeric_limits<Number>::min();  // normal
   static constexpr Number kLargest = std::numeric_limits<Number>::max();
 };
 
-// What all rays of a call share.
+// The values that all rays of a call share.
 template <class Number>
 struct RayField {
   GridOf<Number> grid;
@@ -48,18 +48,18 @@ struct RayField {
   bool inverse_square;
 };
 
-// Places along the ray are distances from the point: negative before it.
+// Positions along the ray are distances from the point: negative before it.
 template <class Number>
 struct TsdfRay {
-  Number offset[3];     // the point, from the grid's origin
-  Number place[3];      // that in voxels
+  Number offset[3];     // the point, relative to the grid's origin
+  Number place[3];      // the same in voxels
   Number direction[3];  // of length 1
   Number spacing[3];    // along the ray from one face across an axis to the next; any finite number
-  int32_t first[3];     // the voxel where the ray begins
-  Number weight;        // in quanta: a whole number, 1 to 2^32
+  int32_t first[3];     // the voxel in which the ray begins
+  Number weight;        // in quanta: an integer from 1 to 2^32
 };
 
-// False if the point is dropped.
+// Returns false if the point is dropped.
 template <class Number>
 RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const Number (&sensor)[3],
                 TsdfRay<Number>* ray) {
@@ -78,16 +78,16 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
   ray->direction[1] = y * inverse;
   ray->direction[2] = z * inverse;
 
-  // The part of the ray that lies in the box of the grid.
+  // The part of the ray inside the box of the grid.
   Number begin = field.carve || distance < field.truncation ? -distance : -field.truncation;
   Number end = field.truncation;
-  Number slope[3];  // voxels along each axis for a step of 1
+  Number slope[3];  // voxels along each axis per unit of distance
   forAxes([&](int axis) {
     ray->offset[axis] = point[axis] - grid.origin[axis];
     const Number place = ray->place[axis] = ray->offset[axis] / grid.voxel_size[axis];
     slope[axis] = ray->direction[axis] / grid.voxel_size[axis];
-    // Parallel to the faces, the next one is as far as can be; 0 times that is no NaN. (Not
-    // compared with infinities: GCC 13 folds that wrongly.)
+    // Parallel to the faces, the next one is as far away as possible; 0 times this is not NaN.
+    // (Infinities are not used in comparisons: GCC 13 folds them wrongly.)
     Number spacing = 1 / slope[axis];
     if (!(std::fabs(spacing) <= kLargest)) spacing = slope[axis] < 0 ? -kLargest : kLargest;
     ray->spacing[axis] = spacing;
@@ -101,7 +101,7 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
   if (!(begin <= end)) return false;
 
   forAxes([&](int axis) {
-    // Rounding may bring it past the faces.
+    // Rounding may move it past the faces.
     const Number from = ray->place[axis] + begin * slope[axis];
     const int32_t last = field.extent[axis] - 1;
     ray->first[axis] = !(from > 0)                  ? 0
@@ -114,14 +114,14 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
   return true;
 }
 
-// The most voxels that a ray passes. Along an axis it takes no more steps than lead through the
-// grid; nor, unless it carves, than there are faces within the truncation on both sides of the
-// point, and fewer than 4 by rounding, if numbers are moderate. With e for the relative error of an
-// operation:
+// The maximum number of voxels that a ray passes. Along an axis it takes at most the steps that
+// lead through the grid. Unless it carves, it also takes at most one step per face within the
+// truncation on both sides of the point, plus fewer than 4 due to rounding, if numbers are
+// moderate. With e for the relative error of an operation:
 // - A step across a face means that (face - place) * spacing < truncation as computed: the face is
-//   at most truncation / voxel_size * (1 + 12 e) beyond the place.
-// - The ray begins as far before the place at most, up to 1 voxel further as indexes are whole, and
-//   e times the place: less than 1 / 2, since aim() drops places beyond 2 * extent.
+// at most truncation / voxel_size * (1 + 12 e) beyond the place.
+// - The ray begins at most that far before the place, plus up to 1 voxel since indices are
+//   integers, plus e times the place: less than 1 / 2, since aim() drops places beyond 2 * extent.
 template <class Number>
 int64_t mostVoxels(const RayField<Number>& field) {
   constexpr int32_t kMaxExtent = 1 << 22;
@@ -141,7 +141,7 @@ int64_t mostVoxels(const RayField<Number>& field) {
   return most;
 }
 
-// The distance that a voxel observes, times the ray's weight, in quanta.
+// The distance observed at a voxel, times the ray's weight, in quanta.
 template <class Number>
 RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Number>& ray,
                                 const int32_t (&voxel)[3]) {
@@ -152,18 +152,18 @@ RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Num
     distance += (ray.offset[axis] - centre) * ray.direction[axis];
   });
   Number share = distance * field.inverse_truncation;
-  if (!(share < 1)) share = 1;  // NaN too, of numbers that nearly overflow
+  if (!(share < 1)) share = 1;  // NaN too, from numbers that nearly overflow
   if (share < -1) share = -1;
   return toQuanta(share * ray.weight);
 }
 
-// From a voxel that the ray passes to the next one; false if that was the last. Each step is along
-// one axis and in one direction, and a step out of the grid ends the walk: whatever the numbers
-// are, there is an end, and no voxel comes twice.
+// Moves from a voxel of the ray to the next one; returns false at the last. Each step is along one
+// axis and in one direction, and a step out of the grid ends the walk: for any numbers the walk
+// ends, and it visits no voxel twice.
 template <class Number>
 RBC_HD bool advance(const RayField<Number>& field, const TsdfRay<Number>& ray,
                     int32_t (&voxel)[3]) {
-  // Where the ray leaves the voxel across each axis; from the face itself, so that errors do not
+  // Where the ray leaves the voxel across each axis; computed from the face, so that errors do not
   // add up.
   Number next[3];
   forAxes([&](int axis) {
@@ -183,7 +183,7 @@ RBC_HD bool advance(const RayField<Number>& field, const TsdfRay<Number>& ray,
 }
 
 // Calls visit(index, distance) for the voxels that the ray passes, with their places in
-// lexicographic order and what they observe.
+// lexicographic order and the observed distances.
 template <class Number, class Visitor>
 RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visitor&& visit) {
   int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
@@ -193,17 +193,17 @@ RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visi
   } while (advance(field, ray, voxel));
 }
 
-// What the observations of a voxel add up to, in quanta; a weight of 0 if there is none.
+// The sums of the observations of a voxel, in quanta; without any, the weight is 0.
 struct TsdfSums {
   uint64_t distance;  // signed
   uint64_t weight;
 };
 
-// The running average with the observations of a call.
+// Updates the running average with the observations of a call.
 RBC_HD void integrate(const TsdfSums& sums, double truncation, double max_weight, float* tsdf,
                       float* weight) {
   const auto before = static_cast<double>(*weight);
-  const auto average = static_cast<double>(*tsdf);  // loaded beside the weight, needed or not
+  const auto average = static_cast<double>(*tsdf);  // loaded with the weight, needed or not
   const double distance =
       static_cast<double>(static_cast<int64_t>(sums.distance)) * (truncation / kTsdfQuanta);
   const double total = before + static_cast<double>(sums.weight) / kTsdfQuanta;

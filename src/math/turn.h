@@ -1,5 +1,5 @@
-// The ranges of angles: [-P/2, P/2) or [0, P) with a period P of 2 pi, 360 or 1. Radians from -pi to
-// pi, RBC_PERIOD_RADIANS, have no range here: see wrapAngle().
+// The ranges of angles: [-P/2, P/2) or [0, P) with a period P of 2 pi, 360 or 1. Radians from -pi
+// to pi, RBC_PERIOD_RADIANS, have no range here: see wrapAngle().
 #pragma once
 
 #include "dtype.h"
@@ -16,17 +16,17 @@ RBC_HD double twoPiLow(double) { return 2.4492935982947064e-16; }
 
 template <class S>
 struct Turn {
-  S length;   // P, but for
-  S rest;     // what no number of this type holds of 2 pi
-  S inverse;  // a little less than 1 / P, so that half a turn is less than half of one
-  S shift;    // 0.5 in [0, P), else 0
+  S length;   // P, except for
+  S rest;     // the part of 2 pi that this type cannot hold
+  S inverse;  // slightly less than 1 / P, so that half a turn is less than half of one
+  S shift;    // 0.5 for [0, P), else 0
   S begin;
   S last;  // the largest number of the range
-  S top;   // the largest that is still in it once it is rounded to the dtype of the result
-  S far;   // how far from 0 an angle may lie to be wrapped in one step
+  S top;   // the largest that is still in it after rounding to the dtype of the result
+  S far;   // the largest |angle| that is wrapped in one step
 };
 
-// What rounding to a dtype keeps of a number just below 1.
+// The rounding unit of a dtype for a number just below 1.
 template <class S>
 RBC_HD S spacingOf(DType dtype) {
   constexpr S own = sizeof(S) == 4 ? S(0x1p-24) : S(0x1p-53);
@@ -38,7 +38,7 @@ RBC_HD S spacingOf(DType dtype) {
   }
 }
 
-// Of a method that isInTurn(), with results of the dtype `out`.
+// For a method that isInTurn(), with results of the dtype `out`.
 template <class S>
 RBC_HD Turn<S> turnOf(Method method, DType out) {
   constexpr bool single = sizeof(S) == 4;
@@ -50,7 +50,7 @@ RBC_HD Turn<S> turnOf(Method method, DType out) {
     turn.rest = twoPiLow(S());
     turn.inverse = single ? S(0x1.45f302p-3) : S(0x1.45f306dc9c881p-3);
     turn.begin = S(0);
-    // Less than 2 pi rounded to the type, which is what results will be compared to.
+    // Less than 2 pi rounded to the type, which results will be compared to.
     turn.last = single ? S(6.283185005187988) : S(6.283185307179585);
     turn.top = out == DType::F16 || out == DType::BF16 ? S(6.28125)
                : out == DType::F32                     ? S(6.283185005187988)

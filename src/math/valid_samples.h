@@ -1,7 +1,7 @@
-// Which samples of a row count: all of them, or those that a mask does not tell to be missing.
+// The samples of a row that are not missing: all of them, or those not masked out.
 //
-// Both kinds answer in the same way, so that the rules stand once. For all samples nothing of it is left
-// after compilation.
+// Both classes have the same functions, so that the rules are written once. For all samples they
+// compile to nothing.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ RBC_HD uint64_t maskWord(const uint8_t* at) {
 #endif
 }
 
-// Bytes of zeros at the ends of a word that is not 0; the lowest byte is the first in memory.
+// The number of zero bytes at the ends of a nonzero word; the lowest byte is the first in memory.
 RBC_HD int leadingZeroBytes(uint64_t word) {
 #if defined(__CUDA_ARCH__)
   return (__ffsll(static_cast<long long>(word)) - 1) / 8;
@@ -58,19 +58,19 @@ RBC_HD bool beginsWord(const uint8_t* at) { return reinterpret_cast<uintptr_t>(a
 
 }  // namespace detail
 
-// Those whose byte in a mask is not 0. Nothing outside of bytes 0 .. n - 1 is read: long runs of missing
-// samples go by in words, four of them at once, but for the bytes that make up no aligned one.
+// Samples whose byte in a mask is not 0. Nothing outside of bytes 0 .. n - 1 is read: long runs of
+// missing samples are skipped by aligned words, four at once, and the remaining bytes one by one.
 template <class Index>
 struct ValidSamples {
   static constexpr bool kAll = false;
 
-  const uint8_t* first;  // null: all count
-  Index stride;          // in bytes; 0 where all count
+  const uint8_t* first;  // null: all are valid
+  Index stride;          // in bytes; 0 if all are valid
 
   RBC_HD const uint8_t* at(Index i) const { return first + static_cast<int64_t>(i) * stride; }
   RBC_HD bool counts(Index i) const { return first == nullptr || *at(i) != 0; }
 
-  // The last that counts of 0 .. i, or -1.
+  // The last valid sample of 0 .. i, or -1.
   RBC_HD Index upTo(Index i) const {
     if (i < 0 || counts(i)) return i;
     if (stride == 0) return -1;
@@ -96,7 +96,7 @@ struct ValidSamples {
     return i;
   }
 
-  // The first that counts of i .. n - 1, or n.
+  // The first valid sample of i .. n - 1, or n.
   RBC_HD Index from(Index i, Index n) const {
     if (i >= n) return n;
     if (counts(i)) return i;
@@ -133,24 +133,24 @@ struct SampleRange {
   Index count;
 };
 
-// From the first to the last of n samples that count.
+// From the first to the last valid sample of n.
 template <class Index>
 RBC_HD SampleRange<Index> trimmed(const ValidSamples<Index>& valid, Index n) {
   const Index begin = valid.from(0, n);
   if (begin >= n) return {0, 0};
   const Index last = valid.upTo(n - 1);
-  return {begin, last < begin ? 0 : last - begin + 1};  // a mask may change under our eyes
+  return {begin, last < begin ? 0 : last - begin + 1};  // another thread may change the mask
 }
 
-// What lies around the interval that begins at a sample.
+// The neighbours of the interval that begins at a sample.
 template <class Index>
 struct Neighbours {
-  Index before;  // -1: none
+  Index before;  // -1: no sample
   Index right;
-  Index after;  // n: none
+  Index after;  // n: no sample
 };
 
-// The right neighbour of sample i, which has one in the row of n.
+// The right neighbour of sample i, which must have one in the row of n.
 template <class Valid, class Index>
 RBC_HD Index rightOf(const Valid& valid, Index n, Index i) {
   const Index right = valid.from(i + 1, n);

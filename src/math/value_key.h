@@ -1,4 +1,4 @@
-// Values as unsigned integers in the same order, by which they are compared, counted and sorted.
+// Values as unsigned integers in the same order, to compare, count and sort them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rbc {
 template <class Number>
 using ValueKey = std::conditional_t<sizeof(Number) == 4, uint32_t, uint64_t>;
 
-// Of a finite number; -0 has the key of +0.
+// The key of a finite number; -0 has the key of +0.
 template <class Number>
 RBC_HD ValueKey<Number> valueKey(Number x) {
   using Key = ValueKey<Number>;
@@ -30,12 +30,13 @@ RBC_HD Number fromValueKey(ValueKey<Number> key) {
                                               : static_cast<Key>(~key));
 }
 
-// Whether x is neither infinite nor NaN.
+// Whether x is finite.
 RBC_HD bool isFinite(float x) { return (bitCast<uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
 RBC_HD bool isFinite(double x) { return (bitCast<uint64_t>(x) >> 52 & 0x7ff) != 0x7ff; }
 
-// How many leading bits of a key tell the values of a dtype apart; those below follow from the sign.
-// Of integers they are a sign, the exponent, and one bit less than they have, as the first is implied.
+// The number of leading bits of a key that distinguish the values of a dtype; the lower bits follow
+// from the sign. For integers these are a sign, the exponent, and one bit less than the integer
+// has, as the first is implied.
 RBC_HD int keyBits(DType dtype) {
   switch (dtype) {
     case DType::F16: return 19;
@@ -52,7 +53,7 @@ RBC_HD int keyBits(DType dtype) {
   }
 }
 
-// Bits of the whole key: of f32 or of f64.
+// Bits of the whole key: 32 for f32, 64 for f64.
 RBC_HD int keyWidth(DType dtype) { return computesInDouble(dtype) ? 64 : 32; }
 
 }  // namespace rbc

@@ -1,4 +1,4 @@
-// Which voxel a point lies in.
+// Finds the voxel of a point.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ template <class Number>
 struct GridOf {
   Number origin[3];
   Number voxel_size[3];
-  Number limit[3];       // the smallest Number that is no less than the extent
-  Number reciprocal[3];  // of the size, rounded
-  Number lowest[3];      // the least number whose quotient by the size is no less than 0
+  Number limit[3];       // the smallest Number that is at least the extent
+  Number reciprocal[3];  // 1 / size, rounded
+  Number lowest[3];      // the least number whose quotient by the size is at least 0
   bool by_products;      // quotientByProducts() holds for all sizes
 };
 
-// The index along an axis: floor((p - origin) / voxel_size), for an index in 0 .. extent - 1, which is
-// what is told. NaN is outside. Truncation is floor where x >= 0, -0 too; and for an integer n and
-// its `limit`, floor(x) < n just if x < limit.
+// The index along an axis: floor((p - origin) / voxel_size), Returns whether it is in 0 .. extent -
+// 1. NaN is outside. Truncation is floor where x >= 0, -0 too; and for an integer n and its
+// `limit`, floor(x) < n just if x < limit.
 template <class Number>
 RBC_HD bool axisIndex(const GridOf<Number>& grid, int axis, Number p, int32_t* index) {
   const Number x = (p - grid.origin[axis]) / grid.voxel_size[axis];
@@ -30,14 +30,14 @@ RBC_HD bool axisIndex(const GridOf<Number>& grid, int axis, Number p, int32_t* i
 #if defined(__CUDA_ARCH__)
   *index = static_cast<int32_t>(x);  // a GPU's conversion saturates
 #else
-  *index = static_cast<int32_t>(inside ? x : Number(0));  // no branch: loops become vectors
+  *index = static_cast<int32_t>(inside ? x : Number(0));  // no branch, so that loops are vectorized
 #endif
   return inside;
 }
 
-// axisIndex() where grid.by_products. Of numbers below size / 2 the quotient is less than 1 either way;
-// of those below 0 only the lowest ones, whose quotient underflows to -0, are inside. What overflows
-// is outside, as an infinity or NaN.
+// axisIndex() if grid.by_products. For numbers below size / 2 the quotient is less than 1 in both;
+// of negative numbers only those whose quotient underflows to -0 are inside. An overflow is
+// outside, as an infinity or NaN.
 template <class Number>
 RBC_HD bool axisIndexByProducts(const GridOf<Number>& grid, int axis, Number p, int32_t* index) {
   const Number from = p - grid.origin[axis];
@@ -57,9 +57,9 @@ struct VoxelIndex {
 
 template <class Number>
 RBC_HD bool voxelOf(const GridOf<Number>& grid, const Number (&p)[3], VoxelIndex* voxel) {
-  // Without short circuits: the axes are computed side by side.
+  // Not short-circuited: the axes are computed side by side.
 #if defined(__CUDA_ARCH__)
-  // A GPU divides by some ten instructions and a branch; a CPU by one.
+  // A division takes a GPU about ten instructions and a branch, a CPU one instruction.
   if (grid.by_products) {
     const bool x = axisIndexByProducts(grid, 0, p[0], &voxel->x);
     const bool y = axisIndexByProducts(grid, 1, p[1], &voxel->y);

@@ -1,7 +1,7 @@
-// Reductions of a voxel's features whose result does not depend on the order of the points.
+// Reductions of a voxel's features; the result does not depend on the order of the points.
 //
 // A reduction of n values has up to two passes, each a combination that is associative and
-// commutative bit for bit: parts of a voxel may be combined in any order.
+// commutative bit for bit, so that parts of a voxel can be combined in any order.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ using OrderKey = typename OrderBits<Number>::Key;
 template <class Number>
 inline constexpr OrderKey<Number> kMinKey = 0;
 
-// An integer that orders as the numbers do, with -0 before +0 and NaN after all; for a minimum, of
+// An integer with the order of the numbers, with -0 before +0 and NaN last; for a minimum, that of
 // the negated number.
 template <class Number>
 RBC_HD OrderKey<Number> orderKey(Number x, bool minimum) {
@@ -52,7 +52,7 @@ RBC_HD Number fromOrderKey(OrderKey<Number> key, bool minimum) {
 
 // ---- sums in fixed point ------------------------------------------------------------------------
 
-// |x| as an integer that orders as magnitudes do: the first pass takes the largest. Infinity and NaN
+// |x| as an integer in the order of magnitudes: the first pass takes the largest. Infinity and NaN
 // are kNotFinite or more.
 template <class Number>
 RBC_HD OrderKey<Number> magnitude(Number x) {
@@ -62,7 +62,7 @@ RBC_HD OrderKey<Number> magnitude(Number x) {
 template <class Number>
 inline constexpr OrderKey<Number> kNotFinite = FloatBits<Number>::kExponent;
 
-// What the second pass adds up, wrapping: 64 bits for f32, 128 for f64.
+// The terms of the second pass, added with wraparound: 64 bits for f32, 128 for f64.
 struct Fixed128 {
   uint64_t low;
   uint64_t high;
@@ -87,7 +87,7 @@ struct FixedOf<double> {
 template <class Number>
 using Fixed = typename FixedOf<Number>::type;
 
-// The zeros before the leading bit; x > 0.
+// The number of zeros before the leading bit; x > 0.
 RBC_HD int leadingZeros(uint64_t x) {
 #if defined(__CUDA_ARCH__)
   return __clzll(static_cast<long long>(x));
@@ -99,7 +99,7 @@ RBC_HD int leadingZeros(uint64_t x) {
 // The least k with n <= 2^k; n >= 1.
 RBC_HD int ceilLog2(int64_t n) { return n == 1 ? 0 : 64 - leadingZeros(n - 1); }
 
-// The E with 2^(E-1) <= x < 2^E, for a magnitude that is finite; some small number for 0.
+// The E with 2^(E-1) <= x < 2^E, for a finite magnitude; some small number for 0.
 RBC_HD int exponentPast(uint32_t magnitude) {
   if (magnitude >> 23 != 0) return static_cast<int>(magnitude >> 23) - 126;
   int e = -149;
@@ -116,7 +116,7 @@ RBC_HD int exponentPast(uint64_t magnitude) {
 // 2^k for k in -1022 .. 1023.
 RBC_HD double powerOfTwo(int k) { return bitCast<double>(static_cast<uint64_t>(k + 1023) << 52); }
 
-// The fixed point of n values whose largest magnitude is given: values are multiples of 2^-shift.
+// The fixed point for n values with the given largest magnitude: values are multiples of 2^-shift.
 template <class Number>
 RBC_HD int fixedShift(OrderKey<Number> largest, int64_t n) {
   return FixedOf<Number>::kFraction - exponentPast(largest) - ceilLog2(n);
@@ -158,7 +158,7 @@ RBC_HD double fromFixed(uint64_t sum, int shift) {
 RBC_HD double fromFixed(const Fixed128& sum, int shift) {
   const bool negative = sum.high >> 63 != 0;
   const Fixed128 m = negative ? Fixed128{~sum.low, ~sum.high} + Fixed128{1, 0} : sum;
-  // The leading bit becomes that of 2^126.
+  // Moves the leading bit to 2^126.
   const int up = m.high != 0 ? leadingZeros(m.high) - 1 : m.low != 0 ? leadingZeros(m.low) + 63 : 0;
   Fixed128 top = m;
   if (up >= 64) {
@@ -166,17 +166,17 @@ RBC_HD double fromFixed(const Fixed128& sum, int shift) {
   } else if (up > 0) {
     top = {m.low << up, m.high << up | m.low >> (64 - up)};
   }
-  // 62 bits of it, the last of which is set if anything follows: rounds as the whole would.
+  // 62 bits of it; the last one is set if any lower bit is, so that it rounds as the whole would.
   const uint64_t leading = (top.high >> 1) | ((top.high & 1) != 0 || top.low != 0 ? 1u : 0u);
   const auto rounded = static_cast<double>(static_cast<int64_t>(leading));
-  // In two steps: neither factor alone is always in range.
+  // In two steps: one factor may be out of range.
   const int by = 65 - up - shift;
   const double scaled = rounded * powerOfTwo(by / 2) * powerOfTwo(by - by / 2);
   return negative ? -scaled : scaled;
 }
 
-// What is not finite is counted instead: +inf in the lower half of the sum, -inf in the upper, NaN in
-// both. n < 2^31 keeps the halves apart.
+// Infinities and NaN are counted instead: +inf in the lower half of the sum, -inf in the upper, NaN
+// in both. n < 2^31 keeps the halves separate.
 RBC_HD uint64_t notFiniteTerm(float x) {
   const bool nan = x != x;
   const bool infinite = magnitude(x) == kNotFinite<float>;
@@ -196,13 +196,13 @@ RBC_HD double notFiniteSum(uint64_t low, uint64_t high) {
 RBC_HD double notFiniteResult(uint64_t sum) { return notFiniteSum(sum & 0xffffffffu, sum >> 32); }
 RBC_HD double notFiniteResult(const Fixed128& sum) { return notFiniteSum(sum.low, sum.high); }
 
-// What FixedSum gives for one value: the value, but for -0.
+// FixedSum of one value: the value, except for -0.
 template <class Number>
 RBC_HD double sumOfOne(Number x) {
   return static_cast<double>(x) + 0.0;
 }
 
-// The second pass over n values whose largest magnitude the first has found.
+// The second pass over n values, given their largest magnitude from the first.
 template <class Number>
 struct FixedSum {
   OrderKey<Number> largest;
@@ -218,7 +218,7 @@ struct FixedSum {
     return finite() ? toFixed(x, shift) : notFiniteTerm(x);
   }
 
-  // The sum, or the mean, of the terms added up.
+  // The sum, or the mean, from the added terms.
   RBC_HD double result(const Fixed<Number>& sum, bool mean) const {
     if (!finite()) return notFiniteResult(sum);
     const double total = fromFixed(sum, shift);

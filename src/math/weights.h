@@ -1,19 +1,18 @@
-// What cubic interpolation has to know of a query: worked out once from the times, in double.
+// The weights of cubic interpolation for a query: computed once from the times, in double.
 #pragma once
 
 #include "platform.h"
 
 namespace rbc {
 
-// Lengths of the interval around a query and of those beside it; 0: there is none.
+// Lengths of the interval around a query and of the adjacent ones; 0: no such interval.
 struct Intervals {
   double before;
   double here;
   double after;
 };
 
-// What the formula has to know of a query: the weight, up to four coefficients, and whether v0 and
-// v3 have a place.
+// The weight, up to four coefficients, and whether v0 and v3 exist.
 template <class Number>
 struct Weights {
   Number w;

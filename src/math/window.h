@@ -1,4 +1,4 @@
-// Where the rows of a window lie in their episode, and what becomes of a value after its transform.
+// The rows of a window in their episode, and the steps that follow a transform.
 #pragma once
 
 #include "locate.h"
@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-// What poses are of: see window_pose.h.
+// The position channels of a pose: see window_pose.h.
 inline constexpr int kPositionChannels = 3;
 inline constexpr int kMaxPoseChannels = kPositionChannels + 9;
 
@@ -15,16 +15,16 @@ enum class PoseKind : uint8_t {
   kWorld,     // p - pr, R Rr^T
 };
 
-// A row that a window takes as it is.
+// A row that a window copies unchanged.
 struct GatheredRow {
-  int64_t row;  // -1: there is none, and the element is invalid
+  int64_t row;  // -1: no row, and the element is invalid
   bool valid;   // it was not held
   bool after;   // held past the end
 };
 
-// Of an episode's `count` rows, where the window has its anchor at row `anchor`, inside or not.
+// For a window with its anchor at row `anchor`, inside or not, of an episode with `count` rows.
 RBC_HD GatheredRow gatheredRow(int64_t anchor, int64_t offset, int64_t count, Outside outside) {
-  // No branches: on a GPU they keep loads from being made together.
+  // Branchless: on a GPU branches keep loads from being issued together.
   const int64_t row = addSaturated(anchor, offset);
   const bool before = row < 0;
   const bool after = row >= count;
@@ -46,13 +46,13 @@ RBC_HD int64_t lastRowUpTo(const Row& times, int64_t n, Time t) {
   return bracketOf(times, n, t, evenGuess(first, t, n, rate), rate).i;
 }
 
-// One rounding each. A bias that is not given is -0, which leaves every number as it is.
+// One rounding each. A missing bias is -0, which leaves every number unchanged.
 template <class V>
 RBC_HD V normalized(V x, V shift, V scale, V bias) {
   return (x - shift) * scale + bias;
 }
 
-// Not clamp(): it may take 0 for -0. NaN stays.
+// Not clamp(), which may return 0 for -0. NaN stays.
 template <class V>
 RBC_HD V clipped(V x, V low, V high) {
   const V at_least = select(x < low, low, x);

@@ -1,6 +1,6 @@
 // Poses relative to another: positions in double, rotations as quaternions of any length.
 //
-// To read the formulas again for another SIMD level, as those of rotation.h, include it after that.
+// To read the formulas again for another SIMD level, include it after rotation.h.
 #if !defined(RBC_MATH_WINDOW_POSE_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_WINDOW_POSE_H
 
@@ -11,17 +11,17 @@
 
 namespace RBC_FORMULAS {
 
-// Number is double, or DoubleDouble where Euler angles are written: see convertRotation().
+// Number is double, or DoubleDouble if Euler angles are written: see convertRotation().
 template <class Number>
 struct Pose {
   Vector3<double> p;
   Quaternion<Number> q;
 };
 
-// Whether the rotation is one: readRotation() tells by NaN.
+// Whether the rotation is valid: readRotation() returns NaN if not.
 template <class Number>
-RBC_HD bool isRotation(const Quaternion<Number>& of) {
-  const Quaternion<double> q = head(of);
+RBC_HD bool isRotation(const Quaternion<Number>& rotation) {
+  const Quaternion<double> q = head(rotation);
   return q.w == q.w && q.x == q.x && q.y == q.y && q.z == q.z;
 }
 
@@ -44,7 +44,7 @@ RBC_HD double dotFused(const Vector3<double>& a, double x, double y, double z) {
   return mulAdd(a.z, z, mulAdd(a.y, y, a.x * x));
 }
 
-// The quaternion by a power of two, such that products of many stay in range.
+// The quaternion scaled by a power of two, such that products of many stay in range.
 RBC_HD Quaternion<double> inRange(const Quaternion<double>& q, double scale) {
   return {q.w * scale, q.x * scale, q.y * scale, q.z * scale};
 }
@@ -54,7 +54,7 @@ RBC_HD Quaternion<DoubleDouble> inRange(const Quaternion<DoubleDouble>& q, doubl
 
 }  // namespace detail
 
-// What poses are taken relative to: worked out once for all of them.
+// The reference of relative poses: computed once for all of them.
 template <class Number>
 struct PoseReference {
   Vector3<double> p;
@@ -94,7 +94,7 @@ RBC_HD Pose<Number> absolutePose(PoseKind kind, const PoseReference<Number>& to,
           to.q * pose.q};
 }
 
-// The sum of steps and one more: the step in the world from where the sum stands. The length of the
+// The sum of steps and one more step, applied in the frame where the sum ends. The length of the
 // quaternion does not grow with the number of steps.
 template <class Number>
 RBC_HD Pose<Number> afterStep(const Pose<Number>& sum, const Pose<Number>& step) {

@@ -1,7 +1,7 @@
-// Sums of numbers of like magnitude, and of their squares, in a few registers: each number is cut
-// into integers, of which products add up in 64 bits. Nothing is rounded.
+// Sums of numbers of similar magnitude, and of their squares, in a few registers: each number is
+// divided into integers whose products are added in 64 bits. Nothing is rounded.
 //
-// What lies outside of the window, too large or with bits that are too small, is for others to add.
+// The caller must add numbers outside of the window: too large, or with bits that are too small.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@
 
 namespace rbc {
 
-// Of f32: x = high 2^(top - kHighBits) + low 2^(top - 41) for |x| < 2^top; the pieces are signed, of
-// up to 2^kHighBits and 2^22. With one piece there is no low: this suits numbers of few bits.
+// For f32: x = high 2^(top - kHighBits) + low 2^(top - 41) for |x| < 2^top; the pieces are signed,
+// of up to 2^kHighBits and 2^22. With one piece there is no low part: this suits numbers with few
+// bits.
 template <int kPieces>
 struct FloatWindow {
   using Number = float;
   static constexpr int kHighBits = kPieces == 1 ? 22 : 18;
   static constexpr int kLowUnit = 41;
   static constexpr int kFields = kPieces == 1 ? 2 : 5;
-  // So many additions, of all whose fields are added up, fit into 64 bits.
+  // This many additions into one set of fields fit into 64 bits.
   static constexpr int kMaxAdditions = 1 << 17;
   static constexpr int kMinTop = -100;
   static constexpr int kMaxTop = 120;
@@ -39,8 +40,8 @@ struct FloatWindow {
     for (int64_t& f : field) f = 0;
   }
 
-  // Whether x is inside. If it is not, or no finite number, what has been added is meaningless, until
-  // remove(x): there is no branch here.
+  // Returns whether x is inside. If not, the fields are meaningless until remove(x): there is no
+  // branch here.
   RBC_HD bool add(float x) {
     const Pieces p = cut(x);
     change(p, 1);
@@ -48,7 +49,7 @@ struct FloatWindow {
   }
   RBC_HD void remove(float x) { change(cut(x), -1); }
 
-  // Calls add_sum and add_square with (integer, exponent) for what a field's total stands for.
+  // Calls add_sum and add_square with (integer, exponent) for the value of each field's total.
   template <class Total, class AddSum, class AddSquare>
   static RBC_HD void expand(int top, const Total (&total)[kFields], AddSum&& add_sum,
                             AddSquare&& add_square) {
@@ -64,7 +65,7 @@ struct FloatWindow {
     }
   }
 
-  // The least top of a window that has room for x, which is finite.
+  // The least top of a window with room for x, which is finite.
   static RBC_HD int topOf(float x) {
     return static_cast<int>(bitCast<uint32_t>(x) >> 23 & 0xff) - 126;
   }
@@ -88,7 +89,7 @@ struct FloatWindow {
     }
   }
 
-  // Modulo 2^64, so that what does not fit can be taken back as well.
+  // Modulo 2^64, so that an addition that overflowed can be removed as well.
   RBC_HD void change(const Pieces& p, int32_t sign) {
     const int64_t high = p.high;
     const int64_t low = p.low;
@@ -115,7 +116,7 @@ struct FloatWindow {
   }
 };
 
-// Of f64: x = (first 2^48 + second 2^24 + third) 2^(top - 72), of 24 bits each.
+// For f64: x = (first 2^48 + second 2^24 + third) 2^(top - 72), of 24 bits each.
 struct DoubleWindow {
   using Number = double;
   static constexpr int kFields = 8;
@@ -124,7 +125,7 @@ struct DoubleWindow {
   static constexpr int kMinTop = -1000;
   static constexpr int kMaxTop = 1024;
 
-  int64_t field[kFields];  // sums of the pieces, and of products of like weights
+  int64_t field[kFields];  // sums of the pieces, and of products with equal weights
   int32_t top;
 
   RBC_HD void start(int at_most) {
@@ -132,7 +133,7 @@ struct DoubleWindow {
     for (int64_t& f : field) f = 0;
   }
 
-  // As of FloatWindow.
+  // As in FloatWindow.
   RBC_HD bool add(double x) { return change(x, 1); }
   RBC_HD void remove(double x) { change(x, -1); }
 
@@ -189,7 +190,7 @@ struct DoubleWindow {
   }
 };
 
-// total * 2^exponent in limbs, as of splitScaled().
+// total * 2^exponent in limbs, as in splitScaled().
 template <class Limbs, class Add>
 RBC_HD void splitTotal(int128 total, int exponent, Add&& add) {
   if (total == 0) return;
@@ -199,7 +200,7 @@ RBC_HD void splitTotal(int128 total, int exponent, Add&& add) {
   splitScaled128<Limbs>(magnitude, exponent, negative, add);
 }
 
-// The limbs that values of a dtype reach: a part of all.
+// The limbs that values of a dtype can reach: a part of all.
 template <int kMinExponent, int kMaxExponent>
 struct LimbRange {
   static constexpr int kFirstSum = (kMinExponent + SumLimbs::kUnit) >> 5;
@@ -209,7 +210,7 @@ struct LimbRange {
   static constexpr LimbSpan kSpan = {kFirstSum, kSums, kFirstSquare, kSquares};
 };
 
-// Of what is computed in f32, and in f64.
+// For values computed in f32, and in f64.
 using FloatLimbs = LimbRange<-149, 128>;
 using DoubleLimbs = LimbRange<-1074, 1024>;
 

@@ -1,4 +1,4 @@
-// Farthest points as plain numbers: what the entry hands to a backend.
+// Farthest points as plain numbers: the input of a backend.
 #pragma once
 
 #include "voxel_problem.h"
@@ -14,13 +14,13 @@ struct FarthestProblem {
   Output<2> distances;  // cloud, place; data may be null
 };
 
-// Within the cloud's points, of which there is one at least.
+// Index within the cloud's points; the cloud has at least one.
 RBC_HD int64_t startOf(const FarthestProblem& p, int64_t cloud, int64_t points) {
   const int64_t start = p.starts.data != nullptr ? p.starts[cloud] : p.start;
   return clampIndex(start, 0, points - 1);
 }
 
-// Writes the point for a place: its number in its cloud, or -1, and its squared distance.
+// Writes the point at a place: its index in its cloud, or -1, and its squared distance.
 RBC_HD void putFarthest(const FarthestProblem& p, int64_t cloud, int64_t place, int64_t row,
                         double distance) {
   const int64_t at = cloud * p.indices.stride[0] + place * p.indices.stride[1];

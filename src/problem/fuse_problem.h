@@ -1,4 +1,4 @@
-// Fusion as plain numbers: what the validating ops hand to a backend. Resampling is fusion of one
+// Fusion as plain numbers, after validation: the input of a backend. Resampling is fusion of one
 // stream.
 #pragma once
 
@@ -18,7 +18,7 @@ struct RealArray {
   int64_t stride;  // in elements
   bool is_64;
 
-  // In the compute type.
+  // The element in the compute type.
   template <class Number>
   RBC_HD Number at(int64_t i) const {
     return is_64 ? static_cast<Number>(static_cast<const double*>(data)[i * stride])
@@ -33,13 +33,13 @@ struct TimeLimit {
   bool set;
 };
 
-// An offset of a clock, likewise.
+// A clock offset, with the same two forms.
 struct TimeOffset {
   double real;
   int64_t ticks;
 };
 
-// Channels of a stream that share a method. Neighbours differ in it.
+// Channels of a stream that share a method. Neighbouring segments have different methods.
 struct ChannelSegment {
   int64_t begin;
   int64_t count;
@@ -47,7 +47,7 @@ struct ChannelSegment {
 };
 
 struct FuseStream {
-  // Packed values have one row of `samples` for the whole batch, cut by `offsets`.
+  // Packed values have one row of `samples` for the whole batch; `offsets` divides it.
   int64_t samples;
   int64_t channels;
 
@@ -69,12 +69,12 @@ struct FuseStream {
   int64_t out_begin;   // of its channels in a row of out
   uint64_t fill_bits;  // the fill value as an element of out, in the low bytes
   int32_t first_segment;
-  int32_t num_segments;  // 1 at least: an empty one where there are no channels
+  int32_t num_segments;  // at least 1: an empty one if there are no channels
   DType values_dtype;
   Outside outside;
 };
 
-// What the streams share.
+// All streams, and the parameters that they share.
 struct FuseProblem {
   int64_t batch;
   int64_t queries;
@@ -88,19 +88,19 @@ struct FuseProblem {
   uint8_t* valid;  // may be null
   int64_t valid_stride[3];
   DType out_dtype;
-  // No rounding to it brings an angle out of its range: see turn.h. F64 stands for the compute type,
-  // and so it is of streams that are normalized, whose results have no range.
+  // Rounding to this dtype does not move an angle out of its range: see turn.h. F64 means the
+  // compute type; it is used for normalized streams, whose results have no range.
   DType angle_dtype;
   DType time_dtype;  // F32, F64 or I64
 
-  // In the caller's memory: a kernel gets a copy.
+  // In the caller's memory: kernels get a copy.
   int32_t num_streams;
   int32_t num_segments;
   const FuseStream* streams;
   const ChannelSegment* segments;
 };
 
-// Whether values have a say in the stream's mask: a quaternion may be none.
+// Whether values affect the stream's mask: a quaternion may be invalid.
 inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
   for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (p.segments[i].method == Method::kSlerp) return true;
@@ -108,7 +108,7 @@ inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
   return false;
 }
 
-// Whether samples of some stream may be missing.
+// Whether samples of any stream may be missing.
 inline bool hasSampleMasks(const FuseProblem& p) {
   for (int n = 0; n < p.num_streams; ++n) {
     if (p.streams[n].sample_mask != nullptr) return true;
@@ -142,7 +142,7 @@ RBC_HD int64_t offsetAs<int64_t>(const TimeOffset& offset) {
   return offset.ticks;
 }
 
-// Of a stream of a problem: of its limits, and what is outside.
+// The limits of one stream, and its rule for queries outside.
 template <class Time, class Stream>
 RBC_HD Rules<Time> rulesOf(const Stream& s, Outside outside, Method method) {
   const bool holds = outside == Outside::kExtrapolate && method != Method::kLinear;
@@ -165,27 +165,28 @@ decltype(auto) visitTime(DType dtype, Visitor&& visitor) {
   }
 }
 
-// What checking may find in the data; the first in the order of the kinds, then of row and index.
+// A defect that the checks may find in the data; the first one in the order of kinds, then of row
+// and index.
 struct TimesDefect {
-  // As wide as what follows: a GPU writes the struct, and padding would come back undefined.
+  // As wide as the other fields: a GPU writes the struct, and padding would be uninitialized.
   enum Kind : int64_t { kNone, kOffset, kLength, kQueryLength, kTime };
   Kind kind;
   int64_t row;
   int64_t index;  // kTime: into the row
-  // The offending number, and for kOffset and kTime the one before it.
+  // The offending number, and for kOffset and kTime the preceding one.
   int64_t integer[2];
   double real[2];
 };
 
-// The verification of a stream's times, and on CUDA of its lengths and offsets and the query lengths:
-// the host has verified its own.
+// The check of a stream's times, and on CUDA also of its lengths and offsets and the query lengths:
+// on the CPU the host has already checked those.
 struct TimesProblem {
   const FuseProblem& fuse;
   int stream;
   TimesDefect* defect;  // on the host; written when the operation returns
 };
 
-// A sample that may not follow another: NaN, or earlier.
+// Whether a sample may not follow another: its time is NaN, or earlier.
 template <class Time>
 RBC_HD bool badStep(Time previous, Time time) {
   return TimeMath<Time>::isNaN(time) || time < previous;

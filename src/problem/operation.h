@@ -1,4 +1,4 @@
-// An operation of a backend: a row that the file with its kernels defines.
+// An operation of a backend: one row, defined in the file with its kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace rbc {
 
 template <class Problem>
 struct Operation {
-  // What it takes of the workspace, besides what the entry takes (api/call.h).
+  // The bytes of workspace it needs, in addition to the entry's own (api/call.h).
   size_t (*workspaceBytes)(const BackendState& state, const Problem& problem);
   void (*run)(BackendState& state, const Problem& problem, Scratch scratch);
 };
@@ -33,7 +33,7 @@ struct Row {
   const Operation<Problem>* operation;
 };
 
-// What a backend offers: one row for each problem.
+// The operations of a backend: one row for each problem.
 struct Operations : Row<TimesProblem>,
                     Row<FuseProblem>,
                     Row<VoxelizeProblem>,

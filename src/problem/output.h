@@ -1,4 +1,4 @@
-// What a problem says of a tensor to write.
+// An output tensor of a problem.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Conversion of rotations as plain numbers: what the entry hands to a backend.
+// Conversion of rotations as plain numbers: the input of a backend.
 #pragma once
 
 #include "dtype.h"
@@ -7,7 +7,7 @@
 
 namespace rbc {
 
-// Rotations on one side; strides are in elements.
+// Rotations of one side; strides are in elements.
 struct RotationArray {
   void* data;  // only `out` is written
   DType dtype;
@@ -15,7 +15,7 @@ struct RotationArray {
   int64_t channel_stride;
   int64_t stride[RBC_TENSOR_MAX_NDIM];  // of the dimensions before the channels
 
-  // Whether they lie one after the other.
+  // Whether they are contiguous.
   RBC_HD bool compact(int ndim) const {
     return channel_stride == 1 && ndim <= 1 && (ndim == 0 || stride[0] == channels);
   }
@@ -27,7 +27,7 @@ struct RotationProblem {
   RotationArray in;
   RotationArray out;
   int64_t count;
-  // Before the channels; dimensions that adjoin in both arrays are one here.
+  // Dimensions before the channels; dimensions that adjoin in both arrays are merged.
   int32_t ndim;
   int64_t shape[RBC_TENSOR_MAX_NDIM];
 };
@@ -56,7 +56,7 @@ RBC_HD RotationPlace placeOf(const RotationProblem& p, int64_t i) {
 
 inline constexpr int kMaxRotationChannels = 9;
 
-// As f64, `stride` elements apart.
+// Loads a rotation as f64; numbers are `stride` elements apart.
 template <class Storage>
 RBC_HD void loadRotation(const void* data, int64_t begin, int64_t stride, int channels,
                          double (&to)[kMaxRotationChannels]) {

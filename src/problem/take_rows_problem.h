@@ -1,4 +1,4 @@
-// Rows by index as plain numbers: what the entry hands to a backend.
+// Rows by index as plain numbers: the input of a backend.
 #pragma once
 
 #include "dtype.h"
@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-// Strides are in elements; that of the batch is 0 where there is none.
+// Strides are in elements; the batch stride is 0 without a batch.
 struct TakeRowsProblem {
   const void* values;
   int64_t values_stride[3];  // batch, row, channel

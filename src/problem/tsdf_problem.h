@@ -13,14 +13,14 @@ struct TsdfProblem {
   PointClouds points;
   VoxelGrid grid;
   const void* sensors;
-  int64_t sensors_stride[2];  // cloud, coordinate; that of the clouds is 0 if they share one
+  int64_t sensors_stride[2];  // cloud, coordinate; the first is 0 if the clouds share one sensor
   DType sensors_dtype;        // F32 or F64
   TsdfWeighting weighting;
   bool carve;
-  double truncation;  // as the points' type has it
+  double truncation;  // rounded to the points' dtype
   double max_weight;
   Output<3> tsdf;     // x, y, z; f32
-  Output<3> weight;   // likewise
+  Output<3> weight;   // x, y, z; f32
   Output<1> dropped;  // cloud; i64
 };
 
@@ -48,7 +48,7 @@ RBC_HD void sensorOf(const TsdfProblem& p, int64_t cloud, Number (&sensor)[3]) {
   }
 }
 
-// A voxel of the volume, with what it observed.
+// Writes a voxel of the volume, given its observations.
 RBC_HD void integrateAt(const TsdfProblem& p, const VoxelCoords& at, const TsdfSums& sums) {
   const auto elementOf = [&](const Output<3>& out) {
     return static_cast<float*>(out.data) + at.x * out.stride[0] + at.y * out.stride[1] +

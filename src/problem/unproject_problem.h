@@ -1,4 +1,4 @@
-// Depth images into clouds as plain numbers: what the entry hands to a backend.
+// Depth images to clouds as plain numbers: the input of a backend.
 #pragma once
 
 #include "dtype.h"
@@ -8,10 +8,10 @@
 
 namespace rbc {
 
-// Strides are in elements; that of the images is 0 where they share it, or there is one.
+// Strides are in elements; the first is 0 if the images share the array, or there is one image.
 template <int Rank>
 struct ImageArray {
-  const void* data;  // null: there is none
+  const void* data;  // null: not given
   int64_t stride[Rank];
   DType dtype;
 };
@@ -25,7 +25,7 @@ struct UnprojectProblem {
   ImageArray<2> intrinsics;  // image, number; F32 or F64
   ImageArray<3> pose;        // image, row, column; F32 or F64
   ImageArray<4> colors;      // image, row, column, channel; U8 or a float
-  int64_t channels;          // of colours
+  int64_t channels;          // of the colours
   int64_t capacity;          // points of an image
   Output<3> points;          // image, point, channel
   Output<1> counts;          // i64
@@ -39,7 +39,7 @@ struct UnprojectProblem {
   double pixel_offset;
   double color_divisor;
 
-  // Of the rows and columns that are looked at.
+  // Rows and columns that are visited.
   RBC_HD int64_t rows() const { return (height + step - 1) / step; }
   RBC_HD int64_t columns() const { return (width + step - 1) / step; }
 };
@@ -66,7 +66,7 @@ RBC_HD Number numberAt(const void* data, DType dtype, int64_t at) {
                              : static_cast<Number>(static_cast<const float*>(data)[at]);
 }
 
-// A camera's numbers, one by one: those of `intrinsics`, then those of the pose.
+// The numbers of a camera, one by one: `intrinsics`, then the pose.
 inline constexpr int kCameraNumbers = 16;
 template <class Number>
 RBC_HD void readCameraNumber(const UnprojectProblem& p, int64_t image, int n,
@@ -101,7 +101,7 @@ decltype(auto) visitDepth(DType dtype, Visitor&& visitor) {
   }
 }
 
-// A colour, by its place in the array: of any dtype that colours may have.
+// A colour at an offset in the array, for any dtype that colours may have.
 template <class Number>
 RBC_HD Number colorAt(const ImageArray<4>& colors, int64_t at) {
   switch (colors.dtype) {

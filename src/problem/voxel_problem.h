@@ -1,4 +1,4 @@
-// Voxelization as plain numbers: what the validating ops hand to a backend.
+// Voxelization as plain numbers, after validation: the input of a backend.
 #pragma once
 
 #include <cmath>
@@ -17,18 +17,18 @@ namespace rbc {
 enum class Reduction : int32_t { kOccupancy, kCount, kSum, kMean, kMax, kMin };
 enum class VoxelOrder : int32_t { kLexicographic, kFirstPoint };
 
-// What a mode needs of the points beyond where they lie.
+// Whether a mode needs features, not only positions.
 RBC_HD bool reducesFeatures(Reduction mode) { return mode >= Reduction::kSum; }
 
-// An index of points fits in i32.
+// The index of a point fits in i32.
 inline constexpr int64_t kMaxPoints = INT32_MAX;
 
-// Strides are in elements throughout; that of the clouds is 0 where there is no batch, or the clouds
-// are packed.
+// Strides are in elements throughout; the cloud stride is 0 if there is no batch, or the clouds are
+// packed.
 struct PointClouds {
   const void* data;
   int64_t stride[3];  // cloud, point, coordinate
-  int64_t columns;    // 3 at least
+  int64_t columns;    // at least 3
   DType dtype;
   int64_t clouds;
   int64_t rows;  // points of a padded cloud, or of all packed ones
@@ -36,9 +36,9 @@ struct PointClouds {
   IndexArray offsets;
 
   RBC_HD bool packed() const { return offsets.data != nullptr; }
-  // Rows of points, valid or not: what point_to_voxel has.
+  // Rows of points, valid or not: the number of rows of point_to_voxel.
   RBC_HD int64_t total() const { return packed() ? rows : clouds * rows; }
-  // Whether rows at these strides, one a point, lie as if all clouds were one.
+  // Whether rows with these strides, one row per point, are spaced as if all clouds were one.
   bool inOneLine(int64_t cloud_stride, int64_t point_stride) const {
     return packed() || clouds <= 1 || cloud_stride == point_stride * rows;
   }
@@ -48,7 +48,7 @@ RBC_HD RowRange pointsOf(const PointClouds& c, int64_t cloud) {
   return rangeOf(c.lengths, c.offsets, c.rows, cloud);
 }
 
-// The rows beside the points'.
+// The rows of features, one per point.
 struct Features {
   const void* data;
   int64_t stride[3];  // cloud, point, feature
@@ -77,7 +77,7 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
     result.limit[axis] = limit;
     const Number size = result.voxel_size[axis];
     result.reciprocal[axis] = 1 / size;
-    // Half of the smallest number rounds to 0, and what is more does not.
+    // Half of the smallest number rounds to 0; anything larger does not.
     result.lowest[axis] = std::floor(size / 2) * -std::numeric_limits<Number>::denorm_min();
     const Number most = std::ldexp(Number(1), kMaxByProducts<Number>);
     result.by_products = result.by_products && size >= 1 / most && size <= most;
@@ -85,7 +85,7 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
   return result;
 }
 
-// The voxel's place in lexicographic order; Key holds that of every voxel.
+// The voxel's place in lexicographic order; Key must hold the place of every voxel.
 template <class Key = int64_t>
 RBC_HD Key voxelKey(const VoxelGrid& grid, int64_t cloud, const VoxelIndex& v) {
   const Key row = static_cast<Key>(cloud) * static_cast<Key>(grid.shape[0]) + v.x;
@@ -104,7 +104,7 @@ RBC_HD VoxelCoords coordsOf(const Key (&shape)[3], Key key) {
   return {cloud, row - cloud * shape[0], column - row * shape[1], key - column * shape[2]};
 }
 
-// Extents fit into 32 bits, and divisions of those are faster.
+// Extents fit into 32 bits, where divisions are faster.
 RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
   if (key >> 32 != 0) return coordsOf<int64_t>(grid.shape, key);
   const uint32_t shape[] = {static_cast<uint32_t>(grid.shape[0]),
@@ -113,7 +113,7 @@ RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
   return coordsOf<uint32_t>(shape, static_cast<uint32_t>(key));
 }
 
-// A count as an element, rounded once.
+// A count as an element, with one rounding.
 template <class Element>
 RBC_HD Element countAs(uint32_t count) {
   if constexpr (std::is_integral_v<Element>) {
@@ -140,7 +140,7 @@ struct SparseProblem {
   VoxelOrder order;
   Features features;
   int64_t capacity;
-  int64_t max_points;        // of a voxel in `grouped` and `counts`; INT64_MAX without `grouped`
+  int64_t max_points;        // per voxel in `grouped` and `counts`; INT64_MAX without `grouped`
   Output<2> coords;          // i32; never null
   Output<1> num_voxels;      // i64; never null, one element
   Output<1> counts;          // i32

@@ -1,5 +1,5 @@
-// Any channel of any stream at any offset of a window, one by one: what references are fetched by,
-// and all that has no faster way.
+// Fetches any channel of any stream at any offset of a window, one at a time: used for references,
+// and where no faster way exists.
 #pragma once
 
 #include "interpolate.h"
@@ -25,11 +25,11 @@ RBC_HD Number valueAt(const void* data, DType dtype, int64_t i) {
   return Number(0);
 }
 
-// One element of a window, as far as it is the same for all channels of a method.
+// One element of a window: the part that is the same for all channels of a method.
 template <class Time>
 struct WindowElement {
-  GatheredRow gathered;  // of gathered streams
-  // Of others.
+  GatheredRow gathered;  // for gathered streams
+  // For other streams.
   WindowSamples<Time> samples;
   Time query;
   bool is_reference;
@@ -57,15 +57,15 @@ RBC_HD SamplePosition<Time, int64_t> positionOf(const WindowStream& s,
                     rulesOf<Time>(s, method, element.is_reference), &guess, element.samples.valid);
 }
 
-// Where the channels of one method are found, whatever the dtype of times is.
+// Where the channels of one method are found, for any dtype of times.
 struct WindowPlace {
-  int64_t row;  // among all of the stream; -1: there is none
-  // Its neighbours, where the weights ask for them.
+  int64_t row;  // among all rows of the stream; -1: none
+  // Its neighbours, if the weights need them.
   int64_t before;
   int64_t right;
   int64_t after;
   Weights<double> weights;
-  bool mask;  // rbcResample's, but for quaternions that are none; or that the row was not held
+  bool mask;  // rbcResample's mask, before quaternions are checked; or that the row was not held
 };
 
 template <class Time>
@@ -79,20 +79,20 @@ RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Time>& ele
   const WindowSamples<Time>& samples = element.samples;
   WindowPlace place = {-1, -1, -1, -1, {}, position.mask};
   if (position.index < 0) return place;
-  Neighbours<int64_t> beside = {position.index, position.index, position.index};
-  if (position.weight != 0) beside = neighboursOf(samples.valid, samples.count, position.index);
+  Neighbours<int64_t> neighbours = {position.index, position.index, position.index};
+  if (position.weight != 0) neighbours = neighboursOf(samples.valid, samples.count, position.index);
   place.row = samples.begin + position.index;
-  place.before = samples.begin + beside.before;
-  place.right = samples.begin + beside.right;
-  place.after = samples.begin + beside.after;
-  place.weights = weightsOf(method, samples.times, samples.count, position, beside);
+  place.before = samples.begin + neighbours.before;
+  place.right = samples.begin + neighbours.right;
+  place.after = samples.begin + neighbours.after;
+  place.weights = weightsOf(method, samples.times, samples.count, position, neighbours);
   return place;
 }
 
 namespace detail {
 
-// Computed as rbcResample does; the method's channels begin at `first`. Returns whether there is a
-// value.
+// Computed as rbcResample does; the method's channels begin at `first`. Returns false if there is
+// no value.
 template <class Number>
 RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method method, int64_t first,
                       int64_t channel, Number* value) {
@@ -144,8 +144,8 @@ RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method me
 
 }  // namespace detail
 
-// A channel's value before any transform, of a method whose channels begin at `first`. Number is the
-// type that it is computed in, or double. Returns whether there is one.
+// A channel's value before any transform, for a method whose channels begin at `first`. Number is
+// the type that it is computed in, or double. Returns false if there is no value.
 template <class Number>
 RBC_HD bool fetchChannel(const WindowStream& s, const WindowPlace& place, Method method,
                          int64_t first, int64_t channel, Number* value) {
@@ -170,7 +170,7 @@ RBC_HD bool fetchChannel(const WindowProblem& p, const WindowStream& s,
                       channel, value);
 }
 
-// Several channels, as those of a pose. Returns whether all have a value.
+// Several channels, such as the channels of a pose. Returns whether all have a value.
 template <class Number, class Time>
 RBC_HD bool fetchChannels(const WindowProblem& p, const WindowStream& s,
                           const WindowElement<Time>& element, int64_t begin, int count,
@@ -200,7 +200,7 @@ RBC_HD bool isValid(const WindowProblem& p, const WindowStream& s,
   return valid;
 }
 
-// Whether it takes neutral values, where the pad is neutral.
+// Whether the element takes neutral values if the pad is neutral.
 template <class Time>
 RBC_HD bool isPastEnd(const WindowStream& s, const WindowElement<Time>& element, bool valid) {
   if (!s.interpolates) return element.gathered.after;

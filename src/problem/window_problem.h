@@ -1,4 +1,4 @@
-// Windows as plain numbers: what the validating call hands to a backend.
+// Windows as plain numbers, after validation: the input of a backend.
 #pragma once
 
 #include "fuse_problem.h"
@@ -10,7 +10,8 @@ namespace rbc {
 
 inline constexpr int kMaxWindowStreams = 16;
 inline constexpr int kMaxWindowTransforms = 64;
-// Each transform, the copied channels before it, and those behind the last one of a stream.
+// Each transform, the copied channels before it, and the channels after the last transform of a
+// stream.
 inline constexpr int kMaxWindowSegments = 2 * kMaxWindowTransforms + kMaxWindowStreams;
 
 // A caller's [D'] or [O,D'] array of f32 or f64; data may be null.
@@ -19,7 +20,7 @@ struct RealGrid {
   int64_t stride[2];  // in elements, from offset to offset (0 for [D']) and from channel to channel
   bool is_64;
 
-  // In the compute type.
+  // The element in the compute type.
   template <class Number>
   RBC_HD Number at(int64_t o, int64_t d) const {
     const int64_t i = o * stride[0] + d * stride[1];
@@ -30,49 +31,49 @@ struct RealGrid {
 
 enum class WindowKind : uint8_t { kCopy, kSubtract, kRelative, kWorld, kStep };
 
-// Neighbouring channels of a stream, and what becomes of them. The segments of a stream hold each of
-// its channels once, in order, and so each channel of its output.
+// Neighbouring channels of a stream, and their transform. The segments of a stream contain each of
+// its channels once, in order, and therefore each channel of its output.
 struct WindowSegment {
   int64_t begin;
   int64_t count;
   int64_t out_begin;
-  int64_t out_count;  // not `count`, where a rotation is written otherwise than it is read
-  // Subtract and poses.
+  int64_t out_count;  // differs from `count` if a rotation changes its format
+  // For subtract and poses.
   int64_t reference_begin;   // a channel of the reference's stream
   int32_t reference_stream;  // of the problem
   int32_t reference_offset;  // the index of one of its offsets
   WindowKind kind;
   bool inverse;
-  // Poses: 3 channels of a position, and then these.
+  // For poses: 3 channels of a position, then the channels of this format.
   RotationFormat rotation;
   RotationFormat reference_rotation;
   RotationFormat out_rotation;
 
   RBC_HD bool isPose() const { return kind >= WindowKind::kRelative; }
-  // The sum of all steps so far.
+  // Whether it sums all steps so far.
   RBC_HD bool isSum() const { return kind == WindowKind::kStep && inverse; }
 };
 
-// Which elements an accumulator takes, of those that have a value in all channels.
+// The elements that an accumulator takes, among elements with a value in all channels.
 enum class WindowRule : uint8_t {
   kAll,
   kValid,
-  kWhole,  // those of windows that are valid at every offset
+  kWhole,  // elements of windows that are valid at every offset
 };
 
 struct WindowStream {
-  // The rows of all episodes, one after the other.
+  // The rows of all episodes, in order.
   int64_t rows;
   int64_t channels;
-  const void* values;        // null: `out` gets the rows' numbers as i64
+  const void* values;        // null: `out` gets the row numbers as i64
   int64_t values_stride[2];  // in elements, as are all strides
-  const void* times;         // null: it has none
+  const void* times;         // null: no times
   int64_t times_stride;
   IndexArray episode_offsets;
   const uint8_t* sample_mask;  // 0: the row is missing; null: none is
   int64_t sample_mask_stride;
 
-  // Rows; where it interpolates, times in the dtype of times.
+  // In rows; if the stream interpolates, times in the dtype of times.
   IndexArray offsets;
   int64_t num_offsets;
 
@@ -100,7 +101,7 @@ struct WindowStream {
   int32_t first_segment;
   int32_t num_segments;  // 0 without values or channels
   int32_t first_method;
-  int32_t num_methods;  // 0 unless it interpolates; then 1 at least, as in FuseStream
+  int32_t num_methods;  // 0 unless it interpolates; then at least 1, as in FuseStream
   DType values_dtype;
   DType angle_dtype;  // FuseProblem's
   Outside outside;
@@ -115,16 +116,16 @@ struct WindowStream {
 
 struct WindowProblem {
   int64_t windows;
-  int64_t episodes;  // at least one
+  int64_t episodes;  // at least 1
   IndexArray episode_of;
-  // Rows of a stream; or times.
+  // Rows of a stream, or times.
   const void* anchors;
   int64_t anchors_stride;
   int32_t anchor_stream;
   bool anchors_are_times;
-  DType time_dtype;  // F32, F64 or I64; any of them, where no stream has times
+  DType time_dtype;  // F32, F64 or I64; any of them if no stream has times
 
-  // In the caller's memory: a kernel gets a copy.
+  // In the caller's memory: kernels get a copy.
   int32_t num_streams;
   int32_t num_segments;
   int32_t num_methods;
@@ -133,7 +134,7 @@ struct WindowProblem {
   const ChannelSegment* methods;
 };
 
-// ---- where a window stands -----------------------------------------------------------------------
+// ---- the place of a window ----------------------------------------------------------------------
 
 RBC_HD RowRange rowsOfEpisode(const WindowProblem& p, const WindowStream& s, int64_t window) {
   const int64_t e = clampIndex(p.episode_of[window], 0, p.episodes - 1);
@@ -148,8 +149,8 @@ RBC_HD TimeRow<Time> timesFrom(const WindowStream& s, int64_t row) {
 // The anchor of a window for all streams.
 template <class Time>
 struct WindowAnchor {
-  int64_t row;  // of the anchors' stream, unless they are times
-  Time time;    // on the clock that streams share
+  int64_t row;  // in the anchors' stream, unless anchors are times
+  Time time;    // on the clock that the streams share
   bool has_time;
 };
 
@@ -172,8 +173,8 @@ RBC_HD WindowAnchor<Time> anchorOf(const WindowProblem& p, int64_t window) {
 // The same for one stream.
 template <class Time>
 struct WindowStand {
-  RowRange rows;   // of the episode; none, where the window has no anchor here
-  int64_t anchor;  // gathered streams: the row, from the episode's first, inside or not
+  RowRange rows;   // of the episode; empty if the window has no anchor here
+  int64_t anchor;  // gathered streams: the row, relative to the episode's first, inside or not
   Time time;       // others: the time, before clock_offset
 };
 
@@ -193,9 +194,10 @@ RBC_HD WindowStand<Time> standOf(const WindowProblem& p, int32_t stream, int64_t
   return {rows, lastRowUpTo(timesFrom<Time>(s, rows.begin), rows.count, time), time};
 }
 
-// ---- gathered streams ----------------------------------------------------------------------------
+// ---- gathered streams ---------------------------------------------------------------------------
 
-// The row of offset o, among all rows of the stream. A reference holds, whatever the stream's pad is.
+// The row of offset o, among all rows of the stream. A reference holds, regardless of the stream's
+// pad.
 template <class Time>
 RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Time>& stand, int64_t o,
                                bool is_reference = false) {
@@ -208,9 +210,9 @@ RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Time>& s
   return missing ? GatheredRow{-1, false, false} : at;
 }
 
-// ---- interpolated streams ------------------------------------------------------------------------
+// ---- interpolated streams -----------------------------------------------------------------------
 
-// The samples of an episode that queries are answered from.
+// The samples of an episode that may answer queries.
 template <class Time>
 struct WindowSamples {
   TimeRow<Time> times;
@@ -231,7 +233,7 @@ RBC_HD WindowSamples<Time> samplesOf(const WindowStream& s, const RowRange& rows
   return {timesFrom<Time>(s, begin), valid.shifted(part.begin), begin, part.count};
 }
 
-// What is looked up for offset o, on the stream's clock.
+// The time to look up for offset o, on the stream's clock.
 template <class Time>
 RBC_HD Time queryOf(const WindowStream& s, const WindowStand<Time>& stand, int64_t o) {
   const Time offset = static_cast<const Time*>(s.offsets.data)[o * s.offsets.stride];
@@ -245,7 +247,7 @@ RBC_HD Rules<Time> rulesOf(const WindowStream& s, Method method, bool is_referen
   return rulesOf<Time>(s, fills ? Outside::kFill : Outside::kHold, method);
 }
 
-// Whether an element that no method says is valid lies past the end.
+// Whether an invalid element is past the end.
 template <class Time>
 RBC_HD bool isAfter(const WindowSamples<Time>& samples, Time query) {
   return samples.count > 0 && query > samples.times[samples.count - 1];
@@ -259,7 +261,7 @@ RBC_HD const ChannelSegment& methodOf(const WindowProblem& p, const WindowStream
   return p.methods[i];
 }
 
-// ---- what becomes of a value ---------------------------------------------------------------------
+// ---- the transform of a value -------------------------------------------------------------------
 
 // Whether a channel of out takes a neutral value past the end.
 RBC_HD bool isNeutral(const WindowStream& s, int64_t d) {

@@ -6,8 +6,8 @@
 
 namespace rbc {
 
-// Fetches with hold the element that a segment refers to. It is the same for all offsets of a window,
-// but for a step's: that is the element before, if there is one.
+// Fetches, with the pad hold, the element that a segment refers to. It is the same for all offsets
+// of a window, except for a step: there it is the preceding element, if any.
 template <class Time>
 RBC_HD WindowElement<Time> referenceElement(const WindowProblem& p, const WindowSegment& segment,
                                             int64_t window, const WindowAnchor<Time>& anchor) {
@@ -15,7 +15,7 @@ RBC_HD WindowElement<Time> referenceElement(const WindowProblem& p, const Window
   return elementAt(p.streams[n], standOf(p, n, window, anchor), segment.reference_offset, true);
 }
 
-// The value that is subtracted from channel segment.begin + i. Returns whether there is one.
+// The value that is subtracted from channel segment.begin + i. Returns false if there is no value.
 template <class Number, class Time>
 RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
                            const WindowElement<Time>& reference, int64_t i, Number* value) {
@@ -28,7 +28,7 @@ RBC_HD V subtracted(V x, V reference, bool inverse) {
   return inverse ? x + reference : x - reference;
 }
 
-// Returns whether all channels have values, and the rotation is one.
+// Returns whether all channels have values and the rotation is valid.
 template <class Number, class Time>
 RBC_HD bool fetchPose(const WindowProblem& p, const WindowStream& s,
                       const WindowElement<Time>& element, int64_t begin,
@@ -56,8 +56,8 @@ RBC_HD PoseKind poseKindOf(const WindowSegment& segment) {
   return segment.kind == WindowKind::kRelative ? PoseKind::kRelative : PoseKind::kWorld;
 }
 
-// What a pose becomes, but for the inverse of a step: see afterStep(). The reference of a step is the
-// element before, or at the first offset the segment's own.
+// The transformed pose, without the inverse of a step: see afterStep(). The reference of a step is
+// the preceding element; at the first offset it is the segment's own.
 template <class Number>
 RBC_HD Pose<Number> transformed(const WindowSegment& segment,
                                 const PoseReference<Number>& reference, const Pose<Number>& pose) {
@@ -65,7 +65,7 @@ RBC_HD Pose<Number> transformed(const WindowSegment& segment,
                          : relativePose(poseKindOf(segment), reference, pose);
 }
 
-// The element whose pose step `o` of a window begins at, where o > 0.
+// The element from which step `o` of a window starts, for o > 0.
 template <class Time>
 RBC_HD WindowElement<Time> elementBefore(const WindowStream& s, const WindowStand<Time>& stand,
                                          int64_t o) {

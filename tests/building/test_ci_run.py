@@ -1,4 +1,4 @@
-"""`.ci/run` runs its jobs and prints a table of their steps; here, make only notes its call."""
+"""`.ci/run` runs its jobs and prints a table of their steps; here, make only records its call."""
 
 from __future__ import annotations
 

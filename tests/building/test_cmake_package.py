@@ -1,4 +1,4 @@
-"""A program in C and one in C++ get the library in every way that CMake offers.
+"""A C program and a C++ program get the library in every way that CMake offers.
 
 They find an installed library, shared or static, or build it as a part of a project. The library is
 compiled twice here, with the settings of the build in ROBOCACHE_BUILD_DIR: ccache has the objects.
@@ -137,7 +137,7 @@ def test_unknown_components(shared, name):
     message = "component Vulkan: no such component.\\s+RoboCache has: CPU, CUDA"
     with pytest.raises(ValueError, match=message):
         configure(shared, f"find_package({name} REQUIRED COMPONENTS CPU Vulkan)")
-    # Optional ones, and packages that are, do not stop the project.
+    # Optional components do not stop the project, nor do optional packages.
     optional = f"find_package({name} REQUIRED COMPONENTS CPU OPTIONAL_COMPONENTS Vulkan)\n"
     configure(shared, f"{optional}if({name}_Vulkan_FOUND)\nmessage(FATAL_ERROR found)\nendif()")
 

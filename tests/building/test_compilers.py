@@ -1,4 +1,4 @@
-"""scripts/test_compilers.sh: what fails with a compiler fails the script and is in its table."""
+"""scripts/test_compilers.sh fails if a compiler fails, and its table has the failure."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Machine:
         found, log = self.configure(environment, **variables)
         built = found["RBC_WITH_CUDA"] == "1"
         assert built == (found["RBC_CUDA_LEFT_OUT"] == "")
-        assert len(re.findall(r"^-- .*CUDA.*$", log, re.M)) == 1  # one line says what was chosen
+        assert len(re.findall(r"^-- .*CUDA.*$", log, re.M)) == 1  # one line reports the choice
         return built
 
 

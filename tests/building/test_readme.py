@@ -22,7 +22,7 @@ from blocks import blocks_of  # noqa: E402
 INSTALLS = os.environ.get("ROBOCACHE_TEST_INSTALL") == "yes"
 BLOCKS = blocks_of(ROOT / "README.md")[:2]
 
-# `python3` makes a folder to activate, `pip` notes its requirement, and `robocache` is the
+# `python3` makes a folder to activate, `pip` records its requirement, and `robocache` is the
 # package under test.
 PROGRAMS = {
     "python3": """
@@ -87,7 +87,7 @@ def test_the_extras_exist(clone):
     extras = project.split("[project.optional-dependencies]\n")[1].split("\n[")[0]
     known = re.findall(r"^([a-z0-9]+) = \[", extras, re.M)
     assert named and set(named[1].split(",")) <= set(known)
-    # `all` names every reader: those that an error of robocache.data may ask for.
+    # `all` includes every reader that an error of robocache.data may suggest.
     nested = re.search(r'^all = \["robocache\[([a-z0-9,]+)\]"\]$', extras, re.M)
     assert sorted(set(known) - {"all", "ray", "rerun"}) == nested[1].split(",")
 

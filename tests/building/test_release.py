@@ -1,7 +1,7 @@
 """scripts/release.sh freezes the ABI at a tag; scripts/abi_release.py then finds what breaks it.
 
 Each test changes the headers of a small clone that has a tag. A library of empty functions with the
-names and versions of tests/abi/exports.txt takes the place of the real one.
+names and versions of tests/abi/exports.txt replaces the real one.
 """
 
 import os
@@ -40,7 +40,7 @@ def run(*command, cwd, status=0):
 
 
 class Clone:
-    """A checkout with what a release needs, committed."""
+    """A checkout with the files that a release needs, committed."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -71,7 +71,7 @@ class Clone:
         return run(*command, cwd=self.folder, status=status)
 
     def build_library(self):
-        """Build a library of empty functions that exports what the list names."""
+        """Build a library of empty functions with the exports of the list."""
         text = (self.folder / "tests/abi/exports.txt").read_text()
         nodes = re.findall(r"^\[(\w[\w.]*)\]\n((?:rbc\w+\n?)*)", text, re.M)
         script, source, before = "", "", ""
@@ -112,7 +112,7 @@ def clone(tagged, tmp_path):
 
 
 def header_with(pattern):
-    """Return the header that has a match, and the match: names are looked up, not fixed here."""
+    """Return the header that has a match, and the match: names are looked up."""
     for path in sorted((ROOT / "include/robocache").glob("*.h")):
         found = re.search(pattern, path.read_text(), re.M | re.S)
         if found:
@@ -120,9 +120,9 @@ def header_with(pattern):
     raise ValueError(f"no header has {pattern}")
 
 
-# A struct that may grow: its name, and what is before its end.
+# A struct that may grow: its name, and the text before its end.
 GROWING = r"typedef struct (rbc\w+) \{\n  uint32_t struct_size;[^}]*?(\n\} \1;)"
-# A struct that may not.
+# A struct that may not grow.
 FIXED = r"typedef struct (rbc\w+) \{\n  (?!uint32_t struct_size)[^}]*?(\n\} \1;)"
 
 
@@ -132,7 +132,7 @@ def insert_before_end(clone, pattern, field):
     return found[1]
 
 
-# ---- what release.sh does ------------------------------------------------------------------------
+# ---- release.sh ----------------------------------------------------------------------------------
 
 
 def test_the_tag_has_the_frozen_files(tagged):
@@ -162,7 +162,7 @@ def test_a_release_is_refused(tagged, clone):
     assert "a release is frozen once" in clone.release(VERSION, status=2)
 
 
-# ---- what may change -----------------------------------------------------------------------------
+# ---- allowed changes -----------------------------------------------------------------------------
 
 
 def test_nothing_changed(clone):
@@ -199,7 +199,7 @@ def test_another_abi_version(clone):
 
 
 def test_structs_of_which_callers_state_the_size(clone):
-    """A struct states its size, or the owner of an array of them does."""
+    """Either a struct states its size, or the owner of an array of them does."""
     structs = (
         "typedef struct rbcElement {\n  int64_t begin;\n} rbcElement;\n"
         "typedef struct rbcOwner {\n  uint32_t struct_size;\n  uint32_t element_size;\n"
@@ -219,7 +219,7 @@ def test_structs_of_which_callers_state_the_size(clone):
     assert "0 problems" in clone.check()
 
 
-# ---- what breaks programs ------------------------------------------------------------------------
+# ---- incompatible changes ------------------------------------------------------------------------
 
 
 def test_a_field_before_others(clone):

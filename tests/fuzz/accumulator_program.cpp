@@ -34,7 +34,7 @@ class Program {
     rbcAccumulatorParams params = rbcAccumulatorParamsInit();
     params.num_channels = channels;
     params.levels = num_levels > 0 ? &tensor : nullptr;
-    // Tables of 16 bits, as by default, take half a megabyte a channel: now and then.
+    // Tables of 16 bits, the default, take half a megabyte per channel: use them rarely.
     params.bucket_bits =
         choices_.chance(6) ? choices_.pick({0, 16, 12}) : choices_.pick({8, 8, 8, 9, 10});
     params.ddof = static_cast<int32_t>(choices_.below(2));
@@ -44,7 +44,7 @@ class Program {
     if (choices_.chance(3)) params.num_channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
     if (choices_.chance(3)) params.reserved0 = 1;
     for (auto& handle : handles_) {
-      // The second one may be of another kind.
+      // The second one may have different parameters.
       if (handles_[0] != nullptr && choices_.chance(15)) {
         switch (choices_.below(3)) {
           case 0: params.ddof = 1 - params.ddof; break;
@@ -83,7 +83,7 @@ class Program {
       return rbcAccumulatorUpdateWorkspaceSize(accumulator, values->get(),
                                                p->get<rbcAccumulatorUpdateParams>(), bytes);
     };
-    // The same samples once more now and then, as a second pass needs.
+    // Sometimes the same samples again, as a second pass needs.
     for (int64_t n = choices_.chance(30) ? 2 : 1; n > 0; --n) {
       transcript_.outcome(run(machine_, call, 0xA5));
     }
@@ -95,7 +95,7 @@ class Program {
     transcript_.bytes(&more, sizeof more);
   }
 
-  // The same samples in pass after pass, until there is nothing more to know.
+  // The same samples in pass after pass, until no further pass is needed.
   void allPasses(rbcDType dtype, int64_t channels) {
     Call call("rbcAccumulatorUpdate");
     call.adds_up = true;
@@ -114,7 +114,7 @@ class Program {
       ended(rbcAccumulatorNextPass(accumulator, &more), "NextPass");
       if (more == 0 && n > 0) break;
     }
-    transcript_.outcome(run(machine_, call, 0xA5));  // which takes no more where they are over
+    transcript_.outcome(run(machine_, call, 0xA5));  // refuses samples if no pass is left
   }
 
   void result(int64_t channels, int64_t num_levels) {
@@ -142,7 +142,7 @@ class Program {
     transcript_.outcome(run(machine_, call, 0x7F));
   }
 
-  // Out, spoilt perhaps, and in again.
+  // Exports, perhaps corrupts, and imports a state.
   void travel() {
     size_t bytes = 0;
     auto& handle = handles_[static_cast<size_t>(choices_.below(kHandles))];
@@ -152,10 +152,10 @@ class Program {
     }
     std::vector<uint8_t> state(bytes);
     if (choices_.chance(10) && bytes > 0) {
-      size_t told = 0;
+      size_t needed = 0;
       ended(rbcAccumulatorExport(handle, state.data(),
                                  static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))),
-                                 &told),
+                                 &needed),
             "Export");
     }
     if (ended(rbcAccumulatorExport(handle, state.data(), bytes, &bytes), "Export") !=
@@ -175,7 +175,7 @@ class Program {
         state.resize(static_cast<size_t>(choices_.below(static_cast<int64_t>(state.size()) + 16)));
       }
       spoilt = true;
-      if (choices_.chance(70)) repair(state);  // a checksum that fits: an attacker can compute one
+      if (choices_.chance(70)) repair(state);  // a valid checksum: an attacker can compute one
     }
     const std::vector<uint8_t> exact(state);
     rbcAccumulator_t made = reinterpret_cast<rbcAccumulator_t>(1);
@@ -217,7 +217,7 @@ class Program {
   rbcStatus_t ended(rbcStatus_t status, const char* what) {
     return transcript_.ended(status, std::string("rbcAccumulator") + what, kArguments);
   }
-  // The last 8 bytes become what Export would have written there.
+  // Sets the last 8 bytes to the checksum that Export would have written.
   static void repair(std::vector<uint8_t>& state);
 
   Machine& machine_;

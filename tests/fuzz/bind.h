@@ -28,7 +28,8 @@ struct Operation;
 
 template <class... Types, rbcStatus_t (*kFunction)(rbcContext_t, Types...), auto kWorkspaceSize>
 struct Operation<kFunction, kWorkspaceSize> {
-  // Tensors, structs and numbers, in the order of the function. A null Tensor* passes a null pointer.
+  // Tensors, structs and numbers, in the order of the function. A null Tensor* passes a null
+  // pointer.
   template <class... Arguments>
   static void bind(Call* call, Arguments... arguments) {
     call->run = [=](rbcContext_t context, const Handles&) {

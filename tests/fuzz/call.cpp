@@ -8,7 +8,7 @@
 namespace fuzz {
 namespace {
 
-constexpr int64_t kMaxBytes = 1 << 20;  // of a block
+constexpr int64_t kMaxBytes = 1 << 20;  // per block
 constexpr int64_t kMaxElements = 1 << 17;
 
 std::unique_ptr<int64_t[]> exactly(const std::vector<int64_t>& numbers) {
@@ -53,7 +53,7 @@ Reach reachOf(const Tensor& tensor) {
   reach.count = empty ? 0 : compact;
   if (empty) reach.low = reach.high = 0;
   if (!empty && __builtin_add_overflow(reach.high, size, &reach.high)) reach.impossible = true;
-  if (whole > INT64_MAX - size) reach.impossible = true;  // also where high - low is to be computed
+  if (whole > INT64_MAX - size) reach.impossible = true;  // so that high - low can be computed
   return reach;
 }
 
@@ -85,7 +85,7 @@ Tensor* Call::add(Choices& choices, const std::string& name, rbcDType dtype,
   const int64_t size = support::sizeOf(dtype);
   const auto ndim = shape.size();
   if (choices.chance(40) && ndim > 0) {
-    // The axes in some order, rows further apart than they must be, some backwards.
+    // The axes in some order, rows further apart than necessary, some in reverse.
     std::vector<size_t> order(ndim);
     std::iota(order.begin(), order.end(), size_t{0});
     if (choices.chance(40)) {
@@ -107,7 +107,7 @@ Tensor* Call::add(Choices& choices, const std::string& name, rbcDType dtype,
     t->raw.strides = t->strides.get();
   }
   if (choices.chance(20)) t->raw.byte_offset = static_cast<uint64_t>(choices.between(1, 9) * size);
-  if (!fit(t)) {  // too large with such strides
+  if (!fit(t)) {  // too large with these strides
     t->raw.strides = nullptr;
     t->raw.byte_offset = 0;
     fit(t, true);
@@ -121,13 +121,13 @@ bool Call::fit(Tensor* t, bool whatever) {
   int64_t bytes = reach.high - reach.low;
   if (!whatever && (bytes > kMaxBytes || reach.count > kMaxElements)) return false;
   const auto offset = static_cast<int64_t>(t->raw.byte_offset);
-  if (reach.count > 0 && (offset < 0 || offset > 4096)) return true;  // it must be refused
+  if (reach.count > 0 && (offset < 0 || offset > 4096)) return true;  // must be refused
   if (t->block < 0) return true;
   if (reach.count == 0) {
     t->shift = 0;
     return true;
   }
-  // data stands byte_offset before the first element, inside of the block or before it.
+  // data is byte_offset before the first element, inside of the block or before it.
   Block& block = blocks_[static_cast<size_t>(t->block)];
   t->shift = -reach.low - offset;
   const auto end = static_cast<size_t>(bytes);

@@ -1,5 +1,5 @@
-// A call of the library as data: memory blocks, tensors that lie in them, structs, and what to call.
-// It can be placed into the memory of any context, again and again.
+// A call of the library as data: memory blocks, tensors in them, structs, and the function. It can
+// be placed repeatedly in the memory of any context.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace fuzz {
 
-// Memory of exactly this many bytes, and what is in it before the call.
+// Memory of exactly this many bytes, with its contents before the call.
 struct Block {
   std::vector<uint8_t> bytes;
-  bool on_host = false;  // whatever the context's device is
+  bool on_host = false;  // for any device of the context
 };
 
 struct Tensor {
   std::string name;
-  rbcTensor raw = {};                // but for the address, which is that of the block and `shift`
-  std::unique_ptr<int64_t[]> shape;  // exactly as long as it has to be
+  rbcTensor raw = {};                // except the address, which is the block's plus `shift`
+  std::unique_ptr<int64_t[]> shape;  // exactly as long as necessary
   std::unique_ptr<int64_t[]> strides;
   int block = -1;  // -1: none, the data is null
   int64_t shift = 0;
   bool written = false;
   bool read = false;
-  bool absent = false;      // a null pointer stands for it
-  bool own_device = false;  // raw.device is as it shall be, not where the block lies
+  bool absent = false;      // a null pointer is passed instead
+  bool own_device = false;  // raw.device is already set, and may differ from the block's device
 
   bool held = false;  // a struct points to it
 
@@ -43,18 +43,18 @@ struct Tensor {
     held = true;
     return &raw;
   }
-  // A well-formed one of known dtype; what it has been spoilt into may not be.
+  // Size of a well-formed tensor with a known dtype; not for one that spoil() has changed.
   int64_t extent(int i) const { return shape[static_cast<size_t>(i)]; }
   int64_t count() const;
 };
 
-// One struct, or an array of them, in memory of exactly its size.
+// One struct, or an array of structs, in memory of exactly its size.
 struct Struct {
   std::string type;
   std::unique_ptr<uint8_t[]> bytes;
   size_t size = 0;
-  size_t own_size = 0;  // before anything was spoilt: no pointer lies beyond
-  int32_t count = 1;    // elements
+  size_t own_size = 0;  // the original size: no pointer is beyond it
+  int32_t count = 1;    // number of elements
   bool absent = false;
 
   template <class T>
@@ -66,7 +66,7 @@ struct Struct {
 enum class Role { kInput, kOutput, kBoth };
 enum class Where { kDevice, kHost };
 
-// What a machine gives a call beside memory: the handles that belong to its context.
+// Handles that a machine passes to a call: they belong to its context.
 struct Handles {
   std::vector<rbcAccumulator_t> accumulators;
 };
@@ -76,10 +76,10 @@ class Call {
   explicit Call(std::string name) : name_(std::move(name)) {}
   Call(const Call&) = delete;
 
-  // A tensor of any layout, of zeros; nullptr stands for one that the call leaves out.
+  // A tensor of zeros in any layout; nullptr for one that the call omits.
   Tensor* add(Choices& choices, const std::string& name, rbcDType dtype,
               const std::vector<int64_t>& shape, Role role, Where where = Where::kDevice);
-  // A compact one without oddities.
+  // A compact tensor without unusual properties.
   Tensor* addPlain(const std::string& name, rbcDType dtype, const std::vector<int64_t>& shape,
                    Role role, Where where = Where::kDevice);
 
@@ -88,24 +88,25 @@ class Call {
     return addStruct(type, elements, sizeof(T), count);
   }
 
-  // Fits the tensor's block to what it reaches. False, and nothing is changed, if that is more memory
-  // than there is, so that a library may rightly touch what is not there.
+  // Fits the tensor's block to the bytes that it reaches. Returns false, without a change, if no
+  // memory is large enough; a library may then access memory that does not exist.
   bool fit(Tensor* tensor) { return fit(tensor, false); }
 
-  // What to call; the second may be null.
+  // The functions to call; the second may be null.
   std::function<rbcStatus_t(rbcContext_t, const Handles&)> run;
   std::function<rbcStatus_t(rbcContext_t, const Handles&, size_t*)> size;
 
   // Names of arguments that are neither tensors nor structs.
   std::vector<std::string> names;
 
-  // An accumulator that a machine makes for the call; its index among the handles.
+  // Accumulators that a machine makes for the call; a struct refers to them by index.
   std::vector<rbcAccumulatorParams> accumulators;
 
-  // Whether the same call again would add to a handle's state.
+  // Whether repeating the call would add to a handle's state.
   bool adds_up = false;
 
-  // The struct whose flags take RBC_FLAG_CHECK_TIMES: without it bad times give unspecified values.
+  // The struct whose flags may have RBC_FLAG_CHECK_TIMES: without it bad times give unspecified
+  // values.
   Struct* checking = nullptr;
 
   const std::string& name() const { return name_; }
@@ -113,7 +114,7 @@ class Call {
   std::deque<Struct>& structs() { return structs_; }
   std::vector<Block>& blocks() { return blocks_; }
   const std::vector<Block>& blocks() const { return blocks_; }
-  // Tells what the tensors and the structs are, for a report.
+  // Describes the tensors and the structs, for a report.
   std::string describe() const;
 
  private:
@@ -140,12 +141,12 @@ constexpr bool isKnown(rbcDType d) {
   }
 }
 
-// The bytes from the first element's that the tensor's elements reach, low <= 0 <= high.
+// The bytes that the tensor's elements reach, relative to the first element; low <= 0 <= high.
 struct Reach {
   int64_t low = 0;
   int64_t high = 0;
   int64_t count = 1;
-  bool impossible = false;  // negative extents, an overflow, no such dtype: it must be refused
+  bool impossible = false;  // negative extents, an overflow, or an unknown dtype: must be refused
 };
 Reach reachOf(const Tensor& tensor);
 

@@ -45,7 +45,7 @@ int64_t anyExtent(Choices& choices, int64_t usual) {
     const int64_t extent = usual << choices.between(5, choices.chance(10) ? 13 : 9);
     return std::min(extent, kMaxLarge) + choices.below(usual);
   }
-  // Beside a large one no others: all of them together would take gigabytes.
+  // If one extent is large, all others are small: together they would take gigabytes.
   const int64_t most = choices.hasLarge() ? 3 : INT64_MAX;
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;

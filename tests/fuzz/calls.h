@@ -1,4 +1,4 @@
-// Good calls of every operation, with any arguments that it takes.
+// Valid calls of every operation, with any arguments.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,16 @@
 
 namespace fuzz {
 
-// One of any operation, with any arguments, spoilt now and then.
+// A call of any operation, with any arguments, sometimes spoiled.
 std::unique_ptr<Call> makeCall(Choices& choices);
-// A good one with an extent so large that threads share the work, and that it can be ended half way.
+// A valid call with an extent so large that threads divide the work, and that it can be cancelled
+// halfway.
 std::unique_ptr<Call> makeLargeCall(Choices& choices);
-// A good one of operation `index`, 0 .. numOperations() - 1.
+// A valid call of operation `index`, 0 .. numOperations() - 1.
 std::unique_ptr<Call> makeCallOf(int index, Choices& choices);
 int numOperations();
 
-// An extent: 0 now and then, small mostly, sometimes enough work for several threads.
+// An extent: sometimes 0, mostly small, sometimes enough work for several threads.
 int64_t anyExtent(Choices& choices, int64_t usual);
 
 }  // namespace fuzz

@@ -16,7 +16,7 @@ namespace {
 constexpr uint8_t kRead = 1;
 constexpr uint8_t kWritten = 2;
 
-// Which bytes elements of inputs and of outputs take, block by block.
+// Marks the bytes of elements of inputs and of outputs, block by block.
 using Marks = std::vector<std::vector<uint8_t>>;
 
 bool isCompact(const Tensor& t) {
@@ -53,7 +53,7 @@ Marks marksOf(Call& call) {
   return marks;
 }
 
-// The handles of a call, while it runs.
+// The accumulators of a call, while it runs.
 class Accumulators {
  public:
   Accumulators(Machine& machine, const Call& call) {
@@ -61,7 +61,7 @@ class Accumulators {
       rbcAccumulator_t made = nullptr;
       lacks_memory |=
           rbcAccumulatorCreate(machine.context(), &params, &made) == RBC_STATUS_OUT_OF_MEMORY;
-      handles.accumulators.push_back(made);  // null where the parameters were spoilt
+      handles.accumulators.push_back(made);  // null if the parameters were spoiled
     }
   }
   ~Accumulators() {
@@ -69,7 +69,7 @@ class Accumulators {
   }
   Accumulators(const Accumulators&) = delete;
 
-  // Appends their states. False if there is no memory for one.
+  // Appends their states. Returns false if there is no memory for one.
   bool exportTo(std::vector<uint8_t>* output) const {
     for (auto* accumulator : handles.accumulators) {
       size_t bytes = 0;
@@ -109,12 +109,13 @@ void report(const Machine& machine, const Call& call, const std::string& what) {
 
 void checkMessage(rbcStatus_t status, const std::string& message,
                   const std::vector<std::string>& arguments, const std::string& function) {
-  const std::string told = function + " gave " + rbcStatusName(status) + " \"" + message + "\"";
-  if (status == RBC_STATUS_INTERNAL || status == RBC_STATUS_CUDA_ERROR) throw Defect(told);
+  const std::string report_text =
+      function + " gave " + rbcStatusName(status) + " \"" + message + "\"";
+  if (status == RBC_STATUS_INTERNAL || status == RBC_STATUS_CUDA_ERROR) throw Defect(report_text);
   if (message.empty() || message.find('\n') != std::string::npos || message == kForgotten) {
-    throw Defect(told + ": no message of one line");
+    throw Defect(report_text + ": no message of one line");
   }
-  // Memory that is not there belongs to no argument.
+  // Missing memory is not the fault of an argument.
   if (status == RBC_STATUS_OUT_OF_MEMORY || status == RBC_STATUS_WORKSPACE_TOO_SMALL) return;
   // "streams[2].params.method: ..." and "out: shares memory with values" name some.
   std::string word;
@@ -130,15 +131,15 @@ void checkMessage(rbcStatus_t status, const std::string& message,
     word.clear();
     if (c == ':' || c == ' ') break;
   }
-  throw Defect(told + ": names no argument");
+  throw Defect(report_text + ": names no argument");
 }
 
 namespace {
 
-// How a call is made: what its memory holds where no input does, and how its thread rounds.
+// The setting of a call: the contents of memory outside of inputs, and how its thread rounds.
 struct Setting {
   uint8_t poison;
-  int rounding;  // kUsual, or a mode of <cfenv> with subnormals that are 0
+  int rounding;  // kUsual, or a mode of <cfenv> with subnormals flushed to 0
 };
 constexpr int kUsual = -1;
 
@@ -153,7 +154,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
                 int64_t* allocated) {
   const uint8_t poison = setting.poison;
   Memory& memory = machine.memory();
-  // Outputs and what lies between elements hold poison.
+  // Outputs and gaps between elements contain poison.
   std::vector<Block> images = call.blocks();
   for (size_t b = 0; b < images.size(); ++b) {
     uint8_t* const bytes = images[b].bytes.data();
@@ -201,7 +202,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
     }
     reserved = machine.reserve(outcome.workspace);
   }
-  // A call that is refused may use any of it: what it would have needed nobody told.
+  // A refused call may use any amount: its workspace size is unknown.
   reserved = reserved && call.size && size_status == RBC_STATUS_SUCCESS;
   machine.poison(reserved ? outcome.workspace : machine.workspaceBytes(),
                  static_cast<uint8_t>(poison ^ 0x5A));
@@ -242,7 +243,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
                "\"");
   }
   if (outcome.status != RBC_STATUS_SUCCESS) {
-    const bool ended = outcome.status == RBC_STATUS_CANCELLED;  // its outputs may hold anything
+    const bool ended = outcome.status == RBC_STATUS_CANCELLED;  // its outputs are unspecified
     for (size_t b = 0; b < images.size(); ++b) {
       for (size_t i = 0; ended && i < images[b].bytes.size(); ++i) {
         if ((marks[b][i] & kWritten) != 0) after[b][i] = images[b].bytes[i];
@@ -259,9 +260,9 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
       if ((mark[i] & kWritten) != 0) {
         outcome.output.push_back(after[b][i]);
       } else if (after[b][i] != images[b].bytes[i]) {
-        report(
-            machine, call,
-            "wrote a byte of no output: block " + std::to_string(b) + " byte " + std::to_string(i));
+        report(machine, call,
+               "wrote a byte outside of outputs: block " + std::to_string(b) + " byte " +
+                   std::to_string(i));
       }
     }
   }
@@ -276,8 +277,8 @@ namespace {
 Outcome runMarked(Machine& machine, Call& call, const Marks& marks, const Setting& setting) {
   int64_t allocated = 0;
   Outcome outcome = runOnce(machine, call, marks, setting, &allocated);
-  // Threads that are only starting allocate what the system gives each: that is over the next time.
-  // A call that adds up has none.
+  // Starting threads allocate memory of the system: this is over the next time. A call that adds to
+  // a state is not repeated.
   for (int n = 0; n < 3 && allocated != 0 && !call.adds_up; ++n) {
     allocated = 0;
     outcome = runOnce(machine, call, marks, setting, &allocated);
@@ -296,7 +297,7 @@ Outcome run(Machine& machine, Call& call, uint8_t poison) {
 
 bool isSpecified(Machine& machine, Call& call) {
   if (call.checking == nullptr) return true;
-  if (call.checking->absent || call.checking->size < 8) return false;  // nobody can tell
+  if (call.checking->absent || call.checking->size < 8) return false;  // cannot be decided
   uint32_t flags = 0;
   uint8_t* const at = call.checking->bytes.get() + offsetof(rbcResampleParams, flags);
   std::memcpy(&flags, at, sizeof flags);
@@ -309,7 +310,7 @@ bool isSpecified(Machine& machine, Call& call) {
 
 namespace {
 
-// Some bytes from there on.
+// Some bytes, starting there.
 std::string hexOf(const std::vector<uint8_t>& bytes, std::ptrdiff_t at) {
   std::string text;
   for (auto i = static_cast<size_t>(at); i < bytes.size() && text.size() < 32; ++i) {
@@ -322,7 +323,7 @@ std::string hexOf(const std::vector<uint8_t>& bytes, std::ptrdiff_t at) {
 }  // namespace
 
 Outcome Comparison::check(Call& call, Choices& choices) {
-  const Marks marks = marksOf(call);  // where elements lie no run changes
+  const Marks marks = marksOf(call);  // no run changes the place of elements
   Setting setting = anySetting(choices);
   setting.rounding = kUsual;
   const Outcome expected = runMarked(first_, call, marks, setting);
@@ -332,12 +333,13 @@ Outcome Comparison::check(Call& call, Choices& choices) {
     Machine& other =
         *others_[static_cast<size_t>(choices.below(static_cast<int64_t>(others_.size())))];
     const Outcome got = runMarked(other, call, marks, anySetting(choices));
-    // Memory may be there or not; on CUDA what arrays of numbers hold is not verified.
+    // Memory may or may not be exhausted; on CUDA the contents of arrays of numbers are not
+    // checked.
     const bool may_differ =
         expected.status == RBC_STATUS_OUT_OF_MEMORY || got.status == RBC_STATUS_OUT_OF_MEMORY ||
         (other.onCuda() &&
          (names_device || expected.status == RBC_STATUS_INVALID_ARGUMENT ||
-          // of a host tensor without memory, which may have two faults
+          // a host tensor without memory may have two faults
           (expected.status != RBC_STATUS_SUCCESS && got.status == RBC_STATUS_DEVICE_MISMATCH)));
     if (may_differ) continue;
     if (got.status != expected.status || got.message != expected.message) {

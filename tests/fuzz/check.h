@@ -1,4 +1,4 @@
-// Runs a call and holds the library to what it promises of every call, right or wrong.
+// Runs a call and checks the guarantees that the library gives for every call, valid or not.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@ namespace fuzz {
 struct Outcome {
   rbcStatus_t status = RBC_STATUS_SUCCESS;
   std::string message;          // of an error
-  std::vector<uint8_t> output;  // the elements of all that is written, and exported accumulators
+  std::vector<uint8_t> output;  // the elements of all outputs, and exported accumulators
   size_t workspace = 0;
 };
 
-// Throws a Defect unless
-//   an error wrote nothing (but outputs, where it is CANCELLED), is not INTERNAL, and its message names an
-//   argument;
-//   a success wrote nothing but the elements of outputs, stayed within the workspace that it had asked
-//   for, and allocated nothing.
-// What the workspace, the outputs and the gaps between elements hold before is `poison`.
+// Throws a Defect unless the following holds.
+// An error wrote nothing (except outputs, if it is CANCELLED), is not INTERNAL, and its message
+// names an argument.
+// A success wrote only the elements of outputs, stayed within the workspace that it requested, and
+// allocated nothing.
+// The workspace, the outputs and the gaps between elements are filled with `poison` before.
 Outcome run(Machine& machine, Call& call, uint8_t poison);
 
-// Whether all that the call reads is as its operation expects it, so that its result is defined.
+// Whether all inputs of the call are as its operation expects, so that its result is defined.
 bool isSpecified(Machine& machine, Call& call);
 
-// A call on one machine, and again on others: throws a Defect unless they agree bit for bit.
+// Runs a call on one machine, and again on others: throws a Defect unless they agree bit for bit.
 class Comparison {
  public:
   Comparison(Machine& first, std::vector<Machine*> others)
@@ -42,7 +42,7 @@ class Comparison {
 // Throws a Defect with the call's description.
 [[noreturn]] void report(const Machine& machine, const Call& call, const std::string& what);
 
-// Throws a Defect unless an error of a function with these arguments says what it should.
+// Throws a Defect unless an error of a function with these arguments has a proper message.
 void checkMessage(rbcStatus_t status, const std::string& message,
                   const std::vector<std::string>& arguments, const std::string& function);
 

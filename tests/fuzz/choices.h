@@ -1,6 +1,6 @@
-// What a fuzzed call is made of: decisions, taken from bytes while there are any, and from random
-// numbers that these bytes begin after that. So a seed is a call, and every byte of an input changes one
-// decision.
+// The choices that make a fuzzed call: taken from bytes while there are any, and then from random
+// numbers seeded with these bytes. So a seed is a call, and every byte of an input changes one
+// choice.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class Choices {
     return from.begin()[below(static_cast<int64_t>(from.size()))];
   }
 
-  // The n-th extent that is asked for from here on is a large one.
+  // The n-th extent that is requested from here on is a large one.
   void enlarge(int64_t n) { until_large_ = n; }
   bool isLargeNow() {
     const bool now = until_large_ > 0 && --until_large_ == 0;

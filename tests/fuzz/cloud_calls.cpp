@@ -13,7 +13,7 @@ std::vector<int64_t> join(std::vector<int64_t> shape, std::initializer_list<int6
   return shape;
 }
 
-// Batch axes: none, or one.
+// Batch axes: none or one.
 std::vector<int64_t> anyBatch(Choices& choices) {
   if (choices.chance(40)) return {};
   return {choices.chance(8) ? 0 : choices.between(1, 3)};

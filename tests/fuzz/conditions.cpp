@@ -1,6 +1,7 @@
-// Calls every function that the library exports under conditions of the calling thread: each rounding
-// mode, another locale, a small stack, a fork during the call. The results have to be the same as without
-// the condition. A function that was not called under one of the conditions is a defect.
+// Calls every function that the library exports under conditions of the calling thread: each
+// rounding mode, another locale, a small stack, a fork during the call. The results have to be the
+// same as without the condition. A function that was not called under one of the conditions is a
+// defect.
 //
 //   robocache_conditions [CASES [FORKS]]    cases per operation and program; forks per function
 #include <malloc.h>

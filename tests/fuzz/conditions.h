@@ -1,5 +1,5 @@
-// Calls of the exported functions under a condition of the calling thread. The results have to equal the
-// results of the same calls without the condition.
+// Calls of the exported functions under a condition of the calling thread. The results have to
+// equal the results of the same calls without the condition.
 #pragma once
 
 #include <array>
@@ -24,12 +24,13 @@ int numKinds();
 bool isProgram(const Play& play);
 std::string nameOf(const Play& play);
 
-// Makes the calls of a play and returns their statuses, messages and results as text. Without a machine
-// the play creates a context and destroys it.
+// Makes the calls of a play and returns their statuses, messages and results as text. Without a
+// machine the play creates a context and destroys it.
 std::string transcriptOf(const Play& play, Memory& memory);
 std::string transcriptOf(const Play& play, Machine& machine);
 
-// Whether the results may differ from run to run: times do not ascend and RBC_FLAG_CHECK_TIMES is not set.
+// Whether the results may differ from run to run: times do not ascend and RBC_FLAG_CHECK_TIMES is
+// not set.
 bool isUnspecified(const Play& play, Memory& memory);
 
 // Counts the calls of each function.
@@ -88,9 +89,10 @@ struct Expected {
   std::array<int64_t, kNumEntries> counts;
 };
 
-// For every function, forks while another thread is at some instruction inside a call of it. The child
-// repeats a play that calls the function, on a new context and on one of the parent, which it destroys.
-// Returns the number of forks per function. Throws a Defect if a child hangs, crashes or gets other results.
+// For every function, forks while another thread is at some instruction inside a call of it. The
+// child repeats a play that calls the function, on a new context and on one of the parent, which it
+// destroys. Returns the number of forks per function. Throws a Defect if a child hangs, crashes or
+// gets other results.
 std::array<int64_t, kNumEntries> forkInCalls(const std::vector<Expected>& plays, int forks_each);
 
 }  // namespace fuzz

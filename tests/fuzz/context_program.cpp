@@ -17,10 +17,9 @@ void* noMemory(void*, size_t, size_t, void*) { return nullptr; }
 void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
   bool maybe_cuda = false;
   const auto ended = [&](rbcStatus_t status, const char* function) {
-    // Which devices are there is no promise.
-    // Memory has nothing to do with it.
-    const bool told = status == RBC_STATUS_OUT_OF_MEMORY;
-    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !told)) return status;
+    // The available devices are unspecified, and memory does not affect them.
+    const bool out_of_memory = status == RBC_STATUS_OUT_OF_MEMORY;
+    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !out_of_memory)) return status;
     return transcript.ended(status, function, kArguments);
   };
   rbcContextParams params = rbcContextParamsInit();
@@ -40,8 +39,8 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
     }
   }
   maybe_cuda = params.backend == RBC_BACKEND_AUTO || params.backend == RBC_BACKEND_CUDA;
-  if (maybe_cuda) params.cuda_stream = nullptr;  // CUDA follows what is no stream
-  // As much memory as struct_size tells, and no more.
+  if (maybe_cuda) params.cuda_stream = nullptr;  // CUDA would dereference an invalid stream
+  // As much memory as struct_size says, and no more.
   const size_t held = std::max<size_t>(params.struct_size, 4);
   std::unique_ptr<uint8_t[]> exact(new uint8_t[held]());
   std::memcpy(exact.get(), &params, std::min(held, sizeof params));

@@ -1,8 +1,8 @@
-// Calls of CUDA's runtime that fail: the n-th one does, for every n of every operation, of a context's small
-// functions and of its making. Each ends with a status that says so, or gives the right bits; nothing is
-// kept, and the context works.
+// Makes calls of the CUDA runtime fail: the n-th one, for every n of every operation, of a
+// context's small functions and of its creation. Each call must return a status for it, or give the
+// right bits; nothing leaks, and the context keeps working.
 //
-//   robocache_cuda_faults [CASES]    of each operation; 12 if none are told
+//   robocache_cuda_faults [CASES]    per operation; default 12
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,11 +21,11 @@ using fuzz::Choices;
 using fuzz::Defect;
 using fuzz::Machine;
 
-constexpr int64_t kMaxCalls = 100000;  // none makes so many of the runtime's
+constexpr int64_t kMaxCalls = 100000;  // no call makes this many calls of the runtime
 
 struct Tally {
-  int64_t told = 0;
-  int64_t unnoticed = 0;  // done without, as where something is given back
+  int64_t noticed = 0;
+  int64_t unnoticed = 0;  // succeeded anyway, for example when memory was freed
 };
 std::map<std::string, Tally> tally;  // by the function that failed
 
@@ -35,7 +35,7 @@ rbcContextParams cuda() {
   return params;
 }
 
-// What may fail unnoticed: nothing that a result depends on.
+// Functions that may fail unnoticed: no result depends on them.
 bool mayFailUnnoticed(const char* function) {
   for (const char* const name :
        {"cudaFreeAsync", "cudaEventDestroy", "cudaStreamDestroy", "cudaGetDevice", "cudaSetDevice",
@@ -45,7 +45,7 @@ bool mayFailUnnoticed(const char* function) {
   return false;
 }
 
-// Notes how a call ended of which one of the runtime's failed; false if none did.
+// Records how a call ended in which a runtime call failed; returns false if none did.
 bool note(rbcStatus_t status, const std::string& what) {
   const char* const function = cuda_shim::failed();
   if (function == nullptr) {
@@ -53,24 +53,26 @@ bool note(rbcStatus_t status, const std::string& what) {
       throw Defect(what + " failed by itself: " + rbcGetLastError());
     return false;
   }
-  const std::string told = what + ", " + function + " failing, gave " + rbcStatusName(status);
-  Tally& of = tally[function];
+  const std::string report_text =
+      what + ", " + function + " failing, gave " + rbcStatusName(status);
+  Tally& counts = tally[function];
   if (status == RBC_STATUS_SUCCESS) {
-    ++of.unnoticed;
-    if (!mayFailUnnoticed(function)) throw Defect(told);
+    ++counts.unnoticed;
+    if (!mayFailUnnoticed(function)) throw Defect(report_text);
     return true;
   }
-  ++of.told;
+  ++counts.noticed;
   const std::string message = rbcGetLastError();
   if (status != RBC_STATUS_CUDA_ERROR && status != RBC_STATUS_OUT_OF_MEMORY &&
       status != RBC_STATUS_NOT_AVAILABLE) {
-    throw Defect(told + " \"" + message + "\"");
+    throw Defect(report_text + " \"" + message + "\"");
   }
-  if (message.empty()) throw Defect(told + " without a message");
+  if (message.empty()) throw Defect(report_text + " without a message");
   return true;
 }
 
-// An operation, or its workspace size, whose n-th call of the runtime fails; then again, as it should be.
+// Runs an operation, or its workspace size, with its n-th runtime call failing; then again without
+// a failure.
 void failOperation(fuzz::Memory& memory, int operation, uint64_t seed) {
   Choices choices(seed);
   const auto call = fuzz::makeCallOf(operation, choices);
@@ -79,7 +81,7 @@ void failOperation(fuzz::Memory& memory, int operation, uint64_t seed) {
   if (expected.status != RBC_STATUS_SUCCESS) return;
   const auto run = call->run;
   const auto size = call->size;
-  const bool repeats = call->accumulators.empty();  // those took in what the first one did
+  const bool repeats = call->accumulators.empty();  // accumulators keep the first call's effects
   for (int64_t n = 1; n < kMaxCalls; ++n) {
     bool failed = false;
     const auto once = [&](auto&& function) {
@@ -113,10 +115,10 @@ void failOperation(fuzz::Memory& memory, int operation, uint64_t seed) {
     if (!failed) break;
   }
   const fuzz::Outcome after = fuzz::run(machine, *call, 0xA5);
-  if (after.output != expected.output) fuzz::report(machine, *call, "gives other bits in the end");
+  if (after.output != expected.output) fuzz::report(machine, *call, "gives other bits at the end");
 }
 
-// The same of a function that has nothing to be compared.
+// The same for a function without results to compare.
 template <class Function>
 void failEach(const std::string& what, Function&& function) {
   for (int64_t n = 1; n < kMaxCalls; ++n) {
@@ -174,10 +176,10 @@ int main(int argc, char** argv) {
               [&] { failOperation(*memory, operation, seed); });
     }
   }
-  for (const auto& [function, of] : tally) {
+  for (const auto& [function, counts] : tally) {
     std::printf("%-50s failed %6lld times, unnoticed %lld\n", function.c_str(),
-                static_cast<long long>(of.told + of.unnoticed),
-                static_cast<long long>(of.unnoticed));
+                static_cast<long long>(counts.noticed + counts.unnoticed),
+                static_cast<long long>(counts.unnoticed));
   }
   std::printf("defects: %d\n", defects);
   if (tally.empty()) {

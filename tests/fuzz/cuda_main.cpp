@@ -1,4 +1,4 @@
-// The machines of robocache_fuzz_cuda: the CPU, which the GPU is held to, and a CUDA context.
+// The machines of robocache_fuzz_cuda: the CPU as the reference, and a CUDA context.
 #include "fuzz/cuda_memory.h"
 #include "fuzz/machines.h"
 

@@ -1,5 +1,5 @@
-// The memory of calls on CUDA: every block of a call lies in one arena on the device, between zones that
-// are looked at after the call.
+// The memory of calls on CUDA: all blocks of a call are in one arena on the device, between guard
+// zones that are checked after the call.
 #include "fuzz/cuda_memory.h"
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@ namespace {
 
 void require(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  // Nothing works on the device after that.
+  // After such an error the device is unusable.
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
   std::_Exit(2);
 }
@@ -30,7 +30,7 @@ class DeviceMemory : public Memory {
   rbcDevice device() const override { return {RBC_DEVICE_CUDA, 0}; }
 
   std::vector<uint8_t*> place(const std::vector<Block>& blocks) override {
-    // Those that are on the host whatever the device is have an order of their own.
+    // Blocks that are always on the host are placed separately.
     std::vector<Block> on_host;
     std::vector<uint8_t*> addresses;
     on_host_.clear();
@@ -47,7 +47,7 @@ class DeviceMemory : public Memory {
       placed_.push_back({image_.size(), block.bytes.size()});
       addresses.push_back(arena_ + image_.size());
       image_.insert(image_.end(), block.bytes.begin(), block.bytes.end());
-      // The next one begins aligned, after a zone of its own.
+      // The next block begins aligned, after its own guard zone.
       image_.resize((image_.size() + kZone + kAlignment - 1) / kAlignment * kAlignment + kZone,
                     kZoneByte);
     }
@@ -106,7 +106,7 @@ class DeviceMemory : public Memory {
 
   static void requireZone(const std::vector<uint8_t>& now, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (now[i] != kZoneByte) throw Defect("a write beside a tensor's memory on the GPU");
+      if (now[i] != kZoneByte) throw Defect("a write outside of a tensor's memory on the GPU");
     }
   }
 
@@ -114,7 +114,7 @@ class DeviceMemory : public Memory {
   uint8_t* arena_ = nullptr;
   std::vector<uint8_t> image_;
   std::vector<bool> on_host_;
-  std::vector<std::pair<size_t, size_t>> placed_;  // where in the image, and how many bytes
+  std::vector<std::pair<size_t, size_t>> placed_;  // offset in the image, and number of bytes
 };
 
 }  // namespace

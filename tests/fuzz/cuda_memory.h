@@ -1,4 +1,4 @@
-// Memory of a GPU, for machines of it.
+// GPU memory for machines.
 #pragma once
 
 #include <memory>

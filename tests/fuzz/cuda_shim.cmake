@@ -1,8 +1,10 @@
-# Fails if the library's objects call a function of CUDA's runtime that the shim does not let fail.
+# Fails if the library's objects call a function of the CUDA runtime that the shim does not make
+# fail.
 #
 #   cmake -DNM=nm -DSHIM=cuda_shim.cpp "-DOBJECTS=a.o;b.o" -P cuda_shim.cmake
 
-# What only tells what happened, and what the compiler adds before main() and around a launch.
+# Functions that only report an error, and those that the compiler adds before main() and around a
+# launch.
 set(known cudaGetErrorName cudaGetErrorString __cudaGetKernel __cudaInitModule
   __cudaPopCallConfiguration __cudaPushCallConfiguration __cudaRegisterFatBinary
   __cudaRegisterFatBinaryEnd __cudaRegisterFunction __cudaRegisterVar __cudaUnregisterFatBinary)

@@ -9,7 +9,7 @@ namespace {
 int64_t fail_at = 0;
 int64_t made = 0;
 const char* who = nullptr;
-cudaError_t pending = cudaSuccess;  // what cudaGetLastError tells, as after a real failure
+cudaError_t pending = cudaSuccess;  // returned by cudaGetLastError, as after a real failure
 
 bool fails(const char* function, cudaError_t error) {
   if (++made != fail_at) return false;
@@ -18,7 +18,7 @@ bool fails(const char* function, cudaError_t error) {
   return true;
 }
 
-// Of what allocates: the error that says so.
+// The error of functions that allocate: out of memory.
 cudaError_t errorOf(const char* function) {
   return std::strstr(function, "Malloc") != nullptr ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
@@ -44,7 +44,7 @@ const char* cuda_shim::failed() { return who; }
     return fails(#function, error) ? error : __real_##function arguments; \
   }
 
-// One that gives back does so, and fails.
+// A function that releases something does so, and fails.
 #define RBC_SHIM_OF_RELEASE(function, parameters, arguments)              \
   cudaError_t __real_##function parameters;                               \
   cudaError_t __wrap_##function parameters {                              \
@@ -54,7 +54,7 @@ const char* cuda_shim::failed() { return who; }
 
 extern "C" {
 
-// CMakeLists.txt reads the names.
+// CMakeLists.txt parses the names.
 RBC_SHIM(cudaGetDeviceCount, (int* count), (count))
 RBC_SHIM(cudaGetDevice, (int* device), (device))
 RBC_SHIM(cudaSetDevice, (int device), (device))

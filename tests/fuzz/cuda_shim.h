@@ -1,16 +1,16 @@
-// Between the library and CUDA's runtime: the n-th call of it fails. For programs that link the library's
-// objects, with --wrap for each function that cuda_shim.cpp names.
+// Sits between the library and the CUDA runtime: makes the n-th call fail. For programs that link
+// the library's objects, with --wrap for each function that cuda_shim.cpp names.
 #pragma once
 
 #include <cstdint>
 
 namespace cuda_shim {
 
-// From now on the n-th call fails, and no other; 0: none.
+// From now on only the n-th call fails; 0: none.
 void failAt(int64_t n);
-// How many calls since then.
+// Number of calls since then.
 int64_t calls();
-// The function that was made to fail since then; null: none was.
+// The function that failed since then; null: none.
 const char* failed();
 
 }  // namespace cuda_shim

@@ -1,4 +1,4 @@
-// DLPack's managed tensors, as its ABI lays them out: what somebody else's program hands over.
+// DLPack's managed tensors, in the layout of its ABI: as another program would pass them.
 #pragma once
 
 #include <cstdint>

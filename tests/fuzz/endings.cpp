@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "context.h"  // of the library: the period of an interrupt
+#include "context.h"  // internal: the period of an interrupt
 
 namespace fuzz {
 namespace {
@@ -20,7 +20,7 @@ rbcContextParams cpu(int32_t threads) {
   return params;
 }
 
-// A context that is asked after each piece of work, and ends its call the n-th time.
+// A context whose function is called after each piece of work, and cancels the call the n-th time.
 class Ending {
  public:
   explicit Ending(rbcContext_t context) : context_(context) {
@@ -47,7 +47,7 @@ void require(rbcStatus_t status, rbcStatus_t expected, const std::string& what) 
   if (status != RBC_STATUS_SUCCESS) checkMessage(status, message, kArguments, what);
 }
 
-// Samples by a stride of 0: any number of them.
+// Samples with a stride of 0: any number of them.
 struct Samples {
   float value = 0.5f;
   int64_t shape[2];
@@ -62,11 +62,12 @@ struct Samples {
 }  // namespace
 
 void endHalfWay(Machine& machine, Call& call, Choices& choices) {
-  Machine own("a context whose calls are ended", cpu(choices.pick({1, 1, 3})), machine.memory());
+  Machine own("a context whose calls are cancelled", cpu(choices.pick({1, 1, 3})),
+              machine.memory());
   call.names.push_back("call");
   const Outcome expected = run(own, call, 0xA5);
   Ending ending(own.context());
-  // The first polls are those of the parts that all calls have, the later ones those of the work.
+  // The first polls belong to the steps that all calls share, the later ones to the work.
   const int64_t poll = int64_t{1} << choices.below(7);
   const auto whole = call.run;
   call.run = [&](rbcContext_t context, const Handles& handles) {
@@ -81,10 +82,10 @@ void endHalfWay(Machine& machine, Call& call, Choices& choices) {
   const bool failed = ended.status == RBC_STATUS_CANCELLED;
   if (!failed && ended.status != expected.status) report(own, call, "was ended: " + ended.message);
   if (again.status != expected.status || again.message != expected.message) {
-    report(own, call, "after a call that was ended: " + again.message);
+    report(own, call, "after a call that was cancelled: " + again.message);
   }
   const bool same = again.output == expected.output && (failed || ended.output == expected.output);
-  if (!same && isSpecified(own, call)) report(own, call, "other bits where a call was ended");
+  if (!same && isSpecified(own, call)) report(own, call, "other bits after a call was cancelled");
 }
 
 void endAccumulator(Choices& choices) {
@@ -102,14 +103,16 @@ void endAccumulator(Choices& choices) {
   };
   constexpr int64_t kMost = int64_t{1} << 40;
   require(update(3), RBC_STATUS_SUCCESS, "a first update");
-  require(update(kMost), RBC_STATUS_UNSUPPORTED, "samples past the most");
-  require(update(kMost + 1), RBC_STATUS_UNSUPPORTED, "samples past the most of a call");
+  require(update(kMost), RBC_STATUS_UNSUPPORTED, "samples past the maximum");
+  require(update(kMost + 1), RBC_STATUS_UNSUPPORTED,
+          "samples past the maximum of a call");
   Ending ending(context);
   ending.at(1);
   require(update(choices.between(1 << 15, 1 << 16)), RBC_STATUS_CANCELLED,
-          "an update that is ended");
+          "an update that is cancelled");
   ending.at(0);
-  require(update(3), RBC_STATUS_INVALID_ARGUMENT, "an accumulator that is half way");
+  require(update(3), RBC_STATUS_INVALID_ARGUMENT,
+          "an accumulator after a cancelled update");
   rbcAccumulatorDestroy(accumulator);
   rbcContextDestroy(context);
 }

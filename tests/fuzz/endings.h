@@ -1,22 +1,22 @@
-// What is ended, refused or shared while it runs.
+// Objects that are cancelled, refused or shared during a call.
 #pragma once
 
 #include "fuzz/programs.h"
 
 namespace fuzz {
 
-// Ends the call by its context's interrupt, at some place: it fails with CANCELLED, and the next one on
-// that context gives what it always gives. Throws a Defect if not.
+// Cancels the call through its context's interrupt, at some point: it fails with CANCELLED, and the
+// next call on that context gives the usual results. Throws a Defect if not.
 void endHalfWay(Machine& machine, Call& call, Choices& choices);
 
-// An accumulator of a context of its own: more samples than it takes, a call that is ended and leaves it
-// half way, and other contexts that are to use it.
+// An accumulator with its own context: more samples than allowed, a call that is cancelled halfway,
+// and other contexts that try to use it.
 void endAccumulator(Choices& choices);
 
-// A context that is called once more by its own allocator, while it serves a call.
+// A context that is called again by its own allocator, during a call.
 void callFromAllocator();
 
-// Threads that push to one stream and fuse at once: each call is made, or it is refused.
+// Threads that push to one stream and fuse at once: each call succeeds, or it is refused.
 void shareLive(Choices& choices);
 
 }  // namespace fuzz

@@ -1,6 +1,7 @@
-// Wraps each function that the library exports, so that tests can make every call under a condition, such
-// as another locale, and count the calls. CMake generates entry_points.h from tests/abi/exports.txt: it
-// numbers the functions, and defines each name as a macro for Entry<...>::call.
+// Wraps each function that the library exports, so that tests can make every call under a
+// condition, such as another locale, and count the calls. CMake generates entry_points.h from
+// tests/abi/exports.txt: it numbers the functions, and defines each name as a macro for
+// Entry<...>::call.
 #pragma once
 
 #include <atomic>
@@ -49,4 +50,4 @@ struct Entry<kFunction> {
 
 }  // namespace fuzz
 
-#include "entry_points.h"  // generated; has to come last
+#include "entry_points.h"  // generated; must come last

@@ -1,9 +1,9 @@
-// Memory that is not there: the n-th allocation of the caller's allocator, and of the library's own code,
-// fails, for every n of every operation and of programs of calls. Each ends with a clear status, writes
-// nothing, leaks nothing, and leaves a context that works. Every exported function is called, and every
-// one that allocates sees a failed allocation.
+// Exhausted memory: the n-th allocation of the caller's allocator, and of the library's own code,
+// fails, for every n of every operation and of programs of calls. Each call must end with a clear
+// status, write nothing, leak nothing, and leave a context that works. Every exported function is
+// called, and every one that allocates sees a failed allocation.
 //
-//   robocache_faults [CASES]    of each operation and program; 12 if none are given
+//   robocache_faults [CASES]    per operation and program; default 12
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -26,11 +26,11 @@ using fuzz::Machine;
 
 struct Tally {
   int64_t calls = 0;
-  int64_t failed = 0;  // of them, for want of memory
+  int64_t failed = 0;  // number of them that failed with exhausted memory
 };
 
-// Counts the allocations of each function, from the caller's allocator and from the host, and the failed
-// ones.
+// Counts the allocations of each function, from the caller's allocator and from the host, and the
+// failed ones.
 class Allocating : public fuzz::Condition {
  public:
   void call(int entry, const fuzz::Prepared& prepared) override {
@@ -87,7 +87,8 @@ rbcContextParams cpu(int32_t threads) {
   return params;
 }
 
-// The allocator's n-th allocation: a workspace that cannot grow, for a call that has not reserved it.
+// The allocator's n-th allocation: a workspace that cannot grow, for a call that has not reserved
+// it.
 void failAllocator(fuzz::Memory& memory, int operation, uint64_t seed, Tally* tally) {
   const auto make = [&](Choices& choices) { return fuzz::makeCallOf(operation, choices); };
   Choices choices(seed);
@@ -99,7 +100,7 @@ void failAllocator(fuzz::Memory& memory, int operation, uint64_t seed, Tally* ta
   for (int64_t n = 1; n < 100; ++n) {
     Machine machine("the allocator fails at " + std::to_string(n), cpu(1), memory, 0);
     call->size = nullptr;  // nothing is reserved
-    // Accumulators are made before what this is about.
+    // Accumulators are made before the calls under test.
     const int64_t before = machine.allocations();
     machine.failFrom(n);
     const fuzz::Outcome outcome = fuzz::run(machine, *call, 0xA5);
@@ -126,7 +127,7 @@ int64_t held() {
   return counts.process - counts.freed;
 }
 
-// CUDA's runtime is linked into the library, and can do without some of what it allocates.
+// The CUDA runtime is linked into the library, and can do without some of its allocations.
 bool runsCuda() {
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CUDA;
@@ -136,43 +137,44 @@ bool runsCuda() {
   return runs;
 }
 
-// Fails each allocation that the library's code makes in play(), one at a time. play() returns whether a
-// call gave OUT_OF_MEMORY. With several threads that is not required: calls work without the threads.
+// Fails each allocation that the library's code makes in play(), one at a time. play() returns
+// whether a call gave OUT_OF_MEMORY. With several threads that is not required: calls work without
+// the threads.
 template <class Play>
 void failHost(Play&& play, int32_t threads, Tally* tally) {
   static const bool has_runtime = runsCuda();
-  play();  // what is made once is made
+  play();  // allocations that are made only once are made here
   const int64_t before = malloc_counter::counts().library;
   play();
   const int64_t allocations = malloc_counter::counts().library - before;
   for (int64_t n = 1; n <= allocations; ++n) {
     const int64_t live = held();
     malloc_counter::failLibraryAt(n);
-    const bool told = play();
+    const bool out_of_memory = play();
     malloc_counter::failLibraryAt(0);
     ++tally->calls;
-    tally->failed += told ? 1 : 0;
-    // Threads of CUDA's runtime allocate and give back when they like.
+    tally->failed += out_of_memory ? 1 : 0;
+    // Threads of the CUDA runtime allocate and free at any time.
     for (int ms = 0; has_runtime && held() != live && ms < 100; ++ms) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (held() != live) {
       throw Defect("allocation " + std::to_string(n) + " of the host fails, and " +
-                   std::to_string(held() - live) + " others are never given back");
+                   std::to_string(held() - live) + " others are never freed");
     }
-    if (!told && !has_runtime && threads == 1)
+    if (!out_of_memory && !has_runtime && threads == 1)
       throw Defect("allocation " + std::to_string(n) + " of the host fails unnoticed");
   }
 }
 
-// The programs allocate handles, for the most part.
+// The programs mostly allocate handles.
 void failProgram(fuzz::Memory& memory, Program program, uint64_t seed, Tally* tally) {
   Machine machine("host memory fails", cpu(1), memory);
   failHost(
       [&] {
         fuzz::Transcript transcript;
         program(machine, Choices(seed), transcript);
-        memory.place({});  // and holds on to nothing of the program
+        memory.place({});  // and frees the memory of the program
         return transcript.text().find("RBC_STATUS_OUT_OF_MEMORY") != std::string::npos;
       },
       1, tally);

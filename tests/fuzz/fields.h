@@ -1,4 +1,4 @@
-// The fields of the library's structs that are numbers, by the list that the ABI is held to.
+// The numeric fields of the library's structs, from the list that defines the ABI.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Field {
   Kind kind;
 };
 
-// Those of one struct, such as "rbcResampleParams". Arrays of numbers are one field an element; pointers
-// are there where they are to tensors, and may become null.
+// The fields of one struct, such as "rbcResampleParams". In an array of numbers each element is a
+// field; pointers are included if they point to tensors, and may become null.
 const std::vector<Field>& fieldsOf(const std::string& owner);
 
 // The names of all fields, which messages may name.

@@ -9,7 +9,7 @@
 namespace fuzz {
 namespace {
 
-uint16_t halfOf(float value) {  // towards zero: it only has to be some number
+uint16_t halfOf(float value) {  // rounds towards zero: any number will do
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
@@ -32,7 +32,7 @@ void put(uint8_t* at, rbcDType dtype, double value) {
     if (dtype.bits == 32) std::memcpy(at, &bits, sizeof bits);
     if (dtype.bits == 16) std::memcpy(at, &half, sizeof half);
   } else {
-    // Where a double is none of the integers: 0.
+    // 0 if the double is not in the range of integers.
     const bool fits = value > -9e18 && value < 9e18;
     const int64_t integer = fits ? static_cast<int64_t>(value) : 0;
     const int64_t kept = dtype.code == RBC_DTYPE_BOOL ? (integer != 0) : integer;

@@ -1,4 +1,5 @@
-// What the arrays of a call hold: mostly what an operation expects, sometimes the ends of it.
+// Fills the arrays of a call: mostly with values that the operation expects, sometimes with
+// extremes.
 #pragma once
 
 #include <functional>
@@ -11,13 +12,13 @@ void fillReals(Call& call, Tensor& t, Choices& choices, double low = -4, double 
 // Any bits, for integers and bool.
 void fillBits(Call& call, Tensor& t, Choices& choices);
 void fillIntegers(Call& call, Tensor& t, Choices& choices, int64_t low, int64_t high);
-// Ascending along the last axis, with equal ones, and a NaN or a step back now and then.
+// Ascending along the last axis, with equal ones, and sometimes a NaN or a step back.
 void fillTimes(Call& call, Tensor& t, Choices& choices);
 void fillMask(Call& call, Tensor& t, Choices& choices);
-// 0 .. n, from first to last, ascending; sometimes neither begins at 0 nor ends at n.
+// 0 .. n, ascending from first to last; sometimes it does not begin at 0 or end at n.
 void fillOffsets(Call& call, Tensor& t, Choices& choices, int64_t n);
 void fillConstant(Call& call, Tensor& t, double value);
-// The elements that are chosen by their number in row-major order.
+// The elements that are chosen by their index in row-major order.
 void fillWhere(Call& call, Tensor& t, double value, const std::function<bool(int64_t)>& chosen);
 
 rbcDType anyFloat(Choices& choices);

@@ -1,5 +1,5 @@
-// One thread steps through a call, instruction by instruction, and stops inside the function under test.
-// Meanwhile another thread forks.
+// One thread steps through a call, instruction by instruction, and stops inside the function under
+// test. Meanwhile another thread forks.
 #if defined(__x86_64__)
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ namespace {
 constexpr uint64_t kTrap = 0x100;  // the trap flag: SIGTRAP after every instruction
 constexpr int64_t kMostSteps = 20000;
 constexpr int64_t kWaitUs =
-    20000;  // then the call goes on: fork() may wait for a lock that it holds
+    20000;  // then the call continues: fork() may wait for a lock that it holds
 
 void sleepUs(int64_t us) {
   const timespec time = {0, static_cast<long>(us * 1000)};
@@ -129,10 +129,11 @@ class Player {
 
 // Repeats the play in the child. Returns its exit code, 0 if the results are right.
 int inChild(const Expected& expected, Memory& memory, std::unique_ptr<Machine>& of_parent) {
-  alarm(30);  // one that hangs is killed
+  alarm(30);  // kills a child that hangs
   try {
     if (transcriptOf(expected.play, memory) != expected.transcript) return 1;
-    // The context starts its threads again, which allocates: not during calls that are made only once.
+    // The context starts its threads again, which allocates: not during calls that are made only
+    // once.
     if (isProgram(expected.play)) rbcContextWarmUp(of_parent->context());
     if (transcriptOf(expected.play, *of_parent) != expected.transcript) return 2;
     of_parent.reset();  // the context's threads are in the parent
@@ -223,8 +224,8 @@ std::array<int64_t, kNumEntries> forkInCalls(const std::vector<Expected>& plays,
 
 }  // namespace fuzz
 
-// A blocked SIGTRAP would end the process. So the library cannot block it, and pthread_create(), which
-// blocks all signals, runs without steps.
+// A blocked SIGTRAP would end the process. So the library cannot block it, and pthread_create(),
+// which blocks all signals, runs without steps.
 extern "C" __attribute__((visibility("default"))) int pthread_sigmask(int how, const sigset_t* set,
                                                                       sigset_t* old) {
   static const auto real =

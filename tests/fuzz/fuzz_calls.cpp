@@ -1,4 +1,4 @@
-// libFuzzer's entry: an input is one call, on every kind of CPU context.
+// The entry point of libFuzzer: an input is one call, on every kind of CPU context.
 #include <cstdio>
 #include <cstdlib>
 

@@ -12,8 +12,8 @@
 #endif
 
 #if RBC_TEST_ADDRESS_SANITIZER
-// Memory that is not there is a null pointer, as it is without the sanitizer. What is freed is kept
-// from use for some hundred calls, not for longer: fresh pages took most of the time.
+// Exhausted memory gives a null pointer, as without the sanitizer. Freed memory is quarantined for
+// some hundred calls only: fresh pages took most of the time.
 extern "C" const char* __asan_default_options();  // NOLINT: the sanitizer's name
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:quarantine_size_mb=16:thread_local_quarantine_size_kb=64:"
@@ -29,7 +29,7 @@ std::atomic<int64_t> allocated{0};
 void counted(const volatile void*, size_t) { allocated.fetch_add(1, std::memory_order_relaxed); }
 void freed(const volatile void*) {}
 const int hooks = __sanitizer_install_malloc_and_free_hooks(counted, freed);
-constexpr size_t kZone = 0;  // the sanitizer's are around each
+constexpr size_t kZone = 0;  // the sanitizer has its own around each block
 #else
 constexpr size_t kZone = 64;
 #endif
@@ -61,7 +61,7 @@ class HostMemory : public Memory {
       const uint8_t* const begin = placed.memory.get() + kZone;
       if (!holds(begin - kZone, kZoneByte, kZone) ||
           !holds(begin + placed.bytes, kZoneByte, kZone)) {
-        throw Defect("a write beside a tensor's memory");
+        throw Defect("a write outside of a tensor's memory");
       }
       contents.emplace_back(begin, begin + placed.bytes);
     }
@@ -77,7 +77,7 @@ class HostMemory : public Memory {
     std::fill_n(static_cast<uint8_t*>(pointer), bytes, byte);
   }
   bool holds(const void* pointer, uint8_t byte, size_t bytes) override {
-    // Each byte is the first one.
+    // Whether each byte equals the first one.
     const auto* begin = static_cast<const uint8_t*>(pointer);
     return bytes == 0 || (begin[0] == byte && std::memcmp(begin, begin + 1, bytes - 1) == 0);
   }

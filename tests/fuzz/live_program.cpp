@@ -1,4 +1,4 @@
-// Live fusion: pushes of any times, in any order, and fusions between them.
+// Live fusion: pushes with any times, in any order, and fusions in between.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,14 +14,14 @@ namespace {
 const std::vector<std::string> kArguments = {"context", "live",         "streams", "num_streams",
                                              "params",  "stream_index", "counters"};
 
-const rbcTensor kSomething = {};  // where none may be, or is looked at
+const rbcTensor kSomething = {};  // must not be accessed
 
 struct Live {
   rbcLive_t handle = nullptr;
   ~Live() { rbcLiveDestroy(handle); }
 };
 
-// Now and then a time that no clock has.
+// Sometimes a time that no clock has.
 void fillWild(Call& call, Tensor& times, Choices& choices) {
   if (!choices.chance(15)) return;
   const double wild = times.raw.dtype.code == RBC_DTYPE_INT
@@ -40,7 +40,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   rbcResampleParams params[3];
   rbcChannelGroup groups[3];
   Call factors("factors");
-  std::deque<Block> held;  // what they hold
+  std::deque<Block> held;  // keeps their memory
   int64_t channels = 0;
   for (int32_t n = 0; n < count; ++n) {
     rbcResampleParams& p = params[n] = rbcResampleParamsInit();
@@ -49,7 +49,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
     rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
     if (choices.chance(15)) {
-      p.groups = &group;  // as many as it tells of, or more than can be
+      p.groups = &group;  // as many as the count says, or an impossible number
       p.num_groups = choices.chance(80) ? 1 : choices.pick({0, -1, INT32_MAX, INT32_MIN, 300});
     }
     rbcLiveStream s = rbcLiveStreamInit();
@@ -90,12 +90,12 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
   live_params.time_dtype = choices.chance(98) ? time : choices.pick(support::kIntegerDTypes);
-  const int32_t told_count =
+  const int32_t count_argument =
       choices.chance(98) ? count : choices.pick({0, -1, RBC_FUSE_MAX_STREAMS + 1, INT32_MAX});
   Live live;
-  if (transcript.ended(
-          rbcLiveCreate(machine.context(), streams.data(), told_count, &live_params, &live.handle),
-          "rbcLiveCreate", kArguments) != RBC_STATUS_SUCCESS) {
+  if (transcript.ended(rbcLiveCreate(machine.context(), streams.data(), count_argument,
+                                     &live_params, &live.handle),
+                       "rbcLiveCreate", kArguments) != RBC_STATUS_SUCCESS) {
     if (live.handle != nullptr) throw Defect("rbcLiveCreate left a handle");
     return;
   }
@@ -117,10 +117,10 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
           call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput, Where::kHost);
       fillReals(call, *values, choices);
       if (choices.chance(20)) spoil(call, choices);
-      const int32_t told = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
+      const int32_t number = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
       call.names = kArguments;
       call.run = [&](rbcContext_t, const Handles&) {
-        return rbcLivePush(live.handle, told, values->get(), times->get());
+        return rbcLivePush(live.handle, number, values->get(), times->get());
       };
       transcript.outcome(run(machine, call, 0xA5));
     } else {
@@ -156,8 +156,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     const std::unique_ptr<uint8_t[]> exact(
         new uint8_t[std::max<size_t>(counters.struct_size, 4)]());
     std::memcpy(exact.get(), &counters.struct_size, 4);
-    auto* const told = reinterpret_cast<rbcLiveCounters*>(exact.get());
-    if (transcript.ended(rbcLiveGetCounters(live.handle, n, told), "rbcLiveGetCounters",
+    auto* const placed = reinterpret_cast<rbcLiveCounters*>(exact.get());
+    if (transcript.ended(rbcLiveGetCounters(live.handle, n, placed), "rbcLiveGetCounters",
                          kArguments) == RBC_STATUS_SUCCESS) {
       transcript.bytes(exact.get(), counters.struct_size);
     }

@@ -8,7 +8,7 @@
 namespace fuzz {
 namespace {
 constexpr uint8_t kGuard = 0x9D;
-constexpr size_t kGuardBytes = 4096;  // of a workspace, past what a call may use
+constexpr size_t kGuardBytes = 4096;  // of a workspace, after the bytes that a call may use
 std::atomic<int64_t> of_all_machines{0};
 std::atomic<int64_t> refused_of_all{0};
 }  // namespace
@@ -28,7 +28,7 @@ Machine::Machine(std::string name, rbcContextParams params, Memory& memory, size
   if (rbcContextCreate(&params, &context_) != RBC_STATUS_SUCCESS) {
     throw Defect(name_ + ": " + rbcGetLastError());
   }
-  // Threads that the system refuses are no defect: calls work without them.
+  // Threads that the system refuses are not a defect: calls work without them.
   rbcContextWarmUp(context_);
   if (!reserve(reserved)) throw Defect(name_ + ": no workspace");
 }
@@ -59,12 +59,12 @@ void Machine::release(void* self, void* pointer, size_t bytes, void*) {
   const std::lock_guard<std::mutex> lock(ledger());
   const auto found = machine.live_.find(pointer);
   if (found == machine.live_.end() || found->second != bytes) {
-    machine.misuse_ = "gave back what it did not take";
+    machine.misuse_ = "freed memory that it did not allocate";
     return;
   }
   machine.memory_.allow(pointer, bytes);
   machine.live_.erase(found);
-  if (pointer == machine.workspace_) {  // a call grows it as well as reserve() does
+  if (pointer == machine.workspace_) {  // a call grows it like reserve()
     machine.workspace_ = nullptr;
     machine.workspace_bytes_ = 0;
   }
@@ -93,7 +93,7 @@ size_t Machine::bytesOfContext() const {
 void Machine::findWorkspace() {
   const size_t bytes = bytesOfContext();
   const auto isIt = [&](const auto& block) { return block.second == bytes; };
-  // Where an accumulator's block has the very same size, the workspace is left alone.
+  // If an accumulator's block has the same size, the workspace is not checked.
   if (std::count_if(live_.begin(), live_.end(), isIt) != 1) return;
   workspace_ = std::find_if(live_.begin(), live_.end(), isIt)->first;
   workspace_bytes_ = bytes;

@@ -1,4 +1,5 @@
-// Where calls run: a context, the memory that its calls use, and an allocator that keeps book.
+// The place where calls run: a context, the memory of its calls, and an allocator that keeps
+// records.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual rbcDevice device() const = 0;
-  // Puts blocks where a call finds them, and gives their addresses.
+  // Places blocks where a call finds them, and returns their addresses.
   virtual std::vector<uint8_t*> place(const std::vector<Block>& blocks) = 0;
-  // What they hold now. Throws if a guard zone was written to.
+  // Their current contents. Throws if a guard zone was written to.
   virtual std::vector<std::vector<uint8_t>> fetch() = 0;
 
   // For workspaces.
@@ -28,14 +29,14 @@ class Memory {
   virtual void release(void* pointer) = 0;
   virtual void fill(void* pointer, uint8_t byte, size_t bytes) = 0;
   virtual bool holds(const void* pointer, uint8_t byte, size_t bytes) = 0;
-  // Marks memory that nobody may touch, where the build can tell.
+  // Marks memory that must not be accessed, if the build can detect it.
   virtual void forbid(void*, size_t) {}
   virtual void allow(void*, size_t) {}
 };
 
 std::unique_ptr<Memory> hostMemory();
 
-// A defect was found: its text.
+// A defect that was found, with its text.
 class Defect : public std::exception {
  public:
   explicit Defect(std::string text) : text_(std::move(text)) {}
@@ -45,12 +46,12 @@ class Defect : public std::exception {
   std::string text_;
 };
 
-// Who gives a context its memory.
+// The allocator of a context.
 enum class Allocator { kOwn, kLibrary };
 
 class Machine {
  public:
-  // `reserved` bytes of workspace are there from the beginning.
+  // `reserved` bytes of workspace exist from the beginning.
   Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved = 1 << 20,
           Allocator allocator = Allocator::kOwn);
   ~Machine();
@@ -61,29 +62,29 @@ class Machine {
   Memory& memory() const { return memory_; }
   bool onCuda() const { return backend_ == RBC_BACKEND_CUDA; }
 
-  // Makes the workspace at least so large. False if the allocator has no such memory.
+  // Makes the workspace at least this large. Returns false if the allocator has no such memory.
   bool reserve(size_t bytes);
   size_t workspaceBytes() const { return workspace_bytes_; }
-  // What the context holds for its workspace, whoever has asked for it.
+  // The bytes of the context's workspace, regardless of who requested it.
   size_t bytesOfContext() const;
-  // Fills the first bytes of the workspace; what follows is nobody's until the next time.
+  // Fills the first bytes of the workspace; the rest must not be accessed until the next call.
   void poison(size_t used, uint8_t byte);
-  // Whether nothing was written past `used`.
+  // Whether nothing was written after `used`.
   bool isIntactPast(size_t used) const;
 
-  // How many functions of the library were called here.
+  // Number of library functions called here.
   void countCall() { ++calls_; }
   int64_t calls() const { return calls_; }
 
   int64_t allocations() const { return allocations_; }
   size_t liveBlocks() const { return live_.size(); }
-  // The n-th allocation from now fails, and those after it; 0: none.
+  // The n-th allocation from now on and all later ones fail; 0: none.
   void failFrom(int64_t n) { fail_from_ = n > 0 ? allocations_ + n : 0; }
-  // The allocations of all machines, and how many of them have failed by that.
+  // The number of allocations of all machines, including failed ones.
   static int64_t allocationsOfAll();
   static int64_t refusalsOfAll();
 
-  // Held while an allocator of any machine runs. A thread that forks takes it before.
+  // Held while an allocator of any machine runs. A thread that forks must take it before.
   static std::mutex& ledger();
 
  private:
@@ -107,8 +108,8 @@ class Machine {
   rbcContext_t context_ = nullptr;
 };
 
-// How often this process has allocated host memory, or the library's own code; always 0 where nothing
-// counts.
+// Number of allocations of host memory by this process, or by the library's own code; always 0 in
+// builds that do not count.
 int64_t hostAllocations(bool of_library);
 
 }  // namespace fuzz

@@ -18,12 +18,13 @@ Machines cpuMachines() {
       params.simd = simd;
       params.num_threads = threads;
       rbcContext_t probe = nullptr;
-      if (rbcContextCreate(&params, &probe) != RBC_STATUS_SUCCESS) continue;  // not this machine's
+      if (rbcContextCreate(&params, &probe) != RBC_STATUS_SUCCESS)
+        continue;  // not supported by this machine
       rbcContextDestroy(probe);
       machines.all.push_back(std::make_unique<Machine>(
           std::string(levels[simd]) + " with threads: " + std::to_string(threads), params,
           *machines.memories[0]));
-      // Some ask whether to go on, and always are to.
+      // Some have a cancel callback, which never cancels.
       if (threads == 2) rbcContextSetCancelCallback(machines.all.back()->context(), never, nullptr);
     }
   }

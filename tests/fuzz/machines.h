@@ -1,4 +1,4 @@
-// The kinds of contexts that have to agree.
+// The kinds of contexts that must agree.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@ namespace fuzz {
 
 struct Machines {
   std::vector<std::unique_ptr<Memory>> memories;
-  std::vector<std::unique_ptr<Machine>> all;  // the first one is what the others are held to
+  std::vector<std::unique_ptr<Machine>> all;  // the first one is the reference for the others
 };
 
-// Those of this program: the CPU alone, or CUDA too.
+// The machines of this program: only the CPU, or CUDA too.
 Machines machinesHere();
 
-// How much memory of the GPU is in use, whoever uses it; 0 without one.
+// Bytes of GPU memory in use, by any process; 0 without a GPU.
 int64_t deviceBytesInUse();
 
-// One thread without vectors, and every SIMD level that is here with 1, 2 and 5 threads.
+// One thread without vectors, and every available SIMD level with 1, 2 and 5 threads.
 Machines cpuMachines();
 
 // Adds contexts of a GPU.

@@ -1,9 +1,10 @@
-// Fuzzed calls without libFuzzer: of files, or as many random ones as asked for.
+// Plays fuzzed calls without libFuzzer: from files, or a number of random ones.
 //
-//   robocache_fuzz_replay FILE...              a .hex file has an input a line; # begins a comment
+//   robocache_fuzz_replay FILE...            a .hex file has one input per line; # begins a comment
 //   robocache_fuzz_replay --calls N --seed S
 //
-// Random call i of seed S is that of seed S + i: --calls 1 --seed S + i plays it alone.
+// Random call i of seed S is the first call of seed S + i: --calls 1 --seed S + i plays only that
+// call.
 #include <malloc.h>
 
 #include <chrono>
@@ -31,7 +32,7 @@ int play(fuzz::Session& session, const std::vector<uint8_t>& bytes, const std::s
   }
 }
 
-// One input, or one on each line of a file that ends in .hex.
+// One input, or the inputs on each line of a file that ends in .hex.
 int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t* played) {
   std::ifstream file(path, std::ios::binary);
   if (path.extension() != ".hex") {
@@ -54,7 +55,8 @@ int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Pages that one call gives back the next one takes: to get them from the system took a third.
+  // Keeps pages that one call frees for the next one: getting them from the system took a third of
+  // the time.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   uint64_t calls = 0;
@@ -62,7 +64,8 @@ int main(int argc, char** argv) {
   uint64_t played = 0;
   int defects = 0;
   fuzz::Session session(fuzz::machinesHere());
-  // Its threads allocate while they start, which a call that cannot be repeated is not to be blamed for.
+  // Its threads allocate while they start; a call that cannot be repeated must not be blamed for
+  // that.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--calls") == 0 && i + 1 < argc) {

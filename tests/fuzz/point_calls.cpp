@@ -34,7 +34,7 @@ struct Clouds {
     }
   }
 
-  // [B,N,last], [N,last]; without the last, if that is negative.
+  // [B,N,last] or [N,last]; without the last extent if it is negative.
   std::vector<int64_t> rows(int64_t last = -1) const {
     std::vector<int64_t> shape = {count};
     if (kind == kPadded) shape.insert(shape.begin(), batch);
@@ -102,9 +102,9 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
   Tensor* dropped = anyCount(*call, choices, clouds, "num_points_outside");
   Struct* p = call->add("rbcVoxelizeParams", &params);
-  const Tensor* given = reduces || choices.chance(5) ? features.tensor : nullptr;
-  Operation<rbcVoxelize, rbcVoxelizeWorkspaceSize>::bind(call.get(), clouds.points, given, out,
-                                                         dropped, p);
+  const Tensor* feature_tensor = reduces || choices.chance(5) ? features.tensor : nullptr;
+  Operation<rbcVoxelize, rbcVoxelizeWorkspaceSize>::bind(call.get(), clouds.points, feature_tensor,
+                                                         out, dropped, p);
   return call;
 }
 

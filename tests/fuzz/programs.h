@@ -1,4 +1,4 @@
-// Sequences of calls on handles: what they give is written down, so that machines can be compared.
+// Sequences of calls on handles: their results are recorded, so that machines can be compared.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace fuzz {
 
-// What a program saw: statuses, messages and bytes, in order.
+// The record of a program: statuses, messages and bytes, in order.
 class Transcript {
  public:
-  // Writes down how a function ended; throws a Defect if its message is not what it should be.
+  // Records the result of a function; throws a Defect if its message is wrong.
   rbcStatus_t ended(rbcStatus_t status, const std::string& function,
                     const std::vector<std::string>& arguments);
   void bytes(const void* data, size_t size);
   void outcome(const Outcome& outcome);
 
   const std::string& text() const { return text_; }
-  // How many functions ended.
+  // Number of functions called.
   int64_t calls() const { return calls_; }
 
  private:

@@ -11,7 +11,7 @@ using Program = void (*)(Machine&, Choices, Transcript&);
 constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram};
 constexpr const char* kNames[] = {"accumulators", "tensors", "live", "contexts"};
 
-// What a program on one machine cannot show.
+// Tests that need more than a program on one machine.
 void endings(size_t program, Choices& choices) {
   if (program == 0) endAccumulator(choices);
   if (program == 2) shareLive(choices);
@@ -35,18 +35,18 @@ void Session::play(Choices choices) {
     if (large && !first.onCuda()) endHalfWay(first, *call, choices);
     return;
   }
-  const auto which = static_cast<size_t>(kind < 6 ? 0 : kind < 8 ? 1 : kind < 11 ? 2 : 3);
+  const auto program = static_cast<size_t>(kind < 6 ? 0 : kind < 8 ? 1 : kind < 11 ? 2 : 3);
   const int64_t last = static_cast<int64_t>(others.size());
   Machine& other = others.empty() ? first : *others[static_cast<size_t>(choices.below(last))];
   Transcript expected;
   Transcript got;
-  kPrograms[which](first, choices, expected);
-  kPrograms[which](other, choices, got);
+  kPrograms[program](first, choices, expected);
+  kPrograms[program](other, choices, got);
   program_calls_ += expected.calls() + got.calls();
-  ++tally_[kNames[which]];
-  if (choices.chance(10)) endings(which, choices);
-  // Where memory gives out, what follows is another story on each machine; so it is on another device
-  // where that or what arrays hold is refused.
+  ++tally_[kNames[program]];
+  if (choices.chance(10)) endings(program, choices);
+  // Once memory is exhausted, the rest of a program differs between machines. It also differs on
+  // another device if that, or the contents of arrays, is refused there.
   const auto has = [&](rbcStatus_t status) {
     const char* const name = rbcStatusName(status);
     return expected.text().find(name) != std::string::npos ||

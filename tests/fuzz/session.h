@@ -1,4 +1,4 @@
-// Plays calls and programs of calls on machines that have to agree.
+// Plays calls and programs of calls on machines that must agree.
 #pragma once
 
 #include <map>
@@ -16,26 +16,26 @@ class Session {
   // Throws a Defect if one was found.
   void play(Choices choices);
 
-  // From the n-th allocation of a machine's allocator on there is no memory; 0: there is.
+  // From the n-th allocation of a machine's allocator on memory is exhausted; 0: never.
   void failNext(int64_t n) {
     for (const auto& machine : machines_.all) machine->failFrom(n);
   }
 
-  // What all contexts hold for their workspaces, which only grow.
+  // The bytes of all contexts' workspaces, which only grow.
   size_t workspaceBytes() const {
     size_t bytes = 0;
     for (const auto& machine : machines_.all) bytes += machine->bytesOfContext();
     return bytes;
   }
 
-  // How many functions of the library were called.
+  // Number of library functions called.
   int64_t calls() const {
     int64_t calls = program_calls_;
     for (const auto& machine : machines_.all) calls += machine->calls();
     return calls;
   }
 
-  // How plays ended, by function and status.
+  // The number of plays by function and status.
   const std::map<std::string, int64_t>& tally() const { return tally_; }
 
  private:

@@ -11,14 +11,14 @@ namespace fuzz {
 namespace {
 
 constexpr size_t kStack = 64 << 10;
-constexpr size_t kPromised = 32 << 10;  // by docs/abi.md
+constexpr size_t kPromised = 32 << 10;  // in docs/abi.md
 constexpr size_t kPage = 4096;
 constexpr uint8_t kUntouched = 0xA5;
 
 }  // namespace
 
-// The thread with the small stack. It makes all calls, rbcGetLastError() too, because each thread has
-// its message.
+// The thread with the small stack. It makes all calls, including rbcGetLastError(), because each
+// thread has its own message.
 struct SmallStack::Worker {
   uint8_t* mapped = nullptr;
   uint8_t* stack = nullptr;

@@ -1,5 +1,5 @@
-// Calls of all operations for hours, right and wrong ones, with memory failing now and then; what the process
-// holds is written down, and may not grow.
+// Calls all operations for hours, with valid and invalid arguments and occasional memory failures.
+// The resources of the process are recorded, and must not grow.
 //
 //   robocache_soak [--hours H | --seconds S] [--seed S] [--log FILE]
 #include <dirent.h>
@@ -20,8 +20,8 @@ namespace {
 struct Sample {
   double seconds;
   int64_t plays;
-  int64_t calls;     // of functions of the library, many in a play
-  int64_t heap;      // KiB that are allocated, but for workspaces: a rare call makes those larger
+  int64_t calls;     // of functions of the library, many per play
+  int64_t heap;      // KiB allocated, without workspaces: a rare call makes those larger
   int64_t resident;  // KiB
   int64_t device;    // KiB of the GPU's memory in use
   int64_t descriptors;
@@ -51,7 +51,7 @@ int64_t heapKiB(const fuzz::Session& session) {
          10;
 }
 
-// How much the allocated memory grows in an hour, by least squares of the second half.
+// Growth of the allocated memory per hour, by least squares over the second half.
 double growthAnHour(const std::vector<Sample>& samples) {
   const size_t first = samples.size() / 2;
   const double n = static_cast<double>(samples.size() - first);
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   double next = 0;
   while (elapsed() < seconds && defects < 10) {
     if (elapsed() >= next) {
-      malloc_trim(0);  // what the C library keeps for later is no leak
+      malloc_trim(0);  // memory that the C library keeps for later is not a leak
       samples.push_back({elapsed(), plays, session.calls(), heapKiB(session), statusField("VmRSS:"),
                          fuzz::deviceBytesInUse() >> 10, countOf("/proc/self/fd"),
                          statusField("Threads:")});
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
       }
       next = elapsed() + seconds / 200;
     }
-    // Memory gives out from some allocation on, for a call in a hundred.
+    // Memory is exhausted from some allocation on, in one call of a hundred.
     if (plays % 100 == 99) session.failNext(1 + plays / 100 % 3);
     try {
       session.play(fuzz::Choices(seed + static_cast<uint64_t>(plays)));
@@ -121,21 +121,21 @@ int main(int argc, char** argv) {
     ++plays;
   }
   if (samples.size() < 20) {
-    std::fprintf(stderr, "too short to tell a trend\n");
+    std::fprintf(stderr, "too short to find a trend\n");
     return 1;
   }
   const Sample& settled = samples[samples.size() / 2];
   const Sample& last = samples.back();
   const double growth = growthAnHour(samples);
   std::printf(
-      "%lld plays, %lld calls in %.0f s, %.0f calls a second; %lld KiB allocated, %+.0f KiB an "
+      "%lld plays, %lld calls in %.0f s, %.0f calls per second; %lld KiB allocated, %+.0f KiB an "
       "hour; %lld KiB "
       "resident; %lld KiB of the GPU; %lld descriptors, %lld threads; defects: %d\n",
       static_cast<long long>(plays), static_cast<long long>(session.calls()), last.seconds,
       static_cast<double>(last.calls) / last.seconds, static_cast<long long>(last.heap), growth,
       static_cast<long long>(last.resident), static_cast<long long>(last.device),
       static_cast<long long>(last.descriptors), static_cast<long long>(last.threads), defects);
-  // Memory comes and goes with what a call needs: what stays shows where the least is held.
+  // Memory varies with the needs of a call: the minimum shows what is kept.
   const auto grows = [&](const char* what, int64_t Sample::*field, int64_t slack) {
     const auto least = [&](size_t begin, size_t end) {
       int64_t kib = INT64_MAX;

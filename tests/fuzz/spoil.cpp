@@ -57,7 +57,7 @@ void regrow(std::unique_ptr<int64_t[]>* numbers, int32_t from, int32_t to, int64
   *numbers = std::move(grown);
 }
 
-// Another number of dimensions: those that an array can have are there.
+// Changes the rank: there is memory for as many dimensions as an array may have.
 void spoilRank(Tensor& t, Choices& choices) {
   const int32_t from = t.raw.ndim;
   if (from < 0 || from > RBC_TENSOR_MAX_NDIM) return;
@@ -96,7 +96,7 @@ void spoilStride(Tensor& t, Choices& choices) {
                                 : choices.between(-20, 20);
 }
 
-// Makes the tensor lie in another one's memory, at some place.
+// Places the tensor at some offset in another one's memory.
 void overlap(Call& call, Tensor& t, Choices& choices) {
   auto& tensors = call.tensors();
   Tensor& other = tensors[static_cast<size_t>(choices.below(static_cast<int64_t>(tensors.size())))];
@@ -113,7 +113,8 @@ void overlap(Call& call, Tensor& t, Choices& choices) {
   if (block.bytes.size() < end) block.bytes.resize(end);
 }
 
-// A tensor of which everything may change; what cannot be given memory is put back.
+// Any field of a tensor may change; a change for which there is no memory is reverted. plain: ok
+// undone
 void spoilTensor(Call& call, Tensor& t, Choices& choices) {
   rbcTensor& raw = t.raw;
   const int64_t kind = choices.below(14);
@@ -129,7 +130,7 @@ void spoilTensor(Call& call, Tensor& t, Choices& choices) {
     t.own_device = true;
   } else if (kind == 4) {
     raw.byte_offset = choices.pick<uint64_t>(
-        {UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 4095});  // no address plus these is one
+        {UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 4095});  // no address plus these is valid
   } else if (kind == 5 && isKnown(raw.dtype) && support::sizeOf(raw.dtype) > 1) {
     t.shift += 1;
     if (t.block >= 0) {
@@ -139,7 +140,7 @@ void spoilTensor(Call& call, Tensor& t, Choices& choices) {
   } else if (kind == 6) {
     overlap(call, t, choices);
   } else {
-    // What changes the memory that it takes.
+    // Changes that affect the memory of the tensor.
     const rbcTensor before = raw;
     const int32_t ndim = raw.ndim;
     const bool ranked = ndim >= 0 && ndim <= RBC_TENSOR_MAX_NDIM && raw.shape != nullptr;
@@ -174,7 +175,7 @@ void spoilTensor(Call& call, Tensor& t, Choices& choices) {
   }
 }
 
-// What an input holds: other numbers, in whatever order.
+// Changes the contents of an input: other numbers, in any order.
 void spoilContents(Call& call, Tensor& t, Choices& choices) {
   if (t.block < 0 || !t.read) return;
   auto& bytes = call.blocks()[static_cast<size_t>(t.block)].bytes;
@@ -216,7 +217,7 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
     value = oddReal(choices, value);
     std::memcpy(at, &value, sizeof value);
   } else if (field.name.compare(0, 4, "num_") == 0) {
-    // The length of an array: no longer than it is, but negative and 0 all the same.
+    // The length of an array: never larger, but possibly negative or 0.
     int32_t value = 0;
     std::memcpy(&value, at, sizeof value);
     value = choices.pick({value == INT32_MIN ? value : value - 1, 0, -1, INT32_MIN});
@@ -229,30 +230,31 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
   }
 }
 
-// A struct of another release, or one that lies about its size: memory for what it says is there.
+// A struct of another release, or one with a wrong size: gets memory for the size that it has.
 void spoilSize(Call& call, Struct& s, Choices& choices) {
   if (s.count != 1 || fieldsOf(s.type).empty() || fieldsOf(s.type)[0].name != "struct_size") return;
   if (s.size % sizeof(void*) != 0) return;  // it ends within a pointer
-  const auto told = static_cast<uint32_t>(
+  const auto stated_size = static_cast<uint32_t>(
       choices.chance(70) ? choices.between(0, static_cast<int64_t>(s.size) + 64)
                          : choices.pick<int64_t>({65536, 65537, UINT32_MAX, INT32_MAX}));
-  // Beyond what the library takes it must not look; below 4 bytes not even the size would be there.
-  const size_t held = std::max<size_t>(std::min<size_t>(told, 65536), 4);
+  // The library must not read beyond the size that it knows; below 4 bytes not even the size would
+  // exist.
+  const size_t held = std::max<size_t>(std::min<size_t>(stated_size, 65536), 4);
   std::unique_ptr<uint8_t[]> bytes(new uint8_t[held]());
   std::memcpy(bytes.get(), s.bytes.get(), std::min(held, s.size));
-  std::memcpy(bytes.get(), &told, sizeof told);
+  std::memcpy(bytes.get(), &stated_size, sizeof stated_size);
   if (held > s.own_size && choices.chance(30)) {
     bytes[s.own_size +
           static_cast<size_t>(choices.below(static_cast<int64_t>(held - s.own_size)))] = 1;
   }
-  // What pointers beyond the cut point to, nobody is told of.
+  // Tensors behind pointers after the cut are not used.
   for (size_t at = held / sizeof(void*) * sizeof(void*); at + sizeof(void*) <= s.size;
        at += sizeof(void*)) {
     const rbcTensor* lost = nullptr;
     std::memcpy(&lost, s.bytes.get() + at, sizeof lost);
     for (Tensor& t : call.tensors()) t.absent |= &t.raw == lost;
   }
-  // Structs that point to it point to the new one.
+  // Redirects pointers to it to the new one.
   const uint8_t* const before = s.bytes.get();
   const uint8_t* const now = bytes.get();
   for (Struct& other : call.structs()) {
@@ -299,7 +301,7 @@ bool isOutput(const Field& field) {
          field.name == "out" || field.name == "valid";
 }
 
-// A struct has one more input, or one less.
+// Gives a struct one more input, or one less.
 void mismatchInputs(Call& call, const Struct& s, uint8_t* element, size_t size, Choices& choices) {
   std::vector<const Field*> fields;
   for (const Field& field : fieldsOf(s.type)) {
@@ -336,14 +338,16 @@ void mismatch(Call& call, Choices& choices) {
   uint8_t* const element = s.bytes.get() + size * static_cast<size_t>(number);
   const int64_t kind = choices.below(6);
   if (kind == 0 && number > 0 &&
-      fields[0].name == "struct_size") {  // the first one's is the stride
-    const auto told = static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
-    std::memcpy(element, &told, sizeof told);
+      fields[0].name == "struct_size") {  // in the first one it is the stride
+    const auto stated_size =
+        static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
+    std::memcpy(element, &stated_size, sizeof stated_size);
   } else if (kind == 1 && s.type == "rbcWindowsOutputs" && !call.accumulators.empty()) {
-    const size_t which = call.accumulators.size();
-    std::memcpy(element + offsetof(rbcWindowsOutputs, accumulator), &which, sizeof which);
+    const size_t accumulator_index = call.accumulators.size();
+    std::memcpy(element + offsetof(rbcWindowsOutputs, accumulator), &accumulator_index,
+                sizeof accumulator_index);
     if (choices.chance(50)) call.accumulators.back().dtype = choices.pick(support::kIntegerDTypes);
-  } else if (kind == 2) {  // an array that has no elements
+  } else if (kind == 2) {  // an array without elements
     for (const Field& field : fields) {
       const bool counts = field.name.compare(0, 4, "num_") == 0;
       if (counts && field.offset + field.bytes <= size)

@@ -11,7 +11,7 @@
 namespace fuzz {
 namespace {
 
-// What quantiles are guessed from tells nothing of the other values: they have to be searched for.
+// Makes the sample for brackets unlike the other values, so that quantiles must be searched for.
 void mislead(Call& call, Tensor& values, double lure) {
   const int64_t channels = values.extent(values.raw.ndim - 1);
   const int64_t samples = channels > 0 ? values.count() / channels : 0;
@@ -31,7 +31,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   auto call = std::make_unique<Call>("rbcStatistics");
   const int64_t kind = choices.below(4);  // [S,D], [B,S,D], packed, [B,...,D]
   const int64_t batch = kind == 0 ? 1 : choices.chance(8) ? 0 : choices.between(1, 4);
-  // Quantiles of large groups are found in another way than those of small ones.
+  // Large groups use a different algorithm for quantiles.
   const bool large = kind < 2 && choices.chance(2);
   const int64_t samples = large ? choices.between(5000, 40000) : anyExtent(choices, 60);
   const int64_t channels = large ? choices.between(1, 2) : anyExtent(choices, 6);
@@ -44,7 +44,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   std::vector<int64_t> shape = rows;
   shape.push_back(channels);
   Tensor* values = call->add(choices, "values", dtype, shape, Role::kInput);
-  if (large && !integers && choices.chance(50)) {  // so few values that many share a bracket
+  if (large && !integers && choices.chance(50)) {  // many values share a bracket
     fillIntegers(*call, *values, choices, 0, choices.pick({1, 3, 100, 10000}));
   } else if (integers || choices.chance(20)) {
     fillBits(*call, *values, choices);
@@ -96,7 +96,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   }
   Struct* p = call->add("rbcStatisticsParams", &params);
   Struct* r = call->add("rbcStatisticsOutputs", &result);
-  // Not of more, since each quantile is then searched for by several reads of all.
+  // Not with more, since each quantile is then searched for with several passes over all values.
   if (!integers && samples > 4096 && choices.chance(60) && values->count() < 1 << 17) {
     mislead(*call, *values, choices.pick({-1.0, 1.0}) * choices.pick({5.0, 1e4}));
   }

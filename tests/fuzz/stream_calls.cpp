@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kHolding[] = {RBC_METHOD_NEAREST, RBC_METHOD_PREVIOUS, RBC_METHOD_NEXT};
 
-// What the streams of a call share.
+// The parameters that the streams of a call share.
 struct Clock {
   enum Kind { kSingle, kPadded, kPacked };
   Kind kind;
@@ -33,7 +33,7 @@ struct Stream {
   bool integers;
 };
 
-// Groups of channels that cover all of them.
+// Groups of channels that cover all channels.
 std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool holding) {
   std::vector<rbcChannelGroup> groups;
   for (int64_t begin = 0; begin < channels;) {
@@ -143,7 +143,7 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   const Clock clock(choices);
   const Stream s = anyStream(*call, choices, clock, true);
   call->checking = s.params;
-  // Now and then as many that a call is cut into parts for its threads.
+  // Sometimes so many that a call is divided among its threads.
   const int64_t queries =
       choices.bits() % 100 == 0 ? choices.between(2000, 6000) : anyExtent(choices, 30);
   Tensor* query_times = anyQueries(*call, choices, clock, queries);
@@ -196,10 +196,10 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) fuse.query_lengths = t->hold();
   Struct* params = call->add("rbcFuseParams", &fuse);
   call->checking = params;
-  const int32_t told = choices.chance(96) ? static_cast<int32_t>(count)
-                                          : choices.pick({0, -1, 65, INT32_MAX, INT32_MIN});
-  Operation<rbcFuse, rbcFuseWorkspaceSize>::bind(call.get(), array, told, query_times, out, mask,
-                                                 params);
+  const int32_t num_streams = choices.chance(96) ? static_cast<int32_t>(count)
+                                                 : choices.pick({0, -1, 65, INT32_MAX, INT32_MIN});
+  Operation<rbcFuse, rbcFuseWorkspaceSize>::bind(call.get(), array, num_streams, query_times, out,
+                                                 mask, params);
   return call;
 }
 

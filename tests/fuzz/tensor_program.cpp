@@ -1,4 +1,4 @@
-// Owned tensors, and the exchange by DLPack with tensors that somebody else has made.
+// Owned tensors, and the exchange of tensors with other programs by DLPack.
 #include <memory>
 #include <type_traits>
 
@@ -12,7 +12,7 @@ namespace {
 const std::vector<std::string> kArguments = {"context", "tensor", "shape",   "ndim",
                                              "dtype",   "view",   "managed", "writable"};
 
-// Somebody else's tensor: how often its deleter was called.
+// Another program's tensor: counts the calls of its deleter.
 template <class Managed>
 struct Foreign {
   Managed managed = {};
@@ -48,7 +48,7 @@ class Program {
     if (machine_.liveBlocks() != before) throw Defect("a tensor left memory");
   }
 
-  // A good tensor, or one with fields of any kind: it is taken whole or left alone.
+  // A valid tensor, or one with arbitrary fields: it is imported or left unchanged.
   template <class Managed>
   void import(rbcStatus_t (*take)(Managed*, rbcOwnedTensor_t*)) {
     auto foreign = std::make_unique<Foreign<Managed>>();
@@ -103,7 +103,7 @@ class Program {
     }
   }
 
-  // Views and exports of a tensor that is dropped in the end, in some order.
+  // Views and exports of a tensor, which is released at the end, in some order.
   void exchange(rbcOwnedTensor_t tensor, bool writable) {
     rbcTensor view = {};
     const int32_t asked = choices_.pick({0, 1, 1, 2});
@@ -120,7 +120,7 @@ class Program {
       ended(rbcOwnedTensorExportDLPackVersioned(tensor, &versioned),
             "rbcOwnedTensorExportDLPackVersioned");
     }
-    if (managed != nullptr && choices_.chance(30)) {  // back in: two owners of one tensor
+    if (managed != nullptr && choices_.chance(30)) {  // imported again: two owners of one tensor
       rbcOwnedTensor_t again = nullptr;
       if (ended(rbcOwnedTensorImportDLPack(managed, &again), "rbcOwnedTensorImportDLPack") ==
           RBC_STATUS_SUCCESS) {

@@ -23,7 +23,7 @@ struct Episodes {
   bool anchor_times;
 };
 
-// What a transform may refer to: a stream whose offsets are known.
+// A stream that a transform may refer to: its offsets are known.
 struct Made {
   int64_t channels;
   int64_t offsets;
@@ -159,7 +159,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       rbcAccumulatorParams accumulator = rbcAccumulatorParamsInit();
       accumulator.num_channels = choices.chance(50) ? out_channels : offsets * out_channels;
       call.accumulators.push_back(accumulator);
-      // Which one, until a machine has made it.
+      // Holds the index until a machine has made it.
       outputs->accumulator = reinterpret_cast<rbcAccumulator_t>(call.accumulators.size());
       outputs->accumulate = static_cast<int32_t>(choices.below(3));
     }
@@ -202,30 +202,31 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   Struct* written = call->add("rbcWindowsOutputs", outputs.data(), count);
   Struct* p = call->add("rbcWindowsParams", &params);
   call->checking = p;
-  const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
+  const int32_t num_streams =
+      choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
   const auto arguments = [=](const Handles& handles, auto&& f) {
-    // The accumulators of this machine, as far as the array, which may have been cut short, has room
-    // for them.
+    // Sets the accumulators of this machine, as far as the array, which may have been cut short,
+    // has room for them.
     constexpr size_t kPlace = offsetof(rbcWindowsOutputs, accumulator);
     constexpr size_t kHandle = sizeof(rbcAccumulator_t);
-    rbcAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
+    rbcAccumulator_t saved_handles[RBC_WINDOWS_MAX_STREAMS];
     const auto each = [&](auto&& change) {
       for (int32_t n = 0; n < count; ++n) {
         const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowsOutputs) + kPlace;
         if (at + kHandle > written->size) continue;
         rbcAccumulator_t handle = nullptr;
         std::memcpy(&handle, written->bytes.get() + at, kHandle);
-        change(handle, told_accumulators[n]);
+        change(handle, saved_handles[n]);
         std::memcpy(written->bytes.get() + at, &handle, kHandle);
       }
     };
     each([&](auto& handle, auto& before) {
       before = handle;
-      const auto which = reinterpret_cast<uintptr_t>(handle);
-      if (which > 0) handle = handles.accumulators[which - 1];
+      const auto index = reinterpret_cast<uintptr_t>(handle);
+      if (index > 0) handle = handles.accumulators[index - 1];
     });
     const rbcStatus_t status =
-        f(array->get<rbcWindowsStream>(), told, episodes->get(), anchors->get(),
+        f(array->get<rbcWindowsStream>(), num_streams, episodes->get(), anchors->get(),
           written->get<rbcWindowsOutputs>(), p->get<rbcWindowsParams>());
     each([](auto& handle, auto& before) { handle = before; });
     return status;

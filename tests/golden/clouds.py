@@ -1,4 +1,4 @@
-"""What the cases of clouds share: a grid, and points in and around it."""
+"""The parts that cases of clouds share: a grid, and points in and around it."""
 
 import numpy as np
 from vectors import DTYPES
@@ -8,7 +8,7 @@ GRID = {"origin": (-1.0, -1.0, 0.0), "voxel_size": (0.5, 0.5, 0.25), "shape": (4
 
 
 def cloud(random, shape, dtype, channels=3):
-    """Points in and around GRID, on faces too, some of them NaN or infinite."""
+    """Return points in and around GRID, also on faces, some of them NaN or infinite."""
     points = random.randint(-10, 10, (*shape, channels)) / 8
     points[..., 2] = random.randint(-1, 9, shape) / 16
     points = points.astype(DTYPES[dtype])

@@ -10,7 +10,7 @@ CHOICES = {"source": ROTATIONS, "target": ROTATIONS}
 
 
 def convert_rotations(rotations, source, target, dtype):
-    """A case; sure to be right to the bit, unless the output is as exact as the library."""
+    """Return a case; its output is certain to the bit, unless it is as precise as the library."""
     out_dtype, numbers = DTYPES[dtype], rotation_reference.NAMES
     exact = rotation_reference.convert(rotations, source, target)
     out = rounded(exact.astype(np.float64), out_dtype)
@@ -28,7 +28,7 @@ def convert_rotations(rotations, source, target, dtype):
 
 
 def cases():
-    """Every representation into two others, by and by between all dtypes of floats."""
+    """Yield every representation to two others, with all float dtypes in turn."""
     random = np.random.RandomState(6)
     names = list(rotation_reference.NAMES)
     floats = ["f64", "f32", "bf16", "f16"]
@@ -41,7 +41,7 @@ def cases():
             target = names[(i + step) % len(names)]
             yield convert_rotations(rotations, source, target, floats[1 + (i // 4) % 3])
 
-    # One of two signs, also where w is 0; and what is no rotation.
+    # Either sign, also where w is 0; and invalid rotations.
     quaternions = [[0, 0, 0, -2], [0, 4, 0, 0], [0, 0, -1, 0], [-0.5, 0.5, 0.5, -0.5], [0, 0, 0, 0]]
     quaternions = np.array([*quaternions, [np.inf, 0, 0, 1]])
     yield convert_rotations(quaternions, "quat_xyzw", "quat_wxyz", "f64")

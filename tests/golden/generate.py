@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the golden vectors beside this file: see README.md for the format.
+"""Write the golden vectors next to this file: see README.md for the format.
 
-The answers are those of the references in tests/python/support, in double precision; what is not
-exact is settled by a narrower output. Each `x_cases.py` has the cases of the operation x; its
-arguments are those of the C header.
+The results come from the references in tests/python/support, in double precision; inexact results
+are rounded to a narrower output. Each `x_cases.py` has the cases of the operation x; its arguments
+are those of the C header.
 """
 
 import dataclasses
@@ -26,13 +26,13 @@ HEADERS = declarations.Headers(ROOT / "include" / "robocache")
 class Operation:
     cases: Callable[[], Iterator[Case]]
     signature: str  # see README.md
-    flags: dict[str, int]  # the bits of the params' flags, by their names in Python
-    # What Python calls the values of the fields that are enumerations.
+    flags: dict[str, int]  # the bits of the params' flags, by their Python names
+    # The Python names of the values of enumerated fields.
     choices: dict[str, list[str] | dict[int, str]]
 
 
 def signature(name):
-    """The arguments of the C function behind the context, by name and kind: see README.md."""
+    """Return the arguments of the C function after the context, by name and kind: see README.md."""
     arguments = HEADERS.functions["rbc" + name.title().replace("_", "")].split(", ")[1:]
     words = []
     for kind, argument in (each.rsplit(" ", 1) for each in arguments):
@@ -63,7 +63,7 @@ OPERATIONS = {
 
 
 def files():
-    """{name: text} of all files."""
+    """Return {name: text} of all files."""
     return {
         f"{name}.txt": "# Written by generate.py.\n\n"
         f"signature {name} {operation.signature}\n\n"

@@ -32,7 +32,7 @@ def cases():
     random = np.random.RandomState(1)
 
     times = ascending(random, (2, 6), "f32")
-    times[1, 3] = times[1, 2]  # equal times: the last counts
+    times[1, 3] = times[1, 2]  # equal times: the last one is used
     asked = queries(random, (2, 9), "f32", 12)
     asked[0, 4] = np.nan
     asked[1, :2] = times[1, 2], times[1, 5]
@@ -223,10 +223,12 @@ def cases():
 
 
 def missing_cases():
-    """Where samples are missing. What is between the others are powers of two: lines stay exact."""
+    """Yield cases with missing samples. Values between the others are powers of two: lines stay
+    exact.
+    """
     random = np.random.RandomState(8)
     times = np.array([0, 1, 2, 2, 2, 4, 8, 9])
-    # Equal times of which the last is missing; the ends; all of a row; none.
+    # Equal times with the last one missing; the ends; all of a row; none.
     there = np.array(
         [
             [1, 0, 1, 1, 0, 1, 1, 0],
@@ -282,7 +284,8 @@ def missing_cases():
             method=method,
             lengths=np.array([9, 7], np.int32),
         )
-    # Across the ends of the ranges, at an end, by half a turn either way, and from any turn.
+    # Across the ends of the ranges, at an end, by half a turn in both directions, and from any
+    # turn.
     turns = np.array([0.4375, -0.4375, 0.0, 0.5, -0.5, 0.25, 0.75, 2.875, -3.0, 0.9990234375])
     for dtype, out_dtype in (("f32", "f32"), ("f64", "f64"), ("f64", "bf16"), ("f32", "f16")):
         yield resample(

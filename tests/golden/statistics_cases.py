@@ -9,7 +9,7 @@ FLAGS = {"per_row": 1 << 16}
 
 
 def statistics_case(name, values, levels=(0.0, 0.3, 0.5, 1.0), per_row=False, ddof=0, **options):
-    """Of values [B,S,D] or [S,D], or packed with batch_offsets.
+    """Return a case of values [B,S,D] or [S,D], or packed with batch_offsets.
 
     Options are lengths, batch_offsets and sample_mask.
     """
@@ -40,7 +40,7 @@ def statistics_case(name, values, levels=(0.0, 0.3, 0.5, 1.0), per_row=False, dd
 
 
 def cases():
-    """Every dtype, every way to cut a batch, and numbers that a sum of floats gets wrong."""
+    """Yield every dtype, every division of a batch, and numbers that a sum of floats gets wrong."""
     random = np.random.RandomState(7)
     for name in ("f16", "bf16", "f32", "f64"):
         values = dyadic(random, (9, 2), name)

@@ -1,4 +1,4 @@
-"""What the cases of resample and fuse share: the reference's answers, and a stream's parameters."""
+"""The shared parts of cases of resample and fuse: reference results, and a stream's params."""
 
 import numpy as np
 from vectors import DTYPES, rounded
@@ -21,7 +21,7 @@ STREAM_CHOICES = {"method": METHODS, "outside": OUTSIDE}
 
 
 def interpolated(values, times, query_times, dtype, **options):
-    """Out in `dtype`, and the mask; sure to be right to the bit."""
+    """Return out in `dtype`, and the mask; certain bit for bit."""
     out_dtype = DTYPES[dtype]
     with np.errstate(all="ignore"):
         out, mask = reference.resample(
@@ -34,7 +34,7 @@ def interpolated(values, times, query_times, dtype, **options):
     for begin, count, name in [(0, None, method)] if isinstance(method, str) else method:
         if name in EXACT:
             bound[..., begin : None if count is None else begin + count] = 0
-    # The fill value, or a sample; of quaternions one may be none, and those beside it have a value.
+    # The fill value, or a sample; some quaternions are invalid, and their neighbours have a value.
     exact = np.repeat(~mask[..., None], out.shape[-1], axis=-1)
     if "slerp" in str(method):
         exact &= out == options.get("fill_value", 0.0)
@@ -50,7 +50,7 @@ def interpolated(values, times, query_times, dtype, **options):
 
 
 def put_stream(case, options):
-    """The params of a stream, from keywords of the reference."""
+    """Set the params of a stream from keywords of the reference."""
     method = options.get("method", "linear")
     if isinstance(method, str):
         case.set(method=METHODS.index(method))
@@ -66,7 +66,7 @@ def put_stream(case, options):
 
 
 def _below_the_end(angles, method, dtype):
-    """What would round to the end of the range is the last number of the dtype before it."""
+    """Replace values that round to the end of the range by the last number before it."""
     start, length = reference.TURNS[method]
     end = start + length
     digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
@@ -76,7 +76,7 @@ def _below_the_end(angles, method, dtype):
 
 
 def _codes(method):
-    """The method's number, and the period's where it is not 0."""
+    """Return the method's number, and the period's if it is not 0."""
     if method in METHODS:
         return METHODS.index(method)
     return f"{METHODS.index('angle')} {PERIODS.index(method)}"
@@ -88,7 +88,7 @@ def quaternions(random, shape, dtype):
 
 
 def with_no_rotations(random, shape, dtype):
-    """Two quaternions a sample, some of them none; such may be the last."""
+    """Make two quaternions per sample, some of them invalid, possibly the last one."""
     q = np.stack([quaternions(random, shape, dtype) for _ in range(2)], axis=-2)
     q[0, 1, 0], q[0, 4, 1], q[0, 8, 1] = 0, [0, -0.0, 0, -0.0], 0
     q[1, 0, 0, 2], q[1, 3, 1, 3], q[1, 6, 0, 0] = np.nan, np.inf, -np.inf
@@ -96,7 +96,7 @@ def with_no_rotations(random, shape, dtype):
 
 
 def without(values, there):
-    """With what none may use where samples are missing."""
+    """Fill missing samples with values that must not be used."""
     odd = np.nan if values.dtype.kind == "f" else 12345
     rows = np.reshape(there, values.shape[:-1]) if values.ndim == 3 else np.ravel(there)
     values[rows == 0] = odd

@@ -1,7 +1,7 @@
-"""What golden vectors are made of: a case as lines of text, dtypes, and exact inputs.
+"""The parts of golden vectors: a case as lines of text, dtypes, and exact inputs.
 
-Inputs are dyadic fractions of few bits, so that lines, samples and affines are exact up to the last
-rounding.
+Inputs are dyadic fractions with few bits, so that lines, samples and affines are exact up to the
+last rounding.
 """
 
 import ml_dtypes
@@ -59,7 +59,7 @@ class Case:
 
 
 def exact_bytes(tensor):
-    """In the one form of NaN that the library writes: positive, all payload bits set."""
+    """Return the bytes, with the library's only NaN: positive, all payload bits set."""
     tensor = np.array(tensor, order="C")
     if tensor.dtype in (DTYPES["f16"], BF16, DTYPES["f32"], DTYPES["f64"]):
         bits = tensor.view(f"u{tensor.dtype.itemsize}")
@@ -68,21 +68,23 @@ def exact_bytes(tensor):
 
 
 def dyadic(random, shape, dtype, bits=None):
-    """Fractions in -4 .. 4, exact in `dtype`."""
+    """Return fractions in -4 .. 4, exact in `dtype`."""
     dtype = DTYPES[dtype]
     bits = bits or {DTYPES["f16"]: 8, BF16: 5, DTYPES["f64"]: 45}.get(dtype, 20)
     return (random.randint(-(4 << bits), 4 << bits, shape) / (1 << bits)).astype(dtype)
 
 
 def ascending(random, shape, dtype, start=0):
-    """Times with steps of 0 (not first), 1, 2 or 4; i64: in steps of 2^20 ticks from `start`."""
+    """Return times with steps of 0 (not first), 1, 2 or 4; i64: in steps of 2^20 ticks from
+    `start`.
+    """
     steps = random.choice([1, 2, 4, 4, 2, 1, 0], shape)
     steps[..., :1] = 1
     return _as_times(np.cumsum(steps, axis=-1), dtype, start)
 
 
 def queries(random, shape, dtype, last, start=0):
-    """Multiples of 1/8 (where steps are 1) from before the first time to behind `last`."""
+    """Return multiples of 1/8 (for steps of 1) from before the first time to after `last`."""
     return _as_times(random.randint(-8, (last + 3) * 8, shape) / 8, dtype, start)
 
 

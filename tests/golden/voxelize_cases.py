@@ -30,12 +30,12 @@ def voxelize(name, points, reduction, dtype, features=None, fill_value=None, gri
 
 
 def on_faces(dtype):
-    """Points in whole millimetres whose voxels the product by 1 / voxel_size gets wrong."""
+    """Return points in whole millimetres for which a product with 1 / voxel_size is wrong."""
     size, origin = dtype(0.05), dtype(-1)
     x = (np.arange(-1000, 1000) / 1000).astype(dtype)
     off = np.floor((x - origin) / size) != np.floor((x - origin) * dtype(1 / 0.05))
     x = x[off][:16]
-    assert len(x) >= 4, "no point tells the two rules apart"
+    assert len(x) >= 4, "no point distinguishes the two rules"
     points = np.stack([x, np.zeros_like(x), np.zeros_like(x)], axis=1)
     return points, {
         "origin": (-1.0, -1.0, -1.0),
@@ -60,7 +60,7 @@ def cases():
     yield voxelize("sum f32, packed", points, "sum", "f32", features, **packed)
     yield voxelize("mean f32 to f64, packed", points, "mean", "f64", features, **packed)
     points, features = cloud(random, (2, 12), "f32"), dyadic(random, (2, 12, 2), "f16")
-    features -= np.float16(5)  # the largest are negative, too
+    features -= np.float16(5)  # so that the largest are also negative
     yield voxelize("max f16 to f32, padded", points, "max", "f32", features, **padded)
     yield voxelize("min f16, empty NaN, padded", points, "min", "f16", features, np.nan, **padded)
     features = dyadic(random, (2, 12, 2), "f32")

@@ -48,7 +48,7 @@ def voxelize_tsdf(name, points, sensors, *, tsdf, weight, truncation, max_weight
 
 
 def cases():
-    """Rays along the axes, through the inside of voxels: exact."""
+    """Yield rays along the axes, through the inside of voxels: exact."""
     random = np.random.RandomState(5)
     shape = GRID["shape"]
 

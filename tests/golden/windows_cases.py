@@ -1,7 +1,7 @@
 """Cases of rbcWindows.
 
-A stream is a dict of the fields of rbcWindowsStream, with `dtype` for that of its output, `method`
-as the reference of resample has it, and transforms as dicts. Numbers are such that all but poses
+A stream is a dict of the fields of rbcWindowsStream, with `dtype` for its output, `method` as in
+the reference of resample, and transforms as dicts. Numbers are such that everything except poses
 and interpolation is exact.
 """
 
@@ -21,11 +21,11 @@ _ROTATIONS = ("rotation", "reference_rotation", "out_rotation")
 _GRIDS = ("shift", "scale", "bias", "clip_min", "clip_max", "neutral")
 
 
-# ---- where rows are ------------------------------------------------------------------------------
+# ---- places of rows ------------------------------------------------------------------------------
 
 
 class _Call:
-    """The rules of windows.h, a sample at a time."""
+    """The rules of windows.h, sample by sample."""
 
     def __init__(self, streams, episodes, anchors, anchor_stream_index, anchor_times):
         self.streams, self.episodes, self.anchors = streams, episodes, anchors
@@ -36,7 +36,7 @@ class _Call:
         return slice(int(begin), int(end))
 
     def time(self, b):
-        """Of the anchor, on the clock of all; None if it has none."""
+        """Return the time of the anchor, on the common clock; None if it has none."""
         if self.by_times:
             return None if np.isnan(self.anchors[b]) else self.anchors[b]
         stream = self.streams[self.leader]
@@ -49,7 +49,7 @@ class _Call:
         return times[row] + times.dtype.type(stream.get("clock_offset", 0))
 
     def fetch(self, n, b, hold=False):
-        """Of each offset: values or None, whether it is valid, whether it lies past the end."""
+        """Return for each offset: values or None, whether valid, whether past the end."""
         stream, rows = self.streams[n], self.rows(n, b)
         if "method" in stream:
             return self._interpolated(stream, rows, self.time(b), hold)
@@ -110,7 +110,7 @@ class _Call:
 
 
 def _pose(row, begin, rotation):
-    """Position and matrix in longdouble, or None."""
+    """Return position and matrix in longdouble, or None."""
     if row is None:
         return None
     count = rotation_reference.CHANNELS[rotation]
@@ -130,7 +130,7 @@ def _joined(kind, base, pose):
 
 
 def _transformed(call, n, b, transform, found):
-    """Of each offset the channels of a transform, or None."""
+    """Return for each offset the channels of a transform, or None."""
     begin, kind = transform["begin"], transform["kind"]
     part = slice(begin, begin + transform["count"])
     base = call.fetch(transform["stream"], b, hold=True)[transform["offset"]][0]
@@ -163,7 +163,7 @@ def _transformed(call, n, b, transform, found):
 
 
 def _channels(call, n, b, found):
-    """Of each offset the channels of all transforms, and those that are copied; NaN is invalid."""
+    """Return for each offset the channels of transforms, and copied ones; NaN is invalid."""
     stream = call.streams[n]
     parts, end = [], 0
     width = stream["values"].shape[1] if "values" in stream else 1
@@ -188,7 +188,7 @@ def _out_count(transform):
 
 
 def _answers(call, n):
-    """Exact values [B,O,D'] in longdouble, valid [B,O], and which values are filled in."""
+    """Return exact values [B,O,D'] in longdouble, valid [B,O], and the mask of filled values."""
     stream = call.streams[n]
     transforms = stream.get("transforms", ())
     width = stream["values"].shape[1] if "values" in stream else 1
@@ -237,7 +237,7 @@ def windows(name, streams, episodes, anchors, anchor_stream_index=0, anchor_time
 
 
 def _settled(stream, exact, filled):
-    """In the output's dtype; sure to be right to the bit."""
+    """Return the values in the output's dtype; certain bit for bit."""
     if "values" not in stream:
         return exact[..., 0].astype(np.int64)
     dtype = DTYPES[stream.get("dtype", "f32")]
@@ -246,7 +246,7 @@ def _settled(stream, exact, filled):
     out = rounded(exact.astype(np.float64), dtype)
     is_pose = any(t["kind"].startswith("se3") for t in stream.get("transforms", ()))
     if is_pose or "method" in stream:
-        # Filled ones, and zeros, are exact; so are positions, which are dyadic.
+        # Filled values and zeros are exact; so are positions, which are dyadic.
         bound = np.where(exact == rounded(exact, np.float16), 0, 2.0**-44)
         if stream["values"].dtype != np.float64:
             bound = np.where(bound > 0, 2.0**-24 * np.maximum(1, np.abs(exact)), 0)
@@ -275,7 +275,7 @@ def _put(case, stream):
 
 
 def _poses(random, rows, rotation, dtype="f64"):
-    """Positions of a few bits, and rotations that are not small."""
+    """Return positions with few bits, and rotations that are not small."""
     quaternions = random.randint(-8, 9, (rows, 4)) + np.array([0.5, 0.25, 0, 0])
     written = rotation_reference.convert(quaternions, "quat_xyzw", rotation)
     poses = np.concatenate([dyadic(random, (rows, 3), "f32", 4), written], axis=1)
@@ -458,11 +458,11 @@ def cases():
         rotation, out = names[i], names[(i + 2) % len(names)]
         poses = _poses(random, 9, rotation, "f32" if i % 2 else "f64")
         if rotation.startswith("quat"):
-            poses[3, 3:] = 0  # no rotation
+            poses[3, 3:] = 0  # invalid rotation
         transform = _pose_transform(
             kind, rotation, out, "rotvec", stream=1, offset=0, inverse=i > 2
         )
-        # Rows that repeat are no step, and what is next to nothing has no narrower form.
+        # Repeated rows make no step, and nearly zero steps have no unique narrower form.
         rows = np.array([1, 2, 0, 1]) if kind == "se3_step" else np.array([1, 4, 0, -1])
         yield windows(
             f"{'from' if i > 2 else 'to'} {kind}, {rotation} to {out}",

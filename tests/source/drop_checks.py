@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drops each check of an operation's arguments in turn: a test must fail every time.
+"""Drop each check of an operation's arguments in turn: a test must fail every time.
 
     drop_checks.py BUILD SOURCE... [--tests FILTER]
 
@@ -23,7 +23,7 @@ _OUTPUT = re.compile(r"\boperands\.out\(")
 
 
 def statements(text):
-    """(line, what is dropped, the text without it) of each check."""
+    """Return (line, dropped statement, text without it) for each check."""
     for match in _CHECK.finditer(text):
         start = match.end("indent")
         end = text.index(";\n", start) + 1
@@ -36,7 +36,9 @@ def statements(text):
 
 
 def passes(build, tests):
-    """Whether the library builds and the tests pass; a crash or an endless test is a failure."""
+    """Return whether the library builds and the tests pass; a crash or an endless test is a
+    failure.
+    """
     subprocess.run(
         ["cmake", "--build", build, "--target", "robocache"],
         check=True,

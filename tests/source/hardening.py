@@ -1,11 +1,11 @@
-"""Reads back from ELF files what they were hardened with.
+"""Check the hardening of ELF files.
 
     hardening.py [--optimized] [--packaged] FILE...
 
-Every binary that RoboCache ships is position-independent, binds its addresses when it is loaded
-and then cannot write them, has no memory that is both writable and executable, watches the stack,
-begins each function that it exports with a landing pad for indirect calls (on x86-64 and 64-bit
-ARM), works with shadow stacks (on x86-64), and exports only what it is meant to export.
+Every binary that RoboCache ships is position-independent, binds its addresses when it is loaded and
+then cannot write them, has no memory that is both writable and executable, protects the stack,
+begins each exported function with a landing pad for indirect calls (on x86-64 and 64-bit ARM),
+works with shadow stacks (on x86-64), and exports only the intended symbols.
 
 --optimized: calls of the C library that know the size of a buffer check it.
 --packaged: libraries are looked for in the folder of the binary or in the system's folders.
@@ -23,14 +23,14 @@ EXPORTED = re.compile(
     r"|JNI_OnLoad|Java_io_robocache_\w+"
     r"|CSharp_\w+|SWIGRegister\w+_Rbc|RoboCacheSetStatusCallback"
 )
-# The first bytes of functions that may be called by a pointer, by machine: endbr64; bti c, bti jc,
-# paciasp and pacibsp.
+# The first bytes of functions that may be called through a pointer, by machine: endbr64; bti c, bti
+# jc, paciasp and pacibsp.
 LANDING_PADS = {
     "X86-64": {"f30f1efa"},
     "AArch64": {"5f2403d5", "df2403d5", "3f2303d5", "7f2303d5"},
 }
-# A fortified program calls __printf_chk and its relatives. Calls of memcpy and other functions stay
-# as written where the compiler can prove that they fit.
+# A fortified program calls __printf_chk and its relatives. Calls of memcpy and similar functions
+# remain if the compiler can prove that the data fits.
 PRINTS = re.compile(r"v?[fs]?n?printf|v?dprintf|v?asprintf")
 
 

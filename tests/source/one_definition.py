@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""No class of the library has two definitions: the linker would silently keep one of each pair.
+"""Check that no class of the library has two definitions: the linker would silently keep one.
 
 Reads the sources, since the compiler sees one file at a time. Names in anonymous namespaces are
-apart, and so are specializations and members of other classes.
+separate, and so are specializations and members of other classes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import sys
 
 SUFFIXES = {".h", ".hpp", ".cuh", ".cpp", ".cu"}
-# Comments, literals, preprocessor lines: nothing in them is code of a class.
+# Comments, literals and preprocessor lines contain no definitions.
 NOISE = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*',
     re.S | re.M,

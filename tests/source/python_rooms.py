@@ -1,4 +1,4 @@
-"""Checks that each room of the Python package imports only rooms to its left, without cycles.
+"""Check that each room of the Python package imports only rooms to its left, without cycles.
 
     python_rooms.py PACKAGE
 
@@ -23,7 +23,7 @@ ROOMS = (
     ("_episodes",),
     ("_windows",),
     ("", "torch"),  # the public names; robocache.torch
-    # inside of robocache.data: what all of it shares, kinds, the model, checks, formats, actions
+    # inside of robocache.data: shared parts, kinds, the model, checks, formats, actions
     ("data._errors", "data._findings", "data._format_values", "data._progress", "data._time_units"),
     ("data._file_access",),
     ("data._options",),
@@ -44,7 +44,7 @@ LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
 
 def room_of(module: str) -> str:
-    """The longest name in ROOMS that is the module or a folder around it."""
+    """Return the longest name in ROOMS that is the module or a folder around it."""
     parts = module.split(".") if module else []
     for count in range(len(parts), 0, -1):
         if (name := ".".join(parts[:count])) in LEVELS:
@@ -53,7 +53,7 @@ def room_of(module: str) -> str:
 
 
 def imports(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
-    """The relative imports that run when a module is imported."""
+    """Return the relative imports that run when a module is imported."""
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.level:
             yield node
@@ -65,7 +65,7 @@ def imports(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
 
 
 def cycle(edges: dict[str, set[str]]) -> list[str]:
-    """Modules that import each other in a ring; none if there is no ring."""
+    """Return modules that import each other in a cycle; empty if there is no cycle."""
     done: set[str] = set()
 
     def walk(module: str, trail: list[str]) -> list[str]:

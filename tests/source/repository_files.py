@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files that a host of repositories reads are right: they parse, and what they name exists.
+"""Check the files that a repository host reads: they parse, and the files that they name exist.
 
 python tests/source/repository_files.py    in the root of the repository
 """
@@ -21,7 +21,7 @@ except ModuleNotFoundError:
 if not pathlib.Path(".github").is_dir():
     sys.exit("SKIPPED: a source distribution does not have these files")
 
-# The attributes that a field of a form may have, and those that it must have.
+# The attributes that a field of a form may have, and the required ones.
 ATTRIBUTES = {
     "markdown": ({"value"}, {"value"}),
     "input": ({"label", "description", "placeholder", "value"}, {"label"}),
@@ -52,9 +52,11 @@ def forms() -> list[str]:
             found.append(f"{path}: ids are {ids}, expected one for each field")
         for field in form["body"]:
             known, needed = ATTRIBUTES.get(field["type"], (set(), {"a type that is known"}))
-            given = set(field["attributes"])
-            if not needed <= given <= known:
-                found.append(f"{path}: {field['type']} has {sorted(given)}, needs {sorted(needed)}")
+            attributes = set(field["attributes"])
+            if not needed <= attributes <= known:
+                found.append(
+                    f"{path}: {field['type']} has {sorted(attributes)}, needs {sorted(needed)}"
+                )
     if not any("robocache inspect --json" in path.read_text() for path in paths):
         found.append(".github/ISSUE_TEMPLATE: no form asks for robocache inspect --json")
     return found
@@ -126,7 +128,7 @@ def container() -> list[str]:
 
 
 def versions() -> list[str]:
-    """The change log has one section, of the version that base.h has."""
+    """Check that the change log has one section, for the version in base.h."""
     found = []
     header = pathlib.Path("include/robocache/base.h").read_text()
     version = ".".join(re.findall(r"^#define RBC_VERSION_[A-Z]+ (\d+)", header, re.M))

@@ -1,4 +1,4 @@
-// The calls of accumulators that tests make.
+// Calls of accumulators, for tests.
 #include "support/accumulator.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Accumulators of statistics for tests: objects, and their results as vectors.
+// Accumulators of statistics for tests: objects, with results as vectors.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ rbcStatus_t update(const Context& context, const Accumulator& accumulator, const
 
 struct AccumulatorResult {
   std::vector<int64_t> count, nonfinite;
-  std::vector<double> min, max, mean, std, quantiles;  // the last [level, channel]
+  std::vector<double> min, max, mean, std, quantiles;  // last: [level, channel]
   rbcStatus_t status;
 };
 

@@ -1,4 +1,4 @@
-// Arrays of any dtype and layout, and the memory in which they lie.
+// Arrays of any dtype and layout, and their memory.
 #include "support/arrays.h"
 
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ Placement place(std::vector<int64_t> shape, Layout layout) {
       p.origin += reach;
       p.strides[i] = -p.strides[i];
     }
-    if (p.shape[i] == 1) p.strides[i] = -12345 - static_cast<int64_t>(i);  // means nothing
+    if (p.shape[i] == 1) p.strides[i] = -12345 - static_cast<int64_t>(i);  // ignored
   }
   p.extent = empty ? 0 : high + 1;
   const int64_t lead = layout == Layout::kMisaligned ? 1

@@ -1,7 +1,8 @@
-// Arrays of any dtype and layout in memory that tells of every stray access.
+// Arrays of any dtype and layout, in memory that detects every stray access.
 //
-// Inaccessible pages stand before and after each array: a read or a write one byte past it faults,
-// in every kind of build. Outputs are poisoned, and what lies between their elements must stay so.
+// Inaccessible pages are before and after each array: a read or a write one byte past it faults, in
+// every kind of build. Outputs are poisoned, and the gaps between their elements must stay
+// poisoned.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace support {
 
 constexpr uint8_t kPoison = 0xA5;
 
-// Which end of the memory touches the inaccessible page exactly.
+// The end of the memory that touches an inaccessible page exactly.
 enum class Flush { kEnd, kBegin };
 
 class GuardedMemory {
@@ -33,10 +34,10 @@ class GuardedMemory {
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
-  // Poisons the memory and what surrounds it up to the inaccessible pages.
+  // Poisons the memory and its surroundings up to the inaccessible pages.
   void poison() { std::memset(inner_, kPoison, inner_bytes_); }
   bool surroundingsArePoison() const;
-  // From now on a write faults.
+  // From now on every write faults.
   void forbidWrites();
   void allowWrites();
 
@@ -54,14 +55,14 @@ class GuardedMemory {
 enum class Layout {
   kContiguous,  // strides null
   kPaddedRows,  // last dimension dense, rows apart by more than it
-  kColumns,     // the same on 64-byte boundaries: a range of columns of a wider matrix
+  kColumns,     // the same on 64-byte boundaries: columns of a wider matrix
   kStrided,     // every dimension with gaps
-  kPermuted,    // last dimension outermost in memory, but for the first: [B,S,D] kept as [B,D,S]
+  kPermuted,    // last dimension outermost, except for the first: [B,S,D] as [B,D,S]
   kBroadcast,   // stride 0 along the first of several dimensions; inputs only
   kReversed,    // negative strides
   kMisaligned,  // contiguous, one element past an aligned address, by byte_offset
   // Not among kLayouts:
-  kReversedOrder,  // the dimensions after the first in reverse: [B,X,Y,Z] kept as [B,Z,Y,X]
+  kReversedOrder,  // the dimensions after the first in reverse: [B,X,Y,Z] stored as [B,Z,Y,X]
 };
 constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kPaddedRows, Layout::kColumns,
                                Layout::kStrided,    Layout::kPermuted,   Layout::kBroadcast,
@@ -69,11 +70,11 @@ constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kPaddedRows, Layout:
 
 const char* nameOf(Layout layout);
 
-// Where the elements of an array lie in its storage.
+// The place of an array's elements in its storage.
 struct Placement {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements
-  int64_t origin = 0;            // the first element, in elements from the start of the storage
+  int64_t origin = 0;            // the first element, relative to the start of the storage
   int64_t extent = 0;            // elements of storage
 
   int64_t count() const {
@@ -101,11 +102,12 @@ class Array {
   int64_t extent(int i) const { return placement_.shape[static_cast<size_t>(i)]; }
   int ndim() const { return static_cast<int>(placement_.shape.size()); }
 
-  // Describes the array, here or in a copy of its storage elsewhere. Valid as long as the array.
+  // Describes the array, here or in a copy of its storage elsewhere. Valid as long as the array
+  // exists.
   rbcTensor tensor() const { return tensorAt(memory_.data(), {RBC_DEVICE_CPU, 0}); }
   rbcTensor tensorAt(void* storage, rbcDevice device) const;
 
-  // The array ends after so many rows; what lies behind stays in memory.
+  // Ends the array after this many rows; the rest stays in memory.
   void endAfter(int64_t rows) { placement_.shape[0] = rows; }
 
   // The element at a multi-index.
@@ -154,9 +156,9 @@ class Array {
   // All elements in row-major order.
   std::vector<uint64_t> elements() const;
 
-  // Whether everything but the elements is still poison.
+  // Whether everything except the elements is still poison.
   bool gapsArePoison() const;
-  // Whether nothing at all was written since the memory was poisoned.
+  // Whether nothing was written since the memory was poisoned.
   bool untouched() const {
     return memory_.surroundingsArePoison() && isPoison(memory_.data(), memory_.bytes());
   }
@@ -172,7 +174,7 @@ class Array {
 // A compact array of elements in row-major order.
 Array arrayOf(rbcDType dtype, std::vector<int64_t> shape, const std::vector<uint64_t>& elements);
 
-// Arrays cannot be copied: the same numbers anew.
+// Creates an array with the same numbers: arrays cannot be copied.
 Array copyOf(const Array& array);
 
 }  // namespace support

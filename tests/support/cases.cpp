@@ -126,7 +126,7 @@ std::vector<ResampleCase> resampleCases() {
       c.batch = 1;
     });
   }
-  // Widths around those of vectors, in every size of element.
+  // Widths around vector widths, for every element size.
   for (const int64_t channels : {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 64, 100}) {
     for (const rbcDType dtype : kFloatDTypes) {
       add(std::to_string(channels) + " channels " + nameOf(dtype), [&](auto& c) {
@@ -178,11 +178,11 @@ std::vector<ResampleCase> resampleCases() {
     c.order = QueryOrder::kOutside;
     c.outside = RBC_OUTSIDE_EXTRAPOLATE;
   });
-  // Empty ones succeed and write nothing but, without channels, the mask.
+  // Empty calls succeed and write nothing except, without channels, the mask.
   add("empty batch", [](auto& c) { c.batch = 0; });
   add("no queries", [](auto& c) { c.queries = 0; });
   add("no channels", [](auto& c) { c.channels = 0; });
-  // Large enough to be shared out among threads.
+  // Large enough to be divided among threads.
   add("threads f32",
       [](auto& c) { c.batch = 5, c.samples = 300, c.queries = 400, c.channels = 96; });
   add("threads one row", [](auto& c) {

@@ -1,6 +1,6 @@
 // The one table of resampling cases: unit tests and parity tests run on it.
 //
-// A case is a handful of numbers; makeInputs() turns it into arrays, always the same ones.
+// A case is a few numbers; makeInputs() converts it to arrays, always the same ones.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ResampleCase : StreamCase, SharedCase {
   }
 };
 
-// One line that tells a failing case from any other.
+// One line that distinguishes a failing case from any other.
 inline std::string describe(const ResampleCase& c) {
   return describeShared(c) + ", " + describeStream(c);
 }
@@ -30,10 +30,10 @@ inline std::string describe(const ResampleCase& c) {
 // The rules, layouts and dtypes.
 std::vector<ResampleCase> resampleCases();
 
-// Every method, groups of channels, and what comes after interpolation.
+// Every method, groups of channels, and the steps after interpolation.
 std::vector<ResampleCase> methodCases();
 
-// Any case that is valid, from a seed.
+// Any valid case, from a seed.
 ResampleCase randomResampleCase(uint64_t seed);
 
 // ---- inputs -------------------------------------------------------------------------------------

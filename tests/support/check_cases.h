@@ -1,4 +1,4 @@
-// Runs cases of any operation and holds them against the reference, or against each other.
+// Runs cases of any operation and compares them with the reference, or with each other.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace support {
 inline ResampleInputs inputsOf(const ResampleCase& c) { return makeInputs(c); }
 inline FuseInputs inputsOf(const FuseCase& c) { return makeFuseInputs(c); }
 
-// Runs a case and holds it against the reference. False if it failed.
+// Runs a case and compares it with the reference. Returns false if it failed.
 template <class Inputs>
 bool isRight(const Context& context, const Inputs& in) {
   const auto result = run(context, in);
@@ -25,7 +25,7 @@ bool isRight(const Context& context, const Inputs& in) {
   return error.empty();
 }
 
-// Both runs give the same bits, whatever they are, and write nothing else.
+// Checks that both runs give the same bits, and write nothing else.
 template <class Inputs>
 bool checkSame(const Inputs& in, const Context& a, const Context& b, const std::string& what) {
   const auto first = run(a, in);
@@ -37,7 +37,7 @@ bool checkSame(const Inputs& in, const Context& a, const Context& b, const std::
   return same_bits && clean;
 }
 
-// Counts failures and stops after some: a defect in one place fails every case.
+// Counts failures and stops after a few: a defect in one place fails every case.
 class Failures {
  public:
   void add(bool passed) {
@@ -56,7 +56,7 @@ void checkAll(const Context& context, const std::vector<Case>& cases) {
   }
 }
 
-// Against the other inaccessible page.
+// At the other inaccessible page.
 template <class Case>
 void flushOtherwise(Case* c) {
   c->flush = c->flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
@@ -67,8 +67,8 @@ std::vector<Case> flushedOtherwise(std::vector<Case> cases) {
   return cases;
 }
 
-// What goes once more through cases that other tests have: the sanitizers, with which each takes ten
-// times as long, get a part of them.
+// Cases that other tests run as well: sanitizers, which make each case ten times slower, run a
+// share of them.
 template <class Case>
 std::vector<Case> fewer(const std::vector<Case>& cases, bool when) {
   std::vector<Case> chosen;
@@ -80,7 +80,8 @@ std::vector<Case> fewerWhenSanitized(const std::vector<Case>& cases) {
   return fewer(cases, kSanitized);
 }
 
-// The first level is held against the reference, the others against its bits. All on one thread.
+// The first level is compared with the reference, the others with the first level's bits. All on
+// one thread.
 template <class Case>
 void checkAtEveryLevel(const std::vector<Case>& cases) {
   std::vector<Context> contexts;
@@ -118,7 +119,7 @@ void checkLevelsAndThreads(const std::vector<Case>& cases) {
   }
 }
 
-// CUDA gives the bits of the CPU, and the same again.
+// Checks that CUDA gives the bits of the CPU, and the same bits again.
 template <class Case>
 void checkBackends(const Context& cuda, const std::vector<Case>& cases) {
   const Context cpu = cpuContext();
@@ -130,7 +131,7 @@ void checkBackends(const Context& cuda, const std::vector<Case>& cases) {
   }
 }
 
-// Seeds first, first + 1, ... of a function that makes a case of one.
+// Cases that a function makes from the seeds first, first + 1, ...
 template <class Make>
 auto casesOf(Make&& make, uint64_t first, uint64_t count) {
   std::vector<decltype(make(first))> cases;

@@ -1,4 +1,5 @@
-// A locale that writes 1.5 as "1,5". It is compiled here, for none but "C" is sure to be installed.
+// A locale that writes 1.5 as "1,5". It is compiled here, since only "C" is certain to be
+// installed.
 #pragma once
 
 #include <locale.h>
@@ -22,7 +23,7 @@ class CommaLocale {
                                          "thousands_sep \"<U002E>\"\ngrouping 3;3\n"
                                          "END LC_NUMERIC\n";
     const std::string at = folder_.string();
-    const std::string command =  // it warns of the other categories, and then its status is 1
+    const std::string command =  // it warns about the other categories, and then its status is 1
         "localedef -c -i " + at + "/source " + at + "/comma >" + at + "/log 2>&1";
     if (std::system(command.c_str()) < 0) return;
     if (const char* before = getenv("LOCPATH")) locpath_ = before;
@@ -41,7 +42,7 @@ class CommaLocale {
   }
   CommaLocale(const CommaLocale&) = delete;
 
-  // Null where localedef is not there. setlocale() knows it by the name "comma".
+  // Null without localedef. For setlocale() the locale is named "comma".
   locale_t get() const { return locale_; }
 
  private:

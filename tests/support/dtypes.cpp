@@ -1,4 +1,4 @@
-// Element types in words, and their conversions.
+// Names of element types, and their conversions.
 #include "support/dtypes.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::string nameOf(rbcDType d) {
 
 namespace {
 
-// Of f64's last bit, up to what shifts that to the units. A table: scalbn() took a third of the time of
-// all comparisons.
+// From f64's last bit to the exponent that shifts it to the units. A table: scalbn() took a third
+// of the time of all comparisons.
 long double powerOfTwo(int exponent) {
   constexpr int kMost = 1080;
   static const std::array<long double, 2 * kMost + 1> kPowers = [] {

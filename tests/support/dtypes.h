@@ -1,6 +1,6 @@
 // Element types for tests: names, and conversions to and from long double.
 //
-// The conversions work on numbers, not on bit tricks, and share nothing with the library.
+// The conversions use arithmetic instead of bit tricks, and share no code with the library.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct FloatFormat {
 
   uint64_t infinity() const { return ((uint64_t{1} << (bits - precision)) - 1) << (precision - 1); }
   uint64_t sign() const { return uint64_t{1} << (bits - 1); }
-  // The one NaN that the library writes: positive, all payload bits set.
+  // The only NaN that the library writes: positive, all payload bits set.
   uint64_t nan() const { return sign() - 1; }
 };
 
@@ -61,7 +61,7 @@ long double decodeFloat(rbcDType dtype, uint64_t bits);
 // Rounds once, to nearest even; every NaN becomes the library's NaN.
 uint64_t encodeFloat(rbcDType dtype, long double x);
 
-// Integers of one sign that are ordered as the numbers are; both zeros are 0. Not for NaN.
+// Integers of one sign in the order of the numbers; both zeros are 0. Not for NaN.
 inline int64_t orderOf(rbcDType dtype, uint64_t bits) {
   const FloatFormat f = formatOf(dtype);
   const auto magnitude = static_cast<int64_t>(bits & (f.sign() - 1));

@@ -1,4 +1,4 @@
-// Integers of any size, for references: slow and plain.
+// Integers of any size, for references: slow and simple.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class ExactInteger {
     result.digits_ = std::move(digits);
     return result;
   }
-  // What a shift to the right would lose is 0 here.
+  // Requires that a shift to the right loses no bits.
   static ExactInteger shifted(const ExactInteger& x, int bits) {
     Digits digits;
     if (bits < 0) {
@@ -111,7 +111,7 @@ class ExactInteger {
     return difference;
   }
 
-  Digits digits_;  // the lowest first; none of 0
+  Digits digits_;  // the lowest first; empty for 0
   bool negative_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Checks of failures: the status, and words of the one-line message.
+// Checks of failures: the status, and parts of the one-line message.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace support {
 // doctest prints a char pointer as an address.
 inline std::string nameOf(rbcStatus_t status) { return rbcStatusName(status); }
 
-// A clear message: one line that holds the words asked for.
+// Whether the message is one line that contains the expected parts.
 inline bool tells(const std::string& message, std::initializer_list<const char*> words) {
   bool all = !message.empty() && message.find('\n') == std::string::npos;
   for (const char* word : words) all = all && message.find(word) != std::string::npos;
@@ -22,7 +22,8 @@ inline bool tells(const std::string& message, std::initializer_list<const char*>
 
 }  // namespace support
 
-// CHECK_FAILS(call, RBC_STATUS_..., "argument", "more words"): a call of the C interface fails so.
+// CHECK_FAILS(call, RBC_STATUS_..., "argument", "more words"): checks that a call of the C
+// interface fails with this status and message.
 #define CHECK_FAILS(call, expected, ...)                                                      \
   do {                                                                                        \
     const rbcStatus_t status_ = (call);                                                       \

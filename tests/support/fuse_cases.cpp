@@ -1,4 +1,4 @@
-// The table of fusion cases, but for those of many streams.
+// The table of fusion cases, except for cases with many streams.
 #include "support/fuse_cases.h"
 
 #include <cstddef>
@@ -45,15 +45,15 @@ std::vector<FuseCase> fuseCases() {
   }
   for (const int64_t n : {1, 2, 3, 63, 64}) {
     for (const int64_t channels : {1, 7, 16}) {
-      add("so many streams", [&](auto& c) {
+      add("a number of streams", [&](auto& c) {
         c.streams.assign(static_cast<size_t>(n), {});
         for (StreamCase& stream : c.streams) stream.channels = channels;
         c.queries = 11;
       });
     }
   }
-  // Enough queries that a GPU cuts a wide stream's into smaller groups than the others', the last of
-  // which have none left.
+  // Enough queries that a GPU divides a wide stream's into smaller groups than the others'; these
+  // then have none left at the end.
   for (const int64_t narrow : {1, 8}) {
     add("one wide stream among narrow ones", [&](auto& c) {
       c.batch = 4;
@@ -178,7 +178,7 @@ std::vector<FuseCase> fuseCases() {
     c.everyLayout(Layout::kStrided);
   });
 
-  // Layouts, each for all tensors and for the outputs alone.
+  // Layouts, for all tensors and only for the outputs.
   for (const Layout layout : kLayouts) {
     add(std::string("layout ") + nameOf(layout), [&](auto& c) { c.everyLayout(layout); });
     if (layout == Layout::kBroadcast) continue;
@@ -197,7 +197,7 @@ std::vector<FuseCase> fuseCases() {
 
   // Streams without channels still have a column of the mask.
   for (size_t empty = 0; empty < 4; ++empty) {
-    add("a stream of no channels", [&](auto& c) {
+    add("a stream without channels", [&](auto& c) {
       c.streams[empty].groups.clear();
       c.streams[empty].channels = 0;
       c.streams[empty].tolerance = kNone;
@@ -242,7 +242,7 @@ std::vector<FuseCase> fuseCases() {
           });
     }
   }
-  // Angles of all periods in streams, which CUDA has kernels for.
+  // Angles of all periods in streams that CUDA has kernels for.
   for (const int streams : {1, 3, 9, 20}) {
     for (const int64_t channels : {3, 64}) {
       for (const rbcDType out : {kF32, kBF16, kF16}) {
@@ -287,7 +287,7 @@ std::vector<FuseCase> fuseCases() {
       });
     }
   }
-  add("slerp beside odd lines", [](auto& c) {
+  add("slerp with odd lines", [](auto& c) {
     c.streams.assign(2, {});
     c.streams[0].method = RBC_METHOD_SLERP;
     c.streams[0].channels = 4;
@@ -296,7 +296,7 @@ std::vector<FuseCase> fuseCases() {
 
   detail::addManyStreams(add);
 
-  // Groups: as many as there may be, in few streams and in many.
+  // Groups: the maximum number, in few streams and in many.
   for (const int streams : {1, 4, 64}) {
     add("256 groups in all", [&](auto& c) {
       c.streams.assign(static_cast<size_t>(streams), {});
@@ -322,7 +322,7 @@ std::vector<FuseCase> fuseCases() {
     c.order = QueryOrder::kOutside;
   });
 
-  // Wide ones, aligned to vectors or not, and large enough to be shared out among threads.
+  // Wide ones, aligned to vectors or not, and large enough to be divided among threads.
   for (const int64_t off : {0, 1}) {
     add("wide", [&](auto& c) {
       c.out = kBF16;

@@ -1,4 +1,4 @@
-// The table of fusion cases, beside that of resampling in cases.h.
+// The table of fusion cases, like that of resampling in cases.h.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,12 @@ std::string describe(const FuseCase& c);
 
 std::vector<FuseCase> fuseCases();
 
-// Those of many narrow streams, and of such that differ in dtype or method; both take longer.
+// Cases of many narrow streams, and of narrow streams that differ in dtype or method; both take
+// longer.
 std::vector<FuseCase> narrowFuseCases();
 std::vector<FuseCase> mixedFuseCases();
 
-// Any case that is valid, from a seed.
+// Any valid case, from a seed.
 FuseCase randomFuseCase(uint64_t seed);
 
 // ---- inputs -------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ namespace support {
 namespace detail {
 
 void addManyStreams(FuseTable& add) {
-  // More streams than few, alike enough for one kernel: rows of whole vectors, and of single channels.
+  // More than a few streams, similar enough for one kernel: rows of whole vectors, and of single
+  // channels.
   constexpr rbcDType kPairs[][2] = {{kF32, kBF16}, {kBF16, kBF16}, {kBF16, kF32},
                                     {kF32, kF32},  {kF16, kF32},   {kF64, kF64}};
   int pairs = 0;
@@ -35,10 +36,10 @@ void addManyStreams(FuseTable& add) {
       }
     }
   }
-  // One among them that no such kernel takes.
+  // One of them is not accepted by such a kernel.
   for (const int other : {0, 11}) {
     const auto addOther = [&](const char* name, auto&& edit) {
-      add(std::string("many alike but for one ") + name, [&](auto& c) {
+      add(std::string("many similar streams except one ") + name, [&](auto& c) {
         c.queries = 7;
         c.streams = manyStreams(12, kF32, ManyKind::kLines, false);
         edit(c.streams[static_cast<size_t>(other)]);
@@ -71,7 +72,7 @@ void addManyStreams(FuseTable& add) {
       c.queries = 11;
     });
   }
-  // A row of them is shared out among blocks.
+  // A row of these is divided among blocks.
   for (const rbcDType out : {kF32, kBF16}) {
     add("one query of many wide streams", [&](auto& c) {
       c.batch = c.queries = 1;
@@ -85,7 +86,7 @@ void addManyStreams(FuseTable& add) {
     });
   }
 
-  // The same where a quaternion in one block's part has a say in the mask that another writes.
+  // The same if a quaternion in one block's part affects a mask that another block writes.
   for (const int streams : {3, 9}) {
     for (const rbcDType out : {kF32, kBF16}) {
       add("one query of wide streams of quaternions", [&](auto& c) {

@@ -1,5 +1,5 @@
-// Fusion cases of narrow streams that differ in dtype or in method, with as many recordings as it takes to
-// fill a GPU: a kernel of CUDA that copies whole recordings does them.
+// Fusion cases of narrow streams that differ in dtype or in method, with enough recordings to fill
+// a GPU: a CUDA kernel that copies whole recordings processes them.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,14 +12,14 @@
 namespace support {
 namespace {
 
-// So that blocks, which take a recording and a stream each, fill a GPU of 160 multiprocessors.
+// Enough that blocks, with one recording and one stream each, fill a GPU with 160 multiprocessors.
 int64_t enoughRecordings(const FuseCase& c) {
   constexpr int64_t kBlocks = 160;
   const auto streams = static_cast<int64_t>(c.streams.size());
   return (kBlocks + streams - 1) / streams;
 }
 
-// What a robot records, without a camera.
+// The recording of a robot, without a camera.
 std::vector<StreamCase> narrowRobot() {
   std::vector<StreamCase> streams = detail::robotStreams();
   streams.erase(streams.begin() + 2);
@@ -29,7 +29,7 @@ std::vector<StreamCase> narrowRobot() {
   return streams;
 }
 
-// Streams that differ in all that the kernel knows.
+// Streams that differ in everything that the kernel distinguishes.
 std::vector<StreamCase> mixedStreams(int count) {
   constexpr int32_t kMethods[] = {RBC_METHOD_LINEAR, RBC_METHOD_PREVIOUS, RBC_METHOD_ANGLE,
                                   RBC_METHOD_CUBIC,  RBC_METHOD_NEAREST,  RBC_METHOD_SLERP,
@@ -90,13 +90,13 @@ std::vector<FuseCase> mixedFuseCases() {
     }
   }
   for (const int64_t queries : {1, 7, 32, 33, 64, 511, 512, 513, 1100}) {
-    add("so many queries", [&](auto& c) {
+    add("a number of queries", [&](auto& c) {
       c.streams = mixedStreams(9);
       c.queries = queries;
       c.query_lengths = queries % 2 == 1;
     });
   }
-  // The numbers of samples at which the search takes one more step.
+  // The numbers of samples at which the search takes another step.
   for (const rbcDType times : {kF32, kI64}) {
     for (const int first : {0, 7, 14}) {
       add("few samples and more", [&](auto& c) {
@@ -141,20 +141,20 @@ std::vector<FuseCase> mixedFuseCases() {
     });
   }
   for (const int64_t batch : {1, 3, 1200}) {
-    add("a batch of its own size", [&](auto& c) {
+    add("a batch with another size", [&](auto& c) {
       c.streams = mixedStreams(6);
       c.queries = batch == 1200 ? 40 : 700;
       c.batch = batch;
     });
   }
   add("one tick of a control loop", [](auto& c) { c.batch = c.queries = 1; });
-  add("one of no channels", [](auto& c) {
+  add("one without channels", [](auto& c) {
     c.streams = mixedStreams(9);
     c.streams[0].channels = 0;
   });
-  // Their times still have a say in the mask.
+  // Their times still affect the mask.
   for (const Layout layout : {Layout::kReversed, Layout::kStrided}) {
-    add(std::string("one of no channels, times ") + nameOf(layout), [&](auto& c) {
+    add(std::string("one without channels, times ") + nameOf(layout), [&](auto& c) {
       c.streams = mixedStreams(9);
       c.streams[0].channels = 0;
       c.streams[0].times_layout = layout;
@@ -173,7 +173,7 @@ std::vector<FuseCase> mixedFuseCases() {
                  {5, RBC_METHOD_NEXT}});
     s.shift = s.scale = true;
   });
-  // Some that another kernel does.
+  // Some that another kernel processes.
   add("17 of them, one too many", [](auto& c) { c.streams = mixedStreams(17); });
   add("one of doubles", [](auto& c) { c.streams[1].values = kF64; });
   add("out of doubles", [](auto& c) { c.out = kF64; });

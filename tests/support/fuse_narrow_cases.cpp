@@ -1,5 +1,5 @@
-// Fusion cases of many narrow streams, with as many recordings as it takes to fill a GPU: a kernel
-// of CUDA that copies whole recordings does them.
+// Fusion cases of many narrow streams, with enough recordings to fill a GPU: a CUDA kernel that
+// copies whole recordings processes them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace support {
 namespace {
 
-// Recordings for two blocks of each of 160 multiprocessors, where a block writes at most 48 bytes
-// of a query, and some hundred of those queries where there are few recordings.
+// Recordings for two blocks on each of 160 multiprocessors, where a block writes at most 48 bytes
+// per query, and about a hundred queries if there are few recordings.
 int64_t enoughRecordings(const FuseCase& c) {
   constexpr int64_t kBlocks = 320;
   constexpr int64_t kQueries = 128;
@@ -24,7 +24,7 @@ int64_t enoughRecordings(const FuseCase& c) {
   return (kBlocks + groups * parts - 1) / (groups * parts);
 }
 
-// Streams of one or two channels that differ in all that the kernel knows.
+// Streams of one or two channels that differ in everything that the kernel distinguishes.
 std::vector<StreamCase> narrowStreams(int count, rbcDType dtype) {
   constexpr int32_t kLines[] = {RBC_METHOD_LINEAR, RBC_METHOD_PREVIOUS, RBC_METHOD_LINEAR,
                                 RBC_METHOD_NEAREST, RBC_METHOD_NEXT};
@@ -82,13 +82,13 @@ std::vector<FuseCase> narrowFuseCases() {
     }
   }
   for (const int64_t queries : {31, 32, 33, 64, 96, 97, 128, 129, 160, 257, 1000}) {
-    add("so many queries", 33, [&](auto& c) {
+    add("a number of queries", 33, [&](auto& c) {
       c.queries = queries;
       c.query_lengths = queries % 2 == 1;
       c.order = queries % 3 == 0 ? QueryOrder::kSorted : QueryOrder::kRandom;
     });
   }
-  // The numbers of samples at which the search takes one more step.
+  // The numbers of samples at which the search takes another step.
   for (const rbcDType times : {kF32, kI64}) {
     add("few samples and more", 33, [&](auto& c) {
       constexpr int64_t kSamples[] = {0,  1,  2,  3,   4,   5,   8,   9,   16,  17, 32,
@@ -99,7 +99,7 @@ std::vector<FuseCase> narrowFuseCases() {
       c.queries = 80;
     });
   }
-  // One stream of as many samples as there may be, and more.
+  // One stream with the maximum number of samples, and more.
   for (const int64_t samples : {1003, 1004, 2006, 2007, 4011, 4012, 8022, 8023}) {
     add("a long stream", 9, [&](auto& c) {
       for (StreamCase& s : c.streams) s.channels = 2, s.lengths = s.absent = false;
@@ -138,7 +138,7 @@ std::vector<FuseCase> narrowFuseCases() {
       c.query_lengths = true;
     });
   }
-  // Some that another kernel does.
+  // Some that another kernel processes.
   for (const int64_t channels : {0, 3, 5, 8}) {
     add("one of another width", 17, [&](auto& c) { c.streams[7].channels = channels; });
   }

@@ -1,4 +1,4 @@
-// The streams that several fusion cases have.
+// The streams that several fusion cases share.
 #include "support/fuse_table.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How a table of fusion cases is written, and the streams that several cases have.
+// Builds a table of fusion cases, and the streams that several cases share.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace support {
 namespace detail {
 
-// What a robot records: a pose in groups, inertial sensors, a camera's features, contacts.
+// The recording of a robot: a pose in groups, inertial sensors, a camera's features, contacts.
 std::vector<StreamCase> robotStreams();
 
 enum class ManyKind { kLines, kFormulas };
 
-// Streams of one dtype, by methods of a kind, that differ in all else. `odd`: of widths that no
-// vectors make up, so without quaternions.
+// Streams of one dtype, with methods of one kind, that differ in everything else. `odd`: with
+// widths that are not whole vectors, therefore without quaternions.
 std::vector<StreamCase> manyStreams(int count, rbcDType dtype, ManyKind kind, bool odd);
 
-// Adds cases to a table one by one, each with a seed of its own; `edit` meets a robot's streams.
+// Adds cases to a table one by one, each with its own seed; `edit` gets a robot's streams.
 struct FuseTable {
   std::vector<FuseCase> cases;
   uint64_t first_seed;
@@ -37,7 +37,7 @@ struct FuseTable {
   }
 };
 
-// Likewise of narrow streams, with as many recordings as it takes to fill a GPU, unless a case says how many.
+// The same for narrow streams, with enough recordings to fill a GPU, unless a case sets the number.
 struct NarrowTable {
   std::string kind;
   uint64_t first_seed;
@@ -64,7 +64,7 @@ struct NarrowTable {
   }
 };
 
-// The part of fuseCases() of more streams than few.
+// The part of fuseCases() with more than a few streams.
 void addManyStreams(FuseTable& add);
 
 }  // namespace detail

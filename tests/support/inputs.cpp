@@ -25,8 +25,8 @@ namespace {
 
 // ---- times --------------------------------------------------------------------------------------
 
-// A time, given in seconds since the recording began, in a dtype: f32 seconds since boot, f64
-// seconds since the epoch, i64 nanoseconds since the epoch.
+// A time, given in seconds since the start of the recording, in a dtype: f32 seconds since boot,
+// f64 seconds since the epoch, i64 nanoseconds since the epoch.
 uint64_t timeBits(rbcDType dtype, double seconds) {
   if (same(dtype, kI64)) {
     return static_cast<uint64_t>(INT64_C(1700000000123456789) + std::llround(seconds * 1e9));
@@ -74,8 +74,8 @@ std::vector<double> ascendingSeconds(TimePattern pattern, Random& random, int64_
   return seconds;
 }
 
-// A row as it lies on the clock of the queries. Offsets that lead out of the range of ticks count
-// for nothing: no query could follow.
+// A row on the clock of the queries. Clock offsets that leave the range of ticks are ignored: no
+// query could follow.
 detail::TimeRow onQueryClock(const StreamCase& c, rbcDType dtype, detail::TimeRow row) {
   const bool near = std::fabs(static_cast<double>(c.clock_offset_ticks)) < 1e15;
   for (size_t i = 0; i < row.bits.size() && near; ++i) {
@@ -178,7 +178,7 @@ namespace {
 
 // ---- values -------------------------------------------------------------------------------------
 
-// Some thousand elements to draw from.
+// Several thousand elements to draw from.
 std::vector<uint64_t> valueTable(const StreamCase& c, bool specials, Random& random) {
   double reach = c.uses(RBC_METHOD_ANGLE) ? 8 : 2;  // more than one turn
   for (const rbcChannelGroup& group : c.groups) {
@@ -210,8 +210,8 @@ std::vector<uint64_t> valueTable(const StreamCase& c, bool specials, Random& ran
   return table;
 }
 
-// Makes some samples follow from the one before: repeated values, over which pchip is flat, and
-// quaternions that turn but little, either sign of them.
+// Makes some samples depend on the previous one: repeated values (pchip is flat there), and
+// quaternions that turn only slightly, with either sign.
 void relateNeighbours(const StreamCase& c, Array& values, Random& random) {
   const bool batched = values.ndim() == 3;
   const int64_t rows = batched ? values.extent(0) : 1;
@@ -241,7 +241,7 @@ void relateNeighbours(const StreamCase& c, Array& values, Random& random) {
   }
 }
 
-// Replaces some of the quaternions of slerp by ones that shift no rotation.
+// Replaces some quaternions of slerp by invalid ones.
 void breakQuaternions(const StreamCase& c, Array& values, Random& random) {
   const bool batched = values.ndim() == 3;
   const int64_t rows = batched ? values.extent(0) : 1;
@@ -286,8 +286,8 @@ Array makeAffine(const StreamCase& c, const SharedCase& shared, Random& random, 
 
 // ---- missing samples ----------------------------------------------------------------------------
 
-// Draws which samples are missing. Values of those that no row has are NaN, or all bits set: they would
-// be seen wherever one is used.
+// Draws the missing samples. Values that are missing in all rows are NaN, or all bits set: any use
+// of them would be visible.
 void makeSampleMask(const StreamCase& c, const SharedCase& shared, Random random,
                     StreamInputs* in) {
   const int64_t samples = in->values.extent(in->values.ndim() - 2);
@@ -296,7 +296,7 @@ void makeSampleMask(const StreamCase& c, const SharedCase& shared, Random random
       Array(c.sample_mask_dtype,
             many ? std::vector<int64_t>{shared.batch, samples} : std::vector<int64_t>{samples},
             c.sample_mask_layout, shared.flush);
-  int64_t left = 0;  // of the run
+  int64_t left = 0;  // in the run
   bool missing = false;
   in->sample_mask.each([&](std::byte* p) {
     if (left-- <= 0) {
@@ -330,7 +330,7 @@ StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Random& r
   StreamInputs in;
   const auto B = static_cast<size_t>(shared.batch);
 
-  // Ragged rows: a full one, an empty one and one of a single sample are always among them.
+  // Ragged rows: a full one, an empty one and one with a single sample are always included.
   std::vector<int64_t> counts(B, c.samples);
   for (size_t b = 0; b < B && (c.packed || c.lengths); ++b) {
     if (b > 0)
@@ -354,7 +354,7 @@ StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Random& r
       in.offsets.set({static_cast<int64_t>(b)}, static_cast<uint64_t>(offsets[b]));
   }
 
-  // Times. Beyond a row's samples they are never read: there stand NaN, or times far back.
+  // Times. Times after a row's samples are never read: there are NaN, or times far back.
   const bool many_rows = shared.batched && !c.packed && !c.shared_times;
   const bool one_row = c.shared_times || (many_rows && c.times_layout == Layout::kBroadcast);
   in.times =

@@ -9,7 +9,7 @@
 
 namespace support {
 
-// Arrays that a case has not are of rank 0.
+// Arrays that a case does not have are of rank 0.
 struct StreamInputs {
   Array values;
   Array times;
@@ -26,7 +26,7 @@ struct StreamInputs {
     return lengths.ndim() != 0 ? indexAt(lengths, b) : values.extent(values.ndim() - 2);
   }
 
-  // Of the values, counted along the sample dimension.
+  // For the values, along the sample dimension.
   bool isMissing(int64_t b, int64_t sample) const {
     if (sample_mask.ndim() == 0) return false;
     return (sample_mask.ndim() == 2 ? sample_mask.get({b, sample}) : sample_mask.get({sample})) ==
@@ -51,12 +51,12 @@ struct SharedInputs {
 
 namespace detail {
 
-// An output of a case, poisoned; without batch the first dimension goes.
+// An output of a case, poisoned; without a batch the first dimension is dropped.
 Array makeOutput(const SharedCase& c, rbcDType dtype, std::vector<int64_t> shape, Layout layout);
 
 // ---- times --------------------------------------------------------------------------------------
 
-// A row of times, as seconds since the recording began and as elements.
+// A row of times, as seconds since the start of the recording and as elements.
 struct TimeRow {
   std::vector<double> seconds;
   std::vector<uint64_t> bits;
@@ -69,7 +69,7 @@ struct TimeRow {
 
 // ---- queries ------------------------------------------------------------------------------------
 
-// Rows of every stream, as they lie on the clock of the queries.
+// Rows of every stream, on the clock of the queries.
 using StreamRows = std::vector<std::vector<TimeRow>>;
 
 void makeQueries(const SharedCase& c, const std::vector<const StreamCase*>& streams,

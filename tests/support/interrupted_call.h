@@ -1,4 +1,4 @@
-// Calls that are ended half way, at each of their polls.
+// Calls that are cancelled halfway, at each of their polls.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class CallMemory {
   rbcDType dtype_;
 };
 
-// A call that takes several pieces of work on one thread.
+// A call with several pieces of work on one thread.
 class LongCall {
  public:
   virtual ~LongCall() = default;
@@ -68,8 +68,8 @@ class LongCall {
 
 inline int32_t countDown(void* left) { return --*static_cast<int64_t*>(left) == 0 ? 1 : 0; }
 
-// Ends the call at its first poll, at its second and so on, until it asks no more. Returns how many
-// calls were ended.
+// Cancels the call at its first poll, at its second and so on, until it no longer polls. Returns
+// the number of cancelled calls.
 inline int64_t interruptEverywhere(LongCall& call, int threads) {
   const Context context = cpuContext(threads);
   rbcStatus_t status = RBC_STATUS_SUCCESS;

@@ -1,4 +1,5 @@
-// The resampling cases of every method, of groups of channels, and of what comes after interpolation.
+// The resampling cases of every method, of groups of channels, and of the steps after
+// interpolation.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -62,7 +63,7 @@ std::vector<ResampleCase> methodCases() {
         c.order = QueryOrder::kRandom;
       });
     }
-    // Rows with no place for a neighbour on one side or the other.
+    // Rows without a neighbour on one side or the other.
     for (const int64_t samples : {0, 1, 2, 3, 4}) {
       for (const int32_t outside : {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL}) {
         add(name + " of " + std::to_string(samples) + " samples", [&](auto& c) {
@@ -75,7 +76,7 @@ std::vector<ResampleCase> methodCases() {
         });
       }
     }
-    // Widths around those of vectors, in the layouts that have paths of their own.
+    // Widths around vector widths, in the layouts that have separate paths.
     for (const int64_t channels : {1, 3, 4, 8, 15, 16, 17, 32, 36, 64, 100}) {
       if (method == RBC_METHOD_SLERP && channels % 4 != 0) continue;
       for (const Layout layout : {Layout::kContiguous, Layout::kMisaligned, Layout::kStrided}) {
@@ -112,7 +113,7 @@ std::vector<ResampleCase> methodCases() {
     });
   }
 
-  // Angles with a period, on each path of the library: by dtypes, widths, layouts and what comes after.
+  // Angles with a period, on each path of the library: by dtypes, widths, layouts and later steps.
   for (int32_t period = 1; period < kPeriods; ++period) {
     const auto addAngles = [&](const std::string& name, int64_t channels, auto&& edit) {
       add("angle of period " + std::to_string(period) + ", " + name, [&](auto& c) {
@@ -146,7 +147,7 @@ std::vector<ResampleCase> methodCases() {
     }
   }
 
-  // Integers become floats.
+  // Integers are converted to floats.
   for (const rbcDType dtype : kIntegerDTypes) {
     for (const rbcDType out : kFloatDTypes) {
       add(nameOf(dtype) + " to " + nameOf(out), [&](auto& c) {
@@ -168,9 +169,9 @@ std::vector<ResampleCase> methodCases() {
     }
   }
 
-  // Quaternions that are none, on each path of the library: by dtypes, widths, layouts and groups.
+  // Invalid quaternions, on each path of the library: by dtypes, widths, layouts and groups.
   const auto addBroken = [&](const std::string& name, auto&& edit) {
-    add("slerp of no rotations, " + name, [&](auto& c) {
+    add("slerp of invalid rotations, " + name, [&](auto& c) {
       c.method = RBC_METHOD_SLERP;
       c.no_rotations = 0.15;
       c.fill_value = 7;
@@ -204,7 +205,8 @@ std::vector<ResampleCase> methodCases() {
       }
     }
   }
-  // Few queries, so that a row is shared out among threads and blocks; one alone is broken, if any.
+  // Few queries, so that a row is divided among threads and blocks; at most one quaternion is
+  // invalid.
   for (const int64_t channels : {1024, 4096, 16384}) {
     for (const rbcDType dtype : {kF32, kBF16}) {
       for (const bool aligned : {true, false}) {
@@ -238,7 +240,8 @@ std::vector<ResampleCase> methodCases() {
     c.no_rotations = 0.005;
   });
 
-  // Rows so wide, of so few queries, that a GPU's thread takes vectors of different channels at once.
+  // Rows so wide, with so few queries, that a GPU's thread processes vectors of different channels
+  // at once.
   for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_SLERP, RBC_METHOD_CUBIC}) {
     add(std::string(methodName(method)) + " of wide rows, normalized", [&](auto& c) {
       c.method = method;
@@ -264,8 +267,8 @@ std::vector<ResampleCase> methodCases() {
       }
     }
   }
-  add("shift alone", [](auto& c) { c.shift = true; });
-  add("scale alone", [](auto& c) { c.scale = true; });
+  add("only shift", [](auto& c) { c.shift = true; });
+  add("only scale", [](auto& c) { c.scale = true; });
   add("normalized specials", [](auto& c) { c.shift = c.scale = c.specials = true; });
   for (const Layout layout : kLayouts) {
     add(std::string("shift and scale ") + nameOf(layout), [&](auto& c) {
@@ -285,7 +288,7 @@ std::vector<ResampleCase> methodCases() {
   };
   const std::vector<std::pair<int64_t, int32_t>> pose = {
       {3, RBC_METHOD_LINEAR}, {4, RBC_METHOD_SLERP}, {1, RBC_METHOD_PREVIOUS}};
-  // Channels of each period, and groups that may not become one.
+  // Channels of each period, and groups that must not be merged.
   const std::vector<std::pair<int64_t, int32_t>> angles = {
       {2, angleBy(RBC_PERIOD_DEGREES)},
       {3, angleBy(RBC_PERIOD_DEGREES_POSITIVE)},
@@ -305,7 +308,7 @@ std::vector<ResampleCase> methodCases() {
         c.pattern = TimePattern::kGaps;
         c.order = QueryOrder::kAtSamples;
         c.max_gap = 2;
-        c.tolerance = 0.4;  // of the gripper alone
+        c.tolerance = 0.4;  // only for the gripper
         c.fill_value = 0.25;
       });
       addGroups("angles of all periods " + nameOf(dtype), angles, [&](auto& c) {
@@ -319,7 +322,7 @@ std::vector<ResampleCase> methodCases() {
         c.shift = c.scale = true;
         c.order = QueryOrder::kOutside;
         c.pattern = TimePattern::kDuplicates;
-        c.outside = RBC_OUTSIDE_EXTRAPOLATE;  // of linear; the others hold
+        c.outside = RBC_OUTSIDE_EXTRAPOLATE;  // for linear; the others hold
       });
     }
   }

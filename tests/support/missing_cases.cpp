@@ -180,13 +180,13 @@ std::vector<FuseCase> missingFuseCases() {
       c.streams[other].in_runs = true;
     });
     add("one stream without, the others with", [&](auto& c) { c.streams[other].missing = 0; });
-    add("one stream of missing samples alone", [&](auto& c) { c.streams[other].missing = 1; });
+    add("one stream of only missing samples", [&](auto& c) { c.streams[other].missing = 1; });
   }
   for (const int streams : {2, 8, 9, 17}) {
     for (const bool odd : {false, true}) {
       for (const auto kind : {detail::ManyKind::kLines, detail::ManyKind::kFormulas}) {
         for (const rbcDType dtype : {kF32, kBF16}) {
-          add("streams that are alike", [&](auto& c) {
+          add("similar streams", [&](auto& c) {
             c.streams = detail::manyStreams(streams, dtype, kind, odd);
             for (size_t n = 0; n < c.streams.size(); ++n)
               c.streams[n].missing = n % 3 == 2 ? 0 : 0.25;
@@ -200,7 +200,7 @@ std::vector<FuseCase> missingFuseCases() {
       }
     }
   }
-  // Lines and angles of a width that vectors make up, which CUDA has kernels for.
+  // Lines and angles in widths of whole vectors, which CUDA has kernels for.
   for (const rbcDType out : {kF32, kF16, kBF16}) {
     for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_ANGLE}) {
       for (const bool affine : {false, true}) {

@@ -1,4 +1,4 @@
-// The cases of missing samples, beside the tables of resampling and fusion.
+// The cases of missing samples, in addition to the tables of resampling and fusion.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A floating-point environment that no result may depend on: of this thread, while it lives.
+// A floating-point environment that must not affect any result: set for this thread in a scope.
 #pragma once
 
 #include <cfenv>
@@ -10,7 +10,7 @@ namespace support {
 
 class OddFloats {
  public:
-  // How to round; on x86-64 subnormals become 0, too.
+  // The rounding mode; on x86-64 subnormals also become 0.
   explicit OddFloats(int mode) : mode_(mode) {
     std::fegetenv(&before_);
     std::fesetround(mode);

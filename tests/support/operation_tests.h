@@ -1,21 +1,21 @@
-// The tests that every operation gets: its cases against the reference, both backends and every way
-// to share out the work against each other, and a workspace full of rubbish.
+// The tests of every operation: its cases compared with the reference, both backends and every
+// division of the work compared with each other, and a workspace with arbitrary contents.
 //
-// A case is what a test can say of a call; beside it stand, found by argument-dependent lookup,
+// A case describes a call. With it belong, found by argument-dependent lookup,
 //
 //   inputsOf(case)                  its arrays
 //   placedOf(context, inputs)       call(context), workspaceSize(context), fetch(context, &stray)
-//   firstError(inputs, output)      what the reference finds wrong; output has ==
+//   firstError(inputs, output)      the error that the reference finds; output has ==
 //   describe(case), flushOtherwise(&case)
 //
-// and an operation is described by
+// An operation is described by
 //
 //   struct Resample {
-//     static constexpr uint64_t kRandomCases = 800;  // that are held against the reference
-//     static constexpr uint64_t kSameBits = 200;     // that only have to be the same everywhere
+//     static constexpr uint64_t kRandomCases = 800;  // compared with the reference
+//     static constexpr uint64_t kSameBits = 200;     // only compared between backends and threads
 //     static std::vector<ResampleCase> table();
 //     static ResampleCase random(uint64_t seed);
-//     static ResampleCase any(uint64_t seed);        // the reference need not know these
+//     static ResampleCase any(uint64_t seed);        // may be beyond the reference
 //   };
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace support {
 
-// Whatever lies in the workspace: the result is right, and nothing past its bytes is written.
+// For any contents of the workspace: the result is right, and nothing past its bytes is written.
 template <class Case>
 void checkScratch(int32_t backend, const std::vector<Case>& cases) {
   rbcContextParams params = rbcContextParamsInit();
@@ -58,7 +58,7 @@ void checkScratch(int32_t backend, const std::vector<Case>& cases) {
   }
 }
 
-// The tests' own: `spoil` changes one element of an output, number i of those that matter, or
+// Tests of the tests: `spoil` changes one element of an output, number i of the relevant ones, or
 // returns false past the last.
 template <class Operation, class Spoil>
 void checkReferenceTells(uint64_t count, Spoil&& spoil) {
@@ -92,13 +92,13 @@ auto sameBitsCases(uint64_t first, uint64_t count) {
 
 }  // namespace support
 
-// Where CUDA cannot be used the case is skipped.
+// Skips the case if CUDA is not usable.
 #define WITH_CUDA(context)                                        \
   std::string why_;                                               \
   const ::support::Context context = support::cudaContext(&why_); \
   if (context == nullptr) SKIP_BECAUSE(why_)
 
-// The test cases of an operation: a macro, since each is a ctest of its own name.
+// The test cases of an operation: a macro, since each is a separate ctest with its own name.
 #define OPERATION_TESTS(name, Operation)                                                      \
   TEST_CASE(name " cpu: the table of cases") {                                                \
     ::support::checkAll(::support::cpuContext(), Operation::table());                         \
@@ -118,7 +118,7 @@ auto sameBitsCases(uint64_t first, uint64_t count) {
     ::support::checkLevelsAndThreads(                                                         \
         ::support::sameBitsCases<Operation>(6000, Operation::kSameBits));                     \
   }                                                                                           \
-  TEST_CASE(name " cpu: what lies in the workspace does not matter") {                        \
+  TEST_CASE(name " cpu: the contents of the workspace do not matter") {                       \
     ::support::checkScratch(RBC_BACKEND_CPU, Operation::table());                             \
   }                                                                                           \
   TEST_CASE(name " cuda: the table of cases") {                                               \
@@ -135,7 +135,7 @@ auto sameBitsCases(uint64_t first, uint64_t count) {
         cuda, ::support::flushedOtherwise(                                                    \
                   ::support::sameBitsCases<Operation>(3000, 3 * Operation::kSameBits)));      \
   }                                                                                           \
-  TEST_CASE(name " cuda: what lies in the workspace does not matter") {                       \
+  TEST_CASE(name " cuda: the contents of the workspace do not matter") {                      \
     WITH_CUDA(cuda);                                                                          \
     ::support::checkScratch(RBC_BACKEND_CUDA, Operation::table());                            \
   }

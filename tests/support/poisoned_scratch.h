@@ -1,5 +1,5 @@
-// A context whose workspace can be poisoned, on either backend: what an operation finds there is
-// undefined, and what lies past the bytes it has asked for is not its own.
+// A context whose workspace can be poisoned, on either backend: its contents are undefined for an
+// operation, and the bytes past the requested ones must not be touched.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace support {
 
 class PoisonedScratch {
  public:
-  // `params` choose the backend; the allocator is set here.
+  // `params` chooses the backend; the allocator is set here.
   explicit PoisonedScratch(rbcContextParams params) : owner_(makeContext(params)) {
     params.allocator = {allocate, release, this};
     context_ = makeContext(params);
   }
   PoisonedScratch(const PoisonedScratch&) = delete;
 
-  // Whose workspace it is; tensors are to be made by the other one, out of the way.
+  // The context with this workspace; tensors must be allocated by the other one.
   const Context& context() const { return context_; }
   const Context& other() const { return owner_; }
 
-  // Whether no workspace was ever asked for.
+  // Whether no workspace was ever requested.
   bool isEmpty() const { return blocks_.empty(); }
 
   // Fills the workspace.
@@ -35,7 +35,7 @@ class PoisonedScratch {
       transfer(block, image, true);
     }
   }
-  // Whether `byte` fills all that is beyond the first `used` bytes.
+  // Whether `byte` fills everything after the first `used` bytes.
   bool isPoisonPast(size_t used, uint8_t byte) const {
     return std::all_of(blocks_.begin(), blocks_.end(), [&](const auto& entry) {
       std::vector<uint8_t> image(static_cast<size_t>(extentOf(entry.second)));
@@ -46,7 +46,7 @@ class PoisonedScratch {
   }
 
  private:
-  // After what was asked for.
+  // After the requested bytes.
   static constexpr size_t kGuard = 4096;
 
   static void* allocate(void* self, size_t bytes, size_t, void*) {
@@ -77,9 +77,9 @@ class PoisonedScratch {
     require(rbcTensorCopy(owner_.get(), to_device ? &host : &device, to_device ? &device : &host));
   }
 
-  Context owner_;  // of the memory
+  Context owner_;  // owns the memory
   std::map<void*, OwnedTensor> blocks_;
-  Context context_;  // destroyed before what it releases to
+  Context context_;  // destroyed before the context that it releases memory to
 };
 
 }  // namespace support

@@ -1,4 +1,4 @@
-// Numbers of 113 bits, for references to what is computed in double: enough where 30 bits cancel.
+// Numbers of 113 bits, for references to computations in double: enough even if 30 bits cancel.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ inline Quad squareRoot(Quad x) {
   return root;
 }
 
-// 32 bits of pi behind the point, and so on.
+// The words of pi: the first 32 bits after the point, and so on.
 constexpr uint32_t kPiWords[] = {0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344,
                                  0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89};
 
@@ -39,11 +39,11 @@ inline Quad lessQuarterTurns(Quad x, Quad n) {
 
 inline Quad quadPi() { return -2 * lessQuarterTurns(0, 1); }
 
-// 1 / (m (m + 1)), from m = 1 on: what the terms of both series below are multiplied by.
+// 1 / (m (m + 1)), from m = 1 on: the factors of the terms in both series below.
 struct SeriesFactors {
-  Quad of[29];
+  Quad factors[29];
   SeriesFactors() {
-    for (int m = 1; m < 29; ++m) of[m] = Quad(1) / (m * (m + 1));
+    for (int m = 1; m < 29; ++m) factors[m] = Quad(1) / (m * (m + 1));
   }
 };
 
@@ -56,8 +56,8 @@ inline void sineCosine(Quad x, Quad* sine, Quad* cosine) {
   Quad s = 1;
   Quad c = 1;
   for (int m = 28; m > 0; m -= 2) {
-    s = 1 - square * s * kFactors.of[m];
-    c = 1 - square * c * kFactors.of[m - 1];
+    s = 1 - square * s * kFactors.factors[m];
+    c = 1 - square * c * kFactors.factors[m - 1];
   }
   s *= r;
   const Quad turned[] = {s, c, -s, -c, s};

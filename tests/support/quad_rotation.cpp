@@ -105,7 +105,7 @@ QuadMatrix byGramSchmidt(const double (&a)[3], const double (&b)[3]) {
 }
 
 QuadQuaternion quaternionOf(const QuadMatrix& r) {
-  // Of 4 q q^T the column with the largest entry on the diagonal.
+  // The column of 4 q q^T with the largest entry on the diagonal.
   const auto& m = r.m;
   const Quad products[4][4] = {
       {1 + m[0][0] + m[1][1] + m[2][2], m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]},

@@ -20,9 +20,10 @@ QuadMatrix aboutAxis(int axis, Quad angle);
 QuadMatrix ofQuaternion(Quad w, Quad x, Quad y, Quad z);
 // Rodrigues' formula.
 QuadMatrix ofRotvec(const double* v);
-// The nearest rotation by Newton and Schulz's iteration, for singular values not far from each other.
+// The nearest rotation by Newton and Schulz's iteration, for singular values not far from each
+// other.
 QuadMatrix ofMatrix(const double* in, int steps);
-// Of two columns.
+// From two columns.
 QuadMatrix byGramSchmidt(const double (&a)[3], const double (&b)[3]);
 
 QuadQuaternion quaternionOf(const QuadMatrix& r);

@@ -1,4 +1,4 @@
-// Random numbers for tests: seeded, the same everywhere.
+// Random numbers for tests: seeded, and the same everywhere.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace support {
 // SplitMix64.
 class Random {
  public:
-  // Not by the step of the state: the numbers of one seed would be those of the next, one later.
+  // Not the step of the state as a factor: consecutive seeds would give the same numbers, shifted
+  // by one.
   explicit Random(uint64_t seed) : state_(seed * 0xD1342543DE82EF95u + 1) {}
   uint64_t bits() {
     uint64_t z = state_ += 0x9E3779B97F4A7C15u;

@@ -66,7 +66,7 @@ Layout RandomWindows::outLayout(bool vectors) {
   return found == Layout::kBroadcast ? Layout::kStrided : found;
 }
 
-// Now and then as far away as a row can be.
+// Sometimes as far away as a row can be.
 int64_t RandomWindows::row(int64_t near) {
   if (!random_.chance(0.01)) return near;
   return random_.chance(0.5) ? INT64_MAX - random_.below(2) : INT64_MIN + random_.below(2);
@@ -116,7 +116,7 @@ void RandomWindows::addStream(bool by_times, bool leads) {
                                   : random_.below(random_.chance(0.2) ? 400 : 40);
     begins.push_back(rows);
   }
-  rows += random_.below(3);  // of no episode
+  rows += random_.below(3);  // in no episode
   size_t next = 0;
   s.episode_offsets = integers(episodes_ + 1, [&] { return begins[next++]; });
   rbcDType dtype = random_.pick(kFloatDTypes);
@@ -227,7 +227,7 @@ void RandomWindows::addMethods(Stream* s, int64_t channels) {
 }
 
 int32_t RandomWindows::rotation() {
-  const int32_t few = static_cast<int32_t>(random_.below(7));  // all but Euler angles
+  const int32_t few = static_cast<int32_t>(random_.below(7));  // all formats except Euler angles
   if (random_.chance(0.6)) return few;
   const auto order = static_cast<int32_t>(random_.below(12));
   return order + (random_.chance(0.5) ? RBC_ROTATION_EULER_EXTRINSIC_XYZ

@@ -1,4 +1,4 @@
-// Random calls of rbcWindows, of all that a call may ask for.
+// Random calls of rbcWindows, with all options of a call.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace support {
 
-// What there is in a random call.
+// The options of a random call.
 enum class Variety {
   kAny,
-  kNarrow,  // no doubles and integers, and what training batches ask for
-  kRows,    // the same, gathered, and copied or subtracted from
+  kNarrow,  // no doubles and integers; the options of training batches
+  kRows,    // the same, gathered, and only copied or subtracted from
 };
 
 inline Variety varietyOf(uint64_t seed) { return static_cast<Variety>(seed % 3); }

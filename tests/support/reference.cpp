@@ -28,7 +28,7 @@ long double decode(rbcDType dtype, uint64_t bits) {
   return static_cast<long double>(static_cast<int64_t>(bits << unused) >> unused);
 }
 
-// What is written of a stream, element by element.
+// The expected output of a stream, element by element.
 class Elements {
  public:
   Elements(const StreamInputs& in, const StreamCase& c, const SharedCase& shared)
@@ -39,7 +39,8 @@ class Elements {
     precision_.moderate = double_ ? 1e100L : 1e12L;
   }
 
-  // The samples of row b that are not missing: the rules hear of no others, and number them from 0.
+  // The samples of row b that are not missing: the rules ignore all others, and number these from
+  // 0.
   const std::vector<int64_t>& enter(int64_t b) {
     places_.clear();
     for (int64_t i = in_.begin(b); i < in_.begin(b) + in_.count(b); ++i) {
@@ -48,7 +49,7 @@ class Elements {
     return places_;
   }
 
-  // "" or what is wrong with channel d of row b, by a method of the group that begins at `begin`.
+  // "", or the error of channel d of row b, for a method of the group that begins at `begin`.
   std::string error(const Answer& answer, const rbcChannelGroup& group, int64_t b, int64_t d,
                     uint64_t actual) const {
     if (answer.kind == Kind::kInvalid || isNoRotation(answer, group, b, d)) {
@@ -69,14 +70,14 @@ class Elements {
     if (group.method == RBC_METHOD_LINEAR) {
       const uint64_t expected = finished(stated(v1, v2, answer.weight), d);
       if (actual != expected) return differs(expected, actual);
-      // What overflows on the way has no bound to be held against.
+      // Intermediate overflows have no bound to compare with.
       const long double most = double_ ? DBL_MAX : FLT_MAX;
       const long double exact = v1 + answer.exact.weight * (v2 - v1);
       if (!(std::fabs(v2 - v1) <= most && std::fabs(exact) <= most)) return "";
       return outside(linearBounds(v, answer.exact, precision_), d, actual);
     }
     if (group.method == RBC_METHOD_SLERP) return slerpError(answer, group, b, d, actual);
-    // Between equal samples pchip is flat, whatever lies beside them.
+    // Between equal samples pchip is flat, for any neighbours.
     const bool flat = group.method == RBC_METHOD_PCHIP && v1 == v2 && std::isfinite(v1);
     const bool two = flat || group.method == RBC_METHOD_ANGLE;
     const int first = two ? 1 : 0;
@@ -91,7 +92,7 @@ class Elements {
     return outside(boundsOf(v, answer.exact, precision_), d, actual);
   }
 
-  // Whether channel d is one of a quaternion by slerp, and a sample of it that counts is zero or not
+  // Whether channel d belongs to a quaternion of slerp, and one of its samples is zero or not
   // finite.
   bool isNoRotation(const Answer& answer, const rbcChannelGroup& group, int64_t b,
                     int64_t d) const {
@@ -133,7 +134,7 @@ class Elements {
     return true;
   }
 
-  // v1 + w (v2 - v1) in the compute type: the arithmetic that resample.h states.
+  // v1 + w (v2 - v1) in the compute type: the arithmetic stated in resample.h.
   template <class Compute>
   static long double statedIn(long double v1, long double v2, double weight) {
     const auto w = static_cast<Compute>(weight);
@@ -145,7 +146,7 @@ class Elements {
       return std::fma(w, b, static_cast<Compute>(static_cast<Compute>(1 - w) * a));
     }
     if (std::isnan(a) || std::isnan(b)) return a + b;
-    // From the left, from the right, or what both are.
+    // From the left, from the right, or their common value.
     const Compute from_left = std::fma(w, difference, a);
     if (!std::isnan(from_left)) return from_left;
     const Compute from_right = std::fma(static_cast<Compute>(w - 1), difference, b);
@@ -155,7 +156,7 @@ class Elements {
     return double_ ? statedIn<double>(v1, v2, weight) : statedIn<float>(v1, v2, weight);
   }
 
-  // shift or scale of a channel, rounded to the compute type.
+  // The shift or scale of a channel, rounded to the compute type.
   long double affine(const Array& array, int64_t d, long double otherwise) const {
     if (array.ndim() == 0) return otherwise;
     const long double x = decodeFloat(array.dtype(), array.get({d}));
@@ -168,17 +169,17 @@ class Elements {
     if (in_.scale.ndim() != 0) x = x * static_cast<Compute>(affine(in_.scale, d, 1));
     return x;
   }
-  // An interpolated value as it is written.
+  // The bits of an interpolated value in the output.
   uint64_t finished(long double v, int64_t d) const {
     return encodeFloat(shared_.out,
                        double_ ? normalizedIn<double>(v, d) : normalizedIn<float>(v, d));
   }
 
-  // 2 pi rounded to f64 is out of the range too.
+  // 2 pi rounded to f64 is out of the range as well.
   static long double endOf(const AngleRange& range) {
     return static_cast<double>(range.begin + range.length);
   }
-  // The range of a period, of which neither the compute type nor that of out may leave the end out.
+  // The range of a period: both the compute type and the dtype of out must exclude its end.
   AngleRange rangeOf(int32_t period) const {
     constexpr long double kTurns[] = {6.283185307179586476925286766559L, 360, 1};
     AngleRange range = {0, kTurns[period % 3], 0};
@@ -189,7 +190,7 @@ class Elements {
       while (decodeFloat(dtype, bits) >= end) --bits;
       return decodeFloat(dtype, bits);
     };
-    // What is normalized is rounded later, and has no range.
+    // Normalized values are rounded later, and have no range.
     const bool none = in_.shift.ndim() == 0 && in_.scale.ndim() == 0;
     range.top = below(double_ ? kF64 : kF32);
     if (none) range.top = std::fmin(range.top, below(shared_.out));
@@ -227,7 +228,7 @@ class Elements {
     return bounds.count == 0 ? "" : outside(bounds, d, actual);
   }
 
-  // "" if the element lies within one of the bounds, seen through shift and scale.
+  // "" if the element is within one of the bounds, after shift and scale.
   std::string outside(const Bounds& bounds, int64_t d, uint64_t actual) const {
     const long double shift = affine(in_.shift, d, 0);
     const long double scale = affine(in_.scale, d, 1);
@@ -273,7 +274,7 @@ class Elements {
   const SharedCase& shared_;
   const bool double_;
   Precision precision_;
-  std::vector<int64_t> places_;  // of the row that was entered
+  std::vector<int64_t> places_;  // of the current row
 };
 
 // ---- the whole output ---------------------------------------------------------------------------
@@ -291,7 +292,7 @@ struct StreamOfCase {
   const StreamInputs* in;
 };
 
-// The answers to one query by every method that a stream uses, each worked out once.
+// The answers to one query by every method of a stream, each computed once.
 template <class Time>
 class AnswersTo {
  public:

@@ -1,9 +1,8 @@
-// What rbcResample and rbcFuse must write, worked out from the rules in their headers and from
-// nothing else.
+// The expected output of rbcResample and rbcFuse, computed only from the rules in their headers.
 //
-// The rules are applied by scanning the times one by one. Every element is then held against the
-// exact result in long double, with the bound that the stated arithmetic allows; and, for samples,
-// lines and what comes after them, against that arithmetic itself, to the bit.
+// The rules are applied by scanning the times one by one. Every element is then compared with the
+// exact result in long double, within the bound that the stated arithmetic allows. Samples, lines
+// and the steps after them are compared with that arithmetic itself, bit by bit.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@
 
 namespace support {
 
-// An output as a call left it: elements in row-major order.
+// The output of a call: elements in row-major order.
 struct Output {
   std::vector<uint64_t> out;
   std::vector<uint64_t> mask;  // empty if the case has none
@@ -24,7 +23,7 @@ struct Output {
 };
 using ResampleOutput = Output;
 
-// "" if the output is right, else the first element that is not, and what it should be.
+// "" if the output is right, else the first wrong element and its expected value.
 std::string firstError(const ResampleInputs& inputs, const Output& output);
 std::string firstError(const FuseInputs& inputs, const Output& output);
 

@@ -10,7 +10,7 @@ constexpr long double kPi = 3.141592653589793238462643383279502884L;
 
 long double absolute(long double x) { return std::fabs(x); }
 
-// What the weight may be off by: two differences and a quotient of times, then its rounding.
+// Bound on the error of the weight: two differences and a quotient of times, then its rounding.
 long double weightError(const Between& t, const Precision& p) {
   return 1.01L * absolute(t.weight) * (3 * p.times + p.unit);
 }
@@ -25,7 +25,7 @@ Hermite hermite(long double w) {
   return {2 * w3 - 3 * w2 + 1, w3 - 2 * w2 + w, -2 * w3 + 3 * w2, w3 - w2};
 }
 
-// The parabola through three samples, `first` and `second` apart, by their divided differences.
+// The parabola through three samples, `first` and `second` apart, by divided differences.
 struct Parabola {
   long double first, second;
   long double y0, y1, y2;
@@ -37,7 +37,8 @@ struct Parabola {
   long double slopeAt2() const { return slope12() + curve() * second; }
 };
 
-// SciPy's PchipInterpolator, a sample inside: a weighted harmonic mean of the quotients beside it.
+// SciPy's PchipInterpolator for a sample inside: a weighted harmonic mean of the adjacent
+// quotients.
 long double pchipInner(long double h0, long double h1, long double m0, long double m1) {
   if (m0 == 0 || m1 == 0 || std::signbit(m0) != std::signbit(m1)) return 0;
   const long double w1 = 2 * h1 + h0;
@@ -47,7 +48,7 @@ long double pchipInner(long double h0, long double h1, long double m0, long doub
 
 int signOf(long double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
-// The same, a sample at an end: _edge_case(h0, h1, m0, m1).
+// The same for a sample at an end: _edge_case(h0, h1, m0, m1).
 long double pchipEdge(long double h0, long double h1, long double m0, long double m1) {
   const long double d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1);
   if (signOf(d) != signOf(m0)) return 0;
@@ -55,12 +56,13 @@ long double pchipEdge(long double h0, long double h1, long double m0, long doubl
   return d;
 }
 
-// How far off a slope may be, over the quotient d of the interval around the query: `edge` cancels.
-long double pchipSlopeError(bool edge, long double f, long double d, long double beside,
+// Bound on the error of a slope, relative to the quotient d of the interval around the query:
+// `edge` cancels.
+long double pchipSlopeError(bool edge, long double f, long double d, long double adjacent,
                             const Precision& p) {
   const long double relative = 12 * p.unit + 8 * p.times;
   if (!edge) return 3 * relative;
-  return std::min<long double>(3, (1 + f) * relative + absolute(f * beside / d) * relative);
+  return std::min<long double>(3, (1 + f) * relative + absolute(f * adjacent / d) * relative);
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ Bounds cubicBounds(const long double (&v)[4], const Between& t, const Precision&
       h.h00 * v[1] + h.h01 * v[2] + t.here * (h.h10 * slope1 + h.h11 * slope2);
 
   // The library adds c0 (v0 - v1) + c1 (v2 - v1) + c2 (v3 - v1); c0 and c2 grow with the ratios of
-  // the intervals, and so does what they lose.
+  // the intervals, and so do their rounding errors.
   const long double f0 = before ? t.here / (t.before + t.here) : 0;
   const long double f2 = after ? t.here / (t.after + t.here) : 0;
   const long double scale0 = before ? f0 * t.here / t.before : 0;
@@ -142,7 +144,7 @@ Bounds pchipBounds(const long double (&v)[4], const Between& t, const Precision&
     error1 = before ? pchipSlopeError(false, f0, m1, m0, p) : pchipSlopeError(true, f2, m1, m2, p);
     error2 = after ? pchipSlopeError(false, f2, m1, m2, p) : pchipSlopeError(true, f0, m1, m0, p);
   }
-  // Slopes are at most 3, so that the way from v1 to v2 changes by at most 7.5 over w.
+  // Slopes are at most 3, so that the difference from v1 to v2 changes by at most 7.5 over w.
   const long double way = 7.5L * (weightError(t, p) + p.unit) + absolute(h.h10) * error1 +
                           absolute(h.h11) * error2 + 6 * p.unit;
   bounds.add(exact, absolute(d) * way + 2 * p.unit * (absolute(v[1]) + absolute(exact)) +
@@ -203,13 +205,13 @@ Bounds slerpBounds(const long double (&q1)[4], const long double (&q2)[4], int i
     n1 += q1[k] * q1[k];
     n2 += q2[k] * q2[k];
   }
-  // Below, the squares lose digits to subnormal numbers.
+  // Below this, the squares lose digits to subnormal numbers.
   const long double least = std::sqrt(p.smallest);
   if (!(n1 > least && n2 > least && n1 < 1 / least && n2 < 1 / least)) return bounds;
   n1 = std::sqrt(n1);
   n2 = std::sqrt(n2);
   long double cosine = 0;
-  long double chord[2] = {};  // squared, to q2 and to -q2: exact also where it is small
+  long double chord[2] = {};  // squared, to q2 and to -q2: also exact if it is small
   for (int k = 0; k < 4; ++k) {
     const long double a = q1[k] / n1;
     const long double b = q2[k] / n2;

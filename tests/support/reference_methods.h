@@ -1,20 +1,20 @@
-// What lies between two samples, in long double, and how far the library may be from it.
+// The exact value between two samples, in long double, and a bound on the library's error.
 #pragma once
 
 #include <cstdint>
 
 namespace support {
 
-// What the arithmetic is done in: units are half the distance from 1 to the next number.
+// The precision of the arithmetic: units are half the distance from 1 to the next number.
 struct Precision {
   long double unit;      // of the compute type
-  long double times;     // of the type that weights are computed in
+  long double times;     // of the type of the weights
   long double smallest;  // number of the compute type
-  long double moderate;  // values up to here do not overflow on the way, whatever the method
+  long double moderate;  // values up to here do not overflow in any method
 };
 
-// The query between its samples: weight, and the lengths of the interval around it and of those
-// beside it, 0 where there is none.
+// The query between its samples: weight, and the lengths of the interval around it and of the
+// adjacent ones; 0 without one.
 struct Between {
   long double weight;
   long double before;
@@ -27,7 +27,7 @@ struct Bound {
   long double error;
 };
 
-// A few answers of which each is right: where rounding may turn either way round a circle.
+// Several acceptable answers: rounding may decide the direction around a circle.
 struct Bounds {
   static constexpr int kMost = 8;
   int count = 0;
@@ -38,14 +38,14 @@ struct Bounds {
   }
 };
 
-// v holds the samples v0 .. v3; v0 and v3 count only where there is an interval to them.
+// v has the samples v0 .. v3; v0 and v3 are used only if there is an interval to them.
 Bounds linearBounds(const long double (&v)[4], const Between& t, const Precision& p);
 Bounds cubicBounds(const long double (&v)[4], const Between& t, const Precision& p);
 Bounds pchipBounds(const long double (&v)[4], const Between& t, const Precision& p);
 Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision& p);
 
-// Where angles of a period are kept, [begin, begin + length), and the largest number that results
-// may have: that of their dtype below the end.
+// The range of angles with a period, [begin, begin + length), and the largest possible result: the
+// largest number of their dtype below the end.
 struct AngleRange {
   long double begin;
   long double length;
@@ -54,7 +54,7 @@ struct AngleRange {
 Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision& p,
                    const AngleRange& range);
 
-// Of component `i`. None if the quaternions cannot be normalized.
+// For component `i`. Empty if the quaternions cannot be normalized.
 Bounds slerpBounds(const long double (&q1)[4], const long double (&q2)[4], int i, const Between& t,
                    const Precision& p);
 

@@ -15,7 +15,7 @@ namespace support {
 
 enum class Kind { kInvalid, kSample, kBetween };
 
-// The answer to one query: nothing, a sample, or what lies between two samples.
+// The answer to one query: nothing, a sample, or a value between two samples.
 struct Answer {
   Kind kind = Kind::kInvalid;
   int64_t sample[2] = {};
@@ -50,7 +50,7 @@ long double exactDifference(Time later, Time earlier) {
   return static_cast<long double>(later) - static_cast<long double>(earlier);
 }
 
-// Whether a difference exceeds a limit, which is rounded to the dtype of times (i64: down).
+// Whether a difference exceeds a limit; the limit is rounded to the dtype of times (i64: down).
 inline bool exceeds(float d, double limit) { return d > static_cast<float>(limit); }
 inline bool exceeds(double d, double limit) { return d > limit; }
 inline bool exceeds(long double ticks, double limit) { return ticks > std::floor(limit); }
@@ -101,7 +101,7 @@ Answer answerTo(const std::vector<Time>& t, Time q, const ReferenceRules& rules)
   }
   if (equal >= 0) return sampleAt(equal, true);  // 2
 
-  // The sample that nearest, previous or next take, or -1.
+  // The sample that nearest, previous or next choose, or -1.
   int64_t taken = -1;
   if (rules.method == RBC_METHOD_PREVIOUS) taken = before;
   if (rules.method == RBC_METHOD_NEXT) taken = after < n ? after : -1;
@@ -122,7 +122,7 @@ Answer answerTo(const std::vector<Time>& t, Time q, const ReferenceRules& rules)
     if (rules.outside == RBC_OUTSIDE_FILL) return invalid();
     if (rules.outside == RBC_OUTSIDE_HOLD || rules.method != RBC_METHOD_LINEAR)
       return sampleAt(before < 0 ? 0 : n - 1, false);
-    // The outermost distinct times; on each side of a line stands the sample next to its inside.
+    // The outermost distinct times; on each side the line uses the sample next to the inside.
     int64_t left = n - 1;
     int64_t right = 0;
     if (before < 0) {

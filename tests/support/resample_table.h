@@ -1,4 +1,4 @@
-// How a table of resampling cases is written.
+// Builds a table of resampling cases.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace support {
 namespace detail {
 
-// Adds cases to a table one by one, each with a seed of its own.
+// Adds cases to a table one by one, each with its own seed.
 struct ResampleTable {
   std::vector<ResampleCase> cases;
   uint64_t first_seed = 1;

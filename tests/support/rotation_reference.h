@@ -20,7 +20,7 @@ inline QuadMatrix ofEuler(const rbc::EulerAxes& axes, const double* angles) {
                         : product(first, product(second, third));
 }
 
-// `steps` is what a matrix takes to become a rotation.
+// `steps`: iterations that convert a matrix to a rotation.
 inline QuadMatrix readReference(const rbc::RotationFormat& from, const double* in, int steps = 3) {
   using Kind = rbc::RotationKind;
   switch (from.kind) {
@@ -39,7 +39,7 @@ inline QuadMatrix readReference(const rbc::RotationFormat& from, const double* i
 
 // ---- writing ------------------------------------------------------------------------------------
 
-// Of R = Ra(alpha) Rb(beta) Rc(gamma).
+// For R = Ra(alpha) Rb(beta) Rc(gamma).
 inline void eulerOf(const rbc::EulerAxes& axes, const QuadMatrix& r, Quad* angles) {
   const auto& m = r.m;
   const int a = axes.extrinsic ? axes.third : axes.first;
@@ -50,9 +50,9 @@ inline void eulerOf(const rbc::EulerAxes& axes, const QuadMatrix& r, Quad* angle
   Quad alpha;
   Quad beta;
   Quad gamma;
-  Quad sum;         // alpha + gamma and alpha - gamma: near the ends of beta one of them is all
-  Quad difference;  // that is left
-  Quad from_low;    // from the ends of beta, where odd axes' stands for -beta
+  Quad sum;         // alpha + gamma and alpha - gamma: near the ends of beta
+  Quad difference;  // only one of them is defined
+  Quad from_low;    // from the ends of beta, which is negated for odd axes
   Quad from_high;
   if (a == c) {
     const Quad sine = squareRoot(m[a][b] * m[a][b] + m[a][k] * m[a][k]);
@@ -78,7 +78,7 @@ inline void eulerOf(const rbc::EulerAxes& axes, const QuadMatrix& r, Quad* angle
   if (low || high) {
     const bool is_sum = a == c ? low : high;
     const Quad left = is_sum ? sum : difference;
-    // With gamma or alpha 0, that is alpha or gamma; in the difference with a minus.
+    // With gamma or alpha 0, it is alpha or gamma; in the difference with a minus.
     alpha = axes.extrinsic ? Quad(0) : left;
     gamma = !axes.extrinsic ? Quad(0) : is_sum ? left : -left;
   }

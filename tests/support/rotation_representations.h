@@ -1,4 +1,4 @@
-// Every RBC_ROTATION_... with what it means.
+// Every RBC_ROTATION_... and its meaning.
 #pragma once
 
 #include <cstdint>

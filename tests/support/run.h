@@ -1,4 +1,4 @@
-// Runs cases through the C interface, on the CPU and, where there is one, on a GPU.
+// Runs cases through the C interface, on the CPU and, if available, on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ struct DestroyTensor {
 using Context = std::unique_ptr<rbcContext, DestroyContext>;
 using OwnedTensor = std::unique_ptr<rbcOwnedTensor, DestroyTensor>;
 
-// For calls that a test takes for granted.
+// For calls that must succeed in a test.
 void require(rbcStatus_t status);
 
 Context makeContext(const rbcContextParams& params);
 
 Context cpuContext(int32_t threads = 0, int32_t simd = RBC_SIMD_AUTO);
 
-// Null, with the reason, where CUDA cannot be used.
+// Null, with the reason, if CUDA is not usable.
 Context cudaContext(std::string* why = nullptr);
 
 rbcContextInfo infoOf(const Context& context);
 
-// The levels that this machine has.
+// The levels that this machine supports.
 std::vector<int32_t> simdLevels();
 
-// ---- tensors where a context wants them ---------------------------------------------------------
+// ---- tensors in a context's memory --------------------------------------------------------------
 
 // An array's storage on a context's device: the array's own memory on the CPU, a copy on CUDA.
 class Placed {
@@ -46,7 +46,7 @@ class Placed {
 
   const rbcTensor* get() const { return &tensor_; }
 
-  // Brings what is on the device back to the array. False if the guard zones were written.
+  // Copies the data on the device back to the array. Returns false if the guard zones were written.
   bool fetch(const Context& context, Array& array) const;
 
  private:
@@ -64,14 +64,14 @@ class Placed {
 rbcResampleParams paramsOf(const StreamCase& c, rbcDType times);
 rbcResampleParams paramsOf(const ResampleCase& c);
 
-// A stream's tensors where a context wants them.
+// A stream's tensors in a context's memory.
 class PlacedStream {
  public:
   PlacedStream(const Context& context, const StreamInputs& in, bool cuda);
 
   const rbcTensor* values() const { return values_.get(); }
   const rbcTensor* times() const { return times_.get(); }
-  // Those that the case has become parameters.
+  // Sets the parameters for the tensors that the case has.
   void addTo(rbcResampleParams* params) const;
 
  private:
@@ -84,7 +84,7 @@ class PlacedStream {
   std::optional<Placed> sample_mask_;
 };
 
-// The tensors of a call that its streams share.
+// The tensors that a call's streams share.
 class PlacedCall {
  public:
   PlacedCall(const Context& context, const SharedInputs& in, const SharedCase& c, Array out,
@@ -96,7 +96,7 @@ class PlacedCall {
   const rbcTensor* out() const { return placed_out_.get(); }
   const rbcTensor* mask() const { return has_mask_ ? placed_mask_.get() : nullptr; }
 
-  // What was written, and whether anything was written elsewhere.
+  // The output, and whether anything was written elsewhere.
   Output fetch(const Context& context, bool* stray_writes);
 
  private:
@@ -121,7 +121,7 @@ using ResampleRun = Run;
 
 namespace detail {
 
-// `placed` fetches what the call has written.
+// `placed` fetches the output of the call.
 template <class Placed, class Around, class Call>
 auto finish(const Context& context, Placed& placed, Around&& around, Call&& call) {
   RunOf<decltype(placed.fetch(context, nullptr))> result;
@@ -186,7 +186,7 @@ inline PlacedFuse placedOf(const Context& context, const FuseInputs& in) {
   return PlacedFuse(context, in);
 }
 
-// `around` is given the call, to make it and return its status.
+// `around` gets the call; it must make it and return its status.
 template <class Inputs, class Around>
 auto run(const Context& context, const Inputs& in, Around&& around) {
   auto placed = placedOf(context, in);

@@ -1,4 +1,4 @@
-// Which sanitizers the tests run under: GCC tells by macros, Clang by features.
+// The sanitizers that the tests run under: GCC defines macros, Clang features.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -19,12 +19,12 @@
 #if !defined(RBC_TEST_THREAD_SANITIZER)
 #define RBC_TEST_THREAD_SANITIZER 0
 #endif
-// They bring an allocator of their own, and are slow.
+// They have their own allocator, and are slow.
 #define RBC_TEST_SANITIZED (RBC_TEST_ADDRESS_SANITIZER || RBC_TEST_THREAD_SANITIZER)
 
 namespace support {
 
-// Looks for races alone: what one thread does is for the other sanitizers.
+// Only looks for races: the work of a single thread is left to the other sanitizers.
 inline constexpr bool kAddressSanitizer = RBC_TEST_ADDRESS_SANITIZER;
 inline constexpr bool kThreadSanitizer = RBC_TEST_THREAD_SANITIZER;
 inline constexpr bool kSanitized = RBC_TEST_SANITIZED;

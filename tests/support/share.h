@@ -1,4 +1,4 @@
-// A part of the cases, for tools and emulators with which each takes a hundred times as long.
+// A share of the cases, for tools and emulators that make each case a hundred times slower.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Share {
   unsigned parts = 1;
 };
 
-// ROBOCACHE_TEST_SHARE=3/8 takes the cases whose number leaves 3 when it is divided by 8.
+// ROBOCACHE_TEST_SHARE=3/8 selects the cases whose number modulo 8 is 3.
 inline Share testShare() {
   static const char* const text = std::getenv("ROBOCACHE_TEST_SHARE");
   Share share;
@@ -30,7 +30,7 @@ inline bool inShare(uint64_t number) {
   return number % share.parts == share.rest;
 }
 
-// Of a number of steps that are no cases of their own, as many as the share has.
+// The share of a number of steps that are not separate cases.
 inline int64_t shareOf(int64_t count) { return count / static_cast<int64_t>(testShare().parts); }
 
 template <class Case>

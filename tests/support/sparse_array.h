@@ -1,4 +1,4 @@
-// Arrays of which most is address space that is never touched, for sizes beyond 32 bits.
+// Arrays whose address space is mostly never touched, for sizes beyond 32 bits.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 namespace support {
 
-// Zeros, of which only the pages that are touched take memory.
+// Zeros; only pages that are touched use memory.
 template <class T>
 class SparseArray {
  public:

@@ -15,7 +15,7 @@ namespace support {
 
 std::vector<SparseCase> sparseCases() {
   detail::VoxelTable<SparseCase> add = {{}, 5001};
-  // Orders, reductions and room take turns, at strides that meet in every way.
+  // Orders, reductions and capacities vary with different periods, so that all combinations occur.
   detail::addClouds(add, [](SparseCase&) {});
   constexpr double kRooms[] = {1, 0.5, 1.2};
   for (size_t i = 0; i < add.cases.size(); ++i) {
@@ -42,7 +42,7 @@ std::vector<SparseCase> sparseCases() {
       }
       for (const ValuePattern pattern : kValuePatterns) {
         for (const rbcDType dtype : kFloatDTypes) {
-          add("features that are special", [&](auto& c) {
+          add("special features", [&](auto& c) {
             c.clouds = 1;
             c.order = order;
             c.reduce = reduce;
@@ -53,7 +53,7 @@ std::vector<SparseCase> sparseCases() {
         }
       }
     }
-    // What fits.
+    // Capacities.
     for (const double room : {0.0, 0.4, 1.0, 1.01, 3.0}) {
       for (const int64_t max_points : {0, 1, 2, 5, 64}) {
         for (const CloudPattern pattern : {CloudPattern::kUniform, CloudPattern::kHeavy}) {
@@ -67,7 +67,7 @@ std::vector<SparseCase> sparseCases() {
         }
       }
     }
-    // Outputs that are not wanted, one by one, and all but one.
+    // Outputs that are not requested, one by one, and all except one.
     for (const int64_t max_points : {0, 2}) {
       for (const char* output : kSparseOptions) {
         for (const double room : {0.6, 1.4}) {
@@ -77,7 +77,7 @@ std::vector<SparseCase> sparseCases() {
             c.max_points = max_points;
             c.without = {output};
           });
-          add("one output alone", [&](auto& c) {
+          add("only one output", [&](auto& c) {
             c.order = order;
             c.room = room;
             c.max_points = max_points;
@@ -88,14 +88,14 @@ std::vector<SparseCase> sparseCases() {
       }
     }
     for (const int64_t points : {200, 140'000}) {
-      add("points of no cloud", [&](auto& c) {
+      add("points in no cloud", [&](auto& c) {
         c.order = order;
         c.clouds = 0;
         c.points = points;
         c.packed = true;
       });
     }
-    add("coords and their number alone", [&](auto& c) {
+    add("only coords and their number", [&](auto& c) {
       c.order = order;
       c.without.insert(std::begin(kSparseOptions), std::end(kSparseOptions));
     });
@@ -130,7 +130,7 @@ std::vector<SparseCase> sparseCases() {
       }
     }
 
-    // Large grids: keys of more than 32 bits, up to 2^62 voxels in all.
+    // Large grids: keys of more than 32 bits, up to 2^62 voxels in total.
     constexpr int64_t kTwo20 = 1 << 20;
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     constexpr int64_t kLarge[][4] = {{1, 2 * kTwo20, 2 * kTwo20, kTwo20},
@@ -158,7 +158,7 @@ std::vector<SparseCase> sparseCases() {
       }
     }
 
-    // Sizes in use.
+    // Sizes as in practice.
     for (const CloudPattern pattern : {CloudPattern::kUniform, CloudPattern::kSweep}) {
       add("a sweep", [&](auto& c) {
         c.order = order;

@@ -1,4 +1,4 @@
-// What cases of rbcStatistics are made of, and whether a result is right.
+// Builds cases of rbcStatistics, and checks results.
 #include "support/statistics_case.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace support {
 namespace {
 
-// One number of a kind, for a dtype that may round it or not hold it.
+// One number of a kind, for a dtype that may round it or be unable to represent it.
 long double numberFor(const StatisticsCase& c, Random& random, int64_t channel) {
   const bool wide = same(c.dtype, kF64);
   const double normal = random.uniform(-1, 1) + random.uniform(-1, 1) + random.uniform(-1, 1);
@@ -102,7 +102,7 @@ StatisticsInputs inputsOf(const StatisticsCase& c) {
   in.c = c;
   const bool packed = c.batch == Batch::kPacked;
   std::vector<int64_t> shape = {c.samples, c.channels};
-  if (packed) shape = {c.rows * c.samples + 3, c.channels};  // some behind the last row
+  if (packed) shape = {c.rows * c.samples + 3, c.channels};  // some after the last row
   if (c.batch == Batch::kPadded || c.batch == Batch::kLengths) {
     shape = {c.rows, c.samples, c.channels};
   }

@@ -1,4 +1,4 @@
-// Cases of rbcStatistics: what there is to say of a call, its arrays, and what must come out.
+// Cases of rbcStatistics: parameters, arrays, and expected results.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct StatisticsCase {
   bool masked = false;
   int32_t ddof = 0;
   std::vector<double> levels = {0.01, 0.1, 0.5, 0.9, 0.99};
-  std::set<std::string> without;  // outputs
+  std::set<std::string> without;  // omitted outputs
 };
 
 std::string describe(const StatisticsCase& c);
@@ -42,12 +42,12 @@ struct StatisticsInputs {
   Array mask;
   Array lengths;
   Array offsets;
-  std::vector<std::vector<std::vector<double>>> groups;  // [group, channel]: what counts
+  std::vector<std::vector<std::vector<double>>> groups;  // [group, channel]: counted values
 
   std::vector<OutputSpec> outputs() const;
 };
 
-// As the library has to take it: 64-bit integers rounded to f64.
+// As the library must read it: 64-bit integers rounded to f64.
 double valueOf(rbcDType dtype, uint64_t bits);
 
 StatisticsInputs inputsOf(const StatisticsCase& c);

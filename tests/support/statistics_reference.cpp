@@ -1,4 +1,4 @@
-// Exact sums of values, and the numbers nearest to what follows from them.
+// Exact sums of values, and the nearest numbers to the results.
 #include "support/statistics_reference.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ bool ExactStatistics::isMean(uint64_t bits) const {
   if (count() == 0) return bits == kNaNBits;
   const double mean = doubleOf(bits);
   if (!std::isfinite(mean) || bits == bitsOf(-0.0)) return false;
-  // Between the middles to its neighbours, or on one if it is even.
+  // Between the midpoints to its neighbours, or on one of these if it is even.
   const ExactInteger twice = sum_ + sum_;
   const ExactInteger low = ExactInteger(count()) * (scaled(before(mean)) + scaled(mean));
   const ExactInteger high = ExactInteger(count()) * (scaled(after(mean)) + scaled(mean));
@@ -55,7 +55,7 @@ bool ExactStatistics::isStd(uint64_t bits, int ddof) const {
   if (count() <= ddof) return bits == kNaNBits;
   const double std = doubleOf(bits);
   if (!std::isfinite(std) || std::signbit(std)) return false;
-  // Four times n (n - ddof) times the variance, beside the squares of the same middles.
+  // Four times n (n - ddof) times the variance, compared with the squares of the same midpoints.
   const ExactInteger n(count());
   const ExactInteger spread = ExactInteger(4) * (n * squares_ - sum_ * sum_);
   const ExactInteger weight = n * ExactInteger(count() - ddof);

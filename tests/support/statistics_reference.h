@@ -1,4 +1,5 @@
-// Statistics by integers of any size: whether a result is the number nearest to the exact one.
+// Statistics by integers of any size: checks whether a result is the nearest number to the exact
+// one.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ inline uint64_t bitsOf(double x) {
 }
 inline constexpr uint64_t kNaNBits = 0x7fffffffffffffff;
 
-// Some values, those that are not finite too.
+// A set of values, including infinities and NaN.
 class ExactStatistics {
  public:
   explicit ExactStatistics(const std::vector<double>& values);

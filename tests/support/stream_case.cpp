@@ -1,4 +1,4 @@
-// Cases of streams in words, and random ones.
+// Descriptions of cases of streams, and random cases.
 #include "support/stream_case.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ const char* methodName(int32_t method) {
 
 namespace {
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- descriptions -------------------------------------------------------------------------------
 
 std::string flagged(std::initializer_list<std::pair<bool, const char*>> flags) {
   std::string s;
@@ -81,7 +81,7 @@ std::string describeShared(const SharedCase& c) {
 
 namespace {
 
-// ---- random ones --------------------------------------------------------------------------------
+// ---- random cases -------------------------------------------------------------------------------
 
 Layout randomOutLayout(Random& random) {
   Layout layout;
@@ -90,7 +90,7 @@ Layout randomOutLayout(Random& random) {
   return layout;
 }
 
-// Some ways to cut `channels` channels into groups, in any order.
+// A random division of `channels` channels into groups, in any order.
 std::vector<rbcChannelGroup> randomGroups(Random& random, int64_t channels, bool steps) {
   std::vector<rbcChannelGroup> groups;
   for (int64_t begin = 0; begin < channels;) {

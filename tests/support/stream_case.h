@@ -1,5 +1,5 @@
-// What a case says of one stream, and what it says of all of them: cases of rbcResample and of
-// rbcFuse are made of both.
+// The parameters of one stream, and the parameters that all streams share: cases of rbcResample and
+// rbcFuse consist of both.
 #pragma once
 
 #include <algorithm>
@@ -42,18 +42,18 @@ constexpr int32_t angleBy(int32_t period) { return RBC_METHOD_ANGLE + period; }
 constexpr int32_t kPeriods = 6;
 
 struct StreamCase {
-  int64_t samples = 37;  // S; about the shift row if packed
+  int64_t samples = 37;  // S; on average per row if packed
   int64_t channels = 5;  // D
   rbcDType values = kF32;
   rbcDType index_dtype = kI64;  // of lengths, query_lengths, offsets
 
   int32_t method = RBC_METHOD_LINEAR;
-  std::vector<rbcChannelGroup> groups = {};  // in any order; none: method
+  std::vector<rbcChannelGroup> groups = {};  // in any order; empty: method
   int32_t outside = RBC_OUTSIDE_HOLD;
-  double max_gap = kNone;    // in shift sample periods
-  double tolerance = kNone;  // likewise
+  double max_gap = kNone;    // in average sample periods
+  double tolerance = kNone;  // in average sample periods
   double fill_value = 0;
-  double no_rotations = 0;  // how many of the quaternions of slerp are zero or not finite
+  double no_rotations = 0;  // share of the quaternions of slerp that are zero or not finite
   bool shift = false;
   bool scale = false;
   rbcDType affine = kF32;  // of shift and scale
@@ -64,8 +64,8 @@ struct StreamCase {
   bool lengths = false;
   bool absent = false;  // of length 0 in every row; needs lengths
   bool packed = false;
-  double missing = 0;    // the share of samples that sample_mask leaves out; 0: it is null
-  bool in_runs = false;  // long ones of missing samples, not one here and one there
+  double missing = 0;               // share of samples that sample_mask excludes; 0: it is null
+  bool in_runs = false;             // missing samples are in long runs, not scattered
   bool shared_sample_mask = false;  // [S] instead of [B,S]
   rbcDType sample_mask_dtype = kBool;
   TimePattern pattern = TimePattern::kJittered;
@@ -83,7 +83,7 @@ struct StreamCase {
   bool usesStep() const {
     return uses(RBC_METHOD_NEAREST) || uses(RBC_METHOD_PREVIOUS) || uses(RBC_METHOD_NEXT);
   }
-  // The groups in the order of channels; one for all of them without groups.
+  // The groups in the order of channels; without groups one for all channels.
   std::vector<rbcChannelGroup> segments() const {
     if (groups.empty()) return {{0, channels, method, 0}};
     std::vector<rbcChannelGroup> sorted = groups;
@@ -91,8 +91,8 @@ struct StreamCase {
               [](const auto& a, const auto& b) { return a.begin < b.begin; });
     return sorted;
   }
-  // Groups of these sizes and methods, one after the other; sets the number of channels.
-  // A method of angles with a period is angleBy().
+  // Groups with these sizes and methods, in order; sets the number of channels. For angles with a
+  // period the method is angleBy().
   void setGroups(const std::vector<std::pair<int64_t, int32_t>>& sizes) {
     groups.clear();
     channels = 0;
@@ -133,7 +133,7 @@ struct SharedCase {
   Flush flush = Flush::kEnd;
 };
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- descriptions -------------------------------------------------------------------------------
 
 namespace detail {}  // namespace detail
 
@@ -141,11 +141,11 @@ std::string describeStream(const StreamCase& c);
 
 std::string describeShared(const SharedCase& c);
 
-// ---- random ones --------------------------------------------------------------------------------
+// ---- random cases -------------------------------------------------------------------------------
 
 namespace detail {}  // namespace detail
 
-// A stream of any kind that fits the rest of the case, but for clock offsets.
+// A stream of any kind that fits the rest of the case, except for clock offsets.
 StreamCase randomStream(Random& random, const SharedCase& shared, bool integers);
 
 SharedCase randomShared(Random& random, uint64_t seed);

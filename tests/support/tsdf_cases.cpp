@@ -96,7 +96,7 @@ TsdfScene randomScene(uint64_t seed) {
   const size_t clouds =
       scene.form == CloudForm::kUnbatched ? 1 : static_cast<size_t>(random.below(5));
   const int64_t most = random.chance(0.1) ? 0 : 1 + random.below(120);
-  const auto place = [&](double margin) {  // in the grid, or as far as `margin` grids from it
+  const auto place = [&](double margin) {  // in the grid, or at most `margin` grids away from it
     Vector3 p;
     for (size_t k = 0; k < 3; ++k) {
       const double extent = scene.grid.voxel_size[k] * static_cast<double>(scene.grid.shape[k]);
@@ -226,7 +226,7 @@ std::vector<TsdfCase> tsdfCases() {
 
 namespace {
 
-// Anywhere in the grid, `same` points at each place.
+// Anywhere in the grid, with `same` points at each place.
 std::vector<Vector3> scattered(const TsdfScene& scene, int count, int same, Random& random) {
   std::vector<Vector3> points;
   while (static_cast<int>(points.size()) < count) {
@@ -239,7 +239,7 @@ std::vector<Vector3> scattered(const TsdfScene& scene, int count, int same, Rand
   return points;
 }
 
-// A wall across y and z, seen in the order of a LiDAR: 64 beams of a direction after another.
+// A wall across y and z, in the order of a LiDAR: 64 beams for each direction.
 std::vector<Vector3> wall(double x, double width, int count) {
   std::vector<Vector3> points;
   for (int i = 0; i < count; ++i) {
@@ -272,7 +272,7 @@ std::vector<TsdfCase> manyRayCases() {
         TsdfScene scene = vary(plainScene({9, 10, 11}, {0.3, 0.4, 0.2}, {}));
         scene.truncation = 2;
         scene.clouds[0].assign(3000, {7.4, 6.3, 5.2});
-        add("rays that are all the same", scene);
+        add("identical rays", scene);
 
         scene = vary(plainScene({61, 45, 83}, {30, 22, 41}, {}));
         scene.truncation = 4.5;

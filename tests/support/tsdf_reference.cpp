@@ -1,4 +1,4 @@
-// Every voxel held against every ray, and what a call gave against that.
+// Compares every voxel with every ray, and the output of a call with the result.
 #include "support/tsdf_reference.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ double TsdfReference::certainShare() const {
 
 TsdfReference tsdfReference(const TsdfScene& scene) {
   const rbcDType number = same(scene.points_dtype, kF64) ? kF64 : kF32;
-  // What numbers of one size may be off by after a few operations.
+  // Bound on the error of numbers of one size after a few operations.
   const double unit = same(number, kF64) ? 0x1p-48 : 0x1p-19;
   const auto rounded = [&](double x) { return roundedTo(number, x); };
   const double truncation = rounded(scene.truncation);
@@ -122,12 +122,12 @@ TsdfReference tsdfReference(const TsdfScene& scene) {
 
 std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
                        const TsdfVolume& before, const TsdfOutput& run) {
-  std::ostringstream told;
+  std::ostringstream message;
   for (size_t b = 0; b < run.dropped.size(); ++b) {
     if (run.dropped[b] < reference.least_dropped[b] || run.dropped[b] > reference.most_dropped[b]) {
-      told << "dropped " << run.dropped[b] << " of cloud " << b << ", expected "
-           << reference.least_dropped[b] << " to " << reference.most_dropped[b];
-      return told.str();
+      message << "dropped " << run.dropped[b] << " of cloud " << b << ", expected "
+              << reference.least_dropped[b] << " to " << reference.most_dropped[b];
+      return message.str();
     }
   }
   for (size_t i = 0; i < reference.voxels.size(); ++i) {
@@ -136,31 +136,31 @@ std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
     const auto old_weight = static_cast<double>(before.weight[i]);
     const auto limited = [&](double w) { return std::min(w, scene.max_weight); };
     const double slack = 1e-5 * (v.most_weight + old_weight);
-    told << "voxel " << i << ": ";
+    message << "voxel " << i << ": ";
     if (v.most_weight == 0) {
       if (std::memcmp(&run.volume.tsdf[i], &before.tsdf[i], sizeof(float)) != 0 ||
           std::memcmp(&run.volume.weight[i], &before.weight[i], sizeof(float)) != 0) {
-        told << "changed, without an observation";
-        return told.str();
+        message << "changed, without an observation";
+        return message.str();
       }
     } else if (weight < limited(old_weight + v.weight) - slack ||
                weight > (v.weight > 0 ? limited(old_weight + v.most_weight)
                                       : std::max(old_weight, limited(old_weight + v.most_weight))) +
                             slack) {
-      told << "weight " << weight << ", expected " << old_weight << " and " << v.weight << " to "
-           << v.most_weight;
-      return told.str();
+      message << "weight " << weight << ", expected " << old_weight << " and " << v.weight << " to "
+              << v.most_weight;
+      return message.str();
     } else if (v.certain()) {
       const double old_part = old_weight > 0 ? old_weight * static_cast<double>(before.tsdf[i]) : 0;
       const double expected = (old_part + v.distance) / (old_weight + v.weight);
       const double error = v.error + 0x1p-22 * scene.truncation;
       const auto got = static_cast<double>(run.volume.tsdf[i]);
       if (!(std::fabs(got - expected) <= error)) {
-        told << "tsdf " << got << ", expected " << expected << " +- " << error;
-        return told.str();
+        message << "tsdf " << got << ", expected " << expected << " +- " << error;
+        return message.str();
       }
     }
-    told.str("");
+    message.str("");
   }
   return {};
 }

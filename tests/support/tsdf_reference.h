@@ -1,5 +1,5 @@
-// What rbcVoxelizeTsdf must give, from the words of its header: every voxel is held against every
-// ray, in double.
+// The expected output of rbcVoxelizeTsdf, by the definition in its header: compares every voxel
+// with every ray, in double.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace support {
 
-// What a voxel observed. Of rays that do no more than graze it, none or all may count: then the
-// average is not known, and the weight only between limits.
+// The observations of a voxel. Rays that only graze it may be counted or not: then the average is
+// unknown, and the weight is only known within limits.
 struct TsdfObserved {
-  double weight = 0;  // of the rays that surely pass
+  double weight = 0;  // of the rays that certainly pass
   double most_weight = 0;
   double distance = 0;  // times weight
   double error = 0;     // of distance / weight
@@ -31,7 +31,7 @@ struct TsdfReference {
 
 TsdfReference tsdfReference(const TsdfScene& scene);
 
-// What is wrong with the output of a call that began with the volume `before`; empty if nothing is.
+// The error in the output of a call that began with the volume `before`; empty if there is none.
 std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
                        const TsdfVolume& before, const TsdfOutput& run);
 std::string firstError(const TsdfScene& scene, const TsdfReference& reference,

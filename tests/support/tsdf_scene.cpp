@@ -1,4 +1,4 @@
-// Calls of rbcVoxelizeTsdf made: scenes as tensors, and what was written fetched.
+// Makes calls of rbcVoxelizeTsdf: scenes as tensors, and their outputs.
 #include "support/tsdf_scene.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void setReal(Array& array, std::initializer_list<int64_t> index, double value) {
   array.set(index, encodeFloat(array.dtype(), static_cast<long double>(value)));
 }
 
-// Rows beyond a length hold points in the middle of the grid: whoever reads them is found out.
+// Rows beyond a length contain points in the middle of the grid: reading them would be detected.
 Array pointsOf(const TsdfScene& scene) {
   size_t most = 0;
   size_t all = 0;

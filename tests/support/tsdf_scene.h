@@ -1,4 +1,4 @@
-// Calls of rbcVoxelizeTsdf: what sensors saw, and a volume to integrate it into.
+// Calls of rbcVoxelizeTsdf: points with their sensors, and a volume to integrate them into.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace support {
 
 using Vector3 = std::array<double, 3>;
 
-// How clouds become tensors. Without a batch there is one; padded clouds without lengths are all
-// equally long.
+// The form of clouds as tensors. Without a batch there is one cloud; padded clouds without lengths
+// all have the same length.
 enum class CloudForm { kUnbatched, kPadded, kLengths, kPacked };
 
 struct TsdfScene {
@@ -63,18 +63,18 @@ struct TsdfVolume {
   }
 };
 
-// Nothing observed; what tsdf holds does not matter then.
+// Without observations; the contents of tsdf are then irrelevant.
 TsdfVolume newVolume(const TsdfScene& scene);
 
 struct TsdfRun {
   rbcStatus_t status = RBC_STATUS_SUCCESS;
   std::string message;
   TsdfVolume volume;
-  std::vector<int64_t> dropped;  // none if not asked for
+  std::vector<int64_t> dropped;  // empty if not requested
   bool stray_writes = false;
 };
 
-// By bits: NaN is equal to itself.
+// Bit by bit: NaN equals itself.
 inline bool sameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -85,7 +85,7 @@ inline bool sameBits(const TsdfRun& a, const TsdfRun& b) {
   return a.status == b.status && a.dropped == b.dropped && sameBits(a.volume, b.volume);
 }
 
-// What a call left.
+// The output of a call.
 struct TsdfOutput {
   TsdfVolume volume;
   std::vector<int64_t> dropped;

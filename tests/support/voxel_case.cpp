@@ -1,4 +1,4 @@
-// The words of a case of voxelization, and random cases.
+// Descriptions of cases of voxelization, and random cases.
 #include "support/voxel_case.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace support {
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- descriptions -------------------------------------------------------------------------------
 
 const char* nameOf(CloudPattern pattern) {
   constexpr const char* kNames[] = {"uniform",   "sweep",   "clustered", "heavy",
@@ -64,7 +64,7 @@ std::string describe(const SparseCase& c) {
   return s;
 }
 
-// ---- random ones --------------------------------------------------------------------------------
+// ---- random cases -------------------------------------------------------------------------------
 
 namespace {
 

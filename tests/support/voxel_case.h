@@ -1,4 +1,4 @@
-// What a case of voxelization says of the clouds, of the grid, and of what is made of them.
+// A case of voxelization: the clouds, the grid, and the requested outputs.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace support {
 
 enum class CloudPattern {
   kUniform,
-  kSweep,      // around a scanner, one ring after the other
-  kClustered,  // about a few centres
+  kSweep,      // around a scanner, ring by ring
+  kClustered,  // around a few centres
   kHeavy,      // most points in a few voxels, the others anywhere
-  kOneVoxel,   // all in the middle one
+  kOneVoxel,   // all in the middle voxel
   kOutside,    // none in the grid
   kBorders,    // on the borders of voxels and of the grid, and next to these
 };
@@ -26,7 +26,7 @@ enum class ValuePattern {
   kNegative,
   kZeros,
   kWide,        // of every exponent
-  kCancelling,  // large ones that add up to 0 here and there, and leave the last bits to be seen
+  kCancelling,  // large ones that cancel in places, which exposes the last bits
   kInfinities,
   kSpecials,
 };
@@ -46,13 +46,13 @@ constexpr bool reducesFeatures(int32_t mode) { return mode >= RBC_REDUCE_SUM; }
 const char* nameOf(CloudPattern pattern);
 const char* nameOf(ValuePattern pattern);
 
-// Point clouds, their features and the grid that they lie in.
+// Point clouds, their features and the grid.
 struct CloudCase {
   std::string name = "";
   uint64_t seed = 1;
 
   int64_t clouds = 3;    // B
-  int64_t points = 200;  // N; about the mean cloud if packed
+  int64_t points = 200;  // N; on average per cloud if packed
   bool batched = true;   // false: points [N,C], B = 1
   bool lengths = false;
   bool packed = false;          // needs batched
@@ -61,10 +61,10 @@ struct CloudCase {
   rbcDType dtype = kF32;
   int64_t columns = 3;  // C
   CloudPattern pattern = CloudPattern::kUniform;
-  double outside = 0.1;   // of the points
+  double outside = 0.1;   // share of the points
   bool specials = false;  // NaN and infinite coordinates
 
-  bool features = true;  // false: the columns of points; occupancy and count have none
+  bool features = true;  // false: the columns of points; occupancy and count have no features
   int64_t channels = 3;  // F, if there are features
   rbcDType values = kF32;
   ValuePattern value_pattern = ValuePattern::kPlain;
@@ -77,12 +77,12 @@ struct CloudCase {
   Layout features_layout = Layout::kContiguous;
   Layout index_layout = Layout::kContiguous;
   Layout out_layout = Layout::kContiguous;
-  std::string laid_out = "";  // the output that out_layout is for; "": all of them
+  std::string laid_out = "";  // the output that has out_layout; "": all of them
   Flush flush = Flush::kEnd;
 
   int64_t reduced() const { return features ? channels : columns; }
   void setGrid(int64_t x, int64_t y, int64_t z) { shape[0] = x, shape[1] = y, shape[2] = z; }
-  // A grid from 0 in whole steps.
+  // A grid that starts at 0 with unit voxels.
   void setUnitGrid() {
     for (int axis = 0; axis < 3; ++axis) origin[axis] = 0, voxel_size[axis] = 1;
   }
@@ -101,11 +101,11 @@ struct VoxelizeCase : CloudCase {
 struct SparseCase : CloudCase {
   int32_t reduce = RBC_REDUCE_MEAN;
   int32_t order = RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC;
-  double room = 1;                     // the capacity, of the number of voxels; at least 1
+  double room = 1;                     // the capacity, relative to the number of voxels; at least 1
   int64_t max_points = 0;              // P; 0: no `grouped`
   rbcDType out = kF32;                 // of features and grouped
   rbcDType rows = kI32;                // of point_to_voxel
-  std::set<std::string> without = {};  // outputs that are not wanted
+  std::set<std::string> without = {};  // omitted outputs
 };
 
 constexpr rbcDType kOccupancyDTypes[] = {kBool, kU8, kI32, kF16, kBF16, kF32, kF64};
@@ -122,11 +122,11 @@ constexpr const char* kSparseOptions[] = {"points_per_voxel",
 std::string describe(const VoxelizeCase& c);
 std::string describe(const SparseCase& c);
 
-// More points than a table on CUDA takes, in few voxels or in many; and for every second seed rows of f32
-// features that vectors suit, or just do not.
+// More points than the limit of a table on CUDA, in few voxels or in many; for every second seed
+// with rows of f32 features that just suit vectors, or just do not.
 void growBeyondTables(CloudCase* c, uint64_t seed);
 
-// Any case that is valid, from a seed.
+// Any valid case, from a seed.
 VoxelizeCase randomVoxelizeCase(uint64_t seed);
 SparseCase randomSparseCase(uint64_t seed);
 

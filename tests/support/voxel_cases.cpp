@@ -14,7 +14,7 @@ namespace support {
 
 std::vector<VoxelizeCase> voxelizeCases() {
   detail::VoxelTable<VoxelizeCase> add = {{}, 1};
-  // Counts say most of where points lie; the other modes take turns.
+  // Counts reveal most about the positions of points; the other modes take turns.
   int next = 0;
   detail::addClouds(add, [&](VoxelizeCase& c) { c.mode = kReductions[next++ % 4]; });
   for (VoxelizeCase& c : add.cases) {
@@ -40,12 +40,12 @@ std::vector<VoxelizeCase> voxelizeCases() {
     }
     for (const ValuePattern pattern : kValuePatterns) {
       for (const int32_t mode : kReductions) {
-        add("features that are special", [&](auto& c) {
+        add("special features", [&](auto& c) {
           c.value_pattern = pattern;
           c.values = c.out = dtype;
           c.mode = mode;
         });
-        add("features that are special, alone and few in a voxel", [&](auto& c) {
+        add("special features, one and few in a voxel", [&](auto& c) {
           c.value_pattern = pattern;
           c.values = dtype;
           c.out = kF64;
@@ -71,7 +71,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
         c.points = 40;
       });
       if (!isFloat(out)) continue;
-      add("empty value beside features", [&](auto& c) {
+      add("empty value with features", [&](auto& c) {
         c.mode = RBC_REDUCE_MAX;
         c.out = out;
         c.fill_value = empty;
@@ -85,7 +85,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
       c.fill_value = -1;
       c.pattern = CloudPattern::kHeavy;
     });
-    add("a count that few dtypes hold", [&](auto& c) {
+    add("a count that few dtypes can represent", [&](auto& c) {
       c.out = out;
       c.clouds = 1;
       c.points = 70001;
@@ -125,7 +125,7 @@ std::vector<VoxelizeCase> voxelizeCases() {
     });
   }
 
-  // Grids as large as those in use: in occupancy and in counts, scattered and coherent.
+  // Grids as large as in practice: occupancy and counts, scattered and coherent.
   for (const CloudPattern pattern : {CloudPattern::kUniform, CloudPattern::kSweep}) {
     for (const rbcDType out : {kU8, kF32}) {
       add("occupancy of 128^3", [&](auto& c) {

@@ -37,7 +37,7 @@ uint64_t oneValue(rbcDType dtype, ValuePattern pattern, Random& random) {
     }
     case ValuePattern::kCancelling: {
       if (random.chance(0.5)) return encodeFloat(dtype, random.chance(0.5) ? 1 : -1);
-      // About the quantum, which is 2^-62 or, of f64, 2^-124, and more for many points.
+      // Around the quantum, which is 2^-62 or, for f64, 2^-124, and more for many points.
       const auto down = static_cast<int>(random.below(30)) + (f.bits == 64 ? 100 : 38);
       return encodeFloat(dtype,
                          std::scalbn(static_cast<long double>(random.uniform(-1, 1)), -down));
@@ -109,7 +109,7 @@ class PointSource {
     return encodeFloat(c_.dtype,
                        c_.origin[axis] + static_cast<long double>(c_.voxel_size[axis]) * u);
   }
-  // Somewhere in the voxel of u, off its borders.
+  // A coordinate in the voxel of u, away from its borders.
   double inside(double u) { return std::floor(u) + random_.uniform(0.05, 0.95); }
 
   void moveOut(double (&u)[3]) {
@@ -128,7 +128,7 @@ class PointSource {
     u[2] = extent(2) * (std::floor(turn) + 0.5) / kRings;
   }
 
-  // On the lower face of a voxel, of one beyond the grid too, or a step of the dtype beside it.
+  // On the lower face of a voxel, possibly beyond the grid, or a step of the dtype next to it.
   uint64_t border(int axis) {
     const double ends[] = {-1, 0, 1, extent(axis) - 1, extent(axis), extent(axis) + 1};
     const double face =
@@ -173,7 +173,7 @@ namespace detail {
 
 CloudInputs makeCloud(const CloudCase& c, Random& random) {
   CloudInputs in;
-  // Ragged clouds: a full one, an empty one and one of a single point are always among them.
+  // Ragged clouds: a full one, an empty one and one with a single point are always included.
   std::vector<int64_t> counts(static_cast<size_t>(c.clouds), c.points);
   for (size_t b = 1; b < counts.size() && (c.packed || c.lengths); ++b)
     counts[b] = b == 1 ? 0 : b == 2 ? std::min<int64_t>(1, c.points) : random.below(c.points + 1);
@@ -183,7 +183,7 @@ CloudInputs makeCloud(const CloudCase& c, Random& random) {
   const bool padded = c.batched && !c.packed;
   const int64_t beyond = !c.packed ? 0 : c.clouds == 0 ? c.points : random.below(3);
   const int64_t rows = c.packed ? offsets.back() + beyond : c.points;
-  if (c.packed) {  // of a longer array, whose next cloud is none of the call's
+  if (c.packed) {  // of a longer array, whose next cloud does not belong to the call
     offsets.push_back(rows);
     in.offsets = makeIndices(c, offsets);
     in.offsets.endAfter(c.clouds + 1);

@@ -10,15 +10,14 @@
 
 namespace support {
 
-// Arrays that a case has not are of rank 0.
+// Arrays that a case does not have are of rank 0.
 struct CloudInputs {
   Array points;
   Array features;
   Array lengths;
   Array offsets;
 
-  // The points of a cloud are rows first(b) .. first(b) + count(b) - 1, of all rows one after the
-  // other.
+  // The points of a cloud are rows first(b) .. first(b) + count(b) - 1 of all rows.
   int64_t rows() const {
     return points.ndim() == 3 ? points.extent(0) * points.extent(1) : points.extent(0);
   }
@@ -32,7 +31,7 @@ struct CloudInputs {
                                : points.extent(points.ndim() - 2);
   }
 
-  // What is reduced.
+  // The values to reduce.
   const Array& values() const { return features.ndim() != 0 ? features : points; }
 
   static uint64_t get(const Array& array, int64_t row, int64_t column) {
@@ -47,7 +46,7 @@ struct CloudInputs {
 
 namespace detail {
 
-// Rows that belong to no cloud hold points as good as the others: reading them would show.
+// Rows that belong to no cloud contain valid points: reading them would be visible.
 CloudInputs makeCloud(const CloudCase& c, Random& random);
 
 }  // namespace detail

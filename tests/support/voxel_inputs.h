@@ -1,4 +1,4 @@
-// A case of voxelization as arrays: the clouds, and the outputs that a call has to write.
+// A case of voxelization as arrays: the clouds, and the outputs that a call must write.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace support {
 
-// Voxels that hold a point, by the reference.
+// Number of voxels with points, by the reference.
 int64_t countVoxels(const CloudCase& c, const CloudInputs& in);
 
 struct OutputSpec {

@@ -14,10 +14,10 @@ namespace {
 
 __extension__ typedef __int128 Int128;
 
-// ---- which points lie where ---------------------------------------------------------------------
+// ---- the voxels of points -----------------------------------------------------------------------
 
 using Place = std::array<int64_t, 4>;  // cloud, x, y, z
-// The rows of each voxel's points, ascending; clouds lie one after the other in rows.
+// The rows of each voxel's points, ascending; the clouds' rows are consecutive.
 using Voxels = std::map<Place, std::vector<int64_t>>;
 
 // (p - origin) / voxel_size in the type that points are computed in.
@@ -75,7 +75,7 @@ double fixedSum(const std::vector<long double>& values, bool wide) {
   const int quantum = quantumOf(largest, values.size(), wide);
   Int128 sum = 0;
   for (const long double v : values) {
-    // Beyond 2^63 what is left of 53 or fewer bits is an integer already.
+    // Above 2^63, the remaining bits (at most 53) are an integer already.
     sum += static_cast<Int128>(std::rint(std::scalbn(v, -quantum)));
   }
   // The conversion rounds to nearest even. The scaling does not round again: terms and sum are
@@ -96,7 +96,7 @@ double sumOf(const std::vector<long double>& values, bool wide) {
   return fixedSum(values, wide);
 }
 
-// Whether a is less than b, where -0 is less than 0.
+// Whether a is less than b, with -0 less than 0.
 bool less(long double a, long double b) {
   return a == b ? std::signbit(a) && !std::signbit(b) : a < b;
 }
@@ -123,7 +123,7 @@ uint64_t reducedBits(const CloudInputs& in, const std::vector<int64_t>& rows, in
   return encodeFloat(out, reduce(values, mode, same(array.dtype(), kF64)));
 }
 
-// ---- told ---------------------------------------------------------------------------------------
+// ---- descriptions of errors ---------------------------------------------------------------------
 
 std::string elementText(rbcDType dtype, uint64_t bits) {
   char text[80];
@@ -198,7 +198,7 @@ VoxelOutput expectedOf(const SparseInputs& in) {
   const auto F = static_cast<size_t>(c.reduced());
   const auto P = in.wants("grouped") ? static_cast<size_t>(c.max_points) : 0;
 
-  // As where nothing was found.
+  // The output without any voxel.
   VoxelOutput output;
   output["coords"].assign(capacity * 4, encode(kI32, -1));
   output["num_voxels"] = {kept};

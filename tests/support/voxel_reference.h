@@ -1,8 +1,8 @@
-// What rbcVoxelize and rbcVoxelizeSparse must write, to the bit, worked out from the rules in their
-// header and from nothing else.
+// The expected output of rbcVoxelize and rbcVoxelizeSparse, bit by bit, computed only from the
+// rules in their header.
 //
-// Points are put one by one into a map of voxels; each voxel's features are then reduced in integers
-// and long double, which hold every step of the stated arithmetic exactly.
+// Points are inserted one by one into a map of voxels; each voxel's features are then reduced in
+// integers and long double, which represent every step of the stated arithmetic exactly.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace support {
 
-// Outputs by name, as a call left them: elements in row-major order.
+// Outputs of a call by name: elements in row-major order.
 using VoxelOutput = std::map<std::string, std::vector<uint64_t>>;
 
 VoxelOutput expectedOf(const VoxelizeInputs& inputs);
 VoxelOutput expectedOf(const SparseInputs& inputs);
 
-// "" if the output is right, else the first element that is not, and what it should be.
+// "" if the output is right, else the first wrong element and its expected value.
 std::string firstError(const VoxelizeInputs& inputs, const VoxelOutput& output);
 std::string firstError(const SparseInputs& inputs, const VoxelOutput& output);
 

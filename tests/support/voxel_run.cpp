@@ -1,4 +1,4 @@
-// Cases of voxelization as calls of the C interface.
+// Runs cases of voxelization as calls of the C interface.
 #include "support/voxel_run.h"
 
 #include <cstddef>

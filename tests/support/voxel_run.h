@@ -12,7 +12,7 @@
 
 namespace support {
 
-// A cloud's tensors where a context wants them.
+// A cloud's tensors in a context's memory.
 class PlacedCloud {
  public:
   PlacedCloud(const Context& context, const CloudInputs& in, bool cuda);
@@ -40,7 +40,7 @@ class PlacedOutputs {
   // Null if the case has none of this name.
   const rbcTensor* get(const std::string& name) const;
 
-  // What was written, and whether anything was written elsewhere.
+  // The outputs, and whether anything was written elsewhere.
   VoxelOutput fetch(const Context& context, bool* stray_writes);
 
  private:
@@ -104,7 +104,7 @@ inline PlacedSparse placedOf(const Context& context, const SparseInputs& in) {
   return PlacedSparse(context, in);
 }
 
-// Element number i of those that checkReferenceTells() changes: some of each output.
+// Changes element number i: some elements of each output, for checkReferenceTells().
 bool spoilElement(VoxelOutput* output, size_t i);
 
 }  // namespace support

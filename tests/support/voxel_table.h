@@ -1,4 +1,4 @@
-// How a table of voxelization cases is written, and what the dense and the sparse one share.
+// Builds a table of voxelization cases, and the cases that the dense and the sparse one share.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace support {
 namespace detail {
 
-// Adds cases to a table one by one, each with a seed of its own.
+// Adds cases to a table one by one, each with its own seed.
 template <class Case>
 struct VoxelTable {
   std::vector<Case> cases;
@@ -28,11 +28,11 @@ struct VoxelTable {
   }
 };
 
-// ---- what both tables have: `prepare` makes a case one that looks at the features ---------------
+// ---- cases of both tables: `prepare` makes a case use the features ------------------------------
 
 template <class Table, class Prepare>
 void addClouds(Table& add, Prepare&& prepare) {
-  // Where points lie.
+  // Positions of points.
   for (const rbcDType dtype : kFloatDTypes) {
     for (const CloudPattern pattern : kCloudPatterns) {
       add(nameOf(dtype) + " " + nameOf(pattern), [&](auto& c) {
@@ -46,7 +46,7 @@ void addClouds(Table& add, Prepare&& prepare) {
       c.points = 600;
       c.setUnitGrid();
     });
-    add("borders that no number is on", [&](auto& c) {
+    add("borders that no number represents", [&](auto& c) {
       c.dtype = dtype;
       c.pattern = CloudPattern::kBorders;
       c.points = 600;
@@ -67,7 +67,7 @@ void addClouds(Table& add, Prepare&& prepare) {
     });
   }
 
-  // Columns, as points are laid out and as what is reduced.
+  // Columns, as positions and as features to reduce.
   for (const int64_t columns : {3, 4, 5}) {
     for (const rbcDType dtype : kFloatDTypes) {
       add("columns as features", [&](auto& c) {
@@ -155,7 +155,7 @@ void addClouds(Table& add, Prepare&& prepare) {
     add("grid shape", [&](auto& c) { c.setGrid(shape[0], shape[1], shape[2]); });
   }
 
-  // Voxels of many points beside voxels of few.
+  // Voxels with many points next to voxels with few.
   for (const rbcDType dtype : {kBF16, kF32, kF64}) {
     add("many points in a voxel", [&](auto& c) {
       prepare(c);

@@ -1,4 +1,4 @@
-// Calls of rbcWindows made: their tensors placed, and what was written fetched.
+// Makes calls of rbcWindows: places their tensors, and fetches the outputs.
 #include "support/window_call.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A call of rbcWindows with its arrays, and what a backend makes of it.
+// A call of rbcWindows with its arrays, and its result on a backend.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace support {
 
-// A call whose arrays are the host's; pointers to them are filled in for a context.
+// A call with arrays on the host; pointers to them are filled in for a context.
 struct WindowCall {
   struct Stream {
-    rbcWindowsStream fields = rbcWindowsStreamInit();  // but for the pointers
+    rbcWindowsStream fields = rbcWindowsStreamInit();  // without the pointers
     rbcResampleParams params = rbcResampleParamsInit();
     std::vector<rbcWindowsTransform> transforms;
     std::vector<rbcChannelGroup> groups;
@@ -37,12 +37,12 @@ struct WindowCall {
   Array episodes, anchors;
   rbcWindowsParams params = rbcWindowsParamsInit();
   int64_t windows = 0;
-  Flush flush = Flush::kEnd;  // of outputs
+  Flush flush = Flush::kEnd;  // for outputs
 };
 
 using Bits = std::vector<uint64_t>;
 
-// What a call wrote: of each stream out, valid, and the accumulator's bytes.
+// The outputs of a call: for each stream out, valid, and the accumulator's bytes.
 struct WindowResult {
   rbcStatus_t status = RBC_STATUS_SUCCESS;
   std::string message;
@@ -55,7 +55,7 @@ struct WindowResult {
   }
 };
 
-// A call's tensors where a context wants them.
+// A call's tensors in a context's memory.
 class PlacedWindows {
  public:
   PlacedWindows(const Context& context, const WindowCall& call);
@@ -64,7 +64,7 @@ class PlacedWindows {
   rbcWindowsParams& params() { return params_; }
   std::vector<rbcWindowsStream>& streams() { return streams_; }
   std::vector<rbcWindowsOutputs>& outputs() { return outputs_; }
-  // Of the streams that have one.
+  // For the streams that have one.
   const std::deque<Accumulator>& accumulators() const { return accumulators_; }
 
   rbcStatus_t call(const Context& context) const {

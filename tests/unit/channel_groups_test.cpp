@@ -1,4 +1,4 @@
-// Groups of channels become segments: sorted, with neighbours of one method merged.
+// Converts groups of channels to segments: sorted, with neighbours of one method merged.
 #include "fuse/channel_groups.h"
 
 #include <string>
@@ -50,13 +50,13 @@ bool are(const Cut& got, const std::vector<ChannelSegment>& expected) {
 
 }  // namespace
 
-TEST_CASE("groups: without any, one segment holds all channels, also if there are none") {
+TEST_CASE("groups: without groups, one segment has all channels, even 0") {
   CHECK(are(cut({}, 9), {{0, 9, Method::kLinear}}));
   CHECK(are(cut({}, 8, kSlerp), {{0, 8, Method::kSlerp}}));
   CHECK(are(cut({}, 0, kNext), {{0, 0, Method::kNext}}));
 }
 
-TEST_CASE("groups: are sorted, and neighbours of one method become one") {
+TEST_CASE("groups: are sorted, and neighbours with one method are merged") {
   CHECK(are(cut({{7, 1, kNext, 0}, {0, 3, kLinear, 0}, {3, 4, kSlerp, 0}}, 8),
             {{0, 3, Method::kLinear}, {3, 4, Method::kSlerp}, {7, 1, Method::kNext}}));
   CHECK(are(cut({{4, 4, kSlerp, 0}, {0, 4, kSlerp, 0}, {8, 8, kSlerp, 0}}, 16),
@@ -65,18 +65,18 @@ TEST_CASE("groups: are sorted, and neighbours of one method become one") {
             {{0, 1, Method::kLinear}, {1, 2, Method::kNext}, {3, 1, Method::kLinear}}));
 }
 
-TEST_CASE("groups: tell the methods in use") {
+TEST_CASE("groups: report the methods in use") {
   const Cut pose =
       cut({{0, 3, kLinear, 0}, {3, 4, kSlerp, 0}, {7, 1, kNext, 0}}, 8, RBC_METHOD_ANGLE);
   CHECK(pose.methods.has(Method::kLinear));
   CHECK(pose.methods.has(Method::kSlerp));
   CHECK(pose.methods.hasStep());
-  CHECK_FALSE(pose.methods.has(Method::kAngle));  // groups take the place of the method
+  CHECK_FALSE(pose.methods.has(Method::kAngle));  // groups replace the method
   CHECK(pose.methods.interpolating() == std::string("linear"));
   CHECK(cut({{0, 2, kNext, 0}}, 2).methods.interpolating() == nullptr);
 }
 
-TEST_CASE("groups: only what is left after merging takes room") {
+TEST_CASE("groups: only merged groups take up room") {
   std::vector<rbcChannelGroup> groups;
   for (int i = 0; i < rbc::kMaxSegments; ++i) groups.push_back({i, 1, kLinear, 0});
   CHECK(are(cut(groups, 256, kLinear, 1), {{0, 256, Method::kLinear}}));
@@ -86,7 +86,7 @@ TEST_CASE("groups: only what is left after merging takes room") {
               "groups:", "256");
 }
 
-TEST_CASE("groups: any cut in any order covers the same channels by the same methods") {
+TEST_CASE("groups: any division in any order gives the same methods to the same channels") {
   support::Random random(41);
   for (int round = 0; round < 300; ++round) {
     std::vector<rbcChannelGroup> groups;

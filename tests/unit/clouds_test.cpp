@@ -1,5 +1,5 @@
-// rbcFarthestPoints against its definition, rbcUnproject against a pinhole in f64, and rbcTakeRows; every
-// dtype and layout, any number of threads, and CUDA with the bits of the CPU.
+// rbcFarthestPoints against its definition, rbcUnproject against a pinhole in f64, and rbcTakeRows;
+// every dtype and layout, any number of threads, and the same bits on CUDA.
 #include "robocache/clouds.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using support::Layout;
 using support::Placed;
 using support::Random;
 
-// A call's arrays on a context's device, and what the call wrote.
+// The arrays of a call on a context's device, and its outputs.
 class Calls {
  public:
   explicit Calls(const Context& context)
@@ -46,7 +46,7 @@ class Calls {
     outputs_.push_back({&array, placed_.size()});
     return in(array);
   }
-  // Elements of all outputs, one after the other; nothing else may have been written.
+  // Elements of all outputs, in order; checks that nothing else has been written.
   std::vector<uint64_t> finish() {
     support::require(rbcContextSynchronize(context_.get()));
     std::vector<uint64_t> all;
@@ -134,7 +134,8 @@ struct FarthestCase {
   enum class Spread { kEven, kTies, kClumps, kNearTies, kHuge, kTiny };
   static constexpr uint64_t kSpreads = 6;
 
-  // Coordinates whose squared distances are infinite for some points and finite for others, or denormal.
+  // Coordinates whose squared distances are infinite for some points and finite for others, or
+  // denormal.
   static double hugeOf(rbcDType dtype, bool squares) {
     if (dtype.bits == 64) return squares ? 1e170 : 1e100;
     if (support::same(dtype, support::kF16)) return 6e4;
@@ -145,7 +146,7 @@ struct FarthestCase {
     return support::same(dtype, support::kF16) ? 1e-6 : 1e-22;
   }
 
-  // Padded clouds, as they lie in memory: of f32 or f64.
+  // Padded clouds, in memory order: of f32 or f64.
   FarthestCase(uint64_t seed, rbcDType dtype, int64_t clouds, int64_t rows, int64_t count,
                Spread spread)
       : points(dtype, {clouds, rows, 3}),
@@ -154,7 +155,7 @@ struct FarthestCase {
     fillSpread(seed, spread);
   }
 
-  // Packed clouds of f32 of some sizes.
+  // Packed clouds of f32 with the given sizes.
   FarthestCase(uint64_t seed, const std::vector<int64_t>& sizes, int64_t count, Spread spread)
       : points(kF32, {std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), 3}),
         indices(kI64, {static_cast<int64_t>(sizes.size()), count}),
@@ -196,7 +197,7 @@ struct FarthestCase {
     return calls.finish();
   }
 
-  // By the definition, in the type that the library computes in.
+  // By definition, in the type that the library computes in.
   template <class Number>
   std::vector<uint64_t> expected() const {
     const bool packed = offsets.ndim() > 0;
@@ -205,7 +206,7 @@ struct FarthestCase {
     const int64_t columns = points.extent(points.ndim() - 1);
     const std::vector<uint64_t> bits = points.elements();
     std::vector<uint64_t> rows_taken;
-    std::vector<uint64_t> told;
+    std::vector<uint64_t> expected_distances;
     for (int64_t b = 0; b < clouds; ++b) {
       const int64_t rows = points.extent(packed ? 0 : 1);
       const int64_t begin = packed ? static_cast<int64_t>(offsets.get({b})) : b * rows;
@@ -234,7 +235,7 @@ struct FarthestCase {
         const bool takes = k < static_cast<int64_t>(finite.size());
         const uint64_t mask = indices.dtype().bits == 32 ? 0xffffffffu : ~uint64_t{0};
         rows_taken.push_back((takes ? static_cast<uint64_t>(row[next]) : ~uint64_t{0}) & mask);
-        told.push_back(support::encodeFloat(
+        expected_distances.push_back(support::encodeFloat(
             distances.dtype(), static_cast<long double>(takes ? distance : Number(0))));
         if (!takes) continue;
         const std::array<Number, 3> taken = finite[next];
@@ -249,7 +250,7 @@ struct FarthestCase {
         distance = nearest[next];
       }
     }
-    rows_taken.insert(rows_taken.end(), told.begin(), told.end());
+    rows_taken.insert(rows_taken.end(), expected_distances.begin(), expected_distances.end());
     return rows_taken;
   }
 
@@ -289,7 +290,7 @@ struct UnprojectCase {
     });
     const bool shared = random.chance(0.5);
     intrinsics = shared ? Array(kF64, {4}) : Array(kF32, {images, 4}, writable(random));
-    // Also where a quotient is not that of products with reciprocals, and rays that are 0.
+    // Also numbers whose quotient differs from products with reciprocals, and rays that are 0.
     const double power =
         random.chance(0.2) ? std::ldexp(1.0, 35 * static_cast<int>(random.below(5) - 2)) : 1;
     const bool whole = random.chance(0.3);
@@ -349,7 +350,7 @@ struct UnprojectCase {
 
 }  // namespace
 
-TEST_CASE("farthest points: by the definition, at every SIMD level") {
+TEST_CASE("farthest points: by definition, at every SIMD level") {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     FarthestCase c(seed, seed % 10 == 0 ? 3000 : 150);
@@ -402,7 +403,7 @@ TEST_CASE("unproject: the same bits from any number of threads") {
   }
 }
 
-TEST_CASE("clouds cuda: farthest points by the definition") {
+TEST_CASE("clouds cuda: farthest points by definition") {
   WITH_CUDA(cuda);
   for (uint64_t seed = 0; seed < 200; ++seed) {
     if (!support::inShare(seed)) continue;
@@ -418,8 +419,8 @@ TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
     rbcDType dtype;
     int64_t clouds, rows, count;
   };
-  // Kept and in the workspace, by a block alone and by clusters; in the workspace with buckets of one part,
-  // and of several; and as many points as a block writes at once, or more.
+  // Kept and in the workspace, by a single block and by clusters; in the workspace with buckets of
+  // one part, and of several; and with as many points as a block writes at once, or more.
   constexpr Size kSizes[] = {
       {kF32, 5, 1024, 70},      {kF32, 5, 4096, 70},    {kF32, 5, 8192, 300},
       {kF32, 5, 8193, 70},      {kF32, 1, 131'000, 70}, {kF32, 1, 140'000, 70},
@@ -445,7 +446,8 @@ TEST_CASE("clouds cuda: farthest points of many small clouds and a few large one
     if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     Random random(seed);
-    // Packed: how large a cloud is only the device knows. Those of 1025 and more are in the workspace.
+    // Packed: only the device knows the sizes of clouds. Clouds of at least 1025 points are in the
+    // workspace.
     std::vector<int64_t> sizes;
     for (int i = 0; i < 3000; ++i) sizes.push_back(random.below(20));
     for (const int64_t large : {1024, 1025, 1026, 9000, 1025, 30'000, 1100}) {
@@ -457,7 +459,7 @@ TEST_CASE("clouds cuda: farthest points of many small clouds and a few large one
   }
 }
 
-TEST_CASE("clouds cuda: many small clouds need little beside their points") {
+TEST_CASE("clouds cuda: many small clouds need little memory besides their points") {
   WITH_CUDA(cuda);
   FarthestCase c(1, std::vector<int64_t>(100'000, 16), 4, FarthestCase::Spread::kEven);
   Calls calls(cuda);
@@ -484,7 +486,7 @@ TEST_CASE("clouds cuda: unproject gives the bits of the CPU") {
   }
 }
 
-TEST_CASE("clouds cuda: rows by index are those of the CPU") {
+TEST_CASE("clouds cuda: rows by index equal the CPU's") {
   WITH_CUDA(cuda);
   const Context cpu = support::cpuContext();
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -1,4 +1,5 @@
-// rbcConvertRotations against 113 bits: every representation to every other, every dtype and layout.
+// rbcConvertRotations against 113 bits: every representation to every other, every dtype and
+// layout.
 #include "robocache/rotations.h"
 
 #include <cmath>
@@ -139,7 +140,7 @@ TEST_CASE("convert rotations: any strides and ranks") {
         put(in, randomQuaternions(in.count() / 4, 3));
         const Array out(support::kF32, out_shape, out_layout);
         convert(context, in, out, kQuaternions, to);
-        // Of a broadcast array, what it holds in the end.
+        // The final contents of a broadcast array.
         const Array plain = support::arrayOf(support::kF32, in_shape, in.elements());
         const Array expected(support::kF32, out_shape);
         convert(context, plain, expected, kQuaternions, to);
@@ -164,7 +165,7 @@ TEST_CASE("convert rotations: the same bits from any number of threads and any S
       CAPTURE(to.value);
       const int64_t count = from.value == RBC_ROTATION_QUAT_XYZW ? kCount : 300;
       const Array in(kF64, {count, channelsOf(from)});
-      std::vector<double> numbers = randomQuaternions(3 * count, 4);  // of any channels
+      std::vector<double> numbers = randomQuaternions(3 * count, 4);  // for any channels
       numbers[0] = std::nan("");
       put(in, numbers);
       const Array expected(kF64, {count, channelsOf(to)});

@@ -1,5 +1,6 @@
-// The formulas of src/math against long double: each test states what it measured in the last place
-// of 1 (or of the values between which it interpolates), and holds it to a bound.
+// Tests the formulas of src/math against long double: each test prints the error that it measured,
+// in the last place of 1 (or of the values between which it interpolates), and checks it against a
+// bound.
 #include <algorithm>
 #include <array>
 #include <cfloat>
@@ -25,7 +26,7 @@ constexpr long double kPi = 3.141592653589793238462643383279502884L;
 template <class T>
 constexpr long double kUlpOfOne = std::numeric_limits<T>::epsilon();
 
-// The largest error seen, in units in the last place of 1, and where.
+// The largest error, in units in the last place of 1, and its input.
 class Worst {
  public:
   explicit Worst(std::string what, const std::string& unit = "units in the last place")
@@ -35,7 +36,7 @@ class Worst {
     worst_ = ulps;
     at_ = at;
   }
-  // Says it, and fails if it is more than `bound`. A bound far above would go unseen.
+  // Prints the error, and fails if it is above `bound`, or far below it.
   void check(long double bound) const {
     MESSAGE(what_, ": at most ", static_cast<double>(worst_), " ", unit_);
     CHECK_MESSAGE(worst_ <= bound, what_, " is off by ", static_cast<double>(worst_), " at ",
@@ -51,7 +52,7 @@ class Worst {
   long double at_ = 0;
 };
 
-// For float the numbers printed are those of float, for double of double.
+// The numbers printed for float are measured in float, for double in double.
 template <class T>
 T uniform(Random& random, double low, double high) {
   return static_cast<T>(random.uniform(low, high));
@@ -101,7 +102,7 @@ TEST_CASE_TEMPLATE("formulas: the inverse root", T, float, double) {
   CHECK(std::isfinite(rbc::detail::inverseRoot(T(0))));
 }
 
-TEST_CASE_TEMPLATE("formulas: zeros, NaN and infinities are no rotation", T, float, double) {
+TEST_CASE_TEMPLATE("formulas: zeros, NaN and infinities are not rotations", T, float, double) {
   using Limits = std::numeric_limits<T>;
   const T sound[] = {Limits::denorm_min(), -Limits::denorm_min(), 1, Limits::max(),
                      Limits::lowest()};
@@ -162,7 +163,7 @@ TEST_CASE_TEMPLATE("formulas: slerp of any two quaternions", T, float, double) {
     for (int k = 0; k < 4; ++k) {
       const support::Bounds bounds =
           support::slerpBounds(wide1, wide2, k, {w, 0, 1, 0}, kPrecision);
-      long double least = 1e30L;  // of the two ways round, where both are right
+      long double least = 1e30L;  // of the two ways around, if both are correct
       for (int n = 0; n < bounds.count; ++n)
         least = std::min(least, std::fabs(out[k] - bounds.bound[n].value));
       worst.see(least / kUlpOfOne<T>, w);
@@ -185,7 +186,7 @@ TEST_CASE_TEMPLATE("formulas: wrapping of angles", T, float, double) {
     wrap.see(
         std::fabs(std::remainder(wrapped - static_cast<long double>(x), 2 * kPi)) / kUlpOfOne<T>,
         x);
-    // Beyond pi by no more than the rounding of the quotient that finds the turns.
+    // Beyond pi by at most the rounding of the quotient that finds the turns.
     if (std::fabs(wrapped) > kPi + 20 * kUlpOfOne<T>) FAIL(x, " wraps to ", wrapped);
   }
   wrap.check(1.3);
@@ -195,7 +196,7 @@ TEST_CASE_TEMPLATE("formulas: wrapping of angles", T, float, double) {
   CHECK(rbc::wrapAngle(T(-3)) == -3);
   CHECK(std::isnan(rbc::wrapAngle(std::numeric_limits<T>::infinity())));
   CHECK(std::isnan(rbc::wrapAngle(std::numeric_limits<T>::quiet_NaN())));
-  // Across the end of the range, the short way.
+  // Across the end of the range, by the shorter way.
   const T half = rbc::lerpAngle(pi - T(0.25), -pi + T(0.5), T(0.5));
   CHECK(std::fabs(half - (-pi + T(0.125))) <= 4 * kUlpOfOne<T>);
 }
@@ -246,7 +247,7 @@ TEST_CASE_TEMPLATE("formulas: angles in a turn stay in its range", T, float, dou
       CHECK(rbc::lerpInTurn(infinite, T(1), T(0), turn) == infinite);
     }
   }
-  // A sample in degrees however far from 0: an exact remainder.
+  // A sample in degrees, any distance from 0: an exact remainder.
   const auto degrees = rbc::turnOf<T>(rbc::Method::kAngleDegreesPositive, rbc::DType::F64);
   for (int i = 0; i < kRounds<T> / 100; ++i) {
     const T x = std::ldexp(uniform<T>(random, 0, 1), i % (sizeof(T) == 4 ? 128 : 1024));
@@ -263,7 +264,7 @@ struct Piece {
   Between t;
 };
 
-// Samples and intervals around a query; with probability, neighbours have no place.
+// Samples and intervals around a query; some neighbours do not exist.
 template <class T>
 Piece anyPiece(Random& random, double ratio) {
   Piece piece;
@@ -304,8 +305,8 @@ long double pchipOf(const Piece& p) {
 
 TEST_CASE_TEMPLATE("formulas: cubic", T, float, double) {
   Random random(5);
-  Worst even("cubic of samples of 2 at most, intervals alike");
-  Worst any("cubic, intervals unlike", "of what its condition allows");
+  Worst even("cubic of samples of at most 2, similar intervals");
+  Worst any("cubic, intervals unlike", "of the limit by its condition");
   for (int i = 0; i < kRounds<T> / 4; ++i) {
     const Piece alike = anyPiece<T>(random, 0.3);
     even.see(std::fabs(cubicOf<T>(alike) -
@@ -322,8 +323,8 @@ TEST_CASE_TEMPLATE("formulas: cubic", T, float, double) {
 
 TEST_CASE_TEMPLATE("formulas: pchip", T, float, double) {
   Random random(6);
-  Worst even("pchip of samples of 2 at most");
-  Worst any("pchip, intervals and quotients unlike", "of what its condition allows");
+  Worst even("pchip of samples of at most 2");
+  Worst any("pchip, different intervals and quotients", "of the limit by its condition");
   for (int i = 0; i < kRounds<T> / 4; ++i) {
     Piece piece = anyPiece<T>(random, random.chance(0.5) ? 0.3 : 6);
     even.see(std::fabs(pchipOf<T>(piece) -
@@ -363,7 +364,8 @@ TEST_CASE_TEMPLATE("formulas: pchip never leaves the range of its two samples", 
 }
 
 TEST_CASE(
-    "formulas: of two samples cubic and pchip make a line, and beside equal ones pchip a flat") {
+    "formulas: cubic and pchip of two samples give a line, and pchip next to equal samples is "
+    "flat") {
   const rbc::Intervals alone = {0, 2, 0};
   for (const double w : {0.0, 0.25, 0.5, 1.0}) {
     CHECK(rbc::cubic(3.0, 3.0, 7.0, 3.0, rbc::cubicWeights(w, alone)) == 3 + 4 * w);

@@ -1,4 +1,4 @@
-// The fusions that the kernels of narrow streams take; without a GPU.
+// The fusions that the kernels of narrow streams accept; without a GPU.
 #include <map>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ using support::PlacedFuse;
 
 constexpr LaunchDevice kH100 = {132, 90, 227 * 1024, true, true};
 
-// What rbcFuse makes of a call.
+// The problem that rbcFuse makes from a call.
 class Problem : public rbc::FuseBuilder {
  public:
   Problem(const Context& context, const PlacedFuse& call)
@@ -40,7 +40,7 @@ bool isTakenBy(const FuseProblem& p) {
   return rbc::cuda::selectFuse(p, kH100).family == kKernel;
 }
 
-// Checks that a kernel takes cases of each name, but for those whose names have one of some parts.
+// Checks that a kernel accepts cases of each name, except names with one of some parts.
 template <class IsTaken>
 void checkTaken(const std::vector<FuseCase>& cases, IsTaken isTaken,
                 const std::vector<const char*>& for_others) {
@@ -61,12 +61,12 @@ void checkTaken(const std::vector<FuseCase>& cases, IsTaken isTaken,
 
 }  // namespace
 
-TEST_CASE("fuse narrow: the kernel takes cases of each kind that are meant for it, and no others") {
+TEST_CASE("fuse narrow: the kernel accepts cases of each intended kind, and no others") {
   checkTaken(support::narrowFuseCases(), isTakenBy<rbc::cuda::FuseKernel::kNarrow>,
              {"strided", "reversed", ", one of ", ", one with "});
 }
 
-TEST_CASE("fuse mixed: the kernel takes cases of each kind that are meant for it, and no others") {
+TEST_CASE("fuse mixed: the kernel accepts cases of each intended kind, and no others") {
   checkTaken(support::mixedFuseCases(), isTakenBy<rbc::cuda::FuseKernel::kMixed>,
              {"out strided", "out reversed", "values strided", "values reversed", "values columns",
               "times strided", "times reversed", "values padded", "too many", "of doubles",

@@ -1,4 +1,5 @@
-// How rbcFuse and rbcResample agree, and what no choice of streams, groups or clocks may change.
+// Checks that rbcFuse and rbcResample agree, and properties that hold for any streams, groups and
+// clocks.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -76,7 +77,7 @@ Output outputOf(const Context& context, const ResampleInputs& in) {
   return result.output;
 }
 
-// Each stream of a fusion is what rbcResample makes of it.
+// Checks that each stream of a fusion equals rbcResample.
 void checkAgainstResample(const Context& context, const std::vector<FuseCase>& cases) {
   for (const FuseCase& c : cases) {
     const FuseInputs in = support::makeFuseInputs(c);
@@ -98,11 +99,11 @@ void checkAgainstResample(const Context& context, const std::vector<FuseCase>& c
 
 }  // namespace
 
-TEST_CASE("fuse cpu: every stream is what resampling it alone gives, to the bit") {
+TEST_CASE("fuse cpu: every stream equals a resampling of that stream, to the bit") {
   checkAgainstResample(support::cpuContext(2), anyCases(5000, 150, false));
 }
 
-TEST_CASE("fuse cuda: every stream is what resampling it alone gives, to the bit") {
+TEST_CASE("fuse cuda: every stream equals a resampling of that stream, to the bit") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
@@ -147,10 +148,9 @@ TEST_CASE("fuse cpu: streams in another order are columns in another order") {
   }
 }
 
-TEST_CASE(
-    "fuse cpu: where nothing but fill is written, the valid is 0, and where it is 1, nothing") {
+TEST_CASE("fuse cpu: valid is 0 where only fill is written, and 1 where no fill is") {
   const Context context = support::cpuContext(2);
-  constexpr double kFill = -12345;  // no value comes near it
+  constexpr double kFill = -12345;  // no value is near it
   int64_t invalid = 0;
   int64_t valid = 0;
   for (FuseCase& c : anyCases(6000, 150, true)) {
@@ -179,16 +179,16 @@ TEST_CASE(
       begin += channels;
     }
   }
-  CHECK(invalid > 1000);  // in a share of the cases as well
+  CHECK(invalid > 1000);  // a share of the cases has some as well
   CHECK(valid > 1000);
 }
 
-TEST_CASE("fuse cpu: a clock offset is as good as times that were shifted") {
+TEST_CASE("fuse cpu: a clock offset equals shifted times") {
   const Context context = support::cpuContext(2);
   for (FuseCase& c : anyCases(6500, 150, false)) {
     if (!support::same(c.times, support::kI64)) continue;
     FuseInputs in = support::makeFuseInputs(c);
-    // Samples that lie later by so many ticks, with queries as they are.
+    // Samples later by an offset in ticks, with unchanged queries.
     std::vector<Array> shifted;
     for (size_t n = 0; n < in.streams.size(); ++n) {
       const int64_t offset = static_cast<int64_t>(n + 1) * 3333333 - 7000000;
@@ -201,7 +201,7 @@ TEST_CASE("fuse cpu: a clock offset is as good as times that were shifted") {
         std::memcpy(p, &t, sizeof t);
       });
     }
-    // What lies beyond a row's samples has no order either way.
+    // Samples beyond a row's length have no order in either.
     const Output expected = outputOf(context, in);
     for (size_t n = 0; n < in.streams.size(); ++n) {
       in.c.streams[n].clock_offset_ticks = 0;
@@ -211,9 +211,9 @@ TEST_CASE("fuse cpu: a clock offset is as good as times that were shifted") {
   }
 }
 
-// ---- groups and what comes after, through rbcResample -------------------------------------------
+// ---- groups and the steps after them, through rbcResample ---------------------------------------
 
-TEST_CASE("resample cpu: groups give what calls of their own give for each") {
+TEST_CASE("resample cpu: groups equal separate calls") {
   const Context context = support::cpuContext(2);
   int groups = 0;
   std::vector<ResampleCase> cases = support::methodCases();
@@ -230,7 +230,7 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
       own.c.method = group.method;
       if (group.period != 0) own.c.setAngles(group.count, group.period);
       own.c.out_layout = support::Layout::kContiguous;
-      // Limits that are of other groups.
+      // Limits that only apply to other groups.
       if (!support::isStep(group.method)) own.c.tolerance = support::kNone;
       if (group.method != RBC_METHOD_LINEAR && c.outside == RBC_OUTSIDE_EXTRAPOLATE)
         own.c.outside = RBC_OUTSIDE_HOLD;
@@ -265,7 +265,7 @@ TEST_CASE("resample cpu: shift and scale are a subtraction and a multiplication 
   size_t elements = 0;
   for (const ResampleCase& base : support::randomResampleCases(7500, 300)) {
     ResampleCase c = base;
-    // Without them the result is what they are applied to: in the compute type, f32 or f64.
+    // Without them the result is their input: in the compute type, f32 or f64.
     if (!support::same(c.values, support::kF64) && !support::same(c.values, support::kF32))
       continue;
     c.groups.clear();
@@ -280,7 +280,7 @@ TEST_CASE("resample cpu: shift and scale are a subtraction and a multiplication 
     c.samples = std::max<int64_t>(c.samples, 2);
     if (c.lengths || c.packed || c.missing != 0 || c.specials || !std::isinf(c.tolerance) ||
         c.outside != RBC_OUTSIDE_HOLD)
-      continue;  // nothing is invalid in what is left
+      continue;  // nothing in the remaining cases is invalid
     ResampleInputs in = support::makeInputs(c);
     const Output normalized = outputOf(context, in);
     in.c.shift = in.c.scale = false;

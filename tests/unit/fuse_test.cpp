@@ -20,7 +20,8 @@ struct Fuse {
   static FuseCase any(uint64_t seed) { return random(seed); }
 };
 
-// So many queries that blocks of CUDA's kernels go several rounds, with all of their loads in flight.
+// Enough queries that blocks of CUDA's kernels take several rounds, with all of their loads in
+// flight.
 std::vector<FuseCase> manyRounds() {
   std::vector<FuseCase> cases;
   const auto add = [&](const char* name, int streams, int64_t queries, rbcDType out,
@@ -46,7 +47,7 @@ std::vector<FuseCase> manyRounds() {
   lines.values = support::kF16;
   add("f16 to f32", 1, 1001, support::kF32, lines);
   lines.channels = 72;
-  add("f16, ranges that no round divides", 1, 1001, support::kF16, lines);
+  add("f16, ranges that rounds do not divide", 1, 1001, support::kF16, lines);
   lines.values = support::kF32;
   add("f32 to bf16", 1, 1001, support::kBF16, lines);
   lines.channels = 33;
@@ -95,7 +96,7 @@ TEST_CASE("large: fuse cuda, blocks of several rounds") {
   support::checkBackends(cuda, manyRounds());
 }
 
-TEST_CASE("reference: a wrong bit and a wrong valid of a fusion are told") {
+TEST_CASE("reference: a wrong bit and a wrong valid of a fusion are found") {
   const FuseInputs in = support::makeFuseInputs(support::fuseCases()[0]);
   const Context context = support::cpuContext(1);
   const Run good = support::run(context, in);

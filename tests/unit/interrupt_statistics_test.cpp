@@ -1,5 +1,5 @@
-// Statistics that are ended half way: they fail with CANCELLED, and an accumulator that is left with some of
-// the samples says so.
+// Statistics that are cancelled halfway: they fail with CANCELLED, and an accumulator with only
+// some of the samples refuses further use.
 #include <string>
 #include <vector>
 
@@ -21,8 +21,8 @@ using support::kI64;
 using Call = support::LongCall;
 using Memory = support::CallMemory;
 
-// Numbers in one row or many. Those that quantiles are guessed from may tell nothing of the others:
-// then each quantile is searched for, by reads of all.
+// Numbers in one row or many. The sample for the brackets may differ from the rest: then each
+// quantile is searched for, with passes over all numbers.
 class Summing : public Call {
  public:
   enum class Rows { kOne, kMany };
@@ -66,7 +66,7 @@ class Summing : public Call {
   Memory values_{kF32, {1, kSamples, 1}};
 };
 
-// Samples for an accumulator in its first pass, or in its second one.
+// Samples for an accumulator in its first or second pass.
 class Accumulating : public Call {
  public:
   explicit Accumulating(int pass) : pass_(pass) {
@@ -120,7 +120,8 @@ class Accumulating : public Call {
   Memory values_{kF32, {kSamples, 1}};
 
  public:
-  // An update that is ended half way leaves some of the samples, which nothing may take for a state.
+  // An update that is cancelled halfway leaves some of the samples, which no call may accept as a
+  // state.
   void checkInterrupted(rbcContext_t context) {
     rbcAccumulator_t accumulator = nullptr;
     rbcAccumulator_t other = nullptr;
@@ -154,7 +155,7 @@ class Accumulating : public Call {
 TEST_CASE("interrupt: statistics of one row") {
   checkInterrupts(Summing(Summing::Rows::kOne, Summing::Sample::kTells));
 }
-TEST_CASE("interrupt: statistics whose quantiles are searched for") {
+TEST_CASE("interrupt: statistics with a search for quantiles") {
   checkInterrupts(Summing(Summing::Rows::kOne, Summing::Sample::kMisleads));
 }
 TEST_CASE("interrupt: statistics of many rows") {
@@ -162,13 +163,13 @@ TEST_CASE("interrupt: statistics of many rows") {
 }
 TEST_CASE("interrupt: an accumulator's first pass") { checkInterrupts(Accumulating(1)); }
 TEST_CASE("interrupt: an accumulator's second pass") { checkInterrupts(Accumulating(2)); }
-TEST_CASE("interrupt: an accumulator that was left half way can only be destroyed") {
+TEST_CASE("interrupt: an accumulator after a cancelled update can only be destroyed") {
   const Context context = support::cpuContext(1);
   context->state->interrupt.setPeriod(0);
   Accumulating(1).checkInterrupted(context.get());
 }
 
-TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of use") {
+TEST_CASE("interrupt: windows feed all of their accumulators, or leave none usable") {
   constexpr int64_t kRows = 1000;
   constexpr int64_t kSteps = 100;
   constexpr int64_t kWindows = 40000;

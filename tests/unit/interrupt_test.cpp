@@ -1,5 +1,5 @@
-// Calls that are ended half way, at each of their polls: every operation fails with CANCELLED, and the
-// next call on the context gives the bits that it always gives.
+// Calls that are cancelled halfway, at each of their polls: every operation fails with CANCELLED,
+// and the next call on the context gives its usual bits.
 #include "interrupt.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class Resampling : public Call {
   Memory queries_{kF64, {kRows}};
 };
 
-// Points of which half lie in one voxel: a bucket with most of the work.
+// Points, half of them in one voxel: a bucket with most of the work.
 class PointCall : public Call {
  public:
   explicit PointCall(int64_t points) : points_(kF32, {points, 3}) {
@@ -78,7 +78,7 @@ class PointCall : public Call {
 
 class Voxelizing : public PointCall {
  public:
-  // Of `side` voxels along each axis.
+  // With `side` voxels along each axis.
   explicit Voxelizing(int32_t mode, int64_t points = 300'000, int64_t side = 40, double origin = 0)
       : PointCall(points), mode_(mode), side_(side), origin_(origin) {
     std::vector<int64_t> shape = {side, side, side};
@@ -173,7 +173,7 @@ class Converting : public Call {
   Memory rotations_{kF64, {kRotations, 4}};
 };
 
-// Indices are verified one after the other, also where the rows have nothing to copy.
+// Indices are checked one by one, even if the rows have nothing to copy.
 class TakingRows : public Call {
  public:
   TakingRows() { outputs_.emplace_back(kF32, std::vector<int64_t>{kPlaces, 0}); }
@@ -192,7 +192,7 @@ class TakingRows : public Call {
   Memory indices_{support::kI64, {kPlaces}};
 };
 
-// Many windows of poses and a very long one, which is as long as the sum of its steps.
+// Many windows of poses and a very long one, for the sum of its steps.
 class Cutting : public Call {
  public:
   Cutting(int64_t windows, int64_t offsets, int32_t kind) : kind_(kind) {
@@ -244,7 +244,7 @@ class Cutting : public Call {
   Memory anchors_{kI64, {0}};
 };
 
-// Of columns, which are not compact.
+// Copies columns, which are not compact.
 class Copying : public Call {
  public:
   Copying() {
@@ -268,7 +268,7 @@ class Copying : public Call {
   Memory source_{kF32, {kRows, 4}};
 };
 
-// Leaves other bytes where a call to come has its variables.
+// Overwrites the stack where the next call has its variables.
 __attribute__((noinline)) void fillStack() {
   volatile uint8_t bytes[16 << 10];
   for (volatile uint8_t& byte : bytes) byte = 0x5A;
@@ -280,12 +280,13 @@ TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resa
 TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_REDUCE_COUNT)); }
 TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_REDUCE_SUM)); }
 TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_REDUCE_MAX)); }
-// Of so many voxels that a bucket of points is counted in several windows of keys. Most are in the first
-// voxel, so that a count that goes on in the next window would be in front of all memory.
+// Enough voxels that a bucket of points is counted in several windows of keys. Most are in the
+// first voxel, so that a count that continued in the next window would be before the array.
 TEST_CASE("interrupt: occupied voxels of a fine grid") {
   checkInterrupts(Voxelizing(RBC_REDUCE_OCCUPANCY, 1'000'000, 320, 0.5));
 }
-// A voxel whose features are given up half way holds what was there before, not what the stack held.
+// A voxel whose reduction is cancelled halfway keeps its previous contents, not data from the
+// stack.
 TEST_CASE("interrupt: features of one voxel") {
   constexpr int64_t kPoints = 300'000;
   constexpr int64_t kFeatures = 64;
@@ -334,7 +335,7 @@ TEST_CASE("interrupt: a long window") {
   checkInterrupts(Cutting(1, 20'000, RBC_WINDOWS_TRANSFORM_SE3_STEP));
 }
 TEST_CASE("interrupt: copies") { checkInterrupts(Copying()); }
-TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {
+TEST_CASE("interrupt: a thread without work polls while it waits for the others") {
   rbc::Interrupt interrupt;
   interrupt.setPeriod(0);
   std::atomic<int> polls{0};

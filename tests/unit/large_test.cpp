@@ -1,4 +1,4 @@
-// Sizes and offsets beyond 32 bits. On the CPU most of it is address space that is never touched.
+// Sizes and offsets beyond 32 bits. On the CPU most of the address space is never touched.
 #include <unistd.h>
 #include <algorithm>
 #include <cstring>
@@ -99,7 +99,7 @@ TEST_CASE("large: a broadcast batch of more than 2^31 elements") {
 
 TEST_CASE("large: a row of more than 2^32 samples") {
   constexpr int64_t S = 2 * kTwo31 + 12345;
-  const SparseArray<int64_t> times(S);  // all 0 but the last ones
+  const SparseArray<int64_t> times(S);  // all 0 except the last ones
   const SparseArray<uint8_t> values(S);
   if (!times || !values) SKIP_BECAUSE("not enough address space");
   times[S - 2] = 10;
@@ -121,7 +121,7 @@ TEST_CASE("large: a row of more than 2^32 samples") {
                         {out, {7, 1}}, options);
     const std::vector<int> expected = {1, 2, 2, 3, 3, 4, 4};
     CHECK(std::vector<int>(out, out + 7) == expected);
-    // All times the same one, by a stride of 0: the last sample counts.
+    // With a stride of 0 all times are the same: the last sample is used.
     robocache::resample(context, {values.data(), {S, 1}}, {times.data(), {S}, {0}},
                         {queries + 1, {1}}, {out, {1, 1}}, options);
     CHECK(out[0] == 4);

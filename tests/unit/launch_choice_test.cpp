@@ -63,7 +63,7 @@ class LogVariable {
 
 }  // namespace
 
-TEST_CASE("launch: the line has the kernel, its launch and the condition that a faster one has") {
+TEST_CASE("launch: the line has the kernel, its launch and the condition of a faster one") {
   LaunchChoice choice = general();
   CHECK(textOf(choice) ==
         "fuse: fuse_any (few streams), grid 32 x 128, shared 16 bytes; not fuse_mixed: "

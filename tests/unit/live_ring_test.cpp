@@ -1,11 +1,10 @@
-// The protocol of a ring, step by step: every order in which the steps of a thread that pushes and of
-// one that reads may follow each other, for small rings.
+// The protocol of a ring, step by step: every interleaving of the steps of a pushing thread and a
+// reading thread, for small rings.
 //
-// The thread that pushes appends a sample, or a copy of all samples, or a sample in place of all, or
-// resets, whichever it likes. The
-// names are those of live_ring.h. Weaker orders than these are ruled out by the fences, as live_ring.h
-// says: a read that sees a word of an entry makes the reader see that it was begun, which here comes
-// before each word as well; and a read of an end makes it see the reset before that end.
+// The pushing thread chooses freely: it appends a sample, or a copy of all samples, or replaces all
+// samples by one, or resets. Names are as in live_ring.h. Its fences exclude weaker orders: a
+// reader that sees a word of an entry also sees that the entry was begun, which here comes before
+// each word as well; and a reader that sees an end also sees the reset before that end.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,19 +18,19 @@ namespace {
 
 constexpr int kMostSlots = 8;
 constexpr int kMostKept = 3;
-constexpr int kMostWords = 2;  // of a slot
+constexpr int kMostWords = 2;  // per slot
 
 enum class Step : uint8_t { kEnd, kFirst, kEntryFirst, kWord, kDone };
 
-// What both threads share, and how far each of them is.
+// The shared memory of both threads, and the progress of each.
 struct State {
   uint8_t begun = 0;
   uint8_t end = 0;
   uint8_t first = 0;
-  uint8_t slot[kMostSlots][kMostWords] = {};  // 1 + the entry that a word is of
-  uint8_t slot_first[kMostSlots] = {};        // of the entry there: those before are forgotten
-  uint8_t next_first = 0;                     // of the entries that come
-  uint8_t written = 0;                        // words of those that are begun
+  uint8_t slot[kMostSlots][kMostWords] = {};  // 1 + the entry that a word belongs to
+  uint8_t slot_first[kMostSlots] = {};        // of the entry there: earlier ones are forgotten
+  uint8_t next_first = 0;                     // of the next entries
+  uint8_t written = 0;                        // words of started entries
   uint16_t forgotten = 0;                     // a bit for each end at which all were forgotten
   Step step = Step::kEnd;                     // of the reader
   uint8_t seen_end = 0;
@@ -45,10 +44,10 @@ struct State {
 
 struct Explorer {
   int kept;              // the capacity
-  int words;             // of a slot
-  int entries;           // that are appended, at most
-  int slack = 0;         // entries by which the reader's last look is too kind
-  bool ignores = false;  // the reader ignores what the last entry says of those before it
+  int words;             // per slot
+  int entries;           // appended at most
+  int slack = 0;         // entries by which the reader's last check is too lenient
+  bool ignores = false;  // the reader ignores what the last entry says about earlier ones
   std::set<std::string> known = {};
   int64_t accepted = 0;
   int64_t empty = 0;
@@ -128,13 +127,13 @@ struct Explorer {
       s.step = Step::kWord;
       s.seen_words = 0;
       if (begin(s) < s.seen_end) return s;
-      // That of a later entry; what the last look says, too.
+      // The word belongs to a later entry; the last check also reports that.
       wrong += s.begun > s.seen_end - 1 + slots() ? 0 : 1;
       return lookAgain(s);
     }
     const int held = s.seen_end - begin(s);
     if (s.seen_words < held * words) {
-      // From the newest back, as the reader does.
+      // From the newest entry backwards, as the reader does.
       const int entry = s.seen_end - 1 - s.seen_words / words;
       s.read[s.seen_words] = s.slot[entry % slots()][s.seen_words % words];
       ++s.seen_words;
@@ -159,7 +158,7 @@ struct Explorer {
 
 }  // namespace
 
-TEST_CASE("live ring: every order of the steps of a push, a copy, a reset and a look") {
+TEST_CASE("live ring: every order of the steps of a push, a copy, a reset and a read") {
   for (Explorer explorer : {Explorer{1, 2, 6}, Explorer{2, 1, 7}, Explorer{3, 1, 9}}) {
     CAPTURE(explorer.kept);
     explorer.explore({});
@@ -171,7 +170,7 @@ TEST_CASE("live ring: every order of the steps of a push, a copy, a reset and a 
   }
 }
 
-TEST_CASE("live ring: a look that misses an entry is found out") {
+TEST_CASE("live ring: a check that misses an entry is detected") {
   for (Explorer explorer : {Explorer{1, 2, 6, 1}, Explorer{2, 1, 7, 1}, Explorer{3, 1, 9, 1}}) {
     CAPTURE(explorer.kept);
     explorer.explore({});
@@ -179,7 +178,7 @@ TEST_CASE("live ring: a look that misses an entry is found out") {
   }
 }
 
-TEST_CASE("live ring: a reader that takes forgotten entries is found out") {
+TEST_CASE("live ring: a reader that takes forgotten entries is detected") {
   Explorer explorer = {2, 1, 7, 0, true};
   explorer.explore({});
   CHECK(explorer.mixed > 0);

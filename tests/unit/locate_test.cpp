@@ -1,4 +1,4 @@
-// The search, and the rules on hand-written rows of times.
+// Tests the search, and the rules on hand-written rows of times.
 #include "locate.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// A row of times that counts reads and refuses those outside.
+// A row of times that counts reads and refuses reads outside.
 template <class Time>
 struct WatchedRow {
   const std::vector<Time>* times;
@@ -102,8 +102,8 @@ TEST_CASE("locate: a search costs a logarithm, and next to a good guess almost n
   CHECK(row.reads <= 4);
 }
 
-TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the search ends", Time,
-                   float, double) {
+TEST_CASE_TEMPLATE("locate: for any times, no read is outside and the search ends", Time, float,
+                   double) {
   support::Random random(7);
   const Time odd[] = {std::numeric_limits<Time>::quiet_NaN(),
                       std::numeric_limits<Time>::infinity(),
@@ -131,10 +131,10 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
     const WatchedRow<Time> row{&times};
     const auto t = rbc::positionOf(row, n, q, r, &guess);
     wrong += row.strays == 0 && row.reads < 100 ? 0 : 1;
-    // What a kernel reads next: sample `index`, and its neighbour if there is a weight.
+    // The samples that a kernel reads next: `index`, and its neighbour if there is a weight.
     const int64_t reach = t.weight == 0 ? t.index : t.index + 1;
     wrong += t.index >= -1 && reach < n ? 0 : 1;
-    // And the times beside them.
+    // And the times next to them.
     if (t.index < 0) continue;
     rbc::weightsOf(r.method, row, n, t);
     wrong += row.strays == 0 ? 0 : 1;
@@ -142,7 +142,7 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
   CHECK(wrong == 0);
 }
 
-TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
+TEST_CASE("locate: unsorted ticks cause no read outside and no overflow") {
   support::Random random(8);
   int wrong = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -159,7 +159,7 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("locate: among equal times the last one is met, and the first is the right neighbour") {
+TEST_CASE("locate: of equal times the last one is found, and the first is the right neighbour") {
   const std::vector<float> times = {0, 1, 1, 1, 3};
   CHECK(isTap(position(times, 1.0f, rules<float>(Method::kLinear)), 3, 0, true));
   CHECK(isTap(position(times, 0.5f, rules<float>(Method::kLinear)), 0, 0.5, true));
@@ -170,12 +170,13 @@ TEST_CASE("locate: among equal times the last one is met, and the first is the r
               true));
 }
 
-TEST_CASE_TEMPLATE("locate: a line without branches is a line", Time, float, double, int64_t) {
+TEST_CASE_TEMPLATE("locate: the line without branches equals the line", Time, float, double,
+                   int64_t) {
   support::Random random(12);
   const auto linear = rules<Time>(Method::kLinear);
   int wrong = 0;
   for (int round = 0; round < 20000; ++round) {
-    // Equal and descending times too, and a bracket that ends the row.
+    // Also equal and descending times, and a bracket that ends the row.
     const auto any = [&] { return static_cast<Time>(random.below(6) - 3); };
     const int64_t n = 1 + random.below(4);
     const rbc::Bracket<Time, int64_t> bracket = {random.below(n), any(), any()};
@@ -204,19 +205,19 @@ TEST_CASE("locate: ticks subtract exactly over the whole range of 64 bits") {
   CHECK(isTap(position(ends, int64_t{0}, rules<int64_t>(Method::kLinear)), 0, 0.5, true));
   CHECK(isTap(position(ends, int64_t{-1}, rules<int64_t>(Method::kNearest)), 0, 0, true));
   CHECK(isTap(position(ends, int64_t{0}, rules<int64_t>(Method::kNearest)), 1, 0, true));
-  // One tick at an epoch of nanoseconds, which no f64 could tell.
+  // One tick at an epoch of nanoseconds, which f64 could not represent.
   const std::vector<int64_t> epoch = {1700000000000000000, 1700000000000000003};
   CHECK(isTap(position(epoch, int64_t{1700000000000000001}, rules<int64_t>(Method::kLinear)), 0,
               1.0 / 3, true));
 }
 
-// Where no sample is missing.
+// If no sample is missing.
 template <class Row>
 rbc::Intervals intervalsAt(const Row& row, int64_t n, int64_t i) {
   return rbc::intervalsAt(row, n, i, rbc::neighboursOf(rbc::AllSamples{}, n, i));
 }
 
-TEST_CASE("locate: the intervals beside a bracket end with the row, and at equal times") {
+TEST_CASE("locate: the intervals next to a bracket end with the row, and at equal times") {
   const std::vector<float> times = {0, 1, 3, 3, 4, 8};
   const WatchedRow<float> row{&times};
   const auto are = [&](int64_t i, double before, double here, double after) {
@@ -248,7 +249,7 @@ TEST_CASE("locate: infinite times and queries have an answer") {
   CHECK(isTap(position(open, -5.0, rules<double>(Method::kNext)), 1, 0, true));
 }
 
-TEST_CASE("interpolate: a line rounds once, and its infinite ends are those of numpy.interp") {
+TEST_CASE("interpolate: a line rounds once, and its infinite ends follow numpy.interp") {
   const float kNaN = std::numeric_limits<float>::quiet_NaN();
   const float kInf = std::numeric_limits<float>::infinity();
   CHECK(std::isnan(rbc::lerp(3.0f, kNaN, 0.5f)));
@@ -262,7 +263,7 @@ TEST_CASE("interpolate: a line rounds once, and its infinite ends are those of n
   CHECK(rbc::lerp(-kMost, kMost, 0.5f) == 0.0f);
   CHECK(rbc::lerp(kMost, -kMost, 0.5f) == 0.0f);
   CHECK(rbc::lerp(kMost, -kMost, 0.25f) == std::fma(0.25f, -kMost, 0.75f * kMost));
-  // The product alone would round to 1 and lose the last bit.
+  // The rounded product would be 1 and lose the last bit.
   const double w = 1 + 0x1p-52;
   CHECK(rbc::lerp(-1.0, w - 1, w) == std::fma(w, w, -1.0));
 }

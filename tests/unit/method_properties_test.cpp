@@ -1,4 +1,4 @@
-// What each way to interpolate promises, through rbcResample at every SIMD level.
+// The guaranteed properties of each interpolation method, through rbcResample at every SIMD level.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -67,7 +67,7 @@ ResampleOptions by(Method method) {
   return options;
 }
 
-// The largest distance from f(q), over that of the values from 0.
+// The largest distance from f(q), relative to the largest value.
 template <class T>
 long double worstOf(const std::vector<T>& out, const std::vector<double>& queries,
                     const std::function<long double(double, int64_t)>& f) {
@@ -132,7 +132,7 @@ TEST_CASE_TEMPLATE("methods: linear, cubic and pchip reproduce lines, cubic para
       const std::vector<T> on_line = sampled<T>(times, 9, line);
       for (const Method method : {Method::kLinear, Method::kCubic, Method::kPchip}) {
         const auto out = resampled(context, on_line, times, queries, by(method));
-        // Values up to 150, neighbours 0.05 to 1 apart: their rounding is multiplied by some 20.
+        // Values up to 150, neighbours 0.05 to 1 apart: their rounding is multiplied by about 20.
         CHECK(worstOf(out, queries, line) <= 20 * 150 * unit);
       }
       if (n < 3) continue;
@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE("methods: pchip is monotone where the samples are, and never 
         const T low = std::nextafter(std::min(values[i], values[i + 1]), -kInfinity);
         const T high = std::nextafter(std::max(values[i], values[i + 1]), kInfinity);
         outside += out[k] < low || out[k] > high;
-        // Rounding may step back by a little between queries that all but meet.
+        // Between queries that are almost equal, rounding may step back slightly.
         const T slack = 4 * std::numeric_limits<T>::epsilon() * std::fabs(values[i + 1]);
         if (rising && k > 0) falling += out[k] < out[k - 1] - slack;
       }
@@ -180,7 +180,7 @@ TEST_CASE_TEMPLATE("methods: pchip is monotone where the samples are, and never 
   }
 }
 
-TEST_CASE("methods: a query in a flat piece of pchip gives the sample, whatever lies beside it") {
+TEST_CASE("methods: a query in a flat piece of pchip gives the sample, for any neighbours") {
   const double nan = std::nan("");
   for (const robocache::Context& context : contexts()) {
     const std::vector<double> values = {nan, 5, 5, -1e300};
@@ -202,7 +202,7 @@ Quaternion rotation(const long double (&axis)[3], long double angle) {
   return {{std::cos(angle / 2), s * axis[0], s * axis[1], s * axis[2]}};
 }
 
-// The distance of two rotations, whatever their signs: 0 .. 2.
+// The distance of two rotations, for either sign: 0 .. 2.
 template <class T>
 long double distance(const T* got, const Quaternion& expected) {
   long double same = 0;
@@ -216,13 +216,13 @@ long double distance(const T* got, const Quaternion& expected) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("methods: slerp follows a rotation at constant speed, whatever the signs are", T,
-                   float, double) {
+TEST_CASE_TEMPLATE("methods: slerp follows a rotation at constant speed, for any signs", T, float,
+                   double) {
   Random random(54);
   const long double unit = std::numeric_limits<T>::epsilon();
   constexpr long double kAxis[3] = {0.48L, -0.6L, 0.64L};
   for (const robocache::Context& context : contexts()) {
-    // Turns from one sample to the next: by as much as may be, by little, and by next to nothing.
+    // Turns between samples: the largest possible, small ones, and tiny ones.
     for (const long double speed : {3.0L, 1.0L, 1e-2L, 1e-4L, 1e-7L, 1e-12L, 0.0L}) {
       for (const bool normalized : {true, false}) {
         std::vector<double> times;
@@ -243,7 +243,7 @@ TEST_CASE_TEMPLATE("methods: slerp follows a rotation at constant speed, whateve
           const T* got = &out[4 * k];
           worst = std::max(worst, distance(got, rotation(kAxis, speed * queries[k])));
           long double square = 0;
-          long double dot = 0;  // with the sample before
+          long double dot = 0;  // with the previous sample
           for (int i = 0; i < 4; ++i) {
             square += static_cast<long double>(got[i]) * got[i];
             dot += got[i] * values[4 * static_cast<size_t>(queries[k]) + static_cast<size_t>(i)];
@@ -260,7 +260,7 @@ TEST_CASE_TEMPLATE("methods: slerp follows a rotation at constant speed, whateve
   }
 }
 
-TEST_CASE_TEMPLATE("methods: slerp of opposite quaternions stays where it is", T, float, double) {
+TEST_CASE_TEMPLATE("methods: slerp of opposite quaternions is constant", T, float, double) {
   const auto unit = static_cast<double>(std::numeric_limits<T>::epsilon());
   for (const robocache::Context& context : contexts()) {
     const std::vector<T> values = {T(0.5),  T(-0.5), T(0.5),  T(0.5),
@@ -289,7 +289,7 @@ TEST_CASE("methods: slerp takes the components in any order") {
   }
 }
 
-TEST_CASE("methods: slerp writes samples as they are, not normalized, at their times and outside") {
+TEST_CASE("methods: slerp writes samples unchanged, not normalized, at their times and outside") {
   for (const robocache::Context& context : contexts()) {
     const std::vector<float> values = {2, 0, 0, 0, 0, -3, 0, 0};
     CHECK(resampled<float>(context, values, {0, 1}, {0, 1, -5, 5}, by(Method::kSlerp)) ==
@@ -297,8 +297,8 @@ TEST_CASE("methods: slerp writes samples as they are, not normalized, at their t
   }
 }
 
-TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and valid 0", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("methods: slerp of an invalid rotation gives the fill value and valid 0", T,
+                   float, double) {
   constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const std::vector<std::vector<T>> none = {
@@ -308,7 +308,7 @@ TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and valid
     for (const int64_t count : {1, 3, 4, 17, 200}) {  // quaternions
       for (const std::vector<T>& q : none) {
         for (const int64_t lost : {int64_t{0}, count / 2, count - 1}) {
-          // The second of four samples, and of it one quaternion.
+          // Of the second of four samples, one quaternion.
           std::vector<T> values;
           for (int64_t i = 0; i < 4 * count; ++i)
             values.insert(values.end(), {0, T(0.6), 0, T(0.8)});
@@ -356,13 +356,13 @@ TEST_CASE("methods: a quaternion of any finite size is a rotation") {
 
 // ---- angles -------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("methods: angles take the short way, across pi and from any turn", T, float,
+TEST_CASE_TEMPLATE("methods: angles take the shorter way, across pi and from any turn", T, float,
                    double) {
   Random random(56);
   const long double unit = std::numeric_limits<T>::epsilon();
   for (const robocache::Context& context : contexts()) {
     for (const bool wrapped : {true, false}) {
-      // Three turns and more, either way; kept in the range, or with turns added at random.
+      // At least three turns, in either direction; kept in the range, or with random turns added.
       const auto course = [&](double t, int64_t d) {
         return static_cast<long double>(t) * (d % 2 == 0 ? 0.9L : -0.9L) + d;
       };
@@ -390,7 +390,7 @@ TEST_CASE_TEMPLATE("methods: angles take the short way, across pi and from any t
   }
 }
 
-TEST_CASE("methods: angles are written as they are at their times and outside") {
+TEST_CASE("methods: angles are written unchanged at their times and outside") {
   for (const robocache::Context& context : contexts()) {
     const std::vector<double> values = {7, -20};
     CHECK(resampled<double>(context, values, {0, 1}, {0, 1, -5, 5}, by(Method::kAngle)) ==

@@ -1,5 +1,5 @@
-// rbcResample and rbcFuse where samples are missing: against the reference, which never hears of them,
-// on every backend; and what has to be the same as if the caller had taken them out.
+// rbcResample and rbcFuse with missing samples, on every backend: against the reference, which gets
+// rows without them, and properties that must hold as if the caller had removed them.
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -17,7 +17,7 @@ using support::Random;
 using support::ResampleCase;
 using support::ResampleInputs;
 
-// A share that leaves something.
+// A share that keeps some samples.
 double anyShare(uint64_t seed) { return Random(seed + 3000017).uniform(0.01, 0.9); }
 
 struct Resample {
@@ -63,9 +63,9 @@ TEST_CASE("missing samples: a valid without zeros changes nothing") {
   }
 }
 
-TEST_CASE("reference: a sample that is not missing, or one that is, is told") {
+TEST_CASE("reference: a sample that should or should not be missing is found") {
   const Context context = support::cpuContext(1);
-  int told = 0;
+  int found = 0;
   for (const ResampleCase& c : support::randomResampleCases(9500, 200)) {
     ResampleCase masked = c;
     masked.missing = 0.3;
@@ -73,15 +73,14 @@ TEST_CASE("reference: a sample that is not missing, or one that is, is told") {
     const ResampleInputs in = support::makeInputs(masked);
     ResampleInputs without = support::makeInputs(masked);
     without.sample_mask = support::Array();
-    told += support::firstError(in, support::run(context, without).output) != "" ? 1 : 0;
+    found += support::firstError(in, support::run(context, without).output) != "" ? 1 : 0;
   }
-  CHECK(told > 50);
+  CHECK(found > 50);
 }
 
-// ---- the walk ------------------------------------------------------------------------------------
+// ---- skipping missing samples -------------------------------------------------------------------
 
-TEST_CASE(
-    "valid samples: the next one up and down, wherever a row begins and whatever its stride") {
+TEST_CASE("valid samples: the next one up and down, for any begin and stride of a row") {
   Random random(91);
   for (int round = 0; round < 4000; ++round) {
     const int64_t n = random.below(round % 10 == 0 ? 300 : 90);

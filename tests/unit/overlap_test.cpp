@@ -1,4 +1,4 @@
-// Overlap, against the truth from listing every byte of both tensors.
+// Overlap, compared with a list of every byte of both tensors.
 #include "overlap.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Described {
     return rbc::normalize(&t, argument);
   }
 
-  // Offsets of all bytes, once per element that takes them.
+  // Offsets of all bytes, once per element that contains them.
   std::multiset<int64_t> bytes() const {
     std::vector<int64_t> starts = {origin};
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("overlap: an empty tensor overlaps nothing") {
   CHECK(distinct(empty));
 }
 
-TEST_CASE("overlap: column ranges of one matrix are told apart") {
+TEST_CASE("overlap: column ranges of one matrix are recognized as disjoint") {
   const Described left = {support::kF32, {8, 3}, {10, 1}, 512};
   const Described right = {support::kF32, {8, 7}, {10, 1}, 512 + 12};
   CHECK(disjoint(left, right));
@@ -125,8 +125,8 @@ TEST_CASE("overlap: an output whose elements share memory is refused") {
               RBC_STATUS_INVALID_ARGUMENT, "mask:", "share memory", "[2,6]", "[0,1]");
 }
 
-// As far apart as addresses are. No memory is touched.
-TEST_CASE("overlap: tensors as large as the address space are told apart") {
+// The largest possible distance between addresses. No memory is touched.
+TEST_CASE("overlap: tensors as large as the address space are recognized as disjoint") {
   constexpr int64_t kFar = int64_t{1} << 61;
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto at = [](uint64_t address, std::vector<int64_t> shape, std::vector<int64_t> strides) {
@@ -152,7 +152,7 @@ TEST_CASE("overlap: tensors as large as the address space are told apart") {
   CHECK(apart(pair, at(4096 + kFar - 1, {2}, {-(kFar - 2)})));
   CHECK(apart(pair, at(4097, {kFar - 1}, {1})));
   CHECK_FALSE(apart(pair, at(4097, {kFar}, {1})));
-  // From a byte before the second one on, to past half of all addresses.
+  // From a byte before the second one to past half of all addresses.
   CHECK_FALSE(apart(pair, at(4096 + kFar - 1, {kMost - 1}, {1})));
   CHECK_FALSE(apart(at(4096 + 2 * uint64_t{kFar}, {2}, {-kFar}), at(4097, {kMost - 1}, {1})));
   CHECK(apart(at(4096, {kFar}, {1}), at(4096 + kFar, {kMost - 1}, {1})));
@@ -166,7 +166,7 @@ TEST_CASE("overlap: tensors as large as the address space are told apart") {
   CHECK_FALSE(unique(at(4096, {2, kFar + 1}, {kFar, 1})));
 }
 
-TEST_CASE("overlap: random tensors are never taken for disjoint or distinct when they are not") {
+TEST_CASE("overlap: random tensors are never reported as disjoint or distinct when they are not") {
   support::Random random(5);
   constexpr rbcDType kDTypes[] = {support::kU8, support::kI16, support::kF32};
   const auto any = [&] {
@@ -192,9 +192,9 @@ TEST_CASE("overlap: random tensors are never taken for disjoint or distinct when
     const bool twice = std::any_of(bytes_a.begin(), bytes_a.end(),
                                    [&](int64_t k) { return bytes_a.count(k) > 1; });
     const bool found = disjoint(a, b);
-    if (found && shared) FAIL("case ", i, ": overlapping tensors are taken for disjoint");
+    if (found && shared) FAIL("case ", i, ": overlapping tensors are reported as disjoint");
     if (distinct(a) && twice)
-      FAIL("case ", i, ": elements that share memory are taken for distinct");
+      FAIL("case ", i, ": elements that share memory are reported as distinct");
     disjoint_there += shared ? 0 : 1;
     disjoint_found += found ? 1 : 0;
   }

@@ -1,4 +1,4 @@
-// The struct_size rule, on a struct of our own: what an older or a newer caller would pass.
+// The struct_size rule, on a struct of this test: with the structs of older and newer callers.
 #include "params.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Params {
   int32_t reserved0;
   int32_t other;
   int32_t another;
-  double second;  // came with a later release
+  double second;  // added in a later release
 };
 }  // namespace
 
@@ -31,7 +31,7 @@ namespace {
 constexpr uint32_t kOlderSize = offsetof(Params, second);
 constexpr Params kDefaults = {sizeof(Params), 0, 1, 0, 3, 0, 2.5};
 
-// What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
+// The memory of a caller of another release: `bytes` in total, ending at an inaccessible page.
 class Given {
  public:
   explicit Given(size_t bytes) : memory_(std::max<size_t>(bytes, 4), support::Flush::kEnd) {
@@ -49,7 +49,7 @@ class Given {
   support::GuardedMemory memory_;
 };
 
-Params read(const Params* given) { return rbc::readParams(given, kDefaults, "params"); }
+Params read(const Params* source) { return rbc::readParams(source, kDefaults, "params"); }
 
 }  // namespace
 
@@ -59,28 +59,27 @@ TEST_CASE("params: null gives the defaults") {
   CHECK(params.second == 2.5);
 }
 
-TEST_CASE(
-    "params: an older caller's struct is read no further than it goes, and the rest is default") {
-  Given given(kOlderSize);
-  given.set(offsetof(Params, first), int32_t{7});
-  const Params params = read(given.get());
+TEST_CASE("params: an older caller's struct is read only up to its end, and the rest is default") {
+  Given source(kOlderSize);
+  source.set(offsetof(Params, first), int32_t{7});
+  const Params params = read(source.get());
   CHECK(params.first == 7);
   CHECK(params.second == 2.5);
 }
 
-TEST_CASE("params: a struct of this release is read whole") {
-  Given given(sizeof(Params));
-  given.set(offsetof(Params, first), int32_t{7});
-  given.set(offsetof(Params, second), 8.0);
-  const Params params = read(given.get());
+TEST_CASE("params: a struct of this release is read completely") {
+  Given source(sizeof(Params));
+  source.set(offsetof(Params, first), int32_t{7});
+  source.set(offsetof(Params, second), 8.0);
+  const Params params = read(source.get());
   CHECK(params.first == 7);
   CHECK(params.second == 8.0);
 }
 
-TEST_CASE("params: a newer caller's struct is taken as long as its unknown bytes are zero") {
-  Given given(sizeof(Params) + 24);
-  given.set(offsetof(Params, first), int32_t{7});
-  CHECK(read(given.get()).first == 7);
+TEST_CASE("params: a newer caller's struct is accepted if its unknown bytes are zero") {
+  Given source(sizeof(Params) + 24);
+  source.set(offsetof(Params, first), int32_t{7});
+  CHECK(read(source.get()).first == 7);
   for (const size_t byte : {sizeof(Params), sizeof(Params) + 13, sizeof(Params) + 23}) {
     Given newer(sizeof(Params) + 24);
     newer.set(byte, char{1});
@@ -94,9 +93,9 @@ TEST_CASE("params: a struct_size that no compiler gives is refused and nothing i
   constexpr auto own = static_cast<uint32_t>(sizeof(Params));
   for (const uint32_t size : {0u, 1u, 4u, kOlderSize - 4, kOlderSize - 1, kOlderSize + 1,
                               kOlderSize + 4, own - 1, own + 4, 65544u}) {
-    Given given(4);
-    given.setSize(size);
-    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+    Given source(4);
+    source.setSize(size);
+    CHECK_FAILS(rbc::guard([&] { read(source.get()); }), RBC_STATUS_INVALID_ARGUMENT,
                 "params:", "struct_size");
   }
   Given uninitialized(4);
@@ -105,30 +104,30 @@ TEST_CASE("params: a struct_size that no compiler gives is refused and nothing i
               "params:", "struct_size");
 }
 
-TEST_CASE("params: flags that mean nothing are refused") {
+TEST_CASE("params: unknown flags are refused") {
   for (const uint32_t flags : {0u, 2u, 4u, 6u}) {
-    Given given(sizeof(Params));
-    given.set(offsetof(Params, flags), flags);
-    CHECK(read(given.get()).flags == flags);
+    Given source(sizeof(Params));
+    source.set(offsetof(Params, flags), flags);
+    CHECK(read(source.get()).flags == flags);
   }
   for (const uint32_t flags : {1u, 8u, 0x80000002u}) {
-    Given given(sizeof(Params));
-    given.set(offsetof(Params, flags), flags);
-    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT, "flags: 0x",
+    Given source(sizeof(Params));
+    source.set(offsetof(Params, flags), flags);
+    CHECK_FAILS(rbc::guard([&] { read(source.get()); }), RBC_STATUS_INVALID_ARGUMENT, "flags: 0x",
                 "unknown bits, expected TWO, FOUR or 0");
   }
 }
 
 TEST_CASE("params: reserved fields are 0, and without a name the message is bare") {
-  Given given(kOlderSize);
-  given.set(offsetof(Params, reserved0), int32_t{-1});
-  CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+  Given source(kOlderSize);
+  source.set(offsetof(Params, reserved0), int32_t{-1});
+  CHECK_FAILS(rbc::guard([&] { read(source.get()); }), RBC_STATUS_INVALID_ARGUMENT,
               "params: reserved0 is not 0");
-  CHECK_FAILS(rbc::guard([&] { rbc::readParams(given.get(), kOlderSize, kDefaults, nullptr); }),
+  CHECK_FAILS(rbc::guard([&] { rbc::readParams(source.get(), kOlderSize, kDefaults, nullptr); }),
               RBC_STATUS_INVALID_ARGUMENT, "reserved0 is not 0");
 }
 
-// ---- arrays of structs without a size of their own -------------------------------------------------
+// ---- arrays of structs without a size field -----------------------------------------------------
 
 namespace {
 
@@ -138,7 +137,8 @@ struct Element {
   int32_t third;
 };
 
-// `count` elements of `size` bytes, up to an inaccessible page; each has its index as its first field.
+// `count` elements of `size` bytes, up to an inaccessible page; each has its index as its first
+// field.
 support::GuardedMemory elementsOf(int32_t count, size_t size) {
   support::GuardedMemory memory(size * static_cast<size_t>(count), support::Flush::kEnd);
   std::memset(memory.data(), 0, memory.bytes());
@@ -153,10 +153,10 @@ support::GuardedMemory elementsOf(int32_t count, size_t size) {
 TEST_CASE("params: elements of an older and of a newer caller") {
   for (const uint32_t size : {8u, 16u, 24u, 64u}) {
     const support::GuardedMemory memory = elementsOf(3, size);
-    const auto* given = reinterpret_cast<const Element*>(memory.data());
+    const auto* source = reinterpret_cast<const Element*>(memory.data());
     Element read[3];
     std::memset(static_cast<void*>(read), 0x55, sizeof read);
-    rbc::readElements(given, 3, size, "elements", "element_size", read);
+    rbc::readElements(source, 3, size, "elements", "element_size", read);
     for (int64_t i = 0; i < 3; ++i) {
       CHECK(read[i].first == i);
       CHECK(read[i].second == 0);
@@ -175,11 +175,11 @@ TEST_CASE("params: elements of an older and of a newer caller") {
 
 TEST_CASE("params: a size of elements that no release has") {
   const support::GuardedMemory memory = elementsOf(1, 16);
-  const auto* given = reinterpret_cast<const Element*>(memory.data());
+  const auto* source = reinterpret_cast<const Element*>(memory.data());
   Element read[1];
   for (const uint32_t size : {0u, 4u, 12u, 65544u}) {
     CHECK_FAILS(
-        rbc::guard([&] { rbc::readElements(given, 1, size, "elements", "element_size", read); }),
+        rbc::guard([&] { rbc::readElements(source, 1, size, "elements", "element_size", read); }),
         RBC_STATUS_INVALID_ARGUMENT, "element_size: is ");
   }
   rbc::readElements<Element>(nullptr, 0, 0, "elements", "element_size", read);  // none is read

@@ -1,4 +1,4 @@
-// Unprojecting by products with reciprocals, as CUDA computes it, against the division.
+// Unprojection by products with reciprocals, as on CUDA, compared with division.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ bool isSame(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// Numbers of all sizes within 2^-bits and 2^bits, some of them whole.
+// Numbers of all sizes from 2^-bits to 2^bits, some of them integers.
 template <class T>
 T sized(Random& random, int bits) {
   const double x =

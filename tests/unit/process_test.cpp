@@ -24,7 +24,7 @@ using support::ResampleCase;
 using support::ResampleInputs;
 using support::ResampleOutput;
 
-// Large enough that a context shares it out among its threads.
+// Large enough that a context divides it among its threads.
 ResampleInputs largeInputs() {
   ResampleCase c;
   c.batch = 6;
@@ -38,13 +38,13 @@ bool gives(const Context& context, const ResampleInputs& in, const ResampleOutpu
   return support::run(context, in).output == expected;
 }
 
-// ThreadSanitizer does not know the threads that a forked child starts.
+// ThreadSanitizer does not support threads that a forked child starts.
 constexpr bool kCanFork = !support::kThreadSanitizer;
-// AddressSanitizer does not free its allocator's locks in a child: a thread that the child lacks may
-// hold one for good.
+// AddressSanitizer does not release its allocator's locks in a child: a thread that the child lacks
+// may hold one forever.
 constexpr bool kCanForkAmongThreads = !support::kSanitized;
 
-// A number of /proc/self/status, by a format with its name.
+// Reads a number of /proc/self/status, by a format with its name.
 int ofThisProcess(const char* format) {
   int number = 0;
   if (FILE* file = std::fopen("/proc/self/status", "r")) {
@@ -81,7 +81,7 @@ int inChild(Body&& body) {
   return -1;
 }
 
-// Has new threads of this process ask for stacks of this size, which may be more than there is.
+// Makes new threads of this process request stacks of this size, which may exceed the memory.
 class StackSize {
  public:
   explicit StackSize(size_t bytes) {
@@ -101,7 +101,7 @@ class StackSize {
   pthread_attr_t before_;
 };
 
-// Leaves this process so much address space beyond what it has.
+// Limits this process to this much more address space than it has now.
 class RoomFor {
  public:
   explicit RoomFor(size_t bytes) {
@@ -136,14 +136,13 @@ TEST_CASE("fork: a child uses CPU contexts, its parent's and its own") {
   CHECK(inChild(everything) == 0);
   CHECK(inChild([&] {
           if (everything() != 0) return 10;
-          return inChild(everything);  // a child of the child
+          return inChild(everything);  // a grandchild
         }) == 0);
   CHECK(inChild([&] {
           if (!gives(used, in, expected)) return 1;
-          return threadCount() > 1 ? 0
-                                   : 2;  // the parent's threads are gone, others take their place
+          return threadCount() > 1 ? 0 : 2;  // the parent's threads are gone, new ones replace them
         }) == 0);
-  CHECK(everything() == 0);  // and the parent goes on
+  CHECK(everything() == 0);  // and the parent can continue
 }
 
 TEST_CASE("fork: a child may destroy its parent's contexts, used there or not") {
@@ -161,7 +160,7 @@ TEST_CASE("fork: a child may destroy its parent's contexts, used there or not") 
   CHECK(gives(used, in, expected));
 }
 
-TEST_CASE("fork: while other threads are inside calls") {
+TEST_CASE("fork: while other threads are in calls") {
   if (!kCanForkAmongThreads) SKIP_BECAUSE("a sanitizer's own threads and locks do not survive it");
   const ResampleInputs in = largeInputs();
   const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
@@ -182,7 +181,7 @@ TEST_CASE("fork: while other threads are inside calls") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("fork: a context of CUDA is refused in the child, by a message that says why") {
+TEST_CASE("fork: a CUDA context is refused in the child, with a message that says why") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
@@ -202,7 +201,7 @@ TEST_CASE("fork: a context of CUDA is refused in the child, by a message that sa
 
 namespace {
 
-// Random cases, and what one thread makes of them.
+// Random cases, and their results with one thread.
 struct Runs {
   Runs(uint64_t first_seed, uint64_t count) {
     for (uint64_t n = 0; n < count; ++n) {
@@ -239,9 +238,9 @@ TEST_CASE("threads: contexts are independent") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("threads: 64 contexts in 64 threads, some with threads of their own") {
+TEST_CASE("threads: 64 contexts in 64 threads, some with their own threads") {
   Runs runs(6000, 8);
-  std::thread([] {}).join();  // ThreadSanitizer starts one of its own beside the first
+  std::thread([] {}).join();  // ThreadSanitizer starts an additional one with the first
   const int before = threadCount();
   std::atomic<int> ready{0};
   std::atomic<int> wrong{0};
@@ -249,10 +248,10 @@ TEST_CASE("threads: 64 contexts in 64 threads, some with threads of their own") 
   for (int k = 0; k < 64; ++k) {
     threads.emplace_back([&, k] {
       const Context own = support::cpuContext(1 + k % 3);
-      for (++ready; ready < 64;) std::this_thread::yield();  // all of them are there at once
+      for (++ready; ready < 64;) std::this_thread::yield();  // all of them exist at once
       for (size_t i = 0; i < runs.inputs.size(); ++i) {
-        const size_t which = (i + static_cast<size_t>(k)) % runs.inputs.size();
-        wrong += gives(own, runs.inputs[which], runs.expected[which]) ? 0 : 1;
+        const size_t index = (i + static_cast<size_t>(k)) % runs.inputs.size();
+        wrong += gives(own, runs.inputs[index], runs.expected[index]) ? 0 : 1;
       }
     });
   }
@@ -290,11 +289,11 @@ TEST_CASE("threads: a warm-up that starts none says so, calls work, and a later 
     const StackSize more_than_there_is(size_t{1} << 47);
     for (int i = 0; i < 2; ++i) {
       CHECK_FAILS(rbcContextWarmUp(context.get()), RBC_STATUS_UNSUPPORTED,
-                  "threads: ", "0 of 3 could be started");
+                  "threads: ", "0 of 3 worker threads could be started");
     }
     CHECK(gives(context, in, expected));
     CHECK(threadCount() == before);
-    CHECK_SUCCEEDS(rbcContextWarmUp(support::cpuContext(1).get()));  // which wants no other thread
+    CHECK_SUCCEEDS(rbcContextWarmUp(support::cpuContext(1).get()));  // needs no other thread
   }
   CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));
   CHECK(threadCount() == before + 3);
@@ -326,11 +325,13 @@ TEST_CASE("threads: a warm-up that starts some says how many, and a later one st
     status = rbcContextWarmUp(context.get());
     started = threadCount() - before;
   }
-  CHECK(started > 0);  // 3 or 4; arenas of malloc take room as well
+  CHECK(started > 0);  // 3 or 4; malloc's arenas need memory as well
   CHECK(started < 8);
   CHECK(status == RBC_STATUS_UNSUPPORTED);
-  const std::string told = std::to_string(started) + " of 8 could be started";
-  CHECK_MESSAGE(support::tells(rbcGetLastError(), {told.c_str()}), std::string(rbcGetLastError()));
+  const std::string expected_text =
+      std::to_string(started) + " of 8 worker threads could be started";
+  CHECK_MESSAGE(support::tells(rbcGetLastError(), {expected_text.c_str()}),
+                std::string(rbcGetLastError()));
   CHECK(gives(context, in, expected));
   CHECK(threadCount() == before + started);  // a call does not try again
   CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));

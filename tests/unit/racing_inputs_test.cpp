@@ -1,5 +1,6 @@
-// Offsets, lengths and masks that another thread writes during the calls. The results are anybody's guess,
-// but nothing may be read or written outside the tensors: what a call verified is what it uses.
+// Offsets, lengths and masks that another thread writes during the calls. The results are
+// unspecified, but nothing may be read or written outside the tensors: a call must use the values
+// that it has checked.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -22,7 +23,8 @@ constexpr int64_t kRows = 6000;
 constexpr int64_t kBatch = 40;
 constexpr int kCalls = support::kSanitized ? 400 : 1500;
 
-// Rows cut evenly into kBatch parts, and a thread that spoils and mends some of the entries.
+// Rows divided evenly into kBatch parts, and a thread that corrupts and restores some of the
+// entries.
 class RacingOffsets {
  public:
   RacingOffsets() : array_(support::kI64, {kBatch + 1}) {
@@ -65,7 +67,7 @@ Array randomFloats(std::vector<int64_t> shape) {
   return array;
 }
 
-// Each call succeeds, or says that the offsets are wrong.
+// Each call succeeds, or reports that the offsets are wrong.
 template <class Call>
 void checkCalls(const char* operation, Call&& call) {
   for (int i = 0; i < kCalls; ++i) {
@@ -88,7 +90,7 @@ void setGrid(rbcVoxelGrid* grid) {
 
 TEST_CASE("racing inputs: offsets of points") {
   if (support::kThreadSanitizer)
-    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+    SKIP_BECAUSE("the race is intended, and ThreadSanitizer would report it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
@@ -150,7 +152,7 @@ TEST_CASE("racing inputs: offsets of points") {
 
 TEST_CASE("racing inputs: offsets of samples") {
   if (support::kThreadSanitizer)
-    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+    SKIP_BECAUSE("the race is intended, and ThreadSanitizer would report it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
@@ -176,9 +178,9 @@ TEST_CASE("racing inputs: offsets of samples") {
   }
 }
 
-TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
+TEST_CASE("racing inputs: offsets of the episodes of windows") {
   if (support::kThreadSanitizer)
-    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+    SKIP_BECAUSE("the race is intended, and ThreadSanitizer would report it");
   constexpr int64_t kWindows = 50;
   constexpr int64_t kOffsets = 9;
   for (const int threads : {1, 3}) {
@@ -230,7 +232,7 @@ TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
 
 TEST_CASE("racing inputs: masks of samples") {
   if (support::kThreadSanitizer)
-    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+    SKIP_BECAUSE("the race is intended, and ThreadSanitizer would report it");
   constexpr int64_t kSamples = 100;
   constexpr int64_t kQueries = 300;
   const Array mask(support::kU8, {kSamples});
@@ -240,7 +242,7 @@ TEST_CASE("racing inputs: masks of samples") {
     support::Random random(9);
     auto* const bytes = reinterpret_cast<uint8_t*>(mask.memory().data());
     while (!stop.load(std::memory_order_relaxed)) {
-      // A run at once, at the ends as often as between them; now and then all of it.
+      // A whole run at a time, at the ends as often as between them; sometimes the whole mask.
       const int64_t begin = random.chance(0.3) ? 0 : random.below(kSamples);
       const int64_t end =
           random.chance(0.3) ? kSamples : begin + random.below(kSamples - begin + 1);
@@ -248,7 +250,7 @@ TEST_CASE("racing inputs: masks of samples") {
       for (int64_t i = begin; i < end; ++i) __atomic_store_n(bytes + i, byte, __ATOMIC_RELAXED);
     }
   });
-  // Inaccessible pages stand right before and behind the values.
+  // Inaccessible pages are right before and after the values.
   for (const auto flush : {support::Flush::kBegin, support::Flush::kEnd}) {
     const Array values(support::kF32, {kSamples, 1024}, support::Layout::kContiguous, flush);
     std::memset(values.memory().data(), 0, values.memory().bytes());

@@ -1,4 +1,4 @@
-// Conversions of floats, against rounding that is done on numbers.
+// Conversions of floats, compared with rounding in exact arithmetic.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,8 @@ bool sameFloat(float a, float b) {
   return (a != a && b != b) || bitCast<uint32_t>(a) == bitCast<uint32_t>(b);
 }
 
-// Every f32 that decides a rounding to a 16-bit float: around each value of it and each midpoint.
+// Every f32 that is critical for rounding to a 16-bit float: around each value of it and each
+// midpoint.
 template <class Check>
 void eachCriticalFloat(rbcDType dtype, Check&& check) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
@@ -93,8 +94,8 @@ TEST_CASE("real: f64 rounds to each float once") {
     check(bitCast<double>(random.bits()));
   }
   CHECK(wrong == 0);
-  // Just above a midpoint of two 16-bit floats, by less than an f32 can tell: rounding through f32
-  // would lose it and then go to even.
+  // Just above a midpoint of two 16-bit floats, by less than f32 can represent: rounding through
+  // f32 would lose it and then round to even.
   for (const double sign : {1.0, -1.0}) {
     for (const double tiny : {0x1p-40, -0x1p-40}) {
       for (int k = 0; k < 64; ++k) {

@@ -1,4 +1,4 @@
-// Verification of times: a bad step is found wherever it stands, and told by row and index.
+// The check of times: a bad step is found at any place, and reported by row and index.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -55,21 +55,21 @@ struct Rows {
   }
 };
 
-// Spoils one time of a row that ascends, asks, and mends it.
+// Corrupts one time of an ascending row, calls the check, and restores it.
 template <class Time>
 bool finds(Rows<Time>& rows, const robocache::Context& context, int64_t row, int64_t i, bool nan) {
   rows.set(row, i, nan ? std::numeric_limits<Time>::quiet_NaN() : static_cast<Time>(-1));
   const std::string verdict = rows.verdict(context);
   rows.set(row, i, static_cast<Time>(i / 2));
-  // A first time of -1 is no step back.
+  // A first time of -1 does not step back.
   if (i == 0 && !nan) return verdict.empty();
   const std::string where = "row " + std::to_string(row) + (nan ? " is NaN at" : " decreases at") +
                             " index " + std::to_string(i);
   const std::string end =
       verdict.substr(std::min(verdict.size(), verdict.find(where) + where.size()), 1);
-  const bool told = verdict.find("times: " + where) == 0 && (end.empty() || end == " ");
-  CHECK_MESSAGE(told, "expected ", where, ", got \"", verdict, "\"");
-  return told;
+  const bool is_reported = verdict.find("times: " + where) == 0 && (end.empty() || end == " ");
+  CHECK_MESSAGE(is_reported, "expected ", where, ", got \"", verdict, "\"");
+  return is_reported;
 }
 
 std::vector<robocache::Context> contexts() {
@@ -128,7 +128,7 @@ TEST_CASE_TEMPLATE("check: a bad step is found in long rows and many rows", Time
   }
 }
 
-TEST_CASE("check: of several bad steps the first is told, whatever the threads do") {
+TEST_CASE("check: the first of several bad steps is reported, for any timing of threads") {
   Rows<double> rows(50, 9000, support::Layout::kContiguous);
   rows.set(20, 8000, -1);
   rows.set(20, 4000, -1);
@@ -140,14 +140,14 @@ TEST_CASE("check: of several bad steps the first is told, whatever the threads d
   }
 }
 
-TEST_CASE("check: what lies beyond a row's length is not looked at") {
+TEST_CASE("check: samples beyond a row's length are not checked") {
   Rows<double> rows(3, 100, support::Layout::kContiguous);
   std::vector<int64_t> lengths = {100, 40, 0};
   const Tensor tensor(lengths.data(), {3});
   for (int64_t i = 40; i < 100; ++i) rows.set(1, i, std::numeric_limits<double>::quiet_NaN());
   for (int64_t i = 0; i < 100; ++i) rows.set(2, i, static_cast<double>(-i));
   const std::vector<robocache::Context> all = contexts();
-  // A row of length 0 has no sample to give.
+  // A row of length 0 has no samples.
   const auto passes = [&](const robocache::Context& context) {
     const float values[1] = {};
     const double query = 0;
@@ -164,7 +164,7 @@ TEST_CASE("check: what lies beyond a row's length is not looked at") {
     CHECK(support::tells(rows.verdict(context, &tensor), {"row 1 is NaN at index 40"}));
 }
 
-TEST_CASE("check: rows of as many samples as 64 bits count are gone through by their lengths") {
+TEST_CASE("check: rows with as many samples as 64 bits allow are checked up to their lengths") {
   constexpr int64_t kBatch = 4;
   constexpr int64_t kSamples = (int64_t{1} << 61) - 1;
   const uint8_t value = 7;

@@ -1,4 +1,4 @@
-// The rules of resample.h on rows short enough to work out by hand.
+// The rules of resample.h on rows short enough to compute by hand.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,7 +21,7 @@ using robocache::Tensor;
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInf = std::numeric_limits<double>::infinity();
 constexpr double kFill = -1;
-// Those that one channel has.
+// The methods for a single channel.
 constexpr Method kMethods[] = {Method::kLinear, Method::kNearest, Method::kPrevious, Method::kNext,
                                Method::kCubic,  Method::kPchip,   Method::kAngle};
 
@@ -63,7 +63,7 @@ Result resampled(const std::vector<Time>& times, const std::vector<Time>& querie
   robocache::resample(context, {narrow.data(), {n, 1}}, {times.data(), {n}},
                       {queries.data(), {count}}, {narrow_out.data(), {count, 1}}, options);
   const Result result = {out, {mask.begin(), mask.end()}};
-  // Those numbers are exact in both, but for curves.
+  // Those numbers are exact in both, except for curves.
   const bool curve = options.method == Method::kCubic || options.method == Method::kPchip ||
                      options.method == Method::kAngle;
   if (!curve) CHECK(result == Result{{narrow_out.begin(), narrow_out.end()}, result.mask});
@@ -145,7 +145,7 @@ TEST_CASE("rules: one sample and none") {
         Result{{kFill}, {0}});
 }
 
-TEST_CASE("rules: tolerance reaches outside the range too, and decides alone") {
+TEST_CASE("rules: tolerance also applies outside of the range, and only it decides") {
   const Times times = {0, 1, 3};
   const Times queries = {-0.5, -0.25, 0.25, 0.5, 1.5, 2.75, 3.25, 3.5, 1};
   CHECK(resampled(times, queries, withTolerance(Method::kNearest, 0.25)) ==
@@ -158,7 +158,7 @@ TEST_CASE("rules: tolerance reaches outside the range too, and decides alone") {
       Result{{kFill, 10, kFill, kFill, kFill, 30, kFill, kFill, 20}, {0, 1, 0, 0, 0, 1, 0, 0, 1}});
   CHECK(resampled(times, {0, 0.001, 1}, withTolerance(Method::kNearest, 0)) ==
         Result{{10, kFill, 20}, {1, 0, 1}});
-  // Neither outside nor max_gap have a say beside it.
+  // Neither outside nor max_gap affects it.
   ResampleOptions options = withTolerance(Method::kNearest, 0.5);
   options.max_gap = 0.1;
   options.outside = Outside::kFill;
@@ -177,12 +177,12 @@ TEST_CASE("rules: a bracket longer than max_gap is invalid for every method, its
   CHECK(resampled(times, {2, 0.5}, withGap(Method::kLinear, 2)) == Result{{25, 15}, {1, 1}});
   CHECK(resampled(times, {2, 0.5, 1}, withGap(Method::kLinear, 0)) ==
         Result{{kFill, kFill, 20}, {0, 0, 1}});
-  // It concerns brackets: what is held outside stays.
+  // It applies to brackets: held samples outside are kept.
   CHECK(resampled(times, {-5, 9}, withGap(Method::kLinear, 0)) == Result{{10, 30}, {0, 0}});
 }
 
 TEST_CASE("rules: neighbours of cubic and pchip end at a pair of equal times") {
-  // The values climb by 10 a sample: by 10, 5, 10, nothing but a jump, 10 and 10 a unit of time.
+  // The values climb by 10 per sample: by 10, 5, 10, a jump, 10 and 10 per unit of time.
   const Times times = {0, 1, 3, 4, 4, 5, 6};
   // Between 3 and 4 there is no sample after, between 4 and 5 none before.
   const Result cubic = resampled(times, {3.5, 4.5}, with(Method::kCubic));
@@ -196,7 +196,7 @@ TEST_CASE("rules: neighbours of cubic and pchip end at a pair of equal times") {
   const Result pchip = resampled(times, {3.5, 4.5}, with(Method::kPchip));
   CHECK(pchip.out[0] == resampled<double>({0, 1, 3, 4}, {3.5}, with(Method::kPchip)).out[0]);
   CHECK(pchip.out[1] == 55);
-  // Alone between two pairs, both make a line.
+  // With only two pairs around it, both methods give a line.
   for (const Method method : {Method::kCubic, Method::kPchip}) {
     CHECK(resampled<double>({0, 1, 1, 2, 2, 9}, {1.25}, with(method)) == Result{{32.5}, {1}});
   }
@@ -217,7 +217,7 @@ TEST_CASE("rules: pchip and cubic by hand") {
         doctest::Approx(20 + 10 * 0.15625 + 2 * cubic * (0.140625 - 0.046875)).epsilon(1e-6));
 }
 
-TEST_CASE("rules: each group of channels goes by its own method, and the valid is of them all") {
+TEST_CASE("rules: each group of channels has its own method, and valid covers all of them") {
   const auto context = robocache::Context::cpu(1);
   // Four samples of a position, a quaternion and a gripper, with a gap before the last.
   const float values[] = {0, 1, 0, 0, 0, 5, 1, 0, 0, 2, 0, 6, 4, 0, 0, 3, 0, 7, 9, 0, 0, 0, 4, 8};
@@ -265,7 +265,7 @@ TEST_CASE("rules: each group of channels goes by its own method, and the valid i
     CHECK(row(out, 5)[5] == kFill);
   }
   {
-    // A tolerance decides alone: the gripper is there in the gap, the pose is not.
+    // Only the tolerance decides: in the gap the gripper is valid, the pose is not.
     const auto [out, mask] = run(Outside::kFill, 1);
     CHECK(mask == std::vector<int>{1, 1, 0, 1, 0, 0});
     CHECK(row(out, 2) == Row{kFill, kFill, kFill, kFill, kFill, 7});
@@ -317,8 +317,8 @@ TEST_CASE("rules: a first sample at -inf, in a row long enough for vectors") {
   }
 }
 
-// Their values are unspecified, but nothing outside the arrays is read or written: between pages
-// that fault, at every level of SIMD.
+// Their values are unspecified, but nothing outside the arrays is read or written: they are between
+// inaccessible pages, at every SIMD level.
 TEST_CASE("rules: unchecked times that are NaN or out of order do no harm") {
   for (const int32_t level : support::simdLevels()) {
     rbcContextParams params = rbcContextParamsInit();
@@ -350,20 +350,20 @@ TEST_CASE("rules: unchecked times that are NaN or out of order do no harm") {
 }
 
 TEST_CASE("rules: times at which f32 would fail") {
-  // Nanoseconds since the epoch, a millisecond apart: f32 could not tell them by two minutes.
+  // Nanoseconds since the epoch, a millisecond apart: f32 would be off by two minutes.
   constexpr int64_t kEpoch = 1700000000000000000;
   constexpr int64_t kMs = 1000000;
   CHECK(resampled<int64_t>({kEpoch, kEpoch + kMs, kEpoch + 3 * kMs},
                            {kEpoch + kMs / 2, kEpoch + 2 * kMs, kEpoch + 3 * kMs}) ==
         Result{{15, 25, 30}, {1, 1, 1}});
-  // One nanosecond apart: f64 could not tell them either.
+  // One nanosecond apart: f64 cannot distinguish them either.
   CHECK(resampled<int64_t>({kEpoch, kEpoch + 1, kEpoch + 2}, {kEpoch, kEpoch + 1, kEpoch + 2}) ==
         Result{{10, 20, 30}, {1, 1, 1}});
   CHECK(resampled<double>({1.7e9, 1.7e9 + 0.0009765625}, {1.7e9 + 0.00048828125}) ==
         Result{{15}, {1}});
 }
 
-TEST_CASE("rules: NaN and infinite values propagate, and only from the samples that count") {
+TEST_CASE("rules: NaN and infinite values propagate, and only from the samples in use") {
   const auto context = robocache::Context::cpu(1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
@@ -385,7 +385,7 @@ TEST_CASE("rules: NaN and infinite values propagate, and only from the samples t
   CHECK(out[8] == 5);
 }
 
-TEST_CASE("rules: a weight that rounds to 0 gives the sample before, whatever the others are") {
+TEST_CASE("rules: a weight that rounds to 0 gives the sample before, for any other samples") {
   const auto context = robocache::Context::cpu(1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const double times[] = {-1, 0, 1, 2};
@@ -426,7 +426,7 @@ TEST_CASE("rules: ragged rows end where their lengths say") {
   CHECK(mask[3] == 0);
 }
 
-TEST_CASE("rules: without channels the valid is still written") {
+TEST_CASE("rules: without channels valid is still written") {
   const auto context = robocache::Context::cpu(1);
   const float times[] = {0, 1};
   const float queries[] = {0.5, 2, -1};

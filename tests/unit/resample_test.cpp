@@ -40,7 +40,7 @@ TEST_CASE("resample cpu: outputs too large for the caches") {
       {support::kF64, support::kF16, 1024}, {support::kF64, support::kF32, 1024},
       {support::kF16, support::kF64, 1024}, {support::kF32, support::kF32, 1023}};
   for (const Row& row : kRows) {
-    if (support::kSanitized && &row != &kRows[5]) continue;  // the one that is the hardest to write
+    if (support::kSanitized && &row != &kRows[5]) continue;  // the hardest one to write
     ResampleCase c;
     c.batch = 2;
     c.samples = 50;
@@ -91,7 +91,7 @@ TEST_CASE("resample cpu: the same call gives the same bits again") {
 
 // ---- the harness itself -------------------------------------------------------------------------
 
-TEST_CASE("reference: a wrong bit, a wrong valid and a missing write are told") {
+TEST_CASE("reference: a wrong bit, a wrong valid and a missing write are found") {
   ResampleCase c;
   c.order = support::QueryOrder::kRandom;
   const ResampleInputs in = support::makeInputs(c);
@@ -110,7 +110,7 @@ TEST_CASE("reference: a wrong bit, a wrong valid and a missing write are told") 
   CHECK(support::firstError(in, bad) != "");
 }
 
-TEST_CASE("reference: one method is not taken for another") {
+TEST_CASE("reference: one method is not accepted as another") {
   const Context context = support::cpuContext(1);
   for (const int32_t method : support::kAllMethods) {
     ResampleCase c;

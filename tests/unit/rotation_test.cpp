@@ -1,4 +1,5 @@
-// Conversions of rotations against 113 bits: each test states the largest error of each pair.
+// Conversions of rotations, compared with 113 bits: each test prints the largest error of each
+// pair.
 #include "rotation.h"
 
 #include <doctest/doctest.h>
@@ -63,34 +64,34 @@ bool isAngles(RotationKind kind) {
 }
 
 struct Values {
-  double of[9] = {};
+  double numbers[9] = {};
 };
 
 Values convert(const RotationFormat& from, const RotationFormat& to, const Values& in) {
   Values out;
-  rbc::convertRotation(from, to, in.of, out.of);
+  rbc::convertRotation(from, to, in.numbers, out.numbers);
   return out;
 }
 
 Values rounded(const std::vector<Quad>& exact) {
   Values values;
-  for (size_t i = 0; i < exact.size(); ++i) values.of[i] = static_cast<double>(exact[i]);
+  for (size_t i = 0; i < exact.size(); ++i) values.numbers[i] = static_cast<double>(exact[i]);
   return values;
 }
 
-// The largest difference. Angles of pi and of -pi are one, and so are q and -q where rounding may
-// choose: where w vanishes but is not 0.
+// The largest difference. Angles of pi and -pi are equal, and so are q and -q if rounding may
+// choose: if w vanishes but is not 0.
 Quad errorOf(const RotationFormat& to, const Values& got, const QuadMatrix& exact) {
   const std::vector<Quad> expected = support::writeReference(to, exact);
   Quad worst = 0;
-  Quad other = 0;  // from the opposite
+  Quad other = 0;  // to the negated one
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (!std::isfinite(got.of[i])) return 1e300;
-    Quad difference = support::absolute(got.of[i] - expected[i]);
+    if (!std::isfinite(got.numbers[i])) return 1e300;
+    Quad difference = support::absolute(got.numbers[i] - expected[i]);
     if (to.kind == RotationKind::Euler && difference > 3) {
       difference = support::absolute(2 * support::quadPi() - difference);
     }
-    const Quad opposite = support::absolute(got.of[i] + expected[i]);
+    const Quad opposite = support::absolute(got.numbers[i] + expected[i]);
     if (!(difference <= worst)) worst = difference;
     if (!(opposite <= other)) other = opposite;
   }
@@ -119,8 +120,8 @@ class Worst {
                   kNames[static_cast<int>(from.kind)], from.axes.first, from.axes.second,
                   from.axes.third, from.axes.extrinsic ? "e" : "i",
                   kNames[static_cast<int>(to.kind)], to.axes.first, to.axes.second, to.axes.third,
-                  to.axes.extrinsic ? "e" : "i", error, in.of[0], in.of[1], in.of[2], in.of[3],
-                  got.of[0], got.of[1], got.of[2], got.of[3]);
+                  to.axes.extrinsic ? "e" : "i", error, in.numbers[0], in.numbers[1], in.numbers[2],
+                  in.numbers[3], got.numbers[0], got.numbers[1], got.numbers[2], got.numbers[3]);
     failure_ = text;
   }
 
@@ -152,7 +153,7 @@ class Worst {
   std::string failure_;
 };
 
-// A rotation by `angle` about an axis at random.
+// A rotation by `angle` about a random axis.
 QuadMatrix someRotation(Random& random, double angle) {
   double axis[3];
   double square = 0;
@@ -181,10 +182,10 @@ QuadMatrix uniformRotation(Random& random) {
   return support::ofQuaternion(q[0], q[1], q[2], q[3]);
 }
 
-// From `from`, and to every kind.
+// Converts from `from` to every kind.
 void convertToAll(const RotationFormat& from, const Values& in, Random& random, Worst* worst,
                   int steps = 3) {
-  const QuadMatrix exact = support::readReference(from, in.of, steps);
+  const QuadMatrix exact = support::readReference(from, in.numbers, steps);
   for (int kind = 0; kind < kKinds; ++kind) {
     const RotationFormat to = someFormat(kind, random);
     worst->see(from, to, in, convert(from, to, in), exact);
@@ -220,7 +221,7 @@ TEST_CASE("rotation: every order of Euler angles to every other") {
     for (const RotationFormat& to : allEuler()) {
       for (int round = 0; round < 20; ++round) {
         const Values in = {{random.uniform(-7, 7), random.uniform(-7, 7), random.uniform(-7, 7)}};
-        worst.see(from, to, in, convert(from, to, in), support::readReference(from, in.of));
+        worst.see(from, to, in, convert(from, to, in), support::readReference(from, in.numbers));
       }
     }
   }
@@ -253,16 +254,16 @@ TEST_CASE("rotation: Euler angles near their singularity") {
         for (const double side : {-1, 1}) {
           const Values angles = {
               {random.uniform(-kPi, kPi), end + side * distance, random.uniform(-kPi, kPi)}};
-          const QuadMatrix rotation = support::readReference(order, angles.of);
+          const QuadMatrix rotation = support::readReference(order, angles.numbers);
           for (int kind = 0; kind < kKinds; ++kind) {
             const RotationFormat from =
                 kind == kKinds - 1 && random.chance(0.5) ? order : someFormat(kind, random);
             const Values in = rounded(support::writeReference(from, rotation));
-            const QuadMatrix exact = support::readReference(from, in.of);
+            const QuadMatrix exact = support::readReference(from, in.numbers);
             const Values got = convert(from, order, in);
             worst.see(from, order, in, got, exact);
-            if (distance < 0.995e-7) CHECK(got.of[2] == 0);
-            if (distance > 1.005e-7) CHECK(got.of[2] != 0);
+            if (distance < 0.995e-7) CHECK(got.numbers[2] == 0);
+            if (distance > 1.005e-7) CHECK(got.numbers[2] != 0);
           }
         }
       }
@@ -291,7 +292,7 @@ TEST_CASE("rotation: quaternions of every length") {
   for (const double length : {1e-300, 1e-200, 1e-150, 1e-30, 1e-5, 3.0, 1e5, 1e30, 1e200, 1e307}) {
     for (int round = 0; round < 200; ++round) {
       Values in;
-      for (int i = 0; i < 4; ++i) in.of[i] = length * random.uniform(-1, 1);
+      for (int i = 0; i < 4; ++i) in.numbers[i] = length * random.uniform(-1, 1);
       convertToAll(format(RotationKind::QuatXyzw), in, random, &worst);
     }
   }
@@ -300,7 +301,7 @@ TEST_CASE("rotation: quaternions of every length") {
   const Values smallest = {{5e-324, 5e-324, 5e-324, 5e-324}};
   for (const Values& in : {largest, smallest}) {
     const Values out = convert(format(RotationKind::QuatXyzw), format(RotationKind::QuatWxyz), in);
-    for (int i = 0; i < 4; ++i) CHECK(out.of[i] == 0.5);
+    for (int i = 0; i < 4; ++i) CHECK(out.numbers[i] == 0.5);
   }
 }
 
@@ -310,11 +311,12 @@ TEST_CASE("rotation: 6-D of any two vectors") {
   for (int kind = static_cast<int>(RotationKind::Rot6dRows); kind < kKinds - 1; ++kind) {
     for (int round = 0; round < 3000; ++round) {
       Values in;
-      for (int i = 0; i < 6; ++i) in.of[i] = random.uniform(-1, 1);
+      for (int i = 0; i < 6; ++i) in.numbers[i] = random.uniform(-1, 1);
       if (kind == static_cast<int>(RotationKind::Rot6dRows) && round % 2 == 0) {
         // Nearly parallel, and of unlike lengths.
         const double near = std::pow(10, -random.uniform(0, 12));
-        for (int i = 0; i < 3; ++i) in.of[3 + i] = 1e150 * (in.of[i] + near * in.of[3 + i]);
+        for (int i = 0; i < 3; ++i)
+          in.numbers[3 + i] = 1e150 * (in.numbers[i] + near * in.numbers[3 + i]);
       }
       convertToAll(format(static_cast<RotationKind>(kind)), in, random, &worst);
     }
@@ -322,7 +324,7 @@ TEST_CASE("rotation: 6-D of any two vectors") {
   worst.check("6-D of any two vectors");
 }
 
-TEST_CASE("rotation: a matrix that is none becomes the nearest") {
+TEST_CASE("rotation: a matrix that is not a rotation becomes the nearest one") {
   Random random(15);
   Worst worst;
   const RotationFormat matrix = format(RotationKind::Matrix);
@@ -330,7 +332,7 @@ TEST_CASE("rotation: a matrix that is none becomes the nearest") {
     for (const double factor : {1.0, 1e-200, 7.0, 1e200}) {
       for (int round = 0; round < 300; ++round) {
         Values in = rounded(support::writeReference(matrix, uniformRotation(random)));
-        for (double& x : in.of) x = factor * (x + noise * random.uniform(-1, 1));
+        for (double& x : in.numbers) x = factor * (x + noise * random.uniform(-1, 1));
         convertToAll(matrix, in, random, &worst, 12);
       }
     }
@@ -346,11 +348,11 @@ TEST_CASE("rotation: the smallest vectors come back") {
     const Values direct = convert(rotvec, rotvec, in);
     const Values q = convert(rotvec, quaternion, in);
     const Values back = convert(quaternion, rotvec, q);
-    CHECK(q.of[3] == 1);
+    CHECK(q.numbers[3] == 1);
     for (int i = 0; i < 3; ++i) {
-      CHECK(direct.of[i] == in.of[i]);
-      CHECK(q.of[i] == in.of[i] / 2);
-      if (size > 1e-307) CHECK(back.of[i] == in.of[i]);
+      CHECK(direct.numbers[i] == in.numbers[i]);
+      CHECK(q.numbers[i] == in.numbers[i] / 2);
+      if (size > 1e-307) CHECK(back.numbers[i] == in.numbers[i]);
     }
   }
 }
@@ -373,47 +375,47 @@ TEST_CASE("rotation: one of two quaternions, one of two axes") {
   for (const Case& c : cases) {
     const Values q = convert(quaternion, quaternion, c.in);
     const Values v = convert(quaternion, rotvec, c.in);
-    for (int i = 0; i < 4; ++i) CHECK(std::fabs(q.of[i] - c.quaternion.of[i]) <= 0x1p-52);
-    for (int i = 0; i < 3; ++i) CHECK(std::fabs(v.of[i] - c.rotvec.of[i]) <= 0x1p-51);
+    for (int i = 0; i < 4; ++i) CHECK(std::fabs(q.numbers[i] - c.quaternion.numbers[i]) <= 0x1p-52);
+    for (int i = 0; i < 3; ++i) CHECK(std::fabs(v.numbers[i] - c.rotvec.numbers[i]) <= 0x1p-51);
   }
-  // By half a turn, in a matrix.
+  // By half a turn, as a matrix.
   const Values q =
       convert(format(RotationKind::Matrix), quaternion, {{-1, 0, 0, 0, 1, 0, 0, 0, -1}});
-  CHECK(q.of[1] == 1);
-  CHECK(q.of[3] == 0);
+  CHECK(q.numbers[1] == 1);
+  CHECK(q.numbers[3] == 0);
 }
 
-TEST_CASE("rotation: one after the other, and back") {
+TEST_CASE("rotation: a chain of conversions, and back") {
   Random random(17);
   Worst worst;
   const RotationFormat from = format(RotationKind::QuatXyzw);
   for (int round = 0; round < 20000; ++round) {
     const Values in = rounded(support::writeReference(from, uniformRotation(random)));
     const Values other = rounded(support::writeReference(from, uniformRotation(random)));
-    const QuadMatrix a = support::readReference(from, in.of);
-    const QuadMatrix b = support::readReference(from, other.of);
-    const auto qa = rbc::readRotation<double>(from, in.of);
-    const auto qb = rbc::readRotation<double>(from, other.of);
+    const QuadMatrix a = support::readReference(from, in.numbers);
+    const QuadMatrix b = support::readReference(from, other.numbers);
+    const auto qa = rbc::readRotation<double>(from, in.numbers);
+    const auto qb = rbc::readRotation<double>(from, other.numbers);
     const RotationFormat to = format(RotationKind::Rot6dRows);
     Values product;
-    rbc::writeRotation(to, qa * qb, product.of);
+    rbc::writeRotation(to, qa * qb, product.numbers);
     worst.see(from, to, in, product, support::product(a, b));
     const RotationFormat matrix = format(RotationKind::Matrix);
     Values relative;
-    rbc::writeRotation(matrix, inverse(qa) * qb, relative.of);
+    rbc::writeRotation(matrix, inverse(qa) * qb, relative.numbers);
     worst.see(from, matrix, in, relative, support::product(support::transposed(a), b));
   }
   worst.check("products");
 }
 
-TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
+TEST_CASE("rotation: an invalid rotation gives NaN in every channel") {
   Random random(16);
   const auto check_nan = [&](const RotationFormat& from, const Values& in) {
     for (int kind = 0; kind < kKinds; ++kind) {
       const RotationFormat to = someFormat(kind, random);
       const Values out = convert(from, to, in);
       for (int i = 0; i < rbc::channelsOf(to.kind); ++i) {
-        CHECK_MESSAGE(std::isnan(out.of[i]), kNames[static_cast<int>(from.kind)], " to ",
+        CHECK_MESSAGE(std::isnan(out.numbers[i]), kNames[static_cast<int>(from.kind)], " to ",
                       kNames[kind], ", channel ", i);
       }
     }
@@ -424,7 +426,7 @@ TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
     for (int i = 0; i < rbc::channelsOf(from.kind); ++i) {
       for (const double bad : {kInfinity, -kInfinity, std::nan(""), -std::nan("")}) {
         Values in = good;
-        in.of[i] = bad;
+        in.numbers[i] = bad;
         check_nan(from, in);
       }
     }
@@ -438,15 +440,16 @@ TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
   check_nan(rows, {{0.1, 0.2, 0.3, -0.3, -0.6, -0.9}});
   check_nan(interleaved, {{1, 2, 2, 4, 3, 6}});
   const RotationFormat matrix = format(RotationKind::Matrix);
-  check_nan(matrix, {{-1, 0, 0, 0, 1, 0, 0, 0, 1}});                   // a reflection
-  check_nan(matrix, {{1, 2, 3, 4, 5, 6, 7, 8, 9}});                    // of rank 2
-  check_nan(matrix, {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}});  // but for rounding
+  check_nan(matrix, {{-1, 0, 0, 0, 1, 0, 0, 0, 1}});  // a reflection
+  check_nan(matrix, {{1, 2, 3, 4, 5, 6, 7, 8, 9}});   // of rank 2
+  check_nan(matrix,
+            {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}});  // singular except for rounding
   check_nan(matrix, {{1, 1, 1, 1, 1, 1, 1, 1, 1}});
 }
 
 TEST_CASE("rotation: numbers that f32 holds give the same bits without scaling") {
-  // Squares of the smallest and the largest of them, zeros of either sign, vectors that are all but
-  // parallel, and what is no number.
+  // The squares of the smallest and the largest of them, zeros of both signs, vectors that are
+  // almost parallel, and NaN and infinities.
   Random random(17);
   const float special[] = {0.0f,
                            -0.0f,
@@ -475,13 +478,13 @@ TEST_CASE("rotation: numbers that f32 holds give the same bits without scaling")
         const RotationFormat to = someFormat(target, random);
         const int exponent = static_cast<int>(random.below(278)) - 149;
         Values in;
-        for (double& x : in.of) x = number(i % 4, exponent);
+        for (double& x : in.numbers) x = number(i % 4, exponent);
         const Values expected = convert(from, to, in);
         Values out;
-        rbc::convertRotation(from, to, in.of, out.of, true);
+        rbc::convertRotation(from, to, in.numbers, out.numbers, true);
         for (int c = 0; c < rbc::channelsOf(to.kind); ++c) {
-          const uint64_t a = rbc::bitCast<uint64_t>(rbc::canonical(out.of[c]));
-          const uint64_t b = rbc::bitCast<uint64_t>(rbc::canonical(expected.of[c]));
+          const uint64_t a = rbc::bitCast<uint64_t>(rbc::canonical(out.numbers[c]));
+          const uint64_t b = rbc::bitCast<uint64_t>(rbc::canonical(expected.numbers[c]));
           if (a != b) ++wrong;
         }
       }

@@ -17,7 +17,7 @@ FarthestProblem clouds(int64_t count, int64_t points, DType dtype = DType::F32) 
   return p;
 }
 
-// Of `points` in all.
+// Packed clouds with `points` points in total.
 FarthestProblem packed(int64_t count, int64_t points) {
   FarthestProblem p = clouds(count, points);
   p.points.offsets.data = addressOf(0);

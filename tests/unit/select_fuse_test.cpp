@@ -21,7 +21,7 @@ struct Fusion {
   FuseProblem problem = {};
   std::vector<FuseStream> streams;
   std::vector<ChannelSegment> segments;
-  void (*finish)(FuseProblem*) = nullptr;  // changes the problem in the end
+  void (*finish)(FuseProblem*) = nullptr;  // changes the final problem
 
   Fusion(int64_t batch, int64_t queries, DType out) {
     problem.batch = batch;
@@ -60,7 +60,7 @@ struct Fusion {
     return *this;
   }
 
-  // The problem, once all streams are there.
+  // The problem, once all streams have been added.
   FuseProblem get() const {
     FuseProblem p = problem;
     p.num_streams = static_cast<int32_t>(streams.size());
@@ -78,7 +78,7 @@ struct Fusion {
   }
 };
 
-// 16 streams of a channel, as a robot's joints.
+// 16 streams of one channel, such as a robot's joints.
 Fusion joints() { return Fusion(256, 500, DType::F32).add(16, 1000, 1, DType::F32); }
 // Pose, quaternion, features and contacts: streams of several dtypes and methods.
 Fusion robot() {
@@ -225,7 +225,7 @@ constexpr select_table::Row<Fusion> kRows[] = {
       "64, expected 16 or fewer"}},
 };
 
-// Of 16 narrow streams.
+// For 16 narrow streams.
 constexpr select_table::Spoiled<Fusion> kNotNarrow[] = {
     {[](Fusion* f) { f->problem.queries = 63; }, "fuse_narrow: queries: 63, expected 64 or more"},
     {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->out_stride[2] = 2; }; },
@@ -263,7 +263,7 @@ constexpr select_table::Spoiled<Fusion> kNotNarrow[] = {
      "fuse_narrow: streams[5].samples: 8023, expected 8022 or fewer"},
 };
 
-// Of narrow streams of several dtypes, which mixed fusion takes.
+// For narrow streams of several dtypes, which mixed fusion accepts.
 constexpr select_table::Spoiled<Fusion> kNotMixed[] = {
     {[](Fusion* f) { f->problem.queries = 0; }, "fuse_mixed: queries: none"},
     {[](Fusion* f) { f->segments.resize(33); },

@@ -9,7 +9,7 @@ using rbc::DType;
 using rbc::StatisticsProblem;
 using select_table::addressOf;
 
-// Mean and standard deviation of the channels of rows that lie one after the other.
+// Mean and standard deviation of the channels of contiguous rows.
 StatisticsProblem moments(int64_t rows, int64_t channels, DType dtype) {
   StatisticsProblem p = {};
   p.samples.dtype = dtype;

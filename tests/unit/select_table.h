@@ -1,5 +1,5 @@
-// Tables of calls and the kernels that are chosen for them, on three devices; no GPU is needed. A page of the
-// docs shows the same tables: with ROBOCACHE_WRITE_DOCS set, the tests write it.
+// Tables of calls and the kernels chosen for them, on three devices; no GPU is needed. A page of
+// the docs shows the same tables: with ROBOCACHE_WRITE_DOCS set, the tests write it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ inline std::string lineOf(const rbc::LaunchChoice& choice) {
   return std::string(text).substr(2);
 }
 
-// A call and its line on each device; null: as on the device before.
+// A call and its line on each device; null: same as on the previous device.
 template <class Call>
 struct Row {
   const char* name;
@@ -72,7 +72,8 @@ inline void checkPage(const std::string& family, const std::string& table) {
                 " is out of date; run the tests with ROBOCACHE_WRITE_DOCS=1. Expected:\n", table);
 }
 
-// The texts of all devices in one: "this", or "that (A100, H100), this (Orin)". Empty texts are skipped.
+// The texts of all devices in one: "this", or "that (A100, H100), this (Orin)". Empty texts are
+// skipped.
 inline std::string joined(const std::string (&parts)[kNumDevices]) {
   std::string text;
   for (int i = 0; i < kNumDevices;) {
@@ -88,7 +89,7 @@ inline std::string joined(const std::string (&parts)[kNumDevices]) {
   return text;
 }
 
-// The same of launches: the kernel once, where it is the same on all devices.
+// The same for launches: prints the kernel once if it is the same on all devices.
 inline std::string joinedLaunches(const std::string (&lines)[kNumDevices]) {
   constexpr const char* kGrid = ", grid ";
   std::string kernels[kNumDevices];
@@ -124,14 +125,14 @@ void check(const char* family, const Row<Call> (&rows)[kRows], const Select& sel
   checkPage(family, table);
 }
 
-// A change to a call that a fast kernel does, and the reason why that kernel then refuses it.
+// A change to a call that a fast kernel accepts, and the reason why the kernel then refuses it.
 template <class Call>
 struct Spoiled {
   void (*spoil)(Call* call);
   const char* because;
 };
 
-// Checks the reasons on the H100, where `kernel` does the call that is not changed.
+// Checks the reasons on the H100, where `kernel` accepts the unchanged call.
 template <class Call, size_t kRows, class Select>
 void checkSpoiled(const char* kernel, Call (*make)(), const Spoiled<Call> (&rows)[kRows],
                   const Select& select) {
@@ -146,7 +147,8 @@ void checkSpoiled(const char* kernel, Call (*make)(), const Spoiled<Call> (&rows
   }
 }
 
-// An address that is a multiple of 256 bytes, which nothing reads: selections look at alignment only.
+// An address that is a multiple of 256 bytes. It is never accessed: selections only check
+// alignment.
 inline void* addressOf(int number) {
   return reinterpret_cast<void*>((static_cast<uintptr_t>(number) + 1) << 32);
 }

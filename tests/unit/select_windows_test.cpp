@@ -214,12 +214,12 @@ constexpr select_table::Row<Windows> kRows[] = {
       "streams[15].methods, transforms: more than 16 groups of channels in a call"}},
 };
 
-// Two streams, of which the second one is interpolated if it has methods.
+// Two streams; the second one is interpolated if it has methods.
 Windows good() { return Windows(256).add(2, 8, F32, F32).add(16, 8, F32, F32); }
 
 constexpr int64_t kHuge = int64_t{1} << 31;
 
-// Makes the second stream interpolate by these methods, of four channels each.
+// Makes the second stream interpolate by these methods, with four channels each.
 void interpolate(Windows* w, Method first, Method second) {
   w->by(first);
   w->methods = {{0, 4, first}, {4, 4, second}};

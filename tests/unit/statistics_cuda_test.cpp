@@ -1,4 +1,4 @@
-// rbcStatistics on CUDA gives the bits of the CPU, whatever the samples are and wherever they lie.
+// rbcStatistics on CUDA gives the bits of the CPU, for any samples and layouts.
 #include "robocache/statistics.h"
 
 #include <algorithm>
@@ -25,16 +25,16 @@ using support::Layout;
 using support::Placed;
 using support::Random;
 
-// What the numbers of a channel are like.
+// The kind of numbers in a channel.
 enum class Pattern {
   kNormal,
   kOffset,    // far from 0, close together
   kClusters,  // most are one of a few values
   kConstant,
   kWide,       // of all magnitudes
-  kWalk,       // each close to the one before
+  kWalk,       // each close to the previous one
   kStretches,  // long stretches of zeros
-  kSpecials,   // infinities, NaN, zeros of both signs, subnormals among others
+  kSpecials,   // infinities, NaN, zeros of both signs, and subnormals among other numbers
 };
 constexpr Pattern kPatterns[] = {Pattern::kNormal,    Pattern::kOffset,  Pattern::kClusters,
                                  Pattern::kConstant,  Pattern::kWide,    Pattern::kWalk,
@@ -226,7 +226,7 @@ TEST_CASE("statistics cuda: every dtype and pattern, few samples and many") {
         if (!support::inShare(seed)) continue;
         checkSame(cuda, c);
         if (samples < 100'000) continue;
-        c.levels = {};  // dense, and moments alone
+        c.levels = {};  // dense, and only moments
         checkSame(cuda, c);
       }
     }
@@ -287,8 +287,8 @@ TEST_CASE("statistics cuda: many samples, in brackets that miss, overlap and ove
   }
 }
 
-// Their statistics are anybody's guess, but nothing is read or written outside the tensors.
-TEST_CASE("statistics cuda: offsets that descend, of samples that are refined") {
+// Their statistics are unspecified, but nothing is read or written outside the tensors.
+TEST_CASE("statistics cuda: descending offsets of samples that are refined") {
   WITH_CUDA(cuda);
   for (const rbcDType dtype : {support::kF32, support::kBF16, support::kF64}) {
     Case c;
@@ -302,7 +302,7 @@ TEST_CASE("statistics cuda: offsets that descend, of samples that are refined") 
     for (int64_t i = 0; i < a.offsets.count(); ++i) a.offsets.set({i}, ends[i]);
     resultsOf(cuda, c, a);
     c.shape = {3000, 2};
-    checkSame(cuda, c);  // the context goes on
+    checkSame(cuda, c);  // the context remains usable
   }
 }
 

@@ -1,5 +1,5 @@
-// rbcStatistics against integers of any size: every dtype, layout and kind of numbers, few samples
-// and so many that brackets are guessed from some of them.
+// rbcStatistics, compared with integers of any size: every dtype, layout and kind of numbers, few
+// samples, and enough samples that brackets come from some of them.
 #include <iterator>
 #include <vector>
 
@@ -97,7 +97,7 @@ std::vector<StatisticsCase> table() {
     c.per_row = true;
   });
   add([&](StatisticsCase& c) { c.channels = 0; });
-  // More than one thread looks through by itself.
+  // More than one thread searches directly.
   for (const Numbers numbers : kNumbers) {
     add([&](StatisticsCase& c) {
       c.dtype = seed % 2 == 0 ? support::kF32 : support::kF64;
@@ -151,7 +151,7 @@ StatisticsCase randomCase(uint64_t seed) {
   return c;
 }
 
-// Only that it is the same everywhere: larger.
+// Larger cases: only checks that the result is the same everywhere.
 StatisticsCase anyCase(uint64_t seed) {
   StatisticsCase c = randomCase(seed);
   c.samples = c.samples * 37 + 1;
@@ -170,12 +170,12 @@ struct Statistics {
 
 OPERATION_TESTS("statistics", Statistics)
 
-TEST_CASE("reference: a wrong bit of statistics is told") {
+TEST_CASE("reference: a wrong bit of statistics is found") {
   support::checkReferenceTells<Statistics>(20, support::spoilElement);
 }
 
-TEST_CASE("statistics cpu: a sample that tells nothing of the rest") {
-  // What is looked at first is the smallest, or the largest: each bracket misses.
+TEST_CASE("statistics cpu: a sample that does not represent the rest") {
+  // The values that are sampled first are the smallest, or the largest: each bracket misses.
   constexpr int64_t kSamples = 20'000;
   const support::Context context = support::cpuContext(2);
   const int64_t size = rbc::cpu::sampleSize(kSamples);

@@ -1,4 +1,4 @@
-// Sums of rows in one pass against those in fixed point, to the bit.
+// Sums of rows in one pass, compared bit by bit with fixed point.
 #include "points/sum_rows.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<rbc::cpu::SimdLevel> levelsHere() {
   for (const int32_t level : {RBC_SIMD_AVX2, RBC_SIMD_AVX512, RBC_SIMD_NEON}) {
     try {
       levels.push_back(rbc::cpu::chooseSimd(level));
-    } catch (...) {  // this machine lacks it
+    } catch (...) {  // this machine lacks the level
     }
   }
   return levels;
@@ -39,7 +39,7 @@ float inFixedPoint(const std::vector<float>& numbers, bool mean) {
   return rbc::narrow<float>(sum.result(total, mean));
 }
 
-// Exponents lie within `spread` of each other; some numbers are others.
+// Exponents are within `spread` of each other; some numbers are not.
 float numberOf(Random& random, int exponent, int spread, bool odd) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float odd_ones[] = {0.0f,   -0.0f,   kInfinity, -kInfinity,
@@ -53,7 +53,7 @@ float numberOf(Random& random, int exponent, int spread, bool odd) {
 
 }  // namespace
 
-TEST_CASE("sum rows: what is summed in one pass has the bits of the fixed point") {
+TEST_CASE("sum rows: sums in one pass have the bits of the fixed point") {
   Random random(1);
   for (const rbc::cpu::SimdLevel level : levelsHere()) {
     const rbc::cpu::SumRows sumRows = rbc::cpu::sumRowsFor(level);
@@ -70,7 +70,7 @@ TEST_CASE("sum rows: what is summed in one pass has the bits of the fixed point"
       const bool mean = random.chance(0.5);
       std::vector<float> data(count * features);
       for (float& x : data) x = numberOf(random, exponent, spread, odd);
-      // What cancels shows what was lost beside it.
+      // Cancellation reveals lost bits.
       for (int64_t k = 2 * features; k < count * features; ++k) {
         if (random.chance(0.3)) data[k] = -data[k - 2 * features];
       }
@@ -93,7 +93,7 @@ TEST_CASE("sum rows: what is summed in one pass has the bits of the fixed point"
         const float expected = inFixedPoint(numbers, mean);
         wrong += rbc::bitCast<uint32_t>(sums[f]) == rbc::bitCast<uint32_t>(expected) ? 0 : 1;
       }
-      wrong += sums[features] == 7.0f ? 0 : 1;  // nothing past the row
+      wrong += sums[features] == 7.0f ? 0 : 1;  // nothing after the row
     }
     CHECK(wrong == 0);
     CHECK(taken > 5000);

@@ -22,7 +22,7 @@ int64_t saturated(int64_t t, int64_t offset) {
 
 }  // namespace
 
-TEST_CASE("times: ticks less an offset saturate, everywhere") {
+TEST_CASE("times: ticks minus an offset saturate, everywhere") {
   std::vector<int64_t> numbers = {kLeast, kLeast + 1, kLeast / 2, -2,        -1,   0,
                                   1,      2,          kMost / 2,  kMost - 1, kMost};
   support::Random random(31);
@@ -40,7 +40,7 @@ TEST_CASE("times: ticks less an offset saturate, everywhere") {
   CHECK(Ticks::shifted(kMost, kMost) == 0);
 }
 
-TEST_CASE("times: seconds less an offset are rounded once, in their dtype") {
+TEST_CASE("times: seconds minus an offset are rounded once, in their dtype") {
   CHECK(rbc::TimeMath<float>::shifted(1.0f, 0x1p-25f) == 1.0f);
   CHECK(rbc::TimeMath<double>::shifted(1.0, 0x1p-25) == 1 - 0x1p-25);
   CHECK(rbc::TimeMath<float>::shifted(3.5f, 1.25f) == 2.25f);

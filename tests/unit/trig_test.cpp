@@ -1,4 +1,4 @@
-// Sine, cosine and arc tangent, against 113 bits and against known numbers.
+// Sine, cosine and arc tangent, compared with 113 bits and with known numbers.
 #include "trig.h"
 
 #include <doctest/doctest.h>
@@ -56,7 +56,7 @@ TEST_CASE("trig: sine and cosine") {
 }
 
 TEST_CASE("trig: sine and cosine of the largest and hardest angles") {
-  // Worked out with 2000 bits: the angle nearest to a quarter turn, and then some that need each word
+  // Computed with 2000 bits: the angle nearest to a quarter turn, and then some that need each word
   // of 2 / pi.
   constexpr struct {
     double x, sine, cosine;

@@ -1,4 +1,5 @@
-// What rbcVoxelizeTsdf makes of scenes whose distances are known, and what must not change a bit.
+// The results of rbcVoxelizeTsdf for scenes with known distances, and changes that must not affect
+// a bit.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,7 +49,7 @@ void onCuda(void (*check)(const Context&)) {
 
 void checkPlane(const Context& context) {
   for (const bool flip : {false, true}) {
-    // The plane x = 10.5 by points in the middle of each column's square, from far away.
+    // The plane x = 10.5, by points in the middle of each column's square, seen from far away.
     std::vector<Vector3> points;
     for (int y = 0; y < 5; ++y) {
       for (int z = 0; z < 4; ++z) points.push_back({10.5, y + 0.5, z + 0.5});
@@ -91,11 +92,11 @@ void checkBall(const Context& context) {
           const double outside = radiusOf(scene, x, y, z) - 1;
           REQUIRE(std::fabs(got) <= static_cast<double>(0.3f));
           if (inside) {
-            // Rays leave at right angles: the distance is that to the ball, but for rays beside
-            // the centre.
+            // Rays leave at right angles: the distance is the distance to the ball, except for rays
+            // next to the centre.
             CHECK(got == doctest::Approx(std::clamp(-outside, -0.3, 0.3)).epsilon(0.05));
           } else if (std::fabs(outside) > 0.1 && outside < 0) {
-            CHECK(got < 0);  // behind what was seen
+            CHECK(got < 0);  // behind the surface
           } else if (outside > 0.1) {
             CHECK(got > 0);  // between the sensor and the ball
           }
@@ -121,7 +122,7 @@ void checkCarving(const Context& context) {
     if (x < 2 || x > 23) continue;
     CHECK(volume.tsdfAt(scene, x, 0, 0) == std::clamp<float>(20.0f - static_cast<float>(x), -3, 3));
   }
-  // The truncation does not reach behind the sensor, carving or not.
+  // The truncation does not extend behind the sensor, carving or not.
   scene.truncation = 50;
   for (const bool carve : {false, true}) {
     scene.carve = carve;
@@ -149,7 +150,7 @@ void checkWeights(const Context& context) {
   check(1.0 / 16, 1.0 / 36, kInfinity);
   scene.max_weight = 0.08;
   check(1.0 / 16, 1.0 / 36, 0.08);
-  // A weight is at most 1, and never nothing.
+  // A weight is at most 1, and never 0.
   scene.max_weight = kInfinity;
   scene.clouds = {{{0.25, 0.5, 0.5}}};
   CHECK(support::integrate(context, scene).volume.weight[0] == 1);
@@ -267,14 +268,14 @@ void checkDropped(const Context& context) {
   run = support::integrate(context, scene);
   CHECK(run.dropped == std::vector<int64_t>{static_cast<int64_t>(bad.size())});
   CHECK(sameBits(run.volume, expected));
-  // Its ray passes the grid where carving begins.
+  // Its ray enters the grid where carving begins.
   scene.points_dtype = kF64;
   scene.carve = true;
   scene.clouds = {{{1e10, 0.5, 0.5}}};
   run = support::integrate(context, scene);
   CHECK(run.dropped == std::vector<int64_t>{0});
   for (int64_t x = 0; x < 8; ++x) CHECK(run.volume.weightAt(scene, x, 0, 0) == 1);
-  // A sensor that is not finite sees nothing.
+  // A sensor that is not finite observes nothing.
   for (const double broken : {kNaN, kInfinity, -kInfinity}) {
     scene.clouds = {good};
     scene.sensors = {{0, broken, 0}};
@@ -309,7 +310,7 @@ void checkWild(const Context& context) {
     const TsdfScene scene = support::wildScene(seed);
     const TsdfRun run = support::runTsdf(context, scene, support::newVolume(scene));
     REQUIRE_MESSAGE(!run.stray_writes, "seed ", seed);
-    if (run.status != RBC_STATUS_SUCCESS) {  // a grid or a truncation that f32 does not have
+    if (run.status != RBC_STATUS_SUCCESS) {  // a grid or a truncation that f32 cannot represent
       REQUIRE_MESSAGE(run.status == RBC_STATUS_INVALID_ARGUMENT, run.message);
       continue;
     }
@@ -364,15 +365,15 @@ TEST_CASE("tsdf cpu: weights by distance, their average and their limit") {
 }
 TEST_CASE("tsdf cuda: weights by distance, their average and their limit") { onCuda(checkWeights); }
 
-TEST_CASE("tsdf cpu: a full weight follows what is seen now") {
+TEST_CASE("tsdf cpu: a full weight follows new observations") {
   checkFullWeight(support::cpuContext(2));
 }
-TEST_CASE("tsdf cuda: a full weight follows what is seen now") { onCuda(checkFullWeight); }
+TEST_CASE("tsdf cuda: a full weight follows new observations") { onCuda(checkFullWeight); }
 
-TEST_CASE("tsdf cpu: cloud after cloud is one call, within rounding") {
+TEST_CASE("tsdf cpu: cloud after cloud equals one call, within rounding") {
   checkCloudAfterCloud(support::cpuContext(2));
 }
-TEST_CASE("tsdf cuda: cloud after cloud is one call, within rounding") {
+TEST_CASE("tsdf cuda: cloud after cloud equals one call, within rounding") {
   onCuda(checkCloudAfterCloud);
 }
 
@@ -398,12 +399,12 @@ TEST_CASE("tsdf cuda: rays along edges, through corners and in the faces of the 
   onCuda(checkEdges);
 }
 
-TEST_CASE("tsdf cpu: numbers of every size write nothing but the volume") {
+TEST_CASE("tsdf cpu: numbers of every size write only the volume") {
   checkWild(support::cpuContext(2));
 }
-TEST_CASE("tsdf cuda: numbers of every size write nothing but the volume") { onCuda(checkWild); }
+TEST_CASE("tsdf cuda: numbers of every size write only the volume") { onCuda(checkWild); }
 
-TEST_CASE("tsdf cpu: nothing to integrate leaves the volume as it is") {
+TEST_CASE("tsdf cpu: nothing to integrate leaves the volume unchanged") {
   checkNothing(support::cpuContext(2));
 }
-TEST_CASE("tsdf cuda: nothing to integrate leaves the volume as it is") { onCuda(checkNothing); }
+TEST_CASE("tsdf cuda: nothing to integrate leaves the volume unchanged") { onCuda(checkNothing); }

@@ -1,5 +1,5 @@
-// rbcVoxelizeTsdf against a reference that tries every voxel, the backends and threads against each
-// other, and the formulas alone.
+// rbcVoxelizeTsdf compared with a reference that tries every voxel, between backends and numbers of
+// threads, and the formulas on their own.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,7 +37,7 @@ struct Tsdf {
 
 OPERATION_TESTS("tsdf", Tsdf)
 
-TEST_CASE("reference: a wrong distance, weight or count of a volume is told") {
+TEST_CASE("reference: a wrong distance, weight or count of a volume is found") {
   support::checkReferenceTells<Tsdf>(20, [](support::TsdfOutput* output, size_t i) {
     if (i > 1 + output->dropped.size()) return false;
     if (i > 1) {
@@ -56,7 +56,7 @@ TEST_CASE("reference: most voxels of random scenes are certain") {
   for (uint64_t seed = 0; seed < Tsdf::kRandomCases; ++seed) {
     certain += support::tsdfReference(support::randomScene(seed)).certainShare();
   }
-  CHECK(certain > 0.9 * Tsdf::kRandomCases);  // else the reference would say little
+  CHECK(certain > 0.9 * Tsdf::kRandomCases);  // otherwise the reference would check little
 }
 
 // Enough work for all threads and blocks, on the same voxels.
@@ -91,7 +91,7 @@ TEST_CASE("tsdf cuda: rays together and apart give the bits of the CPU") {
   support::checkBackends(cuda, support::manyRayCases());
 }
 
-// Each finds there what the one before left.
+// Each call continues with the result of the previous one.
 TEST_CASE("tsdf cuda: calls one after another in one workspace") {
   WITH_CUDA(cuda);
   rbcContextParams params = rbcContextParamsInit();
@@ -123,7 +123,7 @@ TEST_CASE("tsdf cuda: calls one after another in one workspace") {
   CHECK(scratch.isPoisonPast(most, 0xA5));
 }
 
-TEST_CASE("tsdf cuda: the workspace is that of the voxels that rays can observe") {
+TEST_CASE("tsdf cuda: the workspace has room for the voxels that rays can observe") {
   WITH_CUDA(cuda);
   const auto bytesOf = [&](int points, bool carve) {
     TsdfScene scene = support::plainScene({128, 128, 128}, {64, 64, 64}, {});
@@ -198,7 +198,7 @@ void checkPaths(uint64_t first, uint64_t count) {
       REQUIRE(moves == (i > 0 ? 1 : 0));
     }
     steps += static_cast<int64_t>(path.size());
-    // The point's own voxel is passed, unless it lies on an edge.
+    // The point's own voxel is passed, unless the point is on an edge.
     rbc::VoxelIndex own;
     if (rbc::voxelOf(field.grid, point, &own)) {
       const std::array<int64_t, 3> voxel = {own.x, own.y, own.z};
@@ -218,7 +218,7 @@ TEST_CASE("tsdf formulas: a path has no gaps, no voxel twice, and stays in the g
 namespace {
 
 // Long grids and short ones, rays along the axes and across, from points on faces and far outside:
-// where most steps are taken, and where places are rounded most.
+// where the most steps are taken, and where places are rounded the most.
 template <class Number>
 void checkMost(uint64_t first, uint64_t count) {
   int64_t close = 0;
@@ -257,12 +257,12 @@ void checkMost(uint64_t first, uint64_t count) {
     REQUIRE(passed <= most);
     close += 2 * passed > most ? 1 : 0;
   }
-  CHECK(close > static_cast<int64_t>(count) / 200);  // else this would say little
+  CHECK(close > static_cast<int64_t>(count) / 200);  // otherwise this would check little
 }
 
 }  // namespace
 
-TEST_CASE("tsdf formulas: no ray passes more voxels than can be") {
+TEST_CASE("tsdf formulas: no ray passes more than the maximum number of voxels") {
   checkMost<float>(0, 20000);
   checkMost<double>(50000, 20000);
 }
@@ -307,7 +307,7 @@ TEST_CASE("tsdf formulas: the running average") {
   CHECK(average(-1.5, 2, 3, kInfinity, static_cast<float>(kNaN), 0) == Pair(-0.75f, 2));
   CHECK(average(3, 1, 3, kInfinity, -1, 1) == Pair(1, 2));
   CHECK(average(3, 1, 3, 1.5, -1, 1) == Pair(1, 1.5f));
-  // The sums of as many points as a call may have still fit.
+  // The sums of the maximum number of points of a call still fit.
   const auto most = static_cast<uint64_t>(INT32_MAX) << 32;
   float tsdf = 0, weight = 0;
   rbc::integrate({uint64_t{0} - most, most}, 0.125, kInfinity, &tsdf, &weight);

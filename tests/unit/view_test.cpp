@@ -104,7 +104,7 @@ TEST_CASE("view: an empty tensor may have no data") {
   CHECK_FAILS(refusal(full), RBC_STATUS_INVALID_ARGUMENT, "values: data is null", "12");
 }
 
-TEST_CASE("view: strides of an empty tensor become 0, but for who describes it") {
+TEST_CASE("view: strides of an empty tensor become 0, except in descriptions") {
   for (const int64_t stride : {kLeast, kMost, int64_t{1} << 62, int64_t{1}}) {
     const Described empty(kF32, {4, 0, 3, 1}, {stride, stride, stride, stride});
     CHECK(stridesOf(view(empty)) == Strides{0, 0, 0, 0});
@@ -143,7 +143,7 @@ TEST_CASE("view: data that is not aligned to its element is refused") {
   }
 }
 
-TEST_CASE("view: sizes and offsets beyond 64 bits are refused, whatever else the shape says") {
+TEST_CASE("view: sizes and offsets beyond 64 bits are refused, for any shape") {
   const auto refused = [](const Described& t) {
     CHECK_FAILS(refusal(t), RBC_STATUS_SHAPE_MISMATCH, "values:", "overflow");
   };
@@ -159,18 +159,18 @@ TEST_CASE("view: sizes and offsets beyond 64 bits are refused, whatever else the
   refused(Described(support::kU8, {2}, {kLeast}));
   refused(Described(support::kU8, {2}, {kMost}));
   refused(Described(support::kU8, {2}, {-(int64_t{1} << 62)}));
-  // Extents times strides, and their sum, fit as well: whoever multiplies them needs no check.
+  // Extents times strides, and their sum, fit as well: callers that multiply them need no check.
   refused(Described(support::kU8, {2}, {int64_t{1} << 62}));
   refused(Described(support::kU8, {2, 2}, {int64_t{1} << 61, -(int64_t{1} << 61)}));
   CHECK(view(Described(support::kU8, {2}, {int64_t{1} << 61})).count == 2);
   Described far(kF32, {2}, {}, std::numeric_limits<uint64_t>::max() - 3);
   CHECK_FAILS(refusal(far), RBC_STATUS_INVALID_ARGUMENT, "values: byte_offset");
-  // The largest sizes that do fit.
+  // The largest sizes that fit.
   CHECK(view(Described(support::kU8, {int64_t{1} << 61, 3}, {0, 1})).count ==
         3 * (int64_t{1} << 61));
 }
 
-TEST_CASE("view: the public function tells the same, and nothing on failure") {
+TEST_CASE("view: the public function reports the same, and nothing on failure") {
   rbcTensorInfo info = rbcTensorInfoInit();
   std::memset(&info, 0x5A, sizeof info);
   CHECK_FAILS(rbcTensorGetInfo(Described(kF32, {-1}), &info), RBC_STATUS_SHAPE_MISMATCH, "tensor:");
@@ -189,7 +189,7 @@ TEST_CASE("view: the public function tells the same, and nothing on failure") {
   CHECK(info.strides[1] == 5);
 }
 
-TEST_CASE("view: begin and end are the bytes that the elements take") {
+TEST_CASE("view: begin and end are the bytes of the elements") {
   for (const support::Layout layout : support::kLayouts) {
     for (const auto& shape :
          std::vector<std::vector<int64_t>>{{3, 4, 5}, {1, 4, 1}, {7}, {2, 1, 3}}) {

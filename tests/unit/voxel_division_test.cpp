@@ -1,4 +1,4 @@
-// Voxel indexes by products with reciprocals, as CUDA computes them, against the division.
+// Voxel indices by products with reciprocals, as on CUDA, compared with division.
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -44,8 +44,8 @@ uint64_t inverseOf(uint64_t b) {
   return x;
 }
 
-// Goes through the A of `digits` bits whose quotient by B is next to the middle of two numbers: A 2^w
-// = B K + delta for an odd K, with w = digits where A >= B, else one more.
+// Visits the A of `digits` bits whose quotient by B is next to the middle of two numbers: A 2^w = B
+// K + delta for an odd K, with w = digits if A >= B, else one more.
 template <class Visitor>
 void visitNearMiddles(uint64_t b, int digits, Visitor&& visit) {
   const int even = __builtin_ctzll(b);
@@ -80,7 +80,7 @@ int64_t wrongNearMiddles(uint64_t b, int64_t* quotients) {
 
 }  // namespace
 
-// Of f32 a step of 1 goes through all that voxel.h tells of.
+// For f32, a step of 1 visits all cases that quotient.h counts.
 TEST_CASE("voxel division: quotients next to the middle of two f32 are rounded right") {
   constexpr uint64_t kStep = 61;
   constexpr uint64_t kAll = 46517418;
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("voxel division: products give the index of the division", T,
     const GridOf<T> grid = gridAlong<T>(random.pick(origins), size, extent);
     CHECK(grid.by_products);
     for (int j = 0; j < kPoints; ++j) {
-      // A border, or any number; then some numbers on.
+      // A border, or any number; then a few numbers further.
       const auto n = static_cast<T>(random.below(random.chance(0.5) ? 100 : extent + 2));
       T p = grid.origin[0] + (random.chance(0.7) ? n : static_cast<T>(random.uniform()) * n) * size;
       for (int64_t steps = random.below(4); steps > 0; --steps) {
@@ -165,7 +165,7 @@ TEST_CASE_TEMPLATE("voxel division: extremes", T, float, double) {
       for (const T number : numbers)
         wrong += (agree(grid, number) ? 0 : 1) + (agree(grid, -number) ? 0 : 1);
     }
-    // Below 0, and what of it is so little that the quotient is -0.
+    // Below 0, also so close to 0 that the quotient is -0.
     const GridOf<T> grid = gridAlong<T>(0, size, 100);
     for (int i = 0; i < 200; ++i) {
       T p = i < 100 ? grid.lowest[0] : -kTiny * static_cast<T>(random.below(5000));

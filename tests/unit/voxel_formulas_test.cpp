@@ -1,4 +1,4 @@
-// The formulas of voxelization in src/math against exact arithmetic.
+// The formulas of voxelization in src/math, compared with exact arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ Fixed128 fixed(Int128 x) {
   return {static_cast<uint64_t>(bits), static_cast<uint64_t>(bits >> 64)};
 }
 
-// Any finite number: every exponent and sign is as likely as the others.
+// Any finite number: all exponents and signs are equally likely.
 template <class T>
 T anyFinite(Random& random) {
   T x;
@@ -67,7 +67,7 @@ rbc::GridOf<T> gridAlong(double origin, double voxel_size, int64_t extent) {
   return rbc::gridAs<T>(grid);
 }
 
-// The header's words: floor(x), if that is one of 0 .. extent - 1.
+// The header's definition: floor(x), if it is one of 0 .. extent - 1.
 template <class T>
 bool indexBy(T x, int64_t extent, int64_t* index) {
   if (!std::isfinite(x)) return false;
@@ -92,7 +92,7 @@ constexpr int64_t kExtents[] = {1,
 
 }  // namespace
 
-// ---- which voxel a point lies in ----------------------------------------------------------------
+// ---- the voxel of a point -----------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("voxel formulas: an index is the floor, within the extent", T, float, double) {
   Random random(1);
@@ -128,7 +128,7 @@ TEST_CASE_TEMPLATE("voxel formulas: an index is the floor, within the extent", T
   CHECK(inside > 30000);
 }
 
-TEST_CASE_TEMPLATE("voxel formulas: the limit is the least number that no index reaches", T, float,
+TEST_CASE_TEMPLATE("voxel formulas: the limit is the least number without an index", T, float,
                    double) {
   for (const int64_t extent : kExtents) {
     const T limit = gridAlong<T>(0, 1, extent).limit[0];
@@ -137,8 +137,8 @@ TEST_CASE_TEMPLATE("voxel formulas: the limit is the least number that no index 
   }
 }
 
-// Where every step is exact, the index is that of exact arithmetic.
-TEST_CASE_TEMPLATE("voxel formulas: borders are exact where numbers are", T, float, double) {
+// If every step is exact, the index equals that of exact arithmetic.
+TEST_CASE_TEMPLATE("voxel formulas: borders are exact if the numbers are", T, float, double) {
   Random random(2);
   int64_t wrong = 0;
   for (int i = 0; i < 200000; ++i) {
@@ -241,7 +241,7 @@ TEST_CASE("voxel formulas: integers of 128 bits") {
   Random random(5);
   int wrong = 0;
   for (int i = 0; i < 100000; ++i) {
-    // Carries are common where the low words are near their ends.
+    // Carries are common if the low words are near their ends.
     const auto draw = [&] {
       const uint64_t low[] = {random.bits(), 0, ~uint64_t{0}, 1};
       const uint64_t high[] = {random.bits(), 0, ~uint64_t{0}, random.bits() >> 40};
@@ -297,7 +297,7 @@ TEST_CASE_TEMPLATE("voxel formulas: rounding to a multiple of the quantum", T, f
   Random random(7);
   int wrong = 0;
   for (int i = 0; i < 300000; ++i) {
-    // The largest of n values, and another of them, down to where nothing is left of it.
+    // The largest of n values, and another of them, down to one that rounds to nothing.
     const T largest = anyFinite<T>(random);
     const int64_t n = 1 + (random.bits() >> (33 + random.below(31)));
     const int shift = rbc::fixedShift<T>(rbc::magnitude(largest), n);
@@ -323,7 +323,7 @@ TEST_CASE("voxel formulas: ties of f64 go to even") {
   }
 }
 
-// Features that another thread writes between the passes. The sanitizers tell of the shift.
+// Features that another thread writes between the passes. The sanitizers report an invalid shift.
 TEST_CASE("voxel formulas: a number that was far smaller before is shifted within its bits") {
   for (const double x : {0x1p-900, 1.0, kMost<double>, kInfinity<double>}) {
     const int shift = rbc::fixedShift<double>(rbc::magnitude(kTiny<double>), 2);
@@ -367,7 +367,7 @@ TEST_CASE("voxel formulas: sums in fixed point become the nearest f64") {
     }
   }
   CHECK(wrong == 0);
-  // Past the largest f64 it is infinite, and of the smallest ones nothing is lost.
+  // Past the largest f64 it is infinite, and near the smallest ones nothing is lost.
   constexpr Int128 kOne = Int128{1} << 124;
   CHECK(rbc::fromFixed(fixed(kOne), -930) == kInfinity<double>);
   CHECK(rbc::fromFixed(fixed(-kOne), -930) == -kInfinity<double>);
@@ -379,7 +379,7 @@ TEST_CASE("voxel formulas: sums in fixed point become the nearest f64") {
 
 namespace {
 
-// The two passes, with the terms in several parts that are added at last.
+// The two passes, with the terms in several parts that are added at the end.
 template <class T>
 double fixedSum(const std::vector<T>& values, size_t parts, bool mean = false) {
   OrderKey<T> largest = 0;
@@ -427,7 +427,7 @@ class ExactSum {
       carry = limb >> 32;
       limb -= carry * (int64_t{1} << 32);
     }
-    if (carry < 0) return -negated().value();  // in two's complement it would cancel
+    if (carry < 0) return -negated().value();  // it would cancel in two's complement
     long double sum = 0;
     for (size_t i = limbs.size(); i-- > 0;)
       sum += std::scalbn(static_cast<long double>(limbs[i]), 32 * static_cast<int>(i) - kBias);
@@ -454,7 +454,7 @@ std::vector<T> someValues(Random& random, size_t n) {
   std::vector<T> values;
   for (size_t i = 0; i < n; ++i)
     values.push_back(about<T>(random, scale, static_cast<int>(spread)));
-  // Large ones that cancel leave what the small ones add up to.
+  // Large values that cancel leave the sum of the small ones.
   if (random.chance(0.3) && n > 2) {
     values[0] = 8 * scale;
     values[n - 1] = -8 * scale;
@@ -464,17 +464,17 @@ std::vector<T> someValues(Random& random, size_t n) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("voxel formulas: a sum is as near as the header states", T, float, double) {
+TEST_CASE_TEMPLATE("voxel formulas: a sum is as accurate as the header states", T, float, double) {
   Random random(9);
   int wrong = 0;
-  long double largest = 0;  // error, of the bound
+  long double largest = 0;  // relative to the bound
   for (int round = 0; round < 4000; ++round) {
     const auto n = static_cast<size_t>(1 + random.below(round % 10 == 0 ? 3000 : 40));
     const std::vector<T> values = someValues<T>(random, n);
     ExactSum exact;
     for (const T x : values) exact.add(x);
     const long double error = std::fabs(fixedSum(values, 1) - exact.value());
-    // One rounding to f64 beside it, of what is off already.
+    // Plus one rounding to f64 of the inexact sum.
     const long double rounding =
         std::scalbn(std::fabs(exact.value()) + boundOf(values), -53) + kTiny<double> / 2.0L;
     wrong += error <= boundOf(values) + rounding ? 0 : 1;
@@ -490,7 +490,7 @@ TEST_CASE("voxel formulas: a sum of 1000 f32 is within 2^-42 of the largest") {
     std::vector<float> values;
     ExactSum exact;
     for (int i = 0; i < 1000; ++i) {
-      // Smaller than the largest by so much that they are rounded.
+      // Small enough, relative to the largest, to be rounded.
       values.push_back(i == 0 ? 1.0f : about<float>(random, 0.99f, 60));
       exact.add(values.back());
     }
@@ -521,7 +521,7 @@ TEST_CASE_TEMPLATE("voxel formulas: the order of terms and parts changes no bit"
   CHECK(wrong == 0);
 }
 
-TEST_CASE_TEMPLATE("voxel formulas: sums that are plain to see", T, float, double) {
+TEST_CASE_TEMPLATE("voxel formulas: simple sums", T, float, double) {
   CHECK(fixedSum<T>({T(1), T(2), T(3.5)}, 1) == 6.5);
   CHECK(fixedSum<T>({T(1), T(2), T(3)}, 2, true) == 2);
   CHECK(bitCast<uint64_t>(fixedSum<T>({T(-0.0)}, 1)) == 0);
@@ -532,10 +532,10 @@ TEST_CASE_TEMPLATE("voxel formulas: sums that are plain to see", T, float, doubl
   CHECK(fixedSum<T>({kMost<T>, -kMost<T>, T(0)}, 1) == 0);
   CHECK(fixedSum<T>({std::numeric_limits<T>::min(), -kTiny<T>}, 1) ==
         std::nextafter(std::numeric_limits<T>::min(), T(0)));
-  // Beyond the type itself: of f32 the sum is an f64, of f64 infinite.
+  // Beyond the range of the type: for f32 the sum is an f64, for f64 it is infinite.
   CHECK(fixedSum<T>({kMost<T>, kMost<T>}, 1) ==
         (sizeof(T) == 4 ? 2 * static_cast<double>(kMost<T>) : kInfinity<double>));
-  // What is not finite.
+  // Infinities and NaN.
   CHECK(fixedSum<T>({kInfinity<T>, T(1)}, 1) == kInfinity<double>);
   CHECK(fixedSum<T>({-kInfinity<T>, kMost<T>, -kInfinity<T>}, 2) == -kInfinity<double>);
   CHECK(fixedSum<T>({kInfinity<T>, T(1)}, 1, true) == kInfinity<double>);
@@ -544,7 +544,7 @@ TEST_CASE_TEMPLATE("voxel formulas: sums that are plain to see", T, float, doubl
   CHECK(std::isnan(fixedSum<T>({-kNaN<T>, kInfinity<T>}, 2)));
 }
 
-TEST_CASE_TEMPLATE("voxel formulas: the sum of one value is what its fixed point gives", T, float,
+TEST_CASE_TEMPLATE("voxel formulas: the sum of one value equals its fixed point", T, float,
                    double) {
   Random random(12);
   std::vector<T> values = {T(0),      T(-0.0),      kTiny<T>,      -kTiny<T>,   kMost<T>,
@@ -562,7 +562,7 @@ TEST_CASE_TEMPLATE("voxel formulas: 2^31 - 1 values do not overflow", T, float, 
   constexpr int64_t n = INT32_MAX;
   for (const T x : {kMost<T>, -kMost<T>, T(1.5), kTiny<T>, -kTiny<T>}) {
     const rbc::FixedSum<T> sum(rbc::magnitude(x), n);
-    const Int128 total = wide(sum.term(x)) * n;  // what adding it n times gives
+    const Int128 total = wide(sum.term(x)) * n;  // the result of adding it n times
     Fixed<T> terms{};
     if constexpr (sizeof(T) == 4) {
       CHECK(total == static_cast<int64_t>(total));
@@ -575,7 +575,7 @@ TEST_CASE_TEMPLATE("voxel formulas: 2^31 - 1 values do not overflow", T, float, 
     CHECK(sum.result(terms, false) ==
           static_cast<double>(static_cast<long double>(x) * static_cast<long double>(n)));
   }
-  // As many that are not finite.
+  // The same number of infinities or NaN.
   for (const T x : {kInfinity<T>, -kInfinity<T>, kNaN<T>}) {
     const rbc::FixedSum<T> sum(rbc::magnitude(x), n);
     const auto total = static_cast<UInt128>(wide(sum.term(x)));

@@ -1,4 +1,4 @@
-// Occupancy and counts of many points, which CUDA does by bins: the CPU's bits.
+// Occupancy and counts of many points, which CUDA computes by bins: same bits as on the CPU.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using support::Context;
 using support::VoxelizeCase;
 using support::VoxelizeInputs;
 
-// A little more than where bins begin.
+// Slightly more points than the threshold for bins.
 VoxelizeCase manyPoints(const char* name, uint64_t seed) {
   VoxelizeCase c;
   c.name = name;
@@ -39,8 +39,8 @@ VoxelizeCase with(VoxelizeCase c, CloudPattern pattern, int32_t mode, rbcDType o
   return c;
 }
 
-// So many points, anywhere in the grid and around it, that a block of threads sorts several tiles of
-// them. Of three coordinates a point, each one of 1024: drawing them is quick.
+// Enough points, anywhere in the grid and around it, that a block of threads sorts several tiles of
+// them. Each coordinate is one of 1024 values, so that drawing them is quick.
 VoxelizeInputs manyTiles(int64_t points, rbcDType dtype, int32_t mode, rbcDType out) {
   VoxelizeInputs in;
   in.c = with(manyPoints("many tiles", 7401), CloudPattern::kUniform, mode, out);
@@ -86,7 +86,8 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
       with(manyPoints("clustered", 7105), CloudPattern::kClustered, RBC_REDUCE_COUNT,
            support::kF32),
   };
-  // More voxels than bins of any size have cells, in several clouds; an output of no simple layout.
+  // More voxels than bins of any size have cells, in several clouds; an output without a simple
+  // layout.
   VoxelizeCase batch = manyPoints("batch", 7106);
   batch.batched = true;
   batch.clouds = 3;
@@ -100,7 +101,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   packed.name = "packed";
   packed.lengths = false;
   packed.packed = true;
-  packed.points = 4'300'000;  // of the first cloud; the second has none, and the third one
+  packed.points = 4'300'000;  // in the first cloud; the second has none, the third has one
   packed.columns = 4;
   packed.dtype = support::kF64;
   cases.push_back(packed);
@@ -112,7 +113,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   cases.push_back(outside);
   cases.push_back(with(manyPoints("all outside", 7109), CloudPattern::kOutside, RBC_REDUCE_COUNT,
                        support::kI32));
-  // Every way to load points, in one cloud and in several, onto a grid that takes them as they are.
+  // Every way to load points, in one cloud and in several, with cells counted in the output itself.
   VoxelizeCase flags = batch;
   flags.name = "occupied in a batch";
   flags.mode = RBC_REDUCE_OCCUPANCY;
@@ -135,7 +136,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
     rows.columns = 4;
     cases.push_back(rows);
   }
-  // Many cut bins: all points in a third of some 500 bins.
+  // Many divided bins: all points are in a third of about 500 bins.
   VoxelizeCase cuts = manyPoints("more cuts than blocks", 7110);
   cuts.batched = true;
   cuts.clouds = 3;
@@ -145,12 +146,12 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   support::checkBackends(cuda, cases);
 }
 
-TEST_CASE("large: voxelize cuda by bins, several tiles a block") {
+TEST_CASE("large: voxelize cuda by bins, several tiles per block") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
   const Context cpu = support::cpuContext();
-  // Three tiles a block, and one for the last block; then eight, the most.
+  // Three tiles per block, and one for the last block; then eight, the maximum.
   const VoxelizeInputs inputs[] = {
       manyTiles(12'590'001, support::kF32, RBC_REDUCE_OCCUPANCY, support::kU8),
       manyTiles(12'590'001, support::kF32, RBC_REDUCE_COUNT, support::kI32),
@@ -158,14 +159,14 @@ TEST_CASE("large: voxelize cuda by bins, several tiles a block") {
   for (const VoxelizeInputs& in : inputs) support::checkSame(in, cpu, cuda, "on CUDA");
 }
 
-TEST_CASE("large: voxelize cuda, counts of points that fall together") {
+TEST_CASE("large: voxelize cuda, counts of points that share cells") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
   const VoxelizeCase sweep = with(manyPoints("sweep counted", 7201), CloudPattern::kSweep,
                                   RBC_REDUCE_COUNT, support::kI32);
   std::vector<VoxelizeCase> cases = {sweep};
-  // More voxels than a block's table has places, and about as many different ones as points.
+  // More voxels than a block's table has places, with about as many distinct ones as points.
   for (const int64_t side : {10, 20}) {
     VoxelizeCase dense = manyPoints("collisions", 7202);
     dense.setGrid(side, 10, side == 10 ? 3 : 10);
@@ -196,7 +197,7 @@ TEST_CASE("large: voxelize cuda, counts of points that fall together") {
   support::checkBackends(cuda, cases);
 }
 
-TEST_CASE("large: voxelize cuda by bins, whatever lies in the workspace") {
+TEST_CASE("large: voxelize cuda by bins, for any contents of the workspace") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);

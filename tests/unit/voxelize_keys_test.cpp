@@ -1,4 +1,4 @@
-// rbcVoxelizeSparse where the number of voxels needs ever more bits: keys of every width.
+// rbcVoxelizeSparse with keys of every width.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ using support::Context;
 
 using Extents = std::array<int64_t, 3>;
 
-// Extents whose product is `voxels`, or the nearest larger number that three axes can have.
+// Extents whose product is `voxels`, or the nearest larger product of three axes.
 Extents extentsOf(int64_t voxels) {
   for (;; ++voxels) {
     std::vector<int64_t> factors;
@@ -64,7 +64,7 @@ T* elementsOf(const Array& array) {
   return reinterpret_cast<T*>(array.memory().data());
 }
 
-// "" or what is wrong.
+// "", or a description of the error.
 std::string check(const Context& context, const Keys& keys) {
   const auto n = static_cast<int64_t>(keys.voxels.size());
   const auto [x, y, z] = keys.extents;
@@ -130,11 +130,11 @@ std::string check(const Context& context, const Keys& keys) {
 void checkWidths(const Context& context) {
   constexpr int kStep = support::kThreadSanitizer ? 9 : support::kAddressSanitizer ? 3 : 1;
   for (int bits = 3; bits <= 62; bits += kStep) {
-    for (const int64_t beside : {-1, 0, 1}) {
-      const int64_t voxels = (int64_t{1} << bits) + beside;
+    for (const int64_t offset : {-1, 0, 1}) {
+      const int64_t voxels = (int64_t{1} << bits) + offset;
       if (voxels > int64_t{1} << 62) continue;  // more are refused
       for (const int64_t points : {0, 1, 1023, 2047, 2048, 70'000}) {
-        CHECK_MESSAGE(check(context, keysOf(voxels, points)) == "", "2^", bits, " + ", beside,
+        CHECK_MESSAGE(check(context, keysOf(voxels, points)) == "", "2^", bits, " + ", offset,
                       " voxels, ", points, " points");
       }
     }

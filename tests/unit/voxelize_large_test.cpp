@@ -1,5 +1,5 @@
-// Voxelization of sizes and offsets beyond 32 bits. On the CPU most of it is address space that is
-// never touched.
+// Voxelization with sizes and offsets beyond 32 bits. On the CPU most of the address space is never
+// touched.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Params withUnitGrid(Params params, int64_t x, int64_t y, int64_t z) {
   return params;
 }
 
-// Voxels at both ends of the grid and anywhere in it, ascending; and two points in each.
+// Voxels at both ends of the grid and anywhere in it, in ascending order; two points in each.
 struct FewVoxels {
   FewVoxels() {
     support::Random random(1);
@@ -170,7 +170,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
     const Tensor grid = out.view();
     CHECK_SUCCEEDS(
         rbcVoxelize(context.get(), points.view().get(), nullptr, grid.get(), nullptr, &params));
-    // Slices of one x: all that have points, and some beside them.
+    // Slices along x: all with points, and a few others.
     std::set<int64_t> slices = {kSide / 2, kSide - 2};
     for (const int64_t voxel : few.voxels) slices.insert(voxel / kSide / kSide);
     std::vector<int32_t> slice(kSide * kSide);
@@ -190,7 +190,7 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
   }
 }
 
-// A line of voxels, of which each takes the room of 32 in its bricks.
+// A line of voxels; each takes the memory of 32 in its bricks.
 TEST_CASE("large: a signed distance field with places of voxels beyond 32 bits on CUDA") {
   std::string why;
   if (support::cudaContext(&why) == nullptr) SKIP_BECAUSE(why);

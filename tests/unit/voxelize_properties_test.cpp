@@ -1,5 +1,5 @@
-// What holds of voxelization whatever the points: sums that must agree, dense against sparse, and
-// what may not change a bit.
+// Properties of voxelization for all points: consistent sums, dense compared with sparse, and
+// changes that must not affect a bit.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -55,7 +55,7 @@ CloudInputs copyOf(const CloudInputs& in) {
           support::copyOf(in.offsets)};
 }
 
-// The cloud of a case with every cloud's points in another order: row i is what row from[i] was.
+// The cloud of a case with every cloud's points in another order: row i was row from[i].
 CloudInputs shuffled(const CloudCase& c, const CloudInputs& in, Random& random,
                      std::vector<int64_t>* from) {
   from->resize(static_cast<size_t>(in.rows()));
@@ -78,7 +78,7 @@ CloudInputs shuffled(const CloudCase& c, const CloudInputs& in, Random& random,
   return result;
 }
 
-// ---- what adds up -------------------------------------------------------------------------------
+// ---- consistent sums ----------------------------------------------------------------------------
 
 void checkEveryPointIsCounted(const Context& context, uint64_t first, uint64_t count) {
   for (VoxelizeCase& c : support::randomVoxelizeCases(first, count)) {
@@ -129,7 +129,7 @@ void checkModesAgree(const Context& context, uint64_t first, uint64_t count) {
       ++occupied;
       const auto n = static_cast<double>(counts[v]);
       for (size_t i = v * F; i < (v + 1) * F; ++i) {
-        // To the bit, since a sum is rounded to f64 before it is divided.
+        // Bit by bit, since a sum is rounded to f64 before it is divided.
         REQUIRE_MESSAGE(mean[i] == support::encodeFloat(support::kF64, number(sum[i]) / n),
                         support::describe(c));
         const double slack = 1e-15 * std::max(std::fabs(number(max[i])), std::fabs(number(min[i])));
@@ -144,7 +144,7 @@ void checkModesAgree(const Context& context, uint64_t first, uint64_t count) {
   CHECK(occupied > 1000);
 }
 
-// Sparse voxels, put where their coords say, are the dense grid.
+// Sparse voxels, written to their coords, give the dense grid.
 void checkSparseIsDense(const Context& context, uint64_t first, uint64_t count) {
   int64_t voxels = 0;
   for (SparseCase& c : support::randomSparseCases(first, count)) {
@@ -176,7 +176,7 @@ void checkSparseIsDense(const Context& context, uint64_t first, uint64_t count) 
   CHECK(voxels > 1000);
 }
 
-// ---- what changes nothing -----------------------------------------------------------------------
+// ---- changes without effect ---------------------------------------------------------------------
 
 void checkOrderOfPoints(const Context& context, uint64_t first, uint64_t count) {
   Random random(first);
@@ -198,7 +198,7 @@ void checkOrderOfPoints(const Context& context, uint64_t first, uint64_t count) 
     static_cast<CloudInputs&>(other) = shuffled(c, in, random, &from);
     VoxelOutput before = outputOf(context, in);
     VoxelOutput after = outputOf(context, other);
-    // Rows follow their points; which points are the first of a voxel is another matter.
+    // Rows follow their points, but the first points of a voxel change.
     std::vector<uint64_t>& rows = before["point_to_voxel"];
     const std::vector<uint64_t> old_rows = rows;
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = old_rows[static_cast<size_t>(from[i])];
@@ -208,7 +208,7 @@ void checkOrderOfPoints(const Context& context, uint64_t first, uint64_t count) 
   }
 }
 
-// Every feature is reduced as if it were alone.
+// Every feature is reduced independently of the others.
 void checkFeaturesAlone(const Context& context, uint64_t first, uint64_t count) {
   int columns = 0;
   for (const VoxelizeCase& c : support::randomVoxelizeCases(first, count)) {
@@ -239,7 +239,7 @@ void checkFeaturesAlone(const Context& context, uint64_t first, uint64_t count) 
   CHECK(columns > 100);
 }
 
-// Points that move by whole voxels, in numbers that hold every step exactly, move the grid.
+// Moving points by whole voxels moves the grid, with numbers for which every step is exact.
 void checkTranslation(const Context& context) {
   constexpr int64_t kPoints = 500, kInner = 10, kOuter = 16;
   Random random(77);
@@ -293,7 +293,7 @@ void checkTranslation(const Context& context) {
 
 }  // namespace
 
-TEST_CASE("voxelize cpu: every point is in a voxel, dropped or beyond what fits") {
+TEST_CASE("voxelize cpu: every point is in a voxel, dropped or over capacity") {
   checkEveryPointIsCounted(support::cpuContext(2), 10000, 150);
 }
 
@@ -301,7 +301,7 @@ TEST_CASE("voxelize cpu: occupancy, counts, sums, means and extremes agree") {
   checkModesAgree(support::cpuContext(2), 11000, 80);
 }
 
-TEST_CASE("voxelize cpu: sparse voxels are those of the dense grid") {
+TEST_CASE("voxelize cpu: sparse voxels equal the dense grid") {
   checkSparseIsDense(support::cpuContext(2), 12000, 150);
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("voxelize cpu: the order of points changes no bit") {
   checkOrderOfPoints(support::cpuContext(2), 13000, 150);
 }
 
-TEST_CASE("voxelize cpu: each feature is reduced as if it were alone") {
+TEST_CASE("voxelize cpu: each feature is reduced independently") {
   checkFeaturesAlone(support::cpuContext(2), 14000, 100);
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("voxelize cpu: points that move by whole voxels move the grid") {
   checkTranslation(support::cpuContext(2));
 }
 
-TEST_CASE("voxelize cuda: what holds on the CPU, on random clouds") {
+TEST_CASE("voxelize cuda: the properties of the CPU, on random clouds") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);

@@ -1,4 +1,5 @@
-// rbcVoxelizeSparse against the reference, on the table of its cases and on random ones, on every backend.
+// rbcVoxelizeSparse against the reference, on the table of its cases and on random ones, on every
+// backend.
 #include <vector>
 
 #include "support/operation_tests.h"
@@ -11,8 +12,8 @@ using support::Context;
 using support::SparseCase;
 using support::SparseInputs;
 
-// More voxels, and rows for them, than CUDA has threads at once: each does one after the other. No
-// two of the first kVoxels points share a voxel, in an order that has none.
+// More voxels, and rows for them, than CUDA has threads at once: each thread processes several. No
+// two of the first kVoxels points share a voxel, in a shuffled order.
 SparseInputs manyVoxels(int32_t order, int64_t capacity) {
   constexpr int64_t kVoxels = 4'500'007;
   constexpr int64_t kSide = 200;
@@ -48,7 +49,9 @@ struct VoxelizeSparse {
 
 OPERATION_TESTS("voxelize sparse", VoxelizeSparse)
 
-TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a table is made for") {
+TEST_CASE(
+    "voxelize sparse cpu: in the order of first points, for more points than a table has room "
+    "for") {
   SparseCase c;
   c.name = "many first points";
   c.order = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT;
@@ -61,9 +64,9 @@ TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a tab
   support::checkAll(support::cpuContext(2), std::vector<SparseCase>{c});
 }
 
-// Up to 2^17 points are grouped by a table if there is room for their keys; voxels with many points have ways of
-// their own.
-TEST_CASE("voxelize sparse cuda: points around what a table takes, in few voxels and in many") {
+// Up to 2^17 points are grouped by a table if there is room for their keys; voxels with many points
+// have separate code.
+TEST_CASE("voxelize sparse cuda: points around the limit of a table, in few voxels and in many") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
@@ -72,7 +75,7 @@ TEST_CASE("voxelize sparse cuda: points around what a table takes, in few voxels
     for (const int64_t side : {2, 13, 500, 600}) {
       for (const int32_t order : support::kVoxelOrders) {
         SparseCase c;
-        c.name = "points around what a table takes";
+        c.name = "points around the limit of a table";
         c.order = order;
         c.clouds = 1;
         c.points = points;
@@ -88,7 +91,7 @@ TEST_CASE("voxelize sparse cuda: points around what a table takes, in few voxels
   support::checkAll(cuda, cases);
 }
 
-TEST_CASE("voxelize sparse cuda: any clouds of more points than a table takes") {
+TEST_CASE("voxelize sparse cuda: any clouds of more points than the limit of a table") {
   WITH_CUDA(cuda);
   std::vector<SparseCase> cases;
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -111,6 +114,6 @@ TEST_CASE("large: voxelize sparse cuda, more voxels than threads") {
   }
 }
 
-TEST_CASE("reference: a wrong bit of sparse voxels is told") {
+TEST_CASE("reference: a wrong bit of sparse voxels is found") {
   support::checkReferenceTells<VoxelizeSparse>(20, support::spoilElement);
 }

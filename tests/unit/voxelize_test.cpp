@@ -1,4 +1,5 @@
-// rbcVoxelize against the reference, on the table of its cases and on random ones, on every backend.
+// rbcVoxelize against the reference, on the table of its cases and on random ones, on every
+// backend.
 #include <vector>
 
 #include "support/operation_tests.h"
@@ -23,8 +24,8 @@ struct Voxelize {
 
 OPERATION_TESTS("voxelize", Voxelize)
 
-// A table groups up to 2^17 points; more are told by bits of the grid.
-TEST_CASE("voxelize cuda: features of more points than a table takes") {
+// A table groups up to 2^17 points; more are grouped by bits of the grid.
+TEST_CASE("voxelize cuda: features of more points than the limit of a table") {
   WITH_CUDA(cuda);
   std::vector<VoxelizeCase> cases;
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -37,6 +38,6 @@ TEST_CASE("voxelize cuda: features of more points than a table takes") {
   support::checkBackends(cuda, cases);
 }
 
-TEST_CASE("reference: a wrong bit of a dense grid is told") {
+TEST_CASE("reference: a wrong bit of a dense grid is found") {
   support::checkReferenceTells<Voxelize>(20, support::spoilElement);
 }

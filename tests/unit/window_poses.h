@@ -1,4 +1,4 @@
-// Poses relative to another with 113 bits, and how far the library's may be off.
+// Relative poses with 113 bits, and bounds on the library's error.
 #pragma once
 
 #include <algorithm>
@@ -42,15 +42,15 @@ std::vector<rbcWindowsTransform> coverOf(const Stream& s) {
 }
 
 struct QuadPose {
-  double p[3];  // where it is exact
-  Quad q[3];    // else
-  bool exact;   // p holds the position
+  double p[3];  // if it is exact
+  Quad q[3];    // otherwise
+  bool exact;   // p has the position
   QuadMatrix r;
-  bool known;    // the reference can tell the rotation
-  bool certain;  // ... or at least that it is one
+  bool known;    // the reference can compute the rotation
+  bool certain;  // ... or at least that it is valid
   bool finite;   // positions
-  double steps;  // of rotations that were multiplied
-  double reach;  // of positions so far
+  double steps;  // number of rotations multiplied
+  double reach;  // largest position so far
 };
 
 struct BoundedQuad {
@@ -63,7 +63,7 @@ inline bool hasAngles(const Representation& r) {
   return r.format.kind == rbc::RotationKind::Euler || r.format.kind == rbc::RotationKind::Rotvec;
 }
 
-// Nothing, if the rotation is none.
+// Nothing if the rotation is invalid.
 inline std::optional<QuadPose> readPose(const Representation& from, const double* in) {
   QuadPose pose = {};
   pose.exact = pose.known = pose.certain = pose.finite = true;
@@ -87,14 +87,14 @@ inline std::optional<QuadPose> readPose(const Representation& from, const double
     return {};
   }
   std::vector<double> scaled(r, r + channels);
-  if (!hasAngles(from)) {  // so that products stay in range; the rotation stays the same
+  if (!hasAngles(from)) {  // so that products stay in range; the rotation does not change
     int exponent = 0;
     std::frexp(largest, &exponent);
     for (double& x : scaled) x = std::ldexp(x, -exponent);
   }
   switch (from.format.kind) {
     case rbc::RotationKind::Matrix: {
-      // Of one that is far from a rotation the reference knows nothing.
+      // The reference does not support matrices that are far from a rotation.
       Quad square = 0;
       for (const double x : scaled) square += static_cast<Quad>(x) * x;
       const Quad size = square / 3;
@@ -150,7 +150,7 @@ inline QuadPose combined(const QuadPose& a, const QuadPose& b) {
   return c;
 }
 
-// p - pr, exact in double: the rounding is that of one operation.
+// p - pr, exact in double: the only rounding is that of one operation.
 inline void addPositions(const QuadPose& a, const QuadPose& b, int sign, QuadPose* c) {
   c->exact = a.exact && b.exact;
   for (int i = 0; i < 3; ++i) {
@@ -193,7 +193,7 @@ inline QuadPose joined(int32_t kind, const QuadPose& from, const QuadPose& pose)
   return c;
 }
 
-// Near a place where two ways to write a rotation meet, rounding decides between them.
+// Near a place where two forms of a rotation meet, rounding decides between them.
 inline bool isAmbiguous(const Representation& to, const QuadMatrix& r,
                         const std::vector<Quad>& numbers) {
   const auto near = [](Quad x, double to_what) {

@@ -21,7 +21,7 @@ __extension__ typedef __int128 Wide;
 
 int64_t integerAt(const Array& array, int64_t i) { return StreamInputs::indexAt(array, i); }
 
-// ---- times, in their dtype ------------------------------------------------------------------------
+// ---- times, in their dtype ----------------------------------------------------------------------
 
 struct Instant {
   rbcDType dtype;
@@ -52,13 +52,13 @@ Instant plus(const Instant& a, const Instant& b, int sign) {
   return {a.dtype, static_cast<uint64_t>(static_cast<int64_t>(kept))};
 }
 
-// ---- rows -----------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 // A row before any transform; numbers are exact in double.
 struct FetchedRow {
   std::vector<std::optional<double>> values;
-  int64_t row = -1;    // of gathered ones
-  bool valid = false;  // by its place
+  int64_t row = -1;    // if gathered
+  bool valid = false;  // by its index
   bool past = false;   // held past the end
 };
 
@@ -95,7 +95,7 @@ class Reference {
     return {time_dtype_, encodeFloat(time_dtype_, s.fields.clock_offset)};
   }
 
-  // Of the anchor, on the clock that streams share.
+  // The time of the anchor, on the clock that the streams share.
   std::optional<Instant> anchorTime(int64_t b) const {
     if (byTimes()) {
       const Instant time = timeAt(call_.anchors, b);
@@ -110,7 +110,7 @@ class Reference {
     return plus(timeAt(s.times, row), clockOffset(s), 1);
   }
 
-  // The anchor as a row of the episode; nothing where it needs a time and has none.
+  // The anchor as a row of the episode; nothing if it needs a time and has none.
   std::optional<int64_t> anchorRow(size_t n, int64_t b) const {
     const Stream& s = call_.streams[n];
     const auto leader = static_cast<size_t>(call_.params.anchor_stream_index);
@@ -184,7 +184,7 @@ class Reference {
     const Array at = arrayOf(time_dtype_, {rows.count}, times);
     const Array query = arrayOf(time_dtype_, {s.num_offsets}, queries);
     const Array valid(kU8, {s.num_offsets});
-    // A channel has a value if it does not depend on what is filled in.
+    // A channel has a value if it does not depend on the fill value.
     const Array out[] = {Array(number, {s.num_offsets, channels}),
                          Array(number, {s.num_offsets, channels})};
     for (int k = 0; k < 2; ++k) {
@@ -216,7 +216,7 @@ class Reference {
     return all;
   }
 
-  // Angles that are written as they are do not round to the end of their range.
+  // Angles that are copied unchanged do not round to the end of their range.
   static double inRange(const Stream& s, int64_t d, double x) {
     const bool plain = s.has_out && s.transforms.empty() && s.shift.ndim() == 0 &&
                        s.scale.ndim() == 0 && s.bias.ndim() == 0 && s.low.ndim() == 0 &&
@@ -237,14 +237,14 @@ class Reference {
   rbcDType time_dtype_ = kF32;
 };
 
-// ---- what becomes of values -----------------------------------------------------------------------
+// ---- the transforms of values -------------------------------------------------------------------
 
-// A value and by how much it may be off; unknown: nothing is said of it.
+// A value and a bound on its error; if unknown, it is not checked.
 struct Bounded {
   long double value = 0;
   long double error = 0;
   bool known = true;
-  bool certain = true;  // that it is a value, and not invalid
+  bool certain = true;  // whether it is certainly valid
 };
 using Elements = std::vector<std::optional<Bounded>>;
 
@@ -254,13 +254,13 @@ class Finish {
   Finish(const Stream& s, int64_t o) : s_(s), o_(o) {}
 
   Bounded normalized(Bounded x, int64_t d) const {
-    const auto given = [](const Array& array) { return array.ndim() != 0; };
-    if (given(s_.shift) || given(s_.scale) || given(s_.bias)) {
-      const Number shift = given(s_.shift) ? at(s_.shift, d) : Number(0);
-      const Number scale = given(s_.scale) ? at(s_.scale, d) : Number(1);
+    const auto exists = [](const Array& array) { return array.ndim() != 0; };
+    if (exists(s_.shift) || exists(s_.scale) || exists(s_.bias)) {
+      const Number shift = exists(s_.shift) ? at(s_.shift, d) : Number(0);
+      const Number scale = exists(s_.scale) ? at(s_.scale, d) : Number(1);
       Number y = static_cast<Number>(x.value) - shift;
       y = y * scale;
-      if (given(s_.bias)) y = y + at(s_.bias, d);
+      if (exists(s_.bias)) y = y + at(s_.bias, d);
       if (x.error != 0) {
         x.error = x.error * std::fabs(static_cast<long double>(scale)) +
                   8 * std::numeric_limits<Number>::epsilon() * (std::fabs(x.value) + 4) *
@@ -268,8 +268,8 @@ class Finish {
       }
       x.value = y;
     }
-    if (given(s_.low) && x.value < at(s_.low, d)) x.value = at(s_.low, d);
-    if (given(s_.high) && x.value > at(s_.high, d)) x.value = at(s_.high, d);
+    if (exists(s_.low) && x.value < at(s_.low, d)) x.value = at(s_.low, d);
+    if (exists(s_.high) && x.value > at(s_.high, d)) x.value = at(s_.high, d);
     return x;
   }
   Bounded neutral(int64_t d) const {
@@ -320,7 +320,7 @@ std::optional<QuadPose> poseAt(const FetchedRow& row, int64_t begin, int32_t rot
   return readPose(from, values->data());
 }
 
-// What a transform makes of all offsets of a window: [offset][channel].
+// The transform of all offsets of a window: [offset][channel].
 template <class Number>
 std::vector<Elements> transformed(const Reference& reference, const WindowCall& call,
                                   const Stream& s, const rbcWindowsTransform& t, size_t n,
@@ -379,7 +379,7 @@ std::vector<Elements> transformed(const Reference& reference, const WindowCall& 
   return all;
 }
 
-// Of one element; "" if it is right.
+// Checks one element; "" if it is right.
 std::string wrong(rbcDType dtype, uint64_t got, const std::optional<Bounded>& expected,
                   double fill_value) {
   std::ostringstream text;
@@ -438,7 +438,7 @@ std::string firstErrorOf(const Reference& reference, const WindowCall& call, siz
         if (out == nullptr) continue;
         const uint64_t got = (*out)[at * channels + d];
         std::string error;
-        if (x && !isFloat(s.out_dtype)) {  // as it is: 64-bit integers are no doubles
+        if (x && !isFloat(s.out_dtype)) {  // unchanged: 64-bit integers do not fit in a double
           const bool neutral =
               s.params.outside == RBC_OUTSIDE_NEUTRAL && rows[o].past && x->value == 0;
           const uint64_t is = s.values.get({rows[o].row, channel});

@@ -1,7 +1,7 @@
-// What rbcWindows must write, worked out from the rules of its header one element after the other.
+// The expected output of rbcWindows, computed by the rules of its header, element by element.
 //
-// Interpolated rows are those of rbcResample, as the header has it. Poses are worked out with 113
-// bits, and held against the result with a bound; everything else to the bit.
+// Interpolated rows come from rbcResample, as in the header. Poses are computed with 113 bits, and
+// compared with the result within a bound; everything else is compared bit by bit.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace support {
 
-// "" if what a call wrote is right, else the first element that is not.
+// "" if the output of a call is right, else the first wrong element.
 std::string firstError(const WindowCall& call, const WindowResult& result);
 
 }  // namespace support

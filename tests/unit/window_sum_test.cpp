@@ -1,5 +1,5 @@
-// Sums in windows of exponents against the limbs of exact sums: not a bit is lost, whatever is inside,
-// and what is outside is told and leaves nothing behind.
+// Sums in windows of exponents, compared with the limbs of exact sums: no bit of the numbers inside
+// is lost, and numbers outside are reported and leave nothing behind.
 #include "window_sum.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ void add(double x, rbc::Moments* to) {
       [&](int limb, int64_t amount) { to->squares[limb] += amount; });
 }
 
-// How many of the numbers are inside, after both sums have been compared.
+// The number of values that are inside, after both sums have been compared.
 template <class Window>
 int compare(uint64_t seed, Kind kind, int top) {
   using Number = typename Window::Number;
@@ -85,7 +85,7 @@ int compare(uint64_t seed, Kind kind, int top) {
 
 }  // namespace
 
-TEST_CASE("window sums: exactly what the limbs of exact sums have") {
+TEST_CASE("window sums: equal to the limbs of exact sums") {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed + 100);
     const int of_float = static_cast<int>(random.below(260)) - 130;
@@ -100,13 +100,13 @@ TEST_CASE("window sums: exactly what the limbs of exact sums have") {
   }
 }
 
-TEST_CASE("window sums: nearly all numbers of like magnitude are inside") {
+TEST_CASE("window sums: nearly all numbers of similar magnitude are inside") {
   CHECK(compare<rbc::FloatWindow<2>>(1, Kind::kAround, 3) > 3980);
   CHECK(compare<rbc::DoubleWindow>(1, Kind::kAround, 3) > 3980);
   CHECK(compare<rbc::FloatWindow<1>>(1, Kind::kFewBits, 3) > 3980);
 }
 
-TEST_CASE("window sums: the most additions fit") {
+TEST_CASE("window sums: the maximum number of additions fits") {
   rbc::FloatWindow<2> window;
   window.start(0);
   constexpr float kLargest = 0x1.fffffep-1f;

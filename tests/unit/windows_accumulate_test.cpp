@@ -1,4 +1,4 @@
-// Windows into accumulators: the statistics are those of the elements that the rule takes, offset by
+// Windows into accumulators: the statistics cover the elements that the rule takes, offset by
 // offset or together, in every pass.
 #include <cstddef>
 #include <cstring>
@@ -46,7 +46,7 @@ WindowCall plainOutputs(uint64_t seed, double fill_value) {
   return call;
 }
 
-// Which elements [B,O] a stream's accumulator takes.
+// The elements [B,O] that a stream's accumulator takes.
 std::vector<bool> counted(const WindowCall::Stream& s, int64_t windows, const Bits& valid,
                           const Bits& one, const Bits& other) {
   const auto offsets = static_cast<size_t>(s.num_offsets);
@@ -57,7 +57,7 @@ std::vector<bool> counted(const WindowCall::Stream& s, int64_t windows, const Bi
     for (size_t o = 0; o < offsets; ++o) whole = whole && valid[b * offsets + o] != 0;
     for (size_t o = 0; o < offsets; ++o) {
       const size_t at = b * offsets + o;
-      bool has_value = true;  // it does not depend on what is filled in
+      bool has_value = true;  // it does not depend on the fill value
       for (size_t d = at * channels; d < (at + 1) * channels; ++d) has_value &= one[d] == other[d];
       const bool by_rule[] = {true, valid[at] != 0, whole};
       taken[at] = has_value && by_rule[s.accumulate];
@@ -66,7 +66,7 @@ std::vector<bool> counted(const WindowCall::Stream& s, int64_t windows, const Bi
   return taken;
 }
 
-// The values of elements that are taken: of one offset, or of all of them.
+// The values of elements that are taken: at one offset, or at all of them.
 Array samplesOf(const WindowCall::Stream& s, const std::vector<bool>& taken, const Bits& out,
                 int64_t only) {
   std::vector<uint64_t> values;
@@ -82,13 +82,13 @@ Array samplesOf(const WindowCall::Stream& s, const std::vector<bool>& taken, con
   return support::arrayOf(s.out_dtype, {count, s.out_channels}, values);
 }
 
-// The channels of offset i, of one level.
+// The channels of offset i, at one level.
 template <class T>
 void checkPart(const std::vector<T>& all, const std::vector<T>& part, size_t i) {
   CHECK(std::memcmp(all.data() + i * part.size(), part.data(), part.size() * sizeof(T)) == 0);
 }
 
-// Against accumulators that are given the elements themselves.
+// Compares with accumulators that get the elements themselves.
 void check(const Context& context, uint64_t seed) {
   CAPTURE(seed);
   static const Context cpu = support::cpuContext(1);
@@ -100,9 +100,9 @@ void check(const Context& context, uint64_t seed) {
 
   support::PlacedWindows placed(context, call);
   struct Expected {
-    const Accumulator* given;
+    const Accumulator* accumulator;
     std::vector<Array> samples;
-    std::vector<Accumulator> accumulators;  // one, or one of each offset
+    std::vector<Accumulator> accumulators;  // one, or one per offset
   };
   std::vector<Expected> all;
   size_t written = 0;
@@ -132,16 +132,17 @@ void check(const Context& context, uint64_t seed) {
         support::require(support::update(cpu, expected.accumulators[i], expected.samples[i]));
         samples += expected.samples[i].extent(0);
       }
-      // Passes of all streams go together: one whose are over would refuse the next call.
+      // Passes of all streams advance together: a stream without passes left would refuse the next
+      // call.
       if (all.size() > 1 || samples == 0) continue;
-      more = support::nextPass(*expected.given);
+      more = support::nextPass(*expected.accumulator);
       for (size_t i = 0; i < expected.samples.size(); ++i) {
         if (expected.samples[i].extent(0) > 0) support::nextPass(expected.accumulators[i]);
       }
     }
   }
   for (const Expected& expected : all) {
-    const support::AccumulatorResult got = support::resultOf(*expected.given);
+    const support::AccumulatorResult got = support::resultOf(*expected.accumulator);
     CHECK(got.status == RBC_STATUS_SUCCESS);
     for (size_t i = 0; i < expected.accumulators.size(); ++i) {
       const support::AccumulatorResult part = support::resultOf(expected.accumulators[i]);
@@ -174,7 +175,7 @@ TEST_CASE("windows accumulate: on CUDA, elements by every rule") {
   checkRandom(cuda, 500, 60);
 }
 
-// More windows than a block holds, and a later block that ends early.
+// More windows than a block has room for, and a later block that ends early.
 TEST_CASE("windows accumulate: block after block") {
   constexpr int64_t kRows = 1000;
   constexpr int64_t kWindows = 20'011;

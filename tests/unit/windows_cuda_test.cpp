@@ -1,4 +1,4 @@
-// rbcWindows on CUDA gives the bits of the CPU, whatever is asked for, and writes nothing else.
+// rbcWindows on CUDA gives the bits of the CPU, for all options, and writes nothing else.
 #include "support/expect.h"
 #include "support/operation_tests.h"
 #include "support/random_windows.h"
@@ -12,7 +12,7 @@ using support::Variety;
 using support::WindowCall;
 using support::WindowResult;
 
-// Returns whether the call went well.
+// Returns whether the call succeeded.
 bool checkSame(const Context& cuda, const WindowCall& call, uint64_t seed) {
   static const Context cpu = support::cpuContext();
   const WindowResult expected = support::resultOf(cpu, call);

@@ -1,5 +1,5 @@
-// rbcWindows against its rules: random calls of all that it offers, and the same bits from every SIMD
-// level, number of threads and backend.
+// rbcWindows compared with its rules: random calls with all options, and the same bits from every
+// SIMD level, number of threads and backend.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// What a random call is made of.
+// The ingredients of a random call.
 struct WindowCase {
   uint64_t seed = 0;
   Variety variety = Variety::kAny;

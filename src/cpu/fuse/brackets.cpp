@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// Samples that are looked at at once.
+// Number of samples compared at once.
 #if HWY_TARGET == HWY_STATIC_TARGET
 template <class Time>
 constexpr int64_t kWindow = 8;
@@ -28,7 +28,8 @@ constexpr int64_t kWindow = HWY_MAX(16,
 constexpr int kPeriod = 8;
 #endif
 
-// How many of the window's times are <= q. No branch, which a jittery clock would mispredict.
+// Number of the window's times that are <= q. Branchless: with a jittery clock a branch would be
+// mispredicted.
 template <class Row, class Time>
 HWY_INLINE int64_t countBefore(const Row& times, int64_t base, Time q) {
 #if HWY_TARGET != HWY_STATIC_TARGET
@@ -48,7 +49,7 @@ HWY_INLINE int64_t countBefore(const Row& times, int64_t base, Time q) {
   return count;
 }
 
-// The pace after a whole period that ended at bracket i. It is relied upon if it changes little.
+// The pace after a whole period that ended at bracket i. It is used if it changes little.
 HWY_INLINE Pace after(const Pace& before, int64_t i) {
   constexpr int64_t kSteady = 16;
   const int64_t pace = i - before.origin;
@@ -109,7 +110,7 @@ class Finder {
     found->t1[k] = times[i + 1];
   }
 
-  // Without `this`, so that the members stay in registers.
+  // Static, so that the members stay in registers.
   HWY_NOINLINE static void search(Row times, const TimesInOrder<Time>& row, int k, int64_t guess,
                                   Brackets<Time>* found) {
     const Time q = found->q[k];
@@ -137,7 +138,7 @@ void findAll(const TimesInOrder<Time>& row, const TimeRow<Time>& queries, const 
              int count, Pace* pace, Brackets<Time>* found) {
   const Time ahead = offsetAs<Time>(offset);
   for (int k = 0; k < count; ++k) found->q[k] = TimeMath<Time>::shifted(queries[k], ahead);
-  found->all = TimeMath<Time>::span(row.first, row.first) == 0;  // not -inf, where a line has no w
+  found->all = TimeMath<Time>::span(row.first, row.first) == 0;  // not -inf, which has no weight
   if (row.times.stride == 1) {
     Finder(row.times.first, row, found).find(count, pace);
   } else {

@@ -15,7 +15,7 @@ namespace rbc::cpu {
 template <class Time>
 struct Brackets {
   Time q[kMaxRows];     // on the samples' clock
-  int64_t i[kMaxRows];  // -1: q is NaN or lies outside
+  int64_t i[kMaxRows];  // -1: q is NaN or outside
   Time t0[kMaxRows];    // times[i]
   Time t1[kMaxRows];    // times[i + 1]
   bool all;             // no query is NaN, outside, at the last sample, or at one at -inf
@@ -38,14 +38,14 @@ struct TimesInOrder {
   const float rate;
 };
 
-// What the queries before tell of the next ones.
+// The prediction of the next brackets from the previous queries.
 struct Pace {
-  int64_t origin = 0;  // the bracket found last
+  int64_t origin = 0;  // the last bracket found
   int64_t pace = 0;    // brackets passed in the last few queries
   bool steady = false;
 };
 
-// Finds the brackets of `count` queries, whose clock is ahead by `offset`.
+// Finds the brackets of `count` queries; their clock is ahead by `offset`.
 template <class Time>
 using FindBrackets = void (*)(const TimesInOrder<Time>& row, const TimeRow<Time>& queries,
                               const TimeOffset& offset, int count, Pace* pace,

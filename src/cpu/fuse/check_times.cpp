@@ -1,5 +1,5 @@
-// Verification of times. They are taken as one long line, padded rows or packed, which is cut into
-// chunks for the threads; the first chunk with a defect is then searched for the defect itself.
+// Checks times. Padded or packed rows are treated as one long line, which is divided into chunks
+// for the threads; the first chunk with a defect is then searched for the defect itself.
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +36,7 @@ bool stepsAscend(const Time* times, int64_t n) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Lanes whose step is bad. A NaN that comes first is bad as well: its own step is, one before.
+// Lanes whose step is bad. A leading NaN is bad as well: its own step is checked one before.
 template <class D, class Time>
 HWY_INLINE hn::Mask<D> badSteps(D d, const Time* to) {
   const auto time = hn::LoadU(d, to);
@@ -57,7 +57,7 @@ bool stepsAscend(const Time* times, int64_t n) {
     for (int64_t i = 1; i < n; ++i) bad |= badStep(times[i - 1], times[i]);
     return !bad;
   }
-  auto bad = badSteps(d, times + n - kLanes);  // the end, which what follows may take again
+  auto bad = badSteps(d, times + n - kLanes);  // the end; it may overlap the vectors before
   int64_t i = 1;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     bad = hn::Or(bad, hn::Or(badSteps(d, times + i), badSteps(d, times + i + kLanes)));
@@ -76,9 +76,9 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 namespace {
 
-constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
-constexpr int64_t kMaxChunks = 1 << 20;   // a call's: a line of strides of 0 may have 2^63 times
-constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
+constexpr int64_t kChunkTimes = 1 << 14;  // about 2 us
+constexpr int64_t kMaxChunks = 1 << 20;   // per call: a line with strides of 0 may have 2^63 times
+constexpr int64_t kChunksPerThread = 8;   // with fewer, another thread does not pay off
 
 template <class Time>
 TimeRow<Time> timesOf(const FuseStream& s, int64_t b) {
@@ -159,7 +159,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
 
 size_t bytes(const BackendState&, const TimesProblem&) { return 0; }
 
-// The host has verified lengths and offsets.
+// The host has already checked lengths and offsets.
 void run(BackendState& state, const TimesProblem& problem, Scratch) {
   const FuseProblem& p = problem.fuse;
   *problem.defect = {};

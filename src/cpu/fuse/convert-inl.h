@@ -1,8 +1,8 @@
-// Vectors of floats to and from memory: the conversions of real.h, bit for bit, per SIMD level.
+// Loads and stores vectors of floats: the conversions of real.h, bit for bit, per SIMD level.
 //
 // A tag D has the lanes of a vector in the compute type; vectors of other types have as many.
 
-// Highway's include guard for what is compiled once per target.
+// Highway's include guard for code that is compiled once per target.
 #if defined(RBC_CPU_CONVERT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RBC_CPU_CONVERT_INL_H
 #undef RBC_CPU_CONVERT_INL_H
@@ -24,13 +24,13 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The widest tag with which both the compute type and the storage type Out fit a vector.
+// The widest tag for which both the compute type and the storage type Out fit a vector.
 template <class Number, class Out>
 using WidestTag =
     hn::Rebind<Number,
                hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
 
-// How many vectors of a tag make a line of the cache, of 64 bytes, in a type of `bytes`.
+// Number of vectors in a cache line of 64 bytes, for a type of `bytes`.
 template <class D>
 constexpr int64_t vectorsOfLine(size_t bytes) {
   const auto line = static_cast<int64_t>(64 / (hn::MaxLanes(D()) * bytes));
@@ -38,8 +38,9 @@ constexpr int64_t vectorsOfLine(size_t bytes) {
 }
 
 // Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may begin in the one
-// before; they are shorter than D where that is more than the whole. They come in groups, as long as
-// there are enough, which saves short vectors most of the loop; before(c) is called for each group.
+// before; they are shorter than D if D has more than `count` lanes. They are processed in groups
+// while enough remain, which saves short vectors most of the loop; before(c) is called for each
+// group.
 template <int64_t kGroup, class D, class Before, class Body>
 HWY_INLINE void coverInGroups(D d, int64_t count, Before&& before, Body&& body) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(D()));
@@ -85,7 +86,7 @@ HWY_INLINE hn::Vec<D> loadWide(D d, const bf16* from) {
   const hn::Rebind<uint32_t, D> d32;
   const auto bits = hn::LoadU(d16, &from->bits);
 #if HWY_ARCH_ARM_A64
-  if constexpr (hn::MaxLanes(D()) == 4) {  // in one instruction
+  if constexpr (hn::MaxLanes(D()) == 4) {  // a single instruction
     return hn::BitCast(d, hn::Vec<decltype(d32)>(vshll_n_u16(bits.raw, 16)));
   }
 #endif
@@ -152,7 +153,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> narrow16(D, hn::Vec<D> x, Tag<bf16>)
   return hn::TruncateTo(d16, hn::ShiftRight<16>(hn::IfThenElse(is_number, rounded, nan)));
 }
 
-// As a vector of Out; of its bits, where Out is a 16-bit float.
+// As a vector of Out; if Out is a 16-bit float, as a vector of its bits.
 template <class Out, class D>
 HWY_INLINE auto narrowed(D d, hn::Vec<D> x) {
   using Number = hn::TFromD<D>;
@@ -172,7 +173,7 @@ HWY_INLINE auto narrowed(D d, hn::Vec<D> x) {
   }
 }
 
-// What a vector for Out consists of, in memory.
+// The element type in memory of a vector for Out.
 template <class T>
 HWY_INLINE T* lanesAt(T* to) {
   return to;
@@ -187,7 +188,7 @@ HWY_INLINE void storeNarrow(D d, hn::Vec<D> x, Out* to) {
              lanes);
 }
 
-// Past the caches, if the vector is one of at least 16 bytes; `to` is aligned to it.
+// Stores past the caches, if the vector has at least 16 bytes; `to` is aligned to it.
 template <class D, class Out>
 HWY_INLINE void storeNarrowNontemporal(D d, hn::Vec<D> x, Out* to) {
   if constexpr (hn::MaxLanes(D()) * sizeof(Out) < 16) {

@@ -1,4 +1,4 @@
-// Rows that need no more than a conversion on the way in and out: linear, and samples as they are.
+// Rows that only need conversions on input and output: linear, and unchanged samples.
 
 #include <algorithm>
 
@@ -93,7 +93,7 @@ Pair<In> pairOf(const RowTask& row) {
 
 #if HWY_TARGET != HWY_STATIC_TARGET
 
-// Rows of up to two vectors, which may share channels, of the widest that they fill.
+// Rows of at most two vectors, which may overlap, of the widest type that they fill.
 template <class D, class In, class Out>
 HWY_INLINE void rowsOfTwo(D d, const RowTile& tile) {
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
@@ -158,7 +158,7 @@ void directRows(const RowTile& tile) {
   }
 }
 
-// Channel by channel: the tile's rows stay in the cache, and neighbouring queries may be neighbours
+// Channel by channel: the tile's rows stay in the cache, and neighbouring queries may be adjacent
 // in memory.
 template <class In, class Out>
 void stridedRows(const RowTile& tile) {

@@ -1,5 +1,5 @@
-// Fusion on the CPU. Queries are cut into parts for the threads, and where these are too few the
-// streams and their channels as well.
+// Fusion on the CPU. Queries are divided among the threads; if they are too few, streams and their
+// channels as well.
 
 #include <algorithm>
 #include <new>
@@ -15,22 +15,22 @@ namespace {
 
 constexpr int64_t kChannelBlock = 4096;
 
-// What finding the samples of a query costs, as bytes moved.
+// The cost of finding the samples of a query, in bytes moved.
 constexpr int64_t kQueryBytes = 512;
-// Work that is worth one more thread, some 10 us: 20 us on one thread take 10 on two that are
-// awake, and 22.5 where the second sleeps and comes too late.
+// Work that pays off for one more thread, about 10 us: 20 us on one thread take 10 us on two that
+// are awake, and 22.5 us if the second thread sleeps and wakes up too late.
 constexpr int64_t kThreadBytes = 1 << 20;
 constexpr int64_t kChunkBytes = 128 << 10;
 constexpr int64_t kChunksPerThread = 8;
-constexpr int64_t kMaxChunkBytes = 16 << 20;  // some 5 ms, after which a call can be interrupted
-// Larger outputs go past the caches: 5 to 20 % faster, as their lines need not be read first.
+constexpr int64_t kMaxChunkBytes = 16 << 20;  // about 5 ms, between checks for an interrupt
+// Larger outputs bypass the caches: 5 to 20 % faster, as their lines need not be read first.
 constexpr int64_t kNontemporalBytes = 16 << 20;
-// Of out, that all streams write before the next rows: where a line holds channels of several, they
-// meet in the cache.
+// The part of out that all streams write before the next rows: if a cache line has channels of
+// several streams, they meet in the cache.
 constexpr int64_t kBandBytes = 256 << 10;
 
-// A column is a block of a stream's channels; the last one takes the rest. There is one where a mask
-// depends on all values.
+// A column is a block of a stream's channels; the last one has the remainder. There is only one if
+// a mask depends on all values.
 int64_t columnsOf(const FuseProblem& p, const FuseStream& s) {
   const int64_t columns = std::max<int64_t>(1, s.channels / kChannelBlock);
   return columns > 1 && p.valid != nullptr && hasQuaternions(p, s) ? 1 : columns;
@@ -40,7 +40,7 @@ int64_t columnBegin(const FuseStream& s, int64_t columns, int64_t column) {
   return column == columns ? s.channels : column * kChannelBlock;
 }
 
-// Queries first .. last - 1, and columns left .. right - 1 of those of all streams.
+// Queries first .. last - 1, and columns left .. right - 1 of all streams.
 struct Part {
   int64_t first;
   int64_t last;
@@ -72,7 +72,7 @@ void runPart(const Plan& plan, const Part& part, ThreadMemory& memory) {
   if (plan.large) hwy::FlushStream();
 }
 
-// Where the i-th of `parts` even parts of 0 .. count - 1 begins.
+// Where the i-th of `parts` equal parts of 0 .. count - 1 begins.
 int64_t partBegin(int64_t count, int64_t parts, int64_t i) {
   return count / parts * i + std::min(count % parts, i);
 }
@@ -93,7 +93,7 @@ void runAll(CpuState& state, const Plan& plan) {
     runPart<Time>(plan, {0, queries, 0, columns}, state.pool.memory());
     return;
   }
-  // Where queries are few, streams and channels are cut as well.
+  // With few queries, streams and channels are divided as well.
   const int64_t chunks = std::max(std::min(threads * kChunksPerThread, bytes / kChunkBytes),
                                   ceilDiv(bytes, kMaxChunkBytes));
   const int64_t query_parts = std::min(chunks, queries);

@@ -1,7 +1,7 @@
-// Vectors as numbers: what number.h asks of one, so that the formulas work on as many channels at a
-// time as a SIMD level has lanes. At the portable level a number is a number.
+// Vectors as numbers: the functions that number.h requires, so that the formulas process as many
+// channels at a time as a SIMD level has lanes. At the portable level a number is a scalar.
 
-// Highway's include guard for what is compiled once per target.
+// Highway's include guard for code that is compiled once per target.
 #if defined(RBC_CPU_LANES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RBC_CPU_LANES_INL_H
 #undef RBC_CPU_LANES_INL_H
@@ -87,7 +87,7 @@ struct Lanes {
   hn::Vec<D> lanes;
 };
 
-// Outside of the class: GCC compiles friends that stand in one without the flags of the level.
+// Outside of the class: GCC compiles friends defined in a class without the flags of the level.
 template <class D>
 HWY_INLINE Lanes<D> operator+(Lanes<D> a, Lanes<D> b) {
   return Lanes<D>(hn::Add(a.lanes, b.lanes));
@@ -178,7 +178,7 @@ template <class S>
 using Wide = Lanes<hn::ScalableTag<S>>;
 template <class V>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(typename V::D()));
-// Half of it, down to 16 bytes.
+// Half of it, but at least 16 bytes.
 template <class V>
 constexpr bool kHasHalf = kLanes<V> * sizeof(Scalar<V>) > 16;
 template <class V>
@@ -193,7 +193,7 @@ HWY_INLINE void store(V x, Scalar<V>* to) {
   hn::StoreU(x.lanes, typename V::D(), to);
 }
 
-// As many quaternions as lanes, each component in a vector of its own.
+// As many quaternions as lanes, each component in a separate vector.
 template <class V>
 HWY_INLINE void loadQuaternions(const Scalar<V>* from, V (&q)[4]) {
   hn::LoadInterleaved4(typename V::D(), from, q[0].lanes, q[1].lanes, q[2].lanes, q[3].lanes);

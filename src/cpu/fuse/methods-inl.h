@@ -1,8 +1,8 @@
-// The methods on blocks of channels in the compute type, as many at a time as a level has lanes.
+// The methods on blocks of channels in the compute type, with all lanes of a level.
 //
-// Blocks are taken in whole vectors, for slerp in four at a time.
+// Blocks are processed in whole vectors, for slerp four at a time.
 
-// Highway's include guard for what is compiled once per target.
+// Highway's include guard for code that is compiled once per target.
 #if defined(RBC_CPU_METHODS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RBC_CPU_METHODS_INL_H
 #undef RBC_CPU_METHODS_INL_H
@@ -28,7 +28,8 @@ template <class Number>
 using MethodFunction = void (*)(const Samples<Number>& samples, const Weights<Number>& k,
                                 int64_t count, Number* to);
 
-// Calls value(c) for the vector at each channel c; short vectors by fours, as long as there are so many.
+// Calls value(c) for the vector at each channel c; short vectors in groups of four while enough
+// remain.
 template <class V, class Value>
 HWY_INLINE void fillBlock(int64_t count, Scalar<V>* to, Value&& value) {
   int64_t c = 0;
@@ -63,7 +64,7 @@ void angleBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   });
 }
 
-// Also where the weight is 0.
+// Also for a weight of 0.
 template <class Number, class V = Wide<Number>>
 void turnBlock(const Samples<Number>& s, Number weight, const Turn<Number>& turn, int64_t count,
                Number* to) {
@@ -89,8 +90,8 @@ void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   });
 }
 
-// Whether the quaternions of `count` channels are rotations beyond doubt, by their squared norms: where
-// these overflow or vanish isRotation() has to tell.
+// Whether the quaternions of `count` channels are certainly rotations, by their squared norms. If
+// these overflow or vanish, isRotation() must decide.
 template <class Number, class V = Wide<Number>>
 bool areRotations(const Number* channels, int64_t count) {
   bool sure = true;
@@ -102,14 +103,14 @@ bool areRotations(const Number* channels, int64_t count) {
   return sure;
 }
 
-// The same of quaternions in vectors, two and two of them.
+// The same for pairs of quaternions in vectors.
 template <class V>
 HWY_INLINE bool areRotations(const V (&q1)[4], const V (&q2)[4], int64_t count) {
   return HWY_NAMESPACE::allPositive(detail::dot(q1, q1) * detail::dot(q2, q2), count / 4);
 }
 
-// Few quaternions take shorter vectors, which are quicker to take apart and put together. Returns
-// areRotations() of both samples.
+// Few quaternions use shorter vectors, which are quicker to split and join. Returns areRotations()
+// of both samples.
 template <class Number, class V = Wide<Number>>
 bool slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   constexpr int64_t kStep = 4 * kLanes<V>;
@@ -131,7 +132,7 @@ bool slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   return sure;
 }
 
-// Of all methods but slerp and angles in a turn, which take or give more.
+// For all methods except slerp and angles in a turn, which need more arguments or results.
 template <class Number>
 MethodFunction<Number> methodFunction(Method method) {
   switch (method) {

@@ -1,7 +1,7 @@
-// What rows by steps are made of: channels to the compute type, shift and scale, and channels to the
-// type of out. Blocks are padded, so that the steps between take whole vectors.
+// The steps of staged rows: channels to the compute type, shift and scale, and channels to the type
+// of out. Blocks are padded, so that the steps in between can use whole vectors.
 
-// Highway's include guard for what is compiled once per target.
+// Highway's include guard for code that is compiled once per target.
 #if defined(RBC_CPU_ROW_STEPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RBC_CPU_ROW_STEPS_INL_H
 #undef RBC_CPU_ROW_STEPS_INL_H
@@ -81,7 +81,7 @@ struct Affine {
     fill(tile.scale, tile.first_channel + first, count, Number(1), scale);
   }
 
-  // The first `count` channels again and again, up to `total`.
+  // Repeats the first `count` channels up to `total`.
   void repeat(int64_t count, int64_t total) {
     for (int64_t filled = count; filled < total; filled += count) {
       count = std::min(filled, total - filled);
@@ -111,9 +111,9 @@ struct Affine {
   }
 };
 
-// ---- quaternions that are none ------------------------------------------------------------------
+// ---- invalid quaternions ------------------------------------------------------------------------
 
-// Of `count` channels of row `i`: fills the quaternions of out that are made of such a one.
+// For `count` channels of row `i`: fills the quaternions of out that come from an invalid one.
 template <class Number, class Out>
 void fillInvalid(const RowTile& tile, int i, const Number* v1, const Number* v2, int64_t count,
                  Out* out) {
@@ -124,10 +124,10 @@ void fillInvalid(const RowTile& tile, int i, const Number* v1, const Number* v2,
   }
 }
 
-// ---- to the compute type ---------------------------------------------------------------------------------------
+// ---- to the compute type ------------------------------------------------------------------------
 
-// Channels first .. first + count - 1 of a row, in the compute type: in their place, if they are of
-// it and whole vectors, else in the buffer.
+// Channels first .. first + count - 1 of a row, in the compute type: without a copy if they have
+// that type and are whole vectors, else in the buffer.
 template <class Number>
 using Widen = const Number* (*)(const std::byte* row, int64_t first, int64_t count, bool whole,
                                 Number* buffer);

@@ -1,4 +1,4 @@
-// Which function computes rows, and those that only copy.
+// Chooses the function that computes rows, and defines those that only copy.
 
 #include "fuse/rows.h"
 #include "visit_dtype.h"
@@ -9,7 +9,7 @@
 namespace rbc::cpu {
 namespace {
 
-// Samples as they are: integers that stay what they are.
+// Unchanged samples, including integers.
 template <class Word>
 void copiedRows(const RowTile& tile) {
   for (int i = 0; i < tile.count; ++i) {

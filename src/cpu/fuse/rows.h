@@ -1,4 +1,4 @@
-// The inner part of fusion: rows of channels, once the samples that answer a query are known.
+// The inner part of fusion: computes rows of channels, once the samples of a query are known.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace rbc::cpu {
 
-// One query's answer: the row `sample` as it is if w is 0, else what the method makes of it and of
-// the rows around it.
+// One query's answer: the row `sample` unchanged if w is 0, else the method's result for it and the
+// rows around it.
 struct RowTask {
   const std::byte* sample;  // null: write the fill value
   const std::byte* right;   // the neighbour; `sample` itself if w is 0
@@ -19,7 +19,7 @@ struct RowTask {
   double w;
 };
 
-// The rows beside these two, for methods that take four.
+// The rows next to these two, for methods that take four.
 struct OuterRows {
   const std::byte* before;
   const std::byte* after;
@@ -27,7 +27,7 @@ struct OuterRows {
 
 inline constexpr int kMaxRows = 64;
 
-// Room for the steps between a sample and its row of out, whoever computes it.
+// Memory for the steps between a sample and its row of out.
 struct RowBuffers {
   alignas(64) std::byte bytes[44 << 10];
 
@@ -41,11 +41,11 @@ struct RowBuffers {
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
-  const Weights<double>* weights;  // of each row, where the method takes four
-  const OuterRows* outer;  // likewise; null: each is as far from its neighbour as the others
-  int count;               // kMaxRows at most
-  int known;               // `count`, or more: rows that will be due next
-  int ahead;               // how many rows before their use to prefetch them
+  const Weights<double>* weights;  // per row, if the method takes four
+  const OuterRows* outer;          // per row, or null if all rows are evenly spaced
+  int count;                       // at most kMaxRows
+  int known;                       // `count`, or more if later rows are known already
+  int ahead;                       // how many rows before their use to prefetch them
   bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
@@ -58,7 +58,7 @@ struct RowTile {
   int64_t first_channel;  // into shift and scale
   RealArray shift;
   RealArray scale;
-  bool* invalid;  // of each row: set where it has a quaternion that is none; may be null
+  bool* invalid;  // per row: set if it has an invalid quaternion; may be null
   RowBuffers* buffers;
 };
 
@@ -68,7 +68,7 @@ Out fillOf(const RowTile& tile) {
   return elementOf<Out>(tile.fill_bits);
 }
 
-// Of row i, whose w is not 0: as far as its weights say that they have a place.
+// The outer rows of row i, whose w is not 0, as far as its weights say that they exist.
 inline OuterRows outerRowsOf(const RowTile& tile, int i) {
   if (tile.outer != nullptr) return tile.outer[i];
   const RowTask& row = tile.rows[i];
@@ -82,35 +82,35 @@ struct RowsKind {
   DType in;
   DType out;
   Method method;
-  bool affine;  // shift or scale is given
+  bool affine;  // has shift or scale
   int64_t channels;
   bool contiguous;  // in_stride and out_stride are 1, or there is one channel
 };
 
-// What computes the rows of a kind.
+// A function for the rows of a kind.
 struct Rows {
   RowsFunction function;
-  bool compacted;  // the tile is strided, but the function's must not be
+  bool compacted;  // the tile is strided, but the function needs contiguous rows
 
   void operator()(const RowTile& tile) const;
 };
 
 Rows rowsOf(SimdLevel level, const RowsKind& kind);
 
-// ---- what rowsOf() chooses from -----------------------------------------------------------------
+// ---- the functions that rowsOf() chooses from ---------------------------------------------------
 
-// Linear and the methods that take a sample, from float to float without shift and scale.
+// Linear and the methods that copy a sample, from float to float without shift and scale.
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
 
-// Everything else that ends in a float, by steps: to the compute type, the method, shift and
-// scale, to the type of out. Contiguous.
+// All other kinds with a float result, in steps: to the compute type, the method, shift and scale,
+// to the type of out. Contiguous.
 RowsFunction stagedRows(SimdLevel level, DType in, DType out);
 
-// The same for rows of fewer than kShort channels, by methods of two samples.
+// The same for rows of fewer than kShort channels, with methods of two samples.
 inline constexpr int64_t kShort = 16;
 RowsFunction shortRows(SimdLevel level, DType in, DType out);
 
-// Has a contiguous function compute a strided tile.
+// Runs a contiguous function on a strided tile.
 void throughCompactRows(const RowTile& tile, RowsFunction function);
 
 }  // namespace rbc::cpu

@@ -1,5 +1,5 @@
-// Rows of a few channels by steps, many rows side by side in a block: a row alone would fill a part
-// of a vector, and each step would cost a call for it.
+// Rows of a few channels in steps, many rows side by side in a block: a single row would fill only
+// part of a vector, and each step would cost a call per row.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,13 +21,13 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// ---- methods, with a weight of its own for each element -----------------------------------------
+// ---- methods, with a separate weight for each element -------------------------------------------
 
 template <class Number>
 struct Pairs {
   const Number* v1;
   const Number* v2;
-  const Number* w;  // of each element, or of each quaternion
+  const Number* w;  // for each element, or for each quaternion
 };
 
 template <class Number>
@@ -77,7 +77,7 @@ bool slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
   return sure;
 }
 
-// Returns whether all is valid beyond doubt.
+// Returns whether all are certainly valid.
 template <class Number>
 bool blendPairs(const RowTile& tile, const Pairs<Number>& p, int64_t count, Number* to) {
   if (isInTurn(tile.method)) {
@@ -93,7 +93,7 @@ bool blendPairs(const RowTile& tile, const Pairs<Number>& p, int64_t count, Numb
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// One or two hundred bytes at most, in words of which the last two may share some.
+// Copies at most one or two hundred bytes, a word at a time; the last two words may overlap.
 HWY_INLINE void copyFew(const std::byte* from, int64_t bytes, std::byte* to) {
   const auto ends = [&](auto word) {
     constexpr int64_t kWord = sizeof word;
@@ -125,7 +125,7 @@ void shortRowsTo(const RowTile& tile) {
   const int64_t channels = tile.channels;
   const int64_t in_bytes = channels * sizeOf(tile.in);
   const int64_t out_bytes = channels * static_cast<int64_t>(sizeof(Out));
-  const int64_t weights = tile.method == Method::kSlerp ? channels / 4 : channels;  // of a row
+  const int64_t weights = tile.method == Method::kSlerp ? channels / 4 : channels;  // per row
   const int64_t most = kBlock / channels;
   const Widen<Number> widen = widenFunction<Number>(tile.in);
   struct Buffers {
@@ -154,9 +154,9 @@ void shortRowsTo(const RowTile& tile) {
       }
       copyFew(row.sample, in_bytes, raw[0] + count * in_bytes);
       if (!step) {
-        const auto own = static_cast<Number>(row.w);  // 0, even where row.w is not quite
+        const auto own = static_cast<Number>(row.w);  // 0 also if row.w only rounds to 0
         copyFew(own != 0 ? row.right : row.sample, in_bytes, raw[1] + count * in_bytes);
-        // In whole vectors: the next row goes over what is too much.
+        // In whole vectors: the next row overwrites the excess.
         fillBlock<V>(weights, w + count * weights, [&](int64_t) HWY_ATTR { return V(own); });
         blends |= own != 0 || turns;
       }
@@ -166,11 +166,11 @@ void shortRowsTo(const RowTile& tile) {
     const Number* const left = widen(raw[0], 0, elements, true, v1);
     const Number* right = left;
     const Number* values = left;
-    bool valid = true;  // beyond doubt
+    bool valid = true;  // certainly valid
     if (blends) {
       right = widen(raw[1], 0, elements, true, v2);
       valid = blendPairs<Number>(tile, {left, right, w}, elements, result);
-      for (int64_t i = 0; i < count && !turns; ++i) {  // samples as they are
+      for (int64_t i = 0; i < count && !turns; ++i) {  // unchanged samples
         if (w[i * weights] == 0) {
           std::copy_n(values + i * channels, channels, result + i * channels);
         }

@@ -1,6 +1,7 @@
-// Rows by steps, a block of channels at a time: samples to the compute type, the method, shift and
+// Rows in steps, a block of channels at a time: samples to the compute type, the method, shift and
 // scale, and to the type of out. The blocks between the steps stay in the L1 cache, and no step
-// knows the types of the others. They are padded, so that the steps between take whole vectors.
+// depends on the types of the others. They are padded, so that the steps in between can use whole
+// vectors.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,8 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// The rows of a task that will be due soon: 2, or for methods that take four also the one after.
-// Inline, as GCC drops calls of functions that do nothing but prefetch.
+// The rows of a task that will be needed soon: 2, or for methods that use four also the next one.
+// Inline, as GCC drops calls of functions that only prefetch.
 HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int64_t bytes) {
   const RowTask& task = tile.rows[i];
   if (task.sample == nullptr) return;
@@ -76,7 +77,7 @@ void stagedRowsTo(const RowTile& tile) {
       const Number* values = read(row.sample, 1);
       const Number* const v1 = values;
       const Number* v2 = values;
-      bool valid = true;  // beyond doubt
+      bool valid = true;  // certainly valid
       const auto w = static_cast<Number>(row.w);
       if (turns) {
         if (w != 0) v2 = read(row.right, 2);

@@ -1,5 +1,5 @@
-// One stream's part in a fusion: first the samples that answer a tile of queries are found, then
-// their rows of channels are computed, segment by segment.
+// One stream's part in a fusion: finds the samples for a tile of queries, then computes their rows
+// of channels, segment by segment.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,15 @@ struct ChannelRange {
   int64_t end;
 };
 
-// Some 4 KiB under way: cold rows of 512 bytes take half the time, rows of 1 KiB in L3 two thirds.
-// Beyond 32 KiB a row's first lines would be gone again when it is due. Rows of a cache line come
-// sooner without: the processor sees their order for itself.
+// About 4 KiB in flight: cold rows of 512 bytes take half the time, rows of 1 KiB in L3 two thirds.
+// Beyond 32 KiB a row's first lines would be evicted before their use. Rows of a cache line are
+// faster without: the processor detects their order.
 inline int rowsAhead(int64_t row_bytes) {
   if (row_bytes <= 64 || row_bytes > 32 << 10) return 0;
   return static_cast<int>(std::clamp<int64_t>((4 << 10) / std::max<int64_t>(row_bytes, 1), 1, 16));
 }
 
-// What of a segment lies in a range of channels. No quaternion is cut.
+// The part of a segment in a range of channels. Quaternions are not split.
 inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& range) {
   const int64_t whole = s.method == Method::kSlerp ? 4 : 1;
   const auto cut = [&](int64_t channel) {
@@ -43,8 +43,8 @@ inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& rang
   return {cut(range.begin), cut(range.end)};
 }
 
-// Non-temporal stores must fill whole cache lines: where rows begin within a line, they make the whole
-// take twice as long.
+// Non-temporal stores must fill whole cache lines: rows that begin within a line would double the
+// time.
 inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t channels) {
   constexpr int64_t kLine = 64;
   const FuseProblem& p = plan.problem;
@@ -54,7 +54,7 @@ inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t chann
          whole(p.out_stride[1]);
 }
 
-// A range of a stream's channels on its way.
+// Fuses a range of a stream's channels.
 template <class Time>
 class StreamRun {
  public:
@@ -86,7 +86,7 @@ class StreamRun {
     ahead_ = std::min(rowsAhead(stream_.channels * in_size_), capacity_ / 4);
   }
 
-  // Queries first .. last - 1, counted through the whole batch.
+  // Queries first .. last - 1, counted over the whole batch.
   void run(int64_t first, int64_t last) {
     const int64_t stride = stream_.times_stride[1];
     while (first < last) {
@@ -120,18 +120,19 @@ class StreamRun {
   struct Segment {
     Rules<Time> rules;
     ChannelRange channels;
-    int64_t in_bytes;  // to its first channel, from the stream's
+    int64_t in_bytes;  // offset of its first channel from the stream's
     int64_t out_bytes;
     Rows rows;
   };
 
-  // The run of missing samples that was passed last: all between `left` and `right`, which count.
+  // The last run of missing samples that was skipped: all between `left` and `right`, which are
+  // valid.
   struct Missing {
     int64_t left = 0;
     int64_t right = 0;
   };
 
-  // A row of the batch, in bytes where elements may be of any type.
+  // A row of the batch, in bytes where elements may have any type.
   struct BatchRow {
     const std::byte* values;
     int64_t sample_bytes;
@@ -144,8 +145,7 @@ class StreamRun {
     int64_t samples;
   };
 
-  // Queries first .. last - 1 of row b against its samples, whose times are given, and which of them
-  // count.
+  // Queries first .. last - 1 of row b, given the times of its samples and which of them are valid.
   template <class Valid>
   void runRow(const TimeRow<Time>& times, const Valid& valid_samples, const RowRange& samples,
               int64_t b, int64_t first, int64_t last) {
@@ -199,17 +199,17 @@ class StreamRun {
     }
   }
 
-  // Moves the brackets of `count` queries to the samples that count.
+  // Moves the brackets of `count` queries to valid samples.
   void passMissing(const TimeRow<Time>& times, const ValidSamples<int64_t>& valid, int64_t n,
                    int count, Missing* missing) {
     Brackets<Time>& found = brackets_;
     for (int k = 0; k < count; ++k) {
       const int64_t i = found.i[k];
       steps_[k] = 1;
-      if (i < 0 || i + 1 >= n) continue;  // the last sample of a row counts
+      if (i < 0 || i + 1 >= n) continue;  // the last sample of a row is valid
       const bool left = valid.counts(i);
       const bool right = valid.counts(i + 1);
-      if (left & right) continue;  // not &&: what is missing could not be predicted
+      if (left & right) continue;  // not &&: a branch on missing samples could not be predicted
       if (i < missing->left || i >= missing->right) {
         *missing = {valid.upTo(i), valid.from(i + 1, n)};
       }
@@ -232,7 +232,8 @@ class StreamRun {
     return steps_[k];
   }
 
-  // The tasks of queries first .. first + count - 1, whose brackets were found, from `at` on.
+  // Sets the tasks of queries first .. first + count - 1, whose brackets were found, starting at
+  // task `at`.
   template <class Valid>
   void setTasks(const BatchRow& row, const TimeRow<Time>& times, const Valid& valid,
                 const Segment& segment, int64_t first, int count, int at) {
@@ -268,13 +269,13 @@ class StreamRun {
         }
         tasks[k] = {sample, right, out + k * row.query_bytes, position.weight};
         masks_[k] &= position.mask;
-        // Of the position: where times hold a NaN it may have a place though its query has none.
+        // Uses the position: if times contain a NaN, it may exist without a bracket.
         if (four) setFour(times, valid, row, values, rules.method, position, at + k);
       }
     }
   }
 
-  // What a method that takes four has to know of task `at`.
+  // The outer samples and weights of task `at`, for a method that uses four samples.
   template <class Valid>
   void setFour(const TimeRow<Time>& times, const Valid& valid, const BatchRow& row,
                const std::byte* values, Method method, const SamplePosition& position, int at) {
@@ -282,12 +283,12 @@ class StreamRun {
     if constexpr (Valid::kAll) {
       weights_[at] = weightsOf(method, times, n, position);
     } else {
-      Neighbours<int64_t> beside = {};
-      if (position.weight != 0) beside = neighboursOf(valid, n, position.index);
-      weights_[at] = weightsOf(method, times, n, position, beside);
+      Neighbours<int64_t> neighbours = {};
+      if (position.weight != 0) neighbours = neighboursOf(valid, n, position.index);
+      weights_[at] = weightsOf(method, times, n, position, neighbours);
       const auto sample = [&](int64_t i) { return values + i * row.sample_bytes; };
-      outer_[at] = {weights_[at].before ? sample(beside.before) : nullptr,
-                    weights_[at].after ? sample(beside.after) : nullptr};
+      outer_[at] = {weights_[at].before ? sample(neighbours.before) : nullptr,
+                    weights_[at].after ? sample(neighbours.after) : nullptr};
     }
   }
 
@@ -311,14 +312,14 @@ class StreamRun {
 
   bool isAffine() const { return stream_.shift.data != nullptr || stream_.scale.data != nullptr; }
 
-  // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
+  // Computes all tasks except the last `keep`, so that there is always a row to prefetch.
   void flush(int keep) {
     const FuseProblem& p = problem_;
     const int count = count_ - keep;
     for (int i = 0; i < num_segments_ && count > 0; ++i) {
       const Segment& segment = segments_[i];
       const int64_t channels = segment.channels.end - segment.channels.begin;
-      if (channels == 0) continue;  // it only has a say in the mask
+      if (channels == 0) continue;  // it only affects the mask
       const RowTile tile = {
           tasks_ + i * capacity_,
           weights_ + i * capacity_,
@@ -364,24 +365,23 @@ class StreamRun {
   const FuseStream& stream_;
   const int64_t in_size_;
   uint8_t* const mask_;
-  const bool values_in_mask_;  // the mask of a query waits for its rows
+  const bool values_in_mask_;  // the mask of a query depends on its rows
   int num_segments_ = 0;
   FindBrackets<Time> find_brackets_;
-  int capacity_;  // queries of a tile
-  int ahead_;     // that are known before their turn
+  int capacity_;  // queries per tile
+  int ahead_;     // tasks that are known in advance
   int count_ = 0;
   Segment segments_[kMaxSegments];
   Brackets<Time> brackets_;
-  int64_t
-      steps_[kMaxRows];  // from the left sample of each to the right one, where some are missing
-  bool masks_[kMaxRows] = {};  // of the queries in brackets_
-  // Of the queries that are under way, where values have a say in the mask.
+  int64_t steps_[kMaxRows];    // from each left sample to the right one, if some are missing
+  bool masks_[kMaxRows] = {};  // for the queries in brackets_
+  // For the queries in flight, if values affect the mask.
   bool invalid_[kMaxRows];
   uint8_t* mask_at_[kMaxRows];
-  // `capacity_` of each segment.
+  // `capacity_` per segment.
   RowTask tasks_[kTasks];
   Weights<double> weights_[kTasks];
-  OuterRows outer_[kTasks];  // where samples may be missing
+  OuterRows outer_[kTasks];  // if samples may be missing
   RowBuffers buffers_;
 };
 

@@ -1,5 +1,6 @@
-// Rows of any strides: a few channels of a tile's rows at a time are copied to where they adjoin,
-// and back from there. Channel by channel, since neighbouring queries may be neighbours in memory.
+// Rows with any strides: a few channels of a tile's rows at a time are copied to contiguous memory,
+// and the results are copied back. Channel by channel, since neighbouring queries may be adjacent
+// in memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,13 +35,13 @@ auto moveFunction(DType dtype) {
                    [](auto tag) { return &moveChannels<typename decltype(tag)::type>; });
 }
 
-// The rows from the one before the sample to the one two behind it, as far as they count.
+// The rows from the one before the sample to the second one after it, as far as they are used.
 struct CompactRow {
   alignas(64) std::byte samples[4][kRowBytes];
   alignas(64) std::byte out[kRowBytes];
 };
 
-// Some of a tile's rows.
+// A contiguous copy of some of a tile's rows.
 class Compact {
  public:
   static constexpr int kRows = 16;

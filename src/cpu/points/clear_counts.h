@@ -1,4 +1,4 @@
-// Counts by cloud, before anything adds to them.
+// Clears counts by cloud, before anything is added to them.
 #pragma once
 
 #include "voxel_problem.h"

@@ -1,4 +1,4 @@
-// Farthest points on the CPU: a thread a cloud, whose points lie in buckets.
+// Farthest points on the CPU: one thread per cloud, whose points are in buckets.
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// Groups have a length that is known, and no branches: compilers make vectors of them.
+// Groups have a fixed length, and there are no branches, so that compilers vectorize the loop.
 template <class Number>
 void lowerDistances(const PointBuckets<Number>& b, int64_t bucket, const Number (&taken)[3]) {
   using Bits = typename PointBuckets<Number>::Bits;
@@ -46,7 +46,7 @@ void lowerDistances(const PointBuckets<Number>& b, int64_t bucket, const Number 
   b.farthest[bucket] = most;
 }
 
-// Takes a point: lowers the distances to it. Returns the steps that took.
+// Takes a point: lowers the distances to it. Returns the number of steps.
 template <class Number>
 int64_t takePoint(const PointBuckets<Number>& b, const Number (&taken)[3]) {
   using Bits = typename PointBuckets<Number>::Bits;
@@ -85,9 +85,9 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 namespace {
 
-constexpr int64_t kStepsToAsk = 1 << 18;  // 100 us: whether the call is interrupted
+constexpr int64_t kStepsToAsk = 1 << 18;  // 100 us between checks for an interrupt
 
-// The finite points of a cloud, in order, and which of them is the first to take.
+// Collects the finite points of a cloud, in order, and the first one to take.
 template <class Storage, class Number>
 int64_t gather(const FarthestProblem& p, int64_t cloud, const RowRange& range,
                CloudPoint<Number>* points, int64_t* start) {
@@ -109,11 +109,11 @@ int64_t gather(const FarthestProblem& p, int64_t cloud, const RowRange& range,
     if (i >= wanted && *start < 0) *start = count;
     ++count;
   }
-  if (*start < 0) *start = 0;  // from the end on to the first
+  if (*start < 0) *start = 0;  // wraps from the end to the first
   return count;
 }
 
-// Returns false where the call is interrupted.
+// Returns false if the call is interrupted.
 template <class Storage, class Number>
 bool takeFarthest(CpuState& state, const FarthestProblem& p, int64_t cloud,
                   PointBuckets<Number>* buckets) {
@@ -147,7 +147,7 @@ bool takeFarthest(CpuState& state, const FarthestProblem& p, int64_t cloud,
   return true;
 }
 
-// Clouds that are worked on at a time, each with room for the largest.
+// Number of clouds that are processed at a time, each with room for the largest.
 int64_t slotsOf(const CpuState& state, const FarthestProblem& p) {
   return std::min<int64_t>(p.points.clouds, state.pool.threads());
 }

@@ -1,4 +1,4 @@
-// The points of clouds grouped by voxel, bucket by bucket: sorted, or ranked by a bitmap.
+// Groups the points of clouds by voxel, bucket by bucket: sorted, or ranked by a bitmap.
 
 #include "points/group_points.h"
 
@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// Plain C++: the levels have an instruction that counts bits, which the portable one lacks. Loops
-// stand in functions, since lambdas are not compiled for the level.
+// Plain C++: the levels have an instruction that counts bits; the portable level has none. Loops
+// are in functions, since lambdas are not compiled for the level.
 
 template <class Key>
 void markVoxels(const PointEntry<Key>* entries, int64_t begin, int64_t end, Key first_key,
@@ -30,7 +30,7 @@ void markVoxels(const PointEntry<Key>* entries, int64_t begin, int64_t end, Key 
   }
 }
 
-// Keys become groups, whose points are counted.
+// Replaces keys by groups, and counts their points.
 template <class Key>
 void rankPoints(PointEntry<Key>* entries, int64_t begin, int64_t end, Key first_key,
                 const RankMemory* memory, int32_t* counts) {
@@ -44,9 +44,9 @@ void rankPoints(PointEntry<Key>* entries, int64_t begin, int64_t end, Key first_
   }
 }
 
-// Groups a bucket of keys first_key .. first_key + 2^bits - 1, whose points are in their order. Of
-// `points` each group has its own in that order, and ends where `ends` says; the first entries get
-// the keys of the groups, which ascend. Returns how many there are.
+// Groups a bucket of keys first_key .. first_key + 2^bits - 1, whose points are in order. `points`
+// gets the points of each group in that order; a group ends where `ends` says. The first entries
+// get the keys of the groups, in ascending order. Returns the number of groups.
 template <class Key>
 int64_t listRanks(const ThreadPool& pool, PointEntry<Key>* entries, int64_t count, Key first_key,
                   int bits, RankMemory* memory, int32_t* points, int32_t* ends) {
@@ -65,7 +65,7 @@ int64_t listRanks(const ThreadPool& pool, PointEntry<Key>* entries, int64_t coun
     rankPoints(entries, begin, end, first_key, memory, ends);
   });
   if (!complete) return 0;
-  // Counts become the places of the groups' next points, which end up as their ends.
+  // Replaces counts by the places of the groups' next points; these end up as the groups' ends.
   int32_t place = 0;
   for (uint32_t g = 0; g < groups; ++g) {
     const int32_t size = ends[g];
@@ -127,7 +127,7 @@ void PointGroups::group(CpuState& state, void* scratch, const Output<1>& dropped
   for (int64_t b = 0; b < sort_.buckets(); ++b) before_[b + 1] += before_[b];
 }
 
-// These return how many groups there are.
+// These return the number of groups.
 
 int64_t PointGroups::listSorted(const ThreadPool& pool, int64_t bucket) const {
   const int64_t count = sort_.count(bucket);

@@ -1,4 +1,4 @@
-// The points of clouds grouped by voxel.
+// Groups the points of clouds by voxel.
 #pragma once
 
 #include <algorithm>
@@ -8,43 +8,43 @@
 
 namespace rbc::cpu {
 
-// A voxel with its points, by their numbers in the line of all clouds.
+// A voxel and its points, as indices in the line of all clouds.
 struct PointGroup {
   int64_t key;
   const int32_t* points;
-  int64_t count;  // 1 at least
+  int64_t count;  // at least 1
 };
 
-// For PointGroups::visit() by who reads nothing of points.
+// For callers of PointGroups::visit() that read no rows of points.
 struct NoRows {
   void prefetch(int32_t) const {}
 };
 
-// What a thread needs to group a bucket by a bitmap: the rank of a voxel's bit is its group.
+// The memory a thread uses to group a bucket by a bitmap: the rank of a voxel's bit is its group.
 inline constexpr int kMaxRankBits = 19;
 struct RankMemory {
   uint64_t bits[(1 << kMaxRankBits) / 64];
   uint32_t before[(1 << kMaxRankBits) / 64];  // bits in the words before
 };
 
-// Groups come in the order of their keys, and the points of one in theirs.
+// Groups are in the order of their keys, and the points of a group in the order of points.
 class PointGroups {
  public:
-  // As for PointSort.
+  // As in PointSort.
   PointGroups(const KeySpace& space, int64_t least_buckets, int threads)
       : ranks_(bitsOfRanks(space, least_buckets)), sort_(space, least_buckets, ranks_, threads) {}
 
   size_t bytes() const;
 
-  // To be called once, before all that follows.
+  // Call once, before the functions below.
   void group(CpuState& state, void* scratch, const Output<1>& dropped);
 
   const PointSort& sort() const { return sort_; }
-  // The number of groups in the buckets before this one; buckets() gives that of all.
+  // The number of groups in the buckets before this one; before(buckets()) is the number of all.
   int64_t before(int64_t bucket) const { return before_[bucket]; }
 
   // Calls visit(number, group) for the groups of a bucket, and rows.prefetch(point) some points
-  // before.
+  // ahead.
   template <class Rows, class Visitor>
   void visit(const ThreadPool& pool, int64_t bucket, const Rows& rows, Visitor&& visit) const {
     const int64_t count = sort_.count(bucket);
@@ -66,10 +66,10 @@ class PointGroups {
   }
 
  private:
-  // Rows of points that are on their way from memory.
+  // Rows of points that are being prefetched.
   static constexpr int64_t kPointsAhead = 24;
 
-  // Of a bucket: its points in order, and where in them each group ends. Its first entries have the
+  // A bucket: its points in order, and the end of each group in them. The first entries have the
   // groups' keys.
   struct Lists {
     int32_t* points;
@@ -83,7 +83,7 @@ class PointGroups {
   int64_t listSorted(const ThreadPool& pool, int64_t bucket) const;
   int64_t listRanked(const CpuState& state, int64_t bucket, ThreadMemory& memory) const;
 
-  int ranks_;  // the bits of keys in a bucket, for a bitmap of its voxels; 0: buckets are sorted
+  int ranks_;  // bits of a key within a bucket, for a bitmap of its voxels; 0: buckets are sorted
   PointSort sort_;
   int64_t* before_ = nullptr;
 };

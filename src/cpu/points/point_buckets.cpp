@@ -33,8 +33,8 @@ Box<Number> boxOf(const CloudPoint<Number>* points, int64_t count) {
   return box;
 }
 
-// Brings those below the mean along the longest side of the box to the front, each part in its order.
-// Returns how many, or 0 if they do not part.
+// Moves the points below the mean along the longest side of the box to the front; both parts stay
+// in order. Returns their number, or 0 if they cannot be split.
 template <class Number>
 int64_t part(const Box<Number>& box, CloudPoint<Number>* points, CloudPoint<Number>* spare,
              int64_t count) {
@@ -62,8 +62,8 @@ int64_t part(const Box<Number>& box, CloudPoint<Number>* points, CloudPoint<Numb
 
 template <class Number>
 void PointBuckets<Number>::build(int64_t points_count) {
-  // Each box is cut as long as it is large; the upper part goes to the end of the list. Until all are
-  // there they begin and end at points.
+  // Divides each box while it is too large; the upper part goes to the end of the list. During this
+  // step begin and end are points, not groups.
   const int64_t most = mostBuckets(points_count);
   count = 1;
   begin[0] = 0;
@@ -99,7 +99,7 @@ void PointBuckets<Number>::build(int64_t points_count) {
     end[b] = static_cast<int32_t>(place / kGroup);
     farthest[b] = bitCast<Bits>(kFar);
   }
-  // Those that fill the last group up have nothing that is ever far.
+  // Padding of the last group: its buckets are never the farthest.
   for (int64_t b = count; b % kGroup != 0; ++b) {
     for (int i = 0; i < 3; ++i) low[i][b] = high[i][b] = 0;
     farthest[b] = -1;

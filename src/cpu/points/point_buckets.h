@@ -1,9 +1,9 @@
-// The points of a cloud in buckets, boxes of a k-d tree's leaves, with each point's squared distance to
-// the nearest of those taken so far.
+// The points of a cloud in buckets (the leaves of a k-d tree, with their boxes), with each point's
+// squared distance to the nearest point taken so far.
 //
-// A point that is taken changes no bucket whose box is as far from it as the bucket's farthest point is
-// from those before: rounding is monotonic, so the box's distance, computed as a point's is, is no
-// more than that of any point in it. Nothing is approximate.
+// A new point changes no bucket whose box is at least as far from it as the bucket's largest
+// distance so far. Rounding is monotonic, so the box's distance, computed like a point's, is at
+// most the distance of any point in it. Nothing is approximate.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace rbc::cpu {
 
-// Points and buckets come in groups of so many, which vectors take whole.
+// The group size of points and buckets: a multiple of all vectors.
 inline constexpr int64_t kGroup = 16;
-// A box with more points is cut in two.
+// A box with more points is split in two.
 inline constexpr int64_t kBucketPoints = 64;
 
-// What orders as numbers that are 0 or more do, and as -1.
+// Integers in the order of numbers that are at least 0, or -1.
 template <class Number>
 struct BitsOf;
 template <>
@@ -40,8 +40,8 @@ template <class Number>
 struct PointBuckets {
   using Bits = typename BitsOf<Number>::type;
 
-  // Points, bucket by bucket; buckets begin at whole groups, and what fills these up is at -1 from
-  // everything. Within a bucket indexes ascend.
+  // Points, bucket by bucket; buckets begin at whole groups, and padding has a distance of -1.
+  // Within a bucket indices ascend.
   Number* position[3];
   Number* distance;
   int32_t* index;
@@ -49,10 +49,10 @@ struct PointBuckets {
   Number* low[3];
   Number* high[3];
   Bits* farthest;  // the largest distance in it
-  int32_t* begin;  // its first group: places may be more than 32 bits hold
-  int32_t* end;    // past the last group
+  int32_t* begin;  // its first group: places may need more than 32 bits
+  int32_t* end;    // one past the last group
   int64_t count;
-  // While buckets are made.
+  // Only used while buckets are built.
   CloudPoint<Number>* points;
   CloudPoint<Number>* spare;
 
@@ -62,7 +62,7 @@ struct PointBuckets {
     return (mostBuckets(points) + kGroup - 1) / kGroup * kGroup;
   }
 
-  // For clouds of up to so many points.
+  // For clouds of at most `most` points.
   static PointBuckets in(ScratchLayout* layout, int64_t most) {
     PointBuckets b;
     for (Number*& axis : b.position) layout->take(&axis, roomForPoints(most));
@@ -78,14 +78,14 @@ struct PointBuckets {
     return b;
   }
 
-  // Of `points`, so many; at least one.
+  // Builds the buckets from `points`, which has points_count of them; at least one.
   void build(int64_t points_count);
 
   // The places of a bucket's points.
   int64_t beginPlace(int64_t bucket) const { return begin[bucket] * kGroup; }
   int64_t endPlace(int64_t bucket) const { return end[bucket] * kGroup; }
 
-  // The farthest point of all, of several the one of the lowest index: its place.
+  // The place of the farthest point; among equals, of the one with the lowest index.
   int64_t farthestPlace() const;
 };
 

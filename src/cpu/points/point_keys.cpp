@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
-// Of `count` points of a cloud from `first` on. Returns how many are in no voxel. Without branches:
-// compilers make vectors of it.
+// The keys of `count` points of a cloud, starting at `first`. Returns the number of points without
+// a voxel. Branchless, so that compilers vectorize it.
 template <class In, class Key>
 int64_t keysOfCloud(const KeySpace& space, int64_t cloud, const void* first, int64_t count,
                     Key* keys) {

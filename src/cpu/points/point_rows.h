@@ -1,4 +1,4 @@
-// Rows that belong to points, by the points' numbers: those of all clouds in one line.
+// Rows that belong to points, addressed by a point's index in the line of all clouds.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class PointRows {
   int64_t cloud_stride_;
   int64_t point_stride_;
   uint32_t rows_;
-  bool even_;  // clouds follow each other as points do
+  bool even_;  // the clouds' rows are spaced like one cloud
 };
 
-// Calls visit(cloud, begin, end), in order, for the pieces of clouds among the points begin ..
-// end - 1 of the line. What lies between them is in no cloud.
+// Calls visit(cloud, begin, end), in order, for the pieces of clouds among the points begin .. end
+// - 1 of the line. Points between pieces are in no cloud.
 template <class Visitor>
 void visitClouds(const PointClouds& points, int64_t begin, int64_t end, Visitor&& visit) {
   const RowLine line = {points.lengths, points.offsets, points.rows, points.clouds};

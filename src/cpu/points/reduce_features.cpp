@@ -10,7 +10,7 @@
 namespace rbc::cpu {
 namespace {
 
-// Features that are reduced side by side.
+// Number of features that are reduced side by side.
 constexpr int64_t kBlock = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Features of a voxel's points as one row.
+// Reduces the features of a voxel's points to one row.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rbc::cpu {
 
-// Where a row of features is written.
+// The destination of a row of features.
 struct FeatureRow {
   std::byte* data;
   int64_t stride;  // in elements
@@ -22,15 +22,15 @@ class FeatureReducer {
   FeatureReducer(const CpuState& state, const PointClouds& points, const Features& features,
                  Reduction mode, DType out);
 
-  // Asks for a point's row. To be inlined: GCC takes a function that only prefetches for one of no
-  // effect, and calls to it away.
+  // Prefetches a point's row. Must be inlined: GCC considers a function that only prefetches to
+  // have no effect, and drops calls to it.
   __attribute__((always_inline)) void prefetch(int32_t point) const {
     const std::byte* row = rows_.data + rows_.offsets[point] * rows_.size;
     __builtin_prefetch(row);
     __builtin_prefetch(row + rows_.last);
   }
 
-  // All features of `count` points, reduced.
+  // Reduces all features of `count` points.
   void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
     if (sum_rows_ != nullptr && count <= kMaxSummedRows && (out.stride == 1 || features_ == 1)) {
       const SummedRows rows = {reinterpret_cast<const float*>(rows_.data), rows_.offsets, points,
@@ -40,13 +40,13 @@ class FeatureReducer {
     }
     reduceAny(points, count, out);
   }
-  // Those of some points as they are, rows `stride` elements apart.
+  // Copies the features of some points unchanged; rows are `stride` elements apart.
   void copy(const int32_t* points, int64_t count, const FeatureRow& out, int64_t stride) const {
     copy_(rows_, {points, count, 0, features_}, out, stride);
   }
 
  private:
-  // The features' rows, in bytes but for the offsets and the stride.
+  // The features' rows; in bytes, except offsets and stride.
   struct Rows {
     const ThreadPool& pool;
     const std::byte* data;
@@ -62,8 +62,8 @@ class FeatureReducer {
     int64_t first_feature;
     int64_t features;
   };
-  // Into doubles, that hold the results exactly. Returns false, without them, where the call is
-  // interrupted.
+  // Reduces into doubles, which hold the results exactly. Returns false, without results, if the
+  // call is interrupted.
   using Reduce = bool (*)(const Rows& rows, const Block& block, Reduction mode, double* results);
   using Write = void (*)(const double* results, int64_t count, std::byte* out, int64_t stride);
   using Copy = void (*)(const Rows& rows, const Block& block, const FeatureRow& out,
@@ -88,7 +88,7 @@ class FeatureReducer {
   Reduce reduce_;
   Write write_;
   Copy copy_;
-  SumRows sum_rows_ = nullptr;  // of f32 into f32
+  SumRows sum_rows_ = nullptr;  // from f32 to f32
 };
 
 }  // namespace rbc::cpu

@@ -9,16 +9,16 @@
 namespace rbc::cpu {
 namespace {
 
-// Points of a bucket, whose sorting then stays in the first-level cache.
+// Points of a bucket that can be sorted in the first-level cache.
 constexpr int64_t kBucketPoints = 1024;
-// Places that points are taken to side by side.
+// The maximum number of buckets that points are scattered to at once.
 constexpr int64_t kMaxBuckets = 1024;
 constexpr int kMaxDigitBits = 8;  // of a pass
-// Work worth one more thread: see kThreadBytes in fuse.cpp.
+// Work that pays off for one more thread: see kThreadBytes in fuse.cpp.
 constexpr int64_t kThreadPoints = 2048;
 constexpr int64_t kChunksPerThread = 4;
 constexpr int64_t kMinChunk = 512;
-constexpr int64_t kMaxChunk = 1 << 20;  // some 10 ms, after which a call can be interrupted
+constexpr int64_t kMaxChunk = 1 << 20;  // about 10 ms, between checks for an interrupt
 
 // The bits of the numbers 0 .. count - 1.
 int bitsOf(int64_t count) {
@@ -35,7 +35,7 @@ bool isWide(const KeySpace& space) {
 
 struct PointSort::Parts {
   std::byte* entries[2];  // sorted from one to the other and back
-  uint32_t* counts;       // [chunks][buckets]: points, then where the next one goes
+  uint32_t* counts;       // [chunks][buckets]: number of points, then the place of the next one
   int64_t* begins;
 };
 
@@ -58,7 +58,7 @@ int PointSort::bitsInBucket(const KeySpace& space, int64_t least_buckets) {
   const int64_t voxels = std::max<int64_t>(space.voxels(), 1);
   const int64_t points = space.points.total();
   const int64_t wanted = std::max<int64_t>({points / kBucketPoints, least_buckets, 1});
-  // A shift by all bits of a key is undefined: keys of 2^31 and more, in 32 bits, take two buckets.
+  // A shift by all bits of a key is undefined: keys of at least 2^31, in 32 bits, need two buckets.
   const int most_shift = (isWide(space) ? 64 : 32) - 1;
   return std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMaxBuckets)), 0, most_shift);
 }
@@ -119,14 +119,14 @@ void PointSort::sortAs(CpuState& state, const Parts& parts, const Output<1>& dro
                          [&](int64_t bucket) { sortBucket<Key>(state.pool, parts, bucket); });
 }
 
-// Counts become places: by bucket, then by chunk.
+// Replaces counts by places: by bucket, then by chunk.
 void PointSort::placeBuckets(const Parts& parts) {
   std::fill_n(begins_, buckets_ + 1, 0);
   for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
     uint32_t* counts = parts.counts + chunk * buckets_;
     for (int64_t b = 0; b < buckets_; ++b) {
       const uint32_t count = counts[b];
-      counts[b] = static_cast<uint32_t>(begins_[b]);  // those of earlier chunks
+      counts[b] = static_cast<uint32_t>(begins_[b]);  // of earlier chunks
       begins_[b] += count;
     }
   }

@@ -1,4 +1,4 @@
-// The points of clouds sorted by voxel.
+// Sorts the points of clouds by voxel.
 #pragma once
 
 #include <cstddef>
@@ -16,37 +16,37 @@ struct PointEntry {
   int32_t point;
 };
 
-// Sorts the points that lie in a voxel by their keys, and by their numbers where these agree. A
-// bucket is a range of keys: one pass takes points to their buckets, and threads take these as
-// a whole.
+// Sorts the points that have a voxel by key, and points with equal keys by index. A bucket is a
+// range of keys: one pass moves points to their buckets, and each bucket is then sorted by one
+// thread.
 class PointSort {
  public:
-  // The lowest `unsorted_bits` of keys are left out. At least `least_buckets`, as far as the keys
-  // allow it.
+  // The lowest `unsorted_bits` of keys are ignored. Makes at least `least_buckets`, as far as the
+  // keys allow it.
   PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_bits, int threads);
 
-  // The bits of a key that tell voxels of a bucket apart.
+  // The number of bits of a key that distinguish voxels of a bucket.
   static int bitsInBucket(const KeySpace& space, int64_t least_buckets);
 
-  // The scratch that it takes.
+  // The bytes of scratch that it needs.
   size_t bytes() const;
 
-  // To be called once, before all that follows. Writes `dropped`, unless its data is null: what
-  // each cloud has of points in no voxel.
+  // Call once, before the functions below. Writes `dropped`, unless its data is null: the number of
+  // each cloud's points without a voxel.
   void sort(CpuState& state, void* scratch, const Output<1>& dropped);
 
   int64_t buckets() const { return buckets_; }
-  // That pay off for this many points.
+  // Threads that pay off for this number of points.
   int threads() const { return threads_; }
-  // The keys of a bucket go from this one to the first of the next.
+  // The keys of a bucket start here and end at the first key of the next bucket.
   int64_t firstKey(int64_t bucket) const {
     return bucket < buckets_ ? bucket << shift_ : space_.voxels();
   }
   // The number of a bucket's points.
   int64_t count(int64_t bucket) const { return begins_[bucket + 1] - begins_[bucket]; }
 
-  // Calls visit(PointEntry<...>* entries, std::byte* free) for a bucket's points; `free` is memory of
-  // the entries' size. Whoever is the last to read the entries may write to them.
+  // Calls visit(PointEntry<...>* entries, std::byte* free) for a bucket's points; `free` is memory
+  // of the entries' size. The last reader of the entries may overwrite them.
   template <class Visitor>
   decltype(auto) visit(int64_t bucket, Visitor&& visitor) const {
     std::byte* free = free_ + begins_[bucket] * entrySize();
@@ -75,10 +75,10 @@ class PointSort {
   int64_t points_;
   bool wide_;  // keys of 64 bits
   int threads_;
-  int shift_;  // of a key to its bucket
+  int shift_;  // maps a key to its bucket
   int64_t buckets_;
   int unsorted_bits_;
-  int passes_;  // that sort a bucket
+  int passes_;  // passes that sort a bucket
   int64_t chunk_points_;
   int64_t chunks_;
   // In the scratch.

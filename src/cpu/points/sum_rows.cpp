@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_STATIC_TARGET
 
-// Without vectors two passes over integers are as fast.
+// Without vectors, two passes over integers are as fast.
 SumRows sumRowsHere() { return nullptr; }
 
 #else
@@ -31,7 +31,7 @@ hn::Vec<D> loadSome(D d, const float* from, int64_t count) {
   if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
   const auto some = hn::FirstN(d, static_cast<size_t>(count));
 #if HWY_ARCH_X86
-  return hn::MaskedLoad(some, d, from);  // which reads nothing else
+  return hn::MaskedLoad(some, d, from);  // reads nothing else
 #else
   static_assert(hn::MaxLanes(d) <= 2, "the first lane is all there is of fewer");
   return hn::IfThenElseZero(some, hn::Set(d, *from));
@@ -51,7 +51,8 @@ void storeSome(hn::Vec<D> v, D d, float* to, int64_t count) {
 #endif
 }
 
-// The sum of one number is the number, but for -0, as sumOfOne says. False if one is not finite.
+// The sum of one number is the number, except for -0, as in sumOfOne. Returns false if a number is
+// not finite.
 bool copyRow(const SummedRows& rows, float* out) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -65,11 +66,12 @@ bool copyRow(const SummedRows& rows, float* out) {
   return hn::AllTrue(d, finite);
 }
 
-// All numbers are multiples of 2^(least - 150) and less than 2^(most - 126), with exponents as they
-// are stored: of the smallest but zero and of the largest. With n <= 2^c of them every sum of some is
-// a multiple of the former and less than 2^(most - 126 + c). So a double holds it if the two exponents
-// differ by 53 - 24 - c at most, in whatever order it adds. The fixed point of FixedSum, which has 62
-// bits below that bound, then holds the same numbers: both give the exact sum.
+// All numbers are multiples of 2^(least - 150) and less than 2^(most - 126), where least and most
+// are the stored exponents of the smallest nonzero and the largest magnitude. With n <= 2^c of
+// them, every partial sum is a multiple of the former and less than 2^(most - 126 + c). So a double
+// holds it, in any order of additions, if the two exponents differ by at most 53 - 24 - c. The
+// fixed point of FixedSum, which has 62 bits below that bound, then holds the same numbers: both
+// give the exact sum.
 bool sumRows(const SummedRows& rows, bool mean, float* out) {
   if (rows.count == 1) return copyRow(rows, out);
   const Doubles d;

@@ -1,4 +1,4 @@
-// Sums of rows of f32 in one pass, where a double holds them exactly.
+// Sums rows of f32 in one pass, if a double holds the sums exactly.
 #pragma once
 
 #include "points/point_rows.h"
@@ -6,19 +6,19 @@
 
 namespace rbc::cpu {
 
-// The rows of some points, whose features adjoin.
+// The rows of some points; their features are contiguous.
 struct SummedRows {
   const float* data;
   const PointRows& offsets;
   const int32_t* points;
-  int64_t count;     // of points, 1 .. kMaxSummedRows
-  int64_t features;  // of a row
+  int64_t count;     // number of points, 1 .. kMaxSummedRows
+  int64_t features;  // per row
 };
-// As many take so little time that no call need be interrupted within.
+// This many rows take so little time that the call need not be interruptible.
 inline constexpr int64_t kMaxSummedRows = 4096;
 
-// Writes each feature's sum, or mean, to the bits of FixedSum; false if those may be others, and then
-// what it wrote is void. Null at the portable level.
+// Writes each feature's sum, or mean, with the bits of FixedSum. Returns false if the bits may
+// differ; the output is then invalid. Null at the portable level.
 using SumRows = bool (*)(const SummedRows& rows, bool mean, float* out);
 SumRows sumRowsFor(SimdLevel level);
 

@@ -1,4 +1,4 @@
-// Depth images into clouds on the CPU: bands of rows, counted first where an image has several.
+// Converts depth images to clouds on the CPU: bands of rows, counted first if an image has several.
 
 #include <algorithm>
 
@@ -10,12 +10,12 @@
 namespace rbc::cpu {
 namespace {
 
-constexpr int64_t kBandPixels = 1 << 15;  // 100 us or so
+constexpr int64_t kBandPixels = 1 << 15;  // about 100 us
 
-// Bands of the images' rows that are looked at.
+// Bands of the visited rows of images.
 struct Bands {
-  int64_t rows;      // of a band, but the last of an image
-  int64_t an_image;  // bands of an image
+  int64_t rows;      // per band, except the last of an image
+  int64_t an_image;  // bands per image
 
   explicit Bands(const UnprojectProblem& p)
       : rows(std::clamp<int64_t>(kBandPixels / std::max<int64_t>(1, p.columns()), 1,
@@ -60,7 +60,8 @@ struct Image {
     return points;
   }
 
-  // The points of a band from place `first` on, as far as there is room. Returns how many there are.
+  // Writes the points of a band, starting at place `first`, as far as there is room. Returns the
+  // number of points found.
   template <class Element>
   int64_t write(const Bands& bands, int64_t band, int64_t first) const {
     int64_t place = first;
@@ -84,7 +85,7 @@ struct Image {
     return place - first;
   }
 
-  // What is behind the points.
+  // Fills the rest of an image's rows, after its points.
   template <class Element>
   void finish(int64_t points) const {
     const int64_t kept = std::min(points, p.capacity);
@@ -125,7 +126,7 @@ void runAs(CpuState& state, const UnprojectProblem& p, int64_t* counts) {
   const Bands bands(p);
   const int threads = state.pool.threads();
   if (p.images >= threads) {
-    // A thread an image, whose bands follow each other: nothing has to be counted before.
+    // One thread per image, which processes its bands in order: nothing has to be counted first.
     state.pool.parallelFor(p.images, threads, [&](int64_t i) {
       const Camera image(p, i);
       int64_t points = 0;

@@ -1,4 +1,5 @@
-// Dense voxelization on the CPU. Buckets of neighbouring voxels are written as a whole, each once.
+// Dense voxelization on the CPU. Buckets of neighbouring voxels are written at once, each exactly
+// once.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +16,9 @@
 
 namespace rbc::cpu {
 
-// ---- The voxels of a dense output in the order of its memory.
+// ---- The voxels of a dense output in memory order.
 
-// Voxels begin .. begin + count - 1 by their keys, which lie `stride` bytes apart.
+// Voxels begin .. begin + count - 1 by key, `stride` bytes apart.
 struct VoxelLine {
   int64_t begin;
   int64_t count;
@@ -25,15 +26,15 @@ struct VoxelLine {
   int64_t stride;
 };
 
-// Where a key's voxel lies in memory. Of two axes the one of the larger stride comes first in the
-// keys, so that keys that follow each other are close together whatever the output's layout.
+// Maps keys to voxels in memory. Axes with a larger stride come first in the keys, so that
+// consecutive keys are close together for any layout of the output.
 class DenseVoxels {
  public:
   explicit DenseVoxels(const VoxelizeProblem& p);
 
   const KeySpace& space() const { return space_; }
 
-  // The longest line from the voxel `begin` on that ends before `end`.
+  // The longest line that starts at voxel `begin` and ends before `end`.
   VoxelLine lineAt(int64_t begin, int64_t end) const;
 
   // Writes the empty value to all features of the voxels begin .. end - 1.
@@ -48,14 +49,14 @@ class DenseVoxels {
  private:
   using Clear = void (*)(const DenseVoxels& voxels, std::byte* data, int64_t count);
 
-  // The next smaller dimension; merged with the last if they adjoin.
+  // The next smaller dimension; merged with the previous one if they adjoin.
   void addDimension(int64_t extent, int64_t stride);
   template <class Word>
   static void clear(const DenseVoxels& voxels, std::byte* data, int64_t count);
 
   KeySpace space_;
   std::byte* data_;
-  int64_t size_;  // of an element
+  int64_t size_;  // bytes of an element
   int64_t features_;
   int64_t feature_stride_;
   uint64_t empty_bits_;
@@ -65,7 +66,8 @@ class DenseVoxels {
   int64_t stride_[4] = {0, 0, 0, 0};
 };
 
-// Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
+// Defined before its use: Clang 14 does not instantiate a function that a generic lambda names
+// before its definition.
 template <class Word>
 void DenseVoxels::clear(const DenseVoxels& voxels, std::byte* data, int64_t count) {
   const auto word = elementOf<Word>(voxels.empty_bits_);
@@ -126,13 +128,13 @@ VoxelLine DenseVoxels::lineAt(int64_t begin, int64_t end) const {
   return {begin, count, data_ + offset * size_, stride_[last] * size_};
 }
 
-// Goes through the voxels begin .. end - 1, in order.
+// Iterates over the voxels begin .. end - 1, in order.
 class DenseCursor {
  public:
   DenseCursor(const DenseVoxels& voxels, int64_t begin, int64_t end)
       : voxels_(voxels), line_(voxels.lineAt(begin, end)), end_(end) {}
 
-  // Where the voxel lies.
+  // The address of the voxel.
   std::byte* moveTo(int64_t key) {
     while (key - line_.begin >= line_.count) {
       line_ = voxels_.lineAt(line_.begin + line_.count, end_);
@@ -148,14 +150,15 @@ class DenseCursor {
 
 // ---- Occupancy and counts on a dense grid.
 
-// Voxels whose points are counted at once, in counters that stay in the caches.
+// Bits of the voxels that are counted at once, in counters that stay in the caches.
 inline constexpr int kCounterBits = 14;
 inline constexpr int64_t kCounters = int64_t{1} << kCounterBits;
 struct Counters {
   uint32_t counts[kCounters];
 };
 
-// Writes a bucket's voxels. The points are sorted by all but the lowest kCounterBits of their keys.
+// Writes a bucket's voxels. The points are sorted by all bits of their keys except the lowest
+// kCounterBits.
 class PointCounter {
  public:
   PointCounter(const ThreadPool& pool, const VoxelizeProblem& problem, const DenseVoxels& voxels,
@@ -179,7 +182,8 @@ class PointCounter {
 
 // ----
 
-// Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
+// Defined before its use: Clang 14 does not instantiate a function that a generic lambda names
+// before its definition.
 template <class Out>
 void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
                          const uint32_t* counts) {
@@ -187,7 +191,7 @@ void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
   const auto valueOf = [empty, most = counter.most_](uint32_t count) {
     return count != 0 ? countAs<Out>(std::min(count, most)) : empty;
   };
-  const int64_t count = line.count;  // bytes to write might be any object's
+  const int64_t count = line.count;  // a local: stores of bytes might alias any object
   if (line.stride == sizeof(Out)) {
     auto* out = reinterpret_cast<Out*>(line.data);
     for (int64_t i = 0; i < count; ++i) out[i] = valueOf(counts[i]);
@@ -228,7 +232,7 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
           ++counts[static_cast<int64_t>(entry->key) - first];
         }
       });
-      if (!whole) return;  // the next keys' counts would begin with what is left of these
+      if (!whole) return;  // the next keys' counts would begin with the rest of these
       for (int64_t key = first; key < past;) {
         const VoxelLine line = voxels_.lineAt(key, past);
         write_(*this, line, counts + (key - first));
@@ -240,16 +244,16 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
 
 namespace {
 
-// Of out, that a bucket should write at most.
+// The most bytes of out that a bucket should write.
 constexpr int64_t kBucketBytes = 128 << 10;
-// Of out, worth one more thread: see fuse.cpp.
+// Bytes of out that pay off for one more thread: see fuse.cpp.
 constexpr int64_t kThreadBytes = 1 << 20;
 
 int64_t voxelBytes(const VoxelizeProblem& p) {
   return std::max<int64_t>(p.features.count * sizeOf(p.out.dtype), 1);
 }
 
-// That write all voxels, and read as many points as there are threads for in `sort`.
+// Threads that write all voxels and read as many points as `sort` has threads for.
 int writingThreads(const VoxelizeProblem& p, const ThreadPool& pool, const PointSort& sort) {
   const int64_t bytes = p.points.clouds * p.grid.volume() * voxelBytes(p);
   return static_cast<int>(
@@ -279,11 +283,11 @@ void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels
                     void* scratch) {
   PointGroups groups = groupsFor(p, voxels, state.pool.threads());
   groups.group(state, scratch, p.dropped);
-  if (p.features.count == 0) return;  // however many voxels there are
+  if (p.features.count == 0) return;  // for any number of voxels
   const FeatureReducer reducer(state, p.points, p.features, p.mode, p.out.dtype);
   const PointSort& sort = groups.sort();
   state.pool.parallelFor(sort.buckets(), writingThreads(p, state.pool, sort), [&](int64_t bucket) {
-    // All of a bucket at once, while it is in the caches: what lies between groups is short.
+    // All of a bucket at once, while it is in the caches: the gaps between groups are short.
     const int64_t begin = sort.firstKey(bucket);
     const int64_t end = sort.firstKey(bucket + 1);
     voxels.clear(begin, end);

@@ -1,6 +1,6 @@
-// Sparse voxelization on the CPU. Points are grouped by voxel, the groups of all buckets counted,
-// and with that every group has its row. Where rows are in the order of first points, a hash table
-// numbers them as they come, unless it would be too large for the caches.
+// Sparse voxelization on the CPU. Points are grouped by voxel, and the groups of all buckets are
+// counted, which gives every group its row. If rows are in the order of first points, a hash table
+// numbers groups as they appear, unless it would be too large for the caches.
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,8 @@ namespace rbc::cpu {
 
 // ---- Points grouped by voxel, in the order of the groups' first points, by a hash table.
 
-// For as many points as the caches hold a table for: more are sorted sooner (PointGroups).
+// For up to as many points as the caches have room for in a table; more points are sorted faster
+// (PointGroups).
 class FirstPointGroups {
  public:
   explicit FirstPointGroups(const KeySpace& space);
@@ -29,11 +30,11 @@ class FirstPointGroups {
 
   size_t bytes() const;
 
-  // To be called once, before all that follows. Writes `dropped`, unless its data is null.
+  // Call once, before the functions below. Writes `dropped`, unless its data is null.
   void group(CpuState& state, void* scratch, const Output<1>& dropped);
 
   int64_t count() const { return count_; }
-  // Of the groups before this one, which may be count(): how many points they have.
+  // The number of points in the groups before this one, which may be count().
   int64_t pointsBefore(int64_t group) const { return group == 0 ? 0 : parts_.ends[group - 1]; }
   PointGroup at(int64_t group) const {
     const int64_t begin = pointsBefore(group);
@@ -53,7 +54,7 @@ class FirstPointGroups {
     std::byte* keys;
     std::byte* table;  // of Slot
     int32_t* groups;   // by point
-    int32_t* ends;     // by group: where its points end in the list
+    int32_t* ends;     // by group: the end of its points in the list
     int32_t* points;   // the list
   };
   template <class Key>
@@ -86,7 +87,7 @@ FirstPointGroups::FirstPointGroups(const KeySpace& space)
     : space_(space),
       points_(space.points.total()),
       wide_(space.voxels() > static_cast<int64_t>(kNoKey<uint32_t>)) {
-  // A quarter to a half of the slots at most are taken.
+  // At most half of the slots are used.
   while (int64_t{1} << table_bits_ < 2 * points_) ++table_bits_;
 }
 
@@ -132,7 +133,7 @@ void FirstPointGroups::groupBy(CpuState& state, const Output<1>& dropped) {
   });
 }
 
-// The group of each point, and how many points a group has.
+// Finds the group of each point, and the number of points of each group.
 template <class Key>
 void FirstPointGroups::number(const ThreadPool& pool) {
   const Key* keys = keysOf<Key>();
@@ -149,7 +150,7 @@ void FirstPointGroups::number(const ThreadPool& pool) {
       }
       uint64_t at = uint64_t{key} * 0x9e3779b97f4a7c15u >> (64 - table_bits_);
       while (table[at].key != key && table[at].key != kNoKey<Key>) at = (at + 1) & last;
-      // Without a branch: whether a voxel is new, nothing foretells.
+      // Branchless: whether a voxel is new cannot be predicted.
       const bool is_new = table[at].key != key;
       const int32_t group = is_new ? groups : table[at].group;
       table[at] = {key, group};
@@ -162,7 +163,7 @@ void FirstPointGroups::number(const ThreadPool& pool) {
   count_ = groups;
 }
 
-// Counts become the ends of the groups in the list.
+// Replaces counts by the ends of the groups in the list.
 void FirstPointGroups::list(const ThreadPool& pool) {
   int32_t begin = 0;
   pool.inPieces(count_, [&](int64_t from, int64_t to) {
@@ -180,29 +181,29 @@ void FirstPointGroups::list(const ThreadPool& pool) {
   });
 }
 
-// ---- The rows that rbcVoxelizeSparse writes.
+// ---- The rows of rbcVoxelizeSparse.
 
 class SparseRows {
  public:
   SparseRows(const CpuState& state, const SparseProblem& p);
 
-  // Asks for what write() reads of a point.
+  // Prefetches the memory of a point that write() reads.
   __attribute__((always_inline)) void prefetch(int32_t point) const {
     if (p_.reduced.data != nullptr || p_.grouped.data != nullptr) reduced_.prefetch(point);
   }
 
-  // The row of a voxel.
+  // Writes the row of a voxel.
   void write(int64_t row, const PointGroup& group) const;
-  // Says of a voxel's points which row they are in.
+  // Writes to point_to_voxel the row of a voxel's points.
   void writePoints(int64_t row, const PointGroup& group) const;
-  // Rows begin .. end - 1, which have none.
+  // Clears rows begin .. end - 1, which have no voxel.
   void clear(int64_t begin, int64_t end) const;
-  // Says of points, begin .. end - 1 of the line, that they are in no row.
+  // Writes to point_to_voxel that points begin .. end - 1 of the line are in no row.
   void clearPoints(int64_t begin, int64_t end) const;
-  // Of one point, whose row may be -1.
+  // Writes to point_to_voxel the row of one point, which may be -1.
   void writePoint(int32_t point, int64_t row) const;
 
-  // The points that `counts` tells of a voxel.
+  // The number of a voxel's points that `counts` reports.
   int64_t counted(const PointGroup& group) const { return std::min(group.count, p_.max_points); }
 
  private:
@@ -222,7 +223,7 @@ class SparseRows {
 
 namespace {
 
-// Sets all bytes of the elements, as many at once as adjoin.
+// Sets all bytes of the elements; adjoining ones at once.
 void setBytes(std::byte* data, const int64_t* extent, const int64_t* stride, int rank, int64_t size,
               int byte) {
   int64_t run = 1;
@@ -237,7 +238,7 @@ void setBytes(std::byte* data, const int64_t* extent, const int64_t* stride, int
   }
 }
 
-// Of an output's rows from `begin` on, extent[0] of them.
+// Sets extent[0] rows of an output, starting at `begin`.
 template <int Rank>
 void setRows(const Output<Rank>& out, int64_t begin, const int64_t (&extent)[Rank], int byte) {
   if (out.data == nullptr) return;
@@ -246,7 +247,7 @@ void setRows(const Output<Rank>& out, int64_t begin, const int64_t (&extent)[Ran
            Rank, size, byte);
 }
 
-// An output that is not wanted has no dtype, and any will do.
+// An output that is not given has no dtype, and any will do.
 template <int Rank>
 DType floatOf(const Output<Rank>& out) {
   return out.data != nullptr ? out.dtype : DType::F32;
@@ -266,12 +267,12 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
   writeCount(row, counted(group));
   if (p_.reduced.data != nullptr) reduced_.reduce(group.points, group.count, reducedAt(row));
   if (p_.grouped.data != nullptr) {
-    const int64_t given = counted(group);
-    const int64_t rest[] = {p_.max_points - given, p_.features.count};
-    grouped_.copy(group.points, given, groupedAt(row, 0), p_.grouped.stride[1]);
+    const int64_t num_points = counted(group);
+    const int64_t rest[] = {p_.max_points - num_points, p_.features.count};
+    grouped_.copy(group.points, num_points, groupedAt(row, 0), p_.grouped.stride[1]);
     if (rest[0] > 0) {
-      setBytes(groupedAt(row, given).data, rest, p_.grouped.stride + 1, 2, sizeOf(p_.grouped.dtype),
-               0);
+      setBytes(groupedAt(row, num_points).data, rest, p_.grouped.stride + 1, 2,
+               sizeOf(p_.grouped.dtype), 0);
     }
   }
 }
@@ -282,7 +283,7 @@ void SparseRows::writePoints(int64_t row, const PointGroup& group) const {
 }
 
 void SparseRows::clear(int64_t begin, int64_t end) const {
-  constexpr int kMinusOne = 0xFF;  // every byte of it; zeros of any dtype are bytes of 0
+  constexpr int kMinusOne = 0xFF;  // for every byte; zeros of any dtype are bytes of 0
   const int64_t count = end - begin;
   setRows<2>(p_.coords, begin, {count, 4}, kMinusOne);
   setRows<1>(p_.counts, begin, {count}, 0);
@@ -338,7 +339,7 @@ constexpr int64_t kNumberedRows = 512;
 
 KeySpace spaceOf(const SparseProblem& p) { return {p.points, p.grid, {0, 1, 2}}; }
 
-// The scratch, by its parts.
+// The parts of the scratch.
 struct Parts {
   Parts(void* data, const SparseProblem& p, const PointGroups& point_groups) : scratch(data) {
     groups = scratch.take<std::byte>(static_cast<int64_t>(point_groups.bytes()));
@@ -347,7 +348,7 @@ struct Parts {
 
   ScratchLayout scratch;
   void* groups;
-  int32_t* rows = nullptr;  // of voxels, by their first points; null: they have their groups' order
+  int32_t* rows = nullptr;  // by first points; null: rows are in the order of groups
 };
 
 // Calls visit(begin, end) for chunks of 0 .. count - 1.
@@ -393,11 +394,11 @@ size_t bytes(const BackendState& state, const SparseProblem& p) {
   return Parts(nullptr, p, groups).scratch.used();
 }
 
-// What became of the voxels.
+// The number of voxels and points by outcome.
 struct Tally {
   int64_t voxels;
   int64_t kept;
-  int64_t points_beyond;    // the room
+  int64_t points_beyond;    // beyond the capacity
   int64_t points_left_out;  // of kept voxels
 };
 

@@ -1,9 +1,9 @@
 // Integration into a truncated signed distance field on the CPU.
 //
-// Points are cut into chunks for the threads, which add up what each voxel observes. The sums are
-// integers: their order does not matter. Then the voxels that observed anything are averaged. The
-// volume is taken in blocks, and a block's sums are cleared by the first ray that comes to it, so
-// that what no ray reaches costs a byte a block.
+// Points are divided into chunks for the threads, which add the observations of each voxel. The
+// sums are integers, so their order does not matter. Then the voxels with observations are
+// averaged. The volume is divided into blocks, and a block's sums are cleared by the first ray that
+// reaches it: a block that no ray reaches costs one byte.
 
 #include <sched.h>
 
@@ -22,15 +22,15 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kBlock = 64;             // voxels
-constexpr int64_t kChunkVisits = 1 << 12;  // voxels that a chunk's rays pass: some 40 us
-constexpr int64_t kChunkBlocks = 1 << 10;  // some 10 us if nothing was observed
-constexpr int64_t kChunksPerThread = 2;    // fewer are not worth another thread
+constexpr int64_t kChunkVisits = 1 << 12;  // voxels that a chunk's rays pass: about 40 us
+constexpr int64_t kChunkBlocks = 1 << 10;  // about 10 us without observations
+constexpr int64_t kChunksPerThread = 2;    // with fewer, another thread does not pay off
 
 enum BlockState : uint8_t { kUntouched, kBeingCleared, kCleared };
 
 struct Sums {
   TsdfSums* voxels;
-  uint8_t* blocks;  // a BlockState each
+  uint8_t* blocks;  // one BlockState each
   int64_t num_blocks;
   size_t bytes;
 };
@@ -43,7 +43,7 @@ Sums sumsIn(void* scratch, const TsdfProblem& p) {
   return {voxels, states, blocks, parts.used()};
 }
 
-// Whoever comes first clears the block; the others wait.
+// The first ray clears the block; other threads wait.
 template <bool kThreads>
 void clearOnce(const Sums& sums, int64_t block) {
   uint8_t* state = sums.blocks + block;
@@ -101,7 +101,7 @@ void observe(const TsdfProblem& p, const RayField<Compute<Storage>>& field, cons
   });
 }
 
-// An upper bound, but for steps across edges, of the voxels that a ray passes.
+// An upper bound of the voxels that a ray passes, not counting steps across edges.
 template <class Number>
 double visitsOf(const RayField<Number>& field) {
   double visits = 1;

@@ -1,7 +1,8 @@
-// Conversion of rotations on the CPU: block by block to f64, converted one by one, and stored.
+// Conversion of rotations on the CPU: blocks are loaded as f64, converted one rotation at a time,
+// and stored.
 //
-// The arithmetic has products and sums in one step all over, which are one instruction from AVX2 on
-// and with NEON, and a call below.
+// The arithmetic uses fused multiply-add throughout: one instruction with AVX2 or NEON, a function
+// call otherwise.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rotations/convert_rotations.cpp"
@@ -21,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 #define RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS
 #define RBC_FORMULAS rbc::cpu::HWY_NAMESPACE
-// Each needs those before it.
+// Each needs the ones before it.
 // clang-format off
 #include "slerp.h"
 #include "double_double.h"
@@ -61,7 +62,7 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kBlock = 256;         // rotations that are converted at once
-constexpr int64_t kChunk = 8 * kBlock;  // and handed to a thread: 20 us at least
+constexpr int64_t kChunk = 8 * kBlock;  // rotations per task: at least 20 us
 
 struct Block {
   double rotations[kBlock][kMaxRotationChannels];

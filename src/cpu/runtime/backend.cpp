@@ -29,7 +29,7 @@ int usableCpus() {
   return 1;
 }
 
-// The processor's name, as far as /proc tells.
+// The processor's name, if /proc has it.
 void readCpuName(char* name, size_t size) {
   std::snprintf(name, size, "CPU");
   std::FILE* file = std::fopen("/proc/cpuinfo", "re");
@@ -73,7 +73,8 @@ void warmUp(BackendState& state) {
   const int started = pool.start();
   if (started < wanted) {
     fail(RBC_STATUS_UNSUPPORTED,
-         "threads: %d of %d could be started beside the calling one; calls go on with those",
+         "threads: only %d of %d worker threads could be started; calls use these and "
+         "the calling one",
          started, wanted);
   }
 }

@@ -11,11 +11,11 @@
 namespace rbc::cpu {
 namespace {
 
-// Below this, threads do not pay: see kThreadBytes in fuse.cpp.
+// Smaller copies use one thread: see kThreadBytes in fuse.cpp.
 constexpr int64_t kChunkBytes = 1 << 20;
 
-// Two tensors of one shape: extents, and strides in bytes. Extents of 1 are left out, and
-// dimensions that adjoin in both tensors are merged.
+// Two tensors of one shape: extents, and strides in bytes. Extents of 1 are omitted, and dimensions
+// that adjoin in both tensors are merged.
 struct Copy {
   int ndim = 0;
   int64_t shape[RBC_TENSOR_MAX_NDIM];
@@ -64,7 +64,7 @@ CopyLine copyLineFor(int size) {
                    [](auto tag) -> CopyLine { return copyLine<typename decltype(tag)::type>; });
 }
 
-// Dimensions dim .. ndim - 1.
+// Copies dimensions dim .. ndim - 1.
 void copyFrom(const Copy& copy, int dim, CopyLine line, const std::byte* from, std::byte* to) {
   if (dim + 1 == copy.ndim) {
     line(from, copy.from[dim], to, copy.to[dim], copy.shape[dim]);
@@ -86,7 +86,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
   const int64_t bytes = source.count * size;
   const int64_t chunks = ceilDiv(bytes, kChunkBytes);
   ThreadPool& pool = cpuState(state).pool;
-  if (!compact) {  // one thread; in chunks of the first dimension, after which it can be interrupted
+  if (!compact) {  // one thread, interruptible between chunks of the first dimension
     const int64_t extent = copy.shape[0];
     const int64_t slices = ceilDiv(extent, std::min(chunks, extent));
     pool.parallelFor(ceilDiv(extent, slices), 1, [&](int64_t i) {

@@ -1,4 +1,4 @@
-// The rows of a batch as one long line, which is cut into chunks for the threads.
+// The rows of a batch as one long line, which is divided into chunks for the threads.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace rbc::cpu {
 
-// Padded rows, `rows` a member, or packed ones, `rows` in all.
+// Padded rows, `rows` per member, or packed rows, `rows` in total.
 struct RowLine {
   IndexArray lengths;
   IndexArray offsets;
@@ -19,7 +19,7 @@ struct RowLine {
   // Where a member begins in the line.
   int64_t begin(int64_t member) const { return packed() ? range(member).begin : member * rows; }
 
-  // The member that holds the i-th row of the line, if one does.
+  // The member that holds the i-th row of the line, if any.
   int64_t memberAt(int64_t i) const {
     return packed() ? memberAround(offsets, members, i) : i / rows;
   }

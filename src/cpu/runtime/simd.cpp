@@ -14,14 +14,14 @@ namespace rbc::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Not every compiler's __builtin_cpu_supports() knows it.
+// Not every compiler's __builtin_cpu_supports() supports it.
 bool hasF16C() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 #endif
 
-// What simd_targets.h lets the compiler use at a level.
+// Whether the machine has the instructions that simd_targets.h allows at a level.
 bool machineHas(SimdLevel level) {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && hasF16C() &&
@@ -38,7 +38,7 @@ bool machineHas(SimdLevel level) {
   }
   return false;
 #else
-  // Highway asks the compiler for AES beside NEON, which some CPUs lack, but no code here uses it.
+  // Highway enables AES together with NEON, which some CPUs lack, but no code here uses it.
   return level == SimdLevel::kPortable || (RBC_HAS_NEON && level == SimdLevel::kNeon);
 #endif
 }

@@ -1,4 +1,4 @@
-// Which vector instructions a context uses.
+// The vector instructions of a context.
 //
 // A file with code for them is compiled once per level: see simd_targets.h.
 #pragma once
@@ -19,7 +19,7 @@ enum class SimdLevel : int32_t {
 // The level for rbcContextParams.simd; fails with NOT_AVAILABLE if this machine lacks it.
 SimdLevel chooseSimd(int32_t requested);
 
-// Such as "avx512".
+// For example "avx512".
 const char* shortNameOf(SimdLevel level);
 
 }  // namespace rbc::cpu

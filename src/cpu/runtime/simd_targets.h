@@ -22,9 +22,9 @@
 #ifndef RBC_CPU_SIMD_TARGETS_H
 #define RBC_CPU_SIMD_TARGETS_H
 
-// Whatever -march the library is built with, the portable level stays and the others come on top.
+// With any -march, the portable level exists and the others are added to it.
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
-// SVE is not among them: its vectors have no size that is known here, so no struct can hold one.
+// Without SVE: the size of its vectors is unknown at compile time, so no struct can hold one.
 #if defined(RBC_WITHOUT_AVX512)
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
 #else
@@ -35,12 +35,14 @@
 
 #include "hwy/detect_targets.h"
 
-// Whether AVX-512 is a level here: builds with sanitizers leave out what their machine cannot run.
+// Whether AVX-512 is a level here: builds with sanitizers omit levels that their machine cannot
+// run.
 #define RBC_HAS_AVX512 (HWY_ARCH_X86_64 && (HWY_TARGETS & HWY_AVX3) != 0)
-// Whether NEON is a level of its own: Highway 1.0 has only GCC compile for more than one on ARM.
+// Whether NEON is a separate level: on ARM, Highway 1.0 compiles for more than one level only with
+// GCC.
 #define RBC_HAS_NEON (HWY_ARCH_ARM_A64 && (HWY_TARGETS & HWY_NEON) != 0)
 
-// The address of a level's function: a macro, since a namespace is no argument of a template.
+// The address of a level's function: a macro, since a namespace cannot be a template argument.
 #if RBC_HAS_AVX512
 #define RBC_AT_LEVEL(level, function)                \
   ((level) == SimdLevel::kAvx512 ? &N_AVX3::function \

@@ -22,8 +22,8 @@
 namespace rbc::cpu {
 namespace {
 
-// Waits some 20 us for what another thread will soon do: cheaper than to sleep and be woken. Gives
-// way in between, since the other thread may need this very CPU.
+// Waits about 20 us for something that another thread will do soon: cheaper than sleeping and being
+// woken. Yields in between, since the other thread may need this very CPU.
 template <class Condition>
 bool spinUntil(Condition&& condition) noexcept {
   constexpr int kTurns = 32;
@@ -40,7 +40,7 @@ bool spinUntil(Condition&& condition) noexcept {
   return false;
 }
 
-// Signals of the process are for the application's own threads.
+// Signals of the process must go to the application's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -57,7 +57,7 @@ class SignalsBlocked {
 }  // namespace
 
 struct ThreadPool::Workers {
-  static constexpr int64_t kPatience = 20000000;  // of who waits and has a function to ask
+  static constexpr int64_t kPatience = 20000000;  // how often a waiting thread calls its function
 
   Interrupt& interrupt;
   std::mutex mutex;
@@ -65,7 +65,7 @@ struct ThreadPool::Workers {
   std::condition_variable work_done;
   std::atomic<uint64_t> posted{0};  // jobs so far; written under the mutex
   std::atomic<int> working{0};      // workers in the job; written under the mutex
-  std::atomic<int64_t> next{0};     // chunk of the job
+  std::atomic<int64_t> next{0};     // next chunk of the job
   Job job{};                        // under the mutex, as are the next two
   int seats = 0;                    // workers that may still join the job
   bool stopping = false;
@@ -83,7 +83,7 @@ struct ThreadPool::Workers {
     }
   }
 
-  // On the thread that posted the job: until no worker is in it.
+  // Runs on the thread that posted the job: waits until no worker is in it.
   void waitUntilDone() noexcept {
     const auto isDone = [&] { return working.load(std::memory_order_acquire) == 0; };
     if (spinUntil(isDone)) return;
@@ -100,7 +100,7 @@ struct ThreadPool::Workers {
   }
 
   void serve(int number, ThreadMemory& memory) noexcept {
-    char name[16];  // as many as Linux takes
+    char name[16];  // the length that Linux allows
     std::snprintf(name, sizeof name, "robocache-%u", static_cast<unsigned>(number) % 100000);
     pthread_setname_np(pthread_self(), name);
     const DefaultFloats floats;  // a thread inherits its creator's
@@ -130,8 +130,8 @@ struct ThreadPool::Workers {
 
 namespace {
 
-// Workers of a parent process. Their mutexes may be locked for good, so they are never destroyed; the
-// list keeps them reachable.
+// Workers of a parent process. Their mutexes may be locked forever, so they are never destroyed;
+// the list keeps them reachable.
 std::atomic<void*> abandoned{nullptr};
 
 }  // namespace
@@ -178,7 +178,7 @@ int ThreadPool::start() noexcept {
       });
     }
   } catch (const std::exception&) {
-    // The system has no more threads or memory for us: those that there are do the work.
+    // The system has no more threads or memory: the existing workers do the work.
   }
   return static_cast<int>(workers_->workers.size());
 }
@@ -186,7 +186,7 @@ int ThreadPool::start() noexcept {
 void ThreadPool::run(const Job& job, int threads) noexcept {
   leaveParentsWorkers();
   if (workers_ == nullptr)
-    start();  // once: a refused thread costs each call more than it would give
+    start();  // only once: trying again would cost each call more than a thread saves
   if (workers_ == nullptr) {
     runHere(job);
     return;
@@ -209,7 +209,7 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
   own.takeChunks(job, *memory_);
   {
     const std::lock_guard<std::mutex> lock(own.mutex);
-    own.seats = 0;  // who wakes up late finds nothing to do
+    own.seats = 0;  // a worker that wakes up late finds nothing to do
   }
   own.waitUntilDone();
 }

@@ -1,7 +1,7 @@
 // The threads of a CPU context.
 //
-// Workers start at first use, sleep between calls, and are started anew in a forked child, where
-// those of the parent do not exist.
+// Workers start at first use, sleep between calls, and are started again in a forked child, where
+// the parent's workers do not exist.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rbc::cpu {
 
-// Room that a thread has for the work on a chunk: the caller's stack may be small.
+// Memory of a thread for the work on a chunk: the caller's stack may be small.
 struct ThreadMemory {
   alignas(64) std::byte bytes[192 << 10];
 
@@ -26,7 +26,7 @@ struct ThreadMemory {
 
 class ThreadPool {
  public:
-  // `threads` counts the calling thread too. The interrupt, which outlives the pool, ends its work.
+  // `threads` includes the calling thread. The interrupt ends the work, and must outlive the pool.
   ThreadPool(int threads, Interrupt& interrupt);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -34,18 +34,18 @@ class ThreadPool {
 
   int threads() const noexcept { return threads_; }
 
-  // Starts the workers that are missing, and returns how many there are then. Where the system
-  // refuses threads, there are fewer than threads() - 1, or none.
+  // Starts the missing workers, and returns the number of workers. If the system refuses threads,
+  // there are fewer than threads() - 1, or none.
   int start() noexcept;
 
-  // Of the thread that calls.
+  // The calling thread's memory.
   ThreadMemory& memory() { return *memory_; }
 
   // Calls body(0), ... body(chunks - 1), each once, in any order and on at most `threads` threads,
-  // the calling one among them; or body(0, memory), ... with the thread's own. Returns when all are
-  // done. Where the call is interrupted no more chunks begin, and it fails once all threads have
-  // left: a chunk should take some milliseconds at most, or use inPieces(). One thread takes the
-  // chunks in order. The body must not throw.
+  // the calling one among them; or body(0, memory), ... with the thread's memory. Returns when all
+  // are done. If the call is interrupted, no more chunks begin, and it fails once all threads have
+  // finished: a chunk should take a few milliseconds at most, or use inPieces(). A single thread
+  // takes the chunks in order. The body must not throw.
   template <class Body>
   void parallelFor(int64_t chunks, int threads, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -65,15 +65,15 @@ class ThreadPool {
     interrupt_.requireRunning();
   }
 
-  // For steps of a chunk that take some microseconds or more: whether the call is interrupted. The
-  // chunk is then to be given up, half done.
+  // For steps of a chunk that take at least a few microseconds: whether the call is interrupted.
+  // The chunk must then be abandoned.
   bool stops() const { return interrupt_.stopped(); }
 
-  // The same for step i of many short ones: it looks after each kPiece of them.
+  // The same for step i of many short ones: checks after every kPiece of them.
   bool stopsAt(int64_t i) const { return (i & (kPiece - 1)) == kPiece - 1 && stops(); }
 
-  // The same for steps that are too short to be looked at one by one: calls piece(begin, end) for
-  // pieces of 0 .. count - 1, in order. Returns false if the call is interrupted meanwhile.
+  // The same for steps that are too short to check each one: calls piece(begin, end) for pieces of
+  // 0 .. count - 1, in order. Returns false if the call is interrupted.
   template <class Piece>
   bool inPieces(int64_t count, Piece&& piece) const {
     for (int64_t begin = 0; begin < count; begin += kPiece) {

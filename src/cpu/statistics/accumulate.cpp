@@ -1,5 +1,5 @@
-// Accumulators on the CPU: sums by all threads, each of some samples; tables by channels, so that no
-// two threads count in one.
+// Accumulators on the CPU: sums by all threads, each over some samples; tables by channel, so that
+// no two threads count in the same table.
 
 #include "scratch_layout.h"
 #include "statistics/sum_samples.h"
@@ -42,7 +42,7 @@ void addSums(CpuState& state, const AccumulateProblem& p, const Parts& parts) {
   }
 }
 
-// The table of the bucket that a channel's value lies in; null: of none.
+// The table of the bucket that contains a channel's value; null: in no bucket.
 template <class Key>
 int64_t* tableOf(const AccumulatorState& state, int64_t channel, Key key) {
   if (state.pass == 1) return state.tables + (channel << state.table_bits);

@@ -1,4 +1,4 @@
-// The loop over values around a bracket, at every SIMD level.
+// The loop over values around a bracket, for every SIMD level.
 
 #include "statistics/bracket_tile.h"
 
@@ -60,8 +60,8 @@ int64_t bracketTile(const Number* values, int64_t count, Number low, Number high
       below_low = hn::Sub(below_low, hn::VecFromMask(di, hn::RebindMask(di, hn::Lt(x, lower))));
       up_to_high = hn::Sub(up_to_high, hn::VecFromMask(di, hn::RebindMask(di, hn::Le(x, upper))));
     }
-    // Not CompressStore(): where compressing to memory is slow, it takes 100 cycles and more. Nor
-    // only where there is something: nobody could predict that.
+    // Not CompressStore(): where compressing to memory is slow, it takes at least 100 cycles. No
+    // branch for empty masks either: it could not be predicted.
     const auto inside = hn::And(hn::Gt(x, lower), hn::Lt(x, upper));
     hn::StoreU(hn::Compress(x, inside), d, kept + within);
     within += static_cast<int64_t>(hn::CountTrue(d, inside));

@@ -1,4 +1,4 @@
-// Counts values around and keeps those within a bracket.
+// Counts values around a bracket and keeps those within it.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,25 @@
 
 namespace rbc::cpu {
 
-// An open range in which an order statistic is expected.
+// An open range that should contain an order statistic.
 template <class Number>
 struct Bracket {
   Number low;
   Number high;
-  bool with_ends;       // an end may be what is sought: it is there more than once
-  int32_t first_level;  // whose values are meant to lie here, in the order of levels
+  bool with_ends;       // an end may be the order statistic: it occurs more than once
+  int32_t first_level;  // the first level whose values should be in here, in the order of levels
   int32_t end_level;
 };
 
-// How many values there are; NaN is none of them. Without the ends two of these may miss some.
+// Numbers of values; NaN is not counted. Without the ends two of these may be too small.
 struct BracketCounts {
   int64_t below_low;
   int64_t up_to_low;
   int64_t up_to_high;
 };
 
-// Adds to the counts, and writes the values within to `kept`, which has room for them and a vector,
-// or is where the values are. Returns how many these are.
+// Adds to the counts, and writes the values within to `kept`, which may be `values`, or has room
+// for them and one vector. Returns their number.
 template <class Number>
 using BracketTile = int64_t (*)(const Number* values, int64_t count, Number low, Number high,
                                 BracketCounts* counts, Number* kept);

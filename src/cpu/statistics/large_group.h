@@ -1,7 +1,7 @@
-// Statistics of many samples, by all threads: Floyd and Rivest's way to order statistics. A sample of
-// the samples tells brackets in which these are, all but surely; one read counts what is below each
-// bracket and keeps what is within; what was kept is small enough to look through. A bracket that
-// has missed is found out by the counts, and the order statistic searched for digit by digit.
+// Statistics of many samples, by all threads: Floyd and Rivest's algorithm for order statistics. A
+// sample of the samples gives brackets that almost certainly contain them; one pass counts the
+// values below each bracket and keeps the values within, which are few enough to search. The counts
+// reveal a bracket that missed; its order statistic is then searched digit by digit.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace rbc::cpu {
 
 // ---- Several order statistics at once.
 
-// Brings to values[r] what would stand there were they sorted, for each of some ascending ranks r of
-// `first` and more, which is the rank of values[0].
+// Moves to values[r] the value that would be there after sorting, for each of the ascending ranks
+// r. Ranks are relative to `first`, the rank of values[0].
 template <class Number>
 void selectRanks(Number* values, int64_t count, const int64_t* ranks, int num_ranks,
                  int64_t first = 0) {
@@ -58,7 +58,7 @@ inline void writeMoments(const StatisticsProblem& p, int64_t group, int64_t chan
   if (p.std.data != nullptr) put(p.std, exactStd(m, p.ddof), group, channel);
 }
 
-// Of n values; sorted(rank) is one of them.
+// For n values; sorted(rank) is one of them.
 template <class Sorted>
 void writeQuantile(const StatisticsProblem& p, int64_t group, int64_t level, int64_t channel,
                    int64_t n, Sorted&& sorted) {
@@ -71,10 +71,10 @@ void writeQuantile(const StatisticsProblem& p, int64_t group, int64_t level, int
   put(p.quantiles, value, group, level, channel);
 }
 
-// How many samples the brackets are made of.
+// Number of samples that the brackets are computed from.
 inline int64_t sampleSize(int64_t samples) { return std::clamp<int64_t>(samples / 4, 1, 8192); }
 
-// Which: one of each stretch, at a place in it that no period of the data is likely to have.
+// The i-th of them: one from each stretch, at a position unlikely to follow a period of the data.
 inline int64_t samplePlace(int64_t i, int64_t size, int64_t samples) {
   const int64_t begin = static_cast<int64_t>(static_cast<uint128>(i) * samples / size);
   const int64_t end = static_cast<int64_t>(static_cast<uint128>(i + 1) * samples / size);
@@ -86,12 +86,12 @@ inline int64_t samplePlace(int64_t i, int64_t size, int64_t samples) {
          static_cast<int64_t>(mixed % static_cast<uint64_t>(std::max<int64_t>(end - begin, 1)));
 }
 
-// Ranks of a sample on both sides of a level's: five standard deviations, and what rounding takes.
+// Number of ranks in the sample on each side of a level: five standard deviations, plus rounding.
 inline double bracketReach(double level, int64_t size) {
   return 5 * std::sqrt(static_cast<double>(size) * level * (1 - level)) + 4;
 }
 
-// The levels in ascending order, and how many values each may keep.
+// The levels in ascending order, and the number of values that each may keep.
 struct LevelOrder {
   LevelOrder(const StatisticsProblem& p, int64_t samples) : count(p.num_levels) {
     for (int i = 0; i < count; ++i) index[i] = i;
@@ -109,7 +109,7 @@ struct LevelOrder {
   int count;
   int index[kMaxLevels];
   double level[kMaxLevels];
-  int64_t begin[kMaxLevels + 1];  // of a level's room among the values that a channel keeps
+  int64_t begin[kMaxLevels + 1];  // of a level's room among a channel's values
 };
 
 template <class T>
@@ -117,7 +117,7 @@ class LargeGroup {
  public:
   using Number = Compute<T>;
 
-  // `samples` is the most that there are in the line's part.
+  // `samples` is the maximum number in the part of the line.
   LargeGroup(const StatisticsProblem& p, int64_t samples, int threads, void* scratch)
       : p_(p), levels_(p, samples), layout_(scratch) {
     const int64_t channels = p.samples.channels;
@@ -138,7 +138,7 @@ class LargeGroup {
 
   size_t bytes() const { return layout_.used(); }
 
-  // Of samples begin .. end - 1 of the line.
+  // Samples begin .. end - 1 of the line.
   void run(CpuState& state, int64_t group, int64_t begin, int64_t end) {
     begin_ = begin;
     end_ = end;
@@ -155,7 +155,7 @@ class LargeGroup {
       if (levels_.count > 0) unresolved_[c] = !writeQuantiles(state.simd, group, c);
     });
     if (levels_.count == 0) return;
-    pool.parallelFor(channels, 1, [&](int64_t c) {  // they share the table
+    pool.parallelFor(channels, 1, [&](int64_t c) {  // all channels share the table
       if (unresolved_[c]) searchQuantiles(pool, group, c);
     });
   }
@@ -217,7 +217,7 @@ class LargeGroup {
     for (int i = 0; i < levels_.count; ++i) {
       const Number from = low[i] < 0 ? -kInfinity : sample[low[i]];
       const Number to = high[i] >= size ? kInfinity : sample[high[i]];
-      if (count > 0 && from <= brackets[count - 1].high) {  // one for both
+      if (count > 0 && from <= brackets[count - 1].high) {  // one bracket for both
         brackets[count - 1].high = std::max(to, brackets[count - 1].high);
         brackets[count - 1].end_level = i + 1;
       } else {
@@ -283,15 +283,15 @@ class LargeGroup {
     }
   }
 
-  // Of what a bracket has kept, the values of some ranks at their places: values[i] is of rank
-  // first + i, which is one of those.
+  // The values that a bracket has kept, with some ranks at their places: values[i] has rank first +
+  // i if that is one of them.
   struct Narrowed {
     Number* values;
     int64_t count;
     int64_t first;
   };
 
-  // Narrows the bracket in the same way, so that little is left to look through.
+  // Narrows the bracket in the same way, so that few values are left.
   Narrowed narrowed(SimdLevel level, Number* values, int64_t count, int64_t* ranks, int num_ranks) {
     constexpr int64_t kFew = 8192;
     constexpr int64_t kSample = 512;
@@ -325,7 +325,7 @@ class LargeGroup {
     return kept;
   }
 
-  // False if a bracket has missed.
+  // Returns false if a bracket has missed.
   bool writeQuantiles(SimdLevel level, int64_t group, int64_t c) {
     const int64_t channels = p_.samples.channels;
     const int64_t n = moments_[c].count;
@@ -396,7 +396,7 @@ class LargeGroup {
     }
   }
 
-  // Digit by digit of the key, each by a read of all values.
+  // Digit by digit of the key, with one pass over all values each.
   Number searchRank(const ThreadPool& pool, int64_t c, int64_t rank) {
     using Key = ValueKey<Number>;
     Key prefix = 0;
@@ -409,7 +409,7 @@ class LargeGroup {
       };
       if (!visitChannel<T>(p_.samples, pool, c, begin_, end_, count)) return 0;
       int64_t digit = 0;
-      // Values that change during the call may leave it too few of them.
+      // Values that change during the call may leave too few of them.
       while (digit < kTableSize - 1 && rank >= table_[digit]) rank -= table_[digit++];
       prefix = static_cast<Key>(prefix << kDigit | static_cast<Key>(digit));
     }
@@ -429,7 +429,7 @@ class LargeGroup {
   int32_t* num_brackets_ = nullptr;
   std::atomic<int64_t>* held_ = nullptr;  // [channel, level]: values within each bracket
   BracketCounts* counts_ = nullptr;       // [task, channel, level]
-  int64_t* infinities_ = nullptr;         // [task, channel]: negative ones
+  int64_t* infinities_ = nullptr;         // [task, channel]: number of negative infinities
   Number* kept_ = nullptr;
   bool* unresolved_ = nullptr;
   int64_t* table_ = nullptr;

@@ -1,4 +1,4 @@
-// Statistics on the CPU: of a large group by all threads together, of many small ones by a thread
+// Statistics on the CPU: a large group by all threads together, many small groups by one thread
 // each.
 
 #include <algorithm>
@@ -10,21 +10,21 @@
 namespace rbc::cpu {
 namespace {
 
-constexpr int64_t kSmall = 16384;  // samples: of so many a thread looks through a copy
+constexpr int64_t kSmall = 16384;  // samples: up to this number, a thread searches a copy
 
-// What a group may have at most, whatever lengths and offsets say.
+// The most samples that a group may have, for any lengths and offsets.
 int64_t largestGroup(const StatisticsProblem& p) {
   return p.per_row ? p.samples.rows : p.samples.total();
 }
 
-// Where a group lies in the line of all samples.
+// The position of a group in the line of all samples.
 RowRange rangeOfGroup(const StatisticsProblem& p, int64_t group) {
   const RowLine line = lineOf(p.samples);
   if (!p.per_row) return {0, p.samples.total()};
   return {line.begin(group), line.range(group).count};
 }
 
-// The scratch for small groups, by its parts: one for each chunk of groups.
+// The parts of the scratch for small groups: one for each chunk of groups.
 struct SmallParts {
   SmallParts(void* data, const StatisticsProblem& p, int threads) : layout(data) {
     chunks = std::min<int64_t>(p.groups(), 4 * int64_t{threads});

@@ -1,4 +1,4 @@
-// Sums of samples: visits of samples, tiles of them, and what a thread adds up.
+// Sums of samples: visits of samples, tiles of them, and the sums of a thread.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace rbc::cpu {
 
-// ---- The samples of a row of the batch, run by run: those that lie at one stride.
+// ---- The samples of a row of the batch, as runs with one stride.
 
-// Samples at one stride. The mask's bytes may be null.
+// Samples with one stride. The mask's bytes may be null.
 struct SampleRun {
   const std::byte* data;  // of the first channel
   const uint8_t* mask;
@@ -40,12 +40,12 @@ void visitRuns(const Samples& s, int64_t row, int64_t begin, int64_t end, Visito
   }
 }
 
-// ---- Samples as tiles: rows of some channels, one row after the other, in the type that is computed in.
+// ---- Samples as tiles: rows of some channels, contiguous, in the compute type.
 
-// All samples as one line of rows: what threads share out.
+// All samples as one line of rows, which is divided among threads.
 inline RowLine lineOf(const Samples& s) { return {s.lengths, s.offsets, s.rows, s.batch}; }
 
-// How many channels at a time: few enough for a tile; one where a channel's samples lie together.
+// Number of channels at a time: few enough for a tile; one if a channel's samples are contiguous.
 inline int tileWidth(const Samples& s) {
   if (s.channel_stride != 1 && s.axis[s.axes - 1].stride == 1) return 1;
   const int64_t blocks = (s.channels + kMaxWidth - 1) / kMaxWidth;
@@ -64,7 +64,8 @@ class TileReader {
     tile_rows_ = rows >= 16 ? rows / 16 * 16 : rows;  // whole vectors
   }
 
-  // Calls visit(values, rows) for tiles of the samples of a row of the batch; finish() for the rest.
+  // Calls visit(values, rows) for tiles of the samples of a row of the batch; finish() visits the
+  // rest.
   template <class Visitor>
   void read(int64_t row, int64_t begin, int64_t end, Visitor&& visit) {
     visitRuns(s_, row, begin, end, [&](const SampleRun& run) { readRun(run, visit); });
@@ -122,7 +123,7 @@ class TileReader {
     }
   }
 
-  // One sample many times over: by a stride of 0, more than memory holds.
+  // One sample many times: with a stride of 0, more than memory holds.
   template <class Visitor>
   void repeat(const T* values, int64_t count, Visitor&& visit) {
     finish(visit);
@@ -141,7 +142,7 @@ class TileReader {
   int64_t held_ = 0;
 };
 
-// What a thread needs for tiles, in its own memory.
+// The memory of a thread for tiles.
 template <class Number>
 struct TileMemory {
   WindowSums<Number> sums;
@@ -155,7 +156,7 @@ struct TileMemory {
 
 // ---- Moments of samples, tile by tile.
 
-// Calls visit(row, begin, end) for samples of each row of the batch among those of the line.
+// Calls visit(row, begin, end) for the samples of each row of the batch in a range of the line.
 template <class Visitor>
 void visitSamples(const Samples& s, int64_t begin, int64_t end, Visitor&& visit) {
   if (begin >= end) return;
@@ -167,9 +168,9 @@ void visitSamples(const Samples& s, int64_t begin, int64_t end, Visitor&& visit)
   });
 }
 
-// Sets the moments of all channels to those of samples begin .. end - 1 of the line, and calls
-// visit(channel, width, values, rows) for each tile meanwhile, and then each(channel, negative
-// infinities). Gives up half way where the call is interrupted.
+// Sets the moments of all channels to the moments of samples begin .. end - 1 of the line. Calls
+// visit(channel, width, values, rows) for each tile, and then each(channel, negative infinities).
+// Stops early if the call is interrupted.
 template <class T, class Visitor, class Each>
 void sumSamples(const Samples& s, const CpuState& state, ThreadMemory& thread, int64_t begin,
                 int64_t end, Moments* moments, Visitor&& visit, Each&& each) {
@@ -210,8 +211,7 @@ void sumSamples(const Samples& s, const CpuState& state, ThreadMemory& thread, i
       [](int64_t, int64_t) {});
 }
 
-// Calls visit(x, times) for the values of a channel. Returns false if the call is interrupted
-// meanwhile.
+// Calls visit(x, times) for the values of a channel. Returns false if the call is interrupted.
 template <class T, class Visitor>
 bool visitChannel(const Samples& s, const ThreadPool& pool, int64_t channel, int64_t begin,
                   int64_t end, Visitor&& visit) {
@@ -231,7 +231,7 @@ bool visitChannel(const Samples& s, const ThreadPool& pool, int64_t channel, int
   });
 }
 
-// Into how many tasks samples are cut, each with sums of its own.
+// Number of tasks that samples are divided into, each with its own sums.
 inline int64_t sumTasks(int64_t samples, int threads) {
   constexpr int64_t kTaskSamples = 8192;
   return std::clamp<int64_t>(samples / kTaskSamples, 1, 2 * int64_t{threads});

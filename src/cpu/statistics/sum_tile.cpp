@@ -1,4 +1,4 @@
-// The loop over values that fit into windows, at every SIMD level.
+// The loop over values that fit into windows, for every SIMD level.
 
 #include "statistics/window_sums.h"
 
@@ -60,8 +60,7 @@ HWY_INLINE void addTo(hn::Vec<Tag64> x, int64_t* to) {
 struct FloatTotals {
   using Pieces = hn::Vec<hn::ScalableTag<int32_t>>;
 
-  HWY_INLINE FloatTotals() {
-  }  // one that is not written GCC compiles without the flags of the level
+  HWY_INLINE FloatTotals() {}  // GCC compiles an implicit one without the flags of the level
   HWY_INLINE void clear() {
     for (auto& sum : sums) sum = hn::Zero(hn::ScalableTag<int32_t>());
     for (auto& product : products) product = hn::Zero(Tag64());
@@ -110,7 +109,7 @@ struct DoubleTotals {
     for (auto& product : products) product = hn::Zero(Tag64());
   }
   HWY_INLINE void add(const Pieces (&p)[3]) {
-    const hn::ScalableTag<int32_t> d;  // the low half of a piece is all of it
+    const hn::ScalableTag<int32_t> d;  // the low half of a piece is the whole piece
     int product = 0;
     for (int i = 0; i < 3; ++i) {
       sums[i] = hn::Add(sums[i], p[i]);
@@ -133,7 +132,7 @@ struct DoubleTotals {
 template <class Number>
 using Totals = std::conditional_t<sizeof(Number) == 4, FloatTotals, DoubleTotals>;
 
-// The lanes that do not fit: where they are.
+// Lists the places of the lanes that do not fit.
 template <class Number, class Mask>
 HWY_NOINLINE int64_t listMisses(Mask fits, int64_t first, int32_t* slow) {
   uint8_t bits[8] = {};

@@ -22,7 +22,7 @@ void setWindow(WindowSums<Number>* s, int channel, int top) {
   }
 }
 
-// By some values of the tile: a window for most of them, not for the rare spike.
+// From some values of the tile: a window for most of them, ignoring rare outliers.
 template <class Number>
 void chooseWindow(WindowSums<Number>* s, int channel, const Number* values, int64_t rows) {
   constexpr int kMaxLooks = 64;
@@ -40,7 +40,7 @@ void chooseWindow(WindowSums<Number>* s, int channel, const Number* values, int6
   setWindow(s, channel, std::clamp(highest + 2, Window<Number>::kLowest, Window<Number>::kHighest));
 }
 
-// Adds the lanes of a channel up.
+// Adds the lanes of a channel.
 template <class Number>
 int128 totalOf(const WindowSums<Number>& s, const int64_t* lanes, int channel, bool products) {
   int128 total = 0;
@@ -134,7 +134,7 @@ void addTile(WindowSums<Number>* s, SimdLevel level, const Number* values, int64
     for (int c = 0; c < s->width; ++c) normalizeMoments(s->moments + c);
     s->exact_additions = 0;
   }
-  // Where many do not fit, the next tile chooses a window of its own.
+  // If many do not fit, the next tile chooses a new window.
   for (int c = 0; c < s->width; ++c) {
     if (s->misses[c] <= rows / 8) continue;
     flush(s);

@@ -1,7 +1,7 @@
-// Exact sums and sums of squares of some channels, fast: a channel's values are mostly of similar size.
-// Those of up to 2^top, and no finer than what is left of a float then, are the sum of two or three
-// integers ("pieces") of one unit each. Integers and their products are added lane by lane, without
-// carries; what does not fit is added to the limbs of exact_sum.h one by one.
+// Fast exact sums and sums of squares of some channels: a channel's values mostly have similar
+// magnitudes. Values of up to 2^top, and not finer than the rest of a float's bits, are sums of two
+// or three integers ("pieces") with one unit each. Integers and their products are added lane by
+// lane, without carries; values that do not fit are added to the limbs of exact_sum.h one by one.
 #pragma once
 
 #include <cstdint>
@@ -33,27 +33,27 @@ struct Window<double> {
   static constexpr int64_t kMaxRows = 1 << 14;  // of up to 2^48
 };
 
-inline constexpr int kMaxWidth = 32;  // channels that are summed up together
+inline constexpr int kMaxWidth = 32;  // channels that are summed together
 inline constexpr int64_t kTileBytes = 16 << 10;
 template <class Number>
 inline constexpr int64_t kTileElements = kTileBytes / static_cast<int64_t>(sizeof(Number));
 
-// Values of `width` channels at a time lie one after the other, so that as many rows as a vector has
-// lanes are `width` vectors: in each of these a lane belongs to one channel.
+// The values of `width` channels are interleaved, so that as many rows as a vector has lanes are
+// `width` vectors: in each of these, every lane belongs to one channel.
 template <class Number>
 struct WindowSums {
   static constexpr int kPieces = Window<Number>::kPieces;
   static constexpr int kProducts = kPieces * (kPieces + 1) / 2;
   static constexpr int kMaxLanes = 2048 / sizeof(Number);
 
-  alignas(64) Number limit[kMaxLanes];           // 2^top; less than 0 where there is no window
-  alignas(64) Number magic[kPieces][kMaxLanes];  // what rounds to the unit when it is added
+  alignas(64) Number limit[kMaxLanes];           // 2^top; negative if there is no window
+  alignas(64) Number magic[kPieces][kMaxLanes];  // rounds to the unit when it is added
   alignas(64) Number min[kMaxLanes];
   alignas(64) Number max[kMaxLanes];
   alignas(64) int64_t sums[kPieces][kMaxLanes];
   alignas(64) int64_t products[kProducts][kMaxLanes];  // lanes: see productPlace()
   int width;
-  int lanes;                // of a vector
+  int lanes;                // per vector
   int64_t rows;             // since the last flush
   int64_t exact_additions;  // to a channel's limbs since they were normalized, at most
   bool open[kMaxWidth];
@@ -63,39 +63,40 @@ struct WindowSums {
   Moments* moments;  // [width]
 };
 
-// A vector of products is two of 64-bit integers where numbers have 32 bits: even lanes, odd lanes.
+// The products of a vector of 32-bit numbers are two vectors of 64-bit integers: even lanes, odd
+// lanes.
 inline int productPlace(int place, int lanes, size_t size) {
   if (size == 8 || lanes == 1) return place;
   const int lane = place % lanes;
   return place - lane + (lane & 1) * (lanes / 2) + lane / 2;
 }
 
-// Lanes of a vector of a level.
+// Number of lanes of a vector at a level.
 int vectorLanes(SimdLevel level, size_t number_size);
 
-// For sums of some channels that go to `moments`, which are clear or have sums.
+// Starts sums of some channels; they are added to `moments`, which are clear or have sums.
 template <class Number>
 void beginSums(WindowSums<Number>* sums, SimdLevel level, int width, Moments* moments);
 
-// Adds rows of values, one after the other. `slow` is room for as many places as there are values.
+// Adds rows of values, contiguous. `slow` has room for as many places as there are values.
 template <class Number>
 void addTile(WindowSums<Number>* sums, SimdLevel level, const Number* values, int64_t rows,
              int32_t* slow);
 
-// Adds all to the moments, but for their count: that is of rows, less those not finite. The limbs
-// are normalized then.
+// Adds everything to the moments, except the count, which is the caller's: rows minus values that
+// are not finite. Normalizes the limbs.
 template <class Number>
 void endSums(WindowSums<Number>* sums);
 
-// The part that is compiled for each level: adds what fits into the windows, and returns how many
-// values do not, with their places.
+// The part that is compiled for each level: adds the values that fit into the windows, and returns
+// the number of the others, with their places.
 template <class Number>
 using SumTile = int64_t (*)(WindowSums<Number>* sums, const Number* values, int64_t rows,
                             int32_t* slow);
 template <class Number>
 SumTile<Number> sumTileFor(SimdLevel level);
 
-// Rounds x to pieces; false if they are not all of it.
+// Rounds x to pieces; returns false if x is not their sum.
 template <class Number>
 inline bool splitIntoPieces(const WindowSums<Number>& sums, int place, Number x,
                             int64_t (&pieces)[Window<Number>::kPieces]) {
@@ -112,7 +113,7 @@ inline bool splitIntoPieces(const WindowSums<Number>& sums, int place, Number x,
   return rest == 0;
 }
 
-// Adds one value; false if it does not fit.
+// Adds one value; returns false if it does not fit.
 template <class Number>
 inline bool addOne(WindowSums<Number>* sums, int place, Number x) {
   constexpr int kPieces = Window<Number>::kPieces;

@@ -13,10 +13,10 @@
 
 namespace rbc::cpu {
 
-// ---- What window_run.cpp fetches of a panel: gathered rows, or interpolated ones.
+// ---- Fetching a panel for window_run.cpp: gathered rows, or interpolated ones.
 
-// A NaN that no number is written as, since narrow() has one alone: what an interpolated channel has
-// where there is no value.
+// A NaN that no number is written as, since narrow() has only one: marks an interpolated channel
+// without a value.
 inline uint64_t noValue(float) { return 0xffdead01u; }
 inline uint64_t noValue(double) { return 0xffffdead00000001u; }
 inline bool isNoValue(float x) { return bitCast<uint32_t>(x) == noValue(x); }
@@ -66,8 +66,8 @@ void WindowRun<Time, Number>::fetchGathered(const Tile& tile) {
   rows_step_ = panel.in_count;
 }
 
-// With the bits of rbcResample, since it is what computes them. Of the first channels also whether
-// elements are valid.
+// Has the bits of rbcResample, since it uses the same code. For the first channels, also finds
+// whether elements are valid.
 template <class Time, class Number>
 void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& channels,
                                           const Output<3>& out, uint64_t fill_bits) {
@@ -138,7 +138,7 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
 template <class Time, class Number>
 void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   const Panel& panel = memory_.panel;
-  // A quaternion that the panel has a part of is fetched whole.
+  // A quaternion that is partly in the panel is fetched whole.
   const auto cut = [&](int64_t channel) {
     const ChannelSegment& m = methodOf(p_, s_, channel);
     return m.method == Method::kSlerp ? (channel - m.begin) % 4 : 0;
@@ -151,7 +151,7 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   rows_ = to + (panel.in_begin - begin);
 
   for (int i = 0; i < tile.count; ++i) {
-    if (valid_[i] && begin == 0) continue;  // the mask knows of the first channels' quaternions
+    if (valid_[i] && begin == 0) continue;  // the mask has these quaternions already
     const Number* row = rows_ + i * rows_step_;
     int64_t from = 0;
     int64_t at = 0;
@@ -171,9 +171,10 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   }
 }
 
-// ---- What window_run.cpp does to a panel: the references of its transforms, and the transforms.
+// ---- Transforming a panel for window_run.cpp: the references of its transforms, and the
+//   transforms.
 
-// `count` channels that are computed in Number or, exactly, in less.
+// Reads `count` channels that are computed in Number, or in a narrower type that converts exactly.
 template <class Number>
 void readChannels(const WindowStream& s, int64_t row, int64_t begin, int64_t count, Number* to) {
   const int64_t first = row * s.values_stride[0] + begin * s.values_stride[1];
@@ -277,7 +278,7 @@ void WindowRun<Time, Number>::transformPose(const Tile& tile, const Piece& piece
   const WindowSegment& segment = *piece.segment;
   bool held[kTileRows];
   bool own[kTileRows];
-  // Where the element before is padded, a step still begins at the row that would be held.
+  // If the preceding element is padding, a step still begins at the row that would be held.
   const bool begins =
       segment.kind == WindowKind::kStep && !segment.inverse && s_.outside == Outside::kFill;
   for (int i = 0; i < tile.count; ++i) {
@@ -310,7 +311,8 @@ void WindowRun<Time, Number>::transformPose(const Tile& tile, const Piece& piece
   }
 }
 
-// ---- How window_run.cpp writes a panel to out: normalized, and neutral or filled where it has to be.
+// ---- Writing a panel to out for window_run.cpp: normalized, and neutral or filled where
+//   necessary.
 
 inline void moveElements(const std::byte* from, std::byte* to, int size, int64_t to_stride,
                          int64_t count) {

@@ -1,5 +1,5 @@
-// The arithmetic has products and sums in one step all over, which are one instruction from AVX2 on
-// and a call below.
+// The arithmetic uses fused multiply-add throughout: one instruction with AVX2 or NEON, a function
+// call otherwise.
 
 #include "windows/window_run.h"
 
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 #define RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS
 #define RBC_FORMULAS rbc::cpu::HWY_NAMESPACE
-// Each needs those before it.
+// Each needs the ones before it.
 // clang-format off
 #include "slerp.h"
 #include "double_double.h"
@@ -54,7 +54,7 @@ using rbc::writePose;
 
 template <class Number>
 struct State {
-  PoseReference<Number> reference;  // of a step the element before
+  PoseReference<Number> reference;  // for a step, the preceding element
   Pose<Number> sum;
   bool has_reference;
   bool has_sum;

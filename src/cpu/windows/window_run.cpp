@@ -46,12 +46,12 @@ WindowRun<Time, Number>::WindowRun(const WindowPlan& plan, int32_t stream, Threa
   const bool neutral = s_.outside == Outside::kNeutral;
   needs_values_ = s_.out.data != nullptr || !copies || hasSlerp(p_, s_) ||
                   (s_.interpolates && s_.counted != nullptr);
-  // Without an output, values that have a say in what is valid need memory.
+  // Without an output, values that affect validity need memory.
   const bool has_room = s_.out.data != nullptr || !needs_values_;
   direct_ = copies && !s_.normalizes() && !s_.clips() &&
             (!s_.interpolates || (has_room && !neutral && s_.counted == nullptr));
   const int64_t widest = std::min(std::max(s_.channels, s_.out_channels), kPanelChannels) +
-                         6;  // of quaternions that are cut
+                         6;  // of quaternions that are split
   tile_rows_ = static_cast<int>(std::min<int64_t>(kTileElements / widest, kTileRows));
 }
 

@@ -1,5 +1,5 @@
-// One stream's part in windows: for a tile of a window's offsets first the rows are found, then panels
-// of channels are fetched, transformed and finished.
+// One stream's part in windows: finds the rows for a tile of a window's offsets, then fetches,
+// transforms and finishes panels of channels.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@
 
 namespace rbc::cpu {
 
-// ---- Normalization and limits of a stream, once a call: by channel, in the compute type.
+// ---- Normalization and limits of a stream, once per call: by channel, in the compute type.
 
-// Arrays [rows, channels]; null where there is nothing to do.
+// Arrays [rows, channels]; null if not used.
 struct StreamConstants {
   void* shift = nullptr;
   void* scale = nullptr;
   void* bias = nullptr;
   void* low = nullptr;
   void* high = nullptr;
-  int64_t step = 0;  // from offset to offset: 0, or the channels
+  int64_t step = 0;  // from offset to offset: 0, or the number of channels
 
-  // Of offset o, from channel d on.
+  // For offset o, starting at channel d.
   template <class Number>
   RowConstants<Number> at(int64_t o, int64_t d) const {
     const auto array = [&](const void* all) {
@@ -37,14 +37,14 @@ struct StreamConstants {
   }
 };
 
-// ---- A stream's channels in panels: few enough for a thread's memory. No pose is cut.
+// ---- A stream's channels in panels: few enough for a thread's memory. Poses are not split.
 
 inline constexpr int64_t kPanelChannels = 256;
 
-// Channels of a segment: `count` from the begin-th of it on.
+// Channels of a segment: `count` channels, starting at its channel `begin`.
 struct Piece {
   const WindowSegment* segment;
-  int32_t pose;  // its number among the stream's poses
+  int32_t pose;  // its index among the stream's poses
   int64_t begin;
   int64_t count;
 
@@ -72,7 +72,7 @@ struct PanelCursor {
   int32_t pose = 0;
 };
 
-// The next one; false if there is none.
+// Finds the next panel; returns false if no panel is left.
 inline bool nextPanel(const WindowProblem& p, const WindowStream& s, PanelCursor* cursor,
                       Panel* panel) {
   panel->num_pieces = 0;
@@ -103,26 +103,26 @@ inline bool nextPanel(const WindowProblem& p, const WindowStream& s, PanelCursor
   return panel->num_pieces > 0;
 }
 
-// ---- Poses of the elements of a window, one after the other.
+// ---- Poses of consecutive elements of a window.
 
-// What a segment knows from element to element of a window.
+// The state of a segment between elements of a window.
 struct PoseState {
   alignas(16) std::byte bytes[320];
 };
 
-// Elements of a segment, kMaxPoseChannels numbers each.
+// Elements of a segment, with kMaxPoseChannels numbers each.
 struct PoseRows {
   const double* in;
-  const bool* held;  // whether there are numbers: they may be those that a step begins at alone
-  bool* own;         // whether the element has a value, before and after
+  const bool* held;  // whether there are numbers, also of the element before a step
+  bool* own;         // whether the element has a value, before and after the transform
   double* out;
   int count;
 };
 
 struct PoseFunctions {
-  // Of a window; `reference` is null where there is none.
+  // Begins a window; `reference` may be null.
   void (*begin)(const WindowSegment& segment, const double* reference, PoseState* state);
-  // The next elements.
+  // Processes the next elements.
   void (*run)(const WindowSegment& segment, const PoseRows& rows, PoseState* state);
 };
 
@@ -131,14 +131,14 @@ PoseFunctions poseFunctions(SimdLevel level, const WindowSegment& segment);
 struct WindowPlan {
   const WindowProblem& problem;
   SimdLevel simd;
-  const StreamConstants* constants;  // of each stream
+  const StreamConstants* constants;  // one per stream
   Interrupt& interrupt;
 };
 
 inline constexpr int kTileRows = kMaxRows;
 inline constexpr int64_t kTileElements = 2048;
 
-// Of one thread.
+// Memory of one thread.
 template <class Time>
 struct WindowMemory {
   alignas(64) double fetched[kTileElements];
@@ -151,7 +151,7 @@ struct WindowMemory {
   RowTask tasks[kTileRows];
   Panel panel;
   PoseState poses[kMaxWindowTransforms];
-  // Interpolation takes a window's tile as a batch of its own.
+  // Interpolation treats a window's tile as a separate batch.
   Time queries[kTileRows];
   uint8_t mask[kTileRows];
   int64_t ends[2];
@@ -164,7 +164,7 @@ struct WindowMemory {
   };
 };
 
-// Number is what the stream's transforms and normalization compute in.
+// Number is the type that the stream's transforms and normalization compute in.
 template <class Time, class Number>
 class WindowRun {
  public:
@@ -177,7 +177,7 @@ class WindowRun {
  private:
   using Memory = WindowMemory<Time>;
 
-  // Some offsets of a window.
+  // A range of offsets of a window.
   struct Tile {
     int64_t first;
     int count;
@@ -192,7 +192,7 @@ class WindowRun {
   void writeMasks(const Tile& tile);
 
   bool inPlace(const Panel& panel) const;
-  // The first channels of memory_.tasks' sources to where these tell.
+  // Writes the first channels of memory_.tasks' sources to the tasks' destinations.
   void copyRows(const Tile& tile, int64_t channels, DType out, int64_t out_stride,
                 uint64_t fill_bits);
   void fetchGathered(const Tile& tile);
@@ -206,7 +206,8 @@ class WindowRun {
   void writeNeutral(const Tile& tile);
   void fillInvalid(const Tile& tile);
 
-  // A row of the tile has no value in some channels of the panel, counted from its first of out.
+  // Marks that a row of the tile has no value in some channels of the panel; `begin` is relative to
+  // the panel in out.
   void setInvalid(int row, int64_t begin, int64_t count);
   std::byte* outAt(int64_t o, int64_t d) const {
     return static_cast<std::byte*>(s_.out.data) +
@@ -221,9 +222,9 @@ class WindowRun {
   const int64_t out_size_;
   Memory& memory_;
   bool direct_;        // straight from values to out
-  bool needs_values_;  // out, or which elements are valid, depends on them
+  bool needs_values_;  // out, or the validity of elements, depends on them
   int tile_rows_;
-  int64_t interpolated_ = -1;  // the first channel that memory_.interpolation is made for
+  int64_t interpolated_ = -1;  // the first channel that memory_.interpolation was prepared for
   // Of the window.
   int64_t window_ = 0;
   WindowAnchor<Time> anchor_ = {};
@@ -236,12 +237,12 @@ class WindowRun {
   bool any_after_ = false;
   // Of the panel.
   bool any_invalid_ = false;      // memory_.invalid is in use
-  bool has_reference_ = false;    // memory_.reference is
+  bool has_reference_ = false;    // memory_.reference is in use
   const Number* rows_ = nullptr;  // null: they are still in the stream's memory
   int64_t rows_step_ = 0;
 };
 
-// Whether the offsets of a window may be taken by several threads: they know nothing of each other.
+// Whether several threads may process the offsets of a window: they are independent.
 bool canBeCut(const WindowProblem& problem, const WindowStream& stream);
 
 }  // namespace rbc::cpu

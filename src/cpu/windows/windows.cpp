@@ -1,5 +1,4 @@
-// Windows on the CPU, cut into parts for the threads: streams, windows and, where these are few,
-// offsets.
+// Windows on the CPU, divided among threads: by streams, windows and, if these are few, offsets.
 
 #include <algorithm>
 
@@ -11,15 +10,15 @@
 namespace rbc::cpu {
 namespace {
 
-// Work that is worth one more thread, in bytes moved: some 20 us.
+// Work that pays off for one more thread, in bytes moved: about 20 us.
 constexpr int64_t kThreadBytes = 400 << 10;
 constexpr int64_t kChunkBytes = 64 << 10;
 constexpr int64_t kChunksPerThread = 8;
-constexpr int64_t kMaxChunkBytes = 4 << 20;  // after which a call can be interrupted
-constexpr int64_t kElementBytes = 32;        // what finding a row costs
+constexpr int64_t kMaxChunkBytes = 4 << 20;  // between two checks for an interrupt
+constexpr int64_t kElementBytes = 32;        // the cost of finding a row
 constexpr int64_t kPoseBytes = 1024;
 
-// ---- shift, scale, bias and limits by channel, in the compute type ---------------------------------
+// ---- shift, scale, bias and limits by channel, in the compute type ------------------------------
 
 bool differByOffset(const WindowStream& s) {
   const RealGrid* grids[] = {&s.shift, &s.scale, &s.bias, &s.low, &s.high};
@@ -51,7 +50,7 @@ void fillAll(const WindowStream& s, const StreamConstants& k) {
   fillGrid(s.high, rows, s.out_channels, infinity, k.high);
 }
 
-// Takes their memory, which may be none.
+// Reserves their memory, if any.
 StreamConstants constantsOf(const WindowStream& s, ScratchLayout* layout) {
   StreamConstants k;
   k.step = differByOffset(s) ? s.out_channels : 0;
@@ -75,7 +74,7 @@ StreamConstants constantsOf(const WindowStream& s, ScratchLayout* layout) {
   return k;
 }
 
-// Fills the memory.
+// Fills them.
 void fill(const WindowStream& s, const StreamConstants& constants) {
   if (s.in_double) {
     fillAll<double>(s, constants);
@@ -84,7 +83,7 @@ void fill(const WindowStream& s, const StreamConstants& constants) {
   }
 }
 
-// ---- parts for the threads ------------------------------------------------------------------------
+// ---- parts for the threads ----------------------------------------------------------------------
 
 struct Parts {
   Parts(void* data, const WindowProblem& p) : layout(data) {
@@ -99,9 +98,9 @@ bool writes(const WindowStream& s) {
   return s.num_offsets > 0 && (s.out.data != nullptr || s.valid != nullptr || s.counted != nullptr);
 }
 
-// What an element of a stream costs, in bytes moved.
+// The cost of an element of a stream, in bytes moved.
 int64_t elementBytes(const WindowProblem& p, const WindowStream& s) {
-  constexpr int64_t kMost = 1 << 30;  // by strides of 0 there may be any number
+  constexpr int64_t kMost = 1 << 30;  // with strides of 0 there may be any number
   int64_t bytes = kElementBytes + std::min(s.channels, kMost) * sizeOf(s.values_dtype) +
                   std::min(s.out_channels, kMost) * sizeOf(s.out.dtype);
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
@@ -110,9 +109,9 @@ int64_t elementBytes(const WindowProblem& p, const WindowStream& s) {
   return bytes;
 }
 
-// The elements of a stream, cut into windows and offsets.
+// The elements of a stream, divided by windows and offsets.
 struct Cut {
-  int64_t windows = 0;  // of a part
+  int64_t windows = 0;  // per part
   int64_t offsets = 0;
   int64_t per_window = 0;  // parts
   int64_t parts = 0;

@@ -62,16 +62,22 @@ def definition(statement):
 
 
 @pytest.mark.parametrize(
-    "edit,told",
+    "edit,problem",
     [
-        (lambda s: s["subject"].pop(), "does not tell of robocache.whl"),
-        (lambda s: s["subject"][0].update(name="other"), "tells of other, which is not there"),
+        (lambda s: s["subject"].pop(), "does not list robocache.whl"),
+        (lambda s: s["subject"][0].update(name="other"), "lists other, which is missing"),
         (lambda s: s["subject"][2]["digest"].update(sha256="0" * 64), "has another sum"),
-        (lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"), "is no in-toto statement"),
-        (lambda s: s.update(predicateType="https://slsa.dev/provenance/v0.2"), "is no provenance"),
+        (
+            lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"),
+            "is not an in-toto statement",
+        ),
+        (
+            lambda s: s.update(predicateType="https://slsa.dev/provenance/v0.2"),
+            "is not SLSA v1 provenance",
+        ),
         (lambda s: s["predicate"]["runDetails"]["builder"].clear(), "names no builder"),
         (lambda s: definition(s)["resolvedDependencies"].pop(0), "0 source commits"),
-        (lambda s: definition(s).update(buildType="make"), "has no type of build"),
+        (lambda s: definition(s).update(buildType="make"), "has no build type"),
         (lambda s: definition(s)["resolvedDependencies"].append({}), "neither name nor sum"),
         (
             lambda s: definition(s)["resolvedDependencies"][0]["annotations"].update(
@@ -81,9 +87,9 @@ def definition(statement):
         ),
     ],
 )
-def test_bad_provenance(folder, edit, told):
+def test_bad_provenance(folder, edit, problem):
     change(folder / "robocache.intoto.json", edit)
-    assert any(told in line for line in verify_statements.check_provenance(folder))
+    assert any(problem in line for line in verify_statements.check_provenance(folder))
 
 
 def test_a_package_that_was_changed(folder):
@@ -91,10 +97,10 @@ def test_a_package_that_was_changed(folder):
     assert "robocache.whl has another sum" in verify_statements.check_provenance(folder)[0]
 
 
-def test_bills_that_tell_different_things(folder):
+def test_bills_that_differ(folder):
     change(folder / "robocache.spdx.json", lambda bill: bill["packages"].pop())
     (line,) = verify_statements.check_bills(folder)[0]
-    assert "lists other things than robocache.cdx.json" in line
+    assert "does not list the same as robocache.cdx.json" in line
 
 
 @pytest.mark.skipif(
