@@ -338,5 +338,5 @@ def _write(file: str, content: object, indent: int = 4) -> None:
 
 def _file(path: Path, inside: str) -> str:
     """The file itself, or where it stands in a folder."""
-    given = os.fspath(path)
-    return os.path.join(given, inside) if os.path.isdir(given) else given
+    name = os.fspath(path)
+    return os.path.join(name, inside) if os.path.isdir(name) else name

@@ -146,7 +146,7 @@ def test_what_a_producer_raises_is_passed_on():
 
 def test_a_producer_without_from_dlpack_needs_out():
     with pytest.raises(
-        TypeError, match="^values: .* has no from_dlpack to make the result with; pass out"
+        TypeError, match="^values: .* has no from_dlpack, which the result needs; pass out"
     ):
         rbc.resample(Producer(VALUES), TIMES, QUERIES)
 

@@ -252,7 +252,7 @@ def test_pairs_with_units():
         rbc.associate(colour, depth.astype("M8[us]"), 1)
     with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are datetime64"):
         rbc.associate(colour, depth, 0.02)
-    with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are of integers"):
+    with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are integers"):
         rbc.associate([0, 1], [1, 2], 0.02)
     with pytest.raises(TypeError, match="^tolerance: is 20 milliseconds, but times have no unit"):
         rbc.associate([0.0], [1.0], np.timedelta64(20, "ms"))

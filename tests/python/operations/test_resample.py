@@ -742,9 +742,9 @@ REFUSED = [
     (
         {"std": [1.0, 0.0, 2.0]},
         ValueError,
-        "std: channel 1 is 0, expected another number; 1 leaves a channel that does not vary",
+        "std: channel 1 is 0; use 1 for a constant channel",
     ),
-    ({"std": np.array([1.0, 2.0, -0.0], np.float32)}, ValueError, "std: channel 2 is 0, "),
+    ({"std": np.array([1.0, 2.0, -0.0], np.float32)}, ValueError, "std: channel 2 is 0; use 1"),
     ({"std": 2.0}, TypeError, "std: is a float, expected an array"),
     ({"mean": "zero"}, TypeError, "mean: is a str, expected an array"),
     ({"mean": ["zero"]}, TypeError, "mean: is a list of <U4, expected float64"),

@@ -741,7 +741,7 @@ OF_TSDF = [
     ({"features": [0, 0]}, ValueError, "sensors: shape is "),
     ({"features": None}, TypeError, "sensors: is a NoneType, expected an array"),
     ({"features": np.zeros(3, int)}, TypeError, "sensors: dtype is int64, expected float32 or"),
-    ({"tsdf": np.zeros((3, 4, 5), np.float32)}, ValueError, "tsdf: goes with weight"),
+    ({"tsdf": np.zeros((3, 4, 5), np.float32)}, ValueError, "tsdf: pass both tsdf and weight"),
     (
         {"tsdf": np.zeros((3, 4, 5)), "weight": np.zeros((3, 4, 5), np.float32)},
         TypeError,

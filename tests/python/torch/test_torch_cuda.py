@@ -828,7 +828,7 @@ def test_a_list_of_sensors_is_refused_in_a_capture_and_a_tensor_is_not():
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        with pytest.raises(ValueError, match="^sensors: is a list, .* make it a tensor on cuda"):
+        with pytest.raises(ValueError, match="^sensors: is a list, .* to a tensor on cuda"):
             rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
         out = rbc.voxelize_tsdf(points, sensors, **TSDF)
     graph.replay()

@@ -737,5 +737,5 @@ def test_a_list_is_refused_while_a_graph_is_captured(monkeypatch):
         is_cuda, device = True, "cuda:0"
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    with pytest.raises(ValueError, match="^sensors: is a list, .* make it a tensor on cuda:0"):
+    with pytest.raises(ValueError, match="^sensors: is a list, .* to a tensor on cuda:0"):
         framework_of(VALUES, "points").sequence([0, 0, 0], "sensors", "float64", OnCuda())

@@ -180,7 +180,7 @@ def test_to_a_device():
     assert moved == given and moved.select([2]) == given.select([2])
     moved["arm"].values[:] = 0
     assert given["arm"].values[1, 0] == 2  # its own memory
-    with pytest.raises(ValueError, match="^device: is 'moon', which is none of torch's"):
+    with pytest.raises(ValueError, match="^device: is 'moon', which torch refuses"):
         given.to("moon")
 
 

@@ -232,7 +232,7 @@ STREAMS = {
     ),
     "offsets of a fraction of a tick": (
         lambda: stream(times=TIMES.astype("M8[s]"), method="linear", offsets=[0.05]),
-        r"offsets: is 0.05, but times are datetime64\[s\]: write whole ticks of that",
+        r"offsets: is 0.05, but times are datetime64\[s\]: write whole ticks of that unit",
     ),
     "offsets with a unit": (
         lambda: stream(times=TIMES, method="linear", offsets=[np.timedelta64(50, "ms")]),

@@ -50,7 +50,7 @@ def statistics(
     ``numpy.quantile``, bit for bit, of the values as float64. NaN and infinite values are counted
     in ``nonfinite`` and left out of all else.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def statistics(
     ddof
         0 or 1: the variance is divided by n - ``ddof``.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
@@ -82,13 +82,13 @@ def statistics(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class StatisticsAccumulator:
         ValueError
             A shape or a device does not fit, or there are no more passes.
         TypeError
-            A dtype does not fit, or an argument is no array.
+            A dtype is not supported, or an argument is not an array.
         """
         framework = framework_of(values, "values")
         begin(values, "values", self._context)

@@ -15,7 +15,7 @@ from .._arguments.time_units import require_one_unit
 from .._arguments.times import times_of
 from .._library.context import Context
 from .._library.dtypes import dtype_name
-from .._library.errors import REFUSALS, as_given, shown
+from .._library.errors import REFUSALS, shown, with_python_names
 from .._typing import Array, Indices, SupportsDLPack, Times
 from .stream_arguments import TRANSFORMS, Opened
 from .transform import packed
@@ -101,8 +101,8 @@ def windows(
         ``episode_offsets`` are right, which waits for the stream. The CPU always verifies these.
         Unverified, wrong ones give unspecified values.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
@@ -116,14 +116,14 @@ def windows(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name, as
+        A value, a shape or a device is invalid. The message begins with the argument's name, as
         "streams[2].offsets: ...".
     TypeError
         A dtype does not fit, or an argument is no array or no stream.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def windows(
     try:
         _core.rbc_windows(context._handle, native, episodes, anchors, written, params)
     except (TypeError, ValueError) as error:
-        raise as_given(error) from error.__cause__
+        raise with_python_names(error) from error.__cause__
 
     fresh = tuple(each for each, owner in zip(results, owners) if owner is None)
     made = iter(finished(framework, context, ordered, name, None, fresh))

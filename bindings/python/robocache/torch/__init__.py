@@ -142,9 +142,9 @@ def resample(
     TypeError
         A dtype does not fit, ``values`` is no tensor, or another argument is no array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -337,9 +337,9 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
     TypeError
         A dtype does not fit, or an argument is no stream or no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------

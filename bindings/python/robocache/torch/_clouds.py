@@ -87,9 +87,9 @@ def voxelize(
     TypeError
         A dtype does not fit, or an argument is no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -150,9 +150,9 @@ def voxelize_sparse(
     TypeError
         A dtype does not fit, or an argument is no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------

@@ -88,9 +88,9 @@ def unproject(
     TypeError
         A dtype does not fit, or an argument is no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -164,9 +164,9 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
     TypeError
         A dtype does not fit, or an argument is no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -230,9 +230,9 @@ def take_rows(
     TypeError
         A dtype does not fit, or an argument is no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------

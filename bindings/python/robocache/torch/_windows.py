@@ -143,9 +143,9 @@ def windows(
     TypeError
         A dtype does not fit, or an argument is no stream or no tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
