@@ -120,12 +120,12 @@ def test_one_file_of_others_in_a_data_set_is_enough(tmp_path, format):
     data.save(faults.episodes(), out, format, overwrite=True)
     if format != "npz":
         (out / "data" / "notes.md").write_text("years")
-        words = re.escape("holds data/notes.md") + ".*overwrite=True would delete it"
+        words = re.escape("contains data/notes.md") + ".*overwrite=True would delete it"
         with pytest.raises(FileExistsError, match=words):
             data.save(faults.episodes(), out, format, overwrite=True)
         (out / "data" / "notes.md").unlink()
         (out / "data" / "link").symlink_to(tmp_path)
-        with pytest.raises(FileExistsError, match="holds data/link"):
+        with pytest.raises(FileExistsError, match="contains data/link"):
             data.save(faults.episodes(), out, format, overwrite=True)
 
 

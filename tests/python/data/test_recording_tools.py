@@ -66,7 +66,7 @@ def test_a_clock_of_torch_is_of_torch():
 
 SECOND = stream(np.array([0.0, 1.0]))
 REFUSED = [
-    (([], 1), {}, ValueError, "streams: are 0, expected 1 or more"),
+    (([], 1), {}, ValueError, "streams: got 0, expected 1 or more"),
     ((SECOND, 1), {}, TypeError, "streams: is a Stream, expected a list or a dict"),
     (([1], 1), {}, TypeError, r"streams\[0\]: is a int, expected a robocache.Stream"),
     (([SECOND], 0), {}, ValueError, "rate: is 0, expected more than 0"),

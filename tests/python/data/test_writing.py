@@ -260,7 +260,7 @@ def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
     put_folder(tmp_path / "set", "old")
     run = python(HELD, tmp_path / "set" / "meta" / "stats.json", "file")
     assert run.stdout.readline() == "writes\n"
-    with pytest.raises(FileExistsError, match=r"holds meta/stats.json.*\.part"):
+    with pytest.raises(FileExistsError, match=r"contains meta/stats.json.*\.part"):
         put_folder(tmp_path / "set", "new")
     run.kill()
     run.communicate()

@@ -116,7 +116,7 @@ def test_units():
             "query_times: is datetime64[us], but times is datetime64[ns]",
         ),
         ((np.array(["NaT"], "M8[ns]"),) * 2, ValueError, "times: is NaT at index 0"),
-        (([2**60 + 1], [0.5]), TypeError, "times: holds 1152921504606846977"),
+        (([2**60 + 1], [0.5]), TypeError, "times: has 1152921504606846977"),
     ],
 )
 def test_bad_arguments(arguments, error, message):

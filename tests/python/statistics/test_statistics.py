@@ -149,7 +149,7 @@ def test_more_than_memory_holds():
         (lambda v: rbc.statistics(v, quantiles=0.5), TypeError, "quantiles: is 0.5"),
         (lambda v: rbc.statistics(v, ddof=2), ValueError, "ddof: is 2, expected 0 or 1"),
         (lambda v: rbc.statistics(v, ddof=None), TypeError, "ddof: is None, expected 0 or 1"),
-        (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: is set"),
+        (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: needs values"),
         (
             lambda v: rbc.statistics(v, sample_mask=np.ones(3, bool)),
             ValueError,

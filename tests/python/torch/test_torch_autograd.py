@@ -337,7 +337,7 @@ def test_arrays_that_were_written_since_are_noticed():
         ({"method": "spline"}, ValueError, "method: is 'spline', expected one of 'linear'"),
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
         ({"method": [(0, 2, "linear")]}, ValueError, "groups: channel 2 is in none of them"),
-        ({"out": torch.zeros(2, 12, 3)}, TypeError, "out: is not taken here"),
+        ({"out": torch.zeros(2, 12, 3)}, TypeError, "out: not supported in robocache.torch"),
         ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is a ndarray, expected a torch.T"),
         ({"times": ["a", "b"]}, TypeError, "times: is a list, expected an array"),
         ({"times": torch.zeros(7, requires_grad=True)}, ValueError, "times: requires grad"),

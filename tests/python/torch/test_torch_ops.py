@@ -339,14 +339,17 @@ def test_exported_with_any_shapes():
         (lambda v: rbc.torch.resample(v[0, 0], TIMES, QUERIES), "values: rank is 1"),
         (lambda v: rbc.torch.resample(v, TIMES, 0.5), "query_times: is a float, expected an array"),
         (lambda v: rbc.torch.resample(v, TIMES.long(), [0.5]), "query_times: is a list of floats"),
-        (lambda v: rbc.torch.resample(v, TIMES, QUERIES, out=v), "out: is not taken here"),
+        (
+            lambda v: rbc.torch.resample(v, TIMES, QUERIES, out=v),
+            "out: not supported in robocache.torch",
+        ),
         (
             lambda v: rbc.torch.resample(v, TIMES, QUERIES, backend=CONTEXT),
-            "backend: is a Context, which no graph holds",
+            "backend: is a Context, which a graph cannot store",
         ),
         (
             lambda v: rbc.torch.voxelize(v, origin=v[0, 0], voxel_size=1, shape=(2, 2, 2)),
-            "origin: is a Tensor, expected numbers, which the graph is to hold",
+            "origin: is a Tensor, expected numbers, which become part of",
         ),
         (lambda v: rbc.torch.resample(v.requires_grad_(), v[..., 0], QUERIES), "times: requires"),
         (lambda v: dense(v.requires_grad_()), "points: requires grad, .* pass points.detach"),
@@ -642,7 +645,7 @@ def test_streams_that_are_refused(change, error, message):
 
 @pytest.mark.parametrize(
     ("streams", "message"),
-    [(3, "streams: is a int"), ([3], r"streams\[0\]: is a int"), ([], "streams: are 0")],
+    [(3, "streams: is a int"), ([3], r"streams\[0\]: is a int"), ([], "streams: got 0")],
 )
 def test_what_is_no_stream(streams, message):
     with pytest.raises((TypeError, ValueError), match=f"^{message}"):

@@ -272,7 +272,7 @@ def test_what_is_shown():
 # ---- bad input -----------------------------------------------------------------------------------
 
 REFUSED = {
-    "no windows": (lambda: rbc.WindowSpec({}), "windows: are 0, expected 1 or more$"),
+    "no windows": (lambda: rbc.WindowSpec({}), "windows: got 0, expected 1 or more$"),
     "a list of windows": (
         lambda: rbc.WindowSpec([rbc.Window([0])]),
         "windows: is a list, expected a dict of robocache.Window by name$",

@@ -61,7 +61,7 @@ def is_masked(array: Any) -> bool:
 
 
 def taken_apart(values: Any, sample_mask: Any) -> tuple[Any, Any]:
-    """Return the data of a masked array, and ``sample_mask`` that excludes rows with masked elements."""
+    """Return the data of a masked array, and ``sample_mask`` without rows with masked elements."""
     import numpy as np
 
     data = np.asarray(values.data)
