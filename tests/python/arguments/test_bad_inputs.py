@@ -1,4 +1,4 @@
-"""What goes wrong most: each is refused, or told, in words that lead on."""
+"""Frequent mistakes: each raises an error or a warning with a helpful message."""
 
 import re
 import warnings

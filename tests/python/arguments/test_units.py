@@ -86,7 +86,7 @@ def as_timedeltas(times):
 
 
 def as_days(times):
-    """A unit of days, by which the steps of the test are days."""
+    """Dates with one day per step of the test."""
     return np.datetime64("2024-05-01", "D") + np.arange(len(times))
 
 
@@ -155,7 +155,7 @@ def test_integers_of_any_width_are_ticks(dtype):
     assert rbc.fuse([stream], np.array([15], dtype)).item() == 15
 
 
-# ---- lengths of time ----------------------------------------------------------------------------
+# ---- durations ----------------------------------------------------------------------------------
 
 
 def lengths(pandas):

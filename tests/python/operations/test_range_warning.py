@@ -13,7 +13,7 @@ NS = 1_700_000_000_000_000_000 + np.arange(4) * 10_000_000
 
 
 def warned(operation, *arguments, **options):
-    """What a call warns of."""
+    """Return the warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         operation(*arguments, **options)
@@ -65,7 +65,7 @@ QUIET = {
     "no queries": (VALUES, T, np.zeros(0)),
     "no samples": (VALUES[:0], T[:0], np.array([5.0])),
     "one sample": (VALUES[:1], T[:1], np.array([5.0])),
-    "NaN alone": (VALUES, T, np.array([np.nan])),
+    "only NaN": (VALUES, T, np.array([np.nan])),
     "of the second row": (
         np.zeros((2, 4, 1)),
         np.stack([T, T + 100]),
@@ -147,7 +147,7 @@ def test_on_cuda_only_where_times_are_checked():
 
 
 def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
-    """What CUDA's calls do with copies of their times, here with arrays that are on the CPU."""
+    """The check that calls on CUDA do with copies of their times, here with arrays on the CPU."""
     torch = pytest.importorskip("torch")
     from robocache._operations import fuse, resample
 

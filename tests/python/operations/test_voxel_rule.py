@@ -1,7 +1,7 @@
-"""Which voxel a point lies in: the division of spconv and mmcv in float32, of Open3D in float64.
+"""The voxel of a point: by a division as in spconv and mmcv in float32, as in Open3D in float64.
 
-LiDAR drivers write whole millimetres, so points lie on the faces of voxels often, where any other
-arithmetic (such as a product by the inverse) has other voxels.
+LiDAR drivers write whole millimetres, so points are often on the faces of voxels, where any other
+arithmetic (such as a product by the inverse) gives other voxels.
 """
 
 import numpy as np

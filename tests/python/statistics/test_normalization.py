@@ -37,7 +37,7 @@ def test_each_step_is_rounded(x, shift, scale, bias, low, f32):
 
 
 def off_by(made, x):
-    """How many ulp of the largest number in it a round trip is off by."""
+    """Return the error of a round trip, in ulp of its largest number."""
     dtype = x.dtype.type
     shift, scale, bias = (p.astype(dtype) for p in (made.shift, made.scale, made.bias))
     largest = np.max(np.broadcast_arrays(np.abs(x), np.abs(shift), np.abs(bias / scale)), axis=0)

@@ -1,4 +1,4 @@
-"""Normalization.of beside the formulas of each project."""
+"""Normalization.of: comparison with the formulas of each project."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import robocache as rbc
 from normalization_reference import ALL, IDS, LEVELS, PROJECTS, SOME, example, statistics
 from robocache import Normalization
 
-# What a channel becomes that is 7.25 throughout; 0 where nothing is said.
+# The result for a channel that is always 7.25; 0 for styles that are not listed.
 CONSTANT = {
     ("lerobot", "min_max"): -1, ("lerobot", "quantiles"): -1, ("lerobot", "quantile10"): -1,
     ("openpi", "quantiles"): -1, ("octo", "quantiles"): -1, ("gr00t", "mean_std"): 7.25,
@@ -74,7 +74,7 @@ def test_the_way_back(style, mode, options, formula):
     ],
 )
 def test_the_limits_of_small_ranges(style, mode, epsilon, limit):
-    """Below the limit a channel is shifted alone, at it and above it is scaled."""
+    """A channel is only shifted below the limit, and scaled at or above it."""
     widths = np.array([np.nextafter(limit, 0), limit])
     zeros, rows = np.zeros(2), np.array([9, 9])
     result = rbc.StatisticsResult(

@@ -17,7 +17,7 @@ PARTS = ("min", "max", "mean", "std")
 
 
 def result_of(values, levels=LEVELS):
-    """By NumPy; of [B,S,D] each row by itself."""
+    """Return statistics by NumPy; for [B,S,D], of each row separately."""
     rows = np.full(values.shape[:-2] + values.shape[-1:], values.shape[-2])
     quantiles = np.moveaxis(np.quantile(values, levels, axis=-2), 0, -2)
     moments = (getattr(values, part)(axis=-2) for part in PARTS)
@@ -35,7 +35,7 @@ def same(one, other, names=(*PARTS, "quantiles", "count")):
         assert a.dtype == b.dtype and np.array_equal(a, b), name
 
 
-# ---- what stands in the files -------------------------------------------------------------------
+# ---- contents of the files ----------------------------------------------------------------------
 
 
 def test_lerobot(tmp_path):

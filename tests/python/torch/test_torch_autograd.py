@@ -374,7 +374,7 @@ def test_torch_is_imported_when_it_is_asked_for():
 
 @on_each_device
 def test_the_gradient_beside_infinite_values_is_the_weights(device):
-    """The sum of both weights is 1 whatever the values are, in every row and with missing ones."""
+    """The sum of both weights is 1 for all values, in every row, also with missing samples."""
     rows = [[math.inf, 1.0], [2.0, math.inf], [-math.inf, math.inf]]
     values = torch.tensor(rows, dtype=torch.float64, device=device, requires_grad=True)
     times = torch.arange(3.0, dtype=torch.float64, device=device)

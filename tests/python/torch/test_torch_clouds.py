@@ -209,7 +209,7 @@ def test_gradients_are_those_of_finite_differences():
         lambda v: rbc.torch.take_rows(v, rows), values, check_undefined_grad=False
     )
     assert torch.autograd.gradgradcheck(lambda v: rbc.torch.take_rows(v, rows).sin(), values)
-    # Points are linear in the depth, which float64 is not taken for.
+    # Points are linear in the depth. float64 is not a dtype of depth, so gradcheck cannot be used.
     options = {"crop": (-9, -9, 3, 9, 9, 12), "dtype": "float64"}
     cloud = rbc.torch.unproject(depth, CAMERA, POSE, **options)
     weights = random(*cloud.points.shape, seed=9).double()

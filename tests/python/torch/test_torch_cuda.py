@@ -637,7 +637,7 @@ def test_unchecked_lengths_and_offsets_stay_inside():
 
 
 class Producer:
-    """A tensor behind DLPack alone, which notes the streams that it is asked for."""
+    """A tensor that can only be read by DLPack, and that records the requested streams."""
 
     def __init__(self, tensor):
         self._tensor, self.streams = tensor, []

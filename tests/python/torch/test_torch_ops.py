@@ -217,7 +217,7 @@ def test_compiled_in_one_graph(function, arrays):
 
 
 def with_neighbours(values, other, times, slow, queries):
-    """What the compiler may fuse around the operators, but not change in them."""
+    """Operations that the compiler may fuse around the operators, without changing them."""
     out, mask = fused(values * 2, other, times, slow, queries)
     return torch.where(mask[..., :1], out, 0.0) * 3
 
@@ -601,7 +601,7 @@ def test_only_the_streams_that_ask_have_gradients():
 
 @pytest.mark.parametrize("ticks", [5, -5, 2**63 - 1, -(2**63)])
 def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
-    """As they do forward: the value at either end is what is taken."""
+    """As in the forward pass, the value at either end is used."""
     limits = torch.iinfo(torch.int64)
     values = random(4, 1, dtype=torch.float64).requires_grad_()
     times = torch.tensor([limits.min, -10, 10, limits.max])
@@ -653,7 +653,7 @@ def test_what_is_no_stream(streams, message):
 
 
 def test_streams_are_streams():
-    """Those of robocache.torch go where others go, and survive a pickle and a copy."""
+    """Streams of robocache.torch work like others, and can be pickled and copied."""
     stream = rbc.torch.Stream(VALUES, TIMES, method="nearest", clock_offset=0.25)
     expected = rbc.fuse([rbc.Stream(VALUES, TIMES, method="nearest", clock_offset=0.25)], QUERIES)
     for each in (stream, copy.copy(stream), pickle.loads(pickle.dumps(stream))):
@@ -697,7 +697,7 @@ def test_times_with_a_unit_have_gradients_too():
 
 
 def test_many_clocks_of_one_recording():
-    """[B,T] beside a recording without a batch."""
+    """Query times [B,T] with a recording without a batch."""
     torch._dynamo.reset()
     values = VALUES[0].clone().requires_grad_()
 

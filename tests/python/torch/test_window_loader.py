@@ -94,7 +94,7 @@ def test_orders_of_seeds_and_epochs_differ():
 
 
 def test_orders_are_even():
-    """Each number comes at each position as often as chance has it."""
+    """Each number occurs at each position about equally often."""
     count, epochs = 12, 3000
     seen = np.zeros((count, count))
     for e in range(epochs):

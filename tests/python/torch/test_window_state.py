@@ -179,7 +179,7 @@ def test_a_state_is_the_same_in_another_process():
 
 @pytest.mark.parametrize("name", ["shuffle", "weights", "spec", "episodes", "position", "version"])
 def test_a_state_without_a_number(name):
-    """As states were before, or what else is found in a checkpoint."""
+    """Such as an older state, or another dict in a checkpoint."""
     state = loader().state_dict()
     del state[name]
     with pytest.raises(

@@ -101,7 +101,7 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case):
-    """By differences of the function itself."""
+    """Compare with finite differences of the function."""
     values, other = VALUES.clone().requires_grad_(), OTHER.clone().requires_grad_()
 
     def function(values, other):

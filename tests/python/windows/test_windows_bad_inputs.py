@@ -1,4 +1,4 @@
-"""What goes wrong with windows: each is refused by the name of the stream and the field."""
+"""Wrong arguments of windows: each raises an error with the name of the stream and the field."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ CALLS = {
         "anchors: is a list of float64, expected int64$",
     ),
     "too many anchors": (lambda: rows([0, 1]), r"anchors: shape is \[2\], expected \[1\]$"),
-    "anchors of no times": (
+    "times without streams' times": (
         lambda: cut(stream(), anchors=[0.5], anchor_times=True),
         r"streams\[0\].times: required in every stream when anchors are times$",
     ),
@@ -183,7 +183,7 @@ CALLS = {
         lambda: cut(*[stream()] * 17),
         "streams: got 17, expected 1 to 16$",
     ),
-    "a stream alone": (
+    "a stream instead of a list": (
         lambda: rbc.windows(stream(), [0], [0]),
         "streams: is a WindowStream, expected a list of robocache.WindowStream$",
     ),
@@ -252,11 +252,11 @@ STREAMS = {
         lambda: stream(method="linear"),
         "times: required when method is given$",
     ),
-    "a method of no values": (
+    "a method without values": (
         lambda: stream(None, method="linear", times=TIMES),
         "method: only valid for a stream with values$",
     ),
-    "transforms of no values": (
+    "transforms without values": (
         lambda: stream(None, transforms=subtract()),
         "transforms: only valid for a stream with values$",
     ),
@@ -325,7 +325,7 @@ TRANSFORMS = {
         lambda: rbc.Transform("divide", 0, 1, reference=(0, 0)),
         "kind: is 'divide', expected one of 'subtract', 'se3_relative', 'se3_world', 'se3_step'$",
     ),
-    "a reference to a stream alone": (
+    "a reference without an offset": (
         lambda: subtract(reference=0),
         "reference: is 0, expected a stream and the index of one of its offsets, such as",
     ),
@@ -341,7 +341,7 @@ TRANSFORMS = {
         lambda: pose(6),
         "count: is 6, expected 7: 3 for a position and 4 for 'quat_xyzw'$",
     ),
-    "a rotation of no pose": (
+    "a rotation without a pose": (
         lambda: subtract(rotation="matrix"),
         "rotation: is 'matrix', but 'subtract' takes no rotation$",
     ),
@@ -366,7 +366,7 @@ def test_cases_have_names_of_their_own():
 
 @pytest.mark.parametrize("case", CALLS)
 def test_nothing_is_written(case):
-    """Where what the calls write is given to them."""
+    """Calls with given output arrays."""
     values, valid = np.full((1, 2, 2), 3.0), np.full((1, 2), 7, np.uint8)
     given = rbc.windows
 
