@@ -601,7 +601,7 @@ def test_only_the_streams_that_ask_have_gradients():
 
 @pytest.mark.parametrize("ticks", [5, -5, 2**63 - 1, -(2**63)])
 def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
-    """As in the forward pass, the value at either end is used."""
+    """The value at either end is used, as in the forward pass."""
     limits = torch.iinfo(torch.int64)
     values = random(4, 1, dtype=torch.float64).requires_grad_()
     times = torch.tensor([limits.min, -10, 10, limits.max])

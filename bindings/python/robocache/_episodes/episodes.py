@@ -295,9 +295,9 @@ class Episodes:
     def windows(
         self,
         spec: WindowSpec,
-        which: Any = None,
+        which: Any = None,  # plain: ok
         anchors: Any = None,
-        **options: Any,  # plain: ok
+        **options: Any,
     ) -> dict[str, tuple[Any, Any]]:
         """Cut training samples out of the episodes: see :meth:`robocache.WindowSpec.cut`.
 
