@@ -11,6 +11,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 quick=(ruff bandit secrets licences shellcheck cppcheck analyzer)
+# The part `wording` runs scripts/plain_english.py. Change to yes once all sources are within its limits.
+check_wording=no
+if [[ $check_wording == yes ]]; then quick+=(wording); fi
 if (($# == 0)); then set -- "${quick[@]}" mypy clang-tidy includes; fi
 if [[ $* == quick ]]; then set -- "${quick[@]}"; fi
 kMissing=3
@@ -92,6 +95,7 @@ check() {
       tidy
       ;;
     includes) includes ;;
+    wording) run scripts/plain_english.py ;;
     *)
       echo "lint.sh: unknown part '$1'" >&2
       exit 2

@@ -1,4 +1,4 @@
-"""What the tests share: the settings of hypothesis, and where the real recordings are."""
+"""Shared settings of the tests: hypothesis, and the folder of the real recordings."""
 
 import os
 from pathlib import Path
@@ -17,9 +17,9 @@ hypothesis.settings.load_profile("robocache")
 
 @pytest.fixture(scope="session")
 def recordings():
-    """The folder of real recordings: ROBOCACHE_DATA, or ../shared/data beside the repository."""
-    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    folder = Path(os.environ.get("ROBOCACHE_DATA", beside))
+    """The folder of real recordings: ROBOCACHE_DATA, or ../shared/data next to the repository."""
+    default = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    folder = Path(os.environ.get("ROBOCACHE_DATA", default))
     if not folder.is_dir():
         pytest.skip(f"no recordings in {folder} (set ROBOCACHE_DATA)")
     return folder
@@ -36,5 +36,5 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_configure(config):
-    """Random queries may well lie outside of all samples."""
+    """Ignore range warnings: random queries may all be outside of the samples."""
     config.addinivalue_line("filterwarnings", "ignore::robocache.RangeWarning")

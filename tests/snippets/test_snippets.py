@@ -98,7 +98,7 @@ def jar(build):
 
 @pytest.fixture(scope="session")
 def assembly(build):
-    """The C# package; its native library is beside it."""
+    """Return the C# package; its native library is in the same folder."""
     return one_of(build / "bindings" / "csharp", "RoboCache.dll")
 
 
@@ -115,7 +115,7 @@ def one_of(folder, pattern):
 
 
 def run(command, folder, environment, output=None):
-    """Run it; it must succeed, and print `output` if there is one."""
+    """Run a command, which must succeed, and print `output` if that is given."""
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
@@ -136,7 +136,7 @@ def test_languages(page):
 
 @those_in("python")
 def test_python(block, capsys):
-    # Empty lines above, so that a traceback tells the line of the page.
+    # Empty lines above, so that a traceback has the line number of the page.
     code = compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
     try:
         exec(code, namespaces[block.page])

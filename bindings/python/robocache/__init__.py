@@ -1,7 +1,7 @@
-"""RoboCache: raw robot recordings into model-ready tensors, on the CPU and on CUDA.
+"""RoboCache: from raw robot recordings to model-ready tensors, on the CPU and on CUDA.
 
-Arrays of NumPy, torch, CuPy, JAX, or any other library with ``__dlpack__``, go in without a copy;
-results come back in the library, on the device and on the current stream of the first argument.
+Arrays of NumPy, torch, CuPy, JAX, or any other library with ``__dlpack__`` are read without a copy.
+Results are arrays of the library of the first argument, on its device and on its current stream.
 
 >>> import numpy as np
 >>> import robocache as rbc
@@ -118,7 +118,7 @@ if TYPE_CHECKING:
     from . import ray as ray
     from . import torch as torch
 else:
-    _LAZY = ("data", "ray", "torch")  # they take a while to import, or other packages
+    _LAZY = ("data", "ray", "torch")  # they import slowly, or need other packages
 
     def __getattr__(name):
         if name in _LAZY:

@@ -1,4 +1,4 @@
-"""``python -m robocache``: the command line, of which ``info`` needs no other package."""
+"""``python -m robocache``: the command line. Its command ``info`` needs no other package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# What SWIG makes of the structs of the C headers: checked there.
+# Classes that SWIG generates from the structs of the C headers.
 from typing import Any
 
 def __getattr__(name: str) -> Any: ...

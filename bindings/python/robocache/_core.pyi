@@ -1,4 +1,4 @@
-# The extension that SWIG makes of the C headers: checked there.
+# The extension that SWIG generates from the C headers.
 from typing import Any
 
 def __getattr__(name: str) -> Any: ...

@@ -1,4 +1,4 @@
-"""Text of others in output: names of files, streams and channels cannot steer a terminal."""
+"""Escaping of names in output, so that they cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def printable(text: object) -> str:
     r"""Return a text with its control characters and invisible characters escaped, in one line.
 
-    They become ``\n``, ``\r``, ``\t``, ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``; letters of all
+    Escapes are ``\n``, ``\r``, ``\t``, ``\xNN``, ``\uNNNN`` and ``\UNNNNNNNN``. Letters of all
     languages are unchanged. A byte of a file name that is not UTF-8 becomes ``\xNN``.
     """
     return UNSAFE.sub(_escaped, str(text))
@@ -25,7 +25,7 @@ def printable(text: object) -> str:
 def _escaped(found: re.Match[str]) -> str:
     character = found[0]
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode gives bytes that are not UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # os.fsdecode returns these for bytes that are not UTF-8
         code -= 0xDC00
     if character in _SHORT:
         return _SHORT[character]

@@ -1,4 +1,4 @@
-"""Public names: where pickles, messages and documentation say that a class is."""
+"""Public module names of classes, for pickles, messages and documentation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def publish(module_name: str) -> None:
-    """Give the classes in ``__all__`` of a module its name in place of that of their own file.
+    """Set ``__module__`` of the classes in ``__all__`` of a module to its name.
 
     A class that an earlier call has published keeps its name.
     """

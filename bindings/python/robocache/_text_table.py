@@ -1,4 +1,4 @@
-"""Tables that are printed."""
+"""Tables as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._printable import printable
 
 
 def text_table(rows: Iterable[Sequence[str]], right: bool = True) -> str:
-    """Rows in columns, of which the first is flush left and the others flush right, or left."""
+    """Return rows as aligned columns: the first to the left, the others to the right or left."""
     cells = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = []

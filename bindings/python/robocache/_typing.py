@@ -1,4 +1,4 @@
-"""The types of arguments that operations share."""
+"""Types of the arguments that operations share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = TypeVar("Array", bound=SupportsDLPack)
 Array_co = TypeVar("Array_co", bound=SupportsDLPack, covariant=True)
 Out = TypeVar("Out", bound=SupportsDLPack)
 Numbers = Union[SupportsDLPack, Sequence[float]]
-Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # what becomes an array of NumPy
+Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # converted to a NumPy array
 Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
 Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
@@ -52,7 +52,7 @@ MethodName = Literal[
     "angle_deg_positive",
     "angle_turn_positive",
 ]
-# Of groups any name passes: a list of them in a variable has no literals for its type.
+# For groups any string is accepted: a list in a variable has no literals in its type.
 Method = Union[MethodName, Sequence[tuple[int, int, str]]]
 Outside = Literal["hold", "fill", "extrapolate"]
 Numbers3 = Union[Sequence[float], SupportsDLPack]
@@ -63,11 +63,11 @@ DenseReduction = Literal["occupancy", "count", "sum", "mean", "max", "min"]
 
 
 class Grid(TypedDict):
-    """A grid of voxels, which the operations on point clouds take as ``**grid``."""
+    """A grid of voxels, for use as ``**grid`` in the operations on point clouds."""
 
     origin: Numbers3  #: the corner with the smallest coordinates
-    voxel_size: float | Numbers3  #: the edge of a voxel, one for all axes or one each
-    shape: Sequence[int]  #: how many voxels there are along x, y and z
+    voxel_size: float | Numbers3  #: the edge length of a voxel, for all axes or for each
+    shape: Sequence[int]  #: the number of voxels along x, y and z
 
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""The files in which LeRobot, openpi and GR00T keep statistics, read and written.
+"""Reading and writing of the statistics files of LeRobot, openpi and GR00T.
 
-Reading refuses whatever is not as it should be, with the key. Writing goes through a new file that
-takes the place of the old one at once, and numbers come back as the same float64.
+Reading is strict: an error names the key. Writing replaces a file atomically, and numbers are read
+back as the same float64.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _GR00T = ("mean", "std", "min", "max", "q01", "q99")
 def read_lerobot(path: Path) -> dict[str, StatisticsResult]:
     """Read LeRobot's ``meta/stats.json``.
 
-    Quantiles (q01, q10 and so on) are optional, since older files have none. An image's (C,1,1) is
-    [C].
+    Quantiles (q01, q10 and so on) are optional, since older files have none. Arrays (C,1,1) of
+    images become [C].
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def read_lerobot(path: Path) -> dict[str, StatisticsResult]:
     Raises
     ------
     ValueError
-        The file is no JSON, or a key is missing, of another length, or no number. The message
-        begins with the key.
+        The file is not JSON, or a key is missing, has a wrong length, or is not a finite number.
+        The message begins with the key.
     TypeError
-        What stands under a key is of another kind.
+        The value of a key has a wrong type.
     OSError
         The file cannot be read.
     """
@@ -87,29 +87,30 @@ def write_lerobot(
     path
         The file, or the folder of the data set.
     results
-        :class:`~robocache.StatisticsResult` by feature. LeRobot takes the quantiles of 1, 10, 50,
-        90 and 99 % from there, and images from 0 to 1. Its one count is that of the channel with
-        the most finite values.
+        :class:`~robocache.StatisticsResult` by feature. LeRobot uses the quantiles of 1, 10, 50, 90
+        and 99 %, and expects images from 0 to 1. Its count per feature is the largest number of
+        finite values of a channel.
     images
-        The features that are images, written as (C,1,1); None: those with "image" in their name,
-        by which LeRobot tells them itself.
+        The features that are images, written as (C,1,1). None: features with "image" in their name,
+        as in LeRobot.
 
     Raises
     ------
     ValueError
-        A number is NaN or infinite, or a quantile is of no whole percent.
+        A number is NaN or infinite, or the level of a quantile is not a whole percent.
     TypeError
-        ``results`` is no dict of statistics.
+        ``results`` is not a dict of statistics.
     OSError
-        The file cannot be written; the old one is still there.
+        The file cannot be written; the old file is unchanged.
     """
     _write(_file(path, "meta/stats.json"), _lerobot(results, images))
 
 
 def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
-    """Read the statistics of each episode: ``meta/episodes_stats.jsonl``, of v3 ``meta/episodes``.
+    """Read LeRobot's statistics of each episode.
 
-    Those of v3 are in Parquet files, which take pyarrow.
+    They are in ``meta/episodes_stats.jsonl`` (v2.1), or in the Parquet files of ``meta/episodes``
+    (v3), which need pyarrow.
 
     Parameters
     ----------
@@ -119,12 +120,12 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
     Returns
     -------
     dict
-        For each episode's index :class:`~robocache.StatisticsResult` by feature.
+        By episode index: a dict of :class:`~robocache.StatisticsResult` by feature.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`read_lerobot`, with the line before the key.
+        As for :func:`read_lerobot`, with the line before the key.
     """
     file = _file(path, "meta/episodes_stats.jsonl")
     if file.endswith(".parquet"):
@@ -143,7 +144,7 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
         if not isinstance(index, int) or isinstance(index, bool) or index < 0:
             raise TypeError(f"{where}.episode_index: is {index!r}, expected an index")
         if index in episodes:
-            raise ValueError(f"{where}.episode_index: is {index} once more")
+            raise ValueError(f"{where}.episode_index: {index} appears twice")
         stats = entry(member(episode, "stats", where), f"{where}.stats")
         episodes[index] = {
             name: read_feature(feature, f"{where}.stats.{printable(name)}", _LEROBOT)
@@ -165,15 +166,15 @@ def write_lerobot_episodes(
     path
         The file, or the folder of the data set.
     episodes
-        For each episode's index :class:`~robocache.StatisticsResult` by feature, of which
-        :meth:`~robocache.StatisticsResult.row` gives one of many.
+        By episode index: a dict of :class:`~robocache.StatisticsResult` by feature. Use
+        :meth:`~robocache.StatisticsResult.row` to get the statistics of one row.
     images
         As for :func:`write_lerobot`.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`write_lerobot`.
+        As for :func:`write_lerobot`.
     """
     if not isinstance(episodes, Mapping):
         raise TypeError(f"episodes: is a {type(episodes).__name__}, expected a dict")
@@ -185,30 +186,30 @@ def write_lerobot_episodes(
 
 
 def lerobot_episode_columns(results: Mapping[str, StatisticsResult]) -> dict[str, Any]:
-    """The columns in which ``meta/episodes`` of LeRobot v3 has the statistics of each episode.
+    """Return the columns for the statistics of episodes in ``meta/episodes`` of LeRobot v3.
 
     Parameters
     ----------
     results
-        :class:`~robocache.StatisticsResult` of each episode, [E,D], by feature, as
-        :func:`robocache.statistics` gives them with ``per_row``.
+        :class:`~robocache.StatisticsResult` [E,D] of all episodes by feature, from
+        :func:`robocache.statistics` with ``per_row``.
 
     Returns
     -------
     dict
-        Arrays of pyarrow by name of column, such as "stats/action/mean".
+        Arrays of pyarrow by column name, such as "stats/action/mean".
 
     Raises
     ------
     ValueError
-        Statistics are of all episodes together, a count is not known, or a quantile is of no whole
-        percent.
+        Statistics cover all episodes together, a count is unknown, or the level of a quantile is
+        not a whole percent.
     """
     return _statistics_parquet.columns_of(results)
 
 
 def read_openpi(path: Path) -> dict[str, StatisticsResult]:
-    """Read openpi's ``norm_stats.json``, which has mean and std, and mostly q01 and q99.
+    """Read openpi's ``norm_stats.json``, which has mean and std, and usually q01 and q99.
 
     Parameters
     ----------
@@ -218,13 +219,13 @@ def read_openpi(path: Path) -> dict[str, StatisticsResult]:
     Returns
     -------
     dict
-        :class:`~robocache.StatisticsResult` by key. Counts are -1, min and max NaN: the file tells
-        neither.
+        :class:`~robocache.StatisticsResult` by key. The file has neither counts nor ranges: counts
+        are -1, min and max are NaN.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`read_lerobot`.
+        As for :func:`read_lerobot`.
     """
     file = _file(path, "norm_stats.json")
     top = entry(parsed(text_of(file), file), file)
@@ -243,13 +244,13 @@ def write_openpi(path: Path, results: Mapping[str, StatisticsResult]) -> None:
     path
         The file, or its folder.
     results
-        :class:`~robocache.StatisticsResult` by key, such as "state" and "actions". Without a
-        quantile of 1 or 99 % its place is null, as openpi has it.
+        :class:`~robocache.StatisticsResult` by key, such as "state" and "actions". A missing
+        quantile of 1 or 99 % is written as null, as in openpi.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`write_lerobot`.
+        As for :func:`write_lerobot`.
     """
     keys: dict[str, dict[str, object]] = {}
     for name, result in features(results):
@@ -272,12 +273,12 @@ def read_gr00t(path: Path) -> dict[str, StatisticsResult]:
     Returns
     -------
     dict
-        :class:`~robocache.StatisticsResult` by feature. Counts are -1: the file does not tell them.
+        :class:`~robocache.StatisticsResult` by feature. Counts are -1, since the file has none.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`read_lerobot`.
+        As for :func:`read_lerobot`.
     """
     file = _file(path, "meta/stats.json")
     return {
@@ -299,7 +300,7 @@ def write_gr00t(path: Path, results: Mapping[str, StatisticsResult]) -> None:
     Raises
     ------
     ValueError, TypeError, OSError
-        As :func:`write_lerobot`.
+        As for :func:`write_lerobot`.
     """
     written = {}
     for name, result in features(results):
@@ -328,7 +329,7 @@ def _lerobot(
 
 def _quantile(result: StatisticsResult, level: float, where: str) -> object:
     if level not in result.levels:
-        raise ValueError(f"{where}: is not known, and the file needs it")
+        raise ValueError(f"{where}: is unknown, but the file requires it")
     return lists_of(result.quantile(level), where)
 
 
@@ -337,6 +338,6 @@ def _write(file: str, content: object, indent: int = 4) -> None:
 
 
 def _file(path: Path, inside: str) -> str:
-    """The file itself, or where it stands in a folder."""
-    given = os.fspath(path)
-    return os.path.join(given, inside) if os.path.isdir(given) else given
+    """Return the path of the file, which may be given as its folder."""
+    name = os.fspath(path)
+    return os.path.join(name, inside) if os.path.isdir(name) else name

@@ -87,29 +87,29 @@ def refused():
     vectors = pandas.DataFrame({"state": [np.zeros(2)] * 4})
     twice = pandas.DataFrame(np.ones((4, 2)), columns=["x", "x"])
     return [
-        (twice, ValueError, "values: has two columns of the name 'x'; rename one, or pass .to_num"),
+        (twice, ValueError, "values: has two columns named 'x'; rename one, or pass .to_num"),
         (
             pandas.DataFrame({"n": list("abcd")}),
             TypeError,
-            r"values\['n'\]: is of .*; leave it out",
+            r"values\['n'\]: dtype is .*; remove it",
         ),
         (
             pandas.DataFrame({"t": stamps}),
             TypeError,
-            r"values\['t'\]: is of datetime64\[ns\]; times",
+            r"values\['t'\]: dtype is datetime64\[ns\]; pass",
         ),
         (
             vectors,
             TypeError,
-            r"values\['state'\]: is of object; if its lists have one length, pass",
+            r"values\['state'\]: dtype is object; if all its lists have the same",
         ),
         (
             polars.DataFrame({"n": list("abcd")}),
             TypeError,
-            r"values\['n'\]: is of String; leave it",
+            r"values\['n'\]: dtype is String; remove",
         ),
         (polars.LazyFrame({"x": X}), TypeError, "values: is a LazyFrame; call .collect"),
-        (arrow.table({"n": list("abcd")}), TypeError, r"values\['n'\]: is of string; leave it out"),
+        (arrow.table({"n": list("abcd")}), TypeError, r"values\['n'\]: dtype is string; remove it"),
         (pandas.DataFrame(index=range(4)), ValueError, "values: has no columns"),
         (np.array([[None]] * 4), TypeError, "values: dtype is object, expected a float, integer"),
         (X[:, None].astype(">f8"), TypeError, "values: dtype is >f8, .* in native byte order"),
@@ -213,7 +213,7 @@ def test_channel_masks():
     assert spread.shape == out.shape and spread[0].tolist() == [True, True, False]
     torch = pytest.importorskip("torch")
     assert rbc.channel_mask(torch.from_numpy(mask), streams).numpy().tolist() == spread.tolist()
-    with pytest.raises(ValueError, match="^valid: has 2 streams in its last extent, expected 1"):
+    with pytest.raises(ValueError, match="^valid: its last dimension is 2, expected 1"):
         rbc.channel_mask(mask, streams[:1])
     with pytest.raises(TypeError, match=r"^streams\[0\]: is a int, expected a Stream"):
         rbc.channel_mask(mask, [1, 2])

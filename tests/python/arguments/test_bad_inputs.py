@@ -1,4 +1,4 @@
-"""What goes wrong most: each is refused, or told, in words that lead on."""
+"""Frequent mistakes: each raises an error or a warning with a helpful message."""
 
 import re
 import warnings
@@ -45,40 +45,40 @@ REFUSED = {
     ),
     "max_gap of half a tick": (
         lambda: resampled(max_gap=0.5),
-        "max_gap: is 0.5, but times are of integers: write whole ticks of their unit, such as "
+        "max_gap: is 0.5, but times are integers: write whole ticks of their unit, such as "
         "500_000_000 for 0.5 s in nanoseconds$",
     ),
     "tolerance of a fraction": (
         lambda: resampled(method="nearest", tolerance=1.5),
-        "tolerance: is 1.5, but times are of integers: write whole ticks",
+        "tolerance: is 1.5, but times are integers: write whole ticks",
     ),
     "clock_offset of a fraction": (
         lambda: fused(clock_offset=0.5),
-        "clock_offset: is a float, expected an int: the ticks of times of int64$",
+        "clock_offset: is a float, expected an int, in ticks of the int64 times$",
     ),
     "two units": (
         lambda: resampled(times=STAMPS, query_times=STAMPS.astype("M8[ms]")),
-        r"query_times: is datetime64\[ms\], but times is datetime64\[ns\]; bring both to one unit, "
-        r"by query_times.astype\('datetime64\[ns\]'\)$",
+        r"query_times: is datetime64\[ms\], but times is datetime64\[ns\]; convert both to one "
+        r"unit, by query_times.astype\('datetime64\[ns\]'\)$",
     ),
     "two units of streams": (
         lambda: rbc.fuse(
             [rbc.Stream(VALUES, STAMPS), rbc.Stream(VALUES, STAMPS.astype("M8[ms]"))], STAMPS
         ),
         r"streams\[1\].times: is datetime64\[ms\], but streams\[0\].times is datetime64\[ns\]; "
-        "bring both to one unit",
+        "convert both to one unit",
     ),
     "NaT": (
         lambda: resampled(times=with_nat(), query_times=STAMPS),
-        "times: is NaT at index 1; drop such rows from times and values$",
+        "times: is NaT at index 1; remove these rows from times and values$",
     ),
     "NaT among queries": (
         lambda: resampled(times=STAMPS, query_times=with_nat()),
-        "query_times: is NaT at index 1; drop such queries$",
+        "query_times: is NaT at index 1; remove these queries$",
     ),
     "NaT of a stream": (
         lambda: fused(times=with_nat(), query_times=STAMPS),
-        "times: is NaT at index 1; drop such rows from times and values$",
+        "times: is NaT at index 1; remove these rows from times and values$",
     ),
     "values of objects": (
         lambda: resampled(VALUES.astype(object)),
@@ -94,7 +94,7 @@ REFUSED = {
     ),
     "masked times": (
         lambda: resampled(times=np.ma.masked_less(TICKS, 1)),
-        "times: is a masked array, and its mask would be lost; write times.filled",
+        "times: is a masked array, and its mask would be lost; pass times.filled",
     ),
     "values with fields": (lambda: resampled(FIELDS), r"values: dtype is \[\('a', '<f4'\)"),
     "times with fields": (
@@ -168,7 +168,7 @@ COARSE = (SECONDS + 1.7e9).astype(np.float32)
     ("times", "query_times", "message"),
     [
         (FAR, FAR // 10**6, "times are about 1e6 times as large as queries: is their unit the"),
-        (COARSE, COARSE, "times: are of float32 near 1.7e+09, where neighbours are 128 apart"),
+        (COARSE, COARSE, "times: float32 resolves only 128 near 1.7e+09, coarser than"),
     ],
     ids=["milliseconds of nanoseconds", "float32 since the epoch"],
 )
@@ -183,16 +183,16 @@ def test_told(call, times, query_times, message):
 def test_a_series_with_nat():
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(with_nat())
-    with pytest.raises(ValueError, match="^times: is NaT at index 1; drop such rows from times"):
+    with pytest.raises(ValueError, match="^times: is NaT at index 1; remove these rows from times"):
         rbc.resample(VALUES, series, STAMPS)
-    with pytest.raises(ValueError, match="^query_times: is NaT at index 1; drop such queries$"):
+    with pytest.raises(ValueError, match="^query_times: is NaT at index 1; remove these queries$"):
         rbc.resample(VALUES, STAMPS, series)
 
 
 def test_two_columns_of_one_name():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(np.zeros((4, 3)), columns=["a", "b", "a"])
-    words = "has two columns of the name 'a'; rename one, or pass .to_numpy()"
+    words = "has two columns named 'a'; rename one, or pass .to_numpy()"
     for name, call in {
         "values": lambda: rbc.resample(table, SECONDS, [0.5]),
         "frame": lambda: rbc.resample_frame(table.set_index(SECONDS), [0.5]),

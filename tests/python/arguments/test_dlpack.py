@@ -146,13 +146,13 @@ def test_what_a_producer_raises_is_passed_on():
 
 def test_a_producer_without_from_dlpack_needs_out():
     with pytest.raises(
-        TypeError, match="^values: .* has no from_dlpack to make the result with; pass out"
+        TypeError, match="^values: .* has no from_dlpack, which the result needs; pass out"
     ):
         rbc.resample(Producer(VALUES), TIMES, QUERIES)
 
 
 def test_what_is_known_by_dlpack_alone():
-    """Where the array has no dtype to ask for."""
+    """Arrays without an attribute dtype."""
     np.testing.assert_array_equal(answer(queries=[0.5, 2.25], times=Producer(TIMES)), ANSWER)
     out = Producer(np.zeros((2, 2)))
     assert rbc.resample(VALUES, TIMES, QUERIES, out=out, dtype="float64") is out
@@ -229,7 +229,7 @@ def test_no_reference_is_kept_or_lost():
 
 
 def test_classes_of_arrays_are_not_kept():
-    """But for the few that the extension has looked up."""
+    """Only the last few classes, which the extension has looked up, are kept."""
     classes = []
     for n in range(60):
         kind = type(f"Producer{n}", (Producer,), {})

@@ -1,4 +1,4 @@
-"""Samples that are missing: the same as if they had been left out."""
+"""Missing samples: results are the same as without these samples."""
 
 import numpy as np
 import pytest

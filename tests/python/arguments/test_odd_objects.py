@@ -94,7 +94,7 @@ ARGUMENTS = [
 
 
 def refused(call, name, odd):
-    """What an operation says to ``odd`` in place of an argument: by its name, and in one line."""
+    """Return the error of an operation with ``odd`` as an argument: one line with its name."""
     operation, arguments = CALLS[call]
     with pytest.raises((TypeError, ValueError)) as caught:
         operation(**{**arguments, name: odd})
@@ -242,7 +242,7 @@ def test_a_tensor_without_a_shape():
         rbc.resample(producer, TIMES, QUERIES, out=np.zeros((2, 2)))
 
 
-# ---- classes that tell other shapes and dtypes than they have ------------------------------------
+# ---- classes that report wrong shapes and dtypes -------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ class Exchange(ctypes.Structure):
 
 
 def exchanged(array, flags):
-    """An array whose class has DLPack's C functions, of which one lends without any flags."""
+    """An array whose class has DLPack's C functions; one of them lends without any flags."""
     producer = Producer(array, flags=flags)
 
     @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))

@@ -86,7 +86,7 @@ def as_timedeltas(times):
 
 
 def as_days(times):
-    """A unit of days, by which the steps of the test are days."""
+    """Dates with one day per step of the test."""
     return np.datetime64("2024-05-01", "D") + np.arange(len(times))
 
 
@@ -155,7 +155,7 @@ def test_integers_of_any_width_are_ticks(dtype):
     assert rbc.fuse([stream], np.array([15], dtype)).item() == 15
 
 
-# ---- lengths of time ----------------------------------------------------------------------------
+# ---- durations ----------------------------------------------------------------------------------
 
 
 def lengths(pandas):
@@ -206,8 +206,8 @@ REFUSED = [
     (
         {"query_times": QUERIES.astype("M8[us]")},
         TypeError,
-        r"query_times: is datetime64\[us\], but times is datetime64\[ns\]; bring both to one unit, "
-        r"by query_times.astype\('datetime64\[ns\]'\)$",
+        r"query_times: is datetime64\[us\], but times is datetime64\[ns\]; convert both to one "
+        r"unit, by query_times.astype\('datetime64\[ns\]'\)$",
     ),
     (
         {"query_times": QUERIES - START},
@@ -218,7 +218,8 @@ REFUSED = [
         {"query_times": QUERIES.view(np.int64)},
         TypeError,
         r"query_times: has no unit, but times is datetime64\[ns\]; write "
-        r"np.asarray\(query_times\).astype\('datetime64\[ns\]'\) if its numbers are ticks of that$",
+        r"np.asarray\(query_times\).astype\('datetime64\[ns\]'\) if its numbers are ticks "
+        r"of that unit$",
     ),
     ({"query_times": [0.5]}, TypeError, "query_times: has no unit, but times is datetime64"),
     ({"times": TICKS}, TypeError, "times: has no unit, but query_times is datetime64"),
@@ -226,7 +227,7 @@ REFUSED = [
     (
         {"times": with_nat()},
         ValueError,
-        "times: is NaT at index 2; drop such rows from times and values$",
+        "times: is NaT at index 2; remove these rows from times and values$",
     ),
     (
         {"times": TIMES.astype(object)},
@@ -247,11 +248,11 @@ REFUSED = [
     (
         {"max_gap": 0.05},
         TypeError,
-        r"max_gap: is 0.05, but times are datetime64\[ns\]: write whole ticks of that, or a length "
-        r"of time, such as pd.Timedelta\(seconds=0.05\)$",
+        r"max_gap: is 0.05, but times are datetime64\[ns\]: write whole ticks of that unit, "
+        r"or a duration, such as pd.Timedelta\(seconds=0.05\)$",
     ),
     ({"max_gap": "long"}, TypeError, "max_gap: is 'long', expected a number"),
-    ({"max_gap": np.timedelta64("NaT")}, ValueError, "max_gap: is NaT, expected a length of time"),
+    ({"max_gap": np.timedelta64("NaT")}, ValueError, "max_gap: is NaT, expected a duration"),
     ({"max_gap": np.timedelta64(1, "M")}, TypeError, r"max_gap: is timedelta64\[M\], which has no"),
     (
         {
@@ -260,24 +261,24 @@ REFUSED = [
             "max_gap": np.timedelta64(1500, "ms"),
         },
         ValueError,
-        r"max_gap: is 1500 milliseconds, which is 1.5 ticks of times of datetime64\[s\], expected "
-        "whole ticks$",
+        r"max_gap: is 1500 milliseconds, which is 1.5 ticks of the times \(datetime64\[s\]\), "
+        "expected whole ticks$",
     ),
     (
         {"times": TICKS, "query_times": TICKS, "max_gap": 0.05},
         TypeError,
-        "max_gap: is 0.05, but times are of integers: write whole ticks of their unit, such as "
+        "max_gap: is 0.05, but times are integers: write whole ticks of their unit, such as "
         "50_000_000 for 0.05 s in nanoseconds$",
     ),
     (
         {"times": TICKS, "query_times": TICKS, "tolerance": 1.5, "method": "next"},
         TypeError,
-        "tolerance: is 1.5, but times are of integers: write whole ticks",
+        "tolerance: is 1.5, but times are integers: write whole ticks",
     ),
     (
         {"times": TICKS, "query_times": TICKS, "max_gap": np.float32(0.5)},
         TypeError,
-        "max_gap: is 0.5, but times are of integers",
+        "max_gap: is 0.5, but times are integers",
     ),
     (
         {"times": TICKS, "query_times": TICKS, "max_gap": datetime.timedelta(milliseconds=50)},
@@ -293,13 +294,13 @@ REFUSED = [
     (
         {"times": np.arange(4, dtype=np.uint64) + 2**63, "query_times": [0]},
         ValueError,
-        "times: holds 9223372036854775811, past the 9223372036854775807 of int64$",
+        "times: has 9223372036854775811, expected at most 9223372036854775807$",
     ),
     ({"times": ["noon"] * 4, "query_times": [0.5]}, TypeError, "times: is a list, expected an arr"),
     (
         {"query_times": [datetime.datetime(2024, 5, 1), datetime.timedelta(1)]},
         TypeError,
-        "query_times: has dates and spans of time",
+        "query_times: has dates and durations",
     ),
     (
         {"query_times": [datetime.datetime(2024, 5, 1), None]},
@@ -313,7 +314,7 @@ REFUSED = [
             ]
         },
         TypeError,
-        "query_times: has times with a time zone and without",
+        "query_times: only some times have a time zone",
     ),
 ]
 
@@ -329,18 +330,18 @@ def test_refused(changes, error, message):
 
 def test_what_is_missing_in_a_series_is_refused():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match="^times: is NaT at index 2; drop such rows"):
+    with pytest.raises(ValueError, match="^times: is NaT at index 2; remove these rows"):
         call(times=pandas.Series(with_nat()))
-    with pytest.raises(ValueError, match="^times: is missing at index 1; drop such rows"):
+    with pytest.raises(ValueError, match="^times: is missing at index 1; remove these rows"):
         call(times=pandas.Series([1, None, 2, 3], dtype="Int64"), query_times=[1])
     with pytest.raises(TypeError, match="^times: is a PeriodIndex; call .to_timestamp"):
         call(times=pandas.period_range("2024", periods=4))
     with pytest.raises(TypeError, match="^times: dtype is object, of Timestamp; write np.asarray"):
         call(times=pandas.Series(list(pandas.Series(TIMES)), dtype=object))
     polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match="^times: is missing at index 3; drop such rows"):
+    with pytest.raises(ValueError, match="^times: is missing at index 3; remove these rows"):
         call(times=polars.Series([*TIMES.astype("M8[us]").tolist()[:3], None]))
-    with pytest.raises(ValueError, match="^times: is missing at index 0; drop such rows"):
+    with pytest.raises(ValueError, match="^times: is missing at index 0; remove these rows"):
         call(times=arrow.array([None, 1, 2, 3]))
 
 
@@ -371,7 +372,7 @@ def test_units_of_a_fusion_are_one():
         rbc.Stream(VALUES, TICKS, clock_offset=datetime.timedelta(seconds=1))
     with pytest.raises(TypeError, match="^clock_offset: is 0.5, but times are datetime64"):
         rbc.Stream(VALUES, TIMES, clock_offset=0.5)
-    with pytest.raises(TypeError, match="^max_gap: is 0.05, but times are of integers"):
+    with pytest.raises(TypeError, match="^max_gap: is 0.05, but times are integers"):
         rbc.Stream(VALUES, TICKS, max_gap=0.05)
 
 

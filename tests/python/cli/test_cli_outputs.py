@@ -107,8 +107,8 @@ def test_folders_of_others_stay(place, arguments, name):
     file.parent.mkdir(parents=True)
     file.write_text("years")
     text = run(*arguments, "-o", "others", "--overwrite", code=1)
-    assert f"others: holds {name}, which RoboCache does not write there" in text
-    assert "--overwrite would delete it" in text and "choose another place" in text
+    assert f"others: contains {name}, which RoboCache does not write there" in text
+    assert "--overwrite would delete it" in text and "choose another path" in text
     assert file.read_text() == "years" and not list(place.glob("*.part*"))
 
 
@@ -120,12 +120,12 @@ def test_one_file_of_others_in_a_data_set_is_enough(tmp_path, format):
     data.save(faults.episodes(), out, format, overwrite=True)
     if format != "npz":
         (out / "data" / "notes.md").write_text("years")
-        words = re.escape("holds data/notes.md") + ".*overwrite=True would delete it"
+        words = re.escape("contains data/notes.md") + ".*overwrite=True would delete it"
         with pytest.raises(FileExistsError, match=words):
             data.save(faults.episodes(), out, format, overwrite=True)
         (out / "data" / "notes.md").unlink()
         (out / "data" / "link").symlink_to(tmp_path)
-        with pytest.raises(FileExistsError, match="holds data/link"):
+        with pytest.raises(FileExistsError, match="contains data/link"):
             data.save(faults.episodes(), out, format, overwrite=True)
 
 
@@ -135,7 +135,7 @@ def test_the_current_folder_stays(place, monkeypatch):
     for where in (".", "..", place / "new"):
         text = run("cloud", place / "depth", "--intrinsics", place / "k.json", "-o", where,
                    "--overwrite", code=1)  # fmt: skip
-        assert "is or holds the current folder" in text
+        assert "is or contains the current folder" in text
     assert os.path.isdir(place / "new" / "in")
 
 
@@ -143,7 +143,7 @@ def test_a_file_takes_the_place_of_no_folder(place):
     run(*CLOUD, "-o", "out")
     before = everything(place)
     text = run("voxelize", "k.bin", "--voxel-size", "1", "-o", "out", "--overwrite", code=1)
-    assert "out: is a folder, expected a place for a file" in text
+    assert "out: is a folder, expected a path for a file" in text
     assert everything(place) == before
 
 
@@ -163,8 +163,8 @@ def test_what_another_command_wrote_stays(place):
     run(*CLOUD, "-o", "clouds")
     run(*RESAMPLE, "-o", "set")
     before = everything(place)
-    assert "clouds: holds point clouds" in run(*RESAMPLE, "-o", "clouds", "--overwrite", code=1)
-    assert "set: holds a data set, which" in run(*CLOUD, "-o", "set", "--overwrite", code=1)
+    assert "clouds: contains point clouds" in run(*RESAMPLE, "-o", "clouds", "--overwrite", code=1)
+    assert "set: contains a data set, which" in run(*CLOUD, "-o", "set", "--overwrite", code=1)
     assert everything(place) == before
 
 

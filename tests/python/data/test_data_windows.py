@@ -31,7 +31,7 @@ def test_windows():
         np.testing.assert_array_equal(cut["action"][1][:, offset], np.arange(20) + offset <= rows)
     few = episodes.windows(spec, [0, 2], [3, 1])
     np.testing.assert_array_equal(few["action"][0][1, 0], action[8])
-    with pytest.raises(ValueError, match="anchors: go with which"):
+    with pytest.raises(ValueError, match="anchors: pass both which and anchors"):
         episodes.windows(spec, [0])
 
 

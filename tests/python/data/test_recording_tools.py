@@ -66,7 +66,7 @@ def test_a_clock_of_torch_is_of_torch():
 
 SECOND = stream(np.array([0.0, 1.0]))
 REFUSED = [
-    (([], 1), {}, ValueError, "streams: are 0, expected 1 or more"),
+    (([], 1), {}, ValueError, "streams: got 0, expected 1 or more"),
     ((SECOND, 1), {}, TypeError, "streams: is a Stream, expected a list or a dict"),
     (([1], 1), {}, TypeError, r"streams\[0\]: is a int, expected a robocache.Stream"),
     (([SECOND], 0), {}, ValueError, "rate: is 0, expected more than 0"),
@@ -252,7 +252,7 @@ def test_pairs_with_units():
         rbc.associate(colour, depth.astype("M8[us]"), 1)
     with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are datetime64"):
         rbc.associate(colour, depth, 0.02)
-    with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are of integers"):
+    with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are integers"):
         rbc.associate([0, 1], [1, 2], 0.02)
     with pytest.raises(TypeError, match="^tolerance: is 20 milliseconds, but times have no unit"):
         rbc.associate([0.0], [1.0], np.timedelta64(20, "ms"))

@@ -84,7 +84,7 @@ def test_links_that_lead_nowhere_or_to_folders(tmp_path):
     for write in WRITERS.values():
         with pytest.raises(FileExistsError, match="is a link to a folder"):
             write(tmp_path / "link", "new")
-    with pytest.raises(FileExistsError, match="dangling: is a link, expected a place for a folder"):
+    with pytest.raises(FileExistsError, match="dangling: is a link, expected a path for a folder"):
         put_folder(tmp_path / "dangling", "new")
     assert sorted(os.listdir(tmp_path)) == ["dangling", "link", "one", "other", "set"]
     assert texts(tmp_path / "set") == ["old", "old"]
@@ -260,7 +260,7 @@ def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
     put_folder(tmp_path / "set", "old")
     run = python(HELD, tmp_path / "set" / "meta" / "stats.json", "file")
     assert run.stdout.readline() == "writes\n"
-    with pytest.raises(FileExistsError, match=r"holds meta/stats.json.*\.part"):
+    with pytest.raises(FileExistsError, match=r"contains meta/stats.json.*\.part"):
         put_folder(tmp_path / "set", "new")
     run.kill()
     run.communicate()
@@ -411,7 +411,7 @@ def test_the_only_copy_is_never_deleted(tmp_path, monkeypatch):
         rename(one, other)
 
     monkeypatch.setattr(os, "rename", fail)
-    with pytest.raises(OSError, match=r"what was there is in .*\.part/old0"):
+    with pytest.raises(OSError, match=r"the old folder is .*\.part/old0"):
         put_folder(tmp_path / "x", "new")
     monkeypatch.undo()
     with pytest.raises(FileExistsError):

@@ -18,7 +18,7 @@ void fail_allocations(long first, long count) {
   refused = 0;
 }
 
-/* How many got null; no more do. */
+/* Return the number of allocations that failed; later ones succeed. */
 long stop_failing(void) {
   refused_left = 0;
   return refused;

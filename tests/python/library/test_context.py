@@ -325,7 +325,7 @@ def test_torch_data_loader_with_workers():
 
 
 def test_closing_during_a_call_lets_it_complete():
-    """In a process of its own, which reading what was freed would end."""
+    """Run in a separate process, since reading freed memory would end it."""
     code = """
 import threading, time, numpy as np, robocache as rbc
 

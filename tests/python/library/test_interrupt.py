@@ -1,4 +1,4 @@
-"""Ctrl-C in calls that would take minutes: each in a process of its own."""
+"""Ctrl-C in calls that would take minutes, each in a separate process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def long_update():
         except ValueError as error:
             assert "left half way" in str(error), error
         else:
-            raise AssertionError("some of the samples are no state")
+            raise AssertionError("an interrupted update left a usable state")
 """
 
 
@@ -166,7 +166,7 @@ os._exit(0)
 
 
 def test_a_large_state_is_exported() -> None:
-    """What copies it asks for signals, on a thread that must not hold the GIL then."""
+    """The copy checks for signals, in a thread that must not hold the GIL."""
     script = """
 accumulator = rbc.StatisticsAccumulator(400, [0.5], backend=context)
 accumulator.update(np.zeros((3, 400), np.float32))

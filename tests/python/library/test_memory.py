@@ -247,7 +247,7 @@ for i in range(30):
         for thread in threads: thread.start()
     child = os.fork()
     if child == 0:
-        fresh = i > 0 or _core.idle_memory() == 0  # what threads had, Python gives back
+        fresh = i > 0 or _core.idle_memory() == 0  # Python frees the memory of threads
         array = raw()
         array[:] = 3
         os._exit(0 if fresh and (kept == 7).all() and (array == 3).all() else 1)

@@ -79,7 +79,7 @@ def assert_made(struct):
 
 def lost_by_python(error):
     # CPython 3.11 drops an exception where it gets no memory to unwind the stack, in any program.
-    # What an extension does wrong is told of a built-in function.
+    # A mistake of the extension is reported for a built-in function.
     return isinstance(error, SystemError) and "<built-in " not in str(error)
 
 wrong, refusals = [], 0

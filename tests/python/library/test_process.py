@@ -1,4 +1,4 @@
-"""What a process may do around calls: many of them, closed streams, limits, memory that moves."""
+"""Effects of a process on calls: many calls, closed streams, limits, memory that moves."""
 
 import ctypes
 import gc
@@ -19,7 +19,7 @@ CALLS = int(os.environ.get("ROBOCACHE_TEST_CALLS", "10000"))
 
 
 def resident():
-    """Bytes of memory of its own that this process has, less what its C library keeps for later."""
+    """Return the private memory of this process in bytes, without what its C library keeps."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     # Not those of files: the system takes and gives them as others need memory.
@@ -72,14 +72,14 @@ def many_calls():
 
 
 def test_many_calls_keep_nothing():
-    """In a process of its own: libraries that other tests load take memory at any time."""
+    """Run in a separate process: libraries of other tests may allocate memory at any time."""
     command = [sys.executable, __file__]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_arrays_cannot_be_resized_during_a_call():
-    """A producer that is asked for its memory tries to move that of an argument before it."""
+    """While a producer exports its memory, it tries to move the memory of an earlier argument."""
     values, times = np.zeros((1, 6, 2)), np.arange(6.0)
     tried = []
 
@@ -174,7 +174,7 @@ for _ in range(3):
     try:
         rbc.voxelize(np.zeros((4, 3)), origin=(0, 0, 0), voxel_size=0.1, shape=(900, 900, 900))
     except MemoryError:
-        print("told")
+        print("MemoryError")
     works()
 """
 
@@ -182,7 +182,7 @@ for _ in range(3):
 def test_few_descriptors_and_little_memory():
     command = [sys.executable, "-c", LIMITED]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert run.stdout == 3 * "told\n", run.stdout + run.stderr
+    assert run.stdout == 3 * "MemoryError\n", run.stdout + run.stderr
 
 
 if __name__ == "__main__":

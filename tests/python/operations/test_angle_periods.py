@@ -21,7 +21,7 @@ def inside(out, name):
 
 
 def course(rng, samples, channels, name, dtype):
-    """Steps of less than half a turn, kept in the range, in turns of which few lie at its ends."""
+    """Random angles with steps of less than half a turn, in the range, and few at its ends."""
     begin, length = reference.TURNS[name]
     steps = rng.uniform(-0.49, 0.49, (samples, channels)) * length
     values = (np.cumsum(steps, axis=0) - begin) % length + begin
@@ -48,7 +48,7 @@ def test_as_unwrap_has_them(name, channels):
         right = (unwrapped(values, times, queries, name) - begin) % length + begin
         apart = np.abs(out.astype(np.float64) - right)
         assert np.minimum(apart, length - apart).max() <= limit * length  # modulo a turn
-        # As values, but for those that rounding takes across an end.
+        # Also as plain values, except where rounding crosses an end of the range.
         far = apart > limit * length
         assert (np.minimum(right - begin, begin + length - right)[far] <= limit * length).all()
         assert far.mean() < 0.01

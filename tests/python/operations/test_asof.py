@@ -99,7 +99,7 @@ def test_units():
         (([0.0], [0.0], "back"), ValueError, "direction: is 'back', expected one of 'backward'"),
         (([0.0], [0.0], "nearest", -1.0), ValueError, "tolerance: is -1.0, expected 0 or more"),
         (([0.0], [0.0], "nearest", math.nan), ValueError, "tolerance: is nan"),
-        (([0], [0], "nearest", 0.5), TypeError, "tolerance: is 0.5, but times are of integers"),
+        (([0], [0], "nearest", 0.5), TypeError, "tolerance: is 0.5, but times are integers"),
         (
             ([0.0], [0.0], "nearest", np.timedelta64(1, "s")),
             TypeError,
@@ -116,7 +116,7 @@ def test_units():
             "query_times: is datetime64[us], but times is datetime64[ns]",
         ),
         ((np.array(["NaT"], "M8[ns]"),) * 2, ValueError, "times: is NaT at index 0"),
-        (([2**60 + 1], [0.5]), TypeError, "times: holds 1152921504606846977"),
+        (([2**60 + 1], [0.5]), TypeError, "times: has 1152921504606846977"),
     ],
 )
 def test_bad_arguments(arguments, error, message):

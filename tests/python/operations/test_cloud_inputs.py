@@ -85,7 +85,7 @@ def test_the_limit_of_a_caller_counts(tmp_path):
 
 
 def test_a_lack_of_memory_names_the_cloud(tmp_path, monkeypatch):
-    """Also of a folder's clouds, which are read when they are asked for."""
+    """This includes the clouds of a folder, which are read when they are used."""
     pcd(tmp_path / "1.pcd", 1, "ascii", b"1 2 3\n")
     clouds = data.open(tmp_path)
 
@@ -154,7 +154,7 @@ def test_pictures_of_more_pixels_than_their_files_may_have(tmp_path):
     "content", [b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", b"GIF89a"]
 )
 def test_pictures_of_kinds_for_which_programs_are_run(tmp_path, content):
-    """Pillow starts Ghostscript for a file that is PostScript, whatever its name is."""
+    """Pillow starts Ghostscript for PostScript files, regardless of their name."""
     pytest.importorskip("PIL")
     (tmp_path / "x.png").write_bytes(content + bytes(200))
     refused("is not a PNG, TIFF, PPM or JPEG", images.depth_of, tmp_path / "x.png")

@@ -89,27 +89,27 @@ def test_fuse_frames():
         assert out[f"arm.{column}"].tolist() == alone[column].tolist()
     assert not out["cam.valid"].any() and out["cam.x"].isna().all()
     mixed = {"arm": POSE[["x"]], "cam": polars.DataFrame({"t": [0, 1], "x": [0.0, 1.0]})}
-    with pytest.raises(ValueError, match=r"^frames\['cam'\]: is of polars, which has no index"):
+    with pytest.raises(ValueError, match=r"^frames\['cam'\]: a polars DataFrame has no index"):
         rbc.fuse_frames(mixed, CLOCK)
 
 
 TWICE = pandas.DataFrame(np.ones((5, 2)), columns=["x", "x"], index=INDEX)
 REFUSED = [
-    (TWICE, {}, ValueError, "frame: has two columns of the name 'x'; rename one"),
-    (POSE.reset_index(drop=True), {}, ValueError, "frame: its index counts rows; write time="),
+    (TWICE, {}, ValueError, "frame: has two columns named 'x'; rename one"),
+    (POSE.reset_index(drop=True), {}, ValueError, "frame: its index counts rows; pass time="),
     (POSE, {"time": "stamp"}, ValueError, "frame: has no column 'stamp'"),
     (POSE, {"methods": {"z_*": "next"}}, ValueError, r"methods: 'z_\*' matches no column"),
     (
         POSE,
         {"methods": {"q_[xyz]": "slerp"}},
         ValueError,
-        "methods: slerp has 3 columns .q_x, q_y, ",
+        "methods: slerp matches 3 columns .q_x, q_y, ",
     ),
     (POSE, {"methods": {"x": "cube"}}, ValueError, r"method\[0\]: is 'cube', expected one of"),
     (POSE["x"], {}, TypeError, "frame: is a Series, expected a DataFrame of pandas or polars"),
     (POSE.values, {}, TypeError, "frame: is a ndarray, expected a DataFrame"),
-    (POSE.assign(n="a"), {}, TypeError, r"frame\['n'\]: is of .*; leave it out, or convert it"),
-    (POSE[[]], {}, ValueError, "frame: has no columns beside its times"),
+    (POSE.assign(n="a"), {}, TypeError, r"frame\['n'\]: dtype is .*; remove it, or convert it"),
+    (POSE[[]], {}, ValueError, "frame: has no columns other than its times"),
 ]
 
 
@@ -122,7 +122,7 @@ def test_refused(frame, options, error, message):
 
 
 def test_refused_beside_the_frame():
-    with pytest.raises(ValueError, match=r"^frames\['arm'\]: has no columns beside its times$"):
+    with pytest.raises(ValueError, match=r"^frames\['arm'\]: has no columns other than its times$"):
         rbc.fuse_frames({"arm": POSE[[]]}, CLOCK)
     with pytest.raises(
         TypeError, match=r"^query_times: is datetime64\[s\], but times is datetime64"

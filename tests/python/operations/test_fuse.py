@@ -237,7 +237,7 @@ def test_arrays_that_speak_dlpack_alone():
         gc.collect()
         for producer in producers.values():
             assert producer.deleted == len(producer.given) >= 2
-    with pytest.raises(TypeError, match="has no from_dlpack to make the result with; pass out"):
+    with pytest.raises(TypeError, match="has no from_dlpack, which the result needs; pass out"):
         rbc.fuse([stream], TIMES)
 
 
@@ -368,13 +368,13 @@ def stream(**changes):
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
         ({"outside": "wrap"}, ValueError, "outside: is 'wrap', expected one of 'hold'"),
         ({"lengths": [1.5]}, TypeError, "lengths: is a list of float64, expected int64"),
-        ({"std": [1, 0, 0]}, ValueError, "std: channel 1 is 0, expected another number"),
+        ({"std": [1, 0, 0]}, ValueError, "std: channel 1 is 0; use 1 for a constant channel"),
         ({"clock_offset": "noon"}, TypeError, "clock_offset: is a str, expected a number in the"),
         ({"clock_offset": None}, TypeError, "clock_offset: is a NoneType, expected a number"),
         (
             {"clock_offset": 0.5, "times": np.arange(4)},
             TypeError,
-            "clock_offset: is a float, expected an int: the ticks of times of int64",
+            "clock_offset: is a float, expected an int, in ticks of the int64 times",
         ),
         (
             {"clock_offset": 2**63, "times": np.arange(4)},
@@ -452,8 +452,8 @@ def test_refused(changes, error, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"streams": []}, ValueError, "streams: are 0, expected 1 to 64"),
-        ({"streams": [GOOD] * 65}, ValueError, "streams: are 65, expected 1 to 64"),
+        ({"streams": []}, ValueError, "streams: got 0, expected 1 to 64"),
+        ({"streams": [GOOD] * 65}, ValueError, "streams: got 65, expected 1 to 64"),
         ({"streams": GOOD}, TypeError, "streams: is a Stream, expected a list of"),
         ({"streams": None}, TypeError, "streams: is a NoneType, expected a list of"),
         ({"streams": [GOOD, VALUES]}, TypeError, r"streams\[1\]: is a ndarray, expected a robo"),

@@ -24,7 +24,7 @@ import rotation_reference  # noqa: E402
 
 @dataclasses.dataclass
 class Part:
-    """What stands in a case before its streams, or in a stream."""
+    """The part of a case before its streams, or one stream."""
 
     settings: dict = dataclasses.field(default_factory=dict)
     groups: list = dataclasses.field(default_factory=list)
@@ -83,7 +83,7 @@ def poisoned(array):
 
 
 def keywords(part, call, to, choices, written=(), flags=None):
-    """What a function or a class of robocache takes of the part, by the names of its parameters."""
+    """Return the entries of a part that are parameters of a function or a class of robocache."""
     names = list(inspect.signature(call).parameters)
     found = {name: to(tensor) for name, tensor in part.inputs.items()}
     if "shift" in found:
@@ -124,7 +124,7 @@ def keywords(part, call, to, choices, written=(), flags=None):
 
 
 def sizes(part, names):
-    """What only the shapes of the outputs tell, where Python makes the arrays."""
+    """Return arguments that follow from the shapes of the outputs, which Python creates."""
     found = {}
     if "max_voxels" in names:
         found["max_voxels"] = len(part.outputs["coords"])
@@ -251,7 +251,7 @@ def test_torch_on_cuda(name):
 
 
 def same(output, answer, expected):
-    """A mask is bool in Python, and numbers of voxels are int64, whatever the case asks for."""
+    """In Python, masks are bool and numbers of voxels int64; convert them to the case's dtype."""
     if output in ("valid", "point_to_voxel"):
         answer = answer.astype(expected.dtype)
     assert answer.shape == expected.shape

@@ -108,7 +108,7 @@ def test_ticks_of_int64():
         ({"late_bound": 300}, r"streams\[0\].late_bound: is 300, expected less than the capacity"),
         ({"max_age": -1}, r"streams\[0\].max_age: is -1"),
         ({"max_ahead": -1}, r"streams\[0\].max_ahead: is -1"),
-        ({"max_ahead": 0}, r"streams\[0\].max_ahead: is 0, expected more, or None"),
+        ({"max_ahead": 0}, r"streams\[0\].max_ahead: is 0, expected more than 0"),
         ({"max_ahead": "far"}, r"streams\[0\].max_ahead: "),
         ({"capacity": 1}, r"streams\[0\].capacity: is 1, expected at least 2"),
         ({"clock_offset": np.inf}, r"streams\[0\].clock_offset: is inf"),

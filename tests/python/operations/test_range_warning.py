@@ -1,4 +1,4 @@
-"""rbc.RangeWarning: times that can hardly be what was meant, and none where they can."""
+"""rbc.RangeWarning: raised for times that are probably wrong, and for no others."""
 
 import inspect
 import warnings
@@ -13,7 +13,7 @@ NS = 1_700_000_000_000_000_000 + np.arange(4) * 10_000_000
 
 
 def warned(operation, *arguments, **options):
-    """What a call warns of."""
+    """Return the warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         operation(*arguments, **options)
@@ -46,12 +46,12 @@ def test_float32_seconds_since_the_epoch():
     seconds = (NS / 1e9).astype(np.float32)
     (message,) = warned(rbc.resample, VALUES, seconds, seconds)
     assert message == (
-        "times: are of float32 near 1.7e+09, where neighbours are 128 apart, more than samples "
-        "are: many have one time; use float64 or int64, or subtract a start time"
+        "times: float32 resolves only 128 near 1.7e+09, coarser than the distance of samples; "
+        "use float64 or int64, or subtract a start time"
     )
     (message,) = warned(rbc.fuse, [rbc.Stream(VALUES, seconds)], seconds)
-    assert message.startswith("streams[0].times: are of float32")
-    # Ticks of a float32 that tell samples apart, and times near 0.
+    assert message.startswith("streams[0].times: float32 resolves")
+    # float32 times with a different number for each sample, and times near 0.
     for times in (np.float32([0, 5e8, 1e9, 1.5e9]), np.float32([0, 0, 0, 0])):
         assert not warned(rbc.resample, VALUES, times, times)
 
@@ -65,7 +65,7 @@ QUIET = {
     "no queries": (VALUES, T, np.zeros(0)),
     "no samples": (VALUES[:0], T[:0], np.array([5.0])),
     "one sample": (VALUES[:1], T[:1], np.array([5.0])),
-    "NaN alone": (VALUES, T, np.array([np.nan])),
+    "only NaN": (VALUES, T, np.array([np.nan])),
     "of the second row": (
         np.zeros((2, 4, 1)),
         np.stack([T, T + 100]),
@@ -147,7 +147,7 @@ def test_on_cuda_only_where_times_are_checked():
 
 
 def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
-    """What CUDA's calls do with copies of their times, here with arrays that are on the CPU."""
+    """The check that calls on CUDA do with copies of their times, here with arrays on the CPU."""
     torch = pytest.importorskip("torch")
     from robocache._operations import fuse, resample
 
@@ -165,11 +165,11 @@ def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
         arguments = {**rows, **changes}
         lengths = arguments["lengths"]
         values = torch.ones((4, 1) if lengths is None else (len(lengths), 4, 1))
-        call = resample._look_at_ranges
+        call = resample._check_ranges
         assert len(warned(call, values, times, queries, **arguments)) == expected
     moved = rbc.Stream(torch.tensor(VALUES), times, clock_offset=10**12)
-    assert warned(fuse._look_at_ranges, [moved._native], times, None)
-    assert not warned(fuse._look_at_ranges, [moved._native], times + 10**12, None)
+    assert warned(fuse._check_ranges, [moved._native], times, None)
+    assert not warned(fuse._check_ranges, [moved._native], times + 10**12, None)
 
 
 def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
@@ -186,6 +186,6 @@ def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
                 lengths = torch.zeros(batch, dtype=torch.int32)
                 for given in (None, lengths):
                     changes = {**rows, "query_lengths": given}
-                    assert not warned(resample._look_at_ranges, values, times, asked, **changes)
+                    assert not warned(resample._check_ranges, values, times, asked, **changes)
                     stream = rbc.Stream(values, times)
-                    assert not warned(fuse._look_at_ranges, [stream._native], asked, given)
+                    assert not warned(fuse._check_ranges, [stream._native], asked, given)

@@ -144,7 +144,7 @@ def test_empty(values, times, queries, shape):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("channels", [1, 3, 16, 67])
 def test_linear_between_infinite_values_as_numpy(dtype, channels):
-    """In rows of all lengths, beside finite channels, in both directions of time."""
+    """Rows of all lengths, with finite channels as well, in both directions of time."""
     odd = [0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, math.nan]
     pairs = [(a, b) for a in odd for b in odd]
     rng = np.random.default_rng(channels)
@@ -584,7 +584,7 @@ def test_lists_stand_for_short_arrays():
 
 
 def call(**changes):
-    """A good call but for the changes, on [2,4,3] float32."""
+    """A call on [2,4,3] float32 that is valid except for the changes."""
     arguments = {
         "values": np.arange(24, dtype=np.float32).reshape(2, 4, 3),
         "times": np.array([[0.0, 1.0, 2.0, 3.0]] * 2),
@@ -742,9 +742,9 @@ REFUSED = [
     (
         {"std": [1.0, 0.0, 2.0]},
         ValueError,
-        "std: channel 1 is 0, expected another number; 1 leaves a channel that does not vary",
+        "std: channel 1 is 0; use 1 for a constant channel",
     ),
-    ({"std": np.array([1.0, 2.0, -0.0], np.float32)}, ValueError, "std: channel 2 is 0, "),
+    ({"std": np.array([1.0, 2.0, -0.0], np.float32)}, ValueError, "std: channel 2 is 0; use 1"),
     ({"std": 2.0}, TypeError, "std: is a float, expected an array"),
     ({"mean": "zero"}, TypeError, "mean: is a str, expected an array"),
     ({"mean": ["zero"]}, TypeError, "mean: is a list of <U4, expected float64"),

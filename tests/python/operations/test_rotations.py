@@ -1,4 +1,4 @@
-"""convert_rotations beside SciPy's Rotation, and as Python calls it."""
+"""convert_rotations: comparison with SciPy's Rotation, and arguments in Python."""
 
 import numpy as np
 import pytest

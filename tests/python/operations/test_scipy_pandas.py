@@ -125,7 +125,7 @@ METHODS = ["linear", "cubic", "pchip", "slerp", "angle", "nearest", "previous", 
 
 
 def random_stream(seed, samples, spread, integers, dtype):
-    """12 channels, of which any 4 do as a quaternion: of any length, of any sign.
+    """12 channels; any 4 of them are a valid quaternion of any length and sign.
 
     The longest interval is up to 10**spread times the shortest. Some values repeat, so that there
     are flat stretches.
@@ -176,7 +176,7 @@ def test_every_method(methods, seed, samples, spread, integers, dtype, outside, 
     out, mask = rbc.resample(values, times, queries, return_valid=True, **options)
     np.testing.assert_array_equal(mask, expected_mask)
     apart = scipy_fusion.distance(out, expected, method)
-    # Splines weigh a value by the ratio of the intervals beside it, in the reference as well.
+    # Splines weigh a value by the ratio of the adjacent intervals, in the reference as well.
     before, after = np.diff(times)[:-1], np.diff(times)[1:]
     ratio = np.max(np.maximum(before / after, after / before), initial=1.0)
     roundings = {"linear": 4, "cubic": 8 * ratio, "pchip": 16, "slerp": 16, "angle": 8}

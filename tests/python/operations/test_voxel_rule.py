@@ -1,7 +1,7 @@
-"""Which voxel a point lies in: the division of spconv and mmcv in float32, of Open3D in float64.
+"""The voxel of a point: by a division as in spconv and mmcv in float32, as in Open3D in float64.
 
-LiDAR drivers write whole millimetres, so points lie on the faces of voxels often, where any other
-arithmetic (such as a product by the inverse) has other voxels.
+LiDAR drivers write whole millimetres, so points are often on the faces of voxels, where any other
+arithmetic (such as a product by the inverse) gives other voxels.
 """
 
 import numpy as np
@@ -97,9 +97,9 @@ def test_voxels_into_the_arrays_of_an_earlier_call():
         for name, array in arrays.items():
             assert getattr(kept, name) is array
             np.testing.assert_array_equal(array, getattr(expected, name))
-    with pytest.raises(ValueError, match="max_voxels: is what the arrays of out are"):
+    with pytest.raises(ValueError, match="max_voxels: only valid without out"):
         rbc.voxelize_sparse(points, **options, out=kept, max_voxels=3)
-    with pytest.raises(ValueError, match="return_point_to_voxel: is what the arrays of out are"):
+    with pytest.raises(ValueError, match="return_point_to_voxel: only valid without"):
         rbc.voxelize_sparse(points, **options, out=kept, return_point_to_voxel=False)
     with pytest.raises(TypeError, match="out: is a tuple, expected SparseVoxels"):
         rbc.voxelize_sparse(points, **options, out=())
@@ -153,13 +153,13 @@ CUBE = {"point_cloud_range": (0, 0, 0, 1, 1, 1)}
         ({"point_cloud_range": (0, 0, 0, 1, np.nan, 1)}, ValueError, "point_cloud_range: is"),
         ({"point_cloud_range": (0, 0, 0, 1, np.inf, 1)}, ValueError, "point_cloud_range: is"),
         ({"point_cloud_range": "abcdef"}, ValueError, "point_cloud_range: is"),
-        ({**CUBE, "voxel_size": 1e-9}, ValueError, "voxel_size: is 1e-09, .* or 2.62 in all"),
-        ({**CUBE, "voxel_size": (1, 1, 1e-10)}, ValueError, "voxel_size: is .* 2.31 - 1 along"),
-        ({**CUBE, "voxel_size": 1e-50}, ValueError, "voxel_size: is 1e-50, of which"),
+        ({**CUBE, "voxel_size": 1e-9}, ValueError, "voxel_size: is 1e-09, .* and 2.62 in all"),
+        ({**CUBE, "voxel_size": (1, 1, 1e-10)}, ValueError, "voxel_size: is .* 2.31 - 1 voxels"),
+        ({**CUBE, "voxel_size": 1e-50}, ValueError, "voxel_size: is 1e-50, too small for"),
         (
             {"point_cloud_range": (0, 0, 0, 1, 1, 1), "origin": (0, 0, 0)},
             ValueError,
-            "point_cloud_range: says what origin",
+            "point_cloud_range: only valid without",
         ),
         ({"shape": (1, 1, 1)}, TypeError, "origin: is None"),
         ({"origin": (0, 0, 0)}, TypeError, "shape: is None"),

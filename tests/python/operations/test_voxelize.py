@@ -26,7 +26,7 @@ GRID = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (3, 4, 5)}
 
 
 def same_numbers(a, b):
-    """Equal shape, dtype and bits, but for those of NaN."""
+    """Check that shape, dtype and bits are equal, except for the bits of NaN."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind == "f" and a.shape == b.shape and a.dtype == b.dtype:
         both = np.isnan(a) & np.isnan(b)
@@ -409,7 +409,7 @@ def test_columns_of_a_scan_without_a_copy():
     scan[:, 0] += 1  # seen by the next call: it reads the tensor's own memory
     rbc.voxelize(tensor[:, :4], reduction="count", out=view, **GRID)
     assert int(view[0].sum()) == 0
-    # A field of records, as point cloud messages have them.
+    # A field of records, as in point cloud messages.
     records = np.zeros(3, np.dtype([("xyz", "3f4"), ("ring", "i4")]))
     records["xyz"] = [[0, 0, 0], [0, 0, 0], [2, 2, 2]]
     assert rbc.voxelize(records["xyz"], reduction="count", **GRID)[0, 0, 0] == 2
@@ -597,7 +597,7 @@ POINTS = np.zeros((2, 6, 3), np.float32)
 
 
 def call(points=POINTS, features=None, function=rbc.voxelize, **changes):
-    """A good call but for the changes."""
+    """A call that is valid except for the changes."""
     return function(points, features, **{**GRID, **changes})
 
 
@@ -741,7 +741,7 @@ OF_TSDF = [
     ({"features": [0, 0]}, ValueError, "sensors: shape is "),
     ({"features": None}, TypeError, "sensors: is a NoneType, expected an array"),
     ({"features": np.zeros(3, int)}, TypeError, "sensors: dtype is int64, expected float32 or"),
-    ({"tsdf": np.zeros((3, 4, 5), np.float32)}, ValueError, "tsdf: goes with weight"),
+    ({"tsdf": np.zeros((3, 4, 5), np.float32)}, ValueError, "tsdf: pass both tsdf and weight"),
     (
         {"tsdf": np.zeros((3, 4, 5)), "weight": np.zeros((3, 4, 5), np.float32)},
         TypeError,

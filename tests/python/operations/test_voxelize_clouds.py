@@ -47,14 +47,14 @@ def columns_of(read):
 
 
 def inner_grid(points, size):
-    """Of the middle of a cloud: some of it lies outside."""
+    """Return a grid for the middle of a cloud; some points are outside."""
     low, high = np.nanpercentile(points[:, :3], [2, 98], axis=0)
     shape = np.ceil((high - low) / size).astype(int)
     return {"origin": low, "voxel_size": size, "shape": shape}
 
 
 def outer_grid(points, size):
-    """Of all of a cloud, with faces at multiples of `size`."""
+    """Return a grid for a whole cloud, with faces at multiples of `size`."""
     low, high = np.nanmin(points[:, :3], axis=0), np.nanmax(points[:, :3], axis=0)
     first = np.floor(low / size)
     return {"origin": first * size, "voxel_size": size, "shape": np.floor(high / size) - first + 1}
@@ -120,7 +120,7 @@ def test_sparse(cloud):
     dense = rbc.voxelize(points, reduction="mean", **grid)
     np.testing.assert_array_equal(dense[tuple(coords.T)], voxels.features)
 
-    # As detection networks want it: the order of first points, and only so many of each.
+    # As for detection networks: in the order of first points, with at most 5 points per voxel.
     hard = rbc.voxelize_sparse(points, max_points=5, reduction=None, **grid).trimmed()
     order = np.argsort(first)
     np.testing.assert_array_equal(hard.coords[:, 1:], coords[order])
@@ -166,7 +166,7 @@ def organized(recordings):
 
 
 def test_rows_of_an_organized_cloud(recordings):
-    """Each of 480 rows of pixels as a cloud of its own, NaN and all."""
+    """Each of 480 rows of pixels is a separate cloud, NaN included."""
     image = organized(recordings)
     grid = {"origin": (-3, -3, 1), "voxel_size": 0.25, "shape": (24, 24, 18)}
     counts, dropped = rbc.voxelize(image, reduction="count", return_num_points_outside=True, **grid)
@@ -193,7 +193,7 @@ def test_tsdf_of_a_depth_camera(recordings):
     assert (inside == finite).all()
     at = tuple(index[inside].T)
     assert (weight[at] > 0).all()
-    # The surface is in the voxels that hold a point, but for what rays that graze it make of it.
+    # The surface is in the voxels with points, except where rays graze it.
     assert (np.abs(tsdf[at]) <= size * np.sqrt(3)).mean() > 0.95
     # A step towards the camera it is positive, and a step behind negative.
     along = points[inside] / np.linalg.norm(points[inside], axis=1, keepdims=True)

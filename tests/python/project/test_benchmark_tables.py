@@ -17,7 +17,7 @@ import render  # noqa: E402
 
 
 def lines_of(text: str) -> list:
-    """Text as it is, and rows of tables as their cells; without the rulers."""
+    """Return lines of text, and rows of tables as lists of cells, without rulers."""
     lines = [line for line in text.splitlines() if line and not line.startswith("|:")]
     return [
         [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("|") else line

@@ -25,7 +25,7 @@ ORIGINS = ("interpolated", "picked", "exact", "gap", "outside")
 
 @dataclass
 class Run:
-    """What one run of the demo wrote for one recording, and the recording."""
+    """The output of one run of the demo for one recording, and the recording."""
 
     recording: Recording
     arrays: dict[str, np.ndarray]
@@ -164,7 +164,7 @@ def test_arm_clock_is_even_and_in_nanoseconds(arm: Run) -> None:
     assert arm.clock.dtype == np.int64
     assert arm.clock[0] >= simulate.EPOCH_NS and len(arm.clock) == 1000
     np.testing.assert_array_equal(np.diff(arm.clock), 20_000_000)
-    # What the stamps are for: f32 cannot even tell the first from the last.
+    # The stamps need int64: float32 cannot even distinguish the first from the last.
     assert np.float32(arm.clock[0]) == np.float32(arm.clock[-1])
 
 
@@ -190,7 +190,7 @@ def test_arm_is_near_the_truth_where_the_mask_says_so(
 
 
 def unsigned(pose: np.ndarray) -> np.ndarray:
-    """Of the two quaternions of an orientation the one with w > 0: the arm never turns that far."""
+    """Return the quaternion of an orientation with w > 0: the arm never turns that far."""
     return np.hstack([pose[:, :3], pose[:, 3:] * np.sign(pose[:, 3:4])])
 
 
@@ -236,7 +236,7 @@ def test_arm_summary_tells_what_was_simulated(arm: Run) -> None:
         ]
     assert (
         400 < float(arm.row("in", "joints")[7]) < 430
-    )  # the dropout of 0.40 s, and the samples beside it
+    )  # the dropout of 0.40 s, and the adjacent samples
     assert "put in order: pose 5\n" in arm.summary
 
 
@@ -296,7 +296,7 @@ def test_comma2k19_follows_the_rules(comma2k19: Run) -> None:
 def test_comma2k19_runs_on_the_clock_of_the_camera(comma2k19: Run, recordings: Path) -> None:
     pose = recordings / "comma2k19" / "global_pose"
     np.testing.assert_array_equal(comma2k19.clock, np.load(pose / "frame_times.npy"))
-    # Every tick is a frame: the pose comes through as it is, in double precision.
+    # Every tick is a frame, so the pose is unchanged, in double precision.
     parts = ("positions", "orientations", "velocities")
     frames = np.hstack([np.load(pose / f"frame_{part}.npy") for part in parts])
     np.testing.assert_array_equal(comma2k19.values("camera"), frames)

@@ -1,4 +1,4 @@
-"""The demo takes whatever robocache.data reads: a report, and a picture where there are times."""
+"""The demo takes all data that robocache.data reads: a report, and a picture if it has times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robocache import data  # noqa: E402
 
 
 def run(source: Path, out: Path) -> dict[str, Path]:
-    """What was written, by suffix."""
+    """Run the demo; return its files by suffix."""
     assert demo.main(["--data", str(source), "--out", str(out)]) == 0
     return {path.suffix[1:]: path for path in out.iterdir()}
 

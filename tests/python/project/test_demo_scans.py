@@ -28,7 +28,7 @@ from simulate_lidar import AZIMUTHS, BEAMS, SENSOR_HEIGHT  # noqa: E402
 
 @dataclass
 class Run:
-    """What one run of the demo wrote for one scan, and the scan."""
+    """The output of one run of the demo for one scan, and the scan."""
 
     scan: scans.Scan
     arrays: dict[str, np.ndarray]
@@ -290,7 +290,7 @@ def test_small_clouds(tmp_path: Path) -> None:
     one, two = (load(tmp_path / "out", scan) for scan in scans.read_scans(tmp_path, None))
     assert one.row("voxelize count") == [1, 1, 0, 0]
     assert "distances" not in one.arrays
-    # What is NaN, and what a driver writes for a beam without a return.
+    # Points that are NaN, and points that a driver writes for a beam without a return.
     assert two.row("voxelize count") == [2, 2, 2, 0]
     for run in (one, two):
         check_against_numpy(run)

@@ -1,4 +1,4 @@
-"""What examples/deploy has: manifests by the schemas of Kubernetes, an image by what it says."""
+"""examples/deploy: manifests by the schemas of Kubernetes, and the contents of the image."""
 
 from __future__ import annotations
 

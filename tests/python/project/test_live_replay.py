@@ -1,4 +1,4 @@
-"""A recording replayed from threads gives, row for row, what training made of it."""
+"""A recording that is replayed from threads gives the same rows as training."""
 
 import re
 from pathlib import Path

@@ -44,7 +44,7 @@ def cells_of(line):
 
 
 def test_two_episodes(tmp_path):
-    """One after the other: their quantiles' mean lies where no value is."""
+    """Two episodes with different ranges: the mean of their quantiles is far from all values."""
     each = [np.float32(np.linspace(at, at + 1, 101))[:, None] for at in (0, 10)]
     for feature in merging.FEATURES:
         np.save(tmp_path / f"{feature}.npy", np.concatenate(each))

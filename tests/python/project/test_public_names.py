@@ -1,4 +1,4 @@
-"""What users see of a name: dir(), the module of a class, pickles, and functions with one type."""
+"""Public names: dir(), the modules of classes, pickles, and functions with a single type."""
 
 import inspect
 import pickle

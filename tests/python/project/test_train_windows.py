@@ -50,7 +50,7 @@ def test_simulated_episodes(example, monkeypatch, capsys, tmp_path):
     shapes = json.loads((tmp_path / "normalization.json").read_text())
     assert np.shape(shapes["action"]["shift"]) == (8, 14)
     assert np.shape(shapes["state"]["shift"]) == (14,)
-    # The second half alone gives the same; another normalization would not.
+    # The second half on its own gives the same; a different normalization would not.
     again = run(example, monkeypatch, capsys, tmp_path, "--infer")
     assert off_by(again) == (model, still)
     shapes["action"]["inverse_scale"] = np.zeros((8, 14)).tolist()

@@ -37,7 +37,7 @@ def test_each_step_is_rounded(x, shift, scale, bias, low, f32):
 
 
 def off_by(made, x):
-    """How many ulp of the largest number in it a round trip is off by."""
+    """Return the error of a round trip, in ulp of its largest number."""
     dtype = x.dtype.type
     shift, scale, bias = (p.astype(dtype) for p in (made.shift, made.scale, made.bias))
     largest = np.max(np.broadcast_arrays(np.abs(x), np.abs(shift), np.abs(bias / scale)), axis=0)
@@ -193,7 +193,7 @@ def test_values_that_do_not_fit(values, error, message):
     [
         ((np.nan, 1), ValueError, r"^shift: is nan in all channels, expected a number"),
         (([0, 1], [1, np.inf]), ValueError, r"^scale: is inf in channel 1"),
-        (([0, 1], [1, 2, 3]), ValueError, r"^shift, scale: shapes do not go together"),
+        (([0, 1], [1, 2, 3]), ValueError, r"^shift, scale: shapes do not broadcast"),
         ((0, 1, 0, [0, 2], 1), ValueError, r"^low: is above high in channel 1"),
         ((0, 1, 0, np.nan), ValueError, r"^low: is nan"),
         ((0, "1"), TypeError, r"^scale: is '1', expected a number"),
@@ -209,7 +209,7 @@ def test_parameters_that_are_none(arguments, error, message):
 def test_a_scale_beyond_float32():
     made = Normalization(0.0, [1.0, 1e200])
     assert made.apply([[1.0, 1.0]]).tolist() == [[1.0, 1e200]]
-    with pytest.raises(ValueError, match=r"^scale: is beyond float32 in channel 1"):
+    with pytest.raises(ValueError, match=r"^scale: exceeds the range of float32 in channel 1"):
         made.apply(np.ones((1, 2), np.float32))
 
 
@@ -239,7 +239,7 @@ def test_what_resample_cannot_take(name):
     for made, message in (
         (Normalization([0], [1], -1), "has a bias"),
         (Normalization([0], [1], 0, -1, 1), "clips"),
-        (Normalization(0, 1), r"have shape \[\], and resample and fuse take \[D\]"),
+        (Normalization(0, 1), r"have shape \[\], but resample and fuse take \[D\]"),
     ):
         with pytest.raises(ValueError, match=f"^{name}: .*{message}"):
             getattr(made, name)
@@ -264,7 +264,7 @@ def test_dicts_and_pickles(style, mode, options, formula):
 def test_dicts_that_are_none():
     with pytest.raises(ValueError, match=r"^scale: is missing"):
         Normalization.from_dict({"shift": 0})
-    with pytest.raises(ValueError, match=r"^offset: is no parameter, expected shift, scale"):
+    with pytest.raises(ValueError, match=r"^offset: is not a parameter, expected shift, scale"):
         Normalization.from_dict({"shift": 0, "scale": 1, "offset": 2})
 
 

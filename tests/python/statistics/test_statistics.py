@@ -39,7 +39,7 @@ DATA = {
     "both ends": lambda r: r.choice([1.7e308, -1.7e308], size=(303, 2)),
     "zeros": lambda r: r.choice([0.0, -0.0], size=(55, 1)),
     "not finite": lambda r: r.choice([np.nan, np.inf, -np.inf, 1.0, 2.5], size=(300, 2)),
-    "not finite alone": lambda r: r.choice([np.nan, np.inf, -np.inf], size=(30, 2)),
+    "only not finite": lambda r: r.choice([np.nan, np.inf, -np.inf], size=(30, 2)),
     "long integers": lambda r: r.integers(-(2**63), 2**63 - 1, size=(301, 2)),
     "unsigned": lambda r: r.integers(0, 2**64 - 1, size=(301, 2), dtype=np.uint64),
     "many": lambda r: r.normal(size=(20_000, 2)).astype("f4"),
@@ -149,7 +149,7 @@ def test_more_than_memory_holds():
         (lambda v: rbc.statistics(v, quantiles=0.5), TypeError, "quantiles: is 0.5"),
         (lambda v: rbc.statistics(v, ddof=2), ValueError, "ddof: is 2, expected 0 or 1"),
         (lambda v: rbc.statistics(v, ddof=None), TypeError, "ddof: is None, expected 0 or 1"),
-        (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: is set"),
+        (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: needs values"),
         (
             lambda v: rbc.statistics(v, sample_mask=np.ones(3, bool)),
             ValueError,

@@ -17,7 +17,7 @@ PARTS = ("min", "max", "mean", "std")
 
 
 def result_of(values, levels=LEVELS):
-    """By NumPy; of [B,S,D] each row by itself."""
+    """Return statistics by NumPy; for [B,S,D], of each row separately."""
     rows = np.full(values.shape[:-2] + values.shape[-1:], values.shape[-2])
     quantiles = np.moveaxis(np.quantile(values, levels, axis=-2), 0, -2)
     moments = (getattr(values, part)(axis=-2) for part in PARTS)
@@ -35,7 +35,7 @@ def same(one, other, names=(*PARTS, "quantiles", "count")):
         assert a.dtype == b.dtype and np.array_equal(a, b), name
 
 
-# ---- what stands in the files -------------------------------------------------------------------
+# ---- contents of the files ----------------------------------------------------------------------
 
 
 def test_lerobot(tmp_path):
@@ -179,14 +179,14 @@ MALFORMED = [
         ("std", None, TypeError, r"^action.std: is null, expected a list of numbers$"),
         ("std", [0.5, "0.5"], TypeError, r"^action.std\[1\]: is a string, expected a number$"),
         ("max", [2.0, None], TypeError, r"^action.max\[1\]: is null, expected a number$"),
-        ("max", [2.0], ValueError, r"^action.max: has shape \(1,\), expected \(2,\) as mean$"),
-        ("q01", [0.0, 1.0, 2.0], ValueError, r"^action.q01: has shape \(3,\)"),
+        ("max", [2.0], ValueError, r"^action.max: shape is \(1,\), expected \(2,\) as for mean$"),
+        ("q01", [0.0, 1.0, 2.0], ValueError, r"^action.q01: shape is \(3,\)"),
         ("min", [[0.0, 1.0], [0.0]], ValueError, r"^action.min\[1\]: is a list of 1, expected a l"),
         ("min", [[0.0], 1.0], ValueError, r"^action.min\[1\]: is a number, expected a list of 1"),
-        ("min", [], ValueError, r"^action.min: has shape \(0,\)"),
-        ("min", [[[0.0]], [[1.0, 2.0]]], ValueError, r"^action.min: has lists of different leng"),
-        ("min", [[[[0.0]]]], ValueError, r"^action.min\[0\]\[0\]\[0\]: is a list, expected no m"),
-        ("mean", [[[1.0, 2.0]]], ValueError, r"^action.mean: has shape \(1, 1, 2\)"),
+        ("min", [], ValueError, r"^action.min: shape is \(0,\)"),
+        ("min", [[[0.0]], [[1.0, 2.0]]], ValueError, r"^action.min: its inner lists have"),
+        ("min", [[[[0.0]]]], ValueError, r"^action.min\[0\]\[0\]\[0\]: is a list, expected"),
+        ("mean", [[[1.0, 2.0]]], ValueError, r"^action.mean: shape is \(1, 1, 2\)"),
         ("mean", [NAN, 1.0], ValueError, r"^action.mean\[0\]: is nan, expected a finite number$"),
         ("q99", [2.0, INF], ValueError, r"^action.q99\[1\]: is inf, expected a finite number$"),
         ("max", [2.0, 10**400], ValueError, r"^action.max\[1\]: is 10+, expected a finite number$"),
@@ -245,8 +245,16 @@ def test_malformed_of_gr00t(tmp_path, missing):
         ('{"stats": {}}', ValueError, r"^line 2.episode_index: is missing$"),
         ('{"episode_index": 3}', ValueError, r"^line 2.stats: is missing$"),
         ('{"episode_index": "3", "stats": {}}', TypeError, r"^line 2.episode_index: is '3'"),
-        ('{"episode_index": 0, "stats": {}}', ValueError, r"^line 2.episode_index: is 0 once more"),
-        ('{"episode_index": 3, "sta', ValueError, r"e.jsonl: line 2: is no JSON, or cut off: "),
+        (
+            '{"episode_index": 0, "stats": {}}',
+            ValueError,
+            r"^line 2.episode_index: 0 appears twice",
+        ),
+        (
+            '{"episode_index": 3, "sta',
+            ValueError,
+            r"e.jsonl: line 2: is not valid JSON, or cut off: ",
+        ),
         ("3", TypeError, r"^line 2: is 3, expected an object$"),
     ],
 )
@@ -266,16 +274,16 @@ def test_every_truncation_is_refused(tmp_path):
         whole = (tmp_path / "whole.json").read_bytes()
         for end in range(len(whole.rstrip())):
             (tmp_path / "part.json").write_bytes(whole[:end])
-            with pytest.raises(ValueError, match=r"part.json: is no JSON, or cut off: "):
+            with pytest.raises(ValueError, match=r"part.json: is not valid JSON, or cut off: "):
                 read(tmp_path / "part.json")
 
 
 def test_what_is_no_text(tmp_path):
     (tmp_path / "s.json").write_bytes(b"\x89PNG\xff")
-    with pytest.raises(ValueError, match=r"s.json: is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"s.json: is not UTF-8 text"):
         files.read_lerobot(tmp_path / "s.json")
     (tmp_path / "s.json").write_text("[" * 100_000)
-    with pytest.raises(ValueError, match=r"s.json: is no JSON"):
+    with pytest.raises(ValueError, match=r"s.json: is not valid JSON"):
         files.read_lerobot(tmp_path / "s.json")
     with pytest.raises(FileNotFoundError):
         files.read_lerobot(tmp_path / "none.json")
@@ -295,7 +303,7 @@ def unknown():
         (files.write_lerobot, {"a": result_of(np.ones((2, 2)), (0.001,))}, ValueError,
          r"^a.levels: is 0.001, expected a whole percent"),
         (files.write_gr00t, {"a": result_of(np.ones((2, 2)), (0.5,))}, ValueError,
-         r"^a.q01: is not known, and the file needs it$"),
+         r"^a.q01: is unknown, but the file requires it$"),
         (files.write_openpi, {"a": {"mean": [1]}}, TypeError, r"^results\['a'\]: is a dict"),
         (files.write_openpi, {3: unknown()}, TypeError, r"^results: has the key 3"),
         (files.write_lerobot, [unknown()], TypeError, r"^results: is a list, expected a dict"),
@@ -316,7 +324,7 @@ def test_a_count_that_is_not_known(tmp_path):
     result = rbc.StatisticsResult(
         [-1, -1], known.nonfinite, known.min, known.max, known.mean, known.std, np.empty((0, 2))
     )
-    with pytest.raises(ValueError, match=r"^a.count: is not known, and the file needs it$"):
+    with pytest.raises(ValueError, match=r"^a.count: is unknown, but the file requires it$"):
         files.write_lerobot(tmp_path / "s.json", {"a": result})
 
 

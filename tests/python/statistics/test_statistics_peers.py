@@ -14,7 +14,7 @@ LEVELS = (0.01, 0.5, 0.99)
 
 @pytest.mark.parametrize("batch", [300, 7000])
 def test_well_behaved_values(batch):
-    """Moments as they are, quantiles to some bins of 1/5000 of the range: it was binned anew."""
+    """Moments are correct, quantiles to a few bins of 1/5000 of the range, which was rebinned."""
     values = np.random.default_rng(0).normal(size=(7000, 2)) * [1, 30] + [5, 0]
     low, high, mean, std, quantiles = running_histogram.statistics(values, LEVELS, batch)
     assert (low == values.min(axis=0)).all() and (high == values.max(axis=0)).all()
@@ -25,7 +25,7 @@ def test_well_behaved_values(batch):
 
 
 def test_what_it_gets_wrong():
-    """The deviation of 0.01 around 500 in f32, and quantiles beside one spike."""
+    """A deviation of 0.01 around 500 in float32, and quantiles of data with one spike."""
     random = np.random.default_rng(0)
     steady = random.choice([499.99, 500.01], size=(3000, 1)).astype("f4")
     *_, std = running_histogram.statistics(steady, None, 300)
@@ -37,7 +37,7 @@ def test_what_it_gets_wrong():
 
 
 def test_off_by():
-    """In standard deviations; of a channel that stands still as it is."""
+    """Differences are in standard deviations; for a constant channel, absolute."""
     expected = [np.zeros(2), np.ones(2), np.array([1.0, 2]), np.array([0.5, 0]), np.ones((1, 2))]
     actual = [*map(np.copy, expected)]
     assert statistics_peers.off_by(actual, expected) == {"mean": 0, "std": 0, "quantiles": 0}

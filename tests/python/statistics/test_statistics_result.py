@@ -54,5 +54,5 @@ def test_shapes_of_a_result():
         rbc.StatisticsResult(*good, np.zeros(2), [0.5])
     with pytest.raises(ValueError, match=r"^max: shape is \[3\], expected \[2\]"):
         rbc.StatisticsResult(*good[:3], np.zeros(3), *good[4:], np.zeros((0, 2)))
-    with pytest.raises(ValueError, match=r"^index: these statistics are of all rows together"):
+    with pytest.raises(ValueError, match=r"^index: these statistics cover all rows together"):
         rbc.StatisticsResult(*good, np.zeros((0, 2))).row(0)

@@ -12,7 +12,7 @@ PARTS = ("count", "min", "max", "mean", "std", "quantiles")
 
 
 def exact(values):
-    """By fractions."""
+    """Return exact statistics, by fractions."""
     known = reference.statistics(values, LEVELS)
     return rbc.StatisticsResult(**known, levels=LEVELS)
 

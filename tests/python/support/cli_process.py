@@ -1,4 +1,4 @@
-"""The command line as a process of its own, for tests."""
+"""The command line in a separate process, for tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def robocache(*arguments, before="", **options):
 
 
 def on_a_terminal(*arguments, before="", environment=None):
-    """What a terminal of 80 columns shows, and the exit code."""
+    """Return the output on a terminal of 80 columns, and the exit code."""
     pty = pytest.importorskip("pty")
     code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
     child, shown = pty.fork()

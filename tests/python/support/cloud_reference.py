@@ -22,7 +22,7 @@ def unproject(
     max_points=None,
     dtype=np.float32,
 ):
-    """Of one image: points, count, pixels and overflow."""
+    """Return points, count, pixels and overflow of one image."""
     number = np.float64 if dtype == np.float64 else np.float32
     if depth_scale is None:
         depth_scale = 1 if depth.dtype.kind == "f" else 1000
@@ -60,7 +60,7 @@ def unproject(
 
 
 def farthest_points(points, k, start=0):
-    """Of one cloud: indices and squared distances, by the definition, in O(N K)."""
+    """Return indices and squared distances for one cloud, by the definition, in O(N K)."""
     number = np.float64 if points.dtype == np.float64 else np.float32
     xyz = points[:, :3].astype(number)
     finite = np.flatnonzero(np.isfinite(xyz).all(axis=1))

@@ -34,7 +34,7 @@ def typestore(ros1=False):
 
 
 def make(store, name, /, **fields):
-    """A message of a type, of the fields that are told; the rest is zero."""
+    """Return a message of a type with the given fields; the others are zero."""
     from rosbags.interfaces import Nodetype
 
     def default(kind, what):
@@ -148,7 +148,7 @@ def _write_messages(bag, told, store, serialize):
 
 
 def write_ros2_log(path, told, store, kept):
-    """A bag whose recorder died, before it wrote metadata: SQLite's log tells of these messages."""
+    """Write a bag whose recorder died before it wrote metadata: messages are in SQLite's log."""
     made = path.with_name(f"{path.name}.made")
     write_ros2(made, told, store, "sqlite3")
     path.mkdir()
@@ -165,7 +165,7 @@ def write_ros2_log(path, told, store, kept):
 
 
 class McapBytes:
-    """MCAP as its specification has it, record by record: also what no writer would write."""
+    """MCAP by its specification, record by record: also files that no writer would write."""
 
     MAGIC = b"\x89MCAP0\r\n"
 
@@ -214,7 +214,7 @@ class McapBytes:
         self.chunks.append((place, length, compression, len(packed), size, ids, begin))
 
     def finished(self, summary=True, declarations=b""):
-        """The bytes, with or without what tells of the chunks."""
+        """Return the bytes, with or without the index of the chunks."""
         data = self.data + self.record(15, struct.pack("<I", 0))
         begin = len(data)
         if summary:

@@ -103,11 +103,11 @@ SOURCES = {
     "pcd-folder": _pcds,
     "sweeps": _sweeps,
 }
-PLAIN = (*fuzz_readers.PLAIN, "tables")  # their times do not tell a unit
+PLAIN = (*fuzz_readers.PLAIN, "tables")  # their times have no unit
 
 
 def make(name, folder):
-    """A source of a format in a new folder of its own; None if no package writes it here."""
+    """Create a source of a format in a new folder; return None if no package can write it."""
     folder.mkdir(parents=True)
     try:
         return SOURCES[name](folder)
@@ -148,7 +148,7 @@ def held(path, damaged="refuse"):
 
 
 def files_below(folder):
-    """All that tells whether a file was changed, made anew or deleted, by its name."""
+    """Return facts by name that show whether a file was changed, replaced or deleted."""
     found = {}
     for base, folders, names in os.walk(folder):
         for name in [".", *folders, *names]:

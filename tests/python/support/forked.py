@@ -22,7 +22,7 @@ PATIENCE = 2.0  # seconds between a signal and the end of a process
 
 
 def call(function, *arguments, seconds=10.0, limits=None, user=None):
-    """What a function returns in a process of its own, or how that ended.
+    """Call a function in a separate process; return its result, or how the process ended.
 
     A dictionary with "result"; "error", the names of the error's classes, with "text", "number" and
     "file"; "ended", the status of a process that died; or "hung", and whether SIGTERM ended it.
@@ -121,7 +121,7 @@ NOBODY = 65534  # root has no limit on threads
 
 
 def limited(kind, amount):
-    """A function that lets the process have so much more of something: bytes, files, threads."""
+    """Return a function that limits the process to ``amount`` more bytes, files or threads."""
 
     def limit():
         most = amount
@@ -154,7 +154,7 @@ def command(*arguments):
 
 
 def with_modules(function, *arguments):
-    """What a function returns, and which modules it imported."""
+    """Return the result of a function, and the modules that it imported."""
     result = function(*arguments)
     return [result, sorted(name for name in sys.modules if not name.startswith("__"))]
 

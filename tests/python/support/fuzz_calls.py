@@ -29,7 +29,7 @@ DOCUMENTED = (ValueError, TypeError, MemoryError, rbc.RoboCacheError, KeyError, 
 
 
 class OwnDefect(Exception):
-    """What an object of the caller raises: it is for the caller to see."""
+    """Error of an object of the caller, which the caller must receive."""
 
 
 # ---- arguments that fit no call ------------------------------------------------------------------
@@ -150,7 +150,7 @@ Call = tuple[Callable[..., Any], list[Any], dict[str, Any]]
 
 
 def good_calls() -> dict[str, Callable[[], Call]]:
-    """What makes each call. Objects are made anew, so that no call sees what another one left."""
+    """Return a function for each call that creates its arguments, so that calls share none."""
     random_values = np.random.default_rng(0).normal(size=(2, 8, 4)).astype(np.float32)
     times, queries = np.linspace(0, 1, 8), np.linspace(0, 1, 5)
     points = np.random.default_rng(1).normal(size=(30, 3)).astype(np.float32)
@@ -242,11 +242,11 @@ def spoiled(call: Call, chance: random.Random) -> Call:
     return function, given, named
 
 
-# ---- what comes of them --------------------------------------------------------------------------
+# ---- results of the calls ------------------------------------------------------------------------
 
 
 def complaint(call: Call) -> str | None:
-    """What is wrong with how a call ended, or None."""
+    """Return what is wrong with the result of a call, or None."""
     function, given, named = call
     try:
         repr(function(*given, **named))
@@ -265,7 +265,7 @@ def complaint(call: Call) -> str | None:
 
 
 def run(calls: int, seed: int) -> list[str]:
-    """What was found: a line of the call, and why."""
+    """Run calls; return a line for each problem, with the call and the reason."""
     makers = good_calls()
     names = sorted(makers)
     found = []
@@ -282,7 +282,7 @@ def run(calls: int, seed: int) -> list[str]:
 
 
 def limit_memory(more: int) -> None:
-    """Lets the process take so many bytes more: odd numbers are sizes of gigabytes, too."""
+    """Limit the process to ``more`` bytes, since odd arguments may be sizes of gigabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))

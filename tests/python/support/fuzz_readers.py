@@ -4,8 +4,8 @@
     python fuzz_readers.py --every-byte [--format NAME]
 
 A reader returns what it read, or raises FormatError with the file's name. It raises nothing else,
-takes at most two gigabytes and --seconds, never ends the process, and leaves every file of the
-source, and the folder around it, as they were. Mutation i of seed S is that of seed S + i. With
+takes at most two gigabytes and --seconds, never ends the process, and changes no file of the source
+or of the folder around it. Mutation i of seed S is mutation 0 of seed S + i. With
 --every-byte, mutation i turns all bits of byte i of a format's files.
 """
 
@@ -217,7 +217,7 @@ def _csv_of_texts(folder):
 
 
 def _parquet_of_times(folder):
-    """A struct of a stamp beside texts, times of day, and the index of pandas."""
+    """A struct of a stamp and texts, times of day, and the index of pandas."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -312,7 +312,7 @@ PLAIN = ("x.csv", "x.parquet", "arrays")
 
 
 def mutate(content: bytes, rng: np.random.Generator) -> bytes:
-    """The same bytes, but for some."""
+    """Return the bytes with some of them changed."""
     made = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
         if not made:
@@ -365,7 +365,7 @@ def damage(path: Path, rng: np.random.Generator) -> Path:
 
 
 def read(path: Path, damaged: str) -> None:
-    """Whatever it holds, whole."""
+    """Read everything in a source."""
     opened = data.open(path, damaged=damaged, unit="s" if path.name in PLAIN else None)
     if isinstance(opened, data.Recording):
         opened = opened.load()
@@ -386,7 +386,7 @@ def read(path: Path, damaged: str) -> None:
 
 
 def problem(path: Path, damaged: str) -> tuple[str, bool]:
-    """What is wrong with how a damaged file was read, "" if nothing; whether it was refused."""
+    """Return what is wrong with reading a damaged file, or "", and whether it was refused."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -438,7 +438,7 @@ def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> 
 
 @dataclass
 class Outcome:
-    """Of some mutations of one format."""
+    """Outcome of some mutations of one format."""
 
     name: str
     count: int = 0
@@ -534,7 +534,7 @@ def run(
     jobs: int = 1,
     seconds: float = SECONDS,
 ) -> list[Outcome]:
-    """So many mutations, shared out among formats, or of every byte: what was found."""
+    """Run a number of mutations, divided among formats, or of every byte; return the outcomes."""
     names = list(names)
     outcomes: dict[str, Outcome] = {}
     blocks: list[tuple[object, ...]] = []
@@ -546,7 +546,7 @@ def run(
             try:
                 sample = FORMATS[name](folder / "sample")
             except ImportError as error:
-                print(f"{name}: left out: {error}")
+                print(f"{name}: skipped: {error}")
                 continue
             assert problem(sample, "refuse") == ("", False), f"{name}: the sample itself"
             outcomes[name] = Outcome(name)

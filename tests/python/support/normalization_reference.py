@@ -1,4 +1,4 @@
-"""What projects make of statistics, from what they document, and values to try it on."""
+"""Normalizations of projects from statistics, by their documentation, and example values."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 def statistics(values, ddof=0):
-    """By NumPy, of rows that are all finite."""
+    """Return statistics by NumPy, for finite rows."""
     rows = np.full(values.shape[1], len(values))
     return rbc.StatisticsResult(
         rows,
@@ -25,7 +25,7 @@ def statistics(values, ddof=0):
 
 
 def example():
-    """Wide, narrow, constant, constant 0, all but constant, and with outliers."""
+    """Channels: wide, narrow, constant, constant 0, almost constant, and with outliers."""
     values = np.random.default_rng(1).standard_normal((500, 7)) * [3, 1e-2, 0, 0, 0, 1, 2e3]
     values += [1, -5, 7.25, 0, 30, 0, -4e3]
     values[:, 4] += np.linspace(0, 5e-5, 500)

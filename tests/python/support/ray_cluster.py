@@ -3,7 +3,7 @@
     RAY_TMPDIR=folder python ray_cluster.py FOLDER
 
 FOLDER has the data sets "lerobot" and "bag"; what comes out is written there as "results.pickle".
-test_ray.py runs it in a process of its own, for it may hang where Ray cannot start.
+test_ray.py runs it in a separate process, since it may hang if Ray cannot start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 os.environ.update(
     RAY_USAGE_STATS_ENABLED="0",
     RAY_enable_metrics_collection="0",
-    # A node that is gone is missed after some 3 s, in place of 15.
+    # A dead node is noticed after about 3 s, instead of 15.
     RAY_health_check_initial_delay_ms="1000",
     RAY_health_check_period_ms="500",
     RAY_health_check_timeout_ms="2000",
@@ -40,7 +40,7 @@ SMALL = {"num_cpus": 0.25, "compute": ray.data.ActorPoolStrategy(size=1)}
 
 
 def frames(block: int) -> dict[str, np.ndarray]:
-    """Values of which sums depend on the order, unless they are exact; and a few that are NaN."""
+    """Return values whose sums depend on the order unless they are exact, with a few NaN."""
     rng = np.random.default_rng(block)
     values = rng.normal(size=(ROWS, CHANNELS)) * 10.0 ** rng.integers(-6, 7, (ROWS, 1))
     state = values.astype(np.float32)
@@ -95,7 +95,7 @@ def lose(cluster: Any, node: Any, folder: Path, done: threading.Event, told: dic
 
 
 def run_page(data: Path) -> dict[str, Any]:
-    """What the first block of docs/deploy.md defines, on this data set."""
+    """Return the names that the first block of docs/deploy.md defines, for a data set."""
     page = Path(__file__).resolve().parents[3] / "docs" / "deploy.md"
     block = page.read_text().partition("```python\n")[2].partition("```")[0]
     assert '"so101"' in block

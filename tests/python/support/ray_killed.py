@@ -49,7 +49,7 @@ def workers(stage: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def killed(stage: str, marks: Path, after: list[int]) -> Iterator[list[int]]:
-    """Kill a worker of a stage each time that there are so many marks; tells how many then."""
+    """Kill a worker of a stage at each of these numbers of marks; yield the actual numbers."""
     done, told = threading.Event(), []
 
     def kill() -> None:
@@ -83,7 +83,7 @@ def windows(data: Path, spec: Any, marks: Path, pool: dict[str, Any]) -> tuple[l
 
 
 def statistics(made: Any, marks: Path, pool: dict[str, Any]) -> tuple[Any, list[int]]:
-    """Of a data set whose workers are killed, and after how many of its blocks."""
+    """Return statistics of a data set whose workers are killed, and the blocks at each kill."""
     with killed("Statistics", marks, [3, 9]) as told:
         return rbc.ray.statistics(made, ["state"], quantiles=(), batch_size=500, **pool), told
 

@@ -47,7 +47,7 @@ def car(folder):
     }
     for name in ("steering", "gnss"):  # degrees
         streams[name]["values"][:, -1] = np.radians(streams[name]["values"][:, -1])
-    # How far a wheel of 0.32 m has turned, from its speed: it wraps 499 times.
+    # The angle of a wheel of 0.32 m, from its speed: it wraps 499 times.
     rolled = np.cumsum(np.diff(streams["speed"]["times"]) * streams["speed"]["values"][1:, 0])
     streams["wheel angle"] = {
         "values": np.remainder(rolled / 0.32 + np.pi, 2 * np.pi)[:, None] - np.pi,

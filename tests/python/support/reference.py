@@ -28,7 +28,7 @@ def resample(
     clock_offset=0,
     floats=False,
 ):
-    """Out as float64 (or the integer dtype of values, but for floats), and the mask.
+    """Return out as float64 (or in the dtype of values if it is not a float), and the mask.
 
     Shapes are as of rbc.resample.
     """
@@ -172,7 +172,7 @@ def _between(values, times, left, right, w, method):
 
 
 def _line(v1, v2, w):
-    """Between samples that are not finite what numpy.interp gives; it does not extrapolate."""
+    """Interpolate as numpy.interp between samples that are not finite; it does not extrapolate."""
     v1, v2 = np.asarray(v1, np.float64), np.asarray(v2, np.float64)
     line = v1 + w * (v2 - v1)
     odd = ~np.isfinite(v1) | ~np.isfinite(v2)
@@ -254,7 +254,7 @@ def _parabola_slope(t, v, i):
 
 
 def _pchip_slope(t, v, i):
-    """As scipy.interpolate.PchipInterpolator."""
+    """Return a slope as in scipy.interpolate.PchipInterpolator."""
     h = np.diff(t)
     d = [(v[k + 1] - v[k]) / h[k] for k in range(len(h))]
     if len(h) == 1:
@@ -302,7 +302,7 @@ _ROUNDINGS = {"cubic": 64, "pchip": 16}
 
 
 def error_bound(values, times, expected, out_dtype, method="linear"):
-    """How far from `expected` a right answer may be: some roundings on the way, one at the end."""
+    """Return the largest error of a correct answer: some roundings on the way, one at the end."""
     groups = [(0, expected.shape[-1], method)] if isinstance(method, str) else method
     compute = _EPS["float64" if values.dtype == np.float64 else "float32"]
     if times.dtype == np.float32:

@@ -26,7 +26,7 @@ _PI = np.arctan2(_wide(0), _wide(-1))
 
 
 def convert(rotations, source, target):
-    """[...,C] to [...,D] in longdouble. NaN for what is no rotation."""
+    """Convert [...,C] to [...,D] in longdouble. Input that is not a rotation gives NaN."""
     rotations = np.asarray(rotations)
     rows = rotations.reshape(-1, rotations.shape[-1]).astype(_wide)
     out = [_one(row, source, target) for row in rows]
@@ -116,7 +116,7 @@ def _inverse(m):
 
 
 def _nearest(m):
-    """By Newton's method."""
+    """Return the nearest rotation, by Newton's method."""
     if _inverse(m)[1] <= 1e-11 * np.sqrt((m * m).sum()) ** 3:
         return None
     for _ in range(60):
@@ -135,7 +135,7 @@ def _gram_schmidt(a, b):
 
 
 def _quaternion(m):
-    """Out of 4 q q^T the column with the largest entry on the diagonal."""
+    """Return the column of 4 q q^T with the largest entry on the diagonal."""
     (a, b, c), (d, e, f), (g, h, i) = m
     products = np.array(
         [
@@ -175,7 +175,7 @@ def _extrinsic(m, axes):
     first, second, third = _euler(m.T, axes)
     if axes[0] != axes[2]:
         return [-first, -second, 0 - third]
-    # The second stays positive: but for gimbal lock, the others turn by half a turn for that.
+    # The second stays positive: except in gimbal lock, the others change by half a turn for that.
     a, b, _ = axes
     if np.hypot(m[a, b], m[a, 3 - a - b]) <= _GIMBAL_LOCK:
         return [-first, second, 0]

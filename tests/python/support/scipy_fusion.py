@@ -1,4 +1,4 @@
-"""Fusion out of parts that nobody here wrote: SciPy interpolates, pandas looks samples up.
+"""Fusion by independent libraries: SciPy interpolates, pandas looks samples up.
 
 What is left to say in NumPy are the rules on queries outside, gaps and clocks. Queries have to
 ascend, as pandas demands, and splines take no repeated times, as SciPy does not.
@@ -118,13 +118,13 @@ def between(values, times, queries, last, method, extrapolates=False):
 
 
 def no_rotations(values):
-    """Which quaternions are zero or not finite: [S, D / 4]."""
+    """Return a mask of the quaternions that are zero or not finite: [S, D / 4]."""
     runs = values.reshape(len(values), -1, 4)
     return ~np.isfinite(runs).all(axis=2) | (runs == 0).all(axis=2)
 
 
 def slerp(quaternions, times, queries, last):
-    """The components may stand in any order: SciPy's order is a turn to another basis."""
+    """Interpolate quaternions. Their components may be in any order, which is a change of basis."""
     quaternions = np.where(no_rotations(quaternions), 1.0, quaternions)  # which SciPy refuses
     out = Slerp(times, Rotation.from_quat(quaternions))(queries).as_quat()
     # A rotation is two quaternions. The one meant is that near to the sample before it.

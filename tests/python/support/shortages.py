@@ -1,4 +1,4 @@
-"""Too little memory, too few threads or files, too little space: told as that, and nothing is lost.
+"""Shortages of memory, threads, files and space: the error names them, and no data is lost.
 
     python tests/python/support/shortages.py [--format NAME] [--task NAME] [--steps N]
 
@@ -45,7 +45,7 @@ def attempts(steps: int, writes: bool) -> Iterator[tuple[str, int]]:
 
 
 def fault(told: dict, good: list, path: Path, reads: bool = True) -> str:
-    """What is wrong with an attempt; "" if nothing. A writer's memory is not a file's."""
+    """Return what is wrong with an attempt, or "". A writer's memory is not a file's."""
     if "hung" in told:
         return "hung"
     if "ended" in told:
@@ -127,7 +127,7 @@ ENDINGS = {"page": ".html", "report": ".html", "resample": ".npz", "stats": ".js
 
 
 def written(write, folder: Path, name: str) -> list:
-    """What is there after a writer, by name; of a page and the like, that it is there."""
+    """Return the files after a writer by name; for example only that a page exists."""
     out = folder / name
     write(out)
     files = sorted(p for p in folder.rglob("*") if p.is_file())
@@ -149,11 +149,11 @@ def attempt(kind, amount, function, *arguments):
 
 
 def read_all(name: str, folder: Path, steps: int) -> list[str]:
-    """What is wrong with how a format is read."""
+    """Return the problems of reading a format."""
     folder.mkdir(mode=0o755)
     made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
     if made.get("result") == "None":
-        print(f"{name}: left out: no package writes it", file=sys.stderr)
+        print(f"{name}: skipped: no package can write it", file=sys.stderr)
         return []
     sample = Path(made["result"])
     good, modules = forked.good(data_sources.held, sample)
@@ -170,7 +170,7 @@ def read_all(name: str, folder: Path, steps: int) -> list[str]:
 
 
 def write_all(name: str, folder: Path, steps: int) -> list[str]:
-    """What is wrong with a writer."""
+    """Return the problems of a writer."""
     folder.mkdir(mode=0o755)
     _recording().save(folder / "recording.npz", "npz")
     write = WRITERS[name]

@@ -2,8 +2,8 @@
 
     python tests/python/support/special_sources.py [--format NAME]
 
-Each is opened and inspected in a process of its own, which has five seconds. It may end with an
-error that names what is there, or with all that the source holds where that file is not needed.
+Each is opened and inspected in a separate process, which has five seconds. It may end with an error
+that names the file, or with all data of the source if the file is not needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS = {"pipe": "a pipe", "socket": "a socket", "link to a device": "a device"}
 
 
 def put(path: Path, kind: str) -> None:
-    """Something else in place of a file."""
+    """Replace a file by something else."""
     path.unlink()
     if kind == "pipe":
         os.mkfifo(path)
@@ -42,7 +42,7 @@ def put(path: Path, kind: str) -> None:
 
 
 def fault(told: dict, kind: str, good: list) -> str:
-    """What is wrong with how it was read; "" if nothing."""
+    """Return what is wrong with the reading, or ""."""
     if "hung" in told:
         ended = "ended it" if told["ended by SIGTERM"] else "did not end it"
         return f"hung, and SIGTERM {ended}"
@@ -65,10 +65,10 @@ def commanded(path: Path) -> list:
 
 
 def run(name: str, folder: Path) -> list[str]:
-    """What is wrong with a format."""
+    """Return the problems of a format."""
     made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
     if made.get("result") == "None":
-        print(f"{name}: left out: no package writes it", file=sys.stderr)
+        print(f"{name}: skipped: no package can write it", file=sys.stderr)
         return []
     sample = Path(made["result"])
     good, modules = forked.good(data_sources.held, sample)

@@ -1,4 +1,4 @@
-"""A recorder of SQLite bags at full speed, in a process of its own.
+"""A recorder of SQLite bags at full speed, in a separate process.
 
 Its messages are numbers that count up, 10 ms apart. Each transaction holds some; with a small cache
 of pages, SQLite writes parts of a transaction to the file before it is committed.
@@ -39,7 +39,7 @@ def rows(first, count):
 
 
 def record(path, mode, page=4096, locking="NORMAL", batch=20, most=20_000):
-    """Transactions one after the other, some of which overwrite others and are rolled back."""
+    """Write transactions one after the other; some overwrite others and are rolled back."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(f"PRAGMA page_size={page}")
     database.execute(f"PRAGMA journal_mode={mode}")

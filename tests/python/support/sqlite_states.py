@@ -54,7 +54,7 @@ def add(database, first, count=BATCH, commit=True):
 
 
 def copied(path, folder, ends=("", "-wal", "-journal")):
-    """As a crash leaves the files. The recorder goes on with its own ones."""
+    """Copy the files as a crash leaves them. The recorder continues with its own files."""
     folder.mkdir()
     for end in ends:
         if os.path.exists(f"{path}{end}"):

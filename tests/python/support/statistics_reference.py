@@ -12,7 +12,7 @@ def _root(square):
     """The float64 nearest to the root of a fraction."""
     if square == 0:
         return 0.0
-    # As many bits as tell on which side of the middle between two numbers the root lies.
+    # Enough bits to decide on which side of the middle between two numbers the root is.
     shift = max(0, 2400 - square.numerator.bit_length() + square.denominator.bit_length())
     shift += shift % 2
     scaled, rest = divmod(square.numerator << shift, square.denominator)
@@ -44,7 +44,7 @@ def of_channel(values, levels, ddof):
 
 
 def statistics(values, levels, ddof=0):
-    """Of [N,D], as a dict of arrays [D] and quantiles [Q,D]."""
+    """Return statistics of [N,D] as a dict of arrays [D] and quantiles [Q,D]."""
     values = np.asarray(values).astype(np.float64)
     channels = [of_channel(column, levels, ddof) for column in values.T]
     result = {name: np.array([channel[name] for channel in channels]) for name in channels[0]}

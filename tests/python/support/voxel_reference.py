@@ -84,7 +84,7 @@ def dense(
     batch_offsets=None,
     **grid,
 ):
-    """What rbc.voxelize gives, with the dropped points."""
+    """Return the result of rbc.voxelize, with the dropped points."""
     clouds, batched = clouds_of(points, features, lengths, batch_offsets)
     channels = (points if features is None else features).shape[-1]
     behind = () if reduction in ("occupancy", "count") else (channels,)
@@ -115,7 +115,7 @@ def sparse(
     batch_offsets=None,
     **grid,
 ):
-    """What rbc.voxelize_sparse gives, by name."""
+    """Return the results of rbc.voxelize_sparse, by name."""
     clouds, batched = clouds_of(points, features, lengths, batch_offsets)
     channels = (points if features is None else features).shape[-1]
     dropped = np.zeros(len(clouds), np.int64)

@@ -1,6 +1,6 @@
-"""What the loaders of other projects give, written from their documentation, a sample at a time.
+"""The loaders of other projects, written from their documentation, one sample at a time.
 
-An episode is a NumPy array [n,...] by itself. Loops are plain, so that each rule can be read.
+An episode is a separate NumPy array [n,...]. Loops are plain, so that each rule can be read.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def robomimic(episode, frame_stack, seq_length, pad_frame_stack=True, pad_seq_le
 
 
 def openpi_delta(state, actions, mask):
-    """DeltaActions: the channels of the mask less the state's; a mask may be shorter than both."""
+    """DeltaActions: the channels of the mask minus the state's; a mask may be shorter than both."""
     result = actions.copy()
     for channel, chosen in enumerate(mask):
         if chosen:
@@ -95,7 +95,7 @@ def openpi_absolute(state, actions, mask):
 
 
 def gr00t_relative(states, actions, horizon):
-    """All whole chunks of one episode less the state at their begin, [windows,T,D]."""
+    """Return all whole chunks of one episode minus the state at their begin, [windows,T,D]."""
     chunks = []
     for row in range(len(actions) - horizon + 1):
         chunks.append(actions[row : row + horizon] - states[row])
@@ -103,7 +103,7 @@ def gr00t_relative(states, actions, horizon):
 
 
 def gr00t_relative_statistics(chunks):
-    """Of each step and channel, [T,D], over all chunks of all episodes."""
+    """Return statistics of each step and channel, [T,D], over all chunks of all episodes."""
     return {
         "min": chunks.min(0),
         "max": chunks.max(0),
@@ -118,10 +118,10 @@ def gr00t_relative_statistics(chunks):
 
 
 def octo(observations, actions, window_size, action_horizon):
-    """Of one trajectory observations [T,W,D], timestep_pad_mask [T,W] and actions [T,W,H,D].
+    """Return observations [T,W,D], timestep_pad_mask [T,W] and actions [T,W,H,D] of a trajectory.
 
-    A history begins with repetitions of the first row. The chunk of actions beside each of its
-    rows begins at that row, and ends with repetitions of the last action.
+    A history begins with repetitions of the first row. The chunk of actions of each of its rows
+    begins at that row, and ends with repetitions of the last action.
     """
     length = len(actions)
     histories, masks, chunks = [], [], []
@@ -142,8 +142,8 @@ def octo(observations, actions, window_size, action_horizon):
 def openvla_actions(normalized, row, window_size, future, absolute_mask):
     """A chunk of actions that are normalized already: window_size - 1 of the past, now, the future.
 
-    Before the begin the first action stands. Past the end absolute channels hold the last action;
-    the others are 0, which is no motion.
+    Before the begin, the first action is repeated. Past the end, absolute channels hold the last
+    action, and the others are 0 (no motion).
     """
     chunk = []
     for wanted in range(row - window_size + 1, row + future + 1):

@@ -22,7 +22,7 @@ pytest.importorskip("torch")
 
 KILLS = 6
 PIPE = 4096  # bytes, so that a child cannot be far ahead of what the test has read
-MARK = "ROBOCACHE_TEST_MARK"  # in the environment of the process and all that come of it
+MARK = "ROBOCACHE_TEST_MARK"  # in the environment of the process and its children
 
 
 def lerobot(folder):
@@ -47,7 +47,7 @@ DATA = {"lerobot": lerobot, "robomimic": robomimic, "a bag with a log": bag_with
 
 
 class Epochs:
-    """loader_epochs.py, with a folder of its own for what it may leave."""
+    """loader_epochs.py, with a separate folder for files that it may leave."""
 
     def __init__(self, folder):
         self.temporary = folder
@@ -78,7 +78,7 @@ class Epochs:
     def run(self, path, state=None, kill_after=None, delay=0.0):
         """The batches of a run, each with the state after it, and the status of its end.
 
-        It is killed some time after so many of its batches.
+        It is killed some time after this number of its batches.
         """
         self._process.stdin.write(json.dumps([str(path), state]) + "\n")
         self._process.stdin.flush()
@@ -97,7 +97,7 @@ class Epochs:
         raise AssertionError("loader_epochs.py has ended")
 
     def left(self):
-        """What is left of its children: processes, temporary files, shared memory."""
+        """Return what its children left: processes, temporary files, shared memory."""
         for wait in (0.0, 0.1, 0.4, 1.5):  # others may be about to end
             time.sleep(wait)
             files = sorted(path.name for path in self.temporary.rglob("*"))
@@ -115,7 +115,7 @@ class Epochs:
                         yield f"process {process.name}"
 
     def _shared_memory(self):
-        """What is new there, semaphores also, and no other process has."""
+        """Return new shared memory and semaphores that no other process uses."""
         new = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")} - {
             f"/dev/shm/{name}" for name in self._shared
         }

@@ -1,4 +1,4 @@
-"""What torch's tensors carry beside their numbers: none of it may be lost silently."""
+"""Properties of torch tensors other than their numbers: none may be lost silently."""
 
 import numpy as np
 import pytest

@@ -337,7 +337,7 @@ def test_arrays_that_were_written_since_are_noticed():
         ({"method": "spline"}, ValueError, "method: is 'spline', expected one of 'linear'"),
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
         ({"method": [(0, 2, "linear")]}, ValueError, "groups: channel 2 is in none of them"),
-        ({"out": torch.zeros(2, 12, 3)}, TypeError, "out: is not taken here"),
+        ({"out": torch.zeros(2, 12, 3)}, TypeError, "out: not supported in robocache.torch"),
         ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is a ndarray, expected a torch.T"),
         ({"times": ["a", "b"]}, TypeError, "times: is a list, expected an array"),
         ({"times": torch.zeros(7, requires_grad=True)}, ValueError, "times: requires grad"),
@@ -374,7 +374,7 @@ def test_torch_is_imported_when_it_is_asked_for():
 
 @on_each_device
 def test_the_gradient_beside_infinite_values_is_the_weights(device):
-    """The sum of both weights is 1 whatever the values are, in every row and with missing ones."""
+    """The sum of both weights is 1 for all values, in every row, also with missing samples."""
     rows = [[math.inf, 1.0], [2.0, math.inf], [-math.inf, math.inf]]
     values = torch.tensor(rows, dtype=torch.float64, device=device, requires_grad=True)
     times = torch.arange(3.0, dtype=torch.float64, device=device)

@@ -637,7 +637,7 @@ def test_unchecked_lengths_and_offsets_stay_inside():
 
 
 class Producer:
-    """A tensor behind DLPack alone, which notes the streams that it is asked for."""
+    """A tensor that can only be read by DLPack, and that records the requested streams."""
 
     def __init__(self, tensor):
         self._tensor, self.streams = tensor, []
@@ -828,7 +828,7 @@ def test_a_list_of_sensors_is_refused_in_a_capture_and_a_tensor_is_not():
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        with pytest.raises(ValueError, match="^sensors: is a list, .* make it a tensor on cuda"):
+        with pytest.raises(ValueError, match="^sensors: is a list, .* to a tensor on cuda"):
             rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
         out = rbc.voxelize_tsdf(points, sensors, **TSDF)
     graph.replay()

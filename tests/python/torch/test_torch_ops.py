@@ -217,7 +217,7 @@ def test_compiled_in_one_graph(function, arrays):
 
 
 def with_neighbours(values, other, times, slow, queries):
-    """What the compiler may fuse around the operators, but not change in them."""
+    """Operations that the compiler may fuse around the operators, without changing them."""
     out, mask = fused(values * 2, other, times, slow, queries)
     return torch.where(mask[..., :1], out, 0.0) * 3
 
@@ -339,14 +339,17 @@ def test_exported_with_any_shapes():
         (lambda v: rbc.torch.resample(v[0, 0], TIMES, QUERIES), "values: rank is 1"),
         (lambda v: rbc.torch.resample(v, TIMES, 0.5), "query_times: is a float, expected an array"),
         (lambda v: rbc.torch.resample(v, TIMES.long(), [0.5]), "query_times: is a list of floats"),
-        (lambda v: rbc.torch.resample(v, TIMES, QUERIES, out=v), "out: is not taken here"),
+        (
+            lambda v: rbc.torch.resample(v, TIMES, QUERIES, out=v),
+            "out: not supported in robocache.torch",
+        ),
         (
             lambda v: rbc.torch.resample(v, TIMES, QUERIES, backend=CONTEXT),
-            "backend: is a Context, which no graph holds",
+            "backend: is a Context, which a graph cannot store",
         ),
         (
             lambda v: rbc.torch.voxelize(v, origin=v[0, 0], voxel_size=1, shape=(2, 2, 2)),
-            "origin: is a Tensor, expected numbers, which the graph is to hold",
+            "origin: is a Tensor, expected numbers, which become part of",
         ),
         (lambda v: rbc.torch.resample(v.requires_grad_(), v[..., 0], QUERIES), "times: requires"),
         (lambda v: dense(v.requires_grad_()), "points: requires grad, .* pass points.detach"),
@@ -598,7 +601,7 @@ def test_only_the_streams_that_ask_have_gradients():
 
 @pytest.mark.parametrize("ticks", [5, -5, 2**63 - 1, -(2**63)])
 def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
-    """As they do forward: the value at either end is what is taken."""
+    """The value at either end is used, as in the forward pass."""
     limits = torch.iinfo(torch.int64)
     values = random(4, 1, dtype=torch.float64).requires_grad_()
     times = torch.tensor([limits.min, -10, 10, limits.max])
@@ -642,7 +645,7 @@ def test_streams_that_are_refused(change, error, message):
 
 @pytest.mark.parametrize(
     ("streams", "message"),
-    [(3, "streams: is a int"), ([3], r"streams\[0\]: is a int"), ([], "streams: are 0")],
+    [(3, "streams: is a int"), ([3], r"streams\[0\]: is a int"), ([], "streams: got 0")],
 )
 def test_what_is_no_stream(streams, message):
     with pytest.raises((TypeError, ValueError), match=f"^{message}"):
@@ -650,7 +653,7 @@ def test_what_is_no_stream(streams, message):
 
 
 def test_streams_are_streams():
-    """Those of robocache.torch go where others go, and survive a pickle and a copy."""
+    """Streams of robocache.torch work like others, and can be pickled and copied."""
     stream = rbc.torch.Stream(VALUES, TIMES, method="nearest", clock_offset=0.25)
     expected = rbc.fuse([rbc.Stream(VALUES, TIMES, method="nearest", clock_offset=0.25)], QUERIES)
     for each in (stream, copy.copy(stream), pickle.loads(pickle.dumps(stream))):
@@ -694,7 +697,7 @@ def test_times_with_a_unit_have_gradients_too():
 
 
 def test_many_clocks_of_one_recording():
-    """[B,T] beside a recording without a batch."""
+    """Query times [B,T] with a recording without a batch."""
     torch._dynamo.reset()
     values = VALUES[0].clone().requires_grad_()
 
@@ -737,5 +740,5 @@ def test_a_list_is_refused_while_a_graph_is_captured(monkeypatch):
         is_cuda, device = True, "cuda:0"
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    with pytest.raises(ValueError, match="^sensors: is a list, .* make it a tensor on cuda:0"):
+    with pytest.raises(ValueError, match="^sensors: is a list, .* to a tensor on cuda:0"):
         framework_of(VALUES, "points").sequence([0, 0, 0], "sensors", "float64", OnCuda())

@@ -94,7 +94,7 @@ def test_orders_of_seeds_and_epochs_differ():
 
 
 def test_orders_are_even():
-    """Each number comes at each position as often as chance has it."""
+    """Each number occurs at each position about equally often."""
     count, epochs = 12, 3000
     seen = np.zeros((count, count))
     for e in range(epochs):
@@ -348,15 +348,15 @@ REFUSED = {
     ),
     "empty episodes": (
         lambda: loader(episodes=data((0, 0))),
-        "episodes: have no samples; episodes may be shorter than the windows$",
+        "episodes: no samples; the episodes may be shorter than the windows$",
     ),
     "one batch is too large": (
         lambda: loader(16, drop_last=True),
-        "batch_size: 16 a rank leaves no full batch of 15 samples; pass drop_last=False$",
+        "batch_size: 16 per rank gives no full batch from 15 samples; pass drop_last=False$",
     ),
     "too few weights": (
         lambda: loader(weights=[1.0]),
-        r"weights: shape is \[1\], expected \[5\], one an episode$",
+        r"weights: shape is \[1\], expected \[5\] \(one per episode\)$",
     ),
     "a negative weight": (
         lambda: loader(weights=[1, 1, -1, 1, 1]),
@@ -376,12 +376,11 @@ REFUSED = {
     ),
     "a state of other samples": (
         lambda: loader().load_state_dict(loader(episodes=data((2, 2))).state_dict()),
-        "state: is of 4 samples, but this loader has 15; the episodes or the spec "
-        "are not the same$",
+        "state: has 4 samples, but this loader has 15; the episodes or the spec differ$",
     ),
     "a state of something else": (
         lambda: loader().load_state_dict({"epoch": 1}),
-        "state: lacks 'version', expected what state_dict gave$",
+        "state: lacks 'version', expected the result of state_dict$",
     ),
     "a state of the future": (
         lambda: loader().load_state_dict({**loader().state_dict(), "version": 2}),

@@ -26,7 +26,7 @@ def anchors(given):
 
 
 OTHERS = {
-    "shuffle": (dict(shuffle=False), "shuffle is True, expected False; make the loader"),
+    "shuffle": (dict(shuffle=False), "shuffle is True, expected False; create the loader"),
     "weights": (dict(weights=WEIGHTS), "weights: None, expected weights with the digest [0-9]+;"),
     "fewer rows in one episode, more in the next": (
         dict(given=episodes((3, 1, 7, 1, 3))),
@@ -179,10 +179,12 @@ def test_a_state_is_the_same_in_another_process():
 
 @pytest.mark.parametrize("name", ["shuffle", "weights", "spec", "episodes", "position", "version"])
 def test_a_state_without_a_number(name):
-    """As states were before, or what else is found in a checkpoint."""
+    """Such as an older state, or another dict in a checkpoint."""
     state = loader().state_dict()
     del state[name]
-    with pytest.raises(ValueError, match=f"^state: lacks '{name}', expected what state_dict gave$"):
+    with pytest.raises(
+        ValueError, match=f"^state: lacks '{name}', expected the result of state_dict$"
+    ):
         loader().load_state_dict(state)
 
 

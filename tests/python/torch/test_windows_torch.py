@@ -101,7 +101,7 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case):
-    """By differences of the function itself."""
+    """Compare with finite differences of the function."""
     values, other = VALUES.clone().requires_grad_(), OTHER.clone().requires_grad_()
 
     def function(values, other):
@@ -210,7 +210,7 @@ def test_no_accumulator_in_graphs():
     values = VALUES.clone().requires_grad_()
     counted = rbc.WindowStream(OTHER, [0], episode_offsets=OFFSETS, accumulator=accumulator)
     stream = rbc.torch.WindowStream(values, [0], episode_offsets=OFFSETS)
-    with pytest.raises(ValueError, match=r"^streams\[1\].accumulator: is given, which no graph"):
+    with pytest.raises(ValueError, match=r"^streams\[1\].accumulator: not supported with"):
         rbc.torch.windows([stream, counted], [0], [0])
 
 

@@ -180,7 +180,7 @@ def test_to_a_device():
     assert moved == given and moved.select([2]) == given.select([2])
     moved["arm"].values[:] = 0
     assert given["arm"].values[1, 0] == 2  # its own memory
-    with pytest.raises(ValueError, match="^device: is 'moon', which is none of torch's"):
+    with pytest.raises(ValueError, match="^device: is 'moon', which torch refuses"):
         given.to("moon")
 
 
@@ -208,7 +208,7 @@ REFUSED = {
     "values that are no array": (lambda: rbc.Track("v", OFFSETS), "values: is a str, expected"),
     "offsets that fall": (
         lambda: rbc.Track(VALUES, [0, 5, 3, 8]),
-        r"episode_offsets: falls from 5 to 3 at index 2; if these are lengths, pass "
+        r"episode_offsets: decreases from 5 to 3 at index 2; if these are lengths, pass "
         r"np.concatenate\(\[\[0\], np.cumsum\(lengths\)\]\)$",
     ),
     "offsets of other rows": (
@@ -222,7 +222,7 @@ REFUSED = {
     "no offsets": (lambda: rbc.Track(VALUES, []), r"episode_offsets: shape is \[0\], expected"),
     "offsets of floats": (
         lambda: rbc.Track(VALUES, [0.0, 8.0]),
-        "episode_offsets: is of float64, expected int64$",
+        "episode_offsets: dtype is float64, expected int64$",
     ),
     "offsets in rows": (
         lambda: rbc.Track(VALUES, [[0, 8]]),
@@ -230,7 +230,7 @@ REFUSED = {
     ),
     "too few times": (
         lambda: rbc.Track(VALUES, OFFSETS, times=np.zeros(7)),
-        "times: are 7, expected 8, one a row of values$",
+        r"times: got 7, expected 8 \(one per row of values\)$",
     ),
     "times of halves": (
         lambda: rbc.Track(VALUES, OFFSETS, times=np.zeros(8, np.float16)),
@@ -238,33 +238,33 @@ REFUSED = {
     ),
     "times in rows": (
         lambda: rbc.Track(VALUES, OFFSETS, times=np.zeros((8, 1))),
-        r"times: shape is \[8, 1\], expected \[n\], one a row$",
+        r"times: shape is \[8, 1\], expected \[n\] \(one per row\)$",
     ),
     "too few names": (
         lambda: rbc.Track(VALUES, OFFSETS, names=["x"]),
-        "names: are 1, expected 2, one a channel of values$",
+        r"names: got 1, expected 2 \(one per channel of values\)$",
     ),
     "a name twice": (
         lambda: rbc.Track(VALUES, OFFSETS, names=["x", "x"]),
-        "names: has 'x' twice, expected names that differ$",
+        "names: has 'x' twice, expected different names$",
     ),
     "a string of names": (
         lambda: rbc.Track(VALUES, OFFSETS, names="xy"),
-        "names: is 'xy', expected a string a channel$",
+        "names: is 'xy', expected a list with a string per channel$",
     ),
     "names of nothing": (
         lambda: rbc.Track(None, OFFSETS, names=["x"]),
-        "names: are given, but there are no values whose channels they name$",
+        "names: only valid with values, whose channels they name$",
     ),
     "too few files": (
         lambda: rbc.Track(None, OFFSETS, files=["a.mp4"]),
-        "files: are 1, expected 3, one an episode$",
+        r"files: got 1, expected 3 \(one per episode\)$",
     ),
     "one file": (
         lambda: rbc.Track(None, OFFSETS, files="a.mp4"),
-        "files: is 'a.mp4', expected one an episode, in a list$",
+        "files: is 'a.mp4', expected a list with one per episode$",
     ),
-    "no tracks": (lambda: rbc.Episodes({}), "tracks: are 0, expected 1 or more$"),
+    "no tracks": (lambda: rbc.Episodes({}), "tracks: got 0, expected 1 or more$"),
     "a list of tracks": (
         lambda: rbc.Episodes([arm()]),
         "tracks: is a list, expected a dict of robocache.Track by name$",
@@ -284,15 +284,15 @@ REFUSED = {
     ),
     "too few tasks": (
         lambda: rbc.Episodes({"arm": arm()}, tasks=["a"]),
-        "tasks: are 1, expected 3, one an episode$",
+        r"tasks: got 1, expected 3 \(one per episode\)$",
     ),
     "one task": (
         lambda: rbc.Episodes({"arm": arm()}, tasks="abc"),
-        "tasks: is 'abc', expected one an episode, in a list$",
+        "tasks: is 'abc', expected a list with one per episode$",
     ),
     "a number for a task": (
         lambda: rbc.Episodes({"arm": arm()}, tasks=["a", "b", 3]),
-        r"tasks\[2\]: is 3, expected a string, several, or None$",
+        r"tasks\[2\]: is 3, expected a string, several strings, or None$",
     ),
     "an unknown track": (
         lambda: episodes()["leg"],
@@ -304,11 +304,11 @@ REFUSED = {
     ),
     "episodes by name": (
         lambda: episodes().select(["arm"]),
-        r"indices: is \['arm'\], expected numbers of episodes$",
+        r"indices: is \['arm'\], expected indices of episodes$",
     ),
     "bools of other episodes": (
         lambda: episodes().select([True]),
-        r"indices: are \[1\] bools, expected 3$",
+        r"indices: got \[1\] bools, expected \[3\]$",
     ),
 }
 

@@ -127,7 +127,7 @@ def test_statistics(rows, per_step):
 
 @pytest.mark.parametrize("rows", ["all", "valid", "whole"])
 def test_statistics_of_steps_whose_references_are_transformed_or_empty(rows):
-    """Of those that are found a step at a time, and of those that cannot be."""
+    """Both statistics computed one step at a time, and those that cannot be."""
     own = rbc.Transform("subtract", 0, 2, reference=("now", 0))
     window = rbc.Window(range(-1, 3), track="action", transforms=RELATIVE, outside="neutral")
     spec = rbc.WindowSpec(
@@ -272,7 +272,7 @@ def test_what_is_shown():
 # ---- bad input -----------------------------------------------------------------------------------
 
 REFUSED = {
-    "no windows": (lambda: rbc.WindowSpec({}), "windows: are 0, expected 1 or more$"),
+    "no windows": (lambda: rbc.WindowSpec({}), "windows: got 0, expected 1 or more$"),
     "a list of windows": (
         lambda: rbc.WindowSpec([rbc.Window([0])]),
         "windows: is a list, expected a dict of robocache.Window by name$",
@@ -299,7 +299,7 @@ REFUSED = {
         lambda: rbc.Window("abc"),
         "offsets: is 'abc', expected numbers$",
     ),
-    "an offset alone": (lambda: rbc.Window(3), "offsets: is 3, expected numbers$"),
+    "a single offset": (lambda: rbc.Window(3), "offsets: is 3, expected numbers$"),
     "a track that is not there": (
         lambda: rbc.WindowSpec({"leg": [0]}).cut(episodes(), [0], [0]),
         "\"track: is 'leg', expected one of 'state', ",

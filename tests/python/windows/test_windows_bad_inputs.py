@@ -1,4 +1,4 @@
-"""What goes wrong with windows: each is refused by the name of the stream and the field."""
+"""Wrong arguments of windows: each raises an error with the name of the stream and the field."""
 
 import numpy as np
 import pytest
@@ -55,9 +55,9 @@ CALLS = {
         "anchors: is a list of float64, expected int64$",
     ),
     "too many anchors": (lambda: rows([0, 1]), r"anchors: shape is \[2\], expected \[1\]$"),
-    "anchors of no times": (
+    "times without streams' times": (
         lambda: cut(stream(), anchors=[0.5], anchor_times=True),
-        r"streams\[0\].times: are missing, which anchors that are times need in every stream$",
+        r"streams\[0\].times: required in every stream when anchors are times$",
     ),
     "anchors of another dtype": (
         lambda: cut(stream(times=TIMES), anchors=np.array([0]), anchor_times=True),
@@ -110,7 +110,7 @@ CALLS = {
     "a reference by name": (
         lambda: cut(stream(transforms=subtract(reference=("arm", 0)))),
         r"streams\[0\].transforms\[0\].reference: is \('arm', 0\), expected the index of a stream; "
-        "names are known to a robocache.WindowSpec alone$",
+        "only a robocache.WindowSpec has names$",
     ),
     "a reference with too few channels": (
         lambda: cut(stream(), stream(POSES, transforms=subtract(count=5))),
@@ -160,11 +160,11 @@ CALLS = {
     ),
     "too few outputs": (
         lambda: cut(stream(), out=[]),
-        "out: is a list of 0, expected a list of 1, one for each stream$",
+        r"out: is a list of 0, expected a list of 1 \(one per stream\)$",
     ),
     "one output": (
         lambda: cut(stream(), out=3),
-        "out: is 3, expected a list of 1, one for each stream$",
+        r"out: is 3, expected a list of 1 \(one per stream\)$",
     ),
     "three outputs of a stream": (
         lambda: cut(stream(), out=[(None, None, None)]),
@@ -178,12 +178,12 @@ CALLS = {
         lambda: cut(stream(VALUES.astype(int), dtype="int32")),
         r"out\[0\]: dtype is int32, expected int64 or a float$",
     ),
-    "no streams": (lambda: cut(), "streams: are 0, expected 1 to 16$"),
+    "no streams": (lambda: cut(), "streams: got 0, expected 1 to 16$"),
     "seventeen streams": (
         lambda: cut(*[stream()] * 17),
-        "streams: are 17, expected 1 to 16$",
+        "streams: got 17, expected 1 to 16$",
     ),
-    "a stream alone": (
+    "a stream instead of a list": (
         lambda: rbc.windows(stream(), [0], [0]),
         "streams: is a WindowStream, expected a list of robocache.WindowStream$",
     ),
@@ -216,11 +216,11 @@ STREAMS = {
     ),
     "offsets beyond 64 bits": (
         lambda: stream(offsets=[0, 2**70]),
-        "offsets: holds 1180591620717411303424, which int64 does not$",
+        "offsets: has 1180591620717411303424, which does not fit into int64$",
     ),
     "offsets of 64 bits without a sign": (
         lambda: stream(offsets=[2**63]),
-        "offsets: holds 9223372036854775808, which int64 does not$",
+        "offsets: has 9223372036854775808, which does not fit into int64$",
     ),
     "offsets of floats": (
         lambda: stream(offsets=[0.5]),
@@ -232,7 +232,7 @@ STREAMS = {
     ),
     "offsets of a fraction of a tick": (
         lambda: stream(times=TIMES.astype("M8[s]"), method="linear", offsets=[0.05]),
-        r"offsets: is 0.05, but times are datetime64\[s\]: write whole ticks of that",
+        r"offsets: is 0.05, but times are datetime64\[s\]: write whole ticks of that unit",
     ),
     "offsets with a unit": (
         lambda: stream(times=TIMES, method="linear", offsets=[np.timedelta64(50, "ms")]),
@@ -242,7 +242,7 @@ STREAMS = {
         lambda: stream(
             times=TIMES.astype("M8[s]"), method="linear", offsets=[np.timedelta64(50, "ms")]
         ),
-        r"offsets: is 0.05 ticks of datetime64\[s\], expected whole ones$",
+        r"offsets: is 0.05 ticks of datetime64\[s\], expected whole ticks$",
     ),
     "offsets of episodes that are floats": (
         lambda: stream(episode_offsets=[0.0, 4, 7]),
@@ -250,24 +250,23 @@ STREAMS = {
     ),
     "interpolation without times": (
         lambda: stream(method="linear"),
-        "times: are missing, between which values are to be interpolated$",
+        "times: required when method is given$",
     ),
-    "a method of no values": (
+    "a method without values": (
         lambda: stream(None, method="linear", times=TIMES),
-        "method: is given, but the stream has no values$",
+        "method: only valid for a stream with values$",
     ),
-    "transforms of no values": (
+    "transforms without values": (
         lambda: stream(None, transforms=subtract()),
-        "transforms: are given, but the stream has no values$",
+        "transforms: only valid for a stream with values$",
     ),
     "a gap of rows": (
         lambda: stream(max_gap=1.0),
-        "max_gap: is given, but rows are taken as they are; pass a method to interpolate, such as "
-        "'linear'$",
+        "max_gap: only valid with a method, such as method='linear'$",
     ),
     "a clock without times": (
         lambda: stream(clock_offset=0.5),
-        "clock_offset: is given, but the stream has no times$",
+        "clock_offset: only valid for a stream with times$",
     ),
     "a mean": (lambda: stream(mean=[0.0, 1.0]), ".*unexpected keyword argument 'mean'$"),
     "an unknown padding": (
@@ -288,7 +287,7 @@ STREAMS = {
     ),
     "neutral numbers that are held": (
         lambda: stream(neutral=[1.0, 2.0]),
-        "neutral: is given, but only outside='neutral' takes it$",
+        "neutral: only valid with outside='neutral'$",
     ),
     "a normalization of others": (
         lambda: stream(normalization=rbc.Normalization([0.0, 1, 2], 1)),
@@ -308,12 +307,12 @@ STREAMS = {
     ),
     "transforms that overlap": (
         lambda: stream(POSES, transforms=[subtract(0, 3), subtract(2, 2)]),
-        r"transforms\[1\]: begins with channel 2, which is of transforms\[0\] as well; a channel "
-        "has one transform at most$",
+        r"transforms\[1\]: begins with channel 2, which transforms\[0\] also has; a channel "
+        "has at most one transform$",
     ),
     "a transform outside": (
         lambda: stream(transforms=[subtract(1, 2)]),
-        r"transforms\[0\]: is of channels 1 to 2, but values have 2$",
+        r"transforms\[0\]: has channels 1 to 2, but values have only 2$",
     ),
     "a transform that is none": (
         lambda: stream(transforms=["subtract"]),
@@ -326,13 +325,13 @@ TRANSFORMS = {
         lambda: rbc.Transform("divide", 0, 1, reference=(0, 0)),
         "kind: is 'divide', expected one of 'subtract', 'se3_relative', 'se3_world', 'se3_step'$",
     ),
-    "a reference to a stream alone": (
+    "a reference without an offset": (
         lambda: subtract(reference=0),
         "reference: is 0, expected a stream and the index of one of its offsets, such as",
     ),
     "no rotation": (
         lambda: pose(rotation=None),
-        "rotation: is None, expected how the rotations of 'se3_relative' are written, such as ",
+        "rotation: is None, but 'se3_relative' needs the representation of rotations, such as ",
     ),
     "an unknown rotation": (
         lambda: pose(out_rotation="quat"),
@@ -340,15 +339,15 @@ TRANSFORMS = {
     ),
     "another number of channels": (
         lambda: pose(6),
-        "count: is 6, expected 7: 3 of a position and 4 of 'quat_xyzw'$",
+        "count: is 6, expected 7: 3 for a position and 4 for 'quat_xyzw'$",
     ),
-    "a rotation of no pose": (
+    "a rotation without a pose": (
         lambda: subtract(rotation="matrix"),
-        "rotation: is 'matrix', but 'subtract' knows of no rotations$",
+        "rotation: is 'matrix', but 'subtract' takes no rotation$",
     ),
     "a channel before the first": (
         lambda: subtract(begin=-1),
-        "begin: is -1, expected the number of a channel, from 0$",
+        "begin: is -1, expected the index of a channel, 0 or more$",
     ),
     "no channels": (lambda: subtract(count=0), "count: is 0, expected 1 or more$"),
 }
@@ -367,7 +366,7 @@ def test_cases_have_names_of_their_own():
 
 @pytest.mark.parametrize("case", CALLS)
 def test_nothing_is_written(case):
-    """Where what the calls write is given to them."""
+    """Calls with given output arrays."""
     values, valid = np.full((1, 2, 2), 3.0), np.full((1, 2), 7, np.uint8)
     given = rbc.windows
 

@@ -1,4 +1,4 @@
-"""Windows are those of the projects that train on them, over random episodes, one row long too."""
+"""Windows equal those of training projects, for random episodes, also of a single row."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SEEDS = range(8)
 
 
 def random_episodes(seed, channels=5, dtype=np.float32):
-    """Values [n,D], offsets [E+1], and each episode by itself."""
+    """Return values [n,D], offsets [E+1], and a list of the episodes."""
     rng = np.random.default_rng(seed)
     lengths = np.concatenate([[1], rng.integers(1, 12, 5)])
     rng.shuffle(lengths)
@@ -161,7 +161,7 @@ def test_gr00t_relative_actions_and_their_statistics(seed):
     assert valid.all()
 
     expected = reference.gr00t_relative_statistics(chunks)
-    # Of all anchors those are left out whose windows are not whole.
+    # Anchors whose windows are not whole are excluded.
     padded = rbc.WindowSpec(spec.windows)
     for each, rows in ((spec, "all"), (padded, "whole")):
         stats = each.statistics(data, rows=rows, per_step=True, quantiles=[0.01, 0.99])["action"]
@@ -194,7 +194,7 @@ def test_octo(seed, window, horizon):
         ((observed, valid),) = rbc.windows([stream], np.full(len(steps), e), steps)
         same(observed, history)
         same(valid, mask)
-        # A chunk beside each row of a history: its anchors one by one.
+        # A chunk for each row of a history: its anchors one by one.
         anchors = np.maximum(steps[:, None] + np.arange(1 - window, 1), 0).ravel()
         ((chunks, _),) = rbc.windows([chunk], np.full(len(anchors), e), anchors)
         same(chunks.reshape(actions.shape), actions)

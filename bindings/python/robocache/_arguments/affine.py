@@ -1,4 +1,4 @@
-"""The mean and the std of channels, as the library takes them: the latter by its reciprocal."""
+"""Conversion of the mean and the std of channels; the library takes the reciprocal of the std."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .frameworks import Framework
 
 
 def mean_of(framework: Framework, mean: Any, values: Any) -> Any:
-    """The means as an array."""
+    """Return the means as an array."""
     if type(mean) in SEQUENCES:
         return framework.sequence(mean, "mean", "float64", values)
     framework_of(mean, "mean").examine(mean, "mean")
@@ -19,7 +19,7 @@ def mean_of(framework: Framework, mean: Any, values: Any) -> Any:
 
 
 def inverse_of(framework: Framework, std: Any, values: Any) -> Any:
-    """1 / std as an array: of sequences and of NumPy in float64, else as its library divides."""
+    """Return 1 / std as an array: in float64 for sequences and NumPy, else by its own library."""
     if type(std) in SEQUENCES:
         numbers = Framework.sequence(framework, std, "std", "float64", values)
         _require_no_zero(numbers)
@@ -49,7 +49,4 @@ def _require_no_zero(std: Any) -> None:
 
     zeros = np.flatnonzero(np.asarray(std == 0))
     if len(zeros) > 0:
-        raise ValueError(
-            f"std: channel {zeros[0]} is 0, expected another number; "
-            "1 leaves a channel that does not vary as it is"
-        )
+        raise ValueError(f"std: channel {zeros[0]} is 0; use 1 for a constant channel")

@@ -1,4 +1,4 @@
-"""What an argument is: its library, whether that permits to read and write it, dtype and shape."""
+"""Inspection of array arguments: their library, dtype and shape, and whether it permits access."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from .frameworks import Framework, facts_of
 from .known_frameworks import NAMED
 from .tables import refusal_of_type
 
-SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
+SEQUENCES = frozenset([list, tuple, range])  # accepted instead of a short array
 
 _UNKNOWN = Framework("")
 _by_module: dict[str, Framework] = {}
-LIBRARY_TYPES: dict[type, Framework] = {}  # the own classes of the libraries that are named
+LIBRARY_TYPES: dict[type, Framework] = {}  # classes of the libraries in NAMED
 _by_other_type: weakref.WeakKeyDictionary[type, Framework] = weakref.WeakKeyDictionary()
 
 
 def framework_of(array: Any, name: str) -> Framework:
-    """The library that an argument comes from."""
+    """Return the library that an argument comes from."""
     kind = type(array)
     framework = LIBRARY_TYPES.get(kind)
     return _remembered(kind, name) if framework is None else framework
 
 
 def examine(array: Any, name: str) -> Framework:
-    """Refuse an argument that would be read as other numbers, or would lose a gradient.
+    """Return the library of an argument.
 
-    Returns its library. What is no array is left to the extension, which knows its place among the
-    arguments.
+    Refuse an array whose memory does not hold its numbers, or that would lose a gradient. An
+    argument that is not an array is left to the extension, which knows the argument's name.
     """
     framework = LIBRARY_TYPES.get(type(array))
     if framework is None:
@@ -43,7 +43,7 @@ def examine(array: Any, name: str) -> Framework:
 
 
 def examine_output(array: Any, name: str) -> Framework:
-    """``examine`` of an argument that is to be written to."""
+    """Do as ``examine``, for an argument that will be written to."""
     if not hasattr(type(array), "__dlpack__"):
         return _UNKNOWN
     framework = framework_of(array, name)
@@ -58,7 +58,7 @@ def _remembered(kind: type, name: str) -> Framework:
         if _root(kind) in NAMED:
             LIBRARY_TYPES[kind] = framework
         else:
-            _by_other_type[kind] = framework  # which may be of a class made for one call
+            _by_other_type[kind] = framework  # weak: the class may be made for a single call
     return framework
 
 
@@ -75,8 +75,8 @@ def _find(kind: type, name: str) -> Framework:
         )
     if any(base.__module__.startswith("numpy.ma") for base in kind.__mro__):
         raise TypeError(
-            f"{name}: is a masked array, and its mask would be lost; write {name}.filled(...) with "
-            "what stands for a missing number, such as NaN, or leave those rows out"
+            f"{name}: is a masked array, and its mask would be lost; pass {name}.filled(...) with "
+            "a value for missing numbers, such as NaN, or remove those rows"
         )
     roots = [_root(base) for base in kind.__mro__]
     root = next((root for root in roots if root in NAMED), roots[0])
@@ -86,7 +86,7 @@ def _find(kind: type, name: str) -> Framework:
 
 
 def dtype_of(array: Any, name: str) -> str:
-    """The name of an array's dtype."""
+    """Return the name of an array's dtype."""
     if type(array) in LIBRARY_TYPES:
         try:
             return dtype_name(array.dtype)
@@ -96,10 +96,10 @@ def dtype_of(array: Any, name: str) -> str:
 
 
 def shape_of(array: Any, name: str, context: Context | None = None) -> Any:
-    """The shape of an array. A class of the caller's may tell another than it has."""
+    """Return the shape of an array. Only classes of known libraries are trusted to report it."""
     if type(array) in LIBRARY_TYPES:
         try:
             return array.shape
-        except REFUSALS:  # of a nested tensor of torch
+        except REFUSALS:  # for example a nested tensor of torch
             pass
     return facts_of(array, name, context)[4]

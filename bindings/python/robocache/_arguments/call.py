@@ -1,7 +1,7 @@
-"""How every operation begins and ends.
+"""The first and the last steps of every operation.
 
-``begin`` finds the library, the context and the stream; ``array_of`` takes the arguments beside the
-first; ``writable`` takes the arrays to write to, ``finished`` gives all of them back.
+``begin`` finds the library, the context and the stream; ``array_of`` converts the other arguments;
+``writable`` checks the arrays to write to; ``finished`` converts the results.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _ABSENT: Any = object()
 def begin(
     array: Any, name: str, backend: Any, times: Any = _ABSENT, query_times: Any = None
 ) -> tuple[Framework, Context, bool, Any]:
-    """What the first array of an operation decides, ahead of all else.
+    """Return what the first array of an operation determines.
 
-    Its library; the context; whether results are ordered before what their readers enqueue, which
-    else has to be waited for; and the query times as an array, for an operation that has times.
+    That is its library; the context; whether results are ordered before the work that their readers
+    enqueue (otherwise ``finished`` waits); and, for an operation with times, the query times as an
+    array.
     """
     kind = type(array)
     framework = LIBRARY_TYPES.get(kind)
@@ -40,7 +41,7 @@ def begin(
     elif framework.is_numpy:
         device_id = CPU
     else:
-        device_id = framework.device_beside(array, name, times, query_times)
+        device_id = framework.device_with_times(array, name, times, query_times)
 
     if backend is None:
         context = DEFAULTS.contexts.get(device_id)
@@ -53,61 +54,64 @@ def begin(
 
 
 def follow(context: Context, framework: Framework, array: Any) -> bool:
-    """Move to the framework's current stream; False if it has to be waited for instead.
+    """Move to the framework's current stream; return False if the caller must wait instead.
 
-    Of a framework that tells none it is the legacy stream: the last one may be gone.
+    Without a current stream, the legacy stream is used: the last one may no longer exist.
     """
-    told = framework.stream(array, context._device_id)
-    stream = 0 if told is None else told
+    current = framework.stream(array, context._device_id)
+    stream = 0 if current is None else current
     if stream != context._stream:
         _core.rbc_context_set_cuda_stream(context._handle, stream)
         context._stream = stream
-    return told is not None
+    return current is not None
 
 
 def joined(context: Context, framework: Framework, array: Any) -> bool:
-    """Have ready what the library made for a call on CUDA; False if that has to be waited for.
+    """Order arrays that the framework made for a call on CUDA before the call.
 
-    That is so on a stream of one's own, of which the library knows nothing.
+    Return False if the result must be waited for: the context has its own stream, which the
+    framework does not use.
     """
     if context._follows:
         return True
-    beside = default_context(context._device_id)
-    if follow(beside, framework, array):
-        beside.synchronize()
+    own = default_context(context._device_id)
+    if follow(own, framework, array):
+        own.synchronize()
     return False
 
 
-def array_of(framework: Framework, given: Any, name: str, beside: Any, dtype: str = "int64") -> Any:
-    """An argument as an array: a list becomes one of this dtype on the device of ``beside``."""
-    kind = type(given)
+def array_of(
+    framework: Framework, argument: Any, name: str, like: Any, dtype: str = "int64"
+) -> Any:
+    """Return an argument as an array: a list becomes one of ``dtype`` on the device of ``like``."""
+    kind = type(argument)
     if kind in SEQUENCES:
-        return framework.sequence(given, name, dtype, beside)
+        return framework.sequence(argument, name, dtype, like)
     own = LIBRARY_TYPES.get(kind)
     if own is None:
-        examine(given, name)
+        examine(argument, name)
     elif not own.is_numpy:
-        own.examine(given, name)
-    return given
+        own.examine(argument, name)
+    return argument
 
 
-def queries(framework: Framework, given: Any, times: Any, values: Any) -> Any:
-    """Query times as an array of the dtype of ``times``. Both are examined."""
+def queries(framework: Framework, query_times: Any, times: Any, values: Any) -> Any:
+    """Examine times and query times; return the latter as an array of the dtype of ``times``."""
     own = LIBRARY_TYPES.get(type(times))
     if own is None:
         examine(times, "times")
     elif not own.is_numpy:
         own.examine(times, "times")
-    if type(given) in SEQUENCES:
-        return framework.sequence(given, "query_times", dtype_of(times, "times"), values)
-    return array_of(framework, given, "query_times", values)
+    if type(query_times) in SEQUENCES:
+        return framework.sequence(query_times, "query_times", dtype_of(times, "times"), values)
+    return array_of(framework, query_times, "query_times", values)
 
 
 # ---- the epilogue -------------------------------------------------------------------------------
 
 
 def writable(array: Any, name: str, dtype: Any = None) -> Framework:
-    """The library of an array to write to, which has to have the dtype that is given beside it."""
+    """Return the library of an array to write to. Its dtype must be ``dtype``, if that is given."""
     owner = LIBRARY_TYPES.get(type(array))
     if owner is None:
         owner = examine_output(array, name)
@@ -125,12 +129,12 @@ def finished(
     name: str,
     owner: Framework | None,
     result: Any,
-    beside: Any = None,
+    extra: Any = None,
 ) -> Any:
-    """The result, or a tuple of it and what is asked for beside, as their reader gets them.
+    """Return the result as the caller gets it, or a tuple of it and ``extra``.
 
-    ``framework`` is the library of the argument of this name, ``owner`` that of a result that was
-    given, or None. Of a tuple of arrays that were made each is finished.
+    ``framework`` is the library of the argument ``name``; ``owner`` is the library of a result that
+    the caller passed, or None. If the result is a tuple of new arrays, each is converted.
     """
     if not ordered:
         context.synchronize()
@@ -142,6 +146,6 @@ def finished(
             result = tuple(own)
         else:
             result = framework.finish(result, name)
-    if beside is None:
+    if extra is None:
         return result
-    return result, framework.finish(beside, name) if framework.converts else beside
+    return result, framework.finish(extra, name) if framework.converts else extra

@@ -1,4 +1,4 @@
-"""What the operations on point clouds take in common: the grid, the clouds and the features."""
+"""Arguments that the operations on point clouds share: the grid, the clouds and the features."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def clouds(
     features: Any = None,
     point_cloud_range: Any = None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[bytes, Any, Any]]:
-    """The shape of the points, that of the batch, that of the grid, and what goes into options.
+    """Return the shapes of the points, of the batch and of the grid, and arguments of the call.
 
-    A grid that cannot be, of which the library tells, has the shape (0,).
+    The shape of an invalid grid is (0,); the library raises the error.
     """
     if point_cloud_range is not None:
         origin, shape = within(point_cloud_range, voxel_size, origin, shape)
@@ -70,7 +70,7 @@ def clouds(
     if type(points) in LIBRARY_TYPES:
         try:
             rows = points.shape
-        except REFUSALS:  # of a nested tensor of torch
+        except REFUSALS:  # for example a nested tensor of torch
             pass
     if rows is None:
         rows = facts_of(points, "points", context)[4]
@@ -85,21 +85,21 @@ def clouds(
     return rows, batch, (i, j, k), options
 
 
-def numbers_of(given: Any, name: str, length: int, expected: str) -> list[float]:
-    """So many numbers, out of a list or an array."""
+def numbers_of(items: Any, name: str, length: int, expected: str) -> list[float]:
+    """Return ``length`` numbers from a list or an array."""
     try:
-        numbers = [float(each) for each in given]
+        numbers = [float(each) for each in items]
     except (*REFUSALS, OverflowError):
-        raise TypeError(f"{name}: is {shown(given)}, expected {expected}") from None
+        raise TypeError(f"{name}: is {shown(items)}, expected {expected}") from None
     if len(numbers) != length:
         raise ValueError(f"{name}: has {len(numbers)} elements, expected {length}: {expected}")
     return numbers
 
 
 def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> tuple[Any, Any]:
-    """The origin and the shape of the grid from one corner to the other, as spconv has it."""
+    """Return the origin and the shape of a grid given by two corners, as spconv computes them."""
     if origin is not None or shape is not None:
-        raise ValueError("point_cloud_range: says what origin and shape do, expected it alone")
+        raise ValueError("point_cloud_range: only valid without origin and shape")
     try:
         x, y, z, *high = [float(each) for each in point_cloud_range]
         i, j, k = high
@@ -109,13 +109,13 @@ def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> 
         cells = (0, 0, 0)
     if min(cells) < 1:
         raise ValueError(
-            f"point_cloud_range: is {shown(point_cloud_range)}, expected x0, y0, z0, x1, y1, z1, "
-            f"of a voxel or more along each axis; voxel_size is {shown(voxel_size)}"
+            f"point_cloud_range: is {shown(point_cloud_range)}, expected x0, y0, z0, x1, y1, z1 "
+            f"with at least one voxel along each axis; voxel_size is {shown(voxel_size)}"
         )
     if max(cells) > _MOST_ALONG or math.prod(cells) > _MOST_VOXELS:
         raise ValueError(
-            f"voxel_size: is {shown(voxel_size)}, of which point_cloud_range has more than "
-            "2^31 - 1 along an axis, or 2^62 in all"
+            f"voxel_size: is {shown(voxel_size)}, too small for point_cloud_range: expected at "
+            "most 2^31 - 1 voxels along each axis, and 2^62 in all"
         )
     return (x, y, z), cells
 
@@ -128,35 +128,35 @@ def _refuse_grid(origin: Any, voxel_size: Any, shape: Any, error: BaseException)
     raise ValueError(f"shape: is {shown(shape)}, expected 3 ints of 1 to 2^31 - 1") from error
 
 
-def _is_number(given: Any) -> bool:
-    if isinstance(given, (float, int)):
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (float, int)):
         return True
     try:
-        return bool(given.shape == ())
+        return bool(value.shape == ())
     except REFUSALS:
         return False
 
 
-def _require_three(given: Any, name: str, expected: str, number: Any, whole: Any = None) -> None:
+def _require_three(items: Any, name: str, expected: str, number: Any, whole: Any = None) -> None:
     try:
-        count = len([number(each) for each in given])
+        count = len([number(each) for each in items])
     except (*REFUSALS, OverflowError, struct.error):
-        text = shown(given if whole is None else whole)
+        text = shown(items if whole is None else whole)
         raise TypeError(f"{name}: is {text}, expected {expected}") from None
     if count != 3:
         raise ValueError(f"{name}: has {count} elements, expected {expected}")
 
 
 def features_of(points: Any, features: Any, context: Context) -> tuple[str, Any]:
-    """The float dtype and the last extent, as a tuple, of what is reduced.
+    """Return the dtype and the number of channels, as a tuple, of the features to reduce.
 
-    float32 for what is no float, which the library will refuse.
+    The dtype is float32 for features that are not floats; the library raises the error.
     """
     array, name = (points, "points") if features is None else (features, "features")
     if type(array) in LIBRARY_TYPES:
         try:
             return _float_name(array.dtype), array.shape[-1:]
-        except REFUSALS:  # of a nested tensor of torch
+        except REFUSALS:  # for example a nested tensor of torch
             pass
     facts = facts_of(array, name, context)
     named = NAME_OF_PAIR.get(facts[2:4], "")

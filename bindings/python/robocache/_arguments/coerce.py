@@ -1,6 +1,6 @@
-"""A second look at a call that was refused as it came: what it is given as the library takes it.
+"""Conversion of arguments that the library refused, for a second attempt.
 
-Plain arrays go straight to the library, and nothing here costs them anything.
+Plain arrays go directly to the library, without the cost of these conversions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .values import values_of
 def taken_again(
     values: Any, times: Any, query_times: Any, batch_offsets: Any, max_gap: Any, tolerance: Any
 ) -> tuple[Any, Any, Any, Any, Any] | None:
-    """Arguments of a resampling, converted; None if there is nothing to convert."""
+    """Return the arguments of a resampling, converted; None if there is nothing to convert."""
     try:
         return _taken(values, times, query_times, batch_offsets, max_gap, tolerance)
     except (TypeError, ValueError) as error:
-        raise error from None  # what was refused first says less
+        raise error from None  # the first error says less
 
 
 def _taken(
@@ -34,16 +34,16 @@ def _taken(
     own_queries = queries_of(query_times, own_times, unit, "times")
     gap, limit = limits_of(max_gap, tolerance, unit)
     own_values = one_for_each(own_values, own_times, own_queries, batch_offsets)
-    given = (values, times, query_times, max_gap, tolerance)
-    taken = (own_values, own_times, own_queries, gap, limit)
-    for i in range(len(given)):  # no generator: see _voxelize_sparse
-        if given[i] is not taken[i]:
-            return taken
+    arguments = (values, times, query_times, max_gap, tolerance)
+    converted = (own_values, own_times, own_queries, gap, limit)
+    for i in range(len(arguments)):  # no generator: see voxelize_sparse.py
+        if arguments[i] is not converted[i]:
+            return converted
     return None
 
 
 def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
-    """Streams and query times of a fusion, converted; None if there is nothing to convert."""
+    """Return streams and query times of a fusion, converted; None if nothing is to convert."""
     if not isinstance(streams, Sequence) or not streams:
         return None
     for stream in streams:
@@ -53,37 +53,40 @@ def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     try:
         queries = queries_of(query_times, first._native[2], first._unit, "streams[0].times")
     except (TypeError, ValueError) as error:
-        raise error from None  # what was refused first says less
-    taken = [_one_for_each(stream, queries) for stream in streams]
-    if first._unit is not None:  # what is compared with it once more
+        raise error from None  # the first error says less
+    converted = [_one_for_each(stream, queries) for stream in streams]
+    if first._unit is not None:  # the second attempt compares the units again
         queries = query_times
     changed = queries is not query_times
-    for i in range(len(taken)):
-        changed = changed or taken[i] is not streams[i]
-    return (taken, queries) if changed else None
+    for i in range(len(converted)):
+        changed = changed or converted[i] is not streams[i]
+    return (converted, queries) if changed else None
 
 
 def _one_for_each(stream: Any, query_times: Any) -> Any:
-    """A stream of one recording, for each of B rows of queries."""
+    """Return a stream of one recording, repeated for each of B rows of queries."""
     native, values, times, options, *others = stream._native
     for_each = one_for_each(values, times, query_times, options[4])
     if for_each is values:
         return stream
-    taken = (native, for_each, times, options, *others)
-    return SimpleNamespace(_native=taken, _unit=stream._unit)
+    converted = (native, for_each, times, options, *others)
+    return SimpleNamespace(_native=converted, _unit=stream._unit)
 
 
 def sampled(values: Any, times: Any, prefix: str = "") -> tuple[Any, Any, Unit | None]:
-    """Values and times as arrays, and the unit of the latter."""
+    """Return values and times as arrays, and the unit of the times."""
     times, unit = times_of(times, f"{prefix}times")
     return values_of(values, f"{prefix}values"), times, unit
 
 
 def queries_of(query_times: Any, times: Any, unit: Unit | None, name: str) -> Any:
-    """Query times in the unit of ``times``, which is of this name. A list of numbers stays one."""
+    """Return query times in the unit of ``times``, the argument ``name``.
+
+    A list of numbers is returned unchanged.
+    """
     queries, own = times_of(query_times, "query_times")
     if own is None and unit is None:
-        # A list takes the dtype of times; the library tells where two arrays differ.
+        # A list takes the dtype of times; the library raises the error if two arrays differ.
         kept = type(query_times) in LIBRARY_TYPES and not _is_whole(times)
         return query_times if kept or type(query_times) in SEQUENCES else queries
     require_one_unit(own, "query_times", unit, name)
@@ -95,7 +98,7 @@ def _is_whole(times: Any) -> bool:
 
 
 def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any]:
-    """max_gap and tolerance in ticks, where times have a unit."""
+    """Return max_gap and tolerance, in ticks if times have a unit."""
     if unit is not None:
         if max_gap is not None:
             max_gap = ticks_of(max_gap, "max_gap", unit)
@@ -105,7 +108,7 @@ def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any
 
 
 def refuse_mapped(**arrays: Any) -> None:
-    """What torch.vmap and its like give the function that they map has no memory of its own."""
+    """Refuse tensors inside of torch.vmap and similar transforms: they have no memory to read."""
     torch = sys.modules.get("torch")
     if torch is None:
         return
@@ -114,15 +117,15 @@ def refuse_mapped(**arrays: Any) -> None:
             array
         ):
             raise ValueError(
-                f"{name}: is mapped by torch.vmap or transformed by torch.func, "
-                "for which there is robocache.torch.resample"
+                f"{name}: is mapped by torch.vmap or transformed by torch.func; "
+                "use robocache.torch.resample"
             )
 
 
 def one_for_each(values: Any, times: Any, query_times: Any, batch_offsets: Any) -> Any:
-    """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory.
+    """Return values [S,D] of one recording, repeated for each of B rows of queries without a copy.
 
-    As they are where they have a batch, or a library that knows no strides of 0.
+    Values with a batch, or of a library without strides of 0, are returned unchanged.
     """
     rows = _shape(query_times)
     if (
@@ -144,5 +147,5 @@ def _shape(array: Any) -> tuple[int, ...]:
         return ()
     try:
         return tuple(array.shape)
-    except REFUSALS:  # of a nested tensor of torch
+    except REFUSALS:  # for example a nested tensor of torch
         return ()

@@ -1,4 +1,4 @@
-"""What has to be known of an array library: its devices, its stream, and how it makes arrays."""
+"""Array libraries: their devices and streams, and how to make their arrays."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .._library.context import CPU, Context, choose
 from .._library.dtypes import DTYPES, NAME_OF_PAIR, refuse_dtype
 from .._library.errors import REFUSALS, blamed, shown
 
-# Libraries whose arrays never change, of which DLPack does not always tell.
+# Libraries whose arrays are read-only; DLPack does not always report that.
 _IMMUTABLE = {"jax": "JAX", "tensorflow": "TensorFlow"}
 
 
 def facts_of(
     array: Any, name: str, context: Context | None = None
 ) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """What the extension reads: device type and id, dtype code and bits, shape."""
+    """Return the facts that the extension reads: device type and id, dtype code and bits, shape."""
     handle = (context or choose("cpu", 0))._handle
     facts: tuple[int, int, int, int, tuple[int, ...]]
     facts = _core.Tensor_describe(_core.new_Tensor(array, name, handle))
@@ -26,16 +26,16 @@ def facts_of(
 
 
 class Framework:
-    """An array library. This one is for those that are not named below: it goes by DLPack alone."""
+    """An array library. This class uses only DLPack and serves all libraries without a subclass."""
 
     is_numpy = False
-    converts = True  # what ``empty`` makes: by ``finish``
+    converts = True  # whether ``finish`` must convert what ``empty`` makes
 
     def __init__(self, module: str) -> None:
         self._module = module
 
     def device(self, array: Any, name: str) -> int:
-        """The id of the CUDA device that the array is on, or CPU."""
+        """Return the id of the CUDA device that the array is on, or CPU."""
         try:
             device = array.__dlpack_device__()
         except REFUSALS as error:
@@ -52,31 +52,31 @@ class Framework:
         return device_id if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
 
     def examine(self, array: Any, name: str) -> None:
-        """Refuse what would be read as other numbers than it has, or would lose a gradient."""
+        """Refuse an array whose memory does not hold its numbers, or that would lose a gradient."""
 
-    def device_beside(self, array: Any, name: str, times: Any, query_times: Any) -> int:
-        """``device``, and ``examine`` of times that are of the class of ``array``, in one go."""
+    def device_with_times(self, array: Any, name: str, times: Any, query_times: Any) -> int:
+        """Return ``device``, and ``examine`` times of the class of ``array``, in one call."""
         return self.device(array, name)
 
     def examine_output(self, array: Any, name: str) -> None:
-        """``examine`` of what is to be written to."""
+        """Do as ``examine``, for an array that will be written to."""
         self.examine(array, name)
         if self._module in _IMMUTABLE:
             raise TypeError(
                 f"{name}: is an array of {_IMMUTABLE[self._module]}, which cannot be written to; "
-                f"leave {name} out for a new one, or pass an array of NumPy or torch"
+                f"omit {name} to get a new array, or pass an array of NumPy or torch"
             )
 
     def written(self, array: Any) -> None:
-        """Have the library know that an array of its own was written to."""
+        """Notify the library that one of its arrays was written to."""
 
     def stream(self, array: Any, device_id: int) -> int | None:
-        """The library's current stream, or None if it tells none: its results are waited for."""
+        """Return the library's current stream; None if unknown, and results are waited for."""
         stream: int | None = _core.current_stream(array, device_id)
         return stream
 
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
-        """A new array on the device of ``like``, with its dtype if none is given, to write to."""
+        """Return a new array to write to, on the device of ``like``; by default with its dtype."""
         if dtype is None:
             pair = facts_of(like, "values", context)[2:4]
             if pair not in NAME_OF_PAIR:
@@ -86,7 +86,7 @@ class Framework:
         return OwnedTensor(context, pair, shape)
 
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
-        """``empty``, filled with zeros."""
+        """Return a new array of zeros; see ``empty``."""
         import numpy as np
 
         array = self.empty(like, shape, dtype, context)
@@ -94,11 +94,11 @@ class Framework:
         return array
 
     def broadcast(self, array: Any, batch: int) -> Any:
-        """``array`` for each of a batch, with a stride of 0; itself where that is not known."""
+        """Return ``array`` repeated ``batch`` times by a stride of 0; unchanged if unsupported."""
         return array
 
     def finish(self, array: Any, name: str = "values") -> Any:
-        """The library's own array for what ``empty`` made beside the argument of this name."""
+        """Return the library's own array for an array of ``empty``; ``name`` is for errors."""
         for module in (f"{self._module}.dlpack", self._module):
             try:
                 convert = getattr(importlib.import_module(module), "from_dlpack", None)
@@ -107,13 +107,13 @@ class Framework:
             if convert is not None:
                 return convert(array)
         raise TypeError(
-            f"{name}: {self._module} has no from_dlpack to make the result with; "
+            f"{name}: {self._module} has no from_dlpack, which the result needs; "
             f"pass out, or arrays of another library"
         )
 
-    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
-        """A list of numbers as an array of ``dtype`` on the device of ``beside``."""
-        if type(self) is Framework and self.device(beside, "values") != CPU:
+    def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
+        """Return a list of numbers as an array of ``dtype`` on the device of ``like``."""
+        if type(self) is Framework and self.device(like, "values") != CPU:
             raise TypeError(f"{name}: is a {type(items).__name__}, expected an array on the GPU")
         import numpy as np
 
@@ -130,7 +130,7 @@ class Framework:
 
 
 class OwnedTensor:
-    """Memory of a context, to be taken over by ``from_dlpack``."""
+    """Memory of a context, which ``from_dlpack`` takes over."""
 
     def __init__(self, context: Context, dtype: tuple[int, int], shape: tuple[int, ...]) -> None:
         self._context = context
@@ -150,9 +150,9 @@ class OwnedTensor:
         copy: bool | None = None,
     ) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("a result is given out where it is, without a copy")
+            raise BufferError("a result cannot be copied or moved to another device by DLPack")
         if stream != -1 and (stream or 1) != (self._context._stream or 1):
-            self._context.synchronize()  # no event can be had from here
+            self._context.synchronize()  # there is no event to wait for
         if max_version is not None and max_version[0] >= 1:
             return _core.rbc_owned_tensor_export_dlpack_versioned(self._handle)
         return _core.rbc_owned_tensor_export_dlpack(self._handle)

@@ -1,4 +1,4 @@
-"""The array libraries that are known by name: faster, or otherwise than by DLPack alone."""
+"""Array libraries with code of their own: faster than DLPack, or with other rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .frameworks import Framework
 
 
 class _NumPy(Framework):
-    is_numpy = True  # on the CPU, with nothing to examine: of what it is not asked at all
+    is_numpy = True  # on the CPU, with nothing to examine, so callers skip these methods
     converts = False
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class _NumPy(Framework):
 
         self._numpy = numpy
         self._takes_warm = takes_warm(numpy)
-        self._dtype: Any = numpy.ndarray.dtype.__get__  # a subclass may tell another
+        self._dtype: Any = numpy.ndarray.dtype.__get__  # a subclass may report another dtype
 
     def device(self, array: Any, name: str) -> int:
         return CPU
@@ -57,13 +57,13 @@ class _Torch(Framework):
 
         self._torch = torch
         self._tensor = torch.Tensor
-        # Its level is that of the innermost dual_level(), of which -1 is none.
+        # The level of the innermost dual_level(), or -1.
         known = hasattr(forward_ad, "_current_level")
         self._forward: Any = forward_ad if known else SimpleNamespace(_current_level=-1)
         graph = torch.autograd.graph
         self._increment: Any = getattr(graph, "increment_version", self._write_nothing)
-        # What the code of torch.compile allocates by, on the current device, at a third of the
-        # cost of new_empty. It is no public interface: tried before it is relied on.
+        # The functions with which compiled code allocates on the current device, at a third of
+        # the cost of new_empty. They are not public, so they are tried before they are used.
         self._empty_cpu: Any = None
         self._empty_cuda: Any = None
         self._current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
@@ -75,9 +75,9 @@ class _Torch(Framework):
                     self._empty_cuda = guards._empty_strided_cuda
         except (AttributeError, TypeError, RuntimeError):
             pass
-        self._warm = WarmTensors.of(torch)
+        self._warm = WarmTensors.create(torch)
 
-    # These spell the condition out: a call more for each argument is a tenth of a call.
+    # These repeat the condition: one more function call per argument is 10 % of an operation.
     def device(self, array: Any, name: str) -> int:
         if array.requires_grad or array.is_neg() or self._forward._current_level >= 0:
             self._refuse(array, name)
@@ -89,7 +89,7 @@ class _Torch(Framework):
 
     examine_output = examine  # a tensor can be written to
 
-    def device_beside(self, array: Any, name: str, times: Any, query_times: Any) -> int:
+    def device_with_times(self, array: Any, name: str, times: Any, query_times: Any) -> int:
         if (
             array.requires_grad
             or times.requires_grad
@@ -113,9 +113,9 @@ class _Torch(Framework):
                 f"{name}: requires grad, which is not carried through; "
                 f"pass {name}.detach() or call under torch.no_grad(){more}"
             )
-        if array.is_neg():  # DLPack does not tell of it
+        if array.is_neg():  # DLPack does not report it
             raise ValueError(
-                f"{name}: has its negative bit set, expected numbers as they are in memory; "
+                f"{name}: has its negative bit set, so its memory holds the negated numbers; "
                 f"call resolve_neg() on it"
             )
         level = self._forward._current_level
@@ -126,7 +126,7 @@ class _Torch(Framework):
             )
 
     def _write_nothing(self, array: Any) -> None:
-        """As increment_version, before torch 2.1."""
+        """Do as increment_version, before torch 2.1."""
         with self._torch.no_grad():
             array[:0].zero_()
 
@@ -155,7 +155,7 @@ class _Torch(Framework):
             if make is not None and (
                 device_id == CPU or (like.is_cuda and device_id == self._current_device())
             ):
-                rank = len(shape)  # the frequent ones by themselves, without a call
+                rank = len(shape)  # the frequent ranks without a call of _compact
                 if rank == 3:
                     channels = shape[2] or 1
                     return make(shape, ((shape[1] or 1) * channels, channels, 1), kind)
@@ -170,18 +170,18 @@ class _Torch(Framework):
     def broadcast(self, array: Any, batch: int) -> Any:
         return array.expand(batch, *array.shape)
 
-    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
-        if beside.is_cuda and self._torch.cuda.is_current_stream_capturing():
+    def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
+        if like.is_cuda and self._torch.cuda.is_current_stream_capturing():
             raise ValueError(
                 f"{name}: is a {type(items).__name__}, which cannot be copied to the GPU while a "
-                f"graph is captured; make it a tensor on {beside.device} before"
+                f"graph is captured; convert it to a tensor on {like.device} before"
             )
-        array = self._torch.from_numpy(super().sequence(items, name, dtype, beside))
-        return array.to(beside.device) if beside.is_cuda else array
+        array = self._torch.from_numpy(super().sequence(items, name, dtype, like))
+        return array.to(like.device) if like.is_cuda else array
 
 
 def _compact(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a new tensor, as torch has them where an extent is 0."""
+    """Return the strides of a new tensor, as in torch also if an extent is 0."""
     strides = (1,) * len(shape)
     for i in range(1, len(shape)):
         strides = ((shape[-i] or 1) * strides[-i], *strides[-i:])
@@ -216,9 +216,9 @@ class _CuPy(Framework):
         with array.device:
             return self._cupy.broadcast_to(array, (batch, *array.shape))
 
-    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
-        with beside.device:
-            return self._cupy.asarray(super().sequence(items, name, dtype, beside))
+    def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
+        with like.device:
+            return self._cupy.asarray(super().sequence(items, name, dtype, like))
 
 
 class _Jax(Framework):
@@ -235,16 +235,16 @@ class _Jax(Framework):
     def examine(self, array: Any, name: str) -> None:
         if isinstance(array, self._jax.core.Tracer):
             raise TypeError(
-                f"{name}: is traced by JAX (jit, vmap, grad), which knows no numbers then; "
+                f"{name}: is traced by JAX (jit, vmap, grad), so it has no numbers yet; "
                 f"call RoboCache outside of the traced function, or in it by jax.pure_callback"
             )
 
     def broadcast(self, array: Any, batch: int) -> Any:
         return self._jax.numpy.broadcast_to(array, (batch, *array.shape))  # a copy, without strides
 
-    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
-        array = super().sequence(items, name, dtype, beside)
-        (device,) = beside.devices()
+    def sequence(self, items: Any, name: str, dtype: str, like: Any) -> Any:
+        array = super().sequence(items, name, dtype, like)
+        (device,) = like.devices()
         if device.platform == "cpu":
             return array
         with self._64_bits(True):
@@ -252,7 +252,7 @@ class _Jax(Framework):
 
     @property
     def _64_bits(self) -> Any:
-        """As a context: arrays of 64 bits stay what they are."""
+        """Return a context manager that keeps arrays of 64 bits."""
         if hasattr(self._jax, "enable_x64"):
             return self._jax.enable_x64
         return importlib.import_module("jax.experimental").enable_x64  # before JAX 0.8

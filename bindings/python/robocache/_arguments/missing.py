@@ -1,6 +1,6 @@
-"""Which samples are missing: by a mask, by values that are NaN, by NumPy's masked arrays.
+"""Missing samples: given by a mask, by NaN values, or by NumPy's masked arrays.
 
-What comes of each is the array ``sample_mask`` that the library takes: False where one is missing.
+All of these become the array ``sample_mask`` that the library takes: False for a missing sample.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .values import numbers_of
 
 
 def mask_of(framework: Framework, values: Any, sample_mask: Any, missing: Any) -> Any:
-    """What the library is given: ``sample_mask`` as an array, without the rows that hold a NaN.
+    """Return ``sample_mask`` as an array, False also for rows with a NaN if ``missing`` is "nan".
 
-    None where no sample can be missing.
+    The result is None if no sample can be missing.
     """
     mask = None
     if sample_mask is not None:
@@ -32,7 +32,7 @@ def mask_of(framework: Framework, values: Any, sample_mask: Any, missing: Any) -
         there = ~(values != values).any(-1)
     except REFUSALS:
         raise TypeError(
-            f"missing: is not known of arrays of {type(values).__module__.partition('.')[0]}; "
+            f"missing: not supported for arrays of {type(values).__module__.partition('.')[0]}; "
             "pass sample_mask"
         ) from None
     if mask is not None:
@@ -48,12 +48,12 @@ def require_missing(missing: Any) -> None:
 def _may_be_nan(values: Any) -> bool:
     try:
         return "float" in dtype_name(values.dtype)
-    except (AttributeError, TypeError):  # which the library refuses, and says why
+    except (AttributeError, TypeError):  # the library raises the error
         return False
 
 
 def is_masked(array: Any) -> bool:
-    """Whether it is a masked array of NumPy, which is not imported for that."""
+    """Whether an object is a masked array of NumPy. This does not import NumPy."""
     for base in type(array).__mro__:
         if base.__module__.startswith("numpy.ma"):
             return True
@@ -61,7 +61,7 @@ def is_masked(array: Any) -> bool:
 
 
 def taken_apart(values: Any, sample_mask: Any) -> tuple[Any, Any]:
-    """The data of a masked array, and ``sample_mask`` without rows that have a masked element."""
+    """Return the data of a masked array, and ``sample_mask`` without rows with masked elements."""
     import numpy as np
 
     data = np.asarray(values.data)

@@ -1,4 +1,4 @@
-"""Options that are no arrays: names, numbers and counts, and the structs that take them."""
+"""Options other than arrays: names, numbers and counts, and the structs that hold them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .. import _core
 from .._library.errors import REFUSALS, shown
 
 _MOST = 2**63 - 1
-ZERO = 0.0  # the default of a number: this object itself, by which it is recognized
+ZERO = 0.0  # the default of numbers; functions compare with this object by identity
 
 
 def struct_of(name: str, *options: str) -> list[Any]:
-    """What makes a struct of parameters of the C headers, and what sets each of these options.
+    """Return the constructor of a struct of the C headers, and the setters of these options.
 
-    It is behind the properties of the classes of _abi, at a tenth of their cost. Calls may share
-    a struct: the extension copies it before it adds to it.
+    They cost a tenth of the properties of the classes of _abi. Calls may share a struct: the
+    extension copies it before it adds to it.
     """
     return [
         getattr(_core, f"new_{name}"),
@@ -32,22 +32,22 @@ def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
         raise ValueError(f"{argument}: is {shown(name)}, expected one of {expected}") from None
 
 
-def number(given: Any, name: str) -> float:
+def number(value: Any, name: str) -> float:
     try:
-        return float(given)
+        return float(value)
     except OverflowError:
         raise ValueError(
-            f"{name}: is {shown(given)}, expected a number that a float64 holds"
+            f"{name}: is {shown(value)}, expected a number that a float64 holds"
         ) from None
     except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected a number") from None
+        raise TypeError(f"{name}: is {shown(value)}, expected a number") from None
 
 
-def count(given: Any, name: str) -> int:
+def count(value: Any, name: str) -> int:
     try:
-        whole = operator.index(given)
+        whole = operator.index(value)
     except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected an int") from None
+        raise TypeError(f"{name}: is {shown(value)}, expected an int") from None
     if not 0 < whole <= _MOST:
         limit = "1 or more" if whole < 1 else "an int of 64 bits"
         raise ValueError(f"{name}: is {whole}, expected {limit}")

@@ -1,4 +1,4 @@
-"""The rules of resampling: rbcResampleParams, and the groups of channels that go with it."""
+"""The rules of resampling: rbcResampleParams and its groups of channels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METHODS = {
     "angle_deg_positive": _core.METHOD_ANGLE,
     "angle_turn_positive": _core.METHOD_ANGLE,
 }
-# The unit and the range of angles, of the methods that have one of their own.
+# Unit and range of angles, for the methods that do not use the default.
 PERIODS = {
     "angle_deg": _core.PERIOD_DEGREES,
     "angle_turn": _core.PERIOD_TURNS,
@@ -53,10 +53,10 @@ _GROUP = struct.Struct("qqii")  # rbcChannelGroup
     _set_max_gap,
     _set_tolerance,
 ) = struct_of("ResampleParams", "flags", "method", "outside", "fill_value", "max_gap", "tolerance")
-# The dtype of times that was last found to be no integer: libraries have one object for each.
+# The dtype of times that was last found not to be an integer: libraries have one object for each.
 _last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
-# What a call without options takes.
+# The arguments of a call without options.
 UNCHECKED, CHECKED = (_new(), None), (_new(), None)
 _set_flags(CHECKED[0], _core.FLAG_CHECK_TIMES)
 
@@ -72,10 +72,10 @@ def rules(
     values: Any = None,
     codes_of_outside: dict[str, int] = OUTSIDE,
 ) -> tuple[Any, bytes | None]:
-    """The struct rbcResampleParams with all its scalars, and the groups that go with it.
+    """Return the struct rbcResampleParams with all its scalars, and the groups of channels.
 
-    Both are shared with other calls, and only read. A method with a period becomes a group of all
-    channels of ``values``.
+    Both are shared with other calls and must not be changed. A method with a period becomes a group
+    of all channels of ``values``.
     """
     if (
         method is LINEAR
@@ -107,19 +107,19 @@ def rules(
     return params, groups
 
 
-def _limit(given: Any, name: str, times: Any) -> float:
-    """A length of time in the unit of ``times``. Beside times that are integers it is whole.
+def _limit(duration: Any, name: str, times: Any) -> float:
+    """Return a duration in the unit of ``times``. For integer times it must be a whole number.
 
-    Where times have a unit it is a number already, or comes again once they are numbers too.
+    If times have a unit, the duration has been converted already, or will be in a second attempt.
     """
-    if type(given) is float:
+    if type(duration) is float:
         if getattr(times, "dtype", None) is _last_float[0]:
-            return given
-        limit: float = given
-    elif type(given) is not int and is_length(given):
-        raise TypeError(no_unit(given, name))
+            return duration
+        limit: float = duration
+    elif type(duration) is not int and is_length(duration):
+        raise TypeError(no_unit(duration, name))
     else:
-        limit = number(given, name)
+        limit = number(duration, name)
     if not limit.is_integer() and are_ticks(times) and math.isfinite(limit):
         raise TypeError(not_whole(limit, name, None))
     return limit
@@ -137,7 +137,7 @@ def are_ticks(times: Any) -> bool:
         pass
     try:
         return bool(facts_of(times, "times")[2] == _core.DTYPE_INT)
-    except REFUSALS:  # no array, of which the library will tell
+    except REFUSALS:  # not an array; the library raises the error
         return False
 
 
@@ -148,7 +148,7 @@ def _of_integers(dtype: Any) -> bool:
 
 def _packed_groups(groups: Sequence[Any]) -> bytes:
     if not groups:
-        raise ValueError("method: has no groups, expected (begin, count, name) of each")
+        raise ValueError("method: has no groups, expected (begin, count, name) for each")
     packed = []
     for i, group in enumerate(groups):
         try:
@@ -165,7 +165,7 @@ def _packed_groups(groups: Sequence[Any]) -> bytes:
 
 
 def _group_of_all(method: str, values: Any) -> bytes | None:
-    """All channels by one method. Without channels there is no group."""
+    """Return one group of all channels, packed; None if there are no channels."""
     if values is None:
         return None
     shape = shape_of(values, "values")

@@ -11,10 +11,10 @@ from .arrays import LIBRARY_TYPES, shape_of
 def out_shape(
     values: Any, query_times: Any, batch_offsets: Any, context: Context
 ) -> tuple[int, ...]:
-    """[B,T,D] or [T,D]; anything where the ranks are wrong, of which the library tells."""
+    """Return [B,T,D] or [T,D]; if a rank is wrong, the library raises the error."""
     try:
         if type(values) not in LIBRARY_TYPES or type(query_times) not in LIBRARY_TYPES:
-            raise AttributeError  # which shape_of knows to handle
+            raise AttributeError  # shape_of handles other types
         rows, ticks = values.shape, query_times.shape
     except (AttributeError, RuntimeError):
         rows = shape_of(values, "values", context)
@@ -22,15 +22,15 @@ def out_shape(
     rank = len(rows)
     if not 2 <= rank <= 3 or not ticks:
         return (0,)
-    if batch_offsets is None:  # torch takes an extent faster than a slice of them
+    if batch_offsets is None:  # in torch an index is faster than a slice
         return (rows[0], ticks[-1], rows[2]) if rank == 3 else (ticks[-1], rows[1])
     return (*batch_of(rows, batch_offsets, context), ticks[-1], rows[-1])
 
 
 def batch_of(shape: tuple[int, ...], batch_offsets: Any, context: Context) -> tuple[int, ...]:
-    """(B,), or () without batch, for rows of this shape."""
+    """Return (B,), or () without batch, for rows of this shape."""
     if batch_offsets is None:
-        return tuple(shape[:-2])  # of torch's own Size
+        return tuple(shape[:-2])  # not a torch.Size
     extents = shape_of(batch_offsets, "batch_offsets", context)
     if len(extents) != 1:
         raise ValueError(f"batch_offsets: rank is {len(extents)}, expected 1")

@@ -1,7 +1,7 @@
-"""Tables and columns of pandas, polars and pyarrow: what an object is, and what to call instead.
+"""Recognition of tables and columns of pandas, polars and pyarrow, and advice in errors.
 
-None of these libraries is imported but where an object of its own was given. What an operation
-takes as it is never comes here.
+These libraries are never imported here: an object of one was passed, so it is loaded. Arrays that
+an operation takes without conversion are not examined here.
 """
 
 from __future__ import annotations
@@ -9,49 +9,49 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-# What cannot be taken, by the names of its library and class: what to call.
+# Advice for classes that are not supported, by the names of library and class.
 _CALLS = {
     ("polars", "LazyFrame"): "call .collect() on it",
     ("pandas", "PeriodIndex"): "call .to_timestamp() on it",
     ("pandas", "MultiIndex"): "call .get_level_values() on it",
     ("pyarrow", "Scalar"): "put it into a list",
 }
-# Arrays of other libraries, and how to get one of NumPy from them.
+# Arrays of other libraries, and how to convert them to NumPy.
 _OTHERS = {
     ("xarray", "DataArray"): ("an xarray DataArray", "{name}.to_numpy()"),
     ("datasets", "Column"): ("a Column of Hugging Face datasets", "numpy.asarray({name}[:])"),
 }
 
 
-def library_of(given: Any) -> str:
-    """The name of the library of tables that an object is of; "" if it is of none."""
-    for base in type(given).__mro__:
+def library_of(value: Any) -> str:
+    """Return "pandas", "polars" or "pyarrow" if an object comes from there, or else ""."""
+    for base in type(value).__mro__:
         root = base.__module__.partition(".")[0]
         if root in ("pandas", "polars", "pyarrow"):
             return root
     return ""
 
 
-def is_of(given: Any, library: str, *names: str) -> bool:
+def is_of(value: Any, library: str, *names: str) -> bool:
     classes = tuple(getattr(sys.modules[library], name) for name in names)
-    return isinstance(given, classes)
+    return isinstance(value, classes)
 
 
-def is_frame(given: Any) -> bool:
-    """Whether it is a table of columns with names."""
-    library = library_of(given)
+def is_frame(value: Any) -> bool:
+    """Whether an object is a table with named columns."""
+    library = library_of(value)
     if library == "pyarrow":
-        return is_of(given, library, "Table", "RecordBatch")
-    return library != "" and is_of(given, library, "DataFrame")
+        return is_of(value, library, "Table", "RecordBatch")
+    return library != "" and is_of(value, library, "DataFrame")
 
 
 def _names_of(kind: type) -> set[tuple[str, str]]:
-    """The libraries and names of a class and its bases."""
+    """Return the libraries and names of a class and its bases."""
     return {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
 
 
 def refusal_of_type(kind: type, name: str) -> TypeError | None:
-    """The error for arrays of libraries whose arrays have to be converted first."""
+    """Return the error for arrays of libraries that the caller must convert first, or None."""
     kinds = _names_of(kind)
     for own, (what, call) in _OTHERS.items():
         if own in kinds:
@@ -59,24 +59,24 @@ def refusal_of_type(kind: type, name: str) -> TypeError | None:
     return None
 
 
-def refusal(given: Any, name: str) -> TypeError:
-    kinds = _names_of(type(given))
+def refusal(value: Any, name: str) -> TypeError:
+    kinds = _names_of(type(value))
     for own, advice in _CALLS.items():
         if own in kinds:
-            return TypeError(f"{name}: is a {type(given).__name__}; {advice}")
-    other = refusal_of_type(type(given), name)
+            return TypeError(f"{name}: is a {type(value).__name__}; {advice}")
+    other = refusal_of_type(type(value), name)
     if other is not None:
         return other
     return TypeError(
-        f"{name}: is a {type(given).__name__}, expected an array (NumPy, torch, or any with "
+        f"{name}: is a {type(value).__name__}, expected an array (NumPy, torch, or any with "
         "__dlpack__), a Series, a DataFrame or a list"
     )
 
 
-def is_flat(given: Any) -> bool:
-    """Whether an array of pyarrow is in one piece."""
-    return not is_of(given, "pyarrow", "ChunkedArray")
+def is_flat(array: Any) -> bool:
+    """Whether a pyarrow array has a single chunk."""
+    return not is_of(array, "pyarrow", "ChunkedArray")
 
 
-def numpy_of_arrow(given: Any) -> Any:
-    return given.to_numpy(zero_copy_only=False) if is_flat(given) else given.to_numpy()
+def numpy_of_arrow(array: Any) -> Any:
+    return array.to_numpy(zero_copy_only=False) if is_flat(array) else array.to_numpy()

@@ -1,4 +1,4 @@
-"""Times as users have them: of pandas, polars and pyarrow, lists, dates and spans of time."""
+"""Conversion of times: Series and arrays of pandas, polars and pyarrow, lists, dates, durations."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ _MOST_SPAN = 2**64 - 1  # ticks between two times
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
-    """Times as an array of numbers, and their unit. What is taken as it is comes back itself."""
-    kind = type(given)
+def times_of(times: Any, name: str) -> tuple[Any, Unit | None]:
+    """Return times as an array of numbers, and their unit. Plain arrays are returned unchanged."""
+    kind = type(times)
     if kind in SEQUENCES:
-        return _listed_times(given, name)
-    library = library_of(given)
+        return _listed_times(times, name)
+    library = library_of(times)
     if library:
-        return _TIMES[library](given, name)
+        return _TIMES[library](times, name)
     if hasattr(kind, "__dlpack__"):
-        framework = framework_of(given, name)  # which refuses masked arrays
+        framework = framework_of(times, name)  # refuses masked arrays
         if framework.is_numpy:
             import numpy as np
 
-            plain = np.asarray(given)  # a subclass may tell of another dtype than it has
+            plain = np.asarray(times)  # a subclass may report a wrong dtype
             taken, unit = _ticks(plain, name)
-            return (given if taken is plain else taken), unit
+            return (times if taken is plain else taken), unit
         if kind in LIBRARY_TYPES:
-            return _whole(given, name), None
-    return given, None
+            return _whole(times, name), None
+    return times, None
 
 
-def two_lists_of(given: Any, name: str, others: Any, others_name: str) -> tuple[Any, Any, Any]:
-    """Two lists of times in one unit, as arrays of NumPy [n] of numbers, and that unit."""
-    first, unit = times_of(given, name)
+def two_lists_of(times: Any, name: str, others: Any, others_name: str) -> tuple[Any, Any, Any]:
+    """Return two lists of times in one unit, as NumPy arrays [n] of numbers, and that unit."""
+    first, unit = times_of(times, name)
     second, own = times_of(others, others_name)
     require_one_unit(own, others_name, unit, name)
     return _list_of(first, name), _list_of(second, others_name), unit
 
 
-def _list_of(given: Any, name: str) -> Any:
-    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
-    array = on_host(given, name) if is_array else None
+def _list_of(times: Any, name: str) -> Any:
+    is_array = hasattr(times, "__array__") or hasattr(times, "__dlpack__")
+    array = on_host(times, name) if is_array else None
     if array is None or array.ndim != 1 or array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: expected times [N], in one dimension, of numbers or dates")
     return array
 
 
-def tolerance_of(given: Any, unit: Unit | None, whole: bool) -> Any:
-    """A tolerance beside times of a unit: of ``whole`` ticks, or a number."""
-    if is_length(given) and unit is None:
-        raise TypeError(no_unit(given, "tolerance"))
-    limit = ticks_of(given, "tolerance", unit) if whole else number(given, "tolerance")
+def tolerance_of(tolerance: Any, unit: Unit | None, whole: bool) -> Any:
+    """Return a tolerance for times of ``unit``: in ticks if ``whole``, or else a number."""
+    if is_length(tolerance) and unit is None:
+        raise TypeError(no_unit(tolerance, "tolerance"))
+    limit = ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
     if not limit >= 0:
         raise ValueError(f"tolerance: is {limit}, expected 0 or more")
     return min(limit, _MOST_SPAN) if whole else limit
 
 
 def _way_out(name: str) -> str:
-    rows = "such queries" if name == "query_times" else "such rows from times and values"
-    return f"drop {rows}"
+    rows = "these queries" if name == "query_times" else "these rows from times and values"
+    return f"remove {rows}"
 
 
 def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None]:
-    """Of an array of NumPy; integers become int64."""
+    """Return a NumPy array of times as numbers, and their unit; integers become int64."""
     dtype = array.dtype
     if dtype.kind == "O":
         first = array.flat[0] if array.size else None
@@ -100,7 +100,13 @@ def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None
 
 
 def _whole(array: Any, name: str) -> Any:
-    """Integers of any width as int64, where they fit. Other numbers are left to the library."""
+    """Return integers of any width as int64, and other numbers unchanged.
+
+    Raises
+    ------
+    ValueError
+        An integer is too large for int64.
+    """
     dtype = str(array.dtype).rpartition(".")[2]
     narrow = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
     if dtype in narrow or dtype == "uint64":
@@ -116,13 +122,13 @@ def _whole(array: Any, name: str) -> Any:
         else:
             wide = array.astype("int64")
         if dtype == "uint64" and bool((wide < 0).any()):
-            raise ValueError(f"{name}: holds {int(array.max())}, past the {_MOST_TICKS} of int64")
+            raise ValueError(f"{name}: has {int(array.max())}, expected at most {_MOST_TICKS}")
         return wide
     return array
 
 
 def _listed_times(items: Any, name: str) -> tuple[Any, Unit | None]:
-    """A list of numbers, or of dates or spans of time of NumPy, pandas or the standard library."""
+    """Convert a list of numbers, or of dates or durations of NumPy, pandas or datetime."""
     import numpy as np
 
     try:
@@ -139,7 +145,7 @@ def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:
 
     zones, stamps = set(), []
     for each in array.flat:
-        if hasattr(each, "to_datetime64"):  # pandas', of a unit of its own
+        if hasattr(each, "to_datetime64"):  # pandas, with its own unit
             zones.add(each.tzinfo is not None)
             stamps.append(each.to_datetime64())
         elif hasattr(each, "to_timedelta64"):
@@ -161,73 +167,73 @@ def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:
         else:
             raise TypeError(f"{name}: has a {type(each).__name__} ({shown(each)}), expected a time")
     if len(zones) > 1:
-        raise TypeError(f"{name}: has times with a time zone and without, expected one of them")
+        raise TypeError(f"{name}: only some times have a time zone, expected all or none")
     if len({stamp.dtype.kind for stamp in stamps}) > 1:
-        raise TypeError(f"{name}: has dates and spans of time, expected one of them")
+        raise TypeError(f"{name}: has dates and durations, expected only one kind")
     return _ticks(np.array(stamps).reshape(array.shape), name, True in zones)
 
 
-def _pandas_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+def _pandas_times(times: Any, name: str) -> tuple[Any, Unit | None]:
     pandas = sys.modules["pandas"]
-    if isinstance(given, pandas.DataFrame):
-        if given.shape[1] != 1:
-            raise TypeError(f"{name}: has {given.shape[1]} columns, expected one, such as df['t']")
-        given = given.iloc[:, 0]
-    if not isinstance(given, (pandas.Series, pandas.Index)) or isinstance(
-        given, (pandas.PeriodIndex, pandas.MultiIndex)
+    if isinstance(times, pandas.DataFrame):
+        if times.shape[1] != 1:
+            raise TypeError(f"{name}: has {times.shape[1]} columns, expected one, such as df['t']")
+        times = times.iloc[:, 0]
+    if not isinstance(times, (pandas.Series, pandas.Index)) or isinstance(
+        times, (pandas.PeriodIndex, pandas.MultiIndex)
     ):
-        raise refusal(given, name)
-    dtype = given.dtype
+        raise refusal(times, name)
+    dtype = times.dtype
     zone = getattr(dtype, "tz", None)
     if zone is not None:
-        aware = given.dt if isinstance(given, pandas.Series) else given
+        aware = times.dt if isinstance(times, pandas.Series) else times
         return _ticks(aware.tz_convert(None).to_numpy(), name, True)
     arrow = getattr(dtype, "pyarrow_dtype", None)
     if arrow is not None:
-        return _pyarrow_times(sys.modules["pyarrow"].array(given), name)
-    if dtype.kind in "iufb" and given.hasnans:
+        return _pyarrow_times(sys.modules["pyarrow"].array(times), name)
+    if dtype.kind in "iufb" and times.hasnans:
         raise ValueError(
-            f"{name}: is missing at index {int(given.isna().to_numpy().argmax())}; {_way_out(name)}"
+            f"{name}: is missing at index {int(times.isna().to_numpy().argmax())}; {_way_out(name)}"
         )
-    return _ticks(given.to_numpy(getattr(dtype, "numpy_dtype", None)), name)
+    return _ticks(times.to_numpy(getattr(dtype, "numpy_dtype", None)), name)
 
 
-def _polars_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+def _polars_times(times: Any, name: str) -> tuple[Any, Unit | None]:
     polars = sys.modules["polars"]
-    if isinstance(given, polars.DataFrame):
-        if given.width != 1:
-            raise TypeError(f"{name}: has {given.width} columns, expected one, such as df['t']")
-        given = given.to_series()
-    if not isinstance(given, polars.Series):
-        raise refusal(given, name)
-    missing = given.is_null()
+    if isinstance(times, polars.DataFrame):
+        if times.width != 1:
+            raise TypeError(f"{name}: has {times.width} columns, expected one, such as df['t']")
+        times = times.to_series()
+    if not isinstance(times, polars.Series):
+        raise refusal(times, name)
+    missing = times.is_null()
     if missing.any():
         raise ValueError(f"{name}: is missing at index {missing.arg_max()}; {_way_out(name)}")
-    dtype = given.dtype
+    dtype = times.dtype
     if dtype in (polars.Datetime, polars.Duration):
         kind = "datetime64" if dtype == polars.Datetime else "timedelta64"
         zoned = getattr(dtype, "time_zone", None) is not None
         unit = Unit(kind, dtype.time_unit, zoned=zoned)
-        return given.to_physical().to_numpy(), unit
-    return _ticks(given.to_numpy(), name)
+        return times.to_physical().to_numpy(), unit
+    return _ticks(times.to_numpy(), name)
 
 
-def _pyarrow_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+def _pyarrow_times(times: Any, name: str) -> tuple[Any, Unit | None]:
     pyarrow = sys.modules["pyarrow"]
-    if not isinstance(given, (pyarrow.Array, pyarrow.ChunkedArray)):
-        raise refusal(given, name)
-    if given.null_count > 0:
-        where = given.is_null().to_numpy(zero_copy_only=False) if is_flat(given) else None
+    if not isinstance(times, (pyarrow.Array, pyarrow.ChunkedArray)):
+        raise refusal(times, name)
+    if times.null_count > 0:
+        where = times.is_null().to_numpy(zero_copy_only=False) if is_flat(times) else None
         at = "" if where is None else f" at index {int(where.argmax())}"
         raise ValueError(f"{name}: is missing{at}; {_way_out(name)}")
-    kind, unit = given.type, None
+    kind, unit = times.type, None
     if pyarrow.types.is_timestamp(kind):
         unit = Unit("datetime64", kind.unit, zoned=kind.tz is not None)
     elif pyarrow.types.is_duration(kind):
         unit = Unit("timedelta64", kind.unit)
     if unit is not None:
-        return numpy_of_arrow(given.cast(pyarrow.int64())), unit
-    return _ticks(numpy_of_arrow(given), name)
+        return numpy_of_arrow(times.cast(pyarrow.int64())), unit
+    return _ticks(numpy_of_arrow(times), name)
 
 
 _TIMES = {"pandas": _pandas_times, "polars": _polars_times, "pyarrow": _pyarrow_times}

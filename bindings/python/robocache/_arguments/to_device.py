@@ -1,4 +1,4 @@
-"""Arrays on other devices than the one where they are."""
+"""Transfer of arrays to a device."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .to_numpy import on_host
 
 
 def moved(array: Any, device: Any, name: str) -> Any:
-    """An array on a device: itself if it is there, else one copy.
+    """Return an array on a device: unchanged if it is there, or else a copy.
 
     The device is a string or a torch.device for arrays of torch, or a cupy.cuda.Device. Arrays of
-    CuPy stay with CuPy, and those of NumPy become torch's where they leave the CPU.
+    CuPy stay arrays of CuPy; NumPy arrays that leave the CPU become torch tensors.
     """
     root = type(device).__module__.partition(".")[0]
     own = type(array).__module__.partition(".")[0]
@@ -40,13 +40,13 @@ def _to_torch(array: Any, device: Any, name: str) -> Any:
         target = torch.device(device)
     except (RuntimeError, TypeError) as error:
         line = str(error).partition("\n")[0]
-        raise ValueError(f"device: is {shown(device)}, which is none of torch's: {line}") from None
+        raise ValueError(f"device: is {shown(device)}, which torch refuses: {line}") from None
     if isinstance(array, torch.Tensor):
         return array.to(target)
     if framework_of(array, name).device(array, name) != CPU:
         return from_dlpack(array).to(target)
     host = on_host(array, name)
-    if host.dtype.name == "bfloat16":  # of ml_dtypes, which torch does not know
+    if host.dtype.name == "bfloat16":  # of ml_dtypes, which torch does not support
         import numpy as np
 
         return torch.tensor(host.view(np.int16)).view(torch.bfloat16).to(target)
@@ -60,7 +60,7 @@ def _to_cupy(array: Any, device: Any, name: str) -> Any:
         import cupy
     except ImportError:
         raise ImportError(
-            f"device: is {shown(device)}, which takes torch or CuPy; neither is installed"
+            f"device: is {shown(device)}, which needs torch or CuPy; neither is installed"
         ) from None
     if not isinstance(device, cupy.cuda.Device):
         kind, _, number = str(device).partition(":")

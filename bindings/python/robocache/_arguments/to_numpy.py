@@ -1,4 +1,4 @@
-"""Arrays in the memory of the CPU, as NumPy has them."""
+"""Conversion of arrays to NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._library.errors import REFUSALS, blamed
 
 
 def on_host(array: Any, name: str = "array") -> Any:
-    """An array of NumPy with the same elements; a copy of what is on a GPU, which is waited for."""
+    """Return a NumPy array with the same elements; wait for an array on a GPU and copy it."""
     import numpy as np
 
     if array is None or type(array) is np.ndarray:

@@ -1,1 +1,1 @@
-"""Tracks, the meanings of their channels, and episodes in memory."""
+"""Episodes in memory: tracks, and the meanings of their channels."""

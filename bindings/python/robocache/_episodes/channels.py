@@ -11,7 +11,7 @@ KINDS = (
     *("pose_4x4", "angle", "step", "covariance"),
 )
 SOURCES = ("caller", "file", "names", "values")
-PERIODS = {"rad": 6.283185307179586, "deg": 360.0, "turn": 1.0}  # of angles, by their unit
+PERIODS = {"rad": 6.283185307179586, "deg": 360.0, "turn": 1.0}  # of angles, by unit
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Channel:
 
     name: str
     kind: str  #: "number", "quaternion", "angle", "step", ...
-    unit: str | None = None  #: such as "rad", "deg" or "m"; None: not known
+    unit: str | None = None  #: such as "rad", "deg" or "m"; None: unknown
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Group:
     kind: str
     columns: tuple[int, ...]  # in the order of their roles: x y z w of a quaternion
     unit: str | None = None  # of angles: "rad", "deg" or "turn"
-    form: str = ""  # the axes of "euler"; "rows", "columns", "interleaved" of matrices
-    positive: tuple[bool, ...] = ()  # of angles, each: in [0, P) rather than [-P/2, P/2)
+    form: str = ""  # the axes of "euler"; "rows", "columns" or "interleaved" of matrices
+    positive: tuple[bool, ...] = ()  # for each angle: in [0, P) instead of [-P/2, P/2)
     source: str = "values"  # one of SOURCES
-    evidence: str = ""  # what its kind was concluded from
+    evidence: str = ""  # the reason for its kind
 
     def moved(self, places: dict[int, int]) -> Group | None:
-        """The same among other columns; None where one of its columns is not among them."""
+        """Return the group with renumbered columns; None if one of them is not in ``places``."""
         if not all(column in places for column in self.columns):
             return None
         return dataclasses.replace(self, columns=tuple(places[c] for c in self.columns))
 
 
 def chosen_groups(groups: Iterable[Group], columns: Sequence[int]) -> tuple[Group, ...]:
-    """The groups of some columns. A rotation without one of its columns becomes numbers."""
+    """Return the groups of some columns. An incomplete rotation becomes numbers."""
     places = {column: place for place, column in enumerate(columns)}
     chosen: list[Group] = []
     for group in groups:
@@ -66,7 +66,7 @@ def chosen_groups(groups: Iterable[Group], columns: Sequence[int]) -> tuple[Grou
 def channels_of(
     groups: Iterable[Group], names: Sequence[str], units: Sequence[str | None]
 ) -> tuple[Channel, ...]:
-    """One for each name; ``units`` are those that the names state."""
+    """Return a channel for each name; ``units`` are the units in the names, or None."""
     kinds: list[tuple[str, str | None]] = [("number", None)] * len(names)
     for group in groups:
         for column in group.columns:

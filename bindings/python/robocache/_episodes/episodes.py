@@ -1,4 +1,4 @@
-"""Episodes of a data set: what readers of recordings give, and windows are cut from."""
+"""Episodes of a data set. Readers of recordings return them, and windows are cut from them."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
 
-# Methods that need robocache.data import it when they are called: importing robocache stays fast.
+# Methods that need robocache.data import it when they are called, so importing robocache is fast.
 
 
 class Episodes:
-    """E episodes of a robot: named tracks, each with its own rate, and the tasks.
+    """E episodes of a robot: named tracks, each with its own rate, and tasks.
 
-    ``len`` is E, ``episodes["state"]`` a track, and ``print`` shows a table of all. Episodes are
-    made from tracks in memory, or by :func:`robocache.data.open`, which reads a track from disk
-    when it is first used, and keeps it: :meth:`select` before that reads only the selected episodes
-    and tracks. Plain data: they are pickled, copied and compared as such, and cannot be changed.
+    ``len(episodes)`` is E, ``episodes["state"]`` is a track, and ``print`` shows a table. Episodes
+    are created from tracks in memory, or by :func:`robocache.data.open`. The latter reads a track
+    from disk when it is first used, and keeps it; call :meth:`select` before that to read only the
+    selected episodes and tracks. Episodes are immutable, and can be pickled, copied and compared.
 
     Parameters
     ----------
     tracks
-        :class:`Track` by name, one or more, all of the same number of episodes.
+        One or more :class:`Track` objects by name, all with the same number of episodes.
     tasks : sequence of E, or None
-        What was to be done in each episode: a string, several, or None.
+        The task of each episode: a string, several strings, or None.
     source
-        Where they come from, as it is to be shown.
+        Description of the origin of the data, shown by ``print``.
 
     Raises
     ------
     ValueError
-        Tracks differ in their number of episodes, or there are none.
+        Tracks differ in their number of episodes, or there are no tracks.
     TypeError
-        An argument is of another kind.
+        An argument has a wrong type.
 
     Examples
     --------
@@ -84,54 +84,54 @@ class Episodes:
 
     @property
     def tracks(self) -> Mapping[str, Track]:
-        """All tracks by name, in the order in which they were given."""
+        """All tracks by name, in their original order."""
         return MappingProxyType(self._tracks)
 
     @property
     def tasks(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
-        """Of each episode, or None."""
+        """The task of each episode, or None."""
         return self._tasks
 
     @property
     def source(self) -> str | None:
-        """Where they come from, or None."""
+        """Description of the origin of the data, or None."""
         return self._source
 
-    # ---- what is known without reading ----------------------------------------------------------
+    # ---- properties that need no reading --------------------------------------------------------
 
     @property
     def format(self) -> str:
-        """Such as "LeRobot v3.0"."""
+        """Name of the format, such as "LeRobot v3.0"."""
         return self._about.format
 
     @property
     def rate(self) -> float | None:
-        """Frames a second, as the data set says; None where it does not."""
+        """Frames per second according to the data set, or None."""
         return self._about.rate
 
     @property
     def unit(self) -> str | None:
-        """The unit of times that do not tell it, such as "s"; None where it is not known."""
+        """Unit of times that have none of their own, such as "s"; None if unknown."""
         return self._about.unit
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """What else the data set tells: its robot, its attributes."""
+        """Other metadata of the data set, such as its robot and its attributes."""
         return MappingProxyType(dict(self._about.info))
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What the data set holds and its tracks do not, with the reason."""
+        """Parts of the data set that no track contains, with the reasons."""
         return self._about.left_out
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What an alignment left out of the streams, since others begin late or end early."""
+        """Parts of streams that an alignment cut off, since others begin later or end earlier."""
         return self._about.notes
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Damage that was read around, of what was read so far."""
+        """Damage that was skipped, in the parts that have been read so far."""
         return tuple(self._about.problems)
 
     @property
@@ -141,32 +141,32 @@ class Episodes:
 
     @property
     def num_episodes(self) -> int:
-        """E."""
+        """The number of episodes E."""
         if self._lazy is not None:
             return len(self._lazy.chosen)
         return next(iter(self._tracks.values())).num_episodes
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays of all tracks, which are read for it."""
+        """Number of bytes of all arrays of all tracks. This reads all tracks."""
         return sum(track.nbytes for track in self._tracks.values())
 
     def lengths(self, track: str) -> NDArray[np.int64]:
-        """How many rows of a track each episode has, int64 [E] in NumPy.
+        """Return the number of rows of a track in each episode, as int64 [E] in NumPy.
 
-        Before the track is read, they are those that the data set states.
+        Before the track is read, these are the lengths in the metadata of the data set.
 
         Raises
         ------
         KeyError
-            There is no track of this name.
+            There is no track with this name.
         """
         if self._lazy is None or self.is_loaded or track not in self._tracks:
             return self[track].lengths
         return self._lazy.lengths
 
     def track_info(self, name: str) -> TrackInfo:
-        """The channels and the dtype of a track, without reading it."""
+        """Return the channels and the dtype of a track, without reading it."""
         if self._lazy is not None and name in self._lazy.infos:
             return self._lazy.infos[name]
         track = self[name]
@@ -174,22 +174,22 @@ class Episodes:
         return TrackInfo(track.names, dtype, track.num_channels)
 
     def stored_statistics(self) -> Mapping[str, Any]:
-        """The statistics that the data set holds: :class:`robocache.StatisticsResult` by track.
+        """Return the statistics in the data set: :class:`robocache.StatisticsResult` by track.
 
-        Empty where it holds none. They may be wrong: :func:`robocache.data.checks.check` compares
-        them with those of the data.
+        The dict is empty if the data set has none. Stored statistics may be wrong:
+        :func:`robocache.data.checks.check` compares them with the data.
         """
         return {} if self._about.stored is None else self._about.stored()
 
     def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Episodes:
-        """The same with kinds of channels, as ``open`` takes them."""
+        """Return the episodes with other kinds of channels, given as for ``open``."""
         from ..data._kinds.declared import columns_of, require_streams
         from ..data._kinds.tracks import labelled
 
         require_streams(kinds, self._tracks, "track")
-        for name, of in kinds.items():
+        for name, declared in kinds.items():
             info = self.track_info(name)
-            for channels, kind in of.items():
+            for channels, kind in declared.items():
                 where = f"kinds: {name}:{channels}={kind}"
                 columns_of(channels, info.names, info.channels, where, name)
         tracks: Any
@@ -201,39 +201,39 @@ class Episodes:
         return make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
 
     def _stored_by_episode(self, track: str) -> EpisodeQuantiles | None:
-        """The quantiles of each episode that the data set holds of a track."""
+        """Return the quantiles of a track in each episode, if the data set has them."""
         return None if self._about.by_episode is None else self._about.by_episode(track)
 
     def _checked(self, stored: Mapping[str, Any]) -> list[Finding]:
-        """What only the reader of the format can find; ``stored``: the statistics that it holds."""
+        """Return the findings of the format's own checks; ``stored``: the stored statistics."""
         return [] if self._about.checks is None else self._about.checks(self._about.chosen, stored)
 
-    # ---- reading and choosing -------------------------------------------------------------------
+    # ---- reading and selecting ------------------------------------------------------------------
 
     def load(self) -> Episodes:
-        """The same, read."""
+        """Read all tracks, and return the episodes."""
         if self._lazy is not None:
             self._lazy.load()
         return self
 
     def select(self, indices: Any = None, *, tracks: Collection[str] | None = None) -> Episodes:
-        """Some of the episodes, in this order, and some of the tracks.
+        """Return some of the episodes, in the given order, with some of the tracks.
 
         Parameters
         ----------
         indices
-            A list or array of their numbers, a slice, or a bool array [E]; None: all.
+            Episodes to select: a list or array of indices, a slice, or a bool array [E]. None: all.
         tracks
-            Names; None: all.
+            Names of the tracks to keep. None: all.
 
         Raises
         ------
         IndexError
-            There is no episode of such a number.
+            An index has no episode.
         KeyError
             There is no such track.
         TypeError
-            They are no numbers.
+            ``indices`` are not integers.
         """
         chosen = chosen_episodes(slice(None) if indices is None else indices, self.num_episodes)
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
@@ -255,13 +255,13 @@ class Episodes:
         return make_episodes(made, tasks=tasks, source=self._source, about=about)
 
     def to(self, device: Any) -> Episodes:
-        """The same on a device, with one copy of each array that is not there.
+        """Return the episodes on a device, with one copy of each array that is not there.
 
         Parameters
         ----------
         device
-            "cpu", "cuda", "cuda:1" or a torch.device: arrays become torch's where they leave the
-            CPU, but for those of CuPy, which stay with it. A cupy.cuda.Device: CuPy's.
+            "cpu", "cuda", "cuda:1" or a torch.device: NumPy arrays that leave the CPU become torch
+            tensors; CuPy arrays stay CuPy arrays. A cupy.cuda.Device: arrays become CuPy arrays.
 
         Raises
         ------
@@ -273,52 +273,58 @@ class Episodes:
         tracks = {name: track.to(device) for name, track in self._tracks.items()}
         return make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
 
-    # ---- what is done with them -----------------------------------------------------------------
+    # ---- operations -----------------------------------------------------------------------------
 
     def report(self, unit: str | None = None) -> Report:
-        """Rates, jitter, gaps and repeats of all tracks with times: :func:`robocache.report`.
+        """Report rates, jitter, gaps and repeats of all tracks with times.
 
-        Nothing is a gap between episodes. ``unit`` is that of times that do not tell it.
+        See :func:`robocache.report`.
+
+        There are no gaps between episodes. ``unit`` is the unit of times that have none.
         """
         from ..data._episode_methods import report_of
 
         return report_of(self, unit)
 
     def statistics(self, tracks: Collection[str] | None = None, **options: Any) -> dict[str, Any]:
-        """Exact statistics by track: see :func:`robocache.data.statistics`."""
+        """Compute exact statistics by track: see :func:`robocache.data.statistics`."""
         from ..data._episode_methods import statistics
 
         return statistics(self, tracks, **options)
 
     def windows(
-        self, spec: WindowSpec, which: Any = None, anchors: Any = None, **options: Any
+        self,
+        spec: WindowSpec,
+        which: Any = None,  # plain: ok
+        anchors: Any = None,
+        **options: Any,
     ) -> dict[str, tuple[Any, Any]]:
-        """Training samples cut out of the episodes, in one call: :meth:`robocache.WindowSpec.cut`.
+        """Cut training samples out of the episodes: see :meth:`robocache.WindowSpec.cut`.
 
         Parameters
         ----------
         spec
-            :class:`robocache.WindowSpec`, whose windows are of these tracks.
+            A :class:`robocache.WindowSpec` for these tracks.
         which, anchors
-            The episode of each sample, and its row there of the anchor's track; None: all samples,
-            in order, which many windows of many rows make large. Shuffled batches are
-            ``robocache.torch.WindowLoader``'s.
+            The episode of each sample, and its row in the anchor's track there. None: all samples,
+            in order; the result may be large. Use ``robocache.torch.WindowLoader`` for shuffled
+            batches.
         options
-            As of :meth:`robocache.WindowSpec.cut`.
+            As for :meth:`robocache.WindowSpec.cut`.
 
         Returns
         -------
         dict
-            For each window (values [B,O,D'], valid [B,O]).
+            By window name: (values [B,O,D'], valid [B,O]).
         """
         if (which is None) != (anchors is None):
-            raise ValueError("anchors: go with which, expected both or none")
+            raise ValueError("anchors: pass both which and anchors, or neither")
         if which is None:
             which, anchors = spec.samples(self)
         return spec.cut(self, which, anchors, **options)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
-        """All tracks of each episode on one clock: see :func:`robocache.data.align`."""
+        """Resample all tracks of each episode on one clock: see :func:`robocache.data.align`."""
         from ..data._align import align
 
         return align(self, rate, **options)
@@ -326,7 +332,7 @@ class Episodes:
     def save(
         self, path: Any, format: str = "npz", *, overwrite: bool = False
     ) -> tuple[LeftOut, ...]:
-        """Write every value and stamp: see :func:`robocache.data.save`."""
+        """Write all values and times to disk: see :func:`robocache.data.save`."""
         from ..data._save import save
 
         return save(self, path, format, overwrite=overwrite)
@@ -345,7 +351,7 @@ class Episodes:
     def __contains__(self, name: object) -> bool:
         return name in self._tracks
 
-    __iter__ = None  # over episodes, which len counts, or over names: tracks tells
+    __iter__ = None  # ambiguous: len counts episodes, but [] takes names of tracks
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Episodes):
@@ -383,7 +389,7 @@ def make_episodes(
     source: str | None = None,
     about: About | None = None,
 ) -> Episodes:
-    """Episodes with what a reader knows beside the tracks, which may not be read yet."""
+    """Return episodes with the metadata of a reader. The tracks may be unread."""
     if isinstance(tracks, LazyTracks):
         made = Episodes.__new__(Episodes)
         tracks.path = source or ""
@@ -435,34 +441,36 @@ def _checked_tracks(tracks: Any) -> dict[str, Track]:
         raise TypeError(
             f"tracks: is a {type(tracks).__name__}, expected a dict of robocache.Track by name"
         )
-    taken = dict(tracks)
-    if not taken:
-        raise ValueError("tracks: are 0, expected 1 or more")
-    for name, track in taken.items():
+    checked = dict(tracks)
+    if not checked:
+        raise ValueError("tracks: got 0, expected 1 or more")
+    for name, track in checked.items():
         if not isinstance(name, str):
             raise TypeError(f"tracks: has the name {shown(name)}, expected a string")
         if not isinstance(track, Track):
             raise TypeError(
                 f"tracks[{name!r}]: is a {type(track).__name__}, expected a robocache.Track"
             )
-    first_name, first = next(iter(taken.items()))
-    for name, track in taken.items():
+    first_name, first = next(iter(checked.items()))
+    for name, track in checked.items():
         if track.num_episodes != first.num_episodes:
             raise ValueError(
                 f"tracks[{name!r}]: has {track.num_episodes} episodes, but tracks[{first_name!r}] "
                 f"has {first.num_episodes}; an episode in which a track has no rows has length 0"
             )
-    return taken
+    return checked
 
 
 def _checked_tasks(tasks: Any, episodes: int) -> tuple[Any, ...]:
     if isinstance(tasks, str) or not isinstance(tasks, Sequence):
-        raise TypeError(f"tasks: is {shown(tasks)}, expected one an episode, in a list")
+        raise TypeError(f"tasks: is {shown(tasks)}, expected a list with one per episode")
     if len(tasks) != episodes:
-        raise ValueError(f"tasks: are {len(tasks)}, expected {episodes}, one an episode")
-    taken = [tuple(task) if isinstance(task, list) else task for task in tasks]
-    for e, task in enumerate(taken):
+        raise ValueError(f"tasks: got {len(tasks)}, expected {episodes} (one per episode)")
+    checked = [tuple(task) if isinstance(task, list) else task for task in tasks]
+    for e, task in enumerate(checked):
         several = isinstance(task, tuple) and all(isinstance(each, str) for each in task)
         if not (task is None or isinstance(task, str) or several):
-            raise TypeError(f"tasks[{e}]: is {shown(task)}, expected a string, several, or None")
-    return tuple(taken)
+            raise TypeError(
+                f"tasks[{e}]: is {shown(task)}, expected a string, several strings, or None"
+            )
+    return tuple(checked)

@@ -1,4 +1,4 @@
-"""Tracks that are read from disk when they are first used, and what is known before that."""
+"""Tracks that are read from disk when they are first used, and their metadata."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a data set beside its tracks."""
+    """Metadata of a data set, without its tracks."""
 
     format: str = "episodes in memory"
-    unit: str | None = None  # of times that do not tell it
-    rate: float | None = None  # frames a second, as the data set says
-    info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
+    unit: str | None = None  # of times that have none of their own
+    rate: float | None = None  # frames per second according to the data set
+    info: Mapping[str, Any] = field(default_factory=dict)  # from its files: the robot, ...
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()  # of an alignment
-    problems: Sequence[Problem] = ()  # of a reader: it adds to them while it reads
-    stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics that it holds
-    by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles, of a track
+    problems: Sequence[Problem] = ()  # of a reader, which adds to them while it reads
+    stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics in the data set
+    by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles of a track
     checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
-    chosen: Any = None  # numbers of the episodes in the data set, of a selection
+    chosen: Any = None  # indices of selected episodes in the data set; None: all
 
 
 @dataclass(frozen=True)
 class TrackInfo:
-    """What is known of a track before it is read."""
+    """Metadata of a track, available before it is read."""
 
-    names: tuple[str, ...] | None  #: of the channels
-    dtype: str  #: of the values; "" where they are elsewhere, as frames of a video are
+    names: tuple[str, ...] | None  #: names of the channels
+    dtype: str  #: dtype of the values; "" without values, such as for a video
     channels: int
 
 
 class LazyTracks(Mapping[str, Track]):
-    """Tracks that are read when they are asked for: all at once, or one by one."""
+    """Tracks that are read when they are first used: all at once, or one by one."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class LazyTracks(Mapping[str, Track]):
 
     def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> LazyTracks:
         made = LazyTracks(infos, self.all_lengths, self.read, chosen, self.one_by_one, self.path)
-        made.kinds = {name: of for name, of in self.kinds.items() if name in made.infos}
+        made.kinds = {name: kinds for name, kinds in self.kinds.items() if name in made.infos}
         return made
 
     def __getitem__(self, name: str) -> Track:

@@ -1,4 +1,4 @@
-"""One sensor's rows in the episodes of a data set."""
+"""The rows of one sensor in the episodes of a data set."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ if TYPE_CHECKING:
 class Track:
     """Rows of E episodes, one episode after the other: a sensor's values, or a camera's frames.
 
-    It keeps references to arrays, not copies, and cannot be changed.
+    A track keeps references to arrays, not copies, and is immutable.
 
     Parameters
     ----------
     values : array [n,D], or None
-        Of any dtype and library: row r is what was recorded at times[r]. None: there are rows, but
-        their values are elsewhere, as the frames of a video are.
+        Any dtype and library: row r was recorded at times[r]. None: the values are stored
+        elsewhere, such as the frames of a video.
     episode_offsets : array or list [E+1]
-        Episode e has the rows ``episode_offsets[e]`` to ``episode_offsets[e + 1] - 1``. It begins
-        with 0, does not decrease, and ends with n. Kept as int64, in the library of ``values``, on
-        their device.
+        Episode e has the rows ``episode_offsets[e]`` to ``episode_offsets[e + 1] - 1``. The array
+        begins with 0, does not decrease, and ends with n. It is kept as int64, in the library of
+        ``values`` and on their device.
     times : array [n], or None
-        float32, float64 or int64, or with a unit (datetime64, timedelta64, pandas, polars), of
-        which the ticks are kept. They ascend in each episode.
+        float32, float64 or int64, or with a unit (datetime64, timedelta64, pandas, polars), which
+        is stored as ticks and unit. Times ascend in each episode.
     names : sequence of D strings, or None
-        Of the channels.
+        Names of the channels.
     files : sequence of E, or None
-        Where the rows of each episode are, if not in ``values``: a path, a path and the time in it
-        at which the episode begins, or None.
+        Location of the rows of each episode, if not in ``values``: a path, a path with the time in
+        the file at which the episode begins, or None.
 
     Raises
     ------
     ValueError
-        The arguments do not fit together. The message begins with the name of one.
+        The arguments do not match each other. The message begins with the name of one.
     TypeError
-        An argument is no array, or of a dtype that it cannot have.
+        An argument is not an array, or its dtype is not supported.
 
     Examples
     --------
@@ -96,13 +96,13 @@ class Track:
             if rows is None:
                 rows = count
             elif count != rows:
-                raise ValueError(f"times: are {count}, expected {rows}, one a row of values")
-        beside = values if values is not None else times
+                raise ValueError(f"times: got {count}, expected {rows} (one per row of values)")
+        like = values if values is not None else times
         host = checked_offsets(episode_offsets, rows)
         self._adopt(
             values=values,
-            episode_offsets=_beside(episode_offsets, host, beside),
-            times=times if values is None or times is None else _times_beside(times, values),
+            episode_offsets=_offsets_like(episode_offsets, host, like),
+            times=times if values is None or times is None else _times_like(times, values),
             names=None if names is None else checked_names(names, values, channels),
             files=None if files is None else checked_files(files, len(host) - 1),
             _offsets=host,
@@ -111,33 +111,33 @@ class Track:
         )
 
     def _adopt(self, **attributes: Any) -> None:
-        self.__dict__.update(attributes)  # past the __setattr__ of frozen dataclasses
+        self.__dict__.update(attributes)  # without the __setattr__ of frozen dataclasses
 
     def _with(self, **changed: Any) -> Track:
-        """Another one, of arguments that fit together."""
+        """Return a copy with changed attributes, which must match each other."""
         made = object.__new__(type(self))
         made._adopt(**{**self.__dict__, **changed})
         return made
 
     @property
     def num_rows(self) -> int:
-        """n."""
+        """The number of rows n."""
         return int(self._offsets[-1])
 
     @property
     def num_channels(self) -> int:
-        """D; 0 without values."""
+        """The number of channels D; 0 without values."""
         channels: int = self.__dict__["_channels"]
         return channels
 
     @property
     def num_episodes(self) -> int:
-        """E."""
+        """The number of episodes E."""
         return len(self._offsets) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many rows each episode has, int64 [E] in NumPy."""
+        """The number of rows of each episode, as int64 [E] in NumPy."""
         import numpy as np
 
         lengths: NDArray[np.int64] = np.diff(self._offsets)
@@ -145,14 +145,14 @@ class Track:
 
     @property
     def time_unit(self) -> str | None:
-        """What a tick of ``times`` is, such as "datetime64[ns]"; None where they did not tell."""
+        """Unit of ``times``, such as "datetime64[ns]"; None if they have no unit."""
         return None if self._unit is None else str(self._unit)
 
     @property
     def rate(self) -> float:
-        """Rows a second, or a unit of ``times`` where that is not known; NaN where it is unknown.
+        """Rows per second, or per unit of ``times`` if the unit is unknown; NaN without times.
 
-        The reciprocal of the median time from row to row. On a GPU it waits for the times.
+        This is the reciprocal of the median time between rows. On a GPU it waits for the times.
         """
         import numpy as np
 
@@ -168,10 +168,10 @@ class Track:
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """The name, the kind and the unit of each channel; of frames of a video none.
+        """The name, the kind and the unit of each channel; empty for the frames of a video.
 
-        Kinds that nothing states are concluded from names and all values, once; values on a GPU
-        are copied for that.
+        Kinds that are not declared are inferred from names and values when they are first used;
+        values on a GPU are copied for that.
         """
         from ..data._kinds.tracks import channels_of_track
 
@@ -179,24 +179,24 @@ class Track:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Number of bytes of all arrays."""
         arrays = (self.values, self.episode_offsets, self.times)
         return sum(_bytes(array) for array in arrays if array is not None)
 
     def select(self, indices: Any) -> Track:
-        """Some of the episodes, in this order, copied together.
+        """Return some of the episodes, in the given order, copied to new arrays.
 
         Parameters
         ----------
         indices
-            A list or array of their numbers, a slice, or a bool array [E].
+            Episodes to select: a list or array of indices, a slice, or a bool array [E].
 
         Raises
         ------
         IndexError
-            There is no episode of such a number.
+            An index has no episode.
         TypeError
-            They are no numbers.
+            ``indices`` are not integers.
         """
         import numpy as np
 
@@ -205,21 +205,21 @@ class Track:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self._offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return self._with(
-            values=_taken(self.values, rows),
-            times=_taken(self.times, rows),
-            episode_offsets=_beside(None, offsets, self.episode_offsets),
+            values=_rows_of(self.values, rows),
+            times=_rows_of(self.times, rows),
+            episode_offsets=_offsets_like(None, offsets, self.episode_offsets),
             files=None if self.files is None else tuple(self.files[e] for e in chosen.tolist()),
             _offsets=offsets,
         )
 
     def to(self, device: Any) -> Track:
-        """The same on a device, with one copy of each array that is not there.
+        """Return the track on a device, with one copy of each array that is not there.
 
         Parameters
         ----------
         device
-            "cpu", "cuda", "cuda:1" or a torch.device: arrays become torch's where they leave the
-            CPU, but for those of CuPy, which stay with it. A cupy.cuda.Device: CuPy's.
+            "cpu", "cuda", "cuda:1" or a torch.device: NumPy arrays that leave the CPU become torch
+            tensors; CuPy arrays stay CuPy arrays. A cupy.cuda.Device: arrays become CuPy arrays.
 
         Raises
         ------
@@ -270,28 +270,28 @@ class Track:
         return f"Track({', '.join(parts)})"
 
 
-def _beside(given: Any, host: Any, beside: Any) -> Any:
-    """Offsets in the library of another array, on its device; a new array of NumPy without one."""
-    if beside is None:
+def _offsets_like(offsets: Any, host: Any, like: Any) -> Any:
+    """Return offsets in the library of ``like``, on its device; if it is None, ``host``."""
+    if like is None:
         return host
-    framework = framework_of(beside, "values")
-    if given is not None and type(given) is type(beside) and dtype_of(given, "") == "int64":
-        device = framework.device(given, "episode_offsets")
-        if device == framework.device(beside, "values"):
-            return given
-    return framework.sequence(host.copy(), "episode_offsets", "int64", beside)
+    framework = framework_of(like, "values")
+    if offsets is not None and type(offsets) is type(like) and dtype_of(offsets, "") == "int64":
+        device = framework.device(offsets, "episode_offsets")
+        if device == framework.device(like, "values"):
+            return offsets
+    return framework.sequence(host.copy(), "episode_offsets", "int64", like)
 
 
-def _times_beside(times: Any, values: Any) -> Any:
-    """Times of NumPy in the library of the values, on their device."""
+def _times_like(times: Any, values: Any) -> Any:
+    """Return NumPy times in the library of the values, on their device."""
     framework = framework_of(values, "values")
     if framework.is_numpy or not framework_of(times, "times").is_numpy:
         return times
-    host = times if times.flags.writeable else times.copy()  # of which torch would warn
+    host = times if times.flags.writeable else times.copy()  # torch warns of read-only arrays
     return framework.sequence(host, "times", dtype_of(times, "times"), values)
 
 
-def _taken(array: Any, rows: Any) -> Any:
+def _rows_of(array: Any, rows: Any) -> Any:
     if array is None:
         return None
     root = type(array).__module__.partition(".")[0]
@@ -308,7 +308,7 @@ def _bytes(array: Any) -> int:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether dtypes, shapes and elements are the same, NaN being like NaN."""
+    """Whether dtypes, shapes and elements are equal, where NaN equals NaN."""
     import numpy as np
 
     if a is None or b is None:

@@ -1,4 +1,4 @@
-"""What the arguments of a track have to be, and which episodes are asked for."""
+"""Validation of the arguments of tracks, and of indices of episodes."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def extents_of(values: Any) -> tuple[int, int]:
 def length_of(times: Any) -> int:
     shape = tuple(shape_of(times, "times"))
     if len(shape) != 1:
-        raise ValueError(f"times: shape is {list(shape)}, expected [n], one a row")
+        raise ValueError(f"times: shape is {list(shape)}, expected [n] (one per row)")
     name = dtype_of(times, "times")
     if name not in ("float32", "float64", "int64"):
         raise TypeError(f"times: dtype is {name}, expected float32, float64 or int64")
     return int(shape[0])
 
 
-def checked_offsets(given: Any, rows: int | None) -> Any:
-    """A copy in NumPy that is known to be right."""
+def checked_offsets(offsets: Any, rows: int | None) -> Any:
+    """Return a copy of valid offsets in NumPy."""
     import numpy as np
 
     try:
-        host = on_host(given, "episode_offsets") if hasattr(given, "__dlpack__") else given
+        host = on_host(offsets, "episode_offsets") if hasattr(offsets, "__dlpack__") else offsets
         host = np.asarray(host)
     except REFUSALS as error:
         raise blamed(error, "episode_offsets") from None
     if host.size > 0 and host.dtype.kind not in "iu":
-        raise TypeError(f"episode_offsets: is of {host.dtype}, expected int64")
+        raise TypeError(f"episode_offsets: dtype is {host.dtype}, expected int64")
     if host.ndim != 1 or len(host) == 0:
         raise ValueError(
             f"episode_offsets: shape is {list(host.shape)}, expected [E+1]: "
@@ -53,7 +53,7 @@ def checked_offsets(given: Any, rows: int | None) -> Any:
     if (steps < 0).any():
         at = int(np.argmax(steps < 0))
         raise ValueError(
-            f"episode_offsets: falls from {host[at]} to {host[at + 1]} at index {at + 1}; "
+            f"episode_offsets: decreases from {host[at]} to {host[at + 1]} at index {at + 1}; "
             "if these are lengths, pass np.concatenate([[0], np.cumsum(lengths)])"
         )
     if rows is not None and host[-1] != rows:
@@ -66,47 +66,49 @@ def checked_offsets(given: Any, rows: int | None) -> Any:
 
 def checked_names(names: Any, values: Any, channels: int) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names: is {shown(names)}, expected a string a channel")
-    taken = tuple(names)
+        raise TypeError(f"names: is {shown(names)}, expected a list with a string per channel")
+    checked = tuple(names)
     if values is None:
-        raise ValueError("names: are given, but there are no values whose channels they name")
-    if len(taken) != channels:
-        raise ValueError(f"names: are {len(taken)}, expected {channels}, one a channel of values")
-    for i, name in enumerate(taken):
-        if name in taken[:i]:
-            raise ValueError(f"names: has {name!r} twice, expected names that differ")
-    return taken
+        raise ValueError("names: only valid with values, whose channels they name")
+    if len(checked) != channels:
+        raise ValueError(
+            f"names: got {len(checked)}, expected {channels} (one per channel of values)"
+        )
+    for i, name in enumerate(checked):
+        if name in checked[:i]:
+            raise ValueError(f"names: has {name!r} twice, expected different names")
+    return checked
 
 
 def checked_files(files: Any, episodes: int) -> tuple[Any, ...]:
     if isinstance(files, (str, bytes)):
-        raise TypeError(f"files: is {shown(files)}, expected one an episode, in a list")
-    taken = tuple(files)
-    if len(taken) != episodes:
-        raise ValueError(f"files: are {len(taken)}, expected {episodes}, one an episode")
-    return taken
+        raise TypeError(f"files: is {shown(files)}, expected a list with one per episode")
+    checked = tuple(files)
+    if len(checked) != episodes:
+        raise ValueError(f"files: got {len(checked)}, expected {episodes} (one per episode)")
+    return checked
 
 
 def chosen_episodes(indices: Any, count: int) -> Any:
-    """Numbers of episodes from 0, int64 in NumPy, of all that may stand for them."""
+    """Return indices of episodes, a slice or bools as indices from 0, int64 in NumPy."""
     import numpy as np
 
     if isinstance(indices, slice):
         return np.arange(count)[indices]
     try:
-        asked = on_host(indices, "indices") if hasattr(indices, "__dlpack__") else indices
-        asked = np.atleast_1d(np.asarray(asked))
+        requested = on_host(indices, "indices") if hasattr(indices, "__dlpack__") else indices
+        requested = np.atleast_1d(np.asarray(requested))
     except REFUSALS as error:
         raise blamed(error, "indices") from None
-    if asked.dtype.kind == "b":
-        if asked.shape != (count,):
-            raise IndexError(f"indices: are {list(asked.shape)} bools, expected {count}")
-        return np.flatnonzero(asked)
-    if asked.size == 0:
+    if requested.dtype.kind == "b":
+        if requested.shape != (count,):
+            raise IndexError(f"indices: got {list(requested.shape)} bools, expected [{count}]")
+        return np.flatnonzero(requested)
+    if requested.size == 0:
         return np.zeros(0, np.int64)
-    if asked.dtype.kind not in "iu" or asked.ndim != 1:
-        raise TypeError(f"indices: is {shown(indices)}, expected numbers of episodes")
-    wrong = (asked < -count) | (asked >= count)
+    if requested.dtype.kind not in "iu" or requested.ndim != 1:
+        raise TypeError(f"indices: is {shown(indices)}, expected indices of episodes")
+    wrong = (requested < -count) | (requested >= count)
     if wrong.any():
-        raise IndexError(f"indices: is {asked[wrong][0]}, expected 0 to {count - 1}")
-    return np.where(asked < 0, asked + count, asked).astype(np.int64)
+        raise IndexError(f"indices: is {requested[wrong][0]}, expected 0 to {count - 1}")
+    return np.where(requested < 0, requested + count, requested).astype(np.int64)

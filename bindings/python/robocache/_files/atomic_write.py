@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Atomic writes of files and folders."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TRIES = 100
 
 @contextmanager
 def written_beside(path: str, overwrite: bool) -> Iterator[str]:
-    """A place to write to, which takes the place of ``path`` if nothing fails.
+    """Yield a temporary path, which replaces ``path`` if the block succeeds.
 
-    It lies in the same folder, so that renaming is one step. Whatever ends the writing, Ctrl-C
-    also, leaves nothing of it; the next write removes the leftovers of a killed writer. Only those
-    folders are replaced that were written so before.
+    It is in the same folder, so that one rename moves it. If the block fails or is interrupted, the
+    temporary file is removed; the next write removes the leftovers of a killed writer. Only folders
+    that were written in this way are replaced.
 
-    A link to a file stays, and the file that it leads to is replaced. A file that is replaced keeps
-    its permissions.
+    A link to a file stays, and the file that it points to is replaced. A file that is replaced
+    keeps its permissions.
     """
     path = _absolute(path)
     require_place(path, overwrite)
@@ -107,13 +107,13 @@ def _written_path(path: str) -> str:
 
 def _put_file(place: Workplace, path: str, overwrite: bool) -> None:
     if os.path.isdir(place.target):
-        raise IsADirectoryError(errno.EISDIR, "is a folder, expected a place for a file", path)
+        raise IsADirectoryError(errno.EISDIR, "is a folder, expected a path for a file", path)
     if overwrite:
         _keep_permissions(place)
         os.replace(place.new, place.target)
         return
     try:
-        os.link(place.new, place.target)  # which replaces nothing
+        os.link(place.new, place.target)  # this never replaces a file
     except FileExistsError:
         raise FileExistsError(f"{printable(path)}: {_EXISTS}") from None
     except OSError:  # a file system without hard links
@@ -123,9 +123,9 @@ def _put_file(place: Workplace, path: str, overwrite: bool) -> None:
 
 
 def _put_folder(place: Workplace, path: str, overwrite: bool) -> None:
-    """Two renames: ``place.close`` undoes the first if the second fails."""
+    """Replace a folder by two renames. ``place.close`` reverts the first if the second fails."""
     if os.path.islink(path):
-        raise FileExistsError(f"{printable(path)}: is a link, expected a place for a folder")
+        raise FileExistsError(f"{printable(path)}: is a link, expected a path for a folder")
     for number in range(_TRIES):
         mode = 0  # nothing is there: looked at once, as other writers rename meanwhile
         with contextlib.suppress(FileNotFoundError):
@@ -137,7 +137,7 @@ def _put_folder(place: Workplace, path: str, overwrite: bool) -> None:
             with contextlib.suppress(FileNotFoundError):  # another writer was faster
                 os.rename(path, place.old(number))
         elif mode:
-            raise FileExistsError(f"{printable(path)}: is a file, expected a place for a folder")
+            raise FileExistsError(f"{printable(path)}: is a file, expected a path for a folder")
         try:
             os.rename(place.new, path)
             return
@@ -145,12 +145,12 @@ def _put_folder(place: Workplace, path: str, overwrite: bool) -> None:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
     raise FileExistsError(
-        f"{printable(path)}: other programs write there all the time; write elsewhere"
+        f"{printable(path)}: other programs keep writing there; choose another path"
     )
 
 
 def _keep_permissions(place: Workplace) -> None:
-    """The new file or folder gets the permissions of the one that it replaces."""
+    """Give the new file or folder the permissions of the one that it replaces."""
     with contextlib.suppress(FileNotFoundError, PermissionError):  # a file system without them
         old, new = os.stat(place.target).st_mode, os.stat(place.new).st_mode
         mode = old & 0o777 | stat.S_IMODE(new) & ~0o777
@@ -167,7 +167,7 @@ def _name(error: OSError, path: str, new: str) -> None:
 
 
 def _sync(part: str) -> None:
-    """On disk before it gets its name."""
+    """Write a file or folder to the disk, before it gets its name."""
     for base, _, names in os.walk(part):
         for name in names:
             _sync_file(os.path.join(base, name))

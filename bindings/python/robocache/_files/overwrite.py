@@ -1,4 +1,4 @@
-"""What may be replaced: files, and folders that hold what RoboCache writes and nothing else."""
+"""Check of what may be replaced: files, and folders with only files that RoboCache writes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ _TRIES = 100
 
 
 def check_replaceable(path: str, part: str | None = None) -> None:
-    """That replacing a path, by ``part`` once it is there, deletes nothing but what was written so.
+    """Check that replacing a path deletes only files that RoboCache writes.
+
+    ``part`` is the file or folder that will replace it, if that exists already.
 
     Raises
     ------
     FileExistsError
-        It is a device or the like, a folder with files of others, or the current one.
+        The path is a device, a pipe or a socket, a folder with other files, or the current folder.
     """
     for tries_left in reversed(range(_TRIES)):
         before = _identity(path)
@@ -48,32 +50,33 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 def _check(path: str, part: str | None) -> None:
     if not os.path.isdir(path):
         if os.path.exists(path) and not os.path.isfile(path):
-            text = "is a device, a pipe or a socket, expected a place for a file"
+            text = "is a device, a pipe or a socket, expected a path for a file"
             raise FileExistsError(f"{printable(path)}: {text}")
         return
     if os.path.islink(path):
         raise FileExistsError(f"{printable(path)}: is a link to a folder; name the folder itself")
     if _holds_current(path):
         raise FileExistsError(
-            f"{printable(path)}: is or holds the current folder; choose another place"
+            f"{printable(path)}: is or contains the current folder; choose another path"
         )
     other = _of_others(path)
     if other is not None:
         raise FileExistsError(
-            f"{printable(path)}: holds {printable(other)}, which RoboCache "
+            f"{printable(path)}: contains {printable(other)}, which RoboCache "
             "does not write there, and overwrite=True "
-            "would delete it; choose another place, or delete the folder yourself"
+            "would delete it; choose another path, or delete the folder yourself"
         )
     if part is not None and os.path.isdir(part) and os.listdir(path):
         if _is_data_set(path) != _is_data_set(part):
             what = "a data set" if _is_data_set(path) else "point clouds"
             raise FileExistsError(
-                f"{printable(path)}: holds {what}, which this does not write; write elsewhere"
+                f"{printable(path)}: contains {what}, which this does not write; "
+                "choose another path"
             )
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether a path is a folder or file, or in it, all links followed."""
+    """Whether a path is ``folder`` or inside of it, with all links followed."""
     path, folder = os.path.realpath(path), os.path.realpath(folder)
     while not _same(path, folder):
         above = os.path.dirname(path)
@@ -98,7 +101,7 @@ def _holds_current(path: str) -> bool:
 
 
 def _of_others(folder: str) -> str | None:
-    """A file in a folder that saving does not write; None if there is none."""
+    """Return a file in a folder that saving does not write, or None."""
     names = sorted(_files(folder))
     if _is_data_set(folder):
         known = _LEROBOT if "meta/info.json" in names else _ZARR
@@ -111,7 +114,7 @@ def _is_data_set(folder: str) -> bool:
 
 
 def _files(folder: str) -> Iterator[str]:
-    """All that is no folder, by the name from there; links to folders too."""
+    """Yield the relative paths of all files in a folder, and of links to folders."""
 
     def fail(error: OSError) -> None:
         raise error

@@ -48,7 +48,7 @@ class Workplace:
             if lock is not None:
                 self.path, self._lock = path, lock
                 return
-            # Another writer took the folder for one that was left behind, and removes it.
+            # Another writer mistook the folder for a leftover, and is removing it.
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), target)
 
     @property
@@ -128,7 +128,7 @@ def _settle(path: str, target: str | None, lock: int) -> None:
             except OSError as error:
                 # Unless another writer has put something there meanwhile.
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                    text = f"{error.strerror}; what was there is in {last}"
+                    text = f"{error.strerror}; the old folder is {last}"
                     raise OSError(error.errno, text, target) from None
             sync_folder(os.path.dirname(target))
         names = _names(path) or [_NEW, _LOCK]  # without a descriptor there are no names

@@ -1,4 +1,4 @@
-"""Contexts: one device and one stream, with the threads and the workspace that operations use."""
+"""Contexts: a device and a stream, with the threads and the workspace that operations use."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .. import _abi as _abi  # which gives the extension's objects their destructors
+from .. import _abi as _abi  # adds destructors to the extension's objects
 from .. import _core
-from .errors import REFUSALS, as_given, in_python, shown
+from .errors import REFUSALS, in_python, shown, with_python_names
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,7 +25,7 @@ _SIMD = {
 }
 _SIMD_NAMES = {level: name for name, level in _SIMD.items()}
 
-_FACTS = {  # of rbcContextInfo, and what reads them
+_FACTS = {  # fields of rbcContextInfo, with their getters
     name: getattr(_core, f"ContextInfo_{name}_get")
     for name in (
         "backend",
@@ -42,19 +42,19 @@ _FACTS = {  # of rbcContextInfo, and what reads them
         "last_launch",
     )
 }
-_MOST_BYTES = 2**63 - 1  # more than there are
+_MOST_BYTES = 2**63 - 1  # the largest int64
 _MOST_THREADS = 2**31 - 1
 
-CPU = -1  # the device id of the CPU, beside those of CUDA from 0
+CPU = -1  # the device id of the CPU; CUDA devices count from 0
 
-# Where Python runs handlers of signals. In a forked child it is the thread that forked.
+# The thread in which Python runs signal handlers. In a forked child it is the thread that forked.
 _core.handle_signals_on(threading.main_thread().ident)
 os.register_at_fork(after_in_child=lambda: _core.handle_signals_on(threading.get_ident()))
 
 
 @dataclass(frozen=True)
 class ContextInfo:
-    """The facts of a :class:`Context`; what its backend does not have is None."""
+    """Properties of a :class:`Context`; those that its backend does not have are None."""
 
     backend: str  #: "cpu" or "cuda"
     device: str  #: "cpu", "cuda:0", ...
@@ -63,44 +63,44 @@ class ContextInfo:
     simd: str | None  #: "portable", "avx2", "avx512" or "neon"
     compute_capability: tuple[int, int] | None
     num_multiprocessors: int | None
-    workspace_bytes: int  #: held now
-    total_memory_bytes: int  #: of the device or the machine, in bytes
+    workspace_bytes: int  #: size of the workspace now
+    total_memory_bytes: int  #: memory of the device or the machine, in bytes
     built_with_cuda: bool
-    cuda_unavailable: (
-        str  #: why an "auto" context is not on CUDA; "" if it is, or was not asked for
-    )
+    #: why an "auto" context is not on CUDA; "" if it is, or if another device was requested
+    cuda_unavailable: str
     last_launch: str  #: the kernel of the last operation; "" before the first
 
 
 class Context:
-    """One device and one stream at a time, with the threads and the workspace that operations use.
+    """A device and a stream, with the threads and the workspace that operations use.
 
-    Operations make their own, one per thread and device, where no ``backend`` is given. Make one to
-    choose the number of threads, the vector instructions or the stream, or to reserve workspace
-    before a stream is captured. Use a context from one thread at a time. It closes when it is
-    garbage, at the end of a ``with`` block, or by :meth:`close`.
+    Without ``backend``, operations use a default context for each thread and device. Create a
+    context to choose the number of threads, the vector instructions or the stream, or to reserve
+    workspace before a stream is captured. Use a context from one thread at a time. It is closed by
+    :meth:`close`, at the end of a ``with`` block, or when it is garbage collected.
 
     Parameters
     ----------
     device
         "auto" (CUDA if it is usable, else the CPU), "cpu", "cuda" or "cuda:N".
     threads
-        CPU threads that a call may use; None for all CPUs that this process may run on.
+        Number of CPU threads that a call may use. None: one for each CPU that this process may run
+        on.
     simd
-        "portable", "avx2", "avx512" or "neon"; None for the best that this machine has.
+        "portable", "avx2", "avx512" or "neon". None: the best that this machine supports.
     stream
-        The CUDA stream to enqueue on: a handle as an int, or a stream of torch or CuPy, which has
-        to outlive the context. None follows, call by call, the current stream of the library that
-        the first argument comes from.
+        The CUDA stream to enqueue on: a handle as an int, or a stream of torch or CuPy, which must
+        outlive the context. None: each call uses the current stream of the library of its first
+        argument.
 
     Raises
     ------
     ValueError
-        An argument has no such value.
+        An argument is invalid.
     TypeError
-        ``threads`` is no int, or ``stream`` no stream.
+        ``threads`` is not an int, or ``stream`` is not a stream.
     RoboCacheError
-        No such device, no usable driver, or a build without CUDA: the message says which.
+        There is no such device, no usable driver, or the build has no CUDA; the message says which.
 
     Examples
     --------
@@ -139,14 +139,14 @@ class Context:
         try:
             self._handle = _core.rbc_context_create(params)
         except (TypeError, ValueError) as error:
-            raise as_given(error) from error.__cause__
+            raise with_python_names(error) from error.__cause__
         _core.watch_signals(self._handle)
         info = self._raw_info()
         self._device_id = info.device_id if info.backend == _core.BACKEND_CUDA else CPU
 
     @property
     def info(self) -> ContextInfo:
-        """What the context runs on.
+        """Properties of the device and the context.
 
         Raises
         ------
@@ -172,34 +172,35 @@ class Context:
 
     @property
     def device(self) -> str:
-        """ "cpu" or "cuda:N"."""
+        """Name of the device: "cpu" or "cuda:N"."""
         return "cpu" if self._device_id == CPU else f"cuda:{self._device_id}"
 
     def synchronize(self) -> None:
-        """Wait for all that was enqueued on the context's stream.
+        """Wait for all work that was enqueued on the context's stream.
 
         Raises
         ------
         ValueError
             The context is closed.
         RoboCacheError
-            A CUDA error, of what was enqueued before as well, or this process was forked since.
+            A CUDA error occurred, possibly in work that was enqueued earlier, or this process was
+            forked after the context was created.
         """
         _core.rbc_context_synchronize(self._handle)
 
     def reserve(self, num_bytes: int) -> None:
-        """Grow the workspace to ``num_bytes``: calls that need no more then allocate nothing.
+        """Grow the workspace to ``num_bytes``, so that calls that need no more allocate nothing.
 
         Raises
         ------
         ValueError
             The context is closed, or ``num_bytes`` is negative.
         TypeError
-            ``num_bytes`` is no int.
+            ``num_bytes`` is not an int.
         MemoryError
-            There is not so much memory.
+            Not enough memory.
         RoboCacheError
-            A CUDA error.
+            A CUDA error occurred.
         """
         count = operator.index(num_bytes)
         if count < 0:
@@ -209,24 +210,25 @@ class Context:
     def warm_up(self) -> None:
         """Start the CPU threads now rather than on first use.
 
-        On CUDA all is loaded already, if the driver is that of CUDA 12.4 or later.
+        On CUDA with a driver of CUDA 12.4 or later, everything is loaded already.
 
         Raises
         ------
         ValueError
             The context is closed.
         RoboCacheError
-            The system refused some of the threads. Calls work with those that there are, and the
-            next warm-up tries the rest again.
+            The system refused some of the threads. Calls work with the others, and the next
+            ``warm_up`` tries again.
         """
         _core.rbc_context_warm_up(self._handle)
 
     def close(self) -> None:
-        """Give back what the context holds. Enqueued work completes. Again: does nothing.
+        """Release the resources of the context, after enqueued work. It may be called twice.
 
-        A call that is under way, which another thread may have made, completes and gives it back.
+        If another thread is in a call with this context, the resources are released after that
+        call.
         """
-        self._handle = None  # the object behind it destroys the context, once no call has it
+        self._handle = None  # its destructor destroys the context, once no call holds it
 
     def __enter__(self) -> Context:
         return self
@@ -240,7 +242,7 @@ class Context:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("context: cannot be pickled or copied; make another where it is needed")
+        raise TypeError("context: cannot be pickled or copied; create one where it is needed")
 
     def __repr__(self) -> str:
         return f"<robocache.Context {self.device}{'' if self._handle is not None else ', closed'}>"
@@ -260,7 +262,7 @@ DEFAULTS = _Defaults()
 
 
 def default_context(device_id: int) -> Context:
-    """The one of this thread and device, which operations make for themselves."""
+    """Return the default context of this thread and a device."""
     contexts = DEFAULTS.contexts
     context = contexts.get(device_id)
     if context is None:
@@ -269,7 +271,7 @@ def default_context(device_id: int) -> Context:
 
 
 def choose(backend: Any, device_id: int) -> Context:
-    """The context for an operation on arrays of ``device_id``."""
+    """Return the context for an operation on arrays of ``device_id``."""
     if backend is None:
         return default_context(device_id)
     if isinstance(backend, Context):

@@ -1,4 +1,4 @@
-"""The dtypes that tensors have, by name."""
+"""Names and codes of the supported dtypes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAME_OF_PAIR = {pair: name for name, pair in DTYPES.items()}
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a dtype, which may be a string or any framework's."""
+    """Return the name of a dtype: a string, or a dtype of any framework."""
     try:
         return _dtype_name(dtype)
     except REFUSALS:

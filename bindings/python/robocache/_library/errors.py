@@ -1,4 +1,4 @@
-"""What calls raise beyond ValueError, TypeError and MemoryError."""
+"""Errors: the class RoboCacheError, and helpers for messages."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import Any
 
 from .. import _core
 
-# What an object raises that cannot be described or converted. Other kinds are defects of its own.
+# Errors of objects that cannot be described or converted. Other errors are bugs of the object.
 REFUSALS = (TypeError, ValueError, AttributeError, BufferError, RuntimeError)
 
 
 def blamed(error: BaseException, name: str) -> TypeError | ValueError:
-    """One of ``REFUSALS`` as an error that begins with the argument's name, in a line."""
+    """Return one of ``REFUSALS`` as a one-line error that begins with the argument's name."""
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
     line = str(error).strip().partition("\n")[0]
-    return kind(f"{name}: {line or 'cannot be described, and says no more'}")
+    return kind(f"{name}: {line or 'cannot be read as an array'}")
 
 
-# Names of C in messages, and those of Python's arguments.
+# Names of the C interface in messages, and the names of the arguments in Python.
 _FIELD = re.compile(r"(?<![\w.])(streams\[\d+\]\.)?(?:params\.)?(shift|scale|cuda_stream)(?=:)")
 _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
 _ARGUMENT = {"shift": "mean", "scale": "std", "cuda_stream": "stream"}
 
 
 def in_python(message: str) -> str:
-    """The message, with Python's argument names instead of C's names."""
+    """Return a message with Python's argument names instead of C's names."""
     message = _FIELD.sub(lambda at: (at[1] or "") + _ARGUMENT[at[2]], message)
     return _OUTPUT.sub(lambda at: f"out[{at[1]}]{'[1]' if at[2] == 'valid' else ''}", message)
 
 
-def as_given(error: TypeError | ValueError) -> TypeError | ValueError:
-    """The error, with Python's argument names instead of C's names."""
+def with_python_names(error: TypeError | ValueError) -> TypeError | ValueError:
+    """Return an error with Python's argument names instead of C's names."""
     if type(error) not in (TypeError, ValueError):
         return error
     line = in_python(str(error))
     return error if line == str(error) else type(error)(line)
 
 
-def shown(given: Any) -> str:
-    """Its repr, or what takes its place where it has none."""
+def shown(value: Any) -> str:
+    """Return the repr of a value, or its type if repr fails."""
     try:
-        return repr(given)
+        return repr(value)
     except Exception:
-        return f"a {type(given).__name__}"
+        return f"a {type(value).__name__}"
 
 
 class Status(enum.IntEnum):
-    """What a call came to: the ``RBC_STATUS_...`` constants of the C interface."""
+    """Status of a call: the ``RBC_STATUS_...`` constants of the C interface."""
 
     SUCCESS = _core.STATUS_SUCCESS
     INVALID_ARGUMENT = _core.STATUS_INVALID_ARGUMENT
@@ -69,10 +69,10 @@ class Status(enum.IntEnum):
 
 
 class RoboCacheError(RuntimeError):
-    """Neither a wrong argument nor a lack of memory: no such device, a CUDA error, and the like.
+    """An error other than a wrong argument or a lack of memory, for example a CUDA error.
 
-    ``status`` tells which. Wrong arguments are :class:`ValueError` (values, shapes, devices) or
-    :class:`TypeError` (dtypes, and objects that are no arrays).
+    ``status`` says which error it is. Wrong arguments raise :class:`ValueError` (values, shapes,
+    devices) or :class:`TypeError` (dtypes, and objects that are not arrays).
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""What is there: the library and its devices."""
+"""Information about the library and the devices that it can use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .version import abi_version, version
 
 @dataclass(frozen=True)
 class Info:
-    """The loaded library and what it can run on; ``python -m robocache info`` prints it."""
+    """The loaded library and the devices it can use; ``python -m robocache info`` prints it."""
 
     version: str
     abi_version: int
     built_with_cuda: bool
     cuda_unavailable: str  #: why CUDA cannot be used; "" if it can
-    contexts: dict[str, ContextInfo]  #: "cpu", and "cuda:0" where it is usable
+    contexts: dict[str, ContextInfo]  #: "cpu", and "cuda:0" if it can be used
 
     def __str__(self) -> str:
         lines = [f"RoboCache {self.version}, ABI {self.abi_version}"]
@@ -36,17 +36,17 @@ class Info:
 
 
 def info() -> Info:
-    """Facts about the library and the devices that it can use here.
+    """Return information about the library and the devices that it can use here.
 
     Returns
     -------
     Info
-        Also where CUDA is not usable; then it says why. ``print`` writes it out.
+        It can be printed. If CUDA cannot be used, it says why.
 
     Raises
     ------
     MemoryError
-        Memory gave out.
+        Not enough memory.
 
     Examples
     --------

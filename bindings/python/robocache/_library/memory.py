@@ -1,6 +1,6 @@
-"""Memory of large results on the CPU, which later results take over: fresh pages would be cold.
+"""Reuse of the memory of large results on the CPU: new pages from the system would be slow.
 
-An array owns its memory until it is gone, as any new one does; only then the next may have it.
+An array owns its memory until it is deleted, like any new array; a later result may then reuse it.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from typing import Any
 from .. import _core
 from .errors import REFUSALS, shown
 
-LEAST_ELEMENTS = 1 << 17  # what has fewer is allocated as ever; the extension goes by bytes
-LEAST_TENSOR = 32 << 20  # bytes from which on glibc has fresh pages for each allocation
+LEAST_ELEMENTS = 1 << 17  # smaller arrays are allocated as usual; the extension checks the bytes
+LEAST_TENSOR = 32 << 20  # from this number of bytes on, glibc uses new pages for each allocation
 
-_MOST_BYTES = 2**63 - 1  # more than there are
+_MOST_BYTES = 2**63 - 1  # the largest int64
 
-atexit.register(_core.limit_memory, 0)  # what goes later is not waited for
+atexit.register(_core.limit_memory, 0)  # arrays that are deleted later keep no memory
 
 
 def limit_idle_memory(num_bytes: int) -> int:
-    """Choose how much memory of results that are gone is kept for later ones, in this process.
+    """Set the limit of the memory of deleted results that this process keeps for later results.
 
-    Until then it is 256 MiB. With 0 none is kept. What is above the limit is given back at once.
+    The default is 256 MiB; 0 keeps none. Memory above the new limit is freed at once.
 
     Parameters
     ----------
     num_bytes
-        The most that may be idle. Memory of arrays that are in use does not count.
+        Maximum number of idle bytes. Memory of arrays in use does not count.
 
     Returns
     -------
     int
-        The number of bytes that were given back.
+        The number of bytes that were freed.
 
     Raises
     ------
     ValueError
         ``num_bytes`` is negative.
     TypeError
-        ``num_bytes`` is no int.
+        ``num_bytes`` is not an int.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def limit_idle_memory(num_bytes: int) -> int:
 
 
 def release_idle_memory() -> int:
-    """Give memory that is kept for later results back to the system.
+    """Free the memory that is kept for later results.
 
     Returns
     -------
     int
-        The number of bytes that were given back.
+        The number of bytes that were freed.
 
     Examples
     --------
@@ -77,24 +77,24 @@ def release_idle_memory() -> int:
 
 
 def takes_warm(numpy: Any) -> bool:
-    """Whether this NumPy can make arrays in memory that is kept here."""
+    """Whether this NumPy can create arrays in the memory that is kept here."""
     internal = numpy._core if hasattr(numpy, "_core") else numpy.core
     try:
         return bool(_core.use_numpy(internal._multiarray_umath._ARRAY_API))
-    except (AttributeError, ValueError):  # another NumPy than those that there are
+    except (AttributeError, ValueError):  # an unknown version of NumPy
         return False
 
 
 class WarmTensors:
-    """Makes large tensors of torch in NumPy's arrays, whose memory is kept here."""
+    """Creator of large torch tensors in NumPy arrays, whose memory is kept here."""
 
     def __init__(self, torch: Any, numpy: Any) -> None:
         self._torch = torch
         self._numpy = numpy
 
     @classmethod
-    def of(cls, torch: Any) -> WarmTensors | None:
-        """None where there is no NumPy that suits, or a torch before 2.0."""
+    def create(cls, torch: Any) -> WarmTensors | None:
+        """Return a creator; None without a suitable NumPy, or before torch 2.0."""
         try:
             import numpy
         except ImportError:
@@ -103,7 +103,7 @@ class WarmTensors:
         return cls(torch, numpy) if usable else None
 
     def empty(self, shape: tuple[int, ...], kind: Any) -> Any:
-        """A tensor of this dtype; None if it is so small that torch's own memory stays warm."""
+        """Return a tensor of this dtype; None if it is too small to gain from this memory."""
         tensor = self._torch.empty(0, dtype=kind)
         size = prod(shape) * tensor.element_size()
         if size < LEAST_TENSOR:

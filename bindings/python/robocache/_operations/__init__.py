@@ -1,1 +1,1 @@
-"""The operations of the library, a module each."""
+"""The operations of the library, one module each."""

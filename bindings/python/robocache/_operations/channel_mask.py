@@ -1,4 +1,4 @@
-"""Masks of streams as masks of channels."""
+"""Expansion of per-stream masks to channels."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .stream import Stream
 
 
 def channel_mask(valid: Array, streams: Sequence[Stream[Any]]) -> Array:
-    """Spread ``valid`` of a fusion over the channels of its result.
+    """Repeat the ``valid`` mask of :func:`fuse` for each channel of its result.
 
     Parameters
     ----------
     valid : array [B,T,N] or [T,N] of NumPy, torch, CuPy or JAX
-        What :func:`fuse` returned beside the result.
+        The mask that :func:`fuse` returned with its result.
     streams
         The N streams of that call.
 
     Returns
     -------
     array [B,T,D_0 + ... + D_N-1] or [T,...]
-        ``valid`` of each stream, once for each of its channels.
+        ``valid`` of each stream, repeated for each of its channels.
 
     Raises
     ------
     ValueError
-        ``valid`` has another number of streams.
+        ``valid`` has a different number of streams.
     TypeError
         ``valid`` is not an array, or an element of ``streams`` is not a :class:`Stream`.
 
@@ -44,21 +44,22 @@ def channel_mask(valid: Array, streams: Sequence[Stream[Any]]) -> Array:
            [False, False, False]])
     """
     framework_of(valid, "valid")
-    given: Any = valid
+    mask: Any = valid
     index: list[int] = []
     for n, stream in enumerate(streams):
         if not isinstance(stream, Stream):
             raise TypeError(f"streams[{n}]: is a {type(stream).__name__}, expected a Stream")
         native: Any = stream
         index += [n] * native._native[-1]
-    if not hasattr(given, "shape"):
+    if not hasattr(mask, "shape"):
         raise TypeError(f"valid: is a {type(valid).__name__}, expected an array")
-    if given.shape[-1] != len(streams):
+    if mask.shape[-1] != len(streams):
         raise ValueError(
-            f"valid: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"
+            f"valid: its last dimension is {mask.shape[-1]}, expected {len(streams)} "
+            "(one per stream)"
         )
     try:
-        spread: Array = given[..., index]
-    except REFUSALS as error:  # of a sparse tensor of torch
+        spread: Array = mask[..., index]
+    except REFUSALS as error:  # for example a sparse tensor of torch
         raise blamed(error, "valid") from None
     return spread

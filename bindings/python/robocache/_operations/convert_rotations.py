@@ -1,4 +1,4 @@
-"""Rotations from one representation to another."""
+"""Conversion of rotations between representations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     ]  # fmt: skip
     Representation = _Other | _Extrinsic | _Intrinsic
 
-# In the order of the constants.
+# In the order of the constants of the C interface.
 _ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
 _new, _set_source, _set_target = struct_of("ConvertRotationsParams", "source", "target")
 ROTATIONS = {
@@ -93,62 +93,63 @@ def convert_rotations(
     out: Any = None,
     backend: str | Context | None = None,
 ) -> Any:
-    """Write rotations in another representation.
+    """Convert rotations from one representation to another.
 
-    The arithmetic is in float64 or better and rounded once, the same on the CPU and on CUDA, bit
-    for bit. What is no rotation gives NaN: a quaternion of zeros, NaN and infinite numbers, 6-D
-    of parallel vectors, a matrix without a positive determinant.
+    The result is computed in float64 or better, rounded once, and the same on the CPU and on CUDA,
+    bit for bit. Input that is not a rotation gives NaN: a zero quaternion, NaN or infinite numbers,
+    parallel 6-D vectors, a matrix without a positive determinant.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied.
 
     Parameters
     ----------
     rotations : array [...,C]
-        float16, bfloat16, float32 or float64, with the channels of ``source`` along the last of 1
-        to 8 dimensions.
+        float16, bfloat16, float32 or float64. The last of 1 to 8 dimensions holds the channels of
+        ``source``.
     source, target
-        What the rotations are, and what they become:
+        Representations of the input and of the result:
 
-        - "quat_xyzw" (SciPy, ROS, LeRobot), "quat_wxyz" (PyTorch3D, MuJoCo): 4 channels. Read:
-          of any length but 0. Written: of length 1 and w >= 0.
-        - "rotvec": 3, the axis times the angle in radians. Written: of an angle of at most pi.
-        - "matrix": 9, row by row, for column vectors; reshape one of [3,3]. Read: stands for the
-          rotation nearest to it.
+        - "quat_xyzw" (SciPy, ROS, LeRobot), "quat_wxyz" (PyTorch3D, MuJoCo): 4 channels. Input may
+          have any length except 0. Results have length 1 and w >= 0.
+        - "rotvec": 3 channels, the axis times the angle in radians. Results have an angle of at
+          most pi.
+        - "matrix": 9 channels in row-major order, for column vectors; reshape [3,3] to 9. Input is
+          replaced by the nearest rotation.
         - "rot6d_rows" [r00 r01 r02 r10 r11 r12] (PyTorch3D, diffusion_policy, UMI, GR00T),
           "rot6d_columns" [r00 r10 r20 r01 r11 r21], "rot6d_interleaved" [r00 r01 r10 r11 r20 r21]:
-          6. Read: of any two vectors, by Gram and Schmidt.
-        - "euler_xyz" and so on: 3 angles in radians about these axes, in lower case about axes that
-          stand still (extrinsic; ROS's roll, pitch, yaw), in upper case about those that the
-          angles before have turned (intrinsic). All 12 orders of each. Written: as by SciPy; in
+          6 channels. Input may be any two vectors; they are orthogonalized by Gram-Schmidt.
+        - "euler_xyz" and so on: 3 angles in radians about these axes. Lower case: about fixed axes
+          (extrinsic; ROS's roll, pitch, yaw). Upper case: about the axes turned by the angles
+          before (intrinsic). All 12 orders of each are supported. Results are as in SciPy; in
           gimbal lock the third angle is 0.
     dtype
-        Of the result: a string, or any library's dtype; any float. None: as ``rotations``.
+        Dtype of the result, any float: a string, or any library's dtype. None: as ``rotations``.
     out : array [...,D]
-        Written and returned, in place of a new array. It must not overlap ``rotations``.
+        Output array, returned instead of a new one. It must not overlap ``rotations``.
     backend
-        None: where the array is. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the array. "cpu", "cuda" and "cuda:N"
+        require the array to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [...,D]
-        In the library of ``rotations``, on its device, with the channels of ``target``. On CUDA the
+        The channels of ``target``, in the library of ``rotations`` and on its device. On CUDA the
         work is enqueued on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    By half a turn about z, and a quarter about x:
+    Half a turn about z, and a quarter turn about x:
 
     >>> import numpy as np
     >>> import robocache as rbc

@@ -1,4 +1,4 @@
-"""Tables with named columns, of pandas or polars, onto another clock."""
+"""Resampling and fusion of pandas and polars DataFrames."""
 
 from __future__ import annotations
 
@@ -34,40 +34,40 @@ def resample_frame(
     max_gap: Any = None,
     tolerance: Any = None,
 ) -> Any:
-    """:func:`resample` of a table: a row for each time of a clock, the columns by their names.
+    """Resample the columns of a DataFrame at the times of a clock, as :func:`resample` does.
 
     Parameters
     ----------
     frame
-        A DataFrame of pandas or polars with columns of numbers, in the order of their times.
+        A DataFrame of pandas or polars with columns of numbers, sorted by time.
     clock
-        The times to resample at, [T]: an Index, a Series, an array or a list in the unit of the
+        The times to resample at, [T]: an Index, a Series, an array or a list, in the unit of the
         frame's times.
     time
-        The column that holds the times; None: the index of a frame of pandas.
+        The column that holds the times. None: the index of a pandas DataFrame.
     methods
-        A method for the columns whose names match a pattern, such as ``{"q_*": "slerp"}``; the
-        first that matches counts. slerp takes columns four by four, in the order of the frame.
+        Methods by patterns of column names, such as ``{"q_*": "slerp"}``. The first pattern that
+        matches a column applies. slerp takes columns in groups of four, in the order of the frame.
     method
-        Of all other columns.
+        The method for all other columns.
     outside, max_gap, tolerance
-        As for :func:`resample`; ``tolerance`` is for the columns of nearest, previous and next.
+        As for :func:`resample`. ``tolerance`` applies to columns of nearest, previous and next.
     fill_value
-        Written where there is no value. None: NaN in columns of floats, else 0.
+        Written where there is no value. None: NaN in float columns, 0 in others.
 
     Returns
     -------
     DataFrame of the same library
-        With the clock as its index, in polars as the column ``time``, and with a column "valid" of
-        bool: whether all columns were interpolated or met exactly. Columns of integers and bool
-        keep their dtype under nearest, previous and next, and become float64 under the others.
+        The clock is its index, in polars the column ``time``. The bool column "valid" is True where
+        all columns were interpolated or met exactly. Columns of integers and bool keep their dtype
+        with nearest, previous and next, and become float64 with the other methods.
 
     Raises
     ------
     ValueError
-        Two columns have one name, a pattern matches none, or a value does not fit.
+        Two columns have the same name, a pattern matches no column, or a value is invalid.
     TypeError
-        ``frame`` is no DataFrame, a column has no numbers, or units differ.
+        ``frame`` is not a DataFrame, a column is not numeric, or units differ.
 
     Examples
     --------
@@ -102,24 +102,26 @@ def fuse_frames(
     max_gap: Any = None,
     tolerance: Any = None,
 ) -> Any:
-    """Tables of different rates on one clock, side by side: :func:`resample_frame` of each.
+    """Resample DataFrames of different rates at the times of one clock, and join their columns.
+
+    Each frame is resampled as by :func:`resample_frame`.
 
     Parameters
     ----------
     frames
-        DataFrames by the names of their streams.
+        DataFrames by stream name.
     clock, time, method, outside, fill_value
         As for :func:`resample_frame`.
     methods
-        By patterns of the names in the result: ``{"imu.q_*": "slerp"}``.
+        Methods by patterns of column names of the result: ``{"imu.q_*": "slerp"}``.
     max_gap, tolerance
-        For all streams, or in a dict by their names.
+        One value for all streams, or a dict by stream name.
 
     Returns
     -------
     DataFrame of the library of the first frame
-        With the clock as its index or column, the columns "stream.column", and of each stream a
-        column "stream.valid" of bool.
+        The clock is its index or column. The other columns are "stream.column" and, for each
+        stream, "stream.valid" of bool.
 
     Raises
     ------
@@ -178,23 +180,23 @@ def _table_of(frame: Any, name: str, time: str | None) -> _Table:
         rest = frame.drop(columns=time) if library_of(frame) == "pandas" else frame.drop(time)
         return _Table(name, frame[time], dict(columns_of(rest, name)))
     if library_of(frame) == "polars":
-        raise ValueError(f"{name}: is of polars, which has no index; write time= with the column")
+        raise ValueError(f"{name}: a polars DataFrame has no index; pass time= with the column")
     if isinstance(frame.index, sys.modules["pandas"].RangeIndex):
         raise ValueError(
-            f"{name}: its index counts rows; write time= with the column of times, or set_index"
+            f"{name}: its index counts rows; pass time= with the column of times, or call set_index"
         )
     return _Table(name, frame.index, dict(columns_of(frame, name)))
 
 
 class _Methods:
-    """The method of each column, by patterns."""
+    """Methods of columns, by patterns of their names."""
 
     def __init__(self, patterns: Mapping[str, Any], otherwise: Any) -> None:
         self._patterns = patterns
         self._otherwise = otherwise
         self._unused = set(patterns)
 
-    def of(self, column: str) -> Any:
+    def method_of(self, column: str) -> Any:
         for pattern, method in self._patterns.items():
             if fnmatch.fnmatchcase(column, pattern):
                 self._unused.discard(pattern)
@@ -215,14 +217,15 @@ def _resampled(
     fill_value: float | None,
     options: dict[str, Any],
 ) -> tuple[dict[str, Any], Any]:
-    """The columns at the times of the clock, and where all are valid."""
+    """Return the columns at the times of the clock, and a mask of the rows where all are valid."""
     import numpy as np
 
-    methods = {column: plan.of(f"{prefix}{column}") for column in table.columns}
+    methods = {column: plan.method_of(f"{prefix}{column}") for column in table.columns}
     turning = [column for column, method in methods.items() if method == "slerp"]
     if len(turning) % 4:
         raise ValueError(
-            f"methods: slerp has {len(turning)} columns ({', '.join(map(str, turning))}), "
+            f"methods: slerp matches {len(turning)} column{'s' * (len(turning) != 1)} "
+            f"({', '.join(map(str, turning))}), "
             "expected a multiple of 4"
         )
     wide = np.result_type(np.float32, *(table.columns[column] for column in turning))
@@ -250,14 +253,14 @@ def _resampled(
         found.update(zip(names, out.T))
         valid = mask if valid is None else valid & mask
     if valid is None:
-        raise ValueError(f"{table.name}: has no columns beside its times")
+        raise ValueError(f"{table.name}: has no columns other than its times")
     return {column: found[column] for column in table.columns}, valid
 
 
 def _made(
     frame: Any, columns: dict[str, Any], clock: Any, ticks: Any, unit: Any, time: str | None
 ) -> Any:
-    """A table of the library of ``frame``, on the clock."""
+    """Return the columns on the clock, as a DataFrame of the library of ``frame``."""
     library = library_of(frame)
     module = sys.modules[library]
     own = library_of(clock) == library

@@ -1,4 +1,4 @@
-"""Few points for many: farthest point sampling, and rows by index."""
+"""Farthest point sampling, and selection of rows by index."""
 
 from __future__ import annotations
 
@@ -53,50 +53,50 @@ def farthest_points(
     return_distances: bool = False,
     backend: str | Context | None = None,
 ) -> Any:
-    """Choose ``k`` points of each cloud, one after the other the farthest from those before.
+    """Select ``k`` points of each cloud by farthest point sampling.
 
-    Exact: always the point whose least distance to those taken is largest, of several the one with
-    the lowest index. Points with NaN or an infinity are never taken. The same on the CPU and on
-    CUDA, bit for bit.
+    Each step selects the point that is farthest from its nearest selected point; a tie goes to the
+    lowest index. The search is exact. Points with NaN or an infinity are never selected. The result
+    is the same on the CPU and on CUDA, bit for bit.
 
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
     k
-        How many, 1 or more. A cloud with fewer points gives all of them, then -1.
+        Number of points to select, 1 or more. A cloud with fewer points gives all of them, then -1.
     lengths : array or list [B] of int32 or int64
-        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
-        wrong ones give unspecified values.
+        Number of valid points of each padded cloud. None: all. Verified on the CPU; on CUDA, wrong
+        lengths give unspecified values.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points``, and where the last ends.
     start_index : int, or array or list [B] of int32 or int64
-        The first point that is taken, by its number in its cloud; the next one that is finite in
-        its stead.
+        Index of the first point, within its cloud. If that point is not finite, the next one that
+        is finite is used.
     return_distances
-        Also return the squared distances to the nearest of the points before, infinite of the
-        first.
+        Also return the squared distance of each point to the nearest point selected before it; it
+        is infinite for the first.
     backend
-        None: where the points are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the points. "cpu", "cuda" and "cuda:N"
+        require the points to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [B,K] or [K] of int64, or a tuple of it and the squared distances
-        Rows of the cloud; of packed clouds rows of ``points``. -1 past a cloud's points, with the
-        distance 0. In the library of ``points``, on its device. On CUDA the work is enqueued on
-        that library's current stream.
+        Rows of the cloud, or rows of ``points`` if packed. Past a cloud's points, the index is -1
+        and the distance 0. The arrays are from the library of ``points``, on its device. On CUDA
+        the work is enqueued on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def farthest_points(
     try:
         _set_start(params, operator.index(start_index))  # type: ignore[arg-type]
     except OverflowError:
-        raise ValueError(f"start_index: is {start_index}, expected the number of a point") from None
+        raise ValueError(f"start_index: is {start_index}, expected the index of a point") from None
     except REFUSALS:
         start_indices = array_of(framework, start_index, "start_index", points)
     if lengths is not None:
@@ -144,38 +144,38 @@ def take_rows(
     *,
     backend: str | Context | None = None,
 ) -> Array:
-    """Rows by index, of a batch or of one array; -1 gives the fill value.
+    """Return rows by index; the index -1 gives rows of the fill value.
 
     Parameters
     ----------
     values : array [B,N,C], or [N,C]
-        Of any dtype.
+        Any dtype.
     indices : array [B,K], or [K] with [N,C]
-        int32 or int64: rows of ``values``, such as those of :func:`farthest_points`. [B,K] with
-        [N,C] takes all from one array, as packed points are.
+        int32 or int64: rows of ``values``, for example from :func:`farthest_points`. [B,K] with
+        [N,C] takes all rows from one array, such as packed points.
     fill_value
-        Of rows whose index is -1.
+        Value of the rows whose index is -1.
     backend
-        None: where the values are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the values. "cpu", "cuda" and "cuda:N"
+        require the values to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [B,K,C] or [K,C]
-        Of the dtype of ``values``, in their library, on their device. On CUDA the work is enqueued
+        The dtype of ``values``, in their library and on their device. On CUDA the work is enqueued
         on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit; on the CPU an index that no row has, which gives
-        the fill value on CUDA. The message begins with the argument's name.
+        A value, a shape or a device is invalid, or an index has no row; on CUDA such an index gives
+        the fill value. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -188,9 +188,9 @@ def take_rows(
     framework, context, ordered, _ = begin(values, "values", backend)
     params = _new_take()
     _set_fill(params, number(fill_value, "fill_value"))
-    given: Any = array_of(framework, indices, "indices", values)
-    shape = (*shape_of(given, "indices", context), *shape_of(values, "values", context)[-1:])
+    index_array: Any = array_of(framework, indices, "indices", values)
+    shape = (*shape_of(index_array, "indices", context), *shape_of(values, "values", context)[-1:])
     out = framework.empty(values, shape, dtype_of(values, "values"), context)
-    _core.rbc_take_rows(context._handle, values, given, out, params)
-    taken: Array = finished(framework, context, ordered, "values", None, (out,))[0]
-    return taken
+    _core.rbc_take_rows(context._handle, values, index_array, out, params)
+    rows: Array = finished(framework, context, ordered, "values", None, (out,))[0]
+    return rows

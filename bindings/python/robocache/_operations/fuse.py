@@ -1,4 +1,4 @@
-"""Fusion of streams with different rates onto one clock."""
+"""Fusion of streams with different rates at the times of one clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._arguments.time_units import require_one_unit
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import dtype_name
-from .._library.errors import as_given
+from .._library.errors import with_python_names
 from .._typing import Array, Indices, Out, SupportsDLPack, Times
 from .range_warning import warn_of
 from .stream import FLOAT_OF_BITS, HAS_UNIT, Stream
@@ -35,7 +35,7 @@ _UNCHECKED, _CHECKED = _new(), _new()
 _set_flags(_CHECKED, _core.FLAG_CHECK_TIMES)
 
 
-# With a dtype what NumPy's arrays hold is another than that of values.
+# With a dtype, NumPy's arrays of the result have a different dtype than values.
 @overload
 def fuse(
     streams: Sequence[Stream[NDArray[Any]]],
@@ -158,61 +158,62 @@ def fuse(
     check_times: bool | None = None,
     backend: str | Context | None = None,
 ) -> Any:
-    """Resample N streams at the same T query times and put their channels side by side.
+    """Resample N streams at the same T query times and concatenate their channels.
 
-    Stream n gives what :func:`resample` would, in the channels after those of stream n - 1. Either
-    all streams have a batch, of the same B, or none has; then leave B out everywhere. On CUDA it is
-    one launch, whatever N is.
+    Each stream is resampled as by :func:`resample`; the channels of stream n follow those of stream
+    n - 1. All streams have a batch of the same size B, or none has a batch; omit B then. On CUDA a
+    call is one launch for any N.
 
     Parameters
     ----------
     streams
-        1 to 64 :class:`Stream`. All have the same dtype of times; their values may be of any
-        dtypes, rates and numbers of channels.
+        1 to 64 :class:`Stream` objects with the same dtype of times. Their dtypes of values, rates
+        and numbers of channels may differ.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype and the unit of the streams' times, in any order. [B,T] beside streams without a
-        batch are B clocks for one recording, which is not copied, but by JAX.
+        The dtype and the unit of the streams' times, in any order. [B,T] with streams without a
+        batch stands for B clocks of one recording, which is not copied, except by JAX.
     query_lengths : array or list [B] of int32 or int64
-        How many queries of each row are valid; None: all.
+        Number of valid queries in each row. None: all.
     dtype
-        Of the result, a float: a string, or any library's dtype. None: the narrowest float that
-        holds all of the float streams (float16 and bfloat16 together make float32), and float32
-        if there are only integers and bool.
+        Dtype of the result, any float: a string, or any library's dtype. None: the narrowest float
+        that can hold the values of all float streams (float32 for float16 with bfloat16), or
+        float32 if no stream is of floats.
     out : array [B,T,D_0 + ... + D_N-1]
-        Written and returned, in place of a new array. It must not overlap an input.
+        Output array, returned instead of a new one. It must not overlap an input.
     return_valid
         Also return a bool array [B,T,N]: True where the stream's value was interpolated or met
         exactly, in each of its groups of channels.
     check_times
-        Verify times, lengths and batch_offsets before anything is written. None: yes on the CPU,
-        no on CUDA, where it waits for the stream. Bad times, unverified, give unspecified values.
-        It also warns (:class:`RangeWarning`) where no query lies in the range of a stream.
+        Verify times, lengths and batch_offsets before anything is written, and warn
+        (:class:`RangeWarning`) if no query is in the time range of a stream. None: yes on the CPU;
+        no on CUDA, where the check waits for the CUDA stream. Invalid times that are not verified
+        give unspecified values.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [B,T,D_0 + ... + D_N-1], or a tuple of it and ``valid``
-        In the library of the first stream's values, on its device. On CUDA the work is enqueued on
-        that library's current stream.
+        From the library of the first stream's values, on its device. On CUDA the work is enqueued
+        on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name, as
-        "streams[2].values: ...".
+        A value, a shape or a device is invalid. The message begins with the argument's name, such
+        as "streams[2].values: ...".
     TypeError
-        A dtype does not fit, or an argument is no array or no stream.
+        A dtype is not supported, or an argument is not an array or not a :class:`Stream`.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    A camera's features at 30 Hz, an arm's joints at 100 Hz by a clock that is 20 ms behind, and a
-    gripper's switch, all at 50 Hz:
+    A camera's features at 30 Hz, an arm's joints at 100 Hz with a clock that is 20 ms behind, and a
+    gripper's switch, all resampled at 50 Hz:
 
     >>> import numpy as np
     >>> import robocache as rbc
@@ -225,7 +226,7 @@ def fuse(
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
-    asked = query_times
+    requested_times = query_times
     try:
         native, bits, channels = _native(streams)
         values, times, options = native[0][1:4]
@@ -256,21 +257,21 @@ def fuse(
         if return_valid:
             valid = framework.empty(values, (*shape, len(native)), "bool", context)
 
-        told = _core.rbc_fuse(
+        range_flags = _core.rbc_fuse(
             context._handle, native, query_times, result, valid, (params, query_lengths)
         )
-        if told is not None:
+        if range_flags is not None:
             if checked:
-                warn_of(told)
+                warn_of(range_flags)
         elif check_times and context._device_id != CPU:
-            _look_at_ranges(native, query_times, query_lengths)
+            _check_ranges(native, query_times, query_lengths)
         if ordered and owner is None and valid is None and not framework.converts:
-            return result  # as in finished, without the call
+            return result  # as finished does, without the call
         return finished(framework, context, ordered, "values", owner, result, valid)
     except (TypeError, ValueError) as error:
-        again = streams_again(streams, asked)
+        again = streams_again(streams, requested_times)
         if again is None:
-            raise as_given(error) from error.__cause__
+            raise with_python_names(error) from error.__cause__
     streams, query_times = again
     call: Any = fuse
     return call(
@@ -286,15 +287,15 @@ def fuse(
 
 
 def _queries(streams: Any, query_times: Any) -> Any:
-    """Query times in the unit of every stream."""
+    """Return the query times in the unit that all streams have."""
     first = streams[0]
     for n, stream in enumerate(streams):
         require_one_unit(stream._unit, f"streams[{n}].times", first._unit, "streams[0].times")
     return queries_of(query_times, first._native[2], first._unit, "streams[0].times")
 
 
-def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
-    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+def _check_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
+    """Warn about the ranges of times on a GPU: by a call on the CPU without channels."""
     import numpy as np
 
     from .._arguments.resample_params import UNCHECKED
@@ -315,19 +316,18 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
 
 
 def _native(streams: Any) -> tuple[list[Any], int, int]:
-    """The streams as the extension takes them.
+    """Return the streams as the extension takes them, their float bits and their channels.
 
-    With the bits of the float dtype that holds those of all float streams, and the sum of their
-    channels.
+    The bits stand for the narrowest float dtype that holds all float streams.
     """
     native = []
     bits = channels = 0
     try:
         for stream in streams:
-            taken = stream._native
-            native.append(taken)
-            bits |= taken[-2]
-            channels += taken[-1]
+            arguments = stream._native
+            native.append(arguments)
+            bits |= arguments[-2]
+            channels += arguments[-1]
     except (AttributeError, TypeError):
         native = []
         if isinstance(streams, Stream) or not isinstance(streams, Sequence):
@@ -340,5 +340,5 @@ def _native(streams: Any) -> tuple[list[Any], int, int]:
                     f"streams[{n}]: is a {type(stream).__name__}, expected a robocache.Stream"
                 ) from None
     if not 1 <= len(native) <= _MOST_STREAMS:
-        raise ValueError(f"streams: are {len(native)}, expected 1 to {_MOST_STREAMS}")
+        raise ValueError(f"streams: got {len(native)}, expected 1 to {_MOST_STREAMS}")
     return native, bits, channels

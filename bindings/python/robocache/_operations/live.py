@@ -1,4 +1,4 @@
-"""Fusion at run time: sensors' threads push samples, and the control loop fuses what is there."""
+"""Fusion at run time: threads of sensors push samples, and the control loop fuses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._arguments.call import begin
 from .._arguments.options import count, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import DTYPES, dtype_name
-from .._library.errors import REFUSALS, as_given, blamed, shown
+from .._library.errors import REFUSALS, blamed, shown, with_python_names
 from .._typing import Method, Numbers, Outside
 from .stream import Stream, clock_offsets
 
@@ -46,23 +46,24 @@ class LiveStream(NamedTuple):
     Parameters
     ----------
     channels : int
+        Number of channels of each sample.
     capacity : int
-        How many samples are kept, the newest ones by their times; at least 1 for previous, next and
+        Number of samples to keep, the newest by their times: at least 1 for previous, next and
         nearest, 4 for cubic and pchip, 2 for the others.
     late_bound : int
-        How many of the kept samples may be newer than one that arrives late. Such a sample is put
-        in order; one that is later still is dropped. Both are counted.
+        A sample that arrives late is put in order if at most this many of the kept samples are
+        newer; otherwise it is dropped. Both cases are counted.
     max_age : number, optional
-        In the unit of the times. A stream whose age (see :class:`LiveTick`) is more than that, or
-        less than the negative of it, has no samples.
+        Limit in the unit of the times. A stream whose age (see :class:`LiveTick`) is more than
+        this, or less than its negative, is treated as a stream without samples.
     max_ahead : number, optional
-        In the unit of the times. A sample that is more than that after the newest one is refused,
-        and counted in ``ahead``. Three successive samples that agree with each other outvote the
-        newest one, so a true leap, or a clock that was set back, costs two samples. It must be
-        longer than the longest regular interval between two samples. None: no limit, and one wild
-        stamp makes the samples after it too late, until :meth:`Live.reset`.
+        Limit in the unit of the times. A sample that is later than the newest one by more than this
+        is refused, and counted in ``ahead``. Three successive samples that agree with each other
+        outvote the newest one, so a true jump, or a clock that was set back, costs two samples. The
+        limit must exceed the longest regular interval between two samples. None: no limit; a single
+        wrong stamp then makes later samples too late, until :meth:`Live.reset`.
     dtype
-        Of the values.
+        Dtype of the values.
     method, outside, fill_value, max_gap, tolerance, mean, std, clock_offset
         As for :class:`Stream`.
     """
@@ -84,7 +85,7 @@ class LiveStream(NamedTuple):
 
 
 class LiveTick(NamedTuple):
-    """What a call of :meth:`Live.fuse` gives."""
+    """The result of :meth:`Live.fuse`."""
 
     values: Any  #: [T,D]: the channels of all streams, side by side
     valid: Any  #: [T,N] bool: where a stream has a value
@@ -101,31 +102,32 @@ class LiveCounters(NamedTuple):
     kept.
     """
 
-    kept: int  #: late ones too
-    overwritten: int  #: of these, those whose place a newer sample has taken
-    late: int  #: of the kept ones, those that came after newer ones
-    dropped: int  #: that came too late
-    ahead: int  #: that were refused because of ``max_ahead``
-    invalid: int  #: whose time was NaN or infinite (int64: the least, which is NaT, or the largest)
-    forgotten: int  #: of the kept ones, those that :meth:`Live.reset` or a clock set back took away
-    queries_before_first: int  #: queries of :meth:`Live.fuse` before all samples that were there
-    snapshot_retries: int  #: snapshots of the ring that :meth:`Live.fuse` had to take again
+    kept: int  #: samples that were kept, late ones included
+    overwritten: int  #: kept samples that newer samples have replaced
+    late: int  #: kept samples that arrived after newer ones
+    dropped: int  #: samples that arrived too late
+    ahead: int  #: samples that were refused because of ``max_ahead``
+    invalid: int  #: samples with a time of NaN or infinity (int64: NaT, or the largest)
+    forgotten: int  #: kept samples removed by :meth:`Live.reset` or by a clock set back
+    queries_before_first: int  #: queries of :meth:`Live.fuse` before the first sample in the ring
+    snapshot_retries: int  #: snapshots of the ring that :meth:`Live.fuse` had to repeat
 
 
 class Live:
-    """Sensors that are fused while they are recorded.
+    """Fusion of sensors while they are recorded.
 
-    A thread a sensor pushes samples as they arrive, and one thread fuses what is there. None of
-    them waits for another. What :meth:`fuse` gives are the bits of :func:`fuse` for the samples
-    that the rings hold: a policy sees at run time what it has seen in training.
+    One thread per sensor pushes samples as they arrive, and one thread fuses them. No thread waits
+    for another. :meth:`fuse` gives the same bits as :func:`fuse` for the samples that the rings
+    hold, so a policy sees at run time what it saw in training.
 
     Parameters
     ----------
     streams : sequence of LiveStream
+        The sensors.
     time_dtype
-        Of all times: float64, float32 or int64.
+        Dtype of all times: float64, float32 or int64.
     backend
-        As for :func:`resample`; on CUDA :meth:`fuse` needs an ``out`` there.
+        As for :func:`resample`. On CUDA, :meth:`fuse` needs ``out`` on that device.
 
     Raises
     ------
@@ -155,7 +157,7 @@ class Live:
     ) -> None:
         import numpy as np
 
-        self._numpy = np  # which this module leaves to whoever uses it
+        self._numpy = np  # imported here, since importing robocache does not import NumPy
         self._time = np.dtype(dtype_name(time_dtype))
         no_times = np.zeros(0, self._time)
         _, self._context, _, _ = begin(no_times, "times", backend)
@@ -164,8 +166,8 @@ class Live:
         described = []
         for n, stream in enumerate(streams):
             if not isinstance(stream, LiveStream):
-                told = f"a {type(stream).__name__}"
-                raise TypeError(f"streams[{n}]: is {told}, expected a robocache.LiveStream")
+                kind = f"a {type(stream).__name__}"
+                raise TypeError(f"streams[{n}]: is {kind}, expected a robocache.LiveStream")
             try:
                 described.append(self._described(stream, no_times))
             except (TypeError, ValueError) as error:
@@ -174,11 +176,11 @@ class Live:
         try:
             self._handle = _core.rbc_live_create(self._context._handle, described, params)
         except (TypeError, ValueError) as error:
-            raise as_given(error) from error.__cause__
+            raise with_python_names(error) from error.__cause__
 
-    def _array(self, given: Any, dtype: Any, name: str) -> Any:
+    def _array(self, argument: Any, dtype: Any, name: str) -> Any:
         try:
-            return self._numpy.asarray(given, dtype)
+            return self._numpy.asarray(argument, dtype)
         except REFUSALS as error:
             raise blamed(error, name) from None
 
@@ -186,7 +188,7 @@ class Live:
         np = self._numpy
         name = dtype_name(stream.dtype)
         if name == "bfloat16":
-            raise TypeError("dtype: is bfloat16, expected one that NumPy has")
+            raise TypeError("dtype: is bfloat16, expected a dtype of NumPy")
         channels = count(stream.channels, "channels")
         self._dtypes.append(np.dtype(name))
         self._channels.append(channels)
@@ -202,7 +204,7 @@ class Live:
         offset, ticks = clock_offsets(stream.clock_offset, no_times)
         _set_clock_offset(made, offset)
         _set_clock_offset_ticks(made, ticks)
-        # The rules, as fusion takes them.
+        # The rules of resampling, as fusion takes them.
         rules: Any = Stream(
             np.zeros((0, channels), name),
             no_times,
@@ -228,19 +230,22 @@ class Live:
     def push(self, stream: int, times: Any, values: Any) -> None:
         """Add samples of a stream, in the order in which they arrive.
 
-        Wait-free, but for what Python itself takes. One thread at a time for each stream.
+        The call is wait-free, except for the work of Python itself. Only one thread at a time may
+        push to a stream.
 
         Parameters
         ----------
         stream : int
-            Its number.
+            Index of the stream.
         times : number, or array [n]
-        values : array [n,D]; [D] of one sample
+            Times of the samples.
+        values : array [n,D], or [D] for one sample
+            Values of the samples.
 
         Raises
         ------
         ValueError
-            The stream is none, or shapes do not fit; nothing is added.
+            There is no such stream, or shapes do not match; nothing is added.
         """
         stream = self._index(stream)
         own_times = self._array(times, self._time, "times")
@@ -251,16 +256,17 @@ class Live:
         _core.rbc_live_push(self._context._handle, self._handle, stream, own_values, own_times)
 
     def reset(self, stream: int) -> None:
-        """Forget the samples of a stream: its driver has restarted, or its clock was set.
+        """Remove the samples of a stream, for example after its driver restarted.
 
-        Samples of any time are accepted then. For the thread that pushes to the stream.
+        Samples of any time are accepted afterwards. Call this from the thread that pushes to the
+        stream.
 
         Raises
         ------
         ValueError
-            The stream is none.
+            There is no such stream.
         RoboCacheError
-            Another thread pushes to it (UNSUPPORTED); nothing is forgotten.
+            Another thread is pushing to it (UNSUPPORTED); nothing is removed.
 
         Examples
         --------
@@ -275,22 +281,28 @@ class Live:
         _core.rbc_live_reset(self._handle, self._index(stream))
 
     def fuse(self, query_times: Any, *, dtype: Any = "float32", out: Any = None) -> LiveTick:
-        """What the rings hold at the query times, one row each: the tick, or it and those before.
+        """Fuse the samples in the rings at the query times.
 
         Parameters
         ----------
         query_times : number, or array [T]
+            The current time, or a history of times; one row of the result for each.
         dtype
-            Of the values: float16, float32 or float64.
+            Dtype of the values: float16, float32 or float64.
         out : array [T,D], optional
-            To be written to.
+            Output array for the values.
+
+        Returns
+        -------
+        LiveTick
+            The values, their validity and the ages of the streams.
 
         Raises
         ------
         ValueError
-            Shapes do not fit.
+            Shapes do not match.
         RoboCacheError
-            Another thread fuses (UNSUPPORTED).
+            Another thread is fusing (UNSUPPORTED).
         """
         np = self._numpy
         queries = np.atleast_1d(self._array(query_times, self._time, "query_times"))
@@ -303,11 +315,11 @@ class Live:
         return LiveTick(out, valid, ages)
 
     def counters(self, stream: int) -> LiveCounters:
-        """What has become of a stream's samples so far. From any thread."""
-        told = _new_counters()
-        _core.rbc_live_get_counters(self._handle, self._index(stream), told)
+        """Return the counts of a stream's samples so far. Any thread may call this."""
+        counts = _new_counters()
+        _core.rbc_live_get_counters(self._handle, self._index(stream), counts)
         return LiveCounters(
-            *(getattr(_core, f"LiveCounters_{name}_get")(told) for name in LiveCounters._fields)
+            *(getattr(_core, f"LiveCounters_{name}_get")(counts) for name in LiveCounters._fields)
         )
 
     def __repr__(self) -> str:
@@ -318,5 +330,5 @@ def _packed(name: str) -> bytes:
     try:
         code, bits = DTYPES[name]
     except KeyError:
-        raise TypeError(f"dtype: is {shown(name)}, expected one of arrays") from None
+        raise TypeError(f"dtype: is {shown(name)}, expected a dtype of arrays") from None
     return _DTYPE.pack(code, bits, 1)

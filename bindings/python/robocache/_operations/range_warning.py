@@ -1,4 +1,4 @@
-"""Times that can hardly be what was meant: a warning, since nothing is wrong with the arrays."""
+"""The warning about times that are valid, but probably not as intended."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 
 class RangeWarning(UserWarning):
-    """The times of a call can hardly be what was meant.
+    """Warning that the times of a call are probably not as intended.
 
-    Not one query lies in the time range of its samples, as if milliseconds met nanoseconds; or
-    times are float32 and so large that samples fall on one time, as seconds since the epoch do.
-    Looked for where ``check_times`` is on.
+    No query is in the time range of its samples, as with milliseconds against nanoseconds; or times
+    are float32 and so large that several samples round to the same time, as with seconds since
+    1970. The check is done if ``check_times`` is on.
     """
 
 
-def warn_of(told: tuple[Any, ...]) -> None:
-    """Warn, where the package was called, of what the extension tells."""
-    stream, kind, *numbers = told
+def warn_of(range_flags: tuple[Any, ...]) -> None:
+    """Issue the warning that the extension found, at the line that called the package."""
+    stream, kind, *numbers = range_flags
     times = "times" if stream < 0 else f"streams[{stream}].times"
     if kind == "float32":
         last, apart = numbers
         text = (
-            f"{times}: are of float32 near {last:g}, where neighbours are {apart:g} apart, more "
-            "than samples are: many have one time; use float64 or int64, or subtract a start time"
+            f"{times}: float32 resolves only {apart:g} near {last:g}, coarser than the distance "
+            "of samples; use float64 or int64, or subtract a start time"
         )
     else:
         first, last, begin, end = numbers
@@ -37,7 +37,7 @@ def warn_of(told: tuple[Any, ...]) -> None:
 
 
 def _factor(queries: float, times: float) -> str:
-    """What tells of two units."""
+    """Return a hint that the units differ, or an empty string."""
     if not (0 < queries < math.inf and 0 < times < math.inf):
         return ""
     thousands = round(math.log10(queries / times) / 3)
@@ -49,10 +49,10 @@ def _factor(queries: float, times: float) -> str:
 
 
 def _depth() -> int:
-    """How many frames there are up to the one that called the package."""
+    """Return the number of frames up to the one that called the package."""
     depth = 1
     frame: Any = sys._getframe(1)
-    # Operators of torch are called by way of its module _ops.
+    # Operators of torch are called through its module _ops.
     inside = ("robocache.", "torch._ops")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(inside):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Resampling of trajectories at their own timestamps onto query times."""
+"""Resampling of trajectories at query times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._arguments.shapes import out_shape
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
-from .._library.errors import as_given
+from .._library.errors import with_python_names
 from .._typing import (
     Array,
     Duration,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         pass
 
 
-# With a dtype what NumPy's arrays hold is another than that of values.
+# With a dtype, NumPy's arrays of the result have a different dtype than values.
 @overload
 def resample(
     values: NDArray[Any] | Table,
@@ -196,96 +196,104 @@ def resample(
 ) -> Any:
     """Resample B trajectories of S samples and D channels at T query times each.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
-    trajectory leave B out everywhere.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied. For
+    one trajectory, omit B everywhere.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
-        A DataFrame, a Series (one channel) or a list of lists becomes an array of NumPy.
+        float16, bfloat16, float32 or float64; also integers and bool for nearest, previous and
+        next. A DataFrame, a Series (one channel) or a list of lists is converted to a NumPy array.
     times : array [B,S], or [S] shared by the batch; [N] packed
-        float32, float64 or int64 (any tick, such as nanoseconds since the epoch), ascending in each
-        row. Of equal times the last counts. datetime64, timedelta64, Series of pandas, polars and
-        pyarrow, and lists of dates are int64 ticks of their unit.
+        float32, float64 or int64 (in any tick, such as nanoseconds since 1970), ascending in each
+        row. Of samples with equal times, the last is used. datetime64, timedelta64, Series of
+        pandas, polars and pyarrow, and lists of dates are converted to int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks
-        for one recording, which is not copied, but by JAX.
+        The dtype and the unit of ``times``, in any order. [B,T] with values [S,D] stands for B
+        clocks of one recording, which is not copied, except by JAX.
     method
-        Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
-        (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
-        (monotone: no overshoot), "slerp" (runs of 4 channels are quaternions, in any order of
-        components; where one that is zero or not finite counts, there is no value) or "angle"
-        (radians from -pi to pi, by the shorter way round). Angles with another unit or range are
-        "angle_deg" [-180, 180), "angle_turn" [-0.5, 0.5), "angle_positive" [0, 2 pi),
-        "angle_deg_positive" [0, 360) and "angle_turn_positive" [0, 1). Or of groups of channels,
-        which together are all of them: ``[(begin, count, name), ...]``.
+        Interpolation of all channels:
+
+        - "linear"
+        - "nearest": a tie goes to the earlier sample.
+        - "previous" (zero-order hold), "next"
+        - "cubic": Catmull-Rom, for samples at any times.
+        - "pchip": monotone cubic, without overshoot.
+        - "slerp": each 4 channels are a quaternion, with its components in any order. There is no
+          value where a quaternion in use is zero or not finite.
+        - "angle": radians from -pi to pi, along the shorter arc. For other units and ranges:
+          "angle_deg" [-180, 180), "angle_turn" [-0.5, 0.5), "angle_positive" [0, 2 pi),
+          "angle_deg_positive" [0, 360), "angle_turn_positive" [0, 1).
+
+        Or one method for each group of channels, ``[(begin, count, name), ...]``; the groups must
+        cover all channels.
     lengths : array or list [B] of int32 or int64
-        How many samples of each padded row are valid; None: all.
+        Number of valid samples in each padded row. None: all.
     query_lengths : array or list [B] of int32 or int64
-        How many queries of each row are valid; None: all.
+        Number of valid queries in each row. None: all.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each trajectory begins in packed ``values`` and ``times``, and where the last ends.
     sample_mask : array or list [B,S], or [S] shared by the batch; [N] packed
-        bool or uint8: where it is False a sample is missing, as if it were not there. Its time must
-        ascend with the others all the same. None: none is.
+        bool or uint8: False where a sample is missing; it is ignored, but its time must still
+        ascend with the others. None: no sample is missing.
     missing
-        "nan": samples of which a channel is NaN are missing too. None: NaN propagates. Samples of a
-        masked array of NumPy of which a channel is masked always are.
+        "nan": samples with a NaN in any channel are missing too. None: NaN propagates. Samples of a
+        NumPy masked array with a masked channel are always missing.
     outside
-        What queries outside a trajectory's first and last time get: "hold" the edge sample, "fill"
-        ``fill_value``, "extrapolate" (linear alone) the line through the two outermost distinct
-        times. ``valid`` is False in each case.
+        Result of queries before the first or after the last time: "hold" the edge sample, "fill"
+        with ``fill_value``, or "extrapolate" (for linear only) along the line through the two
+        outermost distinct times. ``valid`` is False in each case.
     fill_value
         Written where there is no value.
     max_gap
-        There is no value where the two samples around a query lie further apart than this: in the
-        unit of the times. Beside int64 times whole ticks; where they have a unit also timedelta64,
-        ``pd.Timedelta`` or ``datetime.timedelta``.
+        Largest distance in time between the two samples around a query; beyond it there is no
+        value. In the unit of the times: whole ticks for int64 times, also timedelta64,
+        ``pd.Timedelta`` or ``datetime.timedelta`` if the times have a unit.
     tolerance
-        For nearest, previous and next: a value wherever the sample lies within this of the query,
-        inside the trajectory or not, and none elsewhere. As ``max_gap``.
+        For nearest, previous and next: there is a value where the sample is within this distance
+        of the query, inside the trajectory or not, and none elsewhere. Units as for ``max_gap``.
     mean, std : array or list [D] of float32 or float64
-        The result is ``(value - mean) / std``, channel by channel, but for ``fill_value``. Computed
-        as a product with 1 / std, which is taken in float64 of lists and NumPy's arrays, and else
-        as the array's library divides. A std of 0 is refused; on CUDA it is not looked for and
-        gives inf or NaN.
+        The result is ``(value - mean) / std`` for each channel, except for ``fill_value``. It is
+        computed as a product with 1 / std, which is taken in float64 for lists and NumPy arrays,
+        and by the array's library otherwise. A std of 0 raises an error; on CUDA it is not checked
+        and gives inf or NaN.
     dtype
-        Of the result: a string, or any library's dtype. None: as ``values``, integers too. Any
-        float, and for integers and bool also their own.
+        Dtype of the result: a string, or any library's dtype. Any float; for integers and bool
+        also their own. None: as ``values``, integers included.
     out : array [B,T,D]
-        Written and returned, in place of a new array. It must not overlap an input.
+        Output array, returned instead of a new one. It must not overlap an input.
     return_valid
         Also return a bool array [B,T]: True where a value was interpolated or met exactly.
     check_times
-        Verify ``times``, ``lengths`` and ``batch_offsets`` before anything is written. None: yes
-        on the CPU, no on CUDA, where it waits for the stream. Bad times, unverified, give
-        unspecified values. It also warns (:class:`RangeWarning`) where no query lies in its
-        samples' range.
+        Verify ``times``, ``lengths`` and ``batch_offsets`` before anything is written, and warn
+        (:class:`RangeWarning`) if no query is in the time range of its samples. None: yes on the
+        CPU; no on CUDA, where the check waits for the CUDA stream. Invalid times that are not
+        verified give unspecified values.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [B,T,D], or a tuple of it and ``valid``
-        In the library of ``values``, on its device. On CUDA the work is enqueued on that library's
-        current stream.
+        From the library of ``values``, on its device. On CUDA the work is enqueued on that
+        library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype or a unit does not fit, or an argument is no array.
+        A dtype or a unit is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    The joints of an arm, 100 Hz, at the 30 Hz of a camera; holes of more than 50 ms are masked:
+    The joints of an arm at 100 Hz, resampled at the 30 Hz of a camera; gaps of more than 50 ms are
+    masked:
 
     >>> import numpy as np
     >>> import robocache as rbc
@@ -304,13 +312,13 @@ def resample(
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
     """
-    asked = query_times
+    requested_times = query_times
     try:
         framework, context, ordered, query_times = begin(
             values, "values", backend, times, query_times
         )
         checked = context._device_id == CPU if check_times is None else check_times
-        if (  # as in rules, without the call
+        if (  # as rules does, without the call
             method is LINEAR
             and outside is HOLD
             and fill_value is ZERO
@@ -353,33 +361,33 @@ def resample(
 
         options = (params, lengths, sample_mask, batch_offsets, query_lengths, mean, std, groups)
         try:
-            told = _core.rbc_resample(
+            range_flags = _core.rbc_resample(
                 context._handle, values, times, query_times, result, valid, options
             )
         except TypeError:
-            if out is None and dtype is None:  # the dtype of out is that of values
+            if out is None and dtype is None:  # the result has the dtype of values
                 if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
                     refuse_dtype(values, "values")
             raise
-        if told is not None:
+        if range_flags is not None:
             if checked:
-                warn_of(told)
+                warn_of(range_flags)
         elif check_times and context._device_id != CPU:
-            _look_at_ranges(
+            _check_ranges(
                 values, times, query_times, lengths, query_lengths, batch_offsets, tolerance
             )
         if ordered and owner is None and valid is None and not framework.converts:
-            return result  # as in finished, without the call
+            return result  # as finished does, without the call
         return finished(framework, context, ordered, "values", owner, result, valid)
     except (TypeError, ValueError) as error:
-        refuse_mapped(values=values, times=times, query_times=asked)
+        refuse_mapped(values=values, times=times, query_times=requested_times)
         if is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
-            again: Any = (values, times, asked, max_gap, tolerance)
+            again: Any = (values, times, requested_times, max_gap, tolerance)
         else:
-            again = taken_again(values, times, asked, batch_offsets, max_gap, tolerance)
+            again = taken_again(values, times, requested_times, batch_offsets, max_gap, tolerance)
         if again is None:
-            raise as_given(error) from error.__cause__
+            raise with_python_names(error) from error.__cause__
     values, times, query_times, max_gap, tolerance = again
     call: Any = resample
     return call(
@@ -406,7 +414,7 @@ def resample(
     )
 
 
-def _look_at_ranges(
+def _check_ranges(
     values: Any,
     times: Any,
     query_times: Any,
@@ -415,7 +423,7 @@ def _look_at_ranges(
     batch_offsets: Any,
     tolerance: Any,
 ) -> None:
-    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+    """Warn about the ranges of times on a GPU: by a call on the CPU without channels."""
     import numpy as np
 
     resample(

@@ -1,4 +1,4 @@
-"""What fusion takes of one sensor."""
+"""One sensor's input to fusion."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 _NO_OFFSET = _core.new_FuseStream()
 
-# Each float dtype as a set of bits whose union is that of the dtype which holds both.
+# Each float dtype as a set of bits. The union of two sets is the dtype that holds both.
 _FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
-HAS_UNIT = 0b1000  # beside these, of a stream whose times have one
+HAS_UNIT = 0b1000  # another bit, for streams whose times have a unit
 FLOAT_OF_BITS = {bits: name for name, bits in _FLOAT_BITS.items()}
 _BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 
@@ -53,27 +53,27 @@ _BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 class Stream(Generic[Array_co]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
-    A stream keeps references, not copies: arrays that are written anew are read anew by the next
-    call, but for what has to be converted, such as a DataFrame. It cannot be changed
-    (``dataclasses.replace`` makes another), nor may the dtype and the channels of ``values`` be,
-    and serves any number of calls and threads.
+    A stream keeps references, not copies: the next call sees changes to its arrays, except where
+    an argument must be converted, such as a DataFrame. A stream is immutable
+    (``dataclasses.replace`` makes a changed copy), and the dtype and the number of channels of
+    ``values`` must not change. It may be used in any number of calls and threads.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
-        Or a DataFrame, a Series or a list of lists.
+        float16, bfloat16, float32 or float64; also integers and bool for nearest, previous and
+        next. Or a DataFrame, a Series or a list of lists.
     times : array [B,S], or [S] shared by the batch; [N] packed
-        float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
-        the same dtype and unit in every stream of a call.
+        float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row.
+        All streams of a call have the same dtype and unit.
     method, lengths, batch_offsets, sample_mask, missing
     outside, fill_value, max_gap, tolerance, mean, std
-        As for :func:`resample`. Lists become arrays, 1 / ``std`` is taken, and ``missing`` looks
-        for NaN, when the stream is made. Where a stream is absent from some of the batch its length
-        is 0.
+        As for :func:`resample`. When the stream is made, lists are converted to arrays, 1 / ``std``
+        is computed, and NaN are searched for ``missing``. For trajectories of the batch that a
+        stream is absent from, its length is 0.
     clock_offset
-        In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
-        query times. An int of ticks for int64 times, or a length of time if they have a unit; else
+        Offset in the unit of ``times``: a sample at t is at t + ``clock_offset`` on the clock of
+        the query times. An int of ticks for int64 times, a duration if they have a unit, or else
         any number.
 
     Raises
@@ -81,7 +81,7 @@ class Stream(Generic[Array_co]):
     ValueError
         ``method`` or ``outside`` is unknown, or a ``std`` is 0.
     TypeError
-        An argument is no array, or ``clock_offset`` is no number of the kind of ``times``.
+        An argument is not an array, or ``clock_offset`` does not match the dtype of ``times``.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Stream(Generic[Array_co]):
         std: Numbers | None = None,
         clock_offset: Duration = 0,
     ) -> None:
-        # Past the __setattr__ of frozen dataclasses, in one go.
+        # All at once, without the __setattr__ of frozen dataclasses.
         self.__dict__.update(
             values=values,
             times=times,
@@ -188,7 +188,7 @@ class Stream(Generic[Array_co]):
         scale = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
         stream = _NO_OFFSET if none else _with_offset(*clock_offsets(clock_offset, times))
-        # As the extension takes a stream, and what it adds to a result that is to be made.
+        # The stream as the extension takes it, its float bits and its channels.
         options = (params, lengths, sample_mask, batch_offsets, None, mean, scale, groups)
         bits, channels = _bits_and_channels(values)
         if unit is not None:
@@ -217,13 +217,13 @@ def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
 
 @functools.lru_cache(maxsize=256)
 def _are_plain(dtype: Any) -> bool:
-    """Whether times of this dtype are taken as they are, or refused by the library."""
+    """Whether times of this dtype need no conversion; the library may still refuse them."""
     name = str(dtype).rpartition(".")[2]
     return name == "int64" or name.startswith(("float", "bfloat"))
 
 
 def _with_offset(clock_offset: float, ticks: int) -> Any:
-    """rbcFuseStream; the extension copies it."""
+    """Return a new rbcFuseStream. The extension copies it."""
     stream = _core.new_FuseStream()
     _core.FuseStream_clock_offset_set(stream, clock_offset)
     _core.FuseStream_clock_offset_ticks_set(stream, ticks)
@@ -231,7 +231,7 @@ def _with_offset(clock_offset: float, ticks: int) -> Any:
 
 
 def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
-    """A clock offset for float times, and one in ticks: one of them 0."""
+    """Return a clock offset for float times, and one in ticks for int64 times; one of them is 0."""
     code, bits = facts_of(times, "times")[2:4]
     if is_length(offset):
         raise TypeError(no_unit(offset, "clock_offset"))
@@ -241,7 +241,7 @@ def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
         except REFUSALS:
             raise TypeError(
                 f"clock_offset: is a {type(offset).__name__}, "
-                f"expected an int: the ticks of times of int{bits}"
+                f"expected an int, in ticks of the int{bits} times"
             ) from None
         if not -(2**63) <= ticks < 2**63:
             raise ValueError(f"clock_offset: is {ticks}, expected ticks in 64 bits")
@@ -257,15 +257,15 @@ def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
     except REFUSALS:
         raise TypeError(
             f"clock_offset: is a {type(offset).__name__}, "
-            f"expected a number in the unit of times of float{bits}"
+            f"expected a number in the unit of the float{bits} times"
         ) from None
 
 
 def _bits_and_channels(values: Any) -> tuple[int, int]:
-    """Which of _FLOAT_BITS the dtype has, 0 if it is no float; and the last extent, or 0."""
+    """Return the _FLOAT_BITS of the dtype, or 0 if it is not a float, and the last extent, or 0."""
     try:
         if type(values) not in LIBRARY_TYPES:
-            raise AttributeError  # a class of the caller's may tell what it is not
+            raise AttributeError  # a class of the caller may have wrong attributes
         bits, shape = _float_bits(values.dtype), values.shape
     except (AttributeError, RuntimeError):
         facts = facts_of(values, "values")
@@ -275,7 +275,7 @@ def _bits_and_channels(values: Any) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=256)
 def _float_bits(dtype: Any) -> int:
-    """Those of a dtype. What no tensor can have the library will refuse."""
+    """Return the bits of a dtype; 0 if it is not a float, or not supported by the library."""
     try:
         return _FLOAT_BITS.get(dtype_name(dtype), 0)
     except TypeError:
@@ -283,7 +283,7 @@ def _float_bits(dtype: Any) -> int:
 
 
 def array_text(value: Any) -> str:
-    """An array as its dtype and shape, all else as Python writes it."""
+    """Return the dtype and the shape of an array as text, or the repr of any other object."""
     table = library_of(value) != "" and not is_length(value)
     if not table and not hasattr(value, "__dlpack__"):
         return repr(value)

@@ -1,4 +1,4 @@
-"""Depth images into point clouds."""
+"""Conversion of depth images to point clouds."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ class Cloud(Generic[Array]):
     """The result of :func:`unproject`: ``num_points`` points of each image, then zeros."""
 
     points: Array  #: [B,P,3+C], [P,3+C] without batch: x, y, z and colours
-    num_points: Array  #: [B], [] without batch; int64: how many are points; ``lengths`` for others
+    num_points: Array  #: [B], [] without batch; int64: number of points, for use as ``lengths``
     pixels: Array  #: [B,P], [P] without batch; int64: row * W + column of each point, then -1
     num_points_over_capacity: Array  #: [B], [] without batch; int64: points beyond ``max_points``
 
     def trimmed(self) -> Cloud[Array]:
-        """Of one image, views of what are points. On CUDA it waits for their number.
+        """Return the cloud of one image without its unused rows, as views.
+
+        On CUDA this waits for the number of points.
 
         Raises
         ------
         ValueError
-            It is a batch, whose clouds have as many points each.
+            The cloud is a batch.
         """
         points: Any = self.points
         pixels: Any = self.pixels
@@ -72,66 +74,66 @@ def unproject(
     dtype: Any = "float32",
     backend: str | Context | None = None,
 ) -> Cloud[Array]:
-    """Make point clouds of B depth images of H x W pixels.
+    """Convert B depth images of H x W pixels to point clouds.
 
     A pixel of depth d in column u and row v is the point z = d / ``depth_scale``,
-    x = (u - cx) z / fx, y = (v - cy) z / fy, moved by the pose. Pixels without depth (0, NaN) are
-    no points. Points come in the order of their pixels, row by row. The same on the CPU and on
-    CUDA, bit for bit; on CUDA nothing waits for the number of points.
+    x = (u - cx) z / fx, y = (v - cy) z / fy, transformed by the pose. Pixels without depth (0, NaN)
+    are skipped. Points are in the order of their pixels, row by row. The result is the same on the
+    CPU and on CUDA, bit for bit; on CUDA nothing waits for the number of points.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
-    image leave B out everywhere.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied. For
+    one image, omit B everywhere.
 
     Parameters
     ----------
     depth : array [B,H,W] or [H,W]
-        uint16, float16 or float32: along the camera's axis, not along the ray.
+        uint16, float16 or float32: distances along the camera's axis, not along the ray.
     intrinsics : array or list [B,4], or [4] for all images
         float32 or float64: fx, fy, cx, cy in pixels.
     pose : array or list [B,4,4], or [4,4] for all images
-        float32 or float64: from the camera's frame (x right, y down, z forward) to the cloud's, for
-        column vectors. None: clouds are in the frames of their cameras.
+        float32 or float64: transform from the camera's frame (x right, y down, z forward) to the
+        cloud's frame, for column vectors. None: clouds are in the frames of their cameras.
     colors : array [B,H,W,C] or [H,W,C]
-        uint8 or any float: written behind the coordinates.
+        uint8 or any float: written after the coordinates of each point.
     depth_scale
-        Units of depth to a metre. None: 1000 of integers, 1 of floats. TUM's images have 5000.
+        Units of depth per metre. None: 1000 for integers, 1 for floats. TUM's images use 5000.
     min_depth, max_depth
-        Points are kept between these, in metres.
+        Range of the points to keep, in metres.
     crop : 6 numbers
-        x0, y0, z0, x1, y1, z1 in the cloud's frame: points are kept inside, not on the faces.
+        x0, y0, z0, x1, y1, z1 in the cloud's frame: points inside are kept, not those on the faces.
     pixel_offset
-        Of a pixel's centre: 0 (OpenCV, Open3D) or 0.5.
+        Offset of a pixel's centre: 0 (OpenCV, Open3D) or 0.5.
     pixel_stride
-        Every so many rows and columns, from the first.
+        Use every n-th row and column, from the first.
     color_divisor
-        Colours are divided by it: 255 brings uint8 to 0..1.
+        Divisor of the colours: 255 maps uint8 to 0..1.
     max_points
-        P: how many points of an image there is room for, the first; the rest is counted in
-        ``num_points_over_capacity``. None: as many as pixels.
+        P, the maximum number of points per image. The first P are kept; the others are counted in
+        ``num_points_over_capacity``. None: the number of pixels.
     dtype
-        Of the points: any float. The arithmetic is in float32, for float64 in that.
+        Dtype of the points: any float. The arithmetic is in float64 for float64, else in float32.
     backend
-        None: where the images are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the images. "cpu", "cuda" and "cuda:N"
+        require the images to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     Cloud
-        Of arrays in the library of ``depth``, on its device. On CUDA the work is enqueued on that
-        library's current stream.
+        Its arrays are from the library of ``depth``, on its device. On CUDA the work is enqueued on
+        that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name. A
-        camera that cannot be (fx of 0, a pose with NaN) is refused on the CPU; on CUDA its image
-        has no points.
+        A value, a shape or a device is invalid. The message begins with the argument's name. An
+        invalid camera (fx of 0, a pose with NaN) raises this on the CPU; on CUDA its image has no
+        points.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def unproject(
     params = _new()
     if depth_scale is not None:
         scale = number(depth_scale, "depth_scale")
-        if scale == 0:  # which is the C interface's word for the default
+        if scale == 0:  # in the C interface, 0 is the default
             raise ValueError("depth_scale: is 0, expected more than 0")
         _set_scale(params, scale)
     _set_min(params, number(min_depth, "min_depth"))
@@ -162,7 +164,7 @@ def unproject(
         limits = numbers_of(crop, "crop", 6, "x0, y0, z0, x1, y1, z1")
         for set_corner, corner in zip(_set_crop, (limits[:3], limits[3:])):
             set_corner(params, corner)
-    given: Any = array_of(framework, intrinsics, "intrinsics", depth, "float64")
+    intrinsics_array: Any = array_of(framework, intrinsics, "intrinsics", depth, "float64")
     if pose is not None:
         pose = array_of(framework, pose, "pose", depth, "float64")
     if colors is not None:
@@ -170,22 +172,22 @@ def unproject(
 
     shape = shape_of(depth, "depth", context)
     channels = 0 if colors is None else shape_of(colors, "colors", context)[-1:]
-    if len(shape) < 2 or channels == ():  # of which the library tells
+    if len(shape) < 2 or channels == ():  # the library raises the error
         shape, channels = (*shape, 0, 0), (0,)
     *batch, height, width = shape
     capacity = -(-height // every) * -(-width // every)
     if max_points is not None:
         capacity = count(max_points, "max_points")
-    behind = channels[0] if colors is not None else 0  # type: ignore[index]
+    color_channels = channels[0] if colors is not None else 0  # type: ignore[index]
     batch = batch[:1]
     empty = framework.empty
     arrays = (
-        empty(depth, (*batch, capacity, 3 + behind), dtype_name(dtype), context),
+        empty(depth, (*batch, capacity, 3 + color_channels), dtype_name(dtype), context),
         empty(depth, tuple(batch), "int64", context),
         empty(depth, tuple(batch), "int64", context),
         empty(depth, (*batch, capacity), "int64", context),
     )
-    _core.rbc_unproject(context._handle, depth, given, pose, colors, *arrays, params)
+    _core.rbc_unproject(context._handle, depth, intrinsics_array, pose, colors, *arrays, params)
     points, num_points, over_capacity, pixels = finished(
         framework, context, ordered, "depth", None, arrays
     )

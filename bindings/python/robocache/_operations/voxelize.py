@@ -1,4 +1,4 @@
-"""Point clouds into dense grids of voxels."""
+"""Reduction of point clouds to dense voxel grids."""
 
 from __future__ import annotations
 
@@ -153,13 +153,13 @@ def voxelize(
 ) -> Any:
     """Reduce B point clouds of N points each to a dense grid of X x Y x Z voxels.
 
-    A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
-    is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
-    upper ones. Points outside of the grid, and NaN or infinite ones, are in no voxel. The result is
-    the same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
+    A point p is in the voxel floor((p - ``origin``) / ``voxel_size``), for each axis, computed in
+    float64 for float64 points and in float32 otherwise; so a voxel includes its lower faces and not
+    its upper ones. Points outside the grid, and NaN or infinite ones, are in no voxel. The result
+    is the same, bit for bit, on the CPU and on CUDA, in every run, and for any order of the points.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
-    cloud leave B out everywhere.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied. For
+    one cloud, omit B everywhere.
 
     Parameters
     ----------
@@ -167,65 +167,66 @@ def voxelize(
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. At most
         2^31 - 1 points in all.
     features : array [B,N,F] or [N,F], as ``points``
-        float16, bfloat16, float32 or float64; what sum, mean, max and min reduce. None: the C
-        columns of ``points``.
+        float16, bfloat16, float32 or float64: the values to reduce by sum, mean, max and min. None:
+        the C columns of ``points``.
     origin : 3 numbers
         The corner of the grid with the smallest coordinates, in the unit of the points.
     voxel_size : number, or 3 numbers
-        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+        Edge length of a voxel, in the unit of the points, more than 0; one for all axes or one per
+        axis.
     shape : 3 ints
-        How many voxels there are along x, y and z.
+        Number of voxels along x, y and z.
     point_cloud_range : 6 numbers
-        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
-        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+        Alternative to ``origin`` and ``shape``, as used by detectors: the corners x0, y0, z0, x1,
+        y1, z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     reduction
-        What is written of a voxel's points: "occupancy" (whether there is one), "count", or of each
-        of their features the "sum", "mean", "max" or "min". Sums are in fixed point, off by 2^-42
-        of the largest feature for 1000 points, and by far less for features of float64. A NaN
+        Result for the points of a voxel: "occupancy" (whether there is a point), "count", or the
+        "sum", "mean", "max" or "min" of each feature. Sums are in fixed point, with an error of
+        2^-42 of the largest feature for 1000 points, and far less for float64 features. A NaN
         feature makes its voxel NaN.
     lengths : array or list [B] of int32 or int64
-        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
-        wrong ones give unspecified values.
+        Number of valid points of each padded cloud. None: all. Verified on the CPU; on CUDA, wrong
+        lengths give unspecified values.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
     fill_value
-        Written to voxels without a point.
+        Written to voxels without points.
     dtype
-        Of the result: a string, or any library's dtype. None: bool for occupancy, int32 for count,
-        else as the features. Occupancy may be bool, uint8, int32 or any float, a count int32, int64
-        or any float, and the rest any float.
+        Dtype of the result: a string, or any library's dtype. Occupancy may be bool, uint8, int32
+        or any float; a count int32, int64 or any float; other reductions any float. None: bool for
+        occupancy, int32 for count, else the dtype of the features.
     out : array [B,X,Y,Z,F], for occupancy and count [B,X,Y,Z]
-        Written whole and returned, in place of a new array. It must not overlap an input. A
-        permuted view of an array gives that array another order of axes.
+        Output array, overwritten completely and returned instead of a new one. It must not overlap
+        an input. Pass a permuted view to store the axes in a different order.
     return_num_points_outside
-        Also return how many points of each cloud lie in no voxel: an int64 array [B].
+        Also return the number of points of each cloud that are in no voxel: an int64 array [B].
     deterministic
-        False permits an order of the points to show in the last bits, where that is faster. No
-        reduction makes use of that so far: both give the same.
+        False permits results that depend on the order of the points in the last bits, where that
+        is faster. No reduction uses this so far: the results are the same.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     array [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the number of points outside
-        In the library of ``points``, on its device. On CUDA the work is enqueued on that library's
-        current stream.
+        From the library of ``points``, on its device. On CUDA the work is enqueued on that
+        library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    A LiDAR sweep of x, y, z and intensity, as bits and as the mean intensity in voxels of 20 cm:
+    Occupancy and mean intensity of a LiDAR sweep of x, y, z and intensity, in voxels of 20 cm:
 
     >>> import numpy as np
     >>> import robocache as rbc

@@ -1,4 +1,4 @@
-"""Point clouds into lists of the voxels that hold a point."""
+"""Reduction of point clouds to lists of non-empty voxels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .._typing import CloudOptions, GridOptions
 
-    # Arrays of integers: of NumPy with their dtype, else of the library of the points.
+    # Arrays of integers: for NumPy with their dtype, else of the library of the points.
     Int32 = TypeVar("Int32", bound=SupportsDLPack, default=Array)
     Int64 = TypeVar("Int64", bound=SupportsDLPack, default=Array)
     Float = TypeVar("Float", bound=np.generic)
@@ -52,31 +52,33 @@ _VOXELS = _core.new_VoxelizeSparseOutputs()  # the extension adds to a copy
 
 @dataclass(frozen=True, eq=False)
 class SparseVoxels(Generic[Array, Int32, Int64]):
-    """What :func:`voxelize_sparse` gives: ``num_voxels`` voxels in arrays of M rows.
+    """The result of :func:`voxelize_sparse`: ``num_voxels`` voxels in arrays of M rows.
 
     Rows past ``num_voxels`` have -1 in ``coords`` and 0 elsewhere. F is the number of features.
     """
 
     coords: Int32  #: [M,4] int32: cloud, x, y, z
-    points_per_voxel: Int32  #: [M] int32: points in the voxel; with ``grouped`` those that it has
-    # Or Any: None only for who asks for none, and others need not look.
+    points_per_voxel: Int32  #: [M] int32: points in the voxel, with ``grouped`` at most P
+    # Any, since these are None only if the caller chose that; other callers need no check.
     features: Array | Any  #: [M,F]: reduced over all points of a voxel; None without ``reduction``
-    grouped: Array | Any  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
-    #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1; None if it is not asked for
+    grouped: Array | Any  #: [M,P,F]: its first P points, then 0; None without ``max_points``
+    #: [B,N] or [N], int64: the row of ``coords`` of each point, or -1; None if not requested
     point_to_voxel: Int64 | Any
-    num_voxels: Int64  #: [] int64: the rows that are voxels
+    num_voxels: Int64  #: [] int64: number of rows that are voxels
     num_points_outside: Int64  #: [B], [] without batch; int64: points in no voxel of the grid
     num_voxels_over_capacity: Int64  #: [] int64: voxels beyond ``max_voxels``
-    num_points_over_capacity: Int64  #: [] int64: points in these
-    num_points_over_group: Int64  #: [] int64: points of voxels that are kept beyond ``max_points``
+    num_points_over_capacity: Int64  #: [] int64: points in the voxels beyond ``max_voxels``
+    num_points_over_group: Int64  #: [] int64: points beyond ``max_points``, in voxels that are kept
 
     def trimmed(self) -> SparseVoxels[Array, Int32, Int64]:
-        """Views of the rows that are voxels. On CUDA it waits for their number.
+        """Return the voxels without unused rows, as views.
+
+        On CUDA this waits for the number of voxels.
 
         Raises
         ------
         RuntimeError
-            As the arrays' library has it, for a CUDA error of the work that it waits for.
+            The arrays' library reports a CUDA error of the work that it waited for.
         """
         count = int(self.num_voxels)  # type: ignore[call-overload]
         rows: dict[str, Any] = {
@@ -96,12 +98,12 @@ _NAMES = (
 
 
 def _arrays_of(
-    out: SparseVoxels[Any, Any, Any], given: dict[str, Any]
+    out: SparseVoxels[Any, Any, Any], options: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The arrays to write to, and the library of each."""
-    for name, option in given.items():
+    """Return the arrays to write to, and the library of each."""
+    for name, option in options.items():
         if option is not None:
-            raise ValueError(f"{name}: is what the arrays of out are, expected it without out")
+            raise ValueError(f"{name}: only valid without out, whose arrays determine it")
     voxels = [getattr(out, name) for name in _NAMES]
     owners = [
         None if array is None else writable(array, f"out.{name}")
@@ -157,16 +159,16 @@ def voxelize_sparse(
     out: Any = None,
     backend: str | Context | None = None,
 ) -> Any:
-    """Reduce B point clouds of N points each to a list of the voxels that hold a point.
+    """Reduce B point clouds of N points each to a list of the voxels that contain points.
 
-    Voxels, points and batches are as for :func:`voxelize`, and so is that the result is the same,
-    bit for bit, on the CPU and on CUDA and in every run. The grid costs nothing: it may have 2^62
-    voxels, B included. On CUDA nothing waits for the number of voxels, so the arrays have room for
-    ``max_voxels``; :meth:`SparseVoxels.trimmed` waits and leaves the rest away.
+    Voxels, points and batches are as for :func:`voxelize`. The result is the same, bit for bit, on
+    the CPU and on CUDA and in every run. Empty voxels cost nothing: the grid may have 2^62 voxels,
+    over all B clouds. On CUDA nothing waits for the number of voxels, so the arrays have room for
+    ``max_voxels``; :meth:`SparseVoxels.trimmed` waits and removes the unused rows.
 
     With ``max_points`` this is the hard voxelization of detection networks: the features of the
-    first points of each voxel, by index, padded with zeros, of the voxels in the order of their
-    first points.
+    first points of each voxel, by index and padded with zeros, with the voxels in the order of
+    their first points.
 
     Parameters
     ----------
@@ -177,64 +179,64 @@ def voxelize_sparse(
     origin : 3 numbers
         The corner of the grid with the smallest coordinates, in the unit of the points.
     voxel_size : number, or 3 numbers
-        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+        Edge length of a voxel, in the unit of the points, more than 0; one for all axes or one per
+        axis.
     shape : 3 ints
-        How many voxels there are along x, y and z.
+        Number of voxels along x, y and z.
     point_cloud_range : 6 numbers
-        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
-        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+        Alternative to ``origin`` and ``shape``, as used by detectors: the corners x0, y0, z0, x1,
+        y1, z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     reduction
-        What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
-        "max" or "min". None: it is left out.
+        Reduction over the points of a voxel that ``features`` of the result holds: "mean", "sum",
+        "max" or "min". None: ``features`` is None.
     max_voxels
-        How many voxels there is room for, the first in ``order``; those beyond are counted in
-        ``num_voxels_over_capacity``. None: as many as points.
+        Maximum number of voxels. The first in ``order`` are kept; the others are counted in
+        ``num_voxels_over_capacity``. None: the number of points.
     max_points
-        How many points of a voxel ``grouped`` has room for. None: there is no ``grouped``.
+        Maximum number of points per voxel in ``grouped``. None: ``grouped`` is None.
     order
         "lexicographic" (by cloud, x, y, z), or "first_point" (by cloud and the index of the voxel's
-        first point). None: the latter with ``max_points``, else the former.
+        first point). None: "first_point" with ``max_points``, else "lexicographic".
     lengths : array or list [B] of int32 or int64
-        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
-        wrong ones give unspecified values.
+        Number of valid points of each padded cloud. None: all. Verified on the CPU; on CUDA, wrong
+        lengths give unspecified values.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
     deterministic
-        False permits an order of the points to show in the last bits, where that is faster. No
-        reduction makes use of that so far: both give the same.
+        False permits results that depend on the order of the points in the last bits, where that
+        is faster. No reduction uses this so far: the results are the same.
     dtype
-        Of ``features`` and ``grouped`` of the result, any float. None: as the features.
+        Dtype of ``features`` and ``grouped`` of the result, any float. None: as the features.
     return_point_to_voxel
-        False: ``point_to_voxel`` is left out. On CUDA that saves a tenth to over a third of the
-        time, since it is written at random.
+        False: ``point_to_voxel`` is None. On CUDA this saves 10 % to over 33 % of the time, since
+        that array is written in random order.
     out : SparseVoxels
-        Of an earlier call: its arrays are written whole, and it is returned, in place of new
-        arrays. They say what ``max_voxels``, ``max_points``, ``dtype`` and
-        ``return_point_to_voxel`` do.
+        Result of an earlier call: its arrays are overwritten completely, and it is returned. They
+        determine ``max_voxels``, ``max_points``, ``dtype`` and ``return_point_to_voxel``.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     SparseVoxels
-        Of arrays in the library of ``points``, on its device. On CUDA the work is enqueued on that
-        library's current stream.
+        Its arrays are from the library of ``points``, on its device. On CUDA the work is enqueued
+        on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    A cloud, downsampled to the centroids of its voxels, and for each point its centroid:
+    A cloud downsampled to the centroids of its voxels, and the voxel of each point:
 
     >>> import numpy as np
     >>> import robocache as rbc
@@ -249,7 +251,7 @@ def voxelize_sparse(
     >>> voxels.point_to_voxel.tolist(), int(voxels.num_points_outside)
     ([0, 1, 0, -1], 1)
 
-    Pillars for a detection network, at most 32 points each:
+    Pillars of at most 32 points for a detection network:
 
     >>> pillars = {"origin": (0, 0, -3), "voxel_size": (0.5, 0.5, 10), "shape": (20, 20, 1)}
     >>> rbc.voxelize_sparse(points, max_voxels=100, max_points=32, **pillars).grouped.shape
@@ -278,9 +280,9 @@ def voxelize_sparse(
         _set_reduction(params, code_of(REDUCTIONS, reduction, "reduction"))
     _set_order(params, code_of(_ORDERS, order, "order"))
     if out is not None:
-        given = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
-        given["return_point_to_voxel"] = None if return_point_to_voxel else False
-        own, owners = _arrays_of(out, given)
+        exclusive = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
+        exclusive["return_point_to_voxel"] = None if return_point_to_voxel else False
+        own, owners = _arrays_of(out, exclusive)
         _core.rbc_voxelize_sparse(
             context._handle, points, features, (_VOXELS, *own), (params, *options)
         )
@@ -291,13 +293,13 @@ def voxelize_sparse(
     name, channels = features_of(points, features, context)
     if dtype is not None:
         name = dtype_name(dtype)
-    rows = tuple(rows[:-1])  # no torch.Size: its fastest allocation takes plain tuples alone
+    rows = tuple(rows[:-1])  # torch's fastest allocation takes plain tuples only, no torch.Size
     if max_voxels is None:
         capacity = max(1, math.prod(rows))
     else:
         capacity = count(max_voxels, "max_voxels")
 
-    # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
+    # No function or generator: CPython 3.12 and 3.13 corrupt the heap when memory runs out.
     empty = framework.empty
     means = grouped = rows_of_points = None
     if reduction is not None:

@@ -1,4 +1,4 @@
-"""Point clouds into truncated signed distance fields."""
+"""Integration of point clouds into truncated signed distance fields."""
 
 from __future__ import annotations
 
@@ -90,64 +90,67 @@ def voxelize_tsdf(
     """Integrate B point clouds of N points each into one truncated signed distance field.
 
     Each ray from a sensor to a point updates the voxels that it passes within ``truncation`` of the
-    point: with the distance from the voxel's centre to the surface along the ray, positive in front
-    of it and negative behind, as a weighted running average. Clouds may come in one call or one
-    after the other. The result of a call is the same, bit for bit, on the CPU and on CUDA, in every
-    run, and for the points in any order. Distances are in the unit of the points.
+    point. A voxel holds the weighted running average of the distances from its centre to the
+    surface along the rays, positive in front of the surface and negative behind it. Clouds may be
+    integrated in one call or in several. The result of a call is the same, bit for bit, on the CPU
+    and on CUDA, in every run, and for any order of the points. Distances are in the unit of the
+    points.
 
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
     sensors : array or list [B,3], or [3] shared by the batch
-        float32 or float64: where each cloud was seen from.
+        float32 or float64: position of the sensor of each cloud.
     origin : 3 numbers
         The corner of the grid with the smallest coordinates.
     voxel_size : number, or 3 numbers
-        The edge of a voxel, more than 0; one for all axes or one each.
+        Edge length of a voxel, more than 0; one for all axes or one per axis.
     shape : 3 ints
-        How many voxels there are along x, y and z.
+        Number of voxels along x, y and z.
     point_cloud_range : 6 numbers
-        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
-        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+        Alternative to ``origin`` and ``shape``, as used by detectors: the corners x0, y0, z0, x1,
+        y1, z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     truncation
-        How far before and behind a point voxels are updated, more than 0. Some voxels wide.
+        Distance in front of and behind a point within which voxels are updated, more than 0;
+        usually a few voxels.
     tsdf, weight : arrays [X,Y,Z] of float32
-        The volume so far, which is updated in place and returned. None: a new one, of zeros.
+        The volume so far, updated in place and returned. None: a new one of zeros.
     weighting
-        Of a point at the distance r from its sensor: "constant" (1) or "inverse_square" (1 / r^2,
-        at most 1), as the noise of depth cameras grows with r.
+        Weight of a point at the distance r from its sensor: "constant" (1), or "inverse_square"
+        (1 / r^2, at most 1) for depth cameras, whose noise grows with r.
     carve
-        Update the free space between the sensor and the surface too.
+        Also update the free space between the sensor and the surface.
     max_weight
-        A voxel's weight stops here, so that it keeps following a surface that moves. None: never.
+        Maximum weight of a voxel, so that it keeps following a moving surface. None: no maximum.
     lengths : array or list [B] of int32 or int64
-        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
-        wrong ones give unspecified values.
+        Number of valid points of each padded cloud. None: all. Verified on the CPU; on CUDA, wrong
+        lengths give unspecified values.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points``, and where the last ends.
     return_num_points_unused
-        Also return how many points of each cloud updated no voxel: an int64 array [B].
+        Also return the number of points of each cloud that updated no voxel: an int64 array [B].
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     tuple of tsdf [X,Y,Z], weight [X,Y,Z], and with return_num_points_unused that number [B]
-        tsdf is within +-``truncation``; weight is 0 where nothing was observed. In the library of
-        ``points``, on its device. On CUDA the work is enqueued on that library's current stream.
+        tsdf is within +-``truncation``; weight is 0 where nothing was observed. The arrays are from
+        the library of ``points``, on its device. On CUDA the work is enqueued on that library's
+        current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -192,7 +195,7 @@ def voxelize_tsdf(
             own.examine(sensors, "sensors")
 
     if (tsdf is None) != (weight is None):
-        raise ValueError("tsdf: goes with weight, expected both or neither")
+        raise ValueError("tsdf: pass both tsdf and weight, or neither")
     owners: Any = (None, None)
     if tsdf is None:
         tsdf = framework.zeros(points, shape, "float32", context)

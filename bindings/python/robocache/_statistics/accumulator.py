@@ -1,4 +1,4 @@
-"""Exact statistics of recordings, of data in memory and of data that come in pieces."""
+"""Exact statistics of arrays, and of data that arrive in pieces."""
 
 from __future__ import annotations
 
@@ -43,52 +43,52 @@ def statistics(
     ddof: int = 0,
     backend: str | Context | None = None,
 ) -> StatisticsResult:
-    """Count, range, mean, deviation and quantiles of each channel, exact and rounded once.
+    """Compute count, range, mean, standard deviation and quantiles of each channel, exactly.
 
-    ``mean`` and ``std`` are the float64 nearest to those of exact arithmetic, whatever the values:
-    no order of the samples, no batch, thread or GPU changes a bit. Quantiles are those of
-    ``numpy.quantile``, bit for bit, of the values as float64. NaN and infinite values are counted
-    in ``nonfinite`` and left out of all else.
+    ``mean`` and ``std`` are the exact results, rounded once to float64. They do not depend on the
+    order of the samples, on batches, on threads or on the GPU. Quantiles equal ``numpy.quantile``
+    of the values as float64, bit for bit. NaN and infinite values are counted in ``nonfinite`` and
+    ignored otherwise.
 
-    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied.
+    Arrays may come from any library with ``__dlpack__`` and have any strides; none is copied.
 
     Parameters
     ----------
     values : array [B,S,D], [S,D], [B,...,D], or packed [N,D]
-        Of any dtype; 64-bit integers are rounded to float64. The samples are all that lies between
-        the first axis and the last, such as the pixels of images [B,H,W,C].
+        Any dtype; 64-bit integers are rounded to float64. All axes between the first and the last
+        are samples, such as the pixels of images [B,H,W,C].
     lengths : array or list [B] of int32 or int64
-        How many samples of each padded row are valid; None: all. Verified on the CPU.
+        Number of valid samples in each padded row. None: all. Verified on the CPU.
     batch_offsets : array or list [B+1] of int32 or int64
         Where each row begins in packed ``values``, and where the last ends.
     sample_mask : array or list of bool or uint8
-        In the shape of ``values`` without its last axis: samples with 0 are left out.
+        Mask in the shape of ``values`` without its last axis: samples with 0 are ignored.
     quantiles
         Levels from 0 to 1, at most 64.
     per_row
-        Of each row of the batch, such as an episode, by itself.
+        Compute separate statistics for each row of the batch, such as an episode.
     ddof
         0 or 1: the variance is divided by n - ``ddof``.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     StatisticsResult
-        Arrays [D], per row [B,D], and quantiles [Q,D] or [B,Q,D], in the library of ``values``, on
-        its device. Where there are no values the counts are 0 and the rest is NaN.
+        Arrays [D], or [B,D] per row, and quantiles [Q,D] or [B,Q,D], from the library of
+        ``values``, on its device. Without values, the counts are 0 and the other results NaN.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device is invalid. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype is not supported, or an argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def statistics(
     if per_row:
         packed = indexes[2] is not None
         if not packed and len(shape) < 3:
-            raise ValueError("per_row: is set, expected values [B,S,D] or batch_offsets")
+            raise ValueError("per_row: needs values [B,S,D] or batch_offsets")
         rows = batch_of(shape, indexes[2], context) if packed else tuple(shape[:1])
     channels = tuple(shape[-1:])
     arrays = [
@@ -132,23 +132,24 @@ def statistics(
 
 
 class StatisticsAccumulator:
-    """The statistics of data that come in pieces, as :func:`statistics` of all of them at once.
+    """Statistics of data that arrive in pieces, equal to :func:`statistics` of all data at once.
 
-    Pieces may come in any order, in any process, on any device: accumulators merge, and their
-    bytes are the same for the same samples. All but the quantiles is exact after one pass over the
-    data; these are known to 1 part in 128 then, and exact after as many more passes as
-    ``next_pass`` asks for: one for float32.
+    Pieces may arrive in any order, in any process, on any device: accumulators can be merged, and
+    their bytes are the same for the same samples. Everything except the quantiles is exact after
+    one pass over the data. The quantiles are then accurate to 1 part in 128; they become exact
+    after the additional passes that ``next_pass`` requests (one for float32).
 
     Parameters
     ----------
     channels
-        D of all values.
+        Number of channels D.
     quantiles
         Levels from 0 to 1, at most 64; () for none.
     ddof
         0 or 1: the variance is divided by n - ``ddof``.
     backend
-        "cpu" or None, "cuda", "cuda:N" or a :class:`Context`: where the state is, and all values.
+        Device of the state and of all values: "cpu" or None, "cuda", "cuda:N" or a
+        :class:`Context`.
 
     Examples
     --------
@@ -201,17 +202,17 @@ class StatisticsAccumulator:
         batch_offsets: Indices | None = None,
         sample_mask: SupportsDLPack | None = None,
     ) -> None:
-        """Add samples, as those of :func:`statistics`, all of one dtype.
+        """Add samples. The arguments are as for :func:`statistics`; all samples have one dtype.
 
-        In a pass after the first these have to be the samples of the first, in any order. Ctrl-C
-        in it leaves some of them: the accumulator is of no use then, and says so.
+        In a pass after the first, add the samples of the first pass again, in any order. If Ctrl-C
+        interrupts it, the accumulator can no longer be used, and raises errors.
 
         Raises
         ------
         ValueError
-            A shape or a device does not fit, or there are no more passes.
+            A shape or a device is invalid, or there are no more passes.
         TypeError
-            A dtype does not fit, or an argument is no array.
+            A dtype is not supported, or an argument is not an array.
         """
         framework = framework_of(values, "values")
         begin(values, "values", self._context)
@@ -221,16 +222,17 @@ class StatisticsAccumulator:
         )
 
     def merge(self, other: StatisticsAccumulator) -> None:
-        """Add the samples of another accumulator, which stays as it is.
+        """Add the samples of another accumulator, which is not changed.
 
-        In a pass after the first both have to come from one accumulator, by its bytes.
+        In a pass after the first, both must be copies of one accumulator, made by
+        :meth:`from_bytes`.
 
         Raises
         ------
         ValueError
-            It is of other channels, quantiles or ``ddof``, or in another pass.
+            The channels, quantiles, ``ddof`` or passes of the two differ.
         TypeError
-            It is of another dtype, or no accumulator.
+            The dtypes differ, or ``other`` is not an accumulator.
         """
         if not isinstance(other, StatisticsAccumulator):
             raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
@@ -239,25 +241,25 @@ class StatisticsAccumulator:
         _core.rbc_accumulator_merge(self._handle, other._handle)
 
     def next_pass(self) -> bool:
-        """End a pass over the data; True if the quantiles need one more over the same.
+        """End a pass over the data; return True if the quantiles need another pass.
 
         Raises
         ------
         ValueError
-            There are no samples, or other ones than in the first pass.
+            There are no samples, or they differ from the samples of the first pass.
         """
         more: int = _core.rbc_accumulator_next_pass(self._handle)
         return more == 1
 
     def result(self) -> StatisticsResult:
-        """The statistics of all samples so far, as arrays of NumPy.
+        """Return the statistics of all samples so far, as NumPy arrays.
 
-        Before the last pass quantiles are approximate.
+        Before the last pass, the quantiles are approximate.
 
         Raises
         ------
         ValueError
-            A pass after the first has not seen all samples yet.
+            A pass after the first does not have all samples yet.
         """
         import numpy as np
 
@@ -271,7 +273,7 @@ class StatisticsAccumulator:
         return _result(arrays, self._levels, self._ddof)
 
     def to_bytes(self) -> bytes:
-        """The state, for :meth:`from_bytes` in any process, on any device and machine."""
+        """Return the state, for :meth:`from_bytes` in any process, on any device and machine."""
         data: bytes = _core.rbc_accumulator_export(self._handle)
         return data
 
@@ -279,16 +281,16 @@ class StatisticsAccumulator:
     def from_bytes(
         cls, data: bytes, *, backend: str | Context | None = None
     ) -> StatisticsAccumulator:
-        """An accumulator of the state that ``to_bytes`` gave.
+        """Create an accumulator from the result of :meth:`to_bytes`.
 
         Raises
         ------
         ValueError
-            The bytes are no such state, not all of it, or corrupted.
+            The bytes are not a state, or they are truncated or corrupted.
         TypeError
-            They are no bytes.
+            ``data`` is not bytes.
         RoboCacheError
-            They come from a newer release.
+            The state was written by a newer release.
         """
         if not isinstance(data, bytes):
             raise TypeError(f"data: is {shown(data)}, expected bytes")
@@ -335,11 +337,11 @@ def _levels(quantiles: Any) -> Any:
     return np.array(numbers, np.float64)
 
 
-def _ddof(given: Any) -> int:
+def _ddof(value: Any) -> int:
     try:
-        whole = operator.index(given)
+        whole = operator.index(value)
     except REFUSALS:
-        raise TypeError(f"ddof: is {shown(given)}, expected 0 or 1") from None
+        raise TypeError(f"ddof: is {shown(value)}, expected 0 or 1") from None
     if whole not in (0, 1):
-        raise ValueError(f"ddof: is {shown(given)}, expected 0 or 1")
+        raise ValueError(f"ddof: is {shown(value)}, expected 0 or 1")
     return whole

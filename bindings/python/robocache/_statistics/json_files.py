@@ -1,4 +1,4 @@
-"""Statistics as JSON objects of lists: read with every doubt an error, written in one step."""
+"""Statistics in JSON files: strict reading, and atomic writing."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MOMENTS = ("min", "max", "mean", "std")
 
 
 def parsed(text: str, where: str) -> Any:
-    """What a text of JSON stands for."""
+    """Return the value of a JSON text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: is no JSON, or cut off: {error}") from None
+        raise ValueError(f"{where}: is not valid JSON, or cut off: {error}") from None
 
 
 def text_of(path: Path) -> str:
@@ -46,33 +46,33 @@ def text_of(path: Path) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{printable(os.fsdecode(path))}: is no text in UTF-8: {error}") from None
+        raise ValueError(f"{printable(os.fsdecode(path))}: is not UTF-8 text: {error}") from None
 
 
-def entry(given: Any, where: str) -> dict[str, Any]:
-    """An object of JSON."""
-    if not isinstance(given, dict):
-        raise TypeError(f"{where}: is {_kind(given)}, expected an object")
-    return given
+def entry(value: Any, where: str) -> dict[str, Any]:
+    """Return a value, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise TypeError(f"{where}: is {_kind(value)}, expected an object")
+    return value
 
 
-def member(given: dict[str, Any], key: str, where: str) -> Any:
-    if key not in given:
+def member(members: dict[str, Any], key: str, where: str) -> Any:
+    if key not in members:
         raise ValueError(f"{where}.{key}: is missing")
-    return given[key]
+    return members[key]
 
 
 def read_feature(
-    given: Any, where: str, needed: tuple[str, ...], quantiles: tuple[str, ...] | None = None
+    value: Any, where: str, needed: tuple[str, ...], quantiles: tuple[str, ...] | None = None
 ) -> StatisticsResult:
-    """The statistics of one feature.
+    """Return the statistics of one feature.
 
-    ``needed`` are the keys that it must have, ``quantiles`` those of which it may have some; None:
-    any such as q01. Others are not looked at.
+    ``needed`` are the required keys, ``quantiles`` the optional ones; None: any key such as q01.
+    Other keys are ignored.
     """
     import numpy as np
 
-    feature = entry(given, where)
+    feature = entry(value, where)
     for key in needed:
         member(feature, key, where)
     if quantiles is None:
@@ -87,7 +87,7 @@ def read_feature(
             continue
         array = _array(feature[key], f"{where}.{key}")
         if array.shape != shape:
-            raise ValueError(f"{where}.{key}: has shape {array.shape}, expected {shape} as mean")
+            raise ValueError(f"{where}.{key}: shape is {array.shape}, expected {shape} as for mean")
         arrays[key] = array
     _require(arrays["std"] >= 0, f"{where}.std", "is below 0")
     if "min" in feature and "max" in feature:
@@ -106,46 +106,46 @@ def read_feature(
     )
 
 
-def _array(given: Any, where: str) -> F64:
-    """Lists of numbers as float64 [D] or [B,D]; (C,1,1), as images have it, is [C]."""
+def _array(lists: Any, where: str) -> F64:
+    """Return lists of numbers as float64 [D] or [B,D]; (C,1,1) of images becomes [C]."""
     import numpy as np
 
-    if not isinstance(given, list):
-        raise TypeError(f"{where}: is {_kind(given)}, expected a list of numbers")
-    numbers = _numbers(given, where)
+    if not isinstance(lists, list):
+        raise TypeError(f"{where}: is {_kind(lists)}, expected a list of numbers")
+    numbers = _numbers(lists, where)
     try:
         array: F64 = np.array(numbers, np.float64)
     except ValueError:
-        raise ValueError(f"{where}: has lists of different lengths within its lists") from None
+        raise ValueError(f"{where}: its inner lists have different lengths") from None
     if array.ndim == 3 and array.shape[1:] == (1, 1):
         array = array[:, 0, 0]
     if array.ndim > 2 or array.size == 0:
         raise ValueError(
-            f"{where}: has shape {array.shape}, expected (D,), (B, D), or (C, 1, 1) of an image"
+            f"{where}: shape is {array.shape}, expected (D,), (B, D), or (C, 1, 1) for an image"
         )
     return array
 
 
-def _numbers(given: Any, where: str, depth: int = 3) -> Any:
-    """The same lists, of floats alone, all as long as their neighbours."""
-    if isinstance(given, list):
+def _numbers(item: Any, where: str, depth: int = 3) -> Any:
+    """Return nested lists with their numbers as floats. Lists of one level have one length."""
+    if isinstance(item, list):
         if depth == 0:
-            raise ValueError(f"{where}: is a list, expected no more than three within each other")
-        items = [_numbers(item, f"{where}[{i}]", depth - 1) for i, item in enumerate(given)]
-        for i, item in enumerate(items):
-            if _length(item) != _length(items[0]):
+            raise ValueError(f"{where}: is a list, expected at most three levels of lists")
+        items = [_numbers(each, f"{where}[{i}]", depth - 1) for i, each in enumerate(item)]
+        for i, each in enumerate(items):
+            if _length(each) != _length(items[0]):
                 raise ValueError(
-                    f"{where}[{i}]: is {_words(item)}, expected {_words(items[0])} as before it"
+                    f"{where}[{i}]: is {_words(each)}, expected {_words(items[0])}, as element 0"
                 )
         return items
-    if not isinstance(given, (int, float)):  # bool is an int, and LeRobot's min of flags is one
-        raise TypeError(f"{where}: is {_kind(given)}, expected a number")
+    if not isinstance(item, (int, float)):  # bool is an int, and LeRobot's min of flags is one
+        raise TypeError(f"{where}: is {_kind(item)}, expected a number")
     try:
-        number = float(given)
+        number = float(item)
     except OverflowError:
         number = float("inf")
     if not abs(number) < float("inf"):
-        raise ValueError(f"{where}: is {shown(given)[:40]}, expected a finite number")
+        raise ValueError(f"{where}: is {shown(item)[:40]}, expected a finite number")
     return number
 
 
@@ -157,10 +157,10 @@ def _words(item: Any) -> str:
     return f"a list of {len(item)}" if isinstance(item, list) else "a number"
 
 
-def _count(given: Any, where: str) -> int:
-    if not isinstance(given, list) or len(given) != 1:
-        raise TypeError(f"{where}: is {_kind(given)}, expected a list of one integer")
-    (count,) = given
+def _count(counts: Any, where: str) -> int:
+    if not isinstance(counts, list) or len(counts) != 1:
+        raise TypeError(f"{where}: is {_kind(counts)}, expected a list of one integer")
+    (count,) = counts
     if not isinstance(count, int) or isinstance(count, bool):
         raise TypeError(f"{where}[0]: is {_kind(count)}, expected an integer")
     if not 0 <= count < 2**63:
@@ -175,29 +175,29 @@ def _require(right: Any, where: str, what: str) -> None:
         raise ValueError(f"{where}{[int(i) for i in np.argwhere(~right)[0]]}: {what}")
 
 
-def _kind(given: Any) -> str:
-    if given is None:
+def _kind(value: Any) -> str:
+    if value is None:
         return "null"
     names = {
         dict: "an object",
-        list: f"a list of {_length(given)}",
+        list: f"a list of {_length(value)}",
         str: "a string",
         bool: "a bool",
     }
-    return names.get(type(given), f"{shown(given)}")
+    return names.get(type(value), f"{shown(value)}")
 
 
 # ---- writing ------------------------------------------------------------------------------------
 
 
 def features(results: Mapping[str, StatisticsResult]) -> Any:
-    """The items of a dict of statistics."""
+    """Return the items of a dict of statistics."""
     if not isinstance(results, Mapping):
         raise TypeError(f"results: is a {type(results).__name__}, expected a dict")
     for feature, result in results.items():
         if not isinstance(feature, str):
             raise TypeError(
-                f"results: has the key {shown(feature)}, expected the name of a feature"
+                f"results: has the key {shown(feature)}, expected the name of a feature (a string)"
             )
         if not isinstance(result, StatisticsResult):
             raise TypeError(
@@ -207,7 +207,7 @@ def features(results: Mapping[str, StatisticsResult]) -> Any:
 
 
 def lists_of(array: Any, where: str, *, image: bool = False) -> Any:
-    """Numbers as lists, of an image as (C,1,1). JSON has neither NaN nor infinities."""
+    """Return numbers as lists, for an image as (C,1,1). JSON has neither NaN nor infinities."""
     import numpy as np
 
     numbers = np.asarray(on_host(array, where), np.float64)
@@ -215,7 +215,7 @@ def lists_of(array: Any, where: str, *, image: bool = False) -> Any:
     if not finite.all():
         index = [int(i) for i in np.argwhere(~finite)[0]]
         raise ValueError(
-            f"{where}: is {numbers[tuple(index)]} at {index}, which the file cannot hold"
+            f"{where}: is {numbers[tuple(index)]} at {index}, which JSON cannot represent"
         )
     if image and numbers.ndim == 1:
         numbers = numbers[:, None, None]
@@ -223,17 +223,17 @@ def lists_of(array: Any, where: str, *, image: bool = False) -> Any:
 
 
 def count_of(result: StatisticsResult, where: str) -> list[int]:
-    """One count for all channels: of the one with the most finite values."""
+    """Return one count for all channels: the largest number of finite values."""
     import numpy as np
 
     count = int(np.max(on_host(result.count, where)))
     if count < 0:
-        raise ValueError(f"{where}: is not known, and the file needs it")
+        raise ValueError(f"{where}: is unknown, but the file requires it")
     return [count]
 
 
 def key_of(level: float, where: str) -> str:
-    """The key of a quantile: q01 of 0.01."""
+    """Return the key of a quantile: "q01" for 0.01."""
     percent = round(100 * level)
     if abs(100 * level - percent) > 1e-9 or percent > 99:
         raise ValueError(f"{where}: is {level}, expected a whole percent, for a key such as q01")
@@ -241,11 +241,11 @@ def key_of(level: float, where: str) -> str:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file so that whoever opens it finds the old text or the new one, never a part."""
+    """Write a file atomically: readers find the old text or the new one, never a part."""
     target = os.fsdecode(path)
-    if os.path.isdir(target):  # which is not to be replaced as a file is
+    if os.path.isdir(target):  # a folder must not be replaced by a file
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     with written_beside(target, overwrite=True) as part:
-        # "x": with the permissions of any new file, which those of the module tempfile are not.
+        # Not by the module tempfile: the file must have the permissions of any new file.
         with open(part, "x", encoding="utf-8") as file:
             file.write(text)

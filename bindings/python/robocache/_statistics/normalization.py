@@ -1,4 +1,4 @@
-"""Values made comparable: shifted, scaled, perhaps clipped, and back again."""
+"""Normalization of values by shift, scale, bias and clipping, and its inverse."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class Parameters:
-    """Arrays of float64 of one shape by their names, and what was made of them."""
+    """Parameters by name: float64 arrays of one shape, with cached conversions of them."""
 
     def __init__(self, host: dict[str, NDArray[np.float64]], shape: tuple[int, ...]) -> None:
         self.host = host
         self.shape = shape
-        self._made: dict[Any, dict[str, Any]] = {}  # by library, dtype and device
+        self._made: dict[Any, dict[str, Any]] = {}  # converted, by library, dtype and device
 
-    def beside(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
-        """Values in the dtype of the arithmetic, the parameters beside them, the result's dtype."""
+    def with_parameters(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
+        """Return values and parameters in the dtype of the arithmetic, and the result's dtype."""
         import numpy as np
 
         if type(values) in SEQUENCES:
@@ -35,20 +35,20 @@ class Parameters:
                 values = np.asarray(values, np.float64)
             except REFUSALS as error:
                 raise blamed(error, "values") from None
-        # By what torch.compile can trace in all its versions.
+        # This test can be traced by every version of torch.compile.
         if hasattr(values, "__torch_function__"):
-            values, p, kind = self._beside_torch(values)
+            values, p, kind = self._convert_torch(values)
         elif isinstance(values, (np.ndarray, np.generic)):
-            values, p, kind = self._beside_numpy(values)
+            values, p, kind = self._convert_numpy(values)
         else:
             raise TypeError(
                 f"values: is a {type(values).__name__}, expected an array of NumPy or torch, or a "
-                "list"
+                "list of numbers"
             )
         self._require_shape(tuple(values.shape))
         return values, p, kind
 
-    def _beside_numpy(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
+    def _convert_numpy(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
         import numpy as np
 
         kind = values.dtype
@@ -65,7 +65,7 @@ class Parameters:
             self._made[key] = self._rounded(computed)
         return values.astype(computed, copy=False), self._made[key], kind
 
-    def _beside_torch(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
+    def _convert_torch(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
         import numpy as np
         import torch
 
@@ -79,7 +79,7 @@ class Parameters:
         p = self._made.get(key)
         if p is None:
             rounded = self._rounded(np.dtype(str(computed).rpartition(".")[2]))
-            with torch.inference_mode(False):  # such tensors could not be used for gradients
+            with torch.inference_mode(False):  # inference tensors cannot be used for gradients
                 p = {
                     name: torch.tensor(array.tolist(), dtype=computed, device=values.device)
                     for name, array in rounded.items()
@@ -88,7 +88,7 @@ class Parameters:
         return values.to(computed), p, kind
 
     def _rounded(self, dtype: Any) -> dict[str, Any]:
-        """The parameters in the dtype of the arithmetic, and what the way back divides by."""
+        """Return the parameters in the dtype of the arithmetic, with the divisor of the inverse."""
         import numpy as np
 
         rounded = {}
@@ -98,7 +98,8 @@ class Parameters:
             lost = np.isinf(rounded[name]) & np.isfinite(array)
             if lost.any() and name not in ("low", "high"):
                 raise ValueError(
-                    f"{name}: is beyond {dtype} in {place_of(lost)}; take float64 values"
+                    f"{name}: exceeds the range of {dtype} in {place_of(lost)}; "
+                    "pass values of float64"
                 )
         scale = rounded["scale"]
         # y / inf is 0, so that a scale of 0 gives the shift.
@@ -107,19 +108,20 @@ class Parameters:
 
     def _require_shape(self, shape: tuple[int, ...]) -> None:
         own = self.shape
-        for mine, given in zip(reversed(own), reversed(shape)):
-            if mine not in (1, given):
+        for mine, size in zip(reversed(own), reversed(shape)):
+            if mine not in (1, size):
                 break
         else:
             if len(shape) >= len(own):
                 return
         raise ValueError(
-            f"values: shape is {list(shape)}, expected it to end in {list(own)} as the parameters"
+            f"values: shape is {list(shape)}, expected it to end in {list(own)}, the shape of the "
+            "parameters"
         )
 
 
 def clipped(values: Any, p: dict[str, Any]) -> Any:
-    """NaN stays what it is."""
+    """Return values within the limits. NaN stays NaN."""
     if "low" not in p and "high" not in p:
         return values
     return values.clip(p.get("low"), p.get("high"))
@@ -131,20 +133,20 @@ def rounded_to(kind: Any, values: Any) -> Any:
     return values.to(kind)
 
 
-def array_of(given: Any, name: str) -> Any:
-    """A parameter as float64, a copy."""
+def array_of(parameter: Any, name: str) -> Any:
+    """Return a copy of a parameter as float64."""
     import numpy as np
 
-    if given is None:
+    if parameter is None:
         if name in ("shift", "scale", "bias"):
             raise TypeError(f"{name}: is None, expected a number or an array")
         return None
     try:
-        array = np.array(on_host(given, name) if hasattr(given, "dtype") else given)
+        array = np.array(on_host(parameter, name) if hasattr(parameter, "dtype") else parameter)
     except REFUSALS as error:
         raise blamed(error, name) from None
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
-        raise TypeError(f"{name}: is {shown(given)}, expected a number or an array of numbers")
+        raise TypeError(f"{name}: is {shown(parameter)}, expected a number or an array of numbers")
     array = array.astype(np.float64)
     wrong = np.isnan(array) if name in ("low", "high") else ~np.isfinite(array)
     if wrong.any():
@@ -153,7 +155,7 @@ def array_of(given: Any, name: str) -> Any:
 
 
 def place_of(wrong: Any) -> str:
-    """The first place in words."""
+    """Return the first True element of a mask as text."""
     import numpy as np
 
     if wrong.ndim == 0:
@@ -168,34 +170,34 @@ _NAMES = ("shift", "scale", "bias", "low", "high", "inverse_scale")
 
 
 class Normalization:
-    """y = clip((x - shift) * scale + bias, low, high), and the way back.
+    """The transform y = clip((x - shift) * scale + bias, low, high), and its inverse.
 
-    Parameters are numbers, or arrays that broadcast against values: [D] one a channel, [T,D] one a
-    step and channel.
+    Parameters are numbers, or arrays that broadcast against values: [D] for each channel, or [T,D]
+    for each step and channel.
 
-    Each step is rounded, in the dtype of the values (float16 and bfloat16: in float32). It is never
-    a fused multiply-add, so all ways to compute it agree.
+    Each operation is rounded in the dtype of the values (for float16 and bfloat16, in float32).
+    Fused multiply-add is never used, so all implementations give the same result.
 
     Parameters
     ----------
     shift
-        What is subtracted.
+        Subtracted from the values.
     scale
-        What is multiplied by. 0 gives ``bias``: for a channel that does not vary.
+        Factor. 0 gives ``bias``, for constant channels.
     bias
-        What is added.
+        Added to the result.
     low, high
-        The limits of the result; None: there is none. Infinities are none for their channel.
+        Limits of the result. None: no limit; an infinity: no limit for its channel.
     inverse_scale
-        What :meth:`invert` multiplies by where it does not divide by ``scale``. LeRobot's mean and
-        std have such an inverse.
+        Factor that :meth:`invert` uses instead of dividing by ``scale``, as LeRobot does for mean
+        and std.
 
     Raises
     ------
     ValueError
-        A parameter is NaN, shapes do not go together, or ``low`` is above ``high``.
+        A parameter is NaN, the shapes do not broadcast, or ``low`` is above ``high``.
     TypeError
-        A parameter is no number.
+        A parameter is not a number.
 
     Examples
     --------
@@ -223,34 +225,34 @@ class Normalization:
     ) -> None:
         import numpy as np
 
-        given = (shift, scale, bias, low, high, inverse_scale)
-        arrays = {name: array_of(each, name) for name, each in zip(_NAMES, given)}
+        arguments = (shift, scale, bias, low, high, inverse_scale)
+        arrays = {name: array_of(each, name) for name, each in zip(_NAMES, arguments)}
         known = {name: array for name, array in arrays.items() if array is not None}
         try:
             shape = np.broadcast_shapes(*(array.shape for array in known.values()))
         except ValueError:
             shapes = {name: list(array.shape) for name, array in known.items()}
-            raise ValueError(f"shift, scale: shapes do not go together: {shapes}") from None
+            raise ValueError(f"shift, scale: shapes do not broadcast: {shapes}") from None
         self._parameters = Parameters(
             {name: np.broadcast_to(array, shape) for name, array in known.items()}, shape
         )
         if self.low is not None and self.high is not None and (self.low > self.high).any():
             raise ValueError(f"low: is above high in {place_of(self.low > self.high)}")
 
-    # Attributes that cannot be set, so that what was made of them stays right.
+    # Read-only, so that the cached conversions stay valid.
     @property
     def shift(self) -> NDArray[np.float64]:
-        """What is subtracted, float64."""
+        """Number that is subtracted, as float64."""
         return self._parameters.host["shift"]
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """What is multiplied by."""
+        """Factor."""
         return self._parameters.host["scale"]
 
     @property
     def bias(self) -> NDArray[np.float64]:
-        """What is added."""
+        """Number that is added."""
         return self._parameters.host["bias"]
 
     @property
@@ -265,11 +267,11 @@ class Normalization:
 
     @property
     def inverse_scale(self) -> NDArray[np.float64] | None:
-        """What the way back multiplies by, or None: it divides by ``scale``."""
+        """Factor of the inverse, or None if it divides by ``scale``."""
         return self._parameters.host.get("inverse_scale")
 
     @classmethod
-    def of(
+    def of(  # plain: ok
         cls,
         result: StatisticsResult,
         mode: Mode,
@@ -279,7 +281,7 @@ class Normalization:
         clip: bool | None = None,
         epsilon: float | None = None,
     ) -> Normalization:
-        """The normalization that a project makes of statistics, to the last constant.
+        """Create the normalization that a project computes from statistics, with its constants.
 
         Parameters
         ----------
@@ -287,30 +289,31 @@ class Normalization:
             The statistics of the values.
         mode
             "mean_std", "min_max", "quantiles" (1 % and 99 %), "quantile10" (10 % and 90 %) or
-            "gaussian" (mean and std, of diffusion_policy and of robomimic's actions), where the
-            project has it.
+            "gaussian" (mean and std, in diffusion_policy and for robomimic's actions). Not every
+            project has every mode.
         style
             "lerobot", "openpi", "gr00t", "openvla", "octo", "diffusion_policy" or "robomimic".
         mask
-            One bool a channel, of octo and openvla alone: a channel with False stays as it is.
+            One bool per channel, only for octo and openvla: channels with False are unchanged.
         clip
-            Whether to clip to [-1, 1]; None: as the project does. GR00T clips actions and not
-            states by "mean_std", so there it must be said.
+            Whether to clip to [-1, 1]. None: as the project does. Required for GR00T's "mean_std",
+            which clips actions but not states.
         epsilon
-            In place of the project's own constant against small divisors. diffusion_policy has
-            1e-4 for what it fits itself, and 1e-7 for what it makes from statistics.
+            Replacement for the project's own constant against small divisors. diffusion_policy uses
+            1e-4 for normalizations that it fits itself, and 1e-7 for those from statistics.
 
         Returns
         -------
         Normalization
-            With arrays of the shape of ``result.mean``.
+            Its arrays have the shape of ``result.mean``.
 
         Raises
         ------
         ValueError
-            The style does not have the mode or the option, or ``result`` lacks what it takes.
+            The style does not have the mode or the option, or ``result`` lacks the statistics that
+            it needs.
         TypeError
-            ``result`` is no :class:`StatisticsResult`.
+            ``result`` is not a :class:`StatisticsResult`.
         """
         from .normalization_styles import parameters
 
@@ -321,12 +324,12 @@ class Normalization:
     @overload
     def apply(self, values: Array) -> Array: ...
     def apply(self, values: Any) -> Any:
-        """Normalize values [..., D] of NumPy or torch, where they are.
+        """Normalize values [..., D] of NumPy or torch, on their device.
 
-        Floats keep their dtype. Integers become what their library divides them to: float64 in
-        NumPy, the default dtype in torch. Gradients of torch go through.
+        Floats keep their dtype. Integers become float64 in NumPy and the default dtype in torch.
+        Gradients of torch are supported.
         """
-        values, p, kind = self._parameters.beside(values)
+        values, p, kind = self._parameters.with_parameters(values)
         result = (values - p["shift"]) * p["scale"] + p["bias"]
         return rounded_to(kind, clipped(result, p))
 
@@ -335,11 +338,12 @@ class Normalization:
     @overload
     def invert(self, values: Array) -> Array: ...
     def invert(self, values: Any) -> Any:
-        """The values that were normalized: (clip(y, low, high) - bias) / scale + shift.
+        """Return the original values: (clip(y, low, high) - bias) / scale + shift.
 
-        Where ``scale`` is 0 that is ``shift``. What was clipped comes back as the limit.
+        If ``scale`` is 0, the result is ``shift``. Clipped values are not restored: they give the
+        limit.
         """
-        values, p, kind = self._parameters.beside(values)
+        values, p, kind = self._parameters.with_parameters(values)
         result = clipped(values, p) - p["bias"]
         if "inverse_scale" in p:
             result = result * p["inverse_scale"]
@@ -349,16 +353,19 @@ class Normalization:
 
     @property
     def mean(self) -> list[float]:
-        """What :func:`resample` and :func:`fuse` take as ``mean``: the shift of each channel.
+        """The argument ``mean`` of :func:`resample` and :func:`fuse`: the shift of each channel.
 
-        An error where there is a bias or a clip, which those do not have.
+        Raises
+        ------
+        ValueError
+            The normalization has a bias or limits, which these functions do not support.
         """
         self._require_plain("mean")
         return list(map(float, self.shift))
 
     @property
     def std(self) -> list[float]:
-        """What :func:`resample` and :func:`fuse` take as ``std``: 1 / scale; infinite for 0."""
+        """The argument ``std`` of :func:`resample` and :func:`fuse`: 1 / scale; infinite for 0."""
         self._require_plain("std")
         return [1.0 / scale if scale != 0 else float("inf") for scale in map(float, self.scale)]
 
@@ -376,21 +383,21 @@ class Normalization:
         shape = list(self.shift.shape)
         if len(shape) != 1:
             raise ValueError(
-                f"{name}: parameters have shape {shape}, and resample and fuse take "
-                "[D], one a channel"
+                f"{name}: parameters have shape {shape}, but resample and fuse take [D] "
+                "(one per channel)"
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, which :meth:`from_dict` takes."""
+        """Return the parameters as lists and numbers, for :meth:`from_dict`."""
         host = self._parameters.host
         return {name: host[name].tolist() if name in host else None for name in _NAMES}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Normalization:
-        """The normalization that :meth:`to_dict` was called on."""
+        """Create a normalization from the result of :meth:`to_dict`."""
         for name in parameters:
             if name not in _NAMES:
-                raise ValueError(f"{name}: is no parameter, expected {', '.join(_NAMES)}")
+                raise ValueError(f"{name}: is not a parameter, expected {', '.join(_NAMES)}")
         for name in ("shift", "scale"):
             if name not in parameters:
                 raise ValueError(f"{name}: is missing")
@@ -404,8 +411,8 @@ class Normalization:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        given = {name: each for name, each in self.to_dict().items() if each is not None}
-        return f"Normalization({', '.join(f'{name}={each}' for name, each in given.items())})"
+        parameters = {name: each for name, each in self.to_dict().items() if each is not None}
+        return f"Normalization({', '.join(f'{name}={each}' for name, each in parameters.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
         return self.to_dict()

@@ -1,4 +1,4 @@
-"""How projects that train robots make a normalization of statistics."""
+"""The normalizations that training projects compute from statistics."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 Mode = Literal["mean_std", "min_max", "quantiles", "quantile10", "gaussian"]
 Style = Literal["lerobot", "openpi", "gr00t", "openvla", "octo", "diffusion_policy", "robomimic"]
 
-# What becomes of a divisor that is 0 or small:
-_ADD = "add"  # epsilon is added to each
-_REPLACE = "replace"  # epsilon takes the place of 0
-_CENTER = "center"  # below epsilon the channel is shifted alone
-_CLOSE = "close"  # 0 is written where max is close to min
-_KEEP = "keep"  # a channel with 0 stays as it is
+# Treatment of divisors that are 0 or small:
+_ADD = "add"  # epsilon is added to all divisors
+_REPLACE = "replace"  # epsilon replaces 0
+_CENTER = "center"  # a channel below epsilon is only shifted
+_CLOSE = "close"  # the result is 0 where max is close to min
+_KEEP = "keep"  # a channel with 0 is unchanged
 
 
 @dataclass(frozen=True)
 class _Rule:
     rule: str
     epsilon: float = 0.0
-    levels: tuple[float, float] | None = None  # of quantiles in place of min and max
-    reach: float = 1.0  # where max comes to lie
-    clip: bool | None = False  # None: the project does either
+    levels: tuple[float, float] | None = None  # of quantiles used instead of min and max
+    reach: float = 1.0  # the result for max
+    clip: bool | None = False  # None: depends on the use in the project
     ddof: int = 0
-    zero_constant: bool = False  # 0 is written where min is max
-    plain_inverse: bool = False  # without epsilon
+    zero_constant: bool = False  # the result is 0 where min equals max
+    plain_inverse: bool = False  # the inverse has no epsilon
 
 
 _Q99, _Q90 = (0.01, 0.99), (0.1, 0.9)
 
-_SPREAD = ("mean_std", "gaussian")  # modes by mean and std; the others go by a range
+_SPREAD = ("mean_std", "gaussian")  # modes that use mean and std; the others use a range
 
 _STYLES: dict[str, dict[str, _Rule]] = {
     "lerobot": {
@@ -90,7 +90,7 @@ def parameters(
     clip: bool | None,
     epsilon: float | None,
 ) -> dict[str, Any]:
-    """The arguments of a Normalization."""
+    """Return the arguments of a Normalization."""
     import numpy as np
 
     if not isinstance(result, StatisticsResult):
@@ -100,8 +100,8 @@ def parameters(
         clip = rule.clip
         if clip is None:
             raise ValueError(
-                f"clip: is None, expected True or False; by {mode} {style} clips actions, and not "
-                "states"
+                f"clip: is None, expected True or False; with {mode}, {style} clips actions but "
+                "not states"
             )
     epsilon = _epsilon_of(rule, style, mode, epsilon)
     make = _by_spread if mode in _SPREAD else _by_range
@@ -151,7 +151,7 @@ def _by_range(result: StatisticsResult, rule: _Rule, epsilon: float) -> dict[str
     with np.errstate(over="ignore"):
         span = high - low
     if np.isinf(span).any():
-        raise ValueError("result: a channel's range is beyond float64")
+        raise ValueError("result: a channel's range exceeds float64")
     bias = np.full_like(low, -rule.reach)
     width = 2 * rule.reach
     if rule.rule == _ADD:
@@ -175,7 +175,7 @@ def _rule_of(style: str, mode: str) -> _Rule:
         raise ValueError(f"style: is {shown(style)}, expected one of {', '.join(_STYLES)}")
     rule = modes.get(mode) if isinstance(mode, str) else None
     if rule is None:
-        raise ValueError(f"mode: is {shown(mode)}, and {style} has {', '.join(modes)}")
+        raise ValueError(f"mode: is {shown(mode)}, expected one of {', '.join(modes)} for {style}")
     return rule
 
 
@@ -183,7 +183,7 @@ def _epsilon_of(rule: _Rule, style: str, mode: str, epsilon: float | None) -> fl
     if epsilon is None:
         return rule.epsilon
     if rule.epsilon == 0:
-        raise ValueError(f"epsilon: {style} has none in {mode}")
+        raise ValueError(f"epsilon: not supported by {style} with {mode}")
     if not (isinstance(epsilon, (int, float)) and 0 < epsilon < float("inf")):
         raise ValueError(f"epsilon: is {shown(epsilon)}, expected a number above 0")
     return float(epsilon)
@@ -193,34 +193,34 @@ def _mask_of(mask: Any, style: str, shape: tuple[int, ...]) -> Any:
     import numpy as np
 
     if style not in _MASKED:
-        raise ValueError(f"mask: {style} has none, {' and '.join(_MASKED)} have")
+        raise ValueError(f"mask: not supported by {style}, only by {' and '.join(_MASKED)}")
     array = np.asarray(on_host(mask, "mask") if hasattr(mask, "dtype") else mask)
     if array.dtype != np.bool_:
-        raise TypeError(f"mask: is of {array.dtype}, expected bool")
+        raise TypeError(f"mask: dtype is {array.dtype}, expected bool")
     if array.shape != shape[-1:]:
         raise ValueError(f"mask: shape is {list(array.shape)}, expected {list(shape[-1:])}")
     return np.broadcast_to(array, shape)
 
 
 def _known(result: StatisticsResult, name: str, level: float | None = None) -> F64:
-    """A part of the statistics that must be numbers."""
+    """Return an array of the statistics, which must have numbers only."""
     import numpy as np
 
-    given = getattr(result, name) if level is None else result.quantile(level)
+    value = getattr(result, name) if level is None else result.quantile(level)
     title = f"result.{name}" if level is None else f"result.quantile({level})"
-    array: F64 = np.asarray(on_host(given, title), np.float64)
+    array: F64 = np.asarray(on_host(value, title), np.float64)
     wrong = ~np.isfinite(array)
     if wrong.any():
         index = [int(i) for i in np.argwhere(wrong)[0]]
         raise ValueError(
             f"{title}: is {array[tuple(index)]} at {index}, expected a number; the channel has no "
-            "finite value, or the file did not tell"
+            "finite value, or the file does not contain this number"
         )
     return array
 
 
 def _std_of(result: StatisticsResult, ddof: int) -> F64:
-    """The standard deviation that divides by the count less ddof."""
+    """Return the standard deviation for ``ddof``."""
     import numpy as np
 
     std = _known(result, "std")
@@ -230,7 +230,7 @@ def _std_of(result: StatisticsResult, ddof: int) -> F64:
     if (count <= max(ddof, result.ddof)).any():
         raise ValueError(
             f"result.count: is {int(count.min())}, expected at least {max(ddof, result.ddof) + 1}, "
-            f"since the std is of ddof {result.ddof} and {ddof} is taken"
+            f"to convert the std from ddof {result.ddof} to {ddof}"
         )
     return std * np.sqrt((count - result.ddof) / (count - ddof))
 
@@ -244,7 +244,7 @@ def _reciprocal(divisor: F64, dividend: float) -> F64:
     if wrong.any():
         index = [int(i) for i in np.argwhere(wrong)[0]]
         raise ValueError(
-            f"result: the std or the range at {index} is {divisor[tuple(index)]}, too small to "
-            "divide by"
+            f"result: the std or the range at {index} is {divisor[tuple(index)]}, too small for a "
+            "division"
         )
     return quotient

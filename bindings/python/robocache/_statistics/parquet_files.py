@@ -1,4 +1,4 @@
-"""The statistics of episodes in the Parquet files of LeRobot v3: columns "stats/feature/mean"."""
+"""Statistics of episodes in the Parquet files of LeRobot v3: columns "stats/feature/mean"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMN = re.compile(r"stats/(.+)/(min|max|mean|std|count|q\d\d)")
 
 
 def files_in(folder: str) -> list[str]:
-    """Of a data set, by their numbers."""
+    """Return the Parquet files of episodes in a data set, sorted by their numbers."""
     from ..data._file_access import walked
 
     top = os.path.join(folder, "meta", "episodes")
@@ -30,13 +30,15 @@ def files_in(folder: str) -> list[str]:
 
 
 def columns_of(results: Mapping[str, StatisticsResult]) -> dict[str, Any]:
-    """Arrow's columns for results of each episode, [E,D]."""
+    """Return pyarrow columns for the results [E,D] of episodes."""
     import pyarrow
 
     columns: dict[str, Any] = {}
     for name, result in results.items():
         if len(result.mean.shape) != 2:
-            raise ValueError(f"results[{name!r}]: are of all episodes together, expected [E,D]")
+            raise ValueError(
+                f"results[{name!r}]: cover all episodes together, expected [E,D] (per_row=True)"
+            )
         for key in _MOMENTS:
             columns[f"stats/{name}/{key}"] = _lists(pyarrow, getattr(result, key))
         counts = [count_of(result.row(e), f"{name}.count") for e in range(result.mean.shape[0])]
@@ -56,7 +58,7 @@ def _lists(pyarrow: Any, array: Any) -> Any:
 
 
 def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
-    """Of each episode, by its index."""
+    """Read the statistics of episodes, by index and feature."""
     from ..data._formats.tables.parquet import read_table, schema_and_rows, whole_numbers
 
     episodes: dict[int, dict[str, StatisticsResult]] = {}
@@ -69,7 +71,7 @@ def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
         indices = whole_numbers(path, table, "episode_index").tolist()
         for index in indices:
             if index in episodes:
-                raise ValueError(f"{path}: episode_index: is {index} once more")
+                raise ValueError(f"{path}: episode_index: {index} appears twice")
             episodes[index] = {}
         features: dict[str, dict[str, Any]] = {}
         for name in names:
@@ -84,7 +86,7 @@ def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
 
 
 def _results(feature: str, own: dict[str, Any], path: str) -> list[StatisticsResult]:
-    """Of one feature, an episode each."""
+    """Return the statistics of one feature, one result per episode."""
     import numpy as np
 
     for key in (*_MOMENTS, "count"):
@@ -95,24 +97,25 @@ def _results(feature: str, own: dict[str, Any], path: str) -> list[StatisticsRes
     for key in (*_MOMENTS, *keys):
         if own[key].shape != shape:
             raise ValueError(
-                f"{path}: stats/{feature}/{key}: has shape {own[key].shape}, mean has {shape}"
+                f"{path}: stats/{feature}/{key}: shape is {own[key].shape}, "
+                f"expected {shape} as for mean"
             )
     counts = _counts(path, f"stats/{feature}/count", own["count"])
     results = []
     for e in range(shape[0]):
-        told: dict[str, Any] = {key: own[key][e] for key in _MOMENTS}
-        told["count"] = np.full(shape[1:], counts[e], np.int64)
-        told["nonfinite"] = np.full(shape[1:], UNKNOWN, np.int64)
-        told["quantiles"] = np.empty((0, *shape[1:]))
+        fields: dict[str, Any] = {key: own[key][e] for key in _MOMENTS}
+        fields["count"] = np.full(shape[1:], counts[e], np.int64)
+        fields["nonfinite"] = np.full(shape[1:], UNKNOWN, np.int64)
+        fields["quantiles"] = np.empty((0, *shape[1:]))
         if keys:
-            told["quantiles"] = np.stack([own[key][e] for key in keys])
-        told["levels"] = tuple(int(key[1:]) / 100 for key in keys)
-        results.append(StatisticsResult(**told))
+            fields["quantiles"] = np.stack([own[key][e] for key in keys])
+        fields["levels"] = tuple(int(key[1:]) / 100 for key in keys)
+        results.append(StatisticsResult(**fields))
     return results
 
 
 def _array(path: str, name: str, column: Any) -> Any:
-    """Lists of one length as float64 [E,D]; those of images, (C,1,1), as [C]."""
+    """Return a column of lists as float64 [E,D]; lists (C,1,1) of images become [C]."""
     import numpy as np
 
     from ..data._formats.tables.parquet import numbers_of
@@ -123,12 +126,12 @@ def _array(path: str, name: str, column: Any) -> Any:
 
 
 def _counts(path: str, name: str, values: Any) -> Any:
-    """One count of each episode: int64 [E]."""
+    """Return the count of each episode: int64 [E]."""
     import numpy as np
 
     if len(values) and values.shape[1] != 1:
         raise ValueError(
-            f"{path}: {name}: has {values.shape[1]} numbers per row, expected one count"
+            f"{path}: {name}: has {values.shape[1]} numbers per row, expected 1 (a count)"
         )
     counts = values.reshape(-1)
     fits = (counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))

@@ -1,4 +1,4 @@
-"""What is known of the values of channels: their range, mean, deviation and quantiles."""
+"""Statistics of channels: range, mean, standard deviation and quantiles."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .._arguments.to_numpy import on_host
 from .._text_table import text_table
 
 _SHOWN = 30  # channels of a table
-UNKNOWN = -1  # a count that a file does not tell
+UNKNOWN = -1  # a count that a file does not contain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StatisticsResult:
     """Statistics of D channels, as arrays of NumPy or of the values' library.
 
-    Of all rows together they are [D], of B rows each by itself [B,D]. ``print`` shows them as a
-    table. What a file does not tell is NaN, and -1 in ``count`` and ``nonfinite``.
+    The arrays are [D] for all rows together, or [B,D] for each of B rows. ``print`` shows them as a
+    table. Numbers that a file does not contain are NaN, or -1 in ``count`` and ``nonfinite``.
 
     Examples
     --------
@@ -33,27 +33,27 @@ class StatisticsResult:
     1            2          1    5    7     6     1    6
     """
 
-    count: Any  #: finite values, int64 [D] or [B,D]
-    nonfinite: Any  #: NaN and infinities, which are left out of all else
-    min: Any  #: float64, as all that follow
+    count: Any  #: number of finite values, int64 [D] or [B,D]
+    nonfinite: Any  #: number of NaN and infinities, which the other statistics ignore
+    min: Any  #: float64, like the following
     max: Any
     mean: Any
     std: Any  #: the standard deviation
     quantiles: Any  #: [Q,D] or [B,Q,D], in the order of ``levels``
-    levels: Sequence[float] = ()  #: of the quantiles, from 0 to 1; a tuple once it is made
-    ddof: int = 0  #: ``std`` divides by the count less this
+    levels: Sequence[float] = ()  #: levels of the quantiles, from 0 to 1; stored as a tuple
+    ddof: int = 0  #: ``std`` divides by the count minus this
 
     def __post_init__(self) -> None:
         import numpy as np
 
         for field in _arrays(self):
-            given = getattr(self, field.name)
-            if isinstance(given, (list, tuple)):
+            value = getattr(self, field.name)
+            if isinstance(value, (list, tuple)):
                 kind = np.int64 if field.name in ("count", "nonfinite") else np.float64
-                object.__setattr__(self, field.name, np.asarray(given, kind))
-            elif not hasattr(given, "shape"):
-                told = f"a {type(given).__name__}"
-                raise TypeError(f"{field.name}: is {told}, expected an array or a list")
+                object.__setattr__(self, field.name, np.asarray(value, kind))
+            elif not hasattr(value, "shape"):
+                kind_name = f"a {type(value).__name__}"
+                raise TypeError(f"{field.name}: is {kind_name}, expected an array or a list")
         object.__setattr__(self, "levels", tuple(map(float, self.levels)))
         shape = tuple(self.mean.shape)
         if len(shape) not in (1, 2):
@@ -63,27 +63,27 @@ class StatisticsResult:
         self._require("quantiles", (*shape[:-1], len(self.levels), shape[-1]))
 
     def _require(self, name: str, shape: tuple[int, ...]) -> None:
-        given = tuple(getattr(self, name).shape)
-        if given != shape:
-            raise ValueError(f"{name}: shape is {list(given)}, expected {list(shape)}")
+        actual = tuple(getattr(self, name).shape)
+        if actual != shape:
+            raise ValueError(f"{name}: shape is {list(actual)}, expected {list(shape)}")
 
     def quantile(self, level: float) -> Any:
-        """The quantiles of this level, [D] or [B,D]."""
+        """Return the quantiles of a level, [D] or [B,D]."""
         for i, known in enumerate(self.levels):
             if abs(known - level) <= 1e-12:
                 return self.quantiles[..., i, :]
         names = ", ".join(map(repr, self.levels)) or "none"
-        raise ValueError(f"level: is {level!r}, expected one of those known: {names}")
+        raise ValueError(f"level: is {level!r}, expected one of {names}")
 
     def row(self, index: int) -> StatisticsResult:
-        """The statistics of one of B rows, such as an episode."""
+        """Return the statistics of one of B rows, such as an episode."""
         if len(self.mean.shape) != 2:
-            raise ValueError("index: these statistics are of all rows together")
+            raise ValueError("index: these statistics cover all rows together")
         rows = {field.name: getattr(self, field.name)[index] for field in _arrays(self)}
         return dataclasses.replace(self, **rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists and numbers."""
+        """Return the statistics as dicts, lists and numbers."""
         lists = {field.name: _host(self, field.name).tolist() for field in _arrays(self)}
         return {**lists, "levels": list(self.levels), "ddof": self.ddof}
 
@@ -112,7 +112,7 @@ def _host(result: StatisticsResult, name: str) -> Any:
 
 
 def _percent(level: float) -> str:
-    """0.01 is 01, 0.5 is 50, 0.999 is 99.9."""
+    """Return a level in percent: 01 for 0.01, 50 for 0.5, 99.9 for 0.999."""
     text = f"{100 * level:.10g}"
     return text.zfill(2) if text.isdigit() else text
 

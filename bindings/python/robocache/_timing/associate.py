@@ -1,4 +1,4 @@
-"""Samples of two sensors that belong together: pairs, and the sample of one for each of another."""
+"""Matching of the samples of two sensors: by pairs, or by the sample for each query."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def asof(
     tolerance: Any = None,
     allow_exact_matches: bool = True,
 ) -> Any:
-    """Find the sample that counts at each query: the indices that ``pandas.merge_asof`` joins by.
+    """Return the index of the sample to use at each query, as ``pandas.merge_asof`` chooses it.
 
     Parameters
     ----------
     times : array, Series or list [N]
-        Ascending. Equal times are allowed.
+        Sample times, ascending. Equal times are allowed.
     query_times : array, Series or list [T]
         In the unit of ``times``, in any order.
     direction
@@ -35,12 +35,12 @@ def asof(
         The largest distance of a sample from its query, in the unit of the times, or as a
         duration. None: any distance.
     allow_exact_matches
-        False: a sample at the very time of the query does not count.
+        False: a sample at exactly the time of the query does not match.
 
     Returns
     -------
     int64 array of NumPy [T]
-        The index into ``times`` for each query; -1 if no sample fits.
+        The index into ``times`` for each query; -1 if no sample matches.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def asof(
 
 
 def _ordered(array: Any, name: str) -> Any:
-    """Times of float32, float64 or int64, without NaN."""
+    """Return times as float32, float64 or int64. NaN raises an error."""
     import numpy as np
 
     if array.dtype.kind == "f":
@@ -113,21 +113,21 @@ def _refuse_decreasing(times: Any) -> None:
 
 
 def _floats_of(times: Any, name: str) -> Any:
-    """Times as float64, beside others that are floats."""
+    """Return times as float64, for comparison with floats."""
     import numpy as np
 
     if times.dtype.kind == "i":
         large = np.flatnonzero((times > _MOST_EXACT) | (times < -_MOST_EXACT))
         if len(large):
             raise TypeError(
-                f"{name}: holds {times[large[0]]}, which a float64 does not hold exactly, but the "
+                f"{name}: has {times[large[0]]}, which float64 cannot represent exactly, but the "
                 "other times are floats; pass both as integers"
             )
     return times.astype(np.float64, copy=False)
 
 
 def _span(queries: Any, samples: Any, indices: Any, sign: int) -> Any:
-    """Distances of queries from their samples: exact for integers."""
+    """Return the distances of queries from their samples, exactly for integers."""
     import numpy as np
 
     if not len(samples):
@@ -140,34 +140,35 @@ def _span(queries: Any, samples: Any, indices: Any, sign: int) -> Any:
         return np.where(later == earlier, 0, later - earlier)
 
 
-_MOST = 2**63 - 1  # of int64
+_MOST = 2**63 - 1  # the largest int64
 
 
 def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
     """Pair the times of two sensors one to one, the closest pairs first.
 
-    As the benchmark of TUM pairs colour and depth images: all pairs within the tolerance, by their
-    distance, each taken where neither time is taken yet. A pair exactly as far apart as the
-    tolerance counts, as in evo and pandas; TUM's own script takes only pairs that are closer.
+    This is the algorithm with which the TUM benchmark pairs colour and depth images: all pairs
+    within the tolerance are visited in the order of their distance, and a pair is selected if
+    neither of its times is in an earlier pair. A distance equal to the tolerance is accepted, as in
+    evo and pandas; TUM's own script requires a smaller distance.
 
     Parameters
     ----------
     times_a, times_b : array, Series or list [M] and [N]
-        In one unit, in any order.
+        Times in one unit, in any order.
     tolerance
-        How far two times of a pair may lie apart, in the unit of the times, or a length of time.
+        Largest distance between the times of a pair, in the unit of the times, or as a duration.
 
     Returns
     -------
     two int64 arrays of NumPy [K]
-        Where the times of each pair are in ``times_a`` and in ``times_b``, ascending by the former.
+        Indices of the pairs into ``times_a`` and ``times_b``, ascending in ``times_a``.
 
     Raises
     ------
     ValueError
         An argument has a wrong shape or value.
     TypeError
-        The units differ, or ``tolerance`` is no length in them.
+        The units differ, or ``tolerance`` is not a duration in them.
 
     Examples
     --------
@@ -185,11 +186,11 @@ def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
 
     order = np.argsort(second, kind="stable")
     ordered = second[order]
-    if whole:  # no sum goes past int64
+    if whole:  # no sum exceeds int64
         limit = min(int(limit), _MOST)
         lower = np.maximum(first, -_MOST - 1 + limit) - limit
         upper = np.minimum(first, _MOST - limit) + limit
-    else:  # a little more than the tolerance, then exactly: sums of floats are rounded
+    else:  # slightly more than the tolerance, since sums are rounded; exact below
         wide = limit if limit == np.inf else limit + 4 * np.spacing(np.abs(first) + limit)
         lower, upper = first - wide, first + wide
     begin = np.searchsorted(ordered, lower, side="left")

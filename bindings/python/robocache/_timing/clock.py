@@ -1,4 +1,4 @@
-"""One clock for streams of different rates."""
+"""A common clock for streams of different rates."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ def clock(
     *,
     unit: str | None = None,
 ) -> Any:
-    """Even query times over what streams recorded.
+    """Return evenly spaced query times over the time range of streams.
 
-    It reads the first and the last time of each stream, which on CUDA waits for them.
+    This reads the first and the last time of each stream; on CUDA it waits for them.
 
     Parameters
     ----------
     streams
         :class:`Stream` of one recording each, in a list or a dict: without a batch.
     rate
-        How many times there are in a second; of times of floats without a ``unit``, in 1 of theirs.
+        Number of times per second; for float times without ``unit``, per 1 of their unit.
     span
-        "intersection": from where the last stream begins to where the first one ends, so that all
-        have samples around every time. "union": from the first begin to the last end.
+        "intersection": from the latest first sample to the earliest last sample of the streams, so
+        that every stream has samples around all times. "union": from the earliest first sample to
+        the latest last sample.
     unit
-        What a tick of times is that do not tell it: "ns", "us", "ms", "s".
+        Unit of times that have none of their own: "ns", "us", "ms" or "s".
 
     Returns
     -------
     array [T]
-        In the unit and the dtype of the streams' times, in the library of the first one's times, on
-        its device; of pandas and the like in NumPy. Each time is rounded by itself: no drift.
+        Times in the unit and the dtype of the streams' times, from the library of the first
+        stream's times, on its device; from NumPy for times of pandas, polars and pyarrow. Each time
+        is rounded separately, so there is no drift.
 
     Raises
     ------
     ValueError
-        The streams have no time in common, a stream has no samples or has a batch, or a value does
-        not fit.
+        The streams have no time in common, a stream has no samples or has a batch, or a value is
+        invalid.
     TypeError
-        The streams' units differ, or integers have none.
+        The streams' units differ, or integer times have no unit.
 
     Examples
     --------
@@ -87,13 +89,13 @@ def clock(
         seconds = step / per_second if own else step
         raise ValueError(
             f"rate: is {rate:g}, but the times of {name} are {what}, so no step of {seconds:g} s "
-            "fits. Their unit may be wrong (unit='ns'), or the stamps lost their decimals"
+            "is possible. Their unit may be wrong (unit='ns'), or the stamps lost their decimals"
         )
     count = int((end - begin) / step * (1 + 2**-50)) + 1
     steps = np.arange(count) * step
     times = begin + np.rint(steps).astype(np.int64) if whole else begin + steps
     times = times[times <= end]
-    return _as_given(times, next(iter(named.values())))
+    return _in_library_of(times, next(iter(named.values())))
 
 
 _WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -101,7 +103,7 @@ _YEARS = (946_684_800, 4_102_444_800)  # s since 1970: from 2000 to 2100
 
 
 def _apart(late: str, begin: Any, early: str, end: Any, unit: Unit | None) -> str:
-    """Why two streams share no time, and whether their units may be the reason."""
+    """Return a message about two streams without a common time; their units may be the reason."""
     per_second = 1.0 if unit is None else unit.per_second
     text = f"{late} and {early} have no time in common: {late} begins at {_date(begin, per_second)}"
     text += f", {early} ends at {_date(end, per_second)}"
@@ -113,7 +115,7 @@ def _apart(late: str, begin: Any, early: str, end: Any, unit: Unit | None) -> st
 
 
 def _date(time: Any, per_second: float) -> str:
-    """A time as a number, and as a date where it is one."""
+    """Return a time as text, with its date if it is plausible."""
     import numpy as np
 
     seconds = time / per_second
@@ -124,13 +126,13 @@ def _date(time: Any, per_second: float) -> str:
 
 
 def _looks_like(time: Any) -> str | None:
-    """The unit by which a time falls within the years 2000 to 2100, counted from 1970."""
+    """Return the unit in which a time since 1970 is between the years 2000 and 2100, or None."""
     units = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
     return next((u for u, per in units.items() if _YEARS[0] <= time / per < _YEARS[1]), None)
 
 
 def named_streams(streams: Any) -> dict[str, Any]:
-    """By the names that they go by in messages and tables."""
+    """Return streams by the names that messages and tables use."""
     if isinstance(streams, Stream) or not isinstance(streams, (Mapping, Iterable)):
         raise TypeError(
             f"streams: is a {type(streams).__name__}, expected a list or a dict of robocache.Stream"
@@ -144,12 +146,12 @@ def named_streams(streams: Any) -> dict[str, Any]:
                 f"{printable(name)}: is a {type(stream).__name__}, expected a robocache.Stream"
             )
     if not named:
-        raise ValueError("streams: are 0, expected 1 or more")
+        raise ValueError("streams: got 0, expected 1 or more")
     return dict(named)
 
 
 def common_unit(named: dict[str, Any], unit: str | None) -> Unit | None:
-    """That of all streams' times, or the one that is told of times without."""
+    """Return the unit of the times of all streams, or ``unit`` if they have none."""
     first_name, first = next(iter(named.items()))
     units: dict[str, Unit | None] = {name: stream._unit for name, stream in named.items()}
     for name, own in units.items():
@@ -158,11 +160,11 @@ def common_unit(named: dict[str, Any], unit: str | None) -> Unit | None:
         )
     if unit is None:
         return units[first_name]
-    told = unit_named(unit)
+    named_unit = unit_named(unit)
     own = units[first_name]
-    if own is not None and (own.name, own.count) != (told.name, 1):
+    if own is not None and (own.name, own.count) != (named_unit.name, 1):
         raise ValueError(f"unit: is {unit!r}, but {printable(first_name)}.times is {own}")
-    return own or told
+    return own or named_unit
 
 
 def _positive(rate: Any) -> float:
@@ -176,7 +178,7 @@ def _positive(rate: Any) -> float:
 
 
 def _ends(stream: Any, name: str) -> tuple[Any, Any]:
-    """First and last time, on the clock of the queries: an int, or a float."""
+    """Return the first and the last time on the clock of the queries, as ints or floats."""
     times = stream._native[2]
     if (
         len(times.shape) != 1
@@ -198,19 +200,19 @@ def _ends(stream: Any, name: str) -> tuple[Any, Any]:
 
 
 def offset_of(stream: Any) -> Any:
-    """The clock offset in the unit of the times."""
+    """Return the clock offset in the unit of the times."""
     if stream._unit is not None:
         return ticks_of(stream.clock_offset, "clock_offset", stream._unit)
     return stream.clock_offset
 
 
-def _as_given(times: Any, stream: Any) -> Any:
-    """Times of NumPy as those of the stream are."""
-    given = stream._native[2]
+def _in_library_of(times: Any, stream: Any) -> Any:
+    """Return NumPy times with the unit, dtype and library of the times of a stream."""
+    own_times = stream._native[2]
     if stream._unit is not None:
         return times.view(stream._unit.dtype)
-    framework = LIBRARY_TYPES.get(type(given))
-    dtype = str(given.dtype).rpartition(".")[2]
+    framework = LIBRARY_TYPES.get(type(own_times))
+    dtype = str(own_times.dtype).rpartition(".")[2]
     if framework is None or framework.is_numpy:
         return times.astype(dtype)
-    return framework.sequence(times, "times", dtype, given)
+    return framework.sequence(times, "times", dtype, own_times)

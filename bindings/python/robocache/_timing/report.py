@@ -1,4 +1,4 @@
-"""What streams are like before they are aligned: rates, jitter, gaps."""
+"""Reports on the timing of streams: rates, jitter, gaps."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _PIECE = 1 << 18
 
 @dataclass(frozen=True)
 class StreamReport:
-    """One stream's samples in time; seconds, or the unit of the times where that is not known."""
+    """Timing of one stream, in seconds, or in ticks if the unit of the times is unknown."""
 
     samples: int
-    rate: float  #: mean, from the first to the last sample
-    period: float  #: the median time between samples
-    jitter: float  #: the standard deviation of the time between samples, gaps left out
-    jitter_p99: float  #: 99 % of the times between samples are at most this far from the median
-    repeats: int  #: samples with the time of the one before
-    disorder: int  #: samples with a time before that of the one before
+    rate: float  #: mean rate from the first to the last sample
+    period: float  #: median time between samples
+    jitter: float  #: standard deviation of the time between samples, without gaps
+    jitter_p99: float  #: 99 % of these times differ from the period by at most this
+    repeats: int  #: samples with the same time as the sample before
+    disorder: int  #: samples with an earlier time than the sample before
     gaps: int  #: times between samples above ``gap_limit``
-    gap_limit: float  #: the stream's max_gap; without one 2.5 periods
-    longest_gap: float  #: between any two samples in a row
-    coverage: float  #: the part of the time from the first sample of all streams to the last one
+    gap_limit: float  #: the stream's max_gap, or 2.5 periods without one
+    longest_gap: float  #: longest time between successive samples
+    coverage: float  #: fraction of the time range of all streams that has samples without gaps
 
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`report` gives: ``print`` shows it as a table."""
+    """The result of :func:`report`; ``print`` shows it as a table."""
 
     streams: dict[str, StreamReport]  #: by name
-    unit: str  #: of all lengths of time: "s", or "ticks" where that is not known
+    unit: str  #: of all durations: "s", or "ticks" if the unit of the times is unknown
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, numbers and strings, as JSON takes them."""
+        """Return the report as dicts, numbers and strings, for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
         head = ["", "samples", "rate", "period", "jitter", "p99", "repeats", "gaps", "longest"]
         rows = [[*head, "coverage"]]
         shown = 1e3 if self.unit == "s" else 1.0
-        for name, of in self.streams.items():
-            lengths = (of.period, of.jitter, of.jitter_p99)
+        for name, stream in self.streams.items():
+            lengths = (stream.period, stream.jitter, stream.jitter_p99)
             rows.append(
-                [name, str(of.samples), f"{of.rate:.4g}"]
+                [name, str(stream.samples), f"{stream.rate:.4g}"]
                 + [f"{shown * length:.4g}" for length in lengths]
-                + [str(of.repeats), str(of.gaps), f"{shown * of.longest_gap:.4g}"]
-                + [f"{of.coverage:.1%}"]
+                + [str(stream.repeats), str(stream.gaps), f"{shown * stream.longest_gap:.4g}"]
+                + [f"{stream.coverage:.1%}"]
             )
         units = "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
         return f"{text_table(rows)}\n{units}"
@@ -64,30 +64,30 @@ class Report:
 def report(
     streams: Iterable[Stream[Any]] | Mapping[str, Stream[Any]], *, unit: str | None = None
 ) -> Report:
-    """Tell how regular streams are: rates, jitter, gaps, repeats and coverage.
+    """Report how regular streams are: rates, jitter, gaps, repeats and coverage.
 
-    It reads all times, which on CUDA waits for them. Rows of a batch are taken one by one: nothing
-    is a gap between them.
+    This reads all times; on CUDA it waits for them. Each row of a batch is examined separately:
+    there are no gaps between rows.
 
     Parameters
     ----------
     streams
         :class:`Stream`, in a list or a dict with their names.
     unit
-        What a tick of times is that do not tell it: "ns", "us", "ms", "s".
+        Unit of times that have none of their own: "ns", "us", "ms" or "s".
 
     Returns
     -------
     Report
-        In seconds where the unit of the times is known, else in that of the times. ``print`` it, or
-        take :meth:`Report.to_dict`.
+        In seconds if the unit of the times is known, else in ticks. Use ``print`` or
+        :meth:`Report.to_dict`.
 
     Raises
     ------
     ValueError
-        There are no streams, or ``unit`` is none.
+        There are no streams, or ``unit`` is unknown.
     TypeError
-        The streams' units differ, or something is no stream.
+        The streams' units differ, or an argument is not a :class:`Stream`.
 
     Examples
     --------
@@ -105,19 +105,19 @@ def report(
     own = common_unit(named, unit)
     per_second = 1.0 if own is None else own.per_second
     rows = {name: _rows(stream, name) for name, stream in named.items()}
-    if not any(len(row) for taken in rows.values() for row in taken):
+    if not any(len(row) for stream_rows in rows.values() for row in stream_rows):
         raise ValueError("streams: have no samples")
     union = _union(list(rows.values()))
     reports = {}
-    for name, taken in rows.items():
-        steps = np.concatenate([np.diff(row) for row in taken if len(row)] or [np.zeros(0)])
-        samples = sum(map(len, taken))
+    for name, stream_rows in rows.items():
+        steps = np.concatenate([np.diff(row) for row in stream_rows if len(row)] or [np.zeros(0)])
+        samples = sum(map(len, stream_rows))
         reports[name] = _one(steps, samples, _limit_of(named[name]), union, per_second)
     return Report(reports, "ticks" if own is None else "s")
 
 
 def _rows(stream: Any, name: str) -> list[Any]:
-    """The times of each row of a stream, on the clock of the queries, as NumPy has them."""
+    """Return the times of each row of a stream as NumPy arrays, on the clock of the queries."""
     _, values, times, options, *_ = stream._native
     host, offset = on_host(times, f"{name}.times"), offset_of(stream)
     host = host + offset if offset else host
@@ -132,18 +132,18 @@ def _rows(stream: Any, name: str) -> list[Any]:
 
 
 def _union(rows: list[list[Any]]) -> float:
-    """How long all streams together are: from the first begin to the last end, in each row."""
-    alike = len({len(taken) for taken in rows}) == 1
+    """Return the duration of all streams together, from the first begin to the last end per row."""
+    alike = len({len(group) for group in rows}) == 1
     total = 0.0
-    for taken in zip(*rows) if alike else [[row for each in rows for row in each]]:
-        ends = [row[[0, -1]] for row in taken if len(row)]
+    for group in zip(*rows) if alike else [[row for each in rows for row in each]]:
+        ends = [row[[0, -1]] for row in group if len(row)]
         if ends:
             total += float(max(end[1] for end in ends) - min(end[0] for end in ends))
     return total
 
 
 def _apart(steps: Any, period: float, limit: float) -> Any:
-    """What steps that are no gaps have beyond the period: piece by piece, for they may be many."""
+    """Return the differences from the period of steps that are not gaps, computed in pieces."""
     import numpy as np
 
     made = np.zeros(max(int(np.count_nonzero(steps <= limit)), 1))
@@ -157,7 +157,7 @@ def _apart(steps: Any, period: float, limit: float) -> Any:
 
 
 def _deviation(apart: Any) -> float:
-    """The standard deviation of numbers around 0, without a copy of them."""
+    """Return the standard deviation of numbers near 0, without a copy of them."""
     import numpy as np
 
     mean = float(apart.mean())
@@ -165,7 +165,7 @@ def _deviation(apart: Any) -> float:
 
 
 def _p99(apart: Any) -> float:
-    """99 % of these are at most this far from 0; overwritten, for they may be many."""
+    """Return the 99th percentile of absolute values. The array is overwritten to save memory."""
     import numpy as np
 
     return float(np.percentile(np.abs(apart, out=apart), 99, overwrite_input=True))
@@ -182,7 +182,7 @@ def _limit_of(stream: Any) -> float | None:
 def _one(
     steps: Any, samples: int, limit: float | None, union: float, per_second: float
 ) -> StreamReport:
-    """Of times between samples in ticks, which are exact where they are integers."""
+    """Return the report of one stream from the times between its samples, in ticks."""
     import numpy as np
 
     if len(steps) == 0:

@@ -1,1 +1,1 @@
-"""Training samples cut out of episodes."""
+"""Training samples that are cut out of episodes."""

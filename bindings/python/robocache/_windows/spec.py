@@ -1,4 +1,4 @@
-"""Which windows a model takes of episodes: plain data, apart from any episodes."""
+"""The windows that a model takes from episodes, as a description without arrays."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 
 class WindowSpec:
-    """The windows of a model's training samples: which tracks, at which offsets, in which form.
+    """The windows of a model's training samples: tracks, offsets and transforms.
 
-    It knows no arrays: it is plain data, to be pickled, compared and printed, and goes with
-    :class:`Episodes` into :meth:`cut`, :meth:`statistics` or ``robocache.torch.WindowLoader``.
+    A specification has no arrays. It can be pickled, compared and printed, and is used with
+    :class:`Episodes` in :meth:`cut`, :meth:`statistics` and ``robocache.torch.WindowLoader``.
 
     Parameters
     ----------
     windows
-        By name a :class:`Window`, or its offsets alone.
+        By name: a :class:`Window`, or only its offsets.
     anchor
-        The window whose track's rows the anchors are; None: the first.
+        The window whose track contains the anchor rows. None: the first window.
     anchors
-        Which rows of an episode of n are anchors: those from ``anchors[0]`` to
-        ``n - 1 + anchors[1]``, by default all. Numbers below 0 and past n - 1 are legal. "whole":
-        those from which all rows of all windows lie in the episode, where tracks have one rate.
+        The anchor rows of an episode with n rows: from ``anchors[0]`` to ``n - 1 + anchors[1]``, by
+        default all rows. Rows below 0 and past n - 1 are allowed. "whole": the rows for which all
+        windows are inside the episode, if all tracks have the same rate.
     dtype
-        Of all results of floats, as of :func:`windows`.
+        Dtype of all float results, as for :func:`windows`.
 
     Raises
     ------
     ValueError
-        There are no windows, ``anchor`` is none of them, or a transform refers to none of them.
+        There are no windows, or ``anchor`` or the reference of a transform is not a window.
     TypeError
-        An argument is of another kind.
+        An argument has a wrong type.
 
     Examples
     --------
-    Two states and fifty actions relative to the last of them:
+    Two states, and fifty actions relative to the last state:
 
     >>> import robocache as rbc
     >>> relative = rbc.Transform("subtract", 0, 26, reference=("state", -1))
@@ -90,12 +90,12 @@ class WindowSpec:
 
     @property
     def anchor(self) -> str:
-        """The window whose track's rows the anchors are."""
+        """The window whose track contains the anchor rows."""
         return self._anchor
 
     @property
     def anchors(self) -> tuple[int, int]:
-        """Which rows of an episode of n: from ``anchors[0]`` to ``n - 1 + anchors[1]``."""
+        """The anchor rows of an episode with n rows: ``anchors[0]`` to ``n - 1 + anchors[1]``."""
         if not isinstance(self._anchors, str):
             return self._anchors
         rows = [0]
@@ -106,29 +106,29 @@ class WindowSpec:
 
     @property
     def dtype(self) -> Any:
-        """Of all results of floats, or None: their own."""
+        """Dtype of all float results, or None: their own."""
         return self._dtype
 
     def track(self, name: str) -> str:
-        """The name of the track of a window."""
+        """Return the name of the track of a window."""
         return self._windows[name].track or name
 
     def streams(self, episodes: Episodes) -> list[WindowStream[Any]]:
-        """What :func:`windows` takes: a stream for each window, over the episodes' arrays.
+        """Return the streams for :func:`windows`: one per window, with the episodes' arrays.
 
         Raises
         ------
         KeyError
             The episodes lack a track.
         ValueError
-            A track and a window do not go together. The message begins with the window's name.
+            A track does not fit its window. The message begins with the window's name.
         """
         return self._streams(episodes, {})
 
     def _streams(
         self, episodes: Episodes, changed: dict[str, Any], names: Sequence[str] | None = None
     ) -> list[WindowStream[Any]]:
-        """Of some windows, or all, with other options by name."""
+        """Return the streams of some or all windows, with changed options by window name."""
         made = []
         for name in self._windows if names is None else names:
             window = self._windows[name]
@@ -149,25 +149,25 @@ class WindowSpec:
     def cut(
         self,
         episodes: Episodes,
-        which: Indices,
+        which: Indices,  # plain: ok
         anchors: Times,
         **options: Any,
     ) -> dict[str, tuple[Any, Any]]:
-        """The windows of B samples: :func:`windows`, with names.
+        """Cut the windows of B samples, as :func:`windows` does, and return them by name.
 
         Parameters
         ----------
         episodes
-            Where they are cut from.
+            The episodes to cut from.
         which, anchors
-            The episode of each sample, and its row there of the anchor's track.
+            The episode of each sample, and its row in the anchor's track there.
         options
             ``anchor_times``, ``out``, ``check_times`` and ``backend`` of :func:`windows`.
 
         Returns
         -------
         dict
-            For each window (values [B,O,D'], valid [B,O]).
+            By window name: (values [B,O,D'], valid [B,O]).
         """
         pairs = cut(
             self.streams(episodes),
@@ -185,21 +185,21 @@ class WindowSpec:
 
     @property
     def anchor_stream(self) -> int:
-        """The number of the anchor's window."""
+        """The index of the anchor's window."""
         return list(self._windows).index(self._anchor)
 
     def samples(self, episodes: Episodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All samples of the episodes, in order: the episode and the anchor of each, in NumPy."""
+        """Return the episode and the anchor of every sample, in order, as NumPy arrays."""
         import numpy as np
 
         begin = self.anchors[0]
         counts = self.counts(episodes)
-        which = np.repeat(np.arange(len(counts)), counts)
+        indices = np.repeat(np.arange(len(counts)), counts)
         before = np.cumsum(counts) - counts
-        return which, np.arange(len(which)) - before[which] + begin
+        return indices, np.arange(len(indices)) - before[indices] + begin
 
     def counts(self, episodes: Episodes) -> NDArray[np.int64]:
-        """How many samples each episode has, int64 [E] in NumPy. An empty episode has none."""
+        """Return the number of samples of each episode, int64 [E] in NumPy; 0 if it is empty."""
         import numpy as np
 
         _require_episodes(episodes)
@@ -217,35 +217,35 @@ class WindowSpec:
         quantiles: Sequence[float] = QUANTILES,
         ddof: int = 0,
     ) -> dict[str, StatisticsResult]:
-        """Statistics of all samples' windows, after transforms, before normalization.
+        """Compute statistics of the windows of all samples, after transforms, before normalization.
 
-        Such as those of relative actions, which are not those of actions. They are exact, and no
-        window is written for them. What is held past an episode's end counts as it is, also where
-        it is replaced by something neutral.
+        For example, statistics of relative actions, which differ from the statistics of actions.
+        They are exact, and are computed without storing windows. Rows past an episode's end count
+        as its last row, even where the window replaces them by neutral numbers.
 
         Parameters
         ----------
         episodes
-            Where they are cut from.
+            The episodes to cut from.
         rows
-            Which rows of windows count, for all windows or by name: "all" (openpi), "valid" ones,
-            or those of "whole" windows, which lie in their episode (LeRobot, GR00T).
+            The rows of windows that count, for all windows or by name: "all" (openpi), "valid", or
+            "whole" for windows that are completely inside their episode (LeRobot, GR00T).
         per_step
-            Of each offset by itself: arrays [O,D'] in place of [D'].
+            Compute separate statistics for each offset: arrays [O,D'] instead of [D'].
         quantiles, ddof
             As for :func:`statistics`.
 
         Returns
         -------
         dict
-            :class:`StatisticsResult` by the name of the window, of arrays of NumPy.
+            :class:`StatisticsResult` with NumPy arrays, by window name.
         """
         from .statistics import statistics
 
         return statistics(self, episodes, rows, per_step, quantiles, ddof)
 
     def normalized(self, normalizations: Mapping[str, Normalization | None]) -> WindowSpec:
-        """The same with these normalizations, by the name of the window."""
+        """Return the specification with other normalizations, by window name."""
         changed = dict(self._windows)
         for name, each in normalizations.items():
             if name not in changed:
@@ -254,7 +254,7 @@ class WindowSpec:
         return WindowSpec(changed, anchor=self._anchor, anchors=self._anchors, dtype=self._dtype)
 
     def _numbered(self, transform: Transform) -> Transform:
-        """With a reference by number, in place of the name of a window."""
+        """Return a transform whose reference has the index of a window instead of its name."""
         stream, offset = transform.reference
         number = list(self._windows).index(stream) if isinstance(stream, str) else stream
         count = len(list(self._windows.values())[number].offsets)
@@ -284,17 +284,17 @@ class WindowSpec:
         ]
         begin, end = self.anchors
         last = "n" if end == 1 else f"n {'-' if end < 1 else '+'} {abs(end - 1)}"
-        which = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
+        anchor_rows = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
         dtype = "" if self._dtype is None else f"\ndtype: {self._dtype}"
-        return f"{text_table(rows, right=False)}\nanchors: {which} of {self._anchor!r}{dtype}"
+        return f"{text_table(rows, right=False)}\nanchors: {anchor_rows} of {self._anchor!r}{dtype}"
 
 
-# ---- what is given ------------------------------------------------------------------------------
+# ---- checks of arguments ------------------------------------------------------------------------
 
 
-def _require_episodes(given: Any) -> None:
-    if not isinstance(given, Episodes):
-        raise TypeError(f"episodes: is a {type(given).__name__}, expected robocache.Episodes")
+def _require_episodes(episodes: Any) -> None:
+    if not isinstance(episodes, Episodes):
+        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected robocache.Episodes")
 
 
 def _checked_windows(windows: Any) -> dict[str, Window]:
@@ -302,42 +302,42 @@ def _checked_windows(windows: Any) -> dict[str, Window]:
         raise TypeError(
             f"windows: is a {type(windows).__name__}, expected a dict of robocache.Window by name"
         )
-    taken = {
+    checked = {
         name: each if isinstance(each, Window) else Window(each) for name, each in windows.items()
     }
-    if not taken:
-        raise ValueError("windows: are 0, expected 1 or more")
-    names = list(taken)
-    for name, window in taken.items():
+    if not checked:
+        raise ValueError("windows: got 0, expected 1 or more")
+    names = list(checked)
+    for name, window in checked.items():
         for i, transform in enumerate(window.transforms):
             stream, offset = transform.reference
             within = f"windows[{name!r}].transforms[{i}].reference"
-            if isinstance(stream, str) and stream not in taken:
+            if isinstance(stream, str) and stream not in checked:
                 raise ValueError(f"{within}: is {stream!r}, expected one of {_quoted(names)}")
             if not isinstance(stream, str) and not 0 <= stream < len(names):
                 raise ValueError(f"{within}: is {stream}, expected one of {_quoted(names)}")
             referred = stream if isinstance(stream, str) else names[stream]
-            count = len(taken[referred].offsets)
+            count = len(checked[referred].offsets)
             if not -count <= offset < count:
                 raise ValueError(
                     f"{within}: is offset {offset} of {referred!r}, which has {count} offsets"
                 )
-    return taken
+    return checked
 
 
-def _checked_anchors(given: Any) -> Any:
-    if isinstance(given, str) and given == "whole":
-        return given
+def _checked_anchors(anchors: Any) -> Any:
+    if isinstance(anchors, str) and anchors == "whole":
+        return anchors
     try:
-        begin, end = given
+        begin, end = anchors
         return int(begin), int(end)
     except REFUSALS:
         raise TypeError(
-            f"anchors: is {shown(given)}, expected 'whole' or two ints, such as (0, -49)"
+            f"anchors: is {shown(anchors)}, expected 'whole' or two ints, such as (0, -49)"
         ) from None
 
 
-# ---- what is shown ------------------------------------------------------------------------------
+# ---- text ---------------------------------------------------------------------------------------
 
 
 def _quoted(names: Any) -> str:

@@ -1,4 +1,4 @@
-"""Statistics of windows that are counted as they are cut, and never written."""
+"""Statistics of windows, accumulated while windows are cut, without storing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .spec import WindowSpec
     from .stream_arguments import Opened
 
-_AT_ONCE = 1 << 16  # samples of a call
+_AT_ONCE = 1 << 16  # samples per call
 
 
 def statistics(
@@ -29,30 +29,32 @@ def statistics(
     ddof: int,
 ) -> dict[str, StatisticsResult]:
     """See :meth:`robocache.WindowSpec.statistics`."""
-    taken = _by_name(rows, [name for name, window in spec.windows.items() if window.output])
+    rows_by_name = _by_name(rows, [name for name, window in spec.windows.items() if window.output])
     opened = {name: stream._opened for name, stream in zip(spec.windows, spec.streams(episodes))}
-    taken = {name: each for name, each in taken.items() if opened[name].out_channels is not None}
+    rows_by_name = {
+        name: each for name, each in rows_by_name.items() if opened[name].out_channels is not None
+    }
     quantiles = tuple(quantiles)
     stepwise = []
-    if per_step and quantiles:  # the tables of all steps together would be large
-        stepwise = [name for name in taken if steps.can_be_apart(spec, episodes, name)]
-    together = {name: each for name, each in taken.items() if name not in stepwise}
+    if per_step and quantiles:  # the quantile tables of all steps together would be large
+        stepwise = [name for name in rows_by_name if steps.can_be_stepwise(spec, episodes, name)]
+    together = {name: each for name, each in rows_by_name.items() if name not in stepwise}
     results = _together(spec, episodes, opened, together, per_step, quantiles, ddof)
     for name in stepwise:
-        results[name] = steps.statistics(spec, episodes, name, taken[name], quantiles, ddof)
-    return {name: results[name] for name in taken}
+        results[name] = steps.statistics(spec, episodes, name, rows_by_name[name], quantiles, ddof)
+    return {name: results[name] for name in rows_by_name}
 
 
 def _together(
     spec: WindowSpec,
     episodes: Episodes,
     opened: dict[str, Opened],
-    taken: dict[str, Any],
+    rows: dict[str, Any],
     per_step: bool,
     quantiles: Sequence[float],
     ddof: int,
 ) -> dict[str, StatisticsResult]:
-    """All windows in one go, each into an accumulator; as many passes as their quantiles take."""
+    """Accumulate all windows together, in as many passes as their quantiles need."""
     context = default_context(opened[spec.anchor].device)
     accumulators = {
         name: StatisticsAccumulator(
@@ -61,22 +63,22 @@ def _together(
             ddof,
             context,
         )
-        for name in taken
+        for name in rows
     }
-    which, anchors = spec.samples(episodes)
+    indices, anchors = spec.samples(episodes)
     unfinished = dict(accumulators)
     while unfinished:
         changed: dict[str, dict[str, Any]] = {name: {"output": False} for name in opened}
         for name, accumulator in unfinished.items():
-            changed[name].update(accumulator=accumulator, accumulate=taken[name])
+            changed[name].update(accumulator=accumulator, accumulate=rows[name])
         counting = spec._streams(episodes, changed)
-        beside = opened[spec.anchor]
+        anchor_stream = opened[spec.anchor]
         for begin in range(0, len(anchors), _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
             windows(
                 counting,
-                beside.sequence(which[part], "episodes"),
-                beside.sequence(anchors[part], "anchors"),
+                anchor_stream.sequence(indices[part], "episodes"),
+                anchor_stream.sequence(anchors[part], "anchors"),
                 anchor_stream=spec.anchor_stream,
                 backend=context,
             )
@@ -102,7 +104,7 @@ def _by_name(rows: Any, names: list[str]) -> dict[str, str]:
 
 
 def _in_steps(result: StatisticsResult, steps: int) -> StatisticsResult:
-    """Of O D' channels as [O,D'], with quantiles [O,Q,D']."""
+    """Return the statistics of O D' channels as [O,D'], with quantiles [O,Q,D']."""
     channels = len(result.mean) // max(1, steps)
     arrays = {
         field.name: getattr(result, field.name).reshape(steps, channels)

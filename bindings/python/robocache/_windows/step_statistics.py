@@ -1,4 +1,4 @@
-"""Statistics of each step of windows by itself: what all samples have at one offset, at a time."""
+"""Statistics of windows one step at a time: of all samples at a single offset."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .._episodes.episodes import Episodes
     from .spec import WindowSpec
 
-_AT_ONCE = 1 << 26  # bytes of windows that are looked at together
-_NARROW = ("float16", "bfloat16", "float32")  # what is computed in float32
+_AT_ONCE = 1 << 26  # bytes of windows that are examined together
+_NARROW = ("float16", "bfloat16", "float32")  # computed in float32
 _HIDDEN: dict[str, Any] = {"output": False, "transforms": (), "normalization": None}
 _ARRAYS = ("count", "nonfinite", "min", "max", "mean", "std", "quantiles")
 
 
-def can_be_apart(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
-    """Whether a step knows of no other, and every row has a value, be it a held one."""
+def can_be_stepwise(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
+    """Whether the steps of a window are independent, and every row has a value, perhaps held."""
     window = spec.windows[name]
     involved = [name, *[_referred(spec, each) for each in window.transforms]]
     kinds = {each.kind for each in window.transforms}
@@ -40,29 +40,29 @@ def can_be_apart(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
 def statistics(
     spec: WindowSpec, episodes: Episodes, name: str, rows: Any, quantiles: Any, ddof: int
 ) -> StatisticsResult:
-    """[O,D'] of one window of a spec, of "all", "valid" or "whole" rows."""
+    """Return statistics [O,D'] of one window of a spec, for "all", "valid" or "whole" rows."""
     import numpy as np
 
-    which, anchors = spec.samples(episodes)
+    indices, anchors = spec.samples(episodes)
     cut = _Cut(spec, episodes, name)
     offsets = spec.windows[name].offsets
     if rows == "whole":
-        whole = cut.whole(which, anchors)
-        which, anchors = which[whole], anchors[whole]
-    samples = cut.moved(which, anchors)
+        whole = cut.whole(indices, anchors)
+        indices, anchors = indices[whole], anchors[whole]
+    samples = cut.moved(indices, anchors)
     found = []
     for offset in offsets:
         values, valid = cut.rows([offset], samples)
         mask = valid[:, 0] if rows == "valid" else None
         found.append(statistics_of(values[:, 0], sample_mask=mask, quantiles=quantiles, ddof=ddof))
     arrays: dict[str, Any] = {
-        of: np.stack([on_host(getattr(each, of), of) for each in found]) for of in _ARRAYS
+        name: np.stack([on_host(getattr(each, name), name) for each in found]) for name in _ARRAYS
     }
     return StatisticsResult(**arrays, levels=quantiles, ddof=ddof)
 
 
 class _Cut:
-    """One window of a spec at offsets of choice, with the streams that it needs."""
+    """One window of a spec at any offsets, with the streams that it needs."""
 
     def __init__(self, spec: WindowSpec, episodes: Episodes, name: str) -> None:
         window = spec.windows[name]
@@ -79,34 +79,34 @@ class _Cut:
         ]
         involved = [self._track, *[episodes[spec.track(each)] for each in names]]
         dtypes = {dtype_of(each.values, "values") for each in involved if each.values is not None}
-        self._options = {  # held: what is neutral is written in place of that, and not counted
+        self._options = {  # outside is "hold": neutral numbers do not count
             "clock_offset": window.clock_offset,
             "dtype": "float32" if dtypes <= set(_NARROW) else "float64",
         }
         self._offsets = window.offsets
         self._row_bytes = 8 * max(1, self._track.num_channels * len(window.offsets))
 
-    def moved(self, which: Any, anchors: Any) -> tuple[Any, Any]:
-        """Samples beside the episodes."""
-        beside = self._streams[0]._opened
-        return beside.sequence(which, "episodes"), beside.sequence(anchors, "anchors")
+    def moved(self, indices: Any, anchors: Any) -> tuple[Any, Any]:
+        """Return samples as arrays on the device of the episodes."""
+        stream = self._streams[0]._opened
+        return stream.sequence(indices, "episodes"), stream.sequence(anchors, "anchors")
 
     def rows(self, offsets: Any, samples: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Values [B,O,D'] and valid [B,O]."""
+        """Return values [B,O,D'] and valid [B,O]."""
         options = {**self._options, "transforms": self._transforms}
         stream = stream_of(self._track, offsets, options)
         pair: tuple[Any, Any] = windows([*self._streams, stream], *samples)[-1]
         return pair
 
-    def whole(self, which: Any, anchors: Any) -> Any:
-        """Which samples have nothing but valid rows, bool [N] in NumPy."""
+    def whole(self, indices: Any, anchors: Any) -> Any:
+        """Return a mask of the samples whose rows are all valid, bool [N] in NumPy."""
         import numpy as np
 
-        whole = np.zeros(len(which), bool)
+        whole = np.zeros(len(indices), bool)
         count = max(1, _AT_ONCE // self._row_bytes)
-        for begin in range(0, len(which), count):
+        for begin in range(0, len(indices), count):
             part = slice(begin, begin + count)
-            _, valid = self.rows(self._offsets, self.moved(which[part], anchors[part]))
+            _, valid = self.rows(self._offsets, self.moved(indices[part], anchors[part]))
             whole[part] = on_host(valid, "valid").all(axis=1)
         return whole
 

@@ -1,4 +1,4 @@
-"""What the extension takes of a stream of windows: its arguments as arrays and a struct."""
+"""Conversion of the arguments of a stream of windows to the arrays and the struct of a call."""
 
 from __future__ import annotations
 
@@ -44,47 +44,50 @@ _new_outputs, _set_accumulate, _set_accumulator = struct_of(
     "WindowsOutputs", "accumulate", "accumulator"
 )
 
-# The places of what a call adds in the tuple for the extension, whose order is rbcWindowsStream's.
+# Indices of the operands that a call adds; the order is that of rbcWindowsStream.
 TRANSFORMS, SCALES = 6, slice(7, 12)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A stream as `windows` takes it."""
+    """A stream with converted arguments."""
 
     framework: Framework
-    base: Any  # the array whose device and CUDA stream are those of the stream
+    base: Any  # the array that determines the device and the CUDA stream
     unit: Unit | None  # of its times
     times: Any
     operands: list[Any]  # as the extension takes them
-    outputs: Any  # the struct of what is written
-    rule: dict[str, Any]  # what is no array, in ticks where times have a unit
+    outputs: Any  # the struct of what the call writes
+    rule: dict[str, Any]  # arguments other than arrays, in ticks if times have a unit
     transforms: tuple[Transform, ...]
     num_offsets: int
-    out_channels: int | None  # D'; None: row numbers
-    asked: str | None  # the dtype of the result
-    dtype: str  # and where none is asked for
+    out_channels: int | None  # D'; None: the results are row numbers
+    requested_dtype: str | None  # of the result
+    dtype: str  # of the result, if none is requested
     accumulator: StatisticsAccumulator | None
-    writes: bool
+    writes: bool  # whether the call returns the rows
 
     @property
     def device(self) -> int:
-        """That of CUDA, or the CPU."""
+        """The id of the CUDA device, or CPU."""
         return self.framework.device(self.base, "values")
 
     def set_scales(self, arrays: list[Any]) -> None:
-        """A normalization as arrays of the device: shift, scale, bias, low and high."""
+        """Set a normalization as arrays on the device: shift, scale, bias, low and high."""
         self.operands[SCALES] = arrays
 
     def sequence(self, numbers: Any, name: str) -> Any:
-        """Numbers of NumPy in this library, on this device."""
+        """Return NumPy numbers as an array of this library, on this device."""
         return self.framework.sequence(numbers, name, "int64", self.base)
 
 
-def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
-    """Of the arguments of a :class:`robocache.WindowStream`; the unit of times that tell none."""
-    values, times, mask = given["values"], given["times"], given["sample_mask"]
-    method = given["method"]
+def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
+    """Convert the arguments of a :class:`robocache.WindowStream`.
+
+    ``unit`` is the unit of times that have none of their own.
+    """
+    values, times, mask = arguments["values"], arguments["times"], arguments["sample_mask"]
+    method = arguments["method"]
     if values is not None and is_masked(values):
         values, mask = taken_apart(values, mask)
     if times is not None:
@@ -94,7 +97,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         values = None if values is None else values_or_times
     elif values is not None:
         values, _, _ = sampled(values, [])
-    base = values if values is not None else given["episode_offsets"]
+    base = values if values is not None else arguments["episode_offsets"]
     if type(base) in SEQUENCES:
         import numpy as np
 
@@ -102,16 +105,16 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     framework = framework_of(base, "episode_offsets" if values is None else "values")
     framework.examine(base, "values")
     channels = None if values is None else _channels(values)
-    transforms = checked_transforms(given["transforms"], channels)
+    transforms = checked_transforms(arguments["transforms"], channels)
     out = None if channels is None else out_channels(channels, transforms)
-    _refuse_what_does_not_apply(given, values, times, method, transforms)
+    _refuse_inapplicable(arguments, values, times, method, transforms)
 
-    offsets, num_offsets = _offsets(framework, given["offsets"], times, unit, method, base)
-    gap, tolerance = limits_of(given["max_gap"], given["tolerance"], unit)
+    offsets, num_offsets = _offsets(framework, arguments["offsets"], times, unit, method, base)
+    gap, tolerance = limits_of(arguments["max_gap"], arguments["tolerance"], unit)
     params, groups = rules(
         "linear" if method is None else method,
-        given["outside"],
-        given["fill_value"],
+        arguments["outside"],
+        arguments["fill_value"],
         gap,
         tolerance,
         False,
@@ -119,13 +122,13 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         values,
         codes_of_outside=_OUTSIDE,
     )
-    if mask is not None or given["missing"] is not None:
-        mask = mask_of(framework, values, mask, given["missing"])
+    if mask is not None or arguments["missing"] is not None:
+        mask = mask_of(framework, values, mask, arguments["missing"])
     made = _new()
     _set_mode(made, _core.WINDOWS_MODE_GATHER if method is None else _core.WINDOWS_MODE_INTERPOLATE)
     outputs = _new_outputs()
-    _set_accumulate(outputs, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
-    clock_offset = given["clock_offset"]
+    _set_accumulate(outputs, code_of(_ACCUMULATES, arguments["accumulate"], "accumulate"))
+    clock_offset = arguments["clock_offset"]
     if times is not None:
         if unit is not None:
             clock_offset = ticks_of(clock_offset, "clock_offset", unit)
@@ -136,19 +139,19 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     def floats(array: Any, name: str) -> Any:
         return _per_channel(framework, array, name, "float64", num_offsets, out, base)
 
-    accumulator = given["accumulator"]
+    accumulator = arguments["accumulator"]
     if accumulator is not None:
         _set_accumulator(outputs, accumulator._handle)
-        accumulator._handle.acquire()  # which the struct would have taken over
-    normalization = given["normalization"]
+        accumulator._handle.acquire()  # the setter took it over
+    normalization = arguments["normalization"]
     scales = [None] * len(_PARAMETERS)
     if normalization is not None:
         scales = [floats(getattr(normalization, name), "normalization") for name in _PARAMETERS]
-    neutral, which = given["neutral"], given["neutral_channels"]
+    neutral, neutral_channels = arguments["neutral"], arguments["neutral_channels"]
     operands = [
         made,
         values,
-        array_of(framework, given["episode_offsets"], "episode_offsets", base),
+        array_of(framework, arguments["episode_offsets"], "episode_offsets", base),
         None if times is None else array_of(framework, times, "times", base),
         offsets,
         (params, None, mask, None, None, None, None, groups),
@@ -156,8 +159,8 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         *scales,
         None if neutral is None else floats(neutral, "neutral"),
         None
-        if which is None
-        else _per_channel(framework, which, "neutral_channels", "bool", None, out, base),
+        if neutral_channels is None
+        else _per_channel(framework, neutral_channels, "neutral_channels", "bool", None, out, base),
     ]
     return Opened(
         framework=framework,
@@ -168,8 +171,8 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         outputs=outputs,
         rule={
             "method": method if method is None or isinstance(method, str) else tuple(method),
-            "outside": given["outside"],
-            "fill_value": given["fill_value"],
+            "outside": arguments["outside"],
+            "fill_value": arguments["fill_value"],
             "max_gap": gap,
             "tolerance": tolerance,
             "clock_offset": clock_offset,
@@ -177,10 +180,10 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         transforms=transforms,
         num_offsets=num_offsets,
         out_channels=out,
-        asked=None if given["dtype"] is None else dtype_name(given["dtype"]),
+        requested_dtype=None if arguments["dtype"] is None else dtype_name(arguments["dtype"]),
         dtype=_dtype(values, method, transforms, normalization),
         accumulator=accumulator,
-        writes=accumulator is None if given["output"] is None else bool(given["output"]),
+        writes=accumulator is None if arguments["output"] is None else bool(arguments["output"]),
     )
 
 
@@ -201,38 +204,36 @@ def _dtype(values: Any, method: Any, transforms: Any, normalization: Any) -> str
     return "float32"
 
 
-def _refuse_what_does_not_apply(
-    given: dict[str, Any], values: Any, times: Any, method: Any, transforms: Any
+def _refuse_inapplicable(
+    arguments: dict[str, Any], values: Any, times: Any, method: Any, transforms: Any
 ) -> None:
     if values is None:
         for name in ("method", "normalization", "missing", "dtype", "accumulator", "neutral"):
-            if given[name] is not None:
-                raise ValueError(f"{name}: is given, but the stream has no values")
+            if arguments[name] is not None:
+                raise ValueError(f"{name}: only valid for a stream with values")
         if transforms:
-            raise ValueError("transforms: are given, but the stream has no values")
+            raise ValueError("transforms: only valid for a stream with values")
     if method is None:
         for name in ("max_gap", "tolerance"):
-            if given[name] is not None:
-                raise ValueError(
-                    f"{name}: is given, but rows are taken as they are; "
-                    "pass a method to interpolate, such as 'linear'"
-                )
+            if arguments[name] is not None:
+                raise ValueError(f"{name}: only valid with a method, such as method='linear'")
     elif times is None:
-        raise ValueError("times: are missing, between which values are to be interpolated")
-    offset = given["clock_offset"]
+        raise ValueError("times: required when method is given")
+    offset = arguments["clock_offset"]
     if times is None and not (isinstance(offset, numbers.Real) and offset == 0):
-        raise ValueError("clock_offset: is given, but the stream has no times")
-    if given["outside"] != "neutral":
+        raise ValueError("clock_offset: only valid for a stream with times")
+    if arguments["outside"] != "neutral":
         for name in ("neutral", "neutral_channels"):
-            if given[name] is not None:
-                raise ValueError(f"{name}: is given, but only outside='neutral' takes it")
+            if arguments[name] is not None:
+                raise ValueError(f"{name}: only valid with outside='neutral'")
     for name, kind in (
         ("normalization", Normalization),
         ("accumulator", StatisticsAccumulator),
     ):
-        if given[name] is not None and not isinstance(given[name], kind):
+        if arguments[name] is not None and not isinstance(arguments[name], kind):
             raise TypeError(
-                f"{name}: is a {type(given[name]).__name__}, expected a robocache.{kind.__name__}"
+                f"{name}: is a {type(arguments[name]).__name__}, "
+                f"expected a robocache.{kind.__name__}"
             )
 
 
@@ -240,41 +241,41 @@ def _refuse_what_does_not_apply(
 
 
 def _offsets(
-    framework: Framework, given: Any, times: Any, unit: Unit | None, method: Any, base: Any
+    framework: Framework, offsets: Any, times: Any, unit: Unit | None, method: Any, base: Any
 ) -> tuple[Any, int]:
-    """Offsets as an array beside ``base``, and how many there are."""
+    """Return offsets as an array on the device of ``base``, and their number."""
     if method is None:
-        if type(given) in SEQUENCES or _is_numpy(given):
-            array = framework.sequence(_rows(given), "offsets", "int64", base)
+        if type(offsets) in SEQUENCES or _is_numpy(offsets):
+            array = framework.sequence(_rows(offsets), "offsets", "int64", base)
         else:
-            array = array_of(framework, given, "offsets", base)
+            array = array_of(framework, offsets, "offsets", base)
     else:
-        array = _time_offsets(framework, given, times, unit, base)
+        array = _time_offsets(framework, offsets, times, unit, base)
     shape = shape_of(array, "offsets")
     if len(shape) != 1:
         raise ValueError(f"offsets: shape is {list(shape)}, expected [O]")
     return array, int(shape[0])
 
 
-def _rows(given: Any) -> Any:
-    """Offsets in rows, which int64 holds."""
+def _rows(offsets: Any) -> Any:
+    """Return offsets in rows as a NumPy array. Each must fit into int64."""
     import numpy as np
 
     try:
-        array = np.asarray(given)
+        array = np.asarray(offsets)
     except REFUSALS as error:  # rows of different lengths
         raise blamed(error, "offsets") from None
     if array.dtype.kind in "uO":
         for each in array.ravel().tolist():
             if isinstance(each, int) and not -(2**63) <= each < 2**63:
-                raise ValueError(f"offsets: holds {each}, which int64 does not")
+                raise ValueError(f"offsets: has {each}, which does not fit into int64")
     return array
 
 
 def _time_offsets(
-    framework: Framework, given: Any, times: Any, unit: Unit | None, base: Any
+    framework: Framework, offsets: Any, times: Any, unit: Unit | None, base: Any
 ) -> Any:
-    ticks, own = times_of(given, "offsets")
+    ticks, own = times_of(offsets, "offsets")
     kind = dtype_of(times, "times")
     if own is not None:
         if unit is None:
@@ -287,7 +288,7 @@ def _time_offsets(
         for tick in ticks:
             if tick.denominator != 1:
                 raise ValueError(
-                    f"offsets: is {float(tick):g} ticks of {unit}, expected whole ones"
+                    f"offsets: is {float(tick):g} ticks of {unit}, expected whole ticks"
                 )
         ticks = [int(tick) for tick in ticks]
     elif kind == "int64" and (type(ticks) in SEQUENCES or _is_numpy(ticks)):
@@ -299,8 +300,8 @@ def _time_offsets(
     return array_of(framework, ticks, "offsets", base)
 
 
-def _is_numpy(given: Any) -> bool:
-    return hasattr(given, "__dlpack__") and framework_of(given, "offsets").is_numpy
+def _is_numpy(array: Any) -> bool:
+    return hasattr(array, "__dlpack__") and framework_of(array, "offsets").is_numpy
 
 
 # ---- numbers of channels ------------------------------------------------------------------------
@@ -308,24 +309,27 @@ def _is_numpy(given: Any) -> bool:
 
 def _per_channel(
     framework: Framework,
-    given: Any,
+    value: Any,
     name: str,
     dtype: str,
     num_offsets: int | None,
     channels: int | None,
     base: Any,
 ) -> Any:
-    """[D'], or [O,D'], beside ``base``, of what broadcasts to that; None stays."""
+    """Return a value that broadcasts to [D'] or [O,D'] as an array on the device of ``base``.
+
+    None is returned unchanged.
+    """
     import numpy as np
 
-    if given is None:
+    if value is None:
         return None
     try:
-        host = np.asarray(on_host(given, name) if hasattr(given, "__dlpack__") else given)
+        host = np.asarray(on_host(value, name) if hasattr(value, "__dlpack__") else value)
     except REFUSALS as error:
         raise blamed(error, name) from None
     if host.dtype.kind not in ("biu" if dtype == "bool" else "iuf"):
-        raise TypeError(f"{name}: is {shown(given)}, expected {dtype}")
+        raise TypeError(f"{name}: is {shown(value)}, expected {dtype}")
     shapes: list[Any] = [(channels,)]
     if num_offsets is not None:
         shapes.append((num_offsets, channels))

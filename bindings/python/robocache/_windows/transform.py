@@ -1,4 +1,4 @@
-"""What becomes of channels of a window: relative to others, as differences or as poses."""
+"""Transforms of the channels of windows, relative to other rows: differences and poses."""
 
 from __future__ import annotations
 
@@ -29,49 +29,49 @@ _STRUCT = struct.Struct("=qqiIiiqiiii")  # rbcWindowsTransform
 
 @dataclass(frozen=True, init=False, repr=False)
 class Transform:
-    """What becomes of ``count`` channels of a :class:`WindowStream`, from ``begin`` on.
+    """A transform of ``count`` channels of a :class:`WindowStream`, beginning with ``begin``.
 
-    They are written relative to a reference: the channels of a row that another stream, or the same
-    one, has in the same sample, such as the state at the anchor. Where x, or a position p and a
-    rotation R, are of a row, and those of the reference have an r:
+    The channels are expressed relative to a reference: a row of the same or of another stream in
+    the same sample, such as the state at the anchor. A row has the number x, or the position p and
+    the rotation R; the reference has xr, or pr and Rr:
 
     - "subtract": x - xr. Inverse: x + xr.
     - "se3_relative": Rr^T (p - pr) and Rr^T R, the pose in the frame of the reference. Inverse:
       Rr p + pr and Rr R.
     - "se3_world": p - pr and R Rr^T, in the axes of the world. Inverse: p + pr and R Rr.
-    - "se3_step": as "se3_world", from the row at the offset before, at the first offset from the
-      reference. Inverse: the sum of the steps.
+    - "se3_step": as "se3_world", but relative to the row at the previous offset; the first offset
+      is relative to the reference. Inverse: the sum of the steps.
 
-    It is plain data: it can be pickled, compared and printed.
+    A transform can be pickled, compared and printed.
 
     Parameters
     ----------
     kind
         One of the above.
     begin, count
-        The channels of the stream's values. A pose has 3 of its position, then those of its
-        rotation.
+        The channels of the stream's values. A pose has 3 channels of its position, followed by the
+        channels of its rotation.
     reference
         The stream, by its index in the call or by its name in a :class:`WindowSpec`, and the index
-        of one of its offsets; a negative one counts from the last.
+        of one of its offsets; a negative index counts from the last.
     reference_begin
-        The first channel of the reference; None: ``begin``.
+        The first channel of the reference. None: ``begin``.
     rotation
-        How rotations are written, as for :func:`convert_rotations`; poses alone have one.
+        Representation of the rotation, as for :func:`convert_rotations`; only for poses.
     reference_rotation
-        Those of the reference; None: as ``rotation``.
+        Representation in the reference. None: as ``rotation``.
     out_rotation
-        Those of the result; None: as ``rotation``. Where it has another number of channels, those
-        that follow move.
+        Representation in the result. None: as ``rotation``. If it has a different number of
+        channels, the following channels are shifted.
     inverse
-        From relative to absolute.
+        Apply the inverse, from relative to absolute.
 
     Raises
     ------
     ValueError
-        ``kind`` or a rotation has an unknown name, or ``count`` is not that of a pose.
+        ``kind`` or a rotation is unknown, or ``count`` does not match a pose.
     TypeError
-        An argument is of another kind.
+        An argument has a wrong type.
 
     Examples
     --------
@@ -111,9 +111,11 @@ class Transform:
             "out_rotation": rotation if out_rotation is None else out_rotation,
         }
         if kind == "subtract":
-            for name, given in rotations.items():
-                if given is not None:
-                    raise ValueError(f"{name}: is {given!r}, but 'subtract' knows of no rotations")
+            for name, rotation_name in rotations.items():
+                if rotation_name is not None:
+                    raise ValueError(
+                        f"{name}: is {rotation_name!r}, but 'subtract' takes no rotation"
+                    )
         else:
             _require_pose(kind, count, rotations)
         reference = _reference(reference)
@@ -131,21 +133,22 @@ class Transform:
 
     @property
     def end(self) -> int:
-        """The channel behind the last one."""
+        """One past the last channel."""
         return self.begin + self.count
 
     @property
     def out_count(self) -> int:
-        """How many channels the result has."""
+        """Number of channels of the result."""
         return self.count if self.out_rotation is None else 3 + channels_of(self.out_rotation)
 
     @staticmethod
     def subtract(
         mask: Sequence[bool], *, reference: tuple[int | str, int], inverse: bool = False
     ) -> tuple[Transform, ...]:
-        """Transforms of the channels whose mask is True, such as openpi's ``make_bool_mask``.
+        """Return transforms that subtract the reference from the channels whose mask is True.
 
-        Channels are less than those of the reference of the same numbers.
+        The mask is as from openpi's ``make_bool_mask``. The channels of the reference have the same
+        indices.
 
         Examples
         --------
@@ -189,7 +192,7 @@ class Transform:
 
 
 def packed(transforms: Sequence[Transform]) -> bytes | None:
-    """What the extension takes; references are numbers."""
+    """Return transforms as the extension takes them. Their references must be indices."""
     if not transforms:
         return None
     parts = []
@@ -213,60 +216,60 @@ def packed(transforms: Sequence[Transform]) -> bytes | None:
 
 
 def checked_transforms(transforms: Any, channels: int | None) -> tuple[Transform, ...]:
-    """Transforms in the order of their channels, no two of one; ``channels`` is None if unknown."""
+    """Return transforms sorted by channel. They must not overlap; ``channels``: None if unknown."""
     if isinstance(transforms, Transform):
         transforms = (transforms,)
     try:
-        taken = tuple(transforms)
+        checked = tuple(transforms)
     except TypeError:
         raise TypeError(f"transforms: is {shown(transforms)}, expected a list") from None
-    for i, each in enumerate(taken):
+    for i, each in enumerate(checked):
         if not isinstance(each, Transform):
             raise TypeError(
                 f"transforms[{i}]: is a {type(each).__name__}, expected a robocache.Transform"
             )
         if channels is not None and each.end > channels:
             raise ValueError(
-                f"transforms[{i}]: is of channels {each.begin} to {each.end - 1}, "
-                f"but values have {channels}"
+                f"transforms[{i}]: has channels {each.begin} to {each.end - 1}, "
+                f"but values have only {channels}"
             )
-    ordered = sorted(range(len(taken)), key=lambda i: taken[i].begin)
+    ordered = sorted(range(len(checked)), key=lambda i: checked[i].begin)
     for i, j in zip(ordered, ordered[1:]):
-        if taken[i].end > taken[j].begin:
+        if checked[i].end > checked[j].begin:
             raise ValueError(
-                f"transforms[{j}]: begins with channel {taken[j].begin}, "
-                f"which is of transforms[{i}] as well; a channel has one transform at most"
+                f"transforms[{j}]: begins with channel {checked[j].begin}, "
+                f"which transforms[{i}] also has; a channel has at most one transform"
             )
-    return tuple(taken[i] for i in ordered)
+    return tuple(checked[i] for i in ordered)
 
 
 def out_channels(channels: int, transforms: Sequence[Transform]) -> int:
-    """D' of D."""
+    """Return the number of channels after the transforms."""
     return channels + sum(each.out_count - each.count for each in transforms)
 
 
-def _channels(begin: Any, given: Any) -> tuple[int, int]:
-    return _index(begin, "begin"), count(given, "count")
+def _channels(begin: Any, num_channels: Any) -> tuple[int, int]:
+    return _index(begin, "begin"), count(num_channels, "count")
 
 
-def _index(given: Any, name: str) -> int:
+def _index(value: Any, name: str) -> int:
     try:
-        whole = operator.index(given)
+        whole = operator.index(value)
     except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected the number of a channel") from None
+        raise TypeError(f"{name}: is {shown(value)}, expected the index of a channel") from None
     if whole < 0:
-        raise ValueError(f"{name}: is {whole}, expected the number of a channel, from 0")
+        raise ValueError(f"{name}: is {whole}, expected the index of a channel, 0 or more")
     return whole
 
 
-def _reference(given: Any) -> tuple[int | str, int]:
+def _reference(value: Any) -> tuple[int | str, int]:
     try:
-        stream, offset = given
+        stream, offset = value
         stream = stream if isinstance(stream, str) else operator.index(stream)
         return stream, operator.index(offset)
     except (*REFUSALS, ValueError):
         raise TypeError(
-            f"reference: is {shown(given)}, expected a stream and the index of one of its offsets, "
+            f"reference: is {shown(value)}, expected a stream and the index of one of its offsets, "
             "such as (0, -1)"
         ) from None
 
@@ -274,14 +277,14 @@ def _reference(given: Any) -> tuple[int | str, int]:
 def _require_pose(kind: str, count: int, rotations: dict[str, Any]) -> None:
     if rotations["rotation"] is None:
         raise ValueError(
-            f"rotation: is None, expected how the rotations of {kind!r} are written, "
+            f"rotation: is None, but {kind!r} needs the representation of rotations, "
             "such as 'quat_xyzw'"
         )
-    for name, given in rotations.items():
-        code_of(ROTATIONS, given, name)
+    for name, rotation_name in rotations.items():
+        code_of(ROTATIONS, rotation_name, name)
     expected = 3 + channels_of(rotations["rotation"])
     if count != expected:
         raise ValueError(
-            f"count: is {count}, expected {expected}: 3 of a position and {expected - 3} of "
+            f"count: is {count}, expected {expected}: 3 for a position and {expected - 3} for "
             f"{rotations['rotation']!r}"
         )

@@ -1,4 +1,4 @@
-"""One window of a specification: which rows of a track, and what becomes of them."""
+"""One window of a specification: rows of a track, and their transforms."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from .transform import Transform, checked_transforms
 
 @dataclass(frozen=True, init=False, repr=False)
 class Window:
-    """One output of a :class:`WindowSpec`: which rows of a track, and what becomes of them.
+    """One output of a :class:`WindowSpec`: rows of a track, and their transforms.
 
     Parameters
     ----------
     offsets
-        Rows from the anchor, such as ``[-1, 0]`` or ``range(50)``; with ``method`` lengths of time.
+        Offsets from the anchor: rows, such as ``[-1, 0]`` or ``range(50)``, or durations with
+        ``method``.
     track
-        The name of the track; None: that of the window.
+        Name of the track. None: the name of the window.
     method, outside, fill_value, neutral, neutral_channels, transforms, normalization
     max_gap, tolerance, missing, clock_offset, dtype
-        As for :class:`WindowStream`. A reference of a transform is the name of a window, and the
+        As for :class:`WindowStream`. The reference of a transform is the name of a window, and the
         index of one of its offsets.
     output
-        False: it is there to be referred to alone.
+        False: the window is not returned, but transforms may refer to it.
 
     Raises
     ------
     ValueError
         A name is unknown, or transforms overlap.
     TypeError
-        An argument is of another kind.
+        An argument has a wrong type.
 
     Examples
     --------
@@ -106,23 +107,23 @@ class Window:
     def from_seconds(
         cls, seconds: Sequence[float], rate: float, *, tolerance: float = 1e-4, **options: Any
     ) -> Window:
-        """Rows at lengths of time from the anchor, of a track of this rate, as LeRobot has them.
+        """Create a window from offsets in seconds, as in LeRobot, for a track of a fixed rate.
 
         Parameters
         ----------
         seconds
-            Whole multiples of the time between rows.
+            Offsets: whole multiples of the time between rows.
         rate
-            Rows a second.
+            Rows per second.
         tolerance
-            How far off a multiple each may be, in seconds.
+            Largest distance of an offset from a multiple, in seconds.
         options
             As for the class.
 
         Raises
         ------
         ValueError
-            One is no multiple of the time between rows.
+            An offset is not a multiple of the time between rows.
         """
         rows = []
         for i, each in enumerate(seconds):
@@ -130,7 +131,7 @@ class Window:
             if abs(row - each * rate) > tolerance * rate:
                 raise ValueError(
                     f"seconds[{i}]: is {each}, which is {each * rate:g} rows at {rate:g} Hz, "
-                    "expected whole ones; a track with times takes it with method='linear'"
+                    "expected whole rows; for a track with times, use method='linear'"
                 )
             rows.append(row)
         return cls(rows, **options)
@@ -154,18 +155,18 @@ def replaced(window: Window, **changed: Any) -> Window:
     return made
 
 
-def _listed(given: Any, name: str) -> tuple[Any, ...]:
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f"{name}: is {shown(given)}, expected numbers")
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{name}: is {shown(values)}, expected numbers")
     try:
-        items = given.tolist() if hasattr(given, "tolist") and _is_plain(given) else list(given)
+        items = values.tolist() if hasattr(values, "tolist") and _is_plain(values) else list(values)
     except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected numbers") from None
+        raise TypeError(f"{name}: is {shown(values)}, expected numbers") from None
     return tuple(tuple(item) if isinstance(item, list) else item for item in items)
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether the numbers of an array say all: those of times have a unit."""
+    """Whether an array has numbers without a unit, not datetime64 or timedelta64."""
     return getattr(array.dtype, "kind", "") not in ("m", "M")
 
 

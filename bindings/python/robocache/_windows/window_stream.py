@@ -1,4 +1,4 @@
-"""What windows take of one stream of the episodes."""
+"""One stream of episodes, as input of windows."""
 
 from __future__ import annotations
 
@@ -38,68 +38,71 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class WindowStream(Generic[Array_co]):
-    """One stream of E episodes, and the rows around an anchor that :func:`windows` takes of it.
+    """One stream of E episodes, and the rows around an anchor that :func:`windows` returns.
 
-    As a :class:`Stream` it keeps references, not copies, cannot be changed, and serves any number
-    of calls and threads.
+    Like a :class:`Stream`, it keeps references, not copies, is immutable, and may be used in any
+    number of calls and threads.
 
     Parameters
     ----------
     values : array [n,D], or None
         The rows of all episodes, one episode after the other. Floats; without ``method`` also
-        integers and bool. None: there are none, as of a video, and windows are of the numbers of
-        rows, int64.
+        integers and bool. None, such as for a video: the results are row numbers, int64.
     offsets : array or list [O]
-        Which rows a window has, counted from its anchor: ints, such as ``[-1, 0]`` or
-        ``range(50)``. With ``method`` they are times, in the dtype and unit of ``times``. In any
-        order, also repeated.
+        Offsets of the rows of a window from its anchor: ints, such as ``[-1, 0]`` or ``range(50)``.
+        With ``method``, offsets in time, in the dtype and unit of ``times``. They may be in any
+        order and may repeat.
     episode_offsets : array or list [E+1] of int32 or int64
-        Where each episode begins in ``values``, and where the last ends. E is that of all streams.
+        Where each episode begins in ``values``, and where the last ends. All streams have the same
+        E.
     times : array [n], or None
-        float32, float64 or int64, or with a unit, ascending in each episode. They tell streams of
-        different rates from each other; without them row i of all streams is of one time.
+        float32, float64 or int64, or with a unit, ascending in each episode. Needed for streams of
+        different rates; without times, row i of all streams has the same time.
     method
-        None: rows are taken as they are. Else values are interpolated at the anchor's time plus
-        each offset, by the rules of :func:`resample`: a name, or groups of channels.
+        None: rows are copied. Otherwise values are interpolated at the anchor's time plus each
+        offset, by a method or by methods for groups of channels, as for :func:`resample`.
     outside
-        What stands for rows before the episode begins and past its end: "hold", its first or last
-        row; "fill", ``fill_value``; "neutral", as "hold", but past the end ``neutral``.
+        Result for rows before the begin and past the end of the episode: "hold" repeats its first
+        or last row, "fill" writes ``fill_value``, "neutral" is as "hold" before the begin and
+        writes ``neutral`` past the end.
     fill_value
-        What is written where there is nothing valid to write, not normalized.
+        Written where there is no valid value; it is not normalized.
     neutral, neutral_channels
-        With ``outside="neutral"``: numbers [D'] or [O,D'], not normalized (None: 0), and bools
-        [D'], which channels have them (None: all).
+        With ``outside="neutral"``: numbers [D'] or [O,D'], which are not normalized (None: 0), and
+        bools [D'] of the channels that get them (None: all).
     transforms
-        :class:`Transform` of channels relative to others; the rest is copied. They give D'.
+        :class:`Transform` objects for some channels; the others are copied. The result has D'
+        channels.
     normalization
-        :class:`Normalization`, of one channel each, or one step and channel, after the transforms.
+        :class:`Normalization` for each channel, or for each step and channel, applied after the
+        transforms.
     max_gap, tolerance
         As for :func:`resample`, with ``method``.
     sample_mask : array [n] of bool or uint8
-        Rows with 0 are missing: invalid, or not interpolated from.
+        Rows with 0 are missing: they are invalid, and not used for interpolation.
     missing
-        "nan": rows that hold a NaN are missing.
+        "nan": rows with a NaN are missing.
     clock_offset
-        As of a :class:`Stream`: a row at t lies at t + ``clock_offset`` on the clock of all.
+        As for a :class:`Stream`: a row at t is at t + ``clock_offset`` on the common clock.
     accumulator, accumulate
-        A :class:`StatisticsAccumulator` that takes the rows of windows, after the transforms and
-        before normalization: of D' channels for all offsets together, or of O D' for each by
-        itself. Which ones: "all" that have a value, "valid" ones, or those of "whole" windows,
-        which lie in their episode.
+        A :class:`StatisticsAccumulator` that adds the rows of windows, after the transforms and
+        before normalization: with D' channels for all offsets together, or with O D' channels for
+        each offset separately. The rows that count: "all" rows with a value, "valid" rows, or rows
+        of "whole" windows, which are completely inside their episode.
     dtype
-        Of the result. None: that of ``values``; float32 where integers are transformed, normalized
-        or interpolated.
+        Dtype of the result. None: as ``values``, or float32 where integers are transformed,
+        normalized or interpolated.
     output
-        Whether :func:`windows` gives the rows. None: unless there is an accumulator. False: for
-        streams that are counted, or that others refer to, alone.
+        Whether :func:`windows` returns the rows. None: only without an accumulator. False: for
+        streams that are only accumulated or referred to.
 
     Raises
     ------
     ValueError
-        A name is unknown, transforms overlap or lie outside of the channels, or a normalization is
-        of other channels. The message begins with the argument's name.
+        A name is unknown, transforms overlap or exceed the channels, or a normalization has a
+        different number of channels. The message begins with the argument's name.
     TypeError
-        An argument is no array, or of another kind.
+        An argument is not an array, or has a wrong type.
 
     Examples
     --------
@@ -182,21 +185,21 @@ class WindowStream(Generic[Array_co]):
         dtype: Any = None,
         output: bool | None = None,
     ) -> None:
-        given = dict(locals())
+        arguments = dict(locals())
         for name in ("self", "__class__"):
-            given.pop(name, None)
-        self.__dict__.update(given)
+            arguments.pop(name, None)
+        self.__dict__.update(arguments)
         self.__dict__["transforms"] = checked_transforms(transforms, None)
-        self.__dict__["_opened"] = opened(given)
+        self.__dict__["_opened"] = opened(arguments)
 
     @property
     def _opened(self) -> Opened:
-        """The arguments as `windows` takes them."""
+        """The converted arguments."""
         made: Opened = self.__dict__["_opened"]
         return made
 
     def _require_plain(self, name: str) -> None:
-        """Refuse what the plain operation would not carry through."""
+        """Refuse a stream that the plain operation does not support; overridden in torch."""
 
     def __repr__(self) -> str:
         parts = []
@@ -220,7 +223,7 @@ _DEFAULTS = dict(WindowStream.__init__.__kwdefaults__ or {})
 
 
 def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> WindowStream[Any]:
-    """A stream of a track's arrays, whose times may have a unit that they do not tell."""
+    """Return a stream of a track's arrays. The track knows the unit of its times."""
     arguments = {
         **_DEFAULTS,
         "values": track.values,

@@ -1,4 +1,4 @@
-"""Training samples cut out of episodes."""
+"""Cutting of training samples out of episodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._arguments.time_units import require_one_unit
 from .._arguments.times import times_of
 from .._library.context import Context
 from .._library.dtypes import dtype_name
-from .._library.errors import REFUSALS, as_given, shown
+from .._library.errors import REFUSALS, shown, with_python_names
 from .._typing import Array, Indices, SupportsDLPack, Times
 from .stream_arguments import TRANSFORMS, Opened
 from .transform import packed
@@ -69,64 +69,64 @@ def windows(
     check_times: bool = False,
     backend: str | Context | None = None,
 ) -> Any:
-    """Cut B training samples out of episodes: of each stream the rows around an anchor.
+    """Cut B training samples out of episodes: the rows of each stream around an anchor.
 
-    Such as the last two states and the next fifty actions, these relative to now and normalized.
-    Streams have their own rates: where an anchor is a row of one, the others start at their last
-    row that is not later. On CUDA it is one launch, whatever there is to do.
+    For example, the last two states and the next fifty actions, relative to the current state and
+    normalized. Streams may have different rates: if an anchor is a row of one stream, the others
+    start at their last row that is not later. On CUDA a call is always one launch.
 
     Parameters
     ----------
     streams
-        1 to 16 :class:`WindowStream`, all of the same number of episodes.
+        1 to 16 :class:`WindowStream` objects with the same number of episodes.
     episodes : array or list [B] of int32 or int64
         The episode of each sample.
     anchors : array or list [B]
-        The row of each sample, counted from the begin of its episode: int64. It may lie outside of
-        the episode.
+        The anchor row of each sample, counted from the begin of its episode: int64. It may be
+        outside of the episode.
     anchor_stream
-        The stream whose rows these are.
+        The stream to which the anchor rows belong.
     anchor_times
-        ``anchors`` are times instead, in the dtype and unit of the streams' times, of which all
-        have some then.
+        ``anchors`` are times, in the dtype and unit of the streams' times; every stream must have
+        times.
     dtype
-        Of the results of all streams that have floats, in place of their own: a string, or any
-        library's dtype.
+        Dtype of all float results, instead of their own: a string, or any library's dtype.
     out
-        For each stream None, the array [B,O,D'] to write to, or a tuple of that and one [B,O] of
-        bool for what is valid.
+        For each stream: None, an output array [B,O,D'], or a tuple of that and an array [B,O] of
+        bool for ``valid``.
     check_times
-        Verify first that times ascend within the episodes; and, on CUDA, that ``episodes`` and
-        ``episode_offsets`` are right, which waits for the stream. The CPU always verifies these.
-        Unverified, wrong ones give unspecified values.
+        Verify first that times ascend within the episodes. On CUDA, also verify ``episodes`` and
+        ``episode_offsets``, and wait for the CUDA stream; the CPU always verifies these. Invalid
+        input that is not verified gives unspecified values.
     backend
-        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
-        used as it is.
+        Device to compute on. None: the device of the arrays. "cpu", "cuda" and "cuda:N"
+        require the arrays to be there; a :class:`Context` is used directly.
 
     Returns
     -------
     list of tuples
-        For each stream its values [B,O,D'] and bools [B,O]: True where the rows lie in the episode
-        and are not missing, or what was interpolated is valid. LeRobot's ``is_pad`` is the
-        contrary. A stream without values gives the numbers of rows, int64 [B,O]. One that is not
-        output gives (None, None). They are in the library of the streams' values, on their device;
-        on CUDA the work is enqueued on that library's current stream.
+        For each stream, values [B,O,D'] and ``valid`` [B,O] of bool: True where a row is inside
+        its episode and not missing, or where the interpolated value is valid. It is the opposite of
+        LeRobot's ``is_pad``. A stream without values gives row numbers, int64 [B,O]. A stream with
+        ``output=False`` gives (None, None). The arrays are from the library of the streams' values,
+        on their device. On CUDA the work is enqueued on that library's current stream.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name, as
-        "streams[2].offsets: ...".
+        A value, a shape or a device is invalid. The message begins with the argument's name, such
+        as "streams[2].offsets: ...".
     TypeError
-        A dtype does not fit, or an argument is no array or no stream.
+        A dtype is not supported, or an argument is not an array or not a :class:`WindowStream`.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
-    Two episodes of 4 and 3 rows; the state before and now, and three actions relative to it:
+    Two episodes of 4 and 3 rows: the previous and the current state, and three actions relative to
+    the current state:
 
     >>> import numpy as np
     >>> import robocache as rbc
@@ -142,35 +142,35 @@ def windows(
     >>> actions[..., 0].tolist(), valid.tolist()
     ([[0.5, 1.5, 2.5], [0.5, 1.5, 1.5]], [[True, True, True], [True, True, False]])
     """
-    taken = _opened(streams)
-    first = taken[0]
+    opened = _opened(streams)
+    first = opened[0]
     if backend is None:
-        for stream in taken:
+        for stream in opened:
             if stream.accumulator is not None:
                 backend = stream.accumulator._context
     name = "streams[0].values" if first.operands[1] is not None else "streams[0].episode_offsets"
     framework, context, ordered, _ = begin(first.base, name, backend)
     episodes = array_of(framework, episodes, "episodes", first.base)
-    anchors = _anchors(framework, anchors, taken, anchor_times)
+    anchors = _anchors(framework, anchors, opened, anchor_times)
 
     batch = shape_of(episodes, "episodes", context)[:1]
     results: list[Any] = []
     owners: list[Any] = []
     native = []
     written = []
-    given = _outputs(out, len(taken))
-    for n, stream in enumerate(taken):
+    outputs = _outputs(out, len(opened))
+    for n, stream in enumerate(opened):
         operands = list(stream.operands)
-        operands[TRANSFORMS] = packed(resolved(n, taken))
+        operands[TRANSFORMS] = packed(resolved(n, opened))
         if stream.writes:
-            values, valid = given[n]
+            values, valid = outputs[n]
             if values is None:
                 channels = () if stream.out_channels is None else (stream.out_channels,)
                 shape = (*batch, stream.num_offsets, *channels)
                 values = framework.empty(first.base, shape, result_dtype(stream, dtype), context)
                 owners.append(None)
             else:
-                owners.append(writable(values, f"out[{n}]", stream.asked or dtype))
+                owners.append(writable(values, f"out[{n}]", stream.requested_dtype or dtype))
             if valid is None:
                 shape = (*batch, stream.num_offsets)
                 valid = framework.empty(first.base, shape, "bool", context)
@@ -184,21 +184,21 @@ def windows(
     params = _new()
     flags = _core.FLAG_CHECK_TIMES if check_times else 0
     _set_flags(params, flags | (_core.WINDOWS_FLAG_ANCHOR_TIMES if anchor_times else 0))
-    _set_anchor_stream(params, _number(anchor_stream, len(taken)))
+    _set_anchor_stream(params, _number(anchor_stream, len(opened)))
     try:
         _core.rbc_windows(context._handle, native, episodes, anchors, written, params)
     except (TypeError, ValueError) as error:
-        raise as_given(error) from error.__cause__
+        raise with_python_names(error) from error.__cause__
 
     fresh = tuple(each for each, owner in zip(results, owners) if owner is None)
-    made = iter(finished(framework, context, ordered, name, None, fresh))
+    converted = iter(finished(framework, context, ordered, name, None, fresh))
     for i, owner in enumerate(owners):
         if owner is None:
-            results[i] = next(made)
+            results[i] = next(converted)
         else:
             owner.written(results[i])
     pairs = iter(zip(results[::2], results[1::2]))
-    return [next(pairs) if stream.writes else (None, None) for stream in taken]
+    return [next(pairs) if stream.writes else (None, None) for stream in opened]
 
 
 def _opened(streams: Any) -> list[Opened]:
@@ -213,18 +213,18 @@ def _opened(streams: Any) -> list[Opened]:
             )
         stream._require_plain(f"streams[{n}].values")
     if not 1 <= len(streams) <= _MOST_STREAMS:
-        raise ValueError(f"streams: are {len(streams)}, expected 1 to {_MOST_STREAMS}")
-    taken: list[Opened] = [stream._opened for stream in streams]
-    timed = [(n, stream) for n, stream in enumerate(taken) if stream.times is not None]
+        raise ValueError(f"streams: got {len(streams)}, expected 1 to {_MOST_STREAMS}")
+    opened: list[Opened] = [stream._opened for stream in streams]
+    timed = [(n, stream) for n, stream in enumerate(opened) if stream.times is not None]
     for n, stream in timed:
         require_one_unit(
             stream.unit, f"streams[{n}].times", timed[0][1].unit, f"streams[{timed[0][0]}].times"
         )
-    return taken
+    return opened
 
 
-def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times: bool) -> Any:
-    base = taken[0].base
+def _anchors(framework: Framework, anchors: Any, opened: list[Opened], are_times: bool) -> Any:
+    base = opened[0].base
     if not are_times:
         if type(anchors) not in SEQUENCES and hasattr(anchors, "__dlpack__"):
             framework_of(anchors, "anchors").examine(anchors, "anchors")
@@ -235,37 +235,34 @@ def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times:
                     "pass anchor_times=True if they are times"
                 )
         return array_of(framework, anchors, "anchors", base)
-    return anchor_array(base, anchors, taken)
+    return anchor_array(base, anchors, opened)
 
 
-def anchor_array(base: Any, anchors: Any, taken: list[Opened]) -> Any:
-    """Anchors that are times, as an array beside ``base``."""
+def anchor_array(base: Any, anchors: Any, opened: list[Opened]) -> Any:
+    """Return anchors that are times as an array on the device of ``base``."""
     ticks, unit = times_of(anchors, "anchors")
-    for n, stream in enumerate(taken):
+    for n, stream in enumerate(opened):
         if stream.times is None:
-            raise ValueError(
-                f"streams[{n}].times: are missing, which anchors that are times need "
-                "in every stream"
-            )
-    require_one_unit(unit, "anchors", taken[0].unit, "streams[0].times")
-    kind = dtype_of(taken[0].times, "times")
+            raise ValueError(f"streams[{n}].times: required in every stream when anchors are times")
+    require_one_unit(unit, "anchors", opened[0].unit, "streams[0].times")
+    kind = dtype_of(opened[0].times, "times")
     return array_of(framework_of(base, "values"), ticks, "anchors", base, kind)
 
 
-def resolved(n: int, taken: list[Opened]) -> Any:
-    """Transforms whose references are numbers that the library knows."""
+def resolved(n: int, opened: list[Opened]) -> Any:
+    """Return the transforms of a stream, with references by indices that exist."""
     transforms = []
-    for i, each in enumerate(taken[n].transforms):
+    for i, each in enumerate(opened[n].transforms):
         stream, offset = each.reference
         within = f"streams[{n}].transforms[{i}].reference"
         if isinstance(stream, str):
             raise TypeError(
                 f"{within}: is {each.reference}, expected the index of a stream; "
-                "names are known to a robocache.WindowSpec alone"
+                "only a robocache.WindowSpec has names"
             )
-        if not 0 <= stream < len(taken):
-            raise ValueError(f"{within}: is stream {stream}, expected 0 to {len(taken) - 1}")
-        count = taken[stream].num_offsets
+        if not 0 <= stream < len(opened):
+            raise ValueError(f"{within}: is stream {stream}, expected 0 to {len(opened) - 1}")
+        count = opened[stream].num_offsets
         if not -count <= offset < count:
             raise ValueError(
                 f"{within}: is offset {offset} of stream {stream}, which has {count} offsets"
@@ -280,7 +277,7 @@ def _outputs(out: Any, count: int) -> list[tuple[Any, Any]]:
     if not isinstance(out, Sequence) or len(out) != count:
         raise ValueError(
             f"out: is {shown(out) if not isinstance(out, Sequence) else f'a list of {len(out)}'}, "
-            f"expected a list of {count}, one for each stream"
+            f"expected a list of {count} (one per stream)"
         )
     pairs = []
     for n, each in enumerate(out):
@@ -294,21 +291,21 @@ def _outputs(out: Any, count: int) -> list[tuple[Any, Any]]:
 
 
 def result_dtype(stream: Opened, dtype: Any) -> str:
-    """That of a result: what the stream asks for, else what the call does, else the values'."""
+    """Return the dtype of a result: from the stream, from the call, or else from the values."""
     if stream.out_channels is None:
         return "int64"
-    if stream.asked is not None:
-        return stream.asked
+    if stream.requested_dtype is not None:
+        return stream.requested_dtype
     if dtype is None or "float" not in stream.dtype:
         return stream.dtype
     return dtype_name(dtype)
 
 
-def _number(given: Any, count: int) -> int:
+def _number(value: Any, count: int) -> int:
     try:
-        whole = operator.index(given)
+        whole = operator.index(value)
     except REFUSALS:
-        raise TypeError(f"anchor_stream: is {shown(given)}, expected an int") from None
+        raise TypeError(f"anchor_stream: is {shown(value)}, expected an int") from None
     if not 0 <= whole < count:
         raise ValueError(f"anchor_stream: is {whole}, expected 0 to {count - 1}")
     return whole

@@ -1,6 +1,6 @@
-"""The operations for torch: with gradients, in graphs of torch.compile and torch.export, by vmap.
+"""Operations for torch with gradients, torch.compile, torch.export and torch.vmap.
 
-Each gives what the plain operation does, bit for bit.
+The results equal those of the plain operations, bit for bit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ._batches import WindowBatch
 from ._clouds import voxelize, voxelize_sparse
 from ._loader import WindowLoader
 from ._operators import OPS
-from ._options import asked, encode
+from ._options import encode, with_flags
 from ._points import farthest_points, take_rows, unproject
 from ._windows import WindowStream, windows
 
@@ -72,7 +72,7 @@ __all__ = [
     "windows",
 ]
 
-_plain_resample: Any = _resample.resample  # whose overloads take no **options
+_plain_resample: Any = _resample.resample  # typed as Any: its overloads take no **options
 _plain_fuse: Any = _fuse.fuse
 
 
@@ -100,34 +100,35 @@ def resample(
 def resample(
     values: Any, times: Any, query_times: Any, *, return_valid: bool = False, **options: Any
 ) -> Any:
-    """:func:`robocache.resample` of a torch tensor, with its gradient with respect to ``values``.
+    """Resample a torch tensor as :func:`robocache.resample`, with gradients of ``values``.
 
-    The result is the same, bit for bit, and can be differentiated any number of times. A gradient
-    is the same in every run: its sums have one order. torch.compile and torch.export take the call
-    into their graphs, and torch.vmap makes one call of it. Where none of these is at work, nor
-    ``values`` requires a gradient, it is the call of :func:`robocache.resample`.
+    The result is the same, bit for bit, and can be differentiated any number of times. Gradients
+    are the same in every run, since their sums have a fixed order. The call can be part of graphs
+    of torch.compile and torch.export, and torch.vmap maps it to a single call. Without these, and
+    if ``values`` requires no gradient, :func:`robocache.resample` is called directly.
 
     Parameters
     ----------
     values : tensor [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64. Gradients are summed in float32, for float64 in that.
+        float16, bfloat16, float32 or float64. Gradients are summed in float64 for float64, else in
+        float32.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, ascending in each row.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype of ``times``, in any order.
     method
-        "linear", "nearest", "previous", "next" or "cubic", or groups of channels that have these:
-        ``[(begin, count, name), ...]``. The other methods are not linear in the values: for them
-        ``values`` must not require a gradient.
+        "linear", "nearest", "previous", "next" or "cubic", or groups of channels with these
+        methods: ``[(begin, count, name), ...]``. Other methods are not linear in the values; with
+        them, ``values`` must not require a gradient.
     return_valid
         Also return a bool tensor [B,T]: True where a value was interpolated or met exactly.
     lengths, query_lengths, batch_offsets, sample_mask, missing
     outside, fill_value, max_gap, tolerance, mean, std, dtype
-        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and
-        so is that of samples that are missing.
+        As for :func:`robocache.resample`. The gradient is 0 where ``fill_value`` is written, and
+        for missing samples.
     check_times, backend
-        As for :func:`robocache.resample`, when it goes forward. Backward nothing is verified again,
-        and the device and the stream are those of the gradient.
+        As for :func:`robocache.resample`, in the forward pass. The backward pass verifies nothing,
+        and uses the device and the stream of the gradient.
 
     Returns
     -------
@@ -137,14 +138,14 @@ def resample(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, ``method`` has no gradient, or an argument other
+        A value, a shape or a device is invalid, ``method`` has no gradient, or an argument other
         than ``values`` requires one. The message begins with the argument's name.
     TypeError
-        A dtype does not fit, ``values`` is no tensor, or another argument is no array.
+        A dtype is not supported, ``values`` is not a tensor, or another argument is not an array.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -164,11 +165,11 @@ def resample(
         return _plain_resample(values, times, query_times, return_valid=return_valid, **options)
     if not is_compiling():
         gap, tolerance = options.get("max_gap"), options.get("tolerance")
-        taken = taken_again(
+        converted = taken_again(
             values, times, query_times, options.get("batch_offsets"), gap, tolerance
         )
-        if taken is not None:
-            values, times, query_times, gap, tolerance = taken
+        if converted is not None:
+            values, times, query_times, gap, tolerance = converted
             options.update(max_gap=gap, tolerance=tolerance)
         rules(options.get("method", "linear"), "hold", 0.0, gap, tolerance, False, times)
     times = array(times, "times")
@@ -184,14 +185,14 @@ def resample(
             options.pop("sample_mask", None), options.pop("missing", None), "sample_mask", values
         ),
     ]
-    text = encode(asked(options, return_valid=return_valid), "resample")
+    text = encode(with_flags(options, return_valid=return_valid), "resample")
     out, valid = OPS.resample(values, times, query_times, *arrays, text)
     return (out, valid) if return_valid else out
 
 
 # ---- fuse ---------------------------------------------------------------------------------------
 
-# Of a stream: its arrays in the order of the operator, and the rest with its defaults.
+# Arguments of a stream: its arrays in the order of the operator, and its rules with defaults.
 _LISTS = {"lengths": indices, "batch_offsets": indices, "mean": scale, "std": scale}
 _RULES = {
     "method": "linear",
@@ -207,15 +208,16 @@ _OPTIONS = (*_LISTS, "sample_mask", "missing", *_RULES)
 class Stream(_stream.Stream[torch.Tensor]):
     """A :class:`robocache.Stream` of tensors that may require a gradient or be traced.
 
-    It takes the same arguments, and goes into :func:`robocache.torch.fuse`. Make it inside of a
-    function that is compiled, exported or transformed by torch, of that function's tensors.
+    It takes the same arguments, and is used in :func:`robocache.torch.fuse`. In a function that
+    torch compiles, exports or transforms, create the stream inside of the function, from its
+    tensors.
 
     Raises
     ------
     ValueError
-        A name of a method is unknown.
+        A method is unknown.
     TypeError
-        ``values`` is no tensor.
+        ``values`` is not a tensor.
 
     Examples
     --------
@@ -245,9 +247,9 @@ class Stream(_stream.Stream[torch.Tensor]):
         clock_offset: Duration = 0,
     ) -> None:
         require_tensor(values, "values")
-        if not is_compiling():  # where a graph is made, encode refuses it
+        if not is_compiling():  # in a graph, encode raises the error
             rules(method, outside, fill_value, None, None)
-        given = {
+        arguments = {
             "values": values,
             "times": times,
             "method": method,
@@ -263,12 +265,12 @@ class Stream(_stream.Stream[torch.Tensor]):
             "std": std,
             "clock_offset": clock_offset,
         }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)  # past that of frozen dataclasses
+        for name, value in arguments.items():
+            object.__setattr__(self, name, value)  # not the __setattr__ of frozen dataclasses
 
     @functools.cached_property
     def _plain(self) -> Any:
-        """What the plain operation takes."""
+        """The stream for the plain operation."""
         options = {name: getattr(self, name) for name in _OPTIONS}
         return _stream.Stream(self.values, self.times, **options)
 
@@ -306,23 +308,22 @@ def fuse(
     **options: Unpack[CallOptions],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **options: Any) -> Any:
-    """:func:`robocache.fuse` of torch tensors, with its gradients with respect to their values.
+    """Fuse streams of torch tensors as :func:`robocache.fuse`, with gradients of their values.
 
-    As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
-    of any order that are the same in every run, and a part of graphs.
+    Results, gradients and graphs are as for :func:`robocache.torch.resample`.
 
     Parameters
     ----------
     streams
-        1 to 64 streams: :class:`robocache.torch.Stream` of values that require a gradient, and
-        inside of what torch traces; else these or :class:`robocache.Stream`. Methods that have a
-        gradient are those of :func:`robocache.torch.resample`.
+        1 to 64 streams. Values that require a gradient, and streams in functions that torch traces,
+        need :class:`robocache.torch.Stream`; others may also be :class:`robocache.Stream`. The same
+        methods have gradients as for :func:`robocache.torch.resample`.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype of the streams' times, in any order.
     return_valid
-        Also return a bool tensor [B,T,N], as :func:`robocache.fuse`.
+        Also return a bool tensor [B,T,N], as for :func:`robocache.fuse`.
     query_lengths, dtype, check_times, backend
-        As for :func:`robocache.fuse`, when it goes forward.
+        As for :func:`robocache.fuse`, in the forward pass.
 
     Returns
     -------
@@ -332,14 +333,14 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, a method has no gradient where one is required,
+        A value, a shape or a device is invalid, a method has no gradient where one is required,
         or an argument other than the streams' values requires one.
     TypeError
-        A dtype does not fit, or an argument is no stream or no tensor.
+        A dtype is not supported, or an argument is not a stream or not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -359,7 +360,7 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
     try:
         values = [stream.values for stream in streams]
     except (AttributeError, TypeError):
-        values = []  # and the plain call tells why
+        values = []  # the plain call raises the error
     for n, each in enumerate(values):
         require_tensor(each, f"streams[{n}].values")
     if not values or not seen(*values):
@@ -385,27 +386,27 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
     ]
     query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
     texts = [encode(each, "Stream") for each in changed]
-    text = encode(asked(options, return_valid=return_valid), "fuse")
+    text = encode(with_flags(options, return_valid=return_valid), "fuse")
     out, valid = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
     return (out, valid) if return_valid else out
 
 
 def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[str, Any]]]:
-    """Times and query times as numbers, and the rules of each stream that are not the defaults."""
+    """Return times and query times as numbers, and the rules of each stream without defaults."""
     times, units, changed = [], [], []
     for n, stream in enumerate(streams):
         own, unit = stream.times, None
-        given = {name: getattr(stream, name) for name in _RULES}
+        rule = {name: getattr(stream, name) for name in _RULES}
         if not is_compiling():
             own, unit = times_of(own, f"streams[{n}].times")
-            gap, tolerance = limits_of(given["max_gap"], given["tolerance"], unit)
-            given.update(max_gap=gap, tolerance=tolerance)
+            gap, tolerance = limits_of(rule["max_gap"], rule["tolerance"], unit)
+            rule.update(max_gap=gap, tolerance=tolerance)
             if unit is not None:
-                given["clock_offset"] = ticks_of(given["clock_offset"], "clock_offset", unit)
+                rule["clock_offset"] = ticks_of(rule["clock_offset"], "clock_offset", unit)
             rules("linear", "hold", 0.0, gap, tolerance, False, own)
         times.append(array(own, f"streams[{n}].times"))
         units.append(unit)
-        changed.append({name: value for name, value in given.items() if value != _RULES[name]})
+        changed.append({name: value for name, value in rule.items() if value != _RULES[name]})
     if not is_compiling():
         for n, unit in enumerate(units):
             require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")

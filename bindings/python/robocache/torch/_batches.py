@@ -1,4 +1,4 @@
-"""How a loader cuts its batches: on the GPU itself, or ahead on a thread."""
+"""Cutting of a loader's batches: directly on the GPU, or ahead of use in a thread."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and 
 
 @dataclass(frozen=True)
 class WindowBatch:
-    """B samples: ``batch["action"]`` is the window of that name, [B,O,D']."""
+    """B samples: ``batch["action"]`` is the window "action", [B,O,D']."""
 
     values: Mapping[str, torch.Tensor]  #: [B,O,D'] by window; row numbers [B,O] without values
-    valid: Mapping[str, torch.Tensor]  #: bool [B,O] by window; LeRobot's ``is_pad`` is its contrary
-    episodes: torch.Tensor  #: int64 [B], which each sample is of
-    anchors: torch.Tensor  #: int64 [B], the row there
+    valid: Mapping[str, torch.Tensor]  #: bool [B,O] by window; the opposite of LeRobot's ``is_pad``
+    episodes: torch.Tensor  #: int64 [B], the episode of each sample
+    anchors: torch.Tensor  #: int64 [B], the anchor row in the episode
 
     def __getitem__(self, name: str) -> torch.Tensor:
         return self.values[name]
@@ -37,7 +37,7 @@ class WindowBatch:
 
 
 class Cutter:
-    """The streams of a spec over episodes, and the shapes of what they give."""
+    """The streams of a spec over episodes, and the shapes of their results."""
 
     def __init__(self, episodes: Episodes, spec: WindowSpec, batch_size: int) -> None:
         first = next(iter(episodes.tracks.values()))
@@ -45,11 +45,11 @@ class Cutter:
         number = framework.device(first.episode_offsets, "episode_offsets")
         self.device = torch.device("cpu") if number == CPU else torch.device("cuda", number)
         if number != CPU:
-            episodes = episodes.to(self.device)  # as tensors of torch, in the same memory
+            episodes = episodes.to(self.device)  # as torch tensors in the same memory
         self._streams = spec.streams(episodes)
         self._anchor_stream = spec.anchor_stream
         self.batch_size = batch_size
-        self._forms = {}  # of each window that is output
+        self._forms = {}  # shape and dtype of each window that is output
         for name, stream in zip(spec.windows, self._streams):
             opened = stream._opened
             if opened.writes:
@@ -62,7 +62,7 @@ class Cutter:
         ]
 
     def empty(self, device: torch.device, pinned: bool = False) -> Outputs:
-        """Tensors for a batch."""
+        """Return uninitialized tensors for a batch."""
         size = self.batch_size
         options: dict[str, Any] = {"device": device, "pin_memory": pinned}
         return {
@@ -74,31 +74,31 @@ class Cutter:
         }
 
     def cut(self, samples: tuple[torch.Tensor, torch.Tensor], into: Outputs) -> WindowBatch:
-        """A batch, in the first rows of these tensors."""
-        which, anchors = samples
-        size = len(which)
+        """Return a batch in the first rows of the given tensors."""
+        episodes, anchors = samples
+        size = len(episodes)
         parts = into
         if size < self.batch_size:
             parts = {name: (values[:size], valid[:size]) for name, (values, valid) in into.items()}
         windows(
             self._streams,
-            which,
+            episodes,
             anchors,
             anchor_stream=self._anchor_stream,
             out=[None if name is None else parts[name] for name in self._outputs],
         )
-        return _batch(parts, which, anchors)
+        return _batch(parts, episodes, anchors)
 
 
 class Direct:
-    """Batches that are cut on the GPU, in its order of work, as they are asked for."""
+    """Batches that are cut on the GPU when they are used, in the order of its stream."""
 
     def __init__(self, cutter: Cutter, fresh: bool) -> None:
         self._cutter, self._fresh = cutter, fresh
         self._kept: Outputs | None = None
 
     def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
-        """The batches of these samples, each until the next is asked for."""
+        """Yield the batches of the samples. Each is valid until the next one."""
         for each in samples:
             if self._kept is None or self._fresh:
                 self._kept = self._cutter.empty(self._cutter.device)
@@ -107,7 +107,7 @@ class Direct:
 
 @dataclass
 class _Slot:
-    """Where a batch is prepared. Events tell of its copy to the GPU, and of its reader's work."""
+    """Memory for one batch. Events mark the end of its copy to the GPU and of its use."""
 
     host: Outputs
     host_samples: torch.Tensor | None = None  # episodes and anchors, [2,B]
@@ -124,14 +124,14 @@ class Ahead:
     def __init__(self, cutter: Cutter, device: torch.device, fresh: bool, ahead: int) -> None:
         self._cutter, self._device, self._fresh = cutter, device, fresh
         self._on_cuda = device.type == "cuda"
-        self._count = ahead + 1  # beside those ahead the one that is in use
+        self._count = ahead + 1  # one more for the batch in use
         self._slots: list[_Slot] | None = None
-        cuda: Any = torch.cuda  # whose classes have no types
+        cuda: Any = torch.cuda  # its classes are not typed
         self._cuda = cuda
         self._stream: Any = cuda.Stream(device) if self._on_cuda else None
 
     def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
-        """The batches of these samples, each until the next is asked for."""
+        """Yield the batches of the samples. Each is valid until the next one."""
         if self._slots is None:
             self._slots = [self._slot() for _ in range(self._count)]
         free = deque(self._slots)
@@ -160,12 +160,12 @@ class Ahead:
             slot.device_samples = torch.empty(shape, dtype=torch.int64, device=self._device)
             slot.device = self._cutter.empty(self._device)
             slot.copied, slot.released = self._cuda.Event(), self._cuda.Event()
-            # The memory comes from this stream, and the other one will write it.
+            # The memory was allocated on the current stream, but another stream writes it.
             slot.released.record(torch.cuda.current_stream(self._device))
         return slot
 
     def _prepare(self, slot: _Slot, samples: tuple[torch.Tensor, torch.Tensor]) -> _Slot:
-        """On the thread: a batch in this slot, whose reader has let go of it."""
+        """Prepare a batch in a slot that is no longer in use. This runs in the thread."""
         if self._on_cuda:
             slot.copied.synchronize()
         elif self._fresh:
@@ -191,8 +191,8 @@ class Ahead:
             for name in batch.values
         }
         slot.device_samples.copy_(slot.host_samples, non_blocking=True)
-        which, anchors = slot.device_samples[:, :size]
-        slot.batch = _batch(moved, which, anchors)
+        episodes, anchors = slot.device_samples[:, :size]
+        slot.batch = _batch(moved, episodes, anchors)
 
     def _received(self, slot: _Slot) -> WindowBatch:
         batch = slot.batch
@@ -208,6 +208,6 @@ class Ahead:
         return batch
 
 
-def _batch(parts: Outputs, which: torch.Tensor, anchors: torch.Tensor) -> WindowBatch:
+def _batch(parts: Outputs, episodes: torch.Tensor, anchors: torch.Tensor) -> WindowBatch:
     values = {name: pair[0] for name, pair in parts.items()}
-    return WindowBatch(values, {name: pair[1] for name, pair in parts.items()}, which, anchors)
+    return WindowBatch(values, {name: pair[1] for name, pair in parts.items()}, episodes, anchors)

@@ -1,4 +1,4 @@
-"""Voxels of point clouds for torch: see robocache.torch."""
+"""Voxelization for torch; see robocache.torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._operations import voxelize_sparse as _voxelize_sparse
 from .._operations.voxelize_sparse import SparseVoxels
 from ._arguments import array, indices, is_compiling, require_no_output, require_tensor, seen
 from ._operators import OPS
-from ._options import asked, encode
+from ._options import encode, with_flags
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
         return_point_to_voxel: bool
 
 
-_plain_voxelize: Any = _voxelize.voxelize  # whose overloads take no **options
+_plain_voxelize: Any = _voxelize.voxelize  # typed as Any: its overloads take no **options
 _plain_sparse: Any = _voxelize_sparse.voxelize_sparse
 
-# torch.export saves it as the result of a graph.
+# So that torch.export can save it as the result of a graph.
 torch.export.register_dataclass(SparseVoxels, serialized_type_name="robocache.SparseVoxels")
 
 
@@ -56,19 +56,20 @@ def voxelize(
 def voxelize(
     points: Any, features: Any = None, *, return_num_points_outside: bool = False, **options: Any
 ) -> Any:
-    """:func:`robocache.voxelize` of torch tensors, as a part of graphs.
+    """Voxelize torch tensors as :func:`robocache.voxelize`, also in graphs.
 
-    Points and features must not require a gradient. Within torch.compile and torch.export the grid
-    (``origin``, ``voxel_size``, ``shape``, ``point_cloud_range``) is numbers that the graph holds.
+    Points and features must not require a gradient. In torch.compile and torch.export, the grid
+    (``origin``, ``voxel_size``, ``shape``, ``point_cloud_range``) must be numbers, which become
+    part of the graph.
 
     Parameters
     ----------
     points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        As for :func:`robocache.voxelize`, as is all else but ``out``, which is not taken here.
+        As for :func:`robocache.voxelize`. ``out`` is not supported.
     features : tensor [B,N,F] or [N,F], as ``points``
         None: the C columns of ``points``.
     return_num_points_outside
-        Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
+        Also return the number of points of each cloud that are in no voxel: an int64 tensor [B].
     origin, voxel_size, shape, point_cloud_range, reduction, lengths, batch_offsets, fill_value,
     dtype
         As for :func:`robocache.voxelize`.
@@ -83,13 +84,13 @@ def voxelize(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, or an argument requires a gradient.
+        A value, a shape or a device is invalid, or an argument requires a gradient.
     TypeError
-        A dtype does not fit, or an argument is no tensor.
+        A dtype is not supported, or an argument is not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -109,7 +110,9 @@ def voxelize(
             points, features, return_num_points_outside=return_num_points_outside, **options
         )
     arrays = _cloud(points, features, options)
-    text = encode(asked(options, return_num_points_outside=return_num_points_outside), "voxelize")
+    text = encode(
+        with_flags(options, return_num_points_outside=return_num_points_outside), "voxelize"
+    )
     out, outside = OPS.voxelize(*arrays, text)
     return (out, outside) if return_num_points_outside else out
 
@@ -117,17 +120,16 @@ def voxelize(
 def voxelize_sparse(
     points: torch.Tensor, features: torch.Tensor | None = None, **options: Unpack[_SparseOptions]
 ) -> SparseVoxels[torch.Tensor]:
-    """:func:`robocache.voxelize_sparse` of torch tensors, as a part of graphs.
+    """Voxelize torch tensors as :func:`robocache.voxelize_sparse`, also in graphs.
 
-    As :func:`robocache.torch.voxelize` is to :func:`robocache.voxelize`. The results have room for
-    ``max_voxels``, so their shapes are known when a graph is made. Give it in graphs: else there is
-    room for as many voxels as points. :meth:`robocache.SparseVoxels.trimmed` belongs outside of a
-    graph.
+    The rules of :func:`robocache.torch.voxelize` apply. The results have room for ``max_voxels``,
+    so their shapes are known when a graph is traced. Pass ``max_voxels`` in graphs: the default is
+    the number of points. Call :meth:`robocache.SparseVoxels.trimmed` outside of a graph.
 
     Parameters
     ----------
     points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        As for :func:`robocache.voxelize_sparse`, as is all else.
+        As for :func:`robocache.voxelize_sparse`.
     features : tensor [B,N,F] or [N,F], as ``points``
         None: the C columns of ``points``.
     origin, voxel_size, shape, point_cloud_range, reduction, max_voxels, max_points, order
@@ -140,19 +142,19 @@ def voxelize_sparse(
     Returns
     -------
     SparseVoxels
-        Of tensors on the device of ``points``. Under torch.vmap each of them has the mapped
-        dimension in front, and there is one call for each element.
+        Its tensors are on the device of ``points``. Under torch.vmap, each has the mapped dimension
+        in front, and there is one call for each element.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, or an argument requires a gradient.
+        A value, a shape or a device is invalid, or an argument requires a gradient.
     TypeError
-        A dtype does not fit, or an argument is no tensor.
+        A dtype is not supported, or an argument is not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -165,29 +167,29 @@ def voxelize_sparse(
     ([2, 1, 0, 0], [0, 1, 0])
     """
     require_tensor(points, "points")
-    given: dict[str, Any] = {**options}
+    arguments: dict[str, Any] = {**options}
     if not seen(points):
-        voxels: SparseVoxels[torch.Tensor] = _plain_sparse(points, features, **given)
+        voxels: SparseVoxels[torch.Tensor] = _plain_sparse(points, features, **arguments)
         return voxels
-    arrays = _cloud(points, features, given)
-    text = encode(given, "voxelize_sparse")
+    arrays = _cloud(points, features, arguments)
+    text = encode(arguments, "voxelize_sparse")
     coords, counts, reduced, grouped, *rest = OPS.voxelize_sparse(*arrays, text)
-    if "reduction" in given and given["reduction"] is None:
+    if "reduction" in arguments and arguments["reduction"] is None:
         reduced = None
-    if given.get("max_points") is None:
+    if arguments.get("max_points") is None:
         grouped = None
-    if not given.get("return_point_to_voxel", True):
+    if not arguments.get("return_point_to_voxel", True):
         rest[0] = None
     return SparseVoxels(coords, counts, reduced, grouped, *rest)
 
 
 def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The tensors of a call, which leave its options."""
+    """Return the tensors of a call, removed from its options."""
     if is_compiling():
         for name in ("origin", "voxel_size", "shape", "point_cloud_range"):
             if isinstance(options.get(name), torch.Tensor):
                 raise TypeError(
-                    f"{name}: is a Tensor, expected numbers, which the graph is to hold"
+                    f"{name}: is a Tensor, expected numbers, which become part of the graph"
                 )
     else:
         array(points, "points")

@@ -1,8 +1,8 @@
-"""The gradient of resampling, in terms of resampling.
+"""The gradient of resampling, computed by resampling.
 
-The result of :func:`robocache.resample` is linear in the values, out = W values, for each method
-that is differentiated here. A query has few weights in W, and they are what resampling makes of
-unit pulses: rules and formulas are those of the library, not written again.
+For the methods that can be differentiated, the result of :func:`robocache.resample` is linear in
+the values: out = W values. Each query has only a few weights in W. They are found by resampling
+unit pulses, so the library's rules and formulas are not duplicated here.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .._arguments.affine import inverse_of
 from .._arguments.arrays import framework_of
 from .._operations import resample as _resample
 
-_plain: Any = _resample.resample  # whose overloads take no **options
+_plain: Any = _resample.resample  # typed as Any: its overloads take no **options
 _STEPS = ("nearest", "previous", "next")
-# The samples that have a weight: how many, and the first, counted from the last before the query.
+# The samples with a weight: their number, and the first, relative to the last before the query.
 WINDOWS = {"linear": (2, 0), "cubic": (4, -1), **dict.fromkeys(_STEPS, (1, 0))}
-# Of calls in the backward pass: the forward pass has verified the times.
+# Options of calls in the backward pass: the forward pass has verified the times.
 UNCHECKED = {"check_times": False, "backend": None}
 
 
 def require_linear(method: Any, within: str = "") -> None:
-    """Refuse a method that has no gradient. ``within`` is where it was given, such as a stream."""
+    """Refuse a method that has no gradient. ``within`` is a prefix for the message."""
     groups = {"method": method}
     if not isinstance(method, str):
         groups = {f"method[{i}]": name for i, (_, _, name) in enumerate(method)}
@@ -41,14 +41,14 @@ def require_linear(method: Any, within: str = "") -> None:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """W of a call: its arrays but for the values, its std, and its options."""
+    """The matrix W of a call: its arrays without the values, its std, and its options."""
 
-    arrays: dict[str, Any]  # times, queries, and what tells rows apart
+    arrays: dict[str, Any]  # times, queries, lengths, offsets and masks
     std: Any
     options: dict[str, Any]
 
     def transposed(self, gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
-        """W^T gradient: [B,T,D] to the ``shape`` of the values."""
+        """Return W^T gradient, from [B,T,D] to the ``shape`` of the values."""
         total = gradient.new_zeros(shape, dtype=sum_dtype(dtype))
         if total.numel() == 0 or gradient.numel() == 0:
             return total.to(dtype)
@@ -64,28 +64,29 @@ class Weights:
             channels = slice(begin, begin + count)
             part = gradient[..., channels].reshape(-1, count)
             for row, weight in weights[name]:
-                # A gradient that is NaN or infinite where the weight is 0 is nobody's.
+                # A NaN or infinite gradient must not count where the weight is 0.
                 add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
         return total.to(dtype)
 
     def _weights(self, method: str, like: Any) -> Iterator[tuple[Any, Any]]:
-        """For each sample of the window: its row in the values [B*T], and its weight [B*T,1]."""
+        """Yield, for each sample of the window, its row in the values [B*T] and weight [B*T,1]."""
         *batch, samples, _ = like.shape
         count, first = WINDOWS[method]
         names = ["outside", "max_gap", *(["tolerance"] if method in _STEPS else [])]
         rules = {name: self.options[name] for name in names if name in self.options}
         if method != "linear" and rules.get("outside") == "extrapolate":
-            rules["outside"] = "hold"  # as of groups beside a linear one
+            rules["outside"] = "hold"  # as for groups that are not linear
         position = torch.arange(samples, device=like.device)[:, None]
         place = None
         mask = self.arrays.get("sample_mask")
         if mask is not None:
-            there = mask != 0  # they have a number each, and stand at a place
+            there = mask != 0  # number the samples that are not missing, and find their places
             place = there.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
             place = place.expand(*batch, samples)
             position = (there.cumsum(-1) - 1).expand(*batch, samples)[..., None]
 
-        # Each count-th sample is 1, for each phase of that: one sample of a window has one of them.
+        # Pulses at every count-th sample, one channel per phase, so that each sample of a window
+        # is in a different channel.
         phases = torch.arange(count, device=like.device)
         pulses = (position % count == phases).to(like.dtype).expand(*batch, samples, count)
         weights = self._resampled(pulses, method=method, **rules)
@@ -107,7 +108,7 @@ class Weights:
             yield sample[..., phase].reshape(-1), weights[..., phase].reshape(-1, 1)
 
     def _queries_inside(self, batch: list[int]) -> Any:
-        """Queries beyond a row's ends moved into the interval whose line they are on."""
+        """Return the queries, moved from outside of a row into its first or last interval."""
         times, queries = self.arrays["times"], self.arrays["query_times"]
         limits = (torch.finfo if times.is_floating_point() else torch.iinfo)(times.dtype)
         ends = times.new_empty(2)
@@ -130,7 +131,7 @@ def sum_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def add_rows(total: Any, row: Any, parts: Any) -> None:
-    """total[row] += parts, in the same order every time, which each has on one device alone."""
+    """Add parts to total[row], with the function that has a fixed order on this device."""
     if total.is_cuda:
         total.index_put_((row,), parts, accumulate=True)
     else:

@@ -17,54 +17,55 @@ from ._state import StateChecks, checked_int
 
 
 class WindowLoader:
-    """Shuffled batches of windows of episodes, cut where they are to be used.
+    """Loader of shuffled batches of windows, cut on the CPU or on the GPU.
 
-    An epoch has every sample once, over all ranks. Iterating gives the batches of one epoch, or
-    what is left of it, each a :class:`WindowBatch`. Where the episodes are on a GPU
-    (:meth:`robocache.Episodes.to`) so is all work, in one launch a batch. Where they are in the
-    memory of the CPU a thread prepares batches ahead, and if these are for a GPU it cuts them into
-    pinned memory and copies them beside the training. There are no worker processes.
+    An epoch has every sample once, over all ranks. Iteration yields the batches of one epoch, or
+    the rest of it, as :class:`WindowBatch` objects. If the episodes are on a GPU
+    (:meth:`robocache.Episodes.to`), batches are cut there, in one launch per batch. If they are in
+    the memory of the CPU, a thread prepares batches ahead of their use; for a GPU, it cuts them
+    into pinned memory and copies them during training. There are no worker processes.
 
-    **A batch is overwritten** by one of the next: use it before asking for another, or pass
-    ``fresh=True``. So an epoch allocates nothing after its first batches.
+    **The memory of a batch is reused** by later batches: use a batch before taking the next one, or
+    pass ``fresh=True``. So an epoch allocates nothing after its first batches.
 
-    The order of samples depends on the seed, the epoch and the samples alone, not on the device,
-    the batch size or the ranks. A loop that is left early goes on there, and :meth:`state_dict`
-    tells where that is: the same batches follow, bit for bit, in this process or in another.
+    The order of samples depends only on the seed, the epoch and the samples, not on the device, the
+    batch size or the ranks. A loop that ended early is continued by the next loop, or by a loader
+    that loads :meth:`state_dict`: the same batches follow, bit for bit, in any process.
 
     Parameters
     ----------
     episodes
-        :class:`robocache.Episodes`.
+        :class:`robocache.Episodes` to cut from.
     spec
-        The windows of a sample: a :class:`robocache.WindowSpec`, which tells the samples too.
+        A :class:`robocache.WindowSpec` of the windows and the anchors.
     batch_size
-        B, of each rank.
+        Number of samples B per batch and rank.
     seed
-        Of the order.
+        Seed of the order.
     rank, world_size
-        Which part of each batch of ``world_size`` times ``batch_size`` samples this process has.
+        Index of this process and number of processes. They share batches of ``world_size`` times
+        ``batch_size`` samples.
     device
-        Where batches are to be: "cpu", "cuda", ... None: where the episodes are.
+        Device of the batches: "cpu", "cuda", ... None: the device of the episodes.
     shuffle
-        False: samples come in the order of the episodes.
+        False: samples are in the order of the episodes.
     drop_last
-        Leave the last batch of an epoch out if it is not full. Else it is shared out to all ranks,
-        and where fewer samples are left than ranks, some get a batch of none.
+        Omit the last batch of an epoch if it is not full. Otherwise it is divided among all ranks;
+        if it has fewer samples than ranks, some ranks get an empty batch.
     weights
-        A number an episode, 0 or more: samples come as often as it is in proportion, so not all
-        once. An epoch has as many as without.
+        A number per episode, 0 or more. Samples are repeated in proportion to their weight, and
+        not every sample occurs. The size of an epoch does not change.
     fresh
-        New tensors for each batch.
+        Create new tensors for each batch.
     ahead
-        How many batches the thread prepares ahead.
+        Number of batches that the thread prepares ahead.
 
     Raises
     ------
     ValueError
         There are no samples, or a number is out of range.
     TypeError
-        An argument is of another kind.
+        An argument has a wrong type.
     KeyError
         The episodes lack a track of the spec.
 
@@ -114,7 +115,7 @@ class WindowLoader:
         counts = spec.counts(episodes)
         weights = checked_weights(weights, counts)
         if int(counts.sum()) == 0:
-            raise ValueError("episodes: have no samples; episodes may be shorter than the windows")
+            raise ValueError("episodes: no samples; the episodes may be shorter than the windows")
         cutter = Cutter(episodes, spec, self._batch_size)
         try:
             target = cutter.device if device is None else torch.device(device)
@@ -134,21 +135,21 @@ class WindowLoader:
         self._sampler = Sampler(counts, spec.anchors[0], weights, cutter.device)
         if len(self) == 0:
             raise ValueError(
-                f"batch_size: {self._batch_size} a rank leaves no full batch of "
+                f"batch_size: {self._batch_size} per rank gives no full batch from "
                 f"{self._sampler.size} samples; pass drop_last=False"
             )
         self._epoch = self._position = 0
-        self._turn = 0  # which loop goes on
+        self._turn = 0  # identifies the loop that is running
         self._running: Generator[WindowBatch, None, None] | None = None
 
     @property
     def num_samples(self) -> int:
-        """Of an epoch, over all ranks."""
+        """Number of samples of an epoch, over all ranks."""
         return self._sampler.size
 
     @property
     def epoch(self) -> int:
-        """That of the next batch."""
+        """Epoch of the next batch."""
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
@@ -168,10 +169,10 @@ class WindowLoader:
         return self._checks.state(self._seed, self._epoch, self._position)
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Go on where another loader of the same episodes, spec, weights and shuffling was.
+        """Continue from the state of a loader with the same episodes, spec, weights and shuffling.
 
-        The seed is that of the state. Batch size, ``drop_last``, ranks and device may differ: the
-        samples that are left are the same. Values of the episodes are not compared.
+        The seed is taken from the state. Batch size, ``drop_last``, ranks and device may differ:
+        the remaining samples are the same. Values of the episodes are not compared.
 
         Raises
         ------
@@ -185,13 +186,13 @@ class WindowLoader:
         self._turn += 1
 
     def __len__(self) -> int:
-        """The batches of an epoch, as many on each rank."""
+        """Return the number of batches per epoch, which is the same on each rank."""
         whole, rest = divmod(self._sampler.size, self._batch_size * self._world_size)
         return whole + (rest > 0 and not self._drop_last)
 
     def __iter__(self) -> Iterator[WindowBatch]:
         self._turn += 1
-        if self._running is not None:  # whose thread would write to the same tensors
+        if self._running is not None:  # its thread would write to the same tensors
             self._running.close()
         turn, epoch, position = self._turn, self._epoch, self._position
         last = self._last(position)
@@ -210,17 +211,17 @@ class WindowLoader:
             raise RuntimeError(
                 "this loop over the loader has ended: another one began, or its state was set"
             )
-        if position == last:  # where a state of smaller batches left less than a full one
+        if position == last:  # a state of smaller batches may leave less than a full batch
             self._epoch, self._position = epoch + 1, 0
 
     def _last(self, position: int) -> int:
-        """Where the last batch of an epoch ends."""
+        """Return the position at which the last batch of an epoch ends."""
         together = self._batch_size * self._world_size
         left = self._sampler.size - position
         return self._sampler.size - (left % together if self._drop_last else 0)
 
     def _spans(self, position: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Of this rank's batches the first position, the size, and where all ranks' batch ends."""
+        """Yield the begin and size of this rank's batches, and the end of all ranks' batches."""
         while position < last:
             together = min(self._batch_size * self._world_size, last - position)
             share, more = divmod(together, self._world_size)

@@ -1,8 +1,8 @@
-"""The operators ``torch.ops.robocache``: what torch.compile, torch.export and torch.func see.
+"""The operators ``torch.ops.robocache`` for torch.compile, torch.export and torch.func.
 
-An operator takes tensors, and all else as the text of ``_options``. Its kernels are the plain
-calls. Beside these it has a fake kernel, which tells shapes and dtypes; a formula for its gradient,
-or one that refuses; and a rule for vmap.
+An operator takes tensors, and other options as a string (see ``_options``). Its kernels are the
+plain calls. It also has a fake kernel, which returns shapes and dtypes; a formula for its gradient,
+or a function that refuses gradients; and a rule for vmap.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from . import _vmap as vmap
 from ._gradient import UNCHECKED, Weights, require_linear
 from ._options import decode, encode
 
-_plain_resample: Any = _resample.resample  # whose overloads take no **options
+_plain_resample: Any = _resample.resample  # typed as Any: its overloads take no **options
 _plain_fuse: Any = _fuse.fuse
 _plain_voxelize: Any = _voxelize.voxelize
 
 if not hasattr(torch.library, "register_fake"):
     raise ImportError(f"robocache.torch needs torch 2.4 or later, found {torch.__version__}")
-_Library: Any = torch.library.Library  # which has no types
+_Library: Any = torch.library.Library  # not typed
 _LIBRARY = _Library("robocache", "DEF")
 _BITS_OF_FLOAT = {getattr(torch, name): bits for bits, name in FLOAT_OF_BITS.items()}
 _FLOAT32 = struct.Struct("f")
@@ -49,7 +49,7 @@ _VOXELS = (
 )
 
 
-# ---- resample, and the gradient of it -----------------------------------------------------------
+# ---- resample and its gradient ------------------------------------------------------------------
 
 
 def _resample_kernel(
@@ -80,23 +80,24 @@ def _resample_kernel(
     return out if options.get("return_valid") else (out, _nothing(values))
 
 
-def _resample_fake(*given: Any) -> tuple[Any, Any]:
-    values, _, query_times, _, _, batch_offsets, _, _, _, text = vmap.with_defaults(given)
+def _resample_fake(*operands: Any) -> tuple[Any, Any]:
+    values, _, query_times, _, _, batch_offsets, _, _, _, text = vmap.with_defaults(operands)
     options = decode(text)
     shape = _rows(values, query_times, batch_offsets)
     out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
     return out, _bools(values, shape, options)
 
 
-def _resample_setup(ctx: Any, *given: Any) -> None:
-    given = vmap.with_defaults(given)
-    values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, mask, text = given
+def _resample_setup(ctx: Any, *operands: Any) -> None:
+    operands = vmap.with_defaults(operands)
+    values, times, query_times, lengths, query_lengths, batch_offsets, *more = operands
+    mean, std, mask, text = more
     refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
     ctx.save_for_backward(times, query_times, lengths, query_lengths, batch_offsets, std, mask)
     ctx.shape, ctx.dtype = values.shape, values.dtype
-    ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
+    ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be deleted before
 
 
 def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
@@ -106,7 +107,7 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 def _backward_kernel(
     gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # of lengths, query_lengths, batch_offsets, std, sample_mask, shape, dtype, options
+) -> Any:  # more: lengths, query_lengths, batch_offsets, std, sample_mask, shape, dtype, options
     lengths, query_lengths, batch_offsets, std, mask, shape, dtype, text = more
     arrays = {"times": times, "query_times": query_times, "lengths": lengths}
     arrays.update(query_lengths=query_lengths, batch_offsets=batch_offsets, sample_mask=mask)
@@ -118,10 +119,10 @@ def _backward_fake(gradient: Any, *more: Any) -> Any:
     return gradient.new_empty(shape, dtype=dtype)
 
 
-def _backward_setup(ctx: Any, *given: Any) -> None:
-    gradient, *arrays, _, _, text = given
+def _backward_setup(ctx: Any, *operands: Any) -> None:
+    gradient, *arrays, _, _, text = operands
     ctx.save_for_backward(*arrays)
-    # W alone, without what a mean and fill values add to W values.
+    # Only the product with W, without a mean and fill values.
     changes = {"fill_value": 0.0, "dtype": gradient.dtype, "return_valid": False, **UNCHECKED}
     ctx.options = encode({**decode(text), **changes}, "resample")
 
@@ -139,7 +140,7 @@ def _fuse_kernel(
     values: Any, times: Any, query_times: Any, *more: Any
 ) -> tuple[
     Any, Any
-]:  # of lists of lengths, batch_offsets, means, stds and masks, and of the whole call
+]:  # more: lists of lengths, batch_offsets, means, stds, masks; query_lengths, rules, options
     *lists, query_lengths, rules, text = more
     streams = []
     for each, own, lengths, batch_offsets, mean, std, present, rule in zip(
@@ -167,8 +168,8 @@ def _fuse_fake(
     return out, _bools(values[0], (*shape, len(values)), options)
 
 
-def _fuse_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, batch_offsets, means, stds, masks, *shared = given
+def _fuse_setup(ctx: Any, *operands: Any) -> None:
+    values, times, query_times, lengths, batch_offsets, means, stds, masks, *shared = operands
     query_lengths, rules, _ = shared
     refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
@@ -204,7 +205,7 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 
 def _looked_up(query_times: Any, clock_offset: Any) -> Any:
-    """Where a stream with this offset is read: q - offset, which of int64 times saturates."""
+    """Return the query times on a stream's own clock: q - offset, saturated for int64."""
     if not clock_offset:
         return query_times
     if query_times.is_floating_point():
@@ -290,7 +291,7 @@ def _sparse_fake(
     )
 
 
-def _points_setup(ctx: Any, points: Any, features: Any, *given: Any) -> None:
+def _points_setup(ctx: Any, points: Any, features: Any, *operands: Any) -> None:
     refuse_gradients(points=points, features=features)
 
 
@@ -321,7 +322,7 @@ def _bools(like: Any, shape: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 
 def _nothing(like: Any) -> Any:
-    """In place of a mask that nobody asked for: the results of an operator are always as many."""
+    """Return an empty tensor instead of a mask: an operator always has the same results."""
     return torch.empty(0, dtype=torch.bool, device=like.device)
 
 
@@ -355,30 +356,29 @@ def register(
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5
         rule = getattr(vmap, name)
 
-        def over_batch(info: Any, in_dims: Any, *given: Any) -> Any:
-            return rule(operator, info.batch_size, in_dims, given)
+        def over_batch(info: Any, in_dims: Any, *operands: Any) -> Any:
+            return rule(operator, info.batch_size, in_dims, operands)
 
         torch.library.register_vmap(f"robocache::{name}", over_batch, lib=_LIBRARY)
     return operator
 
 
 def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool) -> Any:
-    """The kernel of autograd: ``setup`` keeps what ``gradient`` needs, of all the arguments.
+    """Return the kernel of autograd. ``setup`` saves what ``gradient`` needs.
 
-    The first argument has gradients, a tensor or a list of them; results may be ``listed``.
-    torch.library.register_autograd would do, but for torch.func: its functions refuse to be called
-    within transformations. Those of a single level are made for what a transformation calls at its
-    own.
+    The first argument has gradients: a tensor or a list of tensors. Results may be ``listed``.
+    torch.library.register_autograd cannot be used, because its functions cannot be called within
+    transformations of torch.func. Functions of a single level can.
     """
 
     single_level: Any = torch.autograd.function._SingleLevelFunction
 
     class Function(single_level):  # type: ignore[misc]
         @staticmethod
-        def forward(ctx: Any, keyset: Any, given: tuple[Any, ...], *tensors: Any) -> Any:
-            setup(ctx, *given)  # which may refuse
+        def forward(ctx: Any, keyset: Any, operands: tuple[Any, ...], *tensors: Any) -> Any:
+            setup(ctx, *operands)  # may raise an error
             ctx.set_materialize_grads(False)
-            results = below(keyset, given)
+            results = below(keyset, operands)
             return tuple(results) if listed else results
 
         @staticmethod
@@ -388,31 +388,31 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool
                 return (None,) * len(ctx.needs_input_grad)
             return None, None, *gradient(ctx, *gradients)
 
-    def below(keyset: Any, given: tuple[Any, ...]) -> Any:
+    def below(keyset: Any, operands: tuple[Any, ...]) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
-            return operator.redispatch(keyset & torch._C._after_autograd_keyset, *given)
+            return operator.redispatch(keyset & torch._C._after_autograd_keyset, *operands)
 
-    def kernel(keyset: Any, *given: Any) -> Any:
-        if is_grad_enabled() and any_requires_grad(*given):
-            tensors = given[0] if isinstance(given[0], (list, tuple)) else given[:1]
+    def kernel(keyset: Any, *operands: Any) -> Any:
+        if is_grad_enabled() and any_requires_grad(*operands):
+            tensors = operands[0] if isinstance(operands[0], (list, tuple)) else operands[:1]
             with enable_single_level_autograd_function():
-                results = Function.apply(keyset, given, *tensors)
+                results = Function.apply(keyset, operands, *tensors)
             return list(results) if listed else results
         keys = keyset.raw_repr()
         if keys not in direct:
             direct[keys] = _leads_to_kernel(keyset)
-        return plain(*given) if direct[keys] else below(keyset, given)
+        return plain(*operands) if direct[keys] else below(keyset, operands)
 
-    direct: dict[int, bool] = {}  # by what a set of keys is
+    direct: dict[int, bool] = {}  # by the raw value of a set of keys
     is_grad_enabled = torch.is_grad_enabled
-    # Torch's own does not look into lists with None among the tensors.
+    # Torch's own function does not examine lists that contain None.
     any_requires_grad = _any_requires_grad if listed else torch._C._any_requires_grad
 
     return kernel
 
 
-def _any_requires_grad(*given: Any) -> bool:
-    for each in given:
+def _any_requires_grad(*operands: Any) -> bool:
+    for each in operands:
         tensors = each if isinstance(each, (list, tuple)) else (each,)
         if any([isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]):
             return True
@@ -420,7 +420,7 @@ def _any_requires_grad(*given: Any) -> bool:
 
 
 def _leads_to_kernel(keyset: Any) -> bool:
-    """Whether torch's dispatcher would go on with the plain call, on a way that takes 4 us."""
+    """Whether torch's dispatcher would only call the plain kernel, which it does in 4 us."""
     Key = torch._C.DispatchKey
     keys = keyset & torch._C._after_autograd_keyset
     for without_effect in (Key.ADInplaceOrView, Key.BackendSelect):

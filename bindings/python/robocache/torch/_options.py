@@ -1,8 +1,8 @@
-"""The options of a call as a text, which is how a graph of torch holds them, and back.
+"""Conversion of the options of a call to a string, which graphs of torch can store, and back.
 
-Tensors are arguments of torch's operators. All else that a call of this package takes is written
-into one string: ``method=0:3:linear,3:4:slerp;max_gap=0.05``. So no option has a place of its own
-in a schema, and the plain call alone knows what each one means.
+Tensors are arguments of torch's operators. All other arguments are written into one string, such
+as ``method=0:3:linear,3:4:slerp;max_gap=0.05``. So the schemas of operators do not list options,
+and only the plain call interprets them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictiona
 _OF_CONTEXT = "context "
 
 
-def asked(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
-    """The options, with the flags that are set."""
+def with_flags(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
+    """Return the options, with those of the flags that are True."""
     return {**options, **{name: flag for name, flag in flags.items() if flag}}
 
 
 def encode(options: dict[str, Any], operation: str) -> str:
-    """What ``decode`` reads. torch.compile runs it as well, so it is plain Python."""
+    """Return options as a string for ``decode``. torch.compile traces this: keep it simple."""
     parts = []
     for name, value in options.items():
         if name not in _KINDS:
@@ -40,7 +40,7 @@ def encode(options: dict[str, Any], operation: str) -> str:
 
 
 def decode(text: str) -> dict[str, Any]:
-    """Options as the plain call takes them, in a dict that others read too."""
+    """Return options as the plain call takes them. The dict is shared and must not be changed."""
     options = _decoded(text)
     if "backend" in options:
         backend = options["backend"]
@@ -57,18 +57,18 @@ def _decoded(text: str) -> dict[str, Any]:
     }
 
 
-# ---- each kind of option: how it is written, and how it is read ----------------------------------
+# ---- writing and reading of each kind of option --------------------------------------------------
 
 
-def _name(given: Any, name: str) -> str:
-    if not isinstance(given, str) or ";" in given:
-        raise ValueError(f"{name}: is {given!r}, expected a name")
-    return given
+def _name(value: Any, name: str) -> str:
+    if not isinstance(value, str) or ";" in value:
+        raise ValueError(f"{name}: is {value!r}, expected a name")
+    return value
 
 
 def _write_method(method: Any, name: str) -> str:
     if isinstance(method, str):
-        code_of(METHODS, method, name)  # of one name alone
+        code_of(METHODS, method, name)  # raises if it is unknown
         return method
     groups = []
     for i, (begin, count, each) in enumerate(method):
@@ -84,26 +84,26 @@ def _read_method(text: str) -> Any:
     return tuple((int(begin), int(count), name) for begin, count, name in groups)
 
 
-def _write_number(given: Any, name: str) -> str:
-    if isinstance(given, str):
-        raise TypeError(f"{name}: is {given!r}, expected a number")
-    if not isinstance(given, float):
+def _write_number(value: Any, name: str) -> str:
+    if isinstance(value, str):
+        raise TypeError(f"{name}: is {value!r}, expected a number")
+    if not isinstance(value, float):
         try:
-            return f"{operator.index(given)}"  # ticks, which no float may round
+            return f"{operator.index(value)}"  # ticks must not be rounded to a float
         except TypeError:
             pass
-    return f"{number(given, name)!r}"
+    return f"{number(value, name)!r}"
 
 
 def _read_number(text: str) -> float:
     return float(text) if set(text) - set("-0123456789") else int(text)
 
 
-def _write_numbers(given: Any, name: str) -> str:
+def _write_numbers(value: Any, name: str) -> str:
     try:
-        return ",".join([_write_number(each, name) for each in given])
-    except TypeError:  # one of no length
-        return _write_number(given, name)
+        return ",".join([_write_number(each, name) for each in value])
+    except TypeError:  # a single number
+        return _write_number(value, name)
 
 
 def _read_numbers(text: str) -> Any:
@@ -111,32 +111,34 @@ def _read_numbers(text: str) -> Any:
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _write_flag(given: Any, name: str) -> str:
-    return "True" if given else "False"
+def _write_flag(value: Any, name: str) -> str:
+    return "True" if value else "False"
 
 
-def _write_dtype(given: Any, name: str) -> str:
-    text = f"{given}"  # of torch, or a name
+def _write_dtype(value: Any, name: str) -> str:
+    text = f"{value}"  # of torch, or a name
     text = text[len("torch.") :] if text.startswith("torch.") else text
-    return text if text in _FLOATS else dtype_name(given)
+    return text if text in _FLOATS else dtype_name(value)
 
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-def _write_backend(given: Any, name: str) -> str:
-    if not isinstance(given, Context):
-        return _name(given, name)
+def _write_backend(value: Any, name: str) -> str:
+    if not isinstance(value, Context):
+        return _name(value, name)
     if is_compiling():
-        raise ValueError("backend: is a Context, which no graph holds; expected None or a string")
-    _contexts[id(given)] = given
-    return f"{_OF_CONTEXT}{id(given)}"
+        raise ValueError(
+            "backend: is a Context, which a graph cannot store; expected None or a string"
+        )
+    _contexts[id(value)] = value
+    return f"{_OF_CONTEXT}{id(value)}"
 
 
 def _context_of(key: int) -> Context:
     context = _contexts.get(key)
     if context is None:
-        raise ValueError("backend: is a Context that is gone; expected one that outlives the call")
+        raise ValueError("backend: is a deleted Context; keep it until the backward pass is done")
     return context
 
 
@@ -144,9 +146,9 @@ _FIELDS = ("kind", "begin", "count", "reference_begin", "rotation", "reference_r
 _TRANSFORM = (*_FIELDS, "out_rotation", "inverse")
 
 
-def _write_transforms(given: Any, name: str) -> str:
+def _write_transforms(value: Any, name: str) -> str:
     parts = []
-    for each in given:
+    for each in value:
         stream, offset = each.reference
         fields = [f"{getattr(each, field)}" for field in _TRANSFORM]
         parts.append(":".join([f"{stream}", f"{offset}", *fields]))
@@ -157,7 +159,7 @@ def _read_transforms(text: str) -> Any:
     transforms = []
     for part in text.split(",") if text else []:
         stream, offset, kind, begin, count, first, *rotations, inverse = part.split(":")
-        make: Any = Transform  # whose names are no literals here
+        make: Any = Transform  # its Literal types would not accept these strings
         transforms.append(
             make(
                 kind,

@@ -1,6 +1,6 @@
-"""The operators ``torch.ops.robocache`` of clouds: unproject, farthest_points and take_rows.
+"""The operators ``torch.ops.robocache`` for clouds: unproject, farthest_points and take_rows.
 
-Gradients: of points with respect to float depth, and of rows with respect to values.
+Points have gradients with respect to float depth, and rows with respect to values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from ._gradient import sum_dtype
 from ._operators import refuse_gradients, register
 from ._options import decode
 
-_plain_farthest: Any = _farthest_points.farthest_points  # whose overloads take no **options
+_plain_farthest: Any = (
+    _farthest_points.farthest_points
+)  # typed as Any: its overloads take no **options
 
 
 # ---- unproject ----------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ def _unproject_setup(
 
 
 def _unproject_gradient(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
-    """A point moves along its pixel's ray as the depth does."""
+    """Return the gradient of depth: a point moves along the ray of its pixel."""
     depth, intrinsics, pose, colors = ctx.saved_tensors
     options = decode(ctx.text)
     _, _, pixels, _ = OPERATORS["unproject"](depth, intrinsics, pose, colors, ctx.text)
@@ -74,7 +76,7 @@ def _unproject_gradient(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
         rays = rays @ pose[..., :3, :3].to(number).mT
     moved = (gradient[..., :3].to(number) * rays).sum(-1) / (options.get("depth_scale") or 1)
     total = moved.new_zeros((*depth.shape[:-2], depth.shape[-2] * width))
-    # Each pixel is of one point at most.
+    # Each pixel has at most one point.
     total = total.scatter_add(-1, at, torch.where(pixels < 0, 0, moved))
     return (total.reshape(depth.shape).to(depth.dtype),)
 
@@ -100,15 +102,15 @@ def _farthest_fake(
     options = decode(text)
     batch = points.shape[:-2] if batch_offsets is None else (batch_offsets.shape[0] - 1,)
     shape = (*batch, options["k"])
-    asked = options.get("return_distances")
-    dtype = torch.float64 if asked and points.dtype == torch.float64 else torch.float32
+    with_distances = options.get("return_distances")
+    dtype = torch.float64 if with_distances and points.dtype == torch.float64 else torch.float32
     return (
         points.new_empty(shape, dtype=torch.int64),
-        points.new_empty(shape if asked else 0, dtype=dtype),
+        points.new_empty(shape if with_distances else 0, dtype=dtype),
     )
 
 
-def _farthest_setup(ctx: Any, points: Any, *given: Any) -> None:
+def _farthest_setup(ctx: Any, points: Any, *operands: Any) -> None:
     refuse_gradients(points=points)
 
 
@@ -131,7 +133,7 @@ def _take_setup(ctx: Any, values: Any, indices: Any, text: str) -> None:
 
 
 def _take_gradient(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-    """Each row has the sum of those that it became, in the same order every time."""
+    """Return, for each row, the sum of the gradients of its copies, in a fixed order."""
     (indices,) = ctx.saved_tensors
     *batch, rows, channels = ctx.shape
     count = batch[0] * rows if batch else rows
@@ -139,7 +141,7 @@ def _take_gradient(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     known = (at >= 0) & (at < rows)
     if batch:
         at = at + torch.arange(batch[0], device=at.device)[:, None] * rows
-    at = torch.where(known, at, count).flatten()  # the fill value has a row of its own
+    at = torch.where(known, at, count).flatten()  # the fill value has a separate row
     parts = gradient.to(sum_dtype(gradient.dtype)).reshape(-1, channels)
     total = parts.new_zeros((count + 1, channels))
     if total.is_cuda:

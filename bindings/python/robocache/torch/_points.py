@@ -1,4 +1,4 @@
-"""Clouds out of depth images, and few points of them, for torch: see robocache.torch."""
+"""Depth images to clouds, and sampling of points, for torch; see robocache.torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._operations import farthest_points as _farthest_points
 from .._operations import unproject as _unproject
 from .._operations.unproject import Cloud
 from ._arguments import array, indices, is_compiling, require_no_output, require_tensor, scale, seen
-from ._options import asked, encode
+from ._options import encode, with_flags
 from ._point_operators import OPERATORS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         max_depth: float
         crop: Numbers | None
         pixel_offset: float
-        step: int
+        pixel_stride: int
         color_divisor: float
         max_points: int | None
         dtype: Any
@@ -47,7 +47,7 @@ _plain_unproject: Any = _unproject.unproject
 _plain_farthest: Any = _farthest_points.farthest_points
 _plain_take: Any = _farthest_points.take_rows
 
-# torch.export saves it as the result of a graph.
+# So that torch.export can save it as the result of a graph.
 torch.export.register_dataclass(Cloud, serialized_type_name="robocache.Cloud")
 
 
@@ -57,40 +57,41 @@ def unproject(
     pose: Numbers | Sequence[Any] | None = None,
     **options: Unpack[_CameraOptions],
 ) -> Cloud[torch.Tensor]:
-    """:func:`robocache.unproject` of a torch tensor, with its gradient with respect to float depth.
+    """Unproject a torch tensor as :func:`robocache.unproject`, with gradients of float depth.
 
-    The result is the same, bit for bit, and is a part of graphs. The other arguments must not
-    require a gradient. :meth:`robocache.Cloud.trimmed` belongs outside of a graph.
+    The result is the same, bit for bit, and the call can be part of graphs. The other arguments
+    must not require a gradient. Call :meth:`robocache.Cloud.trimmed` outside of a graph.
 
     Parameters
     ----------
     depth : tensor [B,H,W] or [H,W]
-        uint16, float16 or float32. Pixels that are no points have the gradient 0.
+        uint16, float16 or float32. The gradient is 0 for pixels without a point.
     intrinsics : array or list [B,4], or [4] for all images
-        As for :func:`robocache.unproject`, as is all else.
+        As for :func:`robocache.unproject`.
     pose : array or list [B,4,4], or [4,4] for all images
-        From the camera's frame to the cloud's.
-    colors, depth_scale, min_depth, max_depth, crop, pixel_offset, step, color_divisor, max_points
-        As for :func:`robocache.unproject`. ``crop`` is numbers, which a graph holds.
+        Transform from the camera's frame to the cloud's frame.
+    colors, depth_scale, min_depth, max_depth, crop
+    pixel_offset, pixel_stride, color_divisor, max_points
+        As for :func:`robocache.unproject`. In a graph, ``crop`` must be numbers.
     dtype, backend
         As for :func:`robocache.unproject`.
 
     Returns
     -------
     Cloud
-        Of tensors on the device of ``depth``.
+        Its tensors are on the device of ``depth``.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, or an argument other than ``depth`` requires a
+        A value, a shape or a device is invalid, or an argument other than ``depth`` requires a
         gradient.
     TypeError
-        A dtype does not fit, or an argument is no tensor.
+        A dtype is not supported, or an argument is not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -103,20 +104,20 @@ def unproject(
     [[-0.25, 0.0], [-0.25, 0.25]]
     """
     require_tensor(depth, "depth")
-    given: dict[str, Any] = {**options}
-    require_no_output(given)
+    arguments: dict[str, Any] = {**options}
+    require_no_output(arguments)
     if not seen(depth):
-        cloud: Cloud[torch.Tensor] = _plain_unproject(depth, intrinsics, pose, **given)
+        cloud: Cloud[torch.Tensor] = _plain_unproject(depth, intrinsics, pose, **arguments)
         return cloud
-    if is_compiling() and isinstance(given.get("crop"), torch.Tensor):
-        raise TypeError("crop: is a Tensor, expected numbers, which the graph is to hold")
-    colors = given.pop("colors", None)
+    if is_compiling() and isinstance(arguments.get("crop"), torch.Tensor):
+        raise TypeError("crop: is a Tensor, expected numbers, which become part of the graph")
+    colors = arguments.pop("colors", None)
     arrays = (
         _numbers(intrinsics, "intrinsics", depth),
         None if pose is None else _numbers(pose, "pose", depth),
         colors if colors is None or is_compiling() else array(colors, "colors"),
     )
-    return Cloud(*OPERATORS["unproject"](depth, *arrays, encode(given, "unproject")))
+    return Cloud(*OPERATORS["unproject"](depth, *arrays, encode(arguments, "unproject")))
 
 
 @overload
@@ -136,19 +137,19 @@ def farthest_points(
     **options: Unpack[_ChoiceOptions],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def farthest_points(points: Any, k: int, *, return_distances: bool = False, **options: Any) -> Any:
-    """:func:`robocache.farthest_points` of a torch tensor, as a part of graphs.
+    """Sample points of a torch tensor as :func:`robocache.farthest_points`, also in graphs.
 
-    Which points are taken has no gradient, so ``points`` must not require one: pass
-    ``points.detach()``, and take the rows with :func:`robocache.torch.take_rows`, which has one.
+    The selection has no gradient, so ``points`` must not require one: pass ``points.detach()``, and
+    take the rows with :func:`robocache.torch.take_rows`, which has a gradient.
 
     Parameters
     ----------
     points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        As for :func:`robocache.farthest_points`, as is all else.
+        As for :func:`robocache.farthest_points`.
     k
-        How many, 1 or more.
+        Number of points to select, 1 or more.
     return_distances
-        Also return the squared distances to the nearest of the points before.
+        Also return the squared distance of each point to the nearest point selected before it.
     lengths, batch_offsets, start_index, backend
         As for :func:`robocache.farthest_points`.
 
@@ -160,13 +161,13 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit, or ``points`` requires a gradient.
+        A value, a shape or a device is invalid, or ``points`` requires a gradient.
     TypeError
-        A dtype does not fit, or an argument is no tensor.
+        A dtype is not supported, or an argument is not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -190,7 +191,9 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
     arrays = [
         indices(options.pop(name, None), name, points) for name in ("lengths", "batch_offsets")
     ]
-    text = encode(asked({**options, "k": k}, return_distances=return_distances), "farthest_points")
+    text = encode(
+        with_flags({**options, "k": k}, return_distances=return_distances), "farthest_points"
+    )
     chosen, distances = OPERATORS["farthest_points"](points, start_indices, *arrays, text)
     return (chosen, distances) if return_distances else chosen
 
@@ -202,19 +205,19 @@ def take_rows(
     *,
     backend: str | Context | None = None,
 ) -> torch.Tensor:
-    """:func:`robocache.take_rows` of torch tensors, with its gradient with respect to ``values``.
+    """Take rows of torch tensors as :func:`robocache.take_rows`, with gradients of ``values``.
 
-    The result is the same, bit for bit, and is a part of graphs. A gradient is the same in every
-    run: its sums have one order.
+    The result is the same, bit for bit, and the call can be part of graphs. Gradients are the same
+    in every run, since their sums have a fixed order.
 
     Parameters
     ----------
     values : tensor [B,N,C], or [N,C]
-        Of any dtype. Gradients are summed in float32, for float64 in that.
+        Any dtype. Gradients are summed in float64 for float64, else in float32.
     indices : tensor [B,K], or [K] with [N,C]
         int32 or int64: rows of ``values``, or -1.
     fill_value
-        Of rows whose index is -1.
+        Value of the rows whose index is -1.
     backend
         As for :func:`robocache.take_rows`.
 
@@ -226,13 +229,13 @@ def take_rows(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit; on the CPU an index that no row has.
+        A value, a shape or a device is invalid, or, on the CPU, an index has no row.
     TypeError
-        A dtype does not fit, or an argument is no tensor.
+        A dtype is not supported, or an argument is not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -245,17 +248,17 @@ def take_rows(
     """
     require_tensor(values, "values")
     if not seen(values):
-        taken: torch.Tensor = _plain_take(values, indices, fill_value, backend=backend)
-        return taken
-    at = array(indices, "indices")
+        rows: torch.Tensor = _plain_take(values, indices, fill_value, backend=backend)
+        return rows
+    row_indices = array(indices, "indices")
     options = {"fill_value": fill_value, "backend": backend}
     changed = {name: each for name, each in options.items() if each not in (0, None)}
-    taken = OPERATORS["take_rows"](values, at, encode(changed, "take_rows"))
-    return taken
+    rows = OPERATORS["take_rows"](values, row_indices, encode(changed, "take_rows"))
+    return rows
 
 
-def _numbers(given: Any, name: str, beside: torch.Tensor) -> Any:
-    """A camera as a tensor: a list in float64."""
-    if is_compiling() and isinstance(given, (list, tuple)):
-        return torch.tensor(given, dtype=torch.float64, device=beside.device)
-    return scale(given, name, beside)
+def _numbers(value: Any, name: str, like: torch.Tensor) -> Any:
+    """Return the numbers of a camera as a tensor; a list becomes float64."""
+    if is_compiling() and isinstance(value, (list, tuple)):
+        return torch.tensor(value, dtype=torch.float64, device=like.device)
+    return scale(value, name, like)

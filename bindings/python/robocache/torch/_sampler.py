@@ -1,4 +1,4 @@
-"""Which samples each batch of a loader has, over all ranks, and their shuffled order."""
+"""The samples of each batch of a loader, over all ranks, and their shuffled order."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import torch
 from .._library.errors import REFUSALS, blamed
 
 _MASK = 0xFFFFFFFF
-_FEW = 1 << 12  # numbers of which a round changes so little that it takes more of them
+_FEW = 1 << 12  # up to this count, more rounds are needed
 
 
 class Order:
-    """A permutation of 0 to count - 1 that a seed and an epoch decide, computed where it is asked.
+    """A permutation of 0 to count - 1, determined by a seed and an epoch, computed on demand.
 
-    A Feistel network on the smallest rectangle that holds the numbers, side by side: rounds add a
-    function of one side to the other one. What falls outside goes through again until it is inside
-    ("Ciphers with Arbitrary Finite Domains", Black and Rogaway, 2002). It is the same on every
-    machine and device, and takes memory for the numbers outside alone: fewer than the root of
-    count.
+    It is a Feistel network on the smallest rectangle that holds the numbers as pairs: each round
+    adds a function of one side to the other side. Numbers outside of the range are permuted again
+    until they are inside ("Ciphers with Arbitrary Finite Domains", Black and Rogaway, 2002). It is
+    the same on every machine and device. It needs memory only for the numbers outside, fewer than
+    the square root of count.
 
-    Arrays are NumPy's int64 on the CPU, where they are faster, and tensors on CUDA.
+    Arrays are NumPy int64 on the CPU, where NumPy is faster, and tensors on CUDA.
     """
 
     def __init__(self, count: int, seed: int, epoch: int, device: torch.device) -> None:
@@ -35,21 +35,22 @@ class Order:
         digest = hashlib.blake2b(f"{seed}:{epoch}".encode(), digest_size=4 * rounds + 8).digest()
         keys = [digest[4 * i : 4 * i + 4] for i in range(rounds)]
         self._keys = [int.from_bytes(key, "little") for key in keys]
-        #: A number from 0 to 1, of the same seed and epoch.
+        #: A number from 0 to 1, from the same seed and epoch.
         self.phase = (int.from_bytes(digest[-8:], "little") >> 11) / 2**53
         ends = self._ends_outside()
         self._ends: Any = ends if device.type == "cpu" else torch.from_numpy(ends).to(device)
 
     def at(self, positions: Any) -> Any:
-        """The numbers at these positions. Does not wait for the device."""
+        """Return the numbers at some positions. This does not wait for the device."""
         numbers = self._through(positions)
         outside = numbers >= self._count
         return numbers * ~outside + self._ends[(numbers - self._count) * outside] * outside
 
     def _ends_outside(self) -> Any:
-        """Of each number outside the one inside that it comes to, and one entry at least.
+        """Return, for each number outside of the range, the number inside to which it leads.
 
-        Some come back to themselves instead: no number inside leads to them.
+        Some numbers outside lead only back to themselves; no number inside leads to them. The array
+        has at least one element.
         """
         import numpy as np
 
@@ -65,29 +66,29 @@ class Order:
         sizes = [self._width, self._height]
         for i, key in enumerate(self._keys):
             one, other = i % 2, 1 - i % 2
-            # A number of 32 bits, as one below the side's size.
+            # Scale a number of 32 bits to a number below the side's size.
             below = (_mixed(sides[other], key) * sizes[one]) >> 32
             sides[one] = (sides[one] + below) % sizes[one]
         return sides[0] * self._height + sides[1]
 
 
 def _mixed(numbers: Any, key: int) -> Any:
-    """A hash of numbers below 2^32, of 32 bits whose upper ones are the best."""
+    """Return 32-bit hashes of numbers below 2^32. The upper bits are the best."""
     mixed = ((numbers ^ key) * 0x85EBCA6B) & _MASK
     return ((mixed ^ (mixed >> 15)) * 0xC2B2AE35) & _MASK
 
 
-# Samples that are looked up together: enough to hide what a look-up costs, which is some 80
-# launches on CUDA, and to fit into the caches of a CPU.
+# Number of samples that are looked up together: large enough to hide the cost of a look-up, about
+# 80 launches on CUDA, and small enough for the caches of a CPU.
 _AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 18}
 
 
 class Sampler:
-    """The samples of an epoch, in an order that a seed and the epoch decide.
+    """The samples of an epoch, in an order determined by a seed and the epoch.
 
-    Without weights every sample comes once. With weights, of an episode each, there are as many
-    samples in an epoch, and those of an episode come as often as its weight is in proportion to the
-    mean: in a systematic sample, so each of them the same number of times, or once more.
+    Without weights, every sample occurs once. With a weight for each episode, an epoch has the same
+    size, and the samples of an episode occur in proportion to its weight. It is a systematic
+    sample: the numbers of occurrences of an episode's samples differ by at most one.
     """
 
     def __init__(self, counts: Any, first_anchor: int, weights: Any, device: torch.device) -> None:
@@ -108,7 +109,7 @@ class Sampler:
     def batches(
         self, seed: int, epoch: int, shuffle: bool, batches: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """(episodes, anchors) of each batch, which is told as its first position and its size."""
+        """Yield (episodes, anchors) of each batch, given by its first position and its size."""
         order = Order(self.size, seed, epoch, self._device)
         at_once = _AT_ONCE[self._device.type]
         group: list[tuple[int, int]] = []
@@ -134,7 +135,7 @@ class Sampler:
         return zip(torch.split(which, sizes), torch.split(anchors, sizes))
 
     def _numbers(self, group: list[tuple[int, int]]) -> Any:
-        """Positions of all batches of a group, in the arrays of Order."""
+        """Return the positions of all batches of a group, as an array for Order."""
         import numpy as np
 
         spans = joined([(begin, begin + size) for begin, size in group])
@@ -143,11 +144,11 @@ class Sampler:
         return torch.cat([torch.arange(*span, device=self._device) for span in spans])
 
     def _samples(self, numbers: torch.Tensor, phase: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """The episode and the anchor of samples, counted through all episodes."""
+        """Return the episode and the anchor of samples that are numbered through all episodes."""
         if not self._weighted:
             which = torch.searchsorted(self._ends, numbers, right=True)
             return which, numbers - self._begins[which] + self._first
-        # In float64: an int64 tensor and a Python float would become float32, which skips samples.
+        # In float64: an int64 tensor and a Python float would give float32, and skip samples.
         points = (numbers.double() + phase) * (self._total / self.size)
         which = torch.searchsorted(self._ends, points, right=True)
         which = which.clamp_(max=int(self._ends.numel()) - 1)
@@ -157,7 +158,7 @@ class Sampler:
 
 
 def joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of which those that follow each other are one."""
+    """Return spans, with adjacent spans merged."""
     found: list[tuple[int, int]] = []
     for begin, end in spans:
         if found and found[-1][1] == begin:
@@ -168,7 +169,7 @@ def joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def checked_weights(weights: Any, counts: Any) -> Any:
-    """Weights of episodes in NumPy, none of which is negative, or all 0."""
+    """Return valid weights of episodes as a NumPy array: not negative, and not all 0."""
     import numpy as np
 
     from .._arguments.to_numpy import on_host
@@ -176,13 +177,13 @@ def checked_weights(weights: Any, counts: Any) -> Any:
     if weights is None:
         return None
     try:
-        given = on_host(weights, "weights") if hasattr(weights, "__dlpack__") else weights
-        array = np.asarray(given, np.float64)
+        host = on_host(weights, "weights") if hasattr(weights, "__dlpack__") else weights
+        array = np.asarray(host, np.float64)
     except REFUSALS as error:
         raise blamed(error, "weights") from None
     if array.shape != counts.shape:
         raise ValueError(
-            f"weights: shape is {list(array.shape)}, expected [{len(counts)}], one an episode"
+            f"weights: shape is {list(array.shape)}, expected [{len(counts)}] (one per episode)"
         )
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
@@ -190,4 +191,4 @@ def checked_weights(weights: Any, counts: Any) -> Any:
         raise ValueError(f"weights: is {array[e]} for episode {e}, expected 0 or more")
     if not (array * counts).any():
         raise ValueError("weights: are 0 for all episodes that have samples")
-    return array / array.max()  # their proportions count: so sums neither overflow nor vanish
+    return array / array.max()  # only proportions count; this avoids overflow and underflow

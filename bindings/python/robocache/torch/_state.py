@@ -22,7 +22,7 @@ _LARGEST = (1 << 63) - 1
 
 
 class StateChecks:
-    """The numbers that a state and its loader have to share, the same in every process."""
+    """The numbers that a state and its loader must share; they are the same in every process."""
 
     def __init__(
         self, episodes: Episodes, spec: WindowSpec, num_samples: int, shuffle: bool, weights: Any
@@ -37,7 +37,7 @@ class StateChecks:
         }
 
     def state(self, seed: int, epoch: int, position: int) -> dict[str, int]:
-        """A state, which plain JSON and ``torch.load(weights_only=True)`` can hold."""
+        """Return a state of ints, for JSON and ``torch.load(weights_only=True)``."""
         return {
             "version": _VERSION,
             "seed": seed,
@@ -64,14 +64,14 @@ class StateChecks:
         numbers: dict[str, int] = {}
         for name in self.state(0, 0, 0):
             if name not in state:
-                raise ValueError(f"state: lacks {name!r}, expected what state_dict gave")
+                raise ValueError(f"state: lacks {name!r}, expected the result of state_dict")
             numbers[name] = checked_int(state[name], f"state: {name}")
         if numbers["version"] != _VERSION:
             raise ValueError(f"state: has version {numbers['version']}, expected {_VERSION}")
         if numbers["num_samples"] != self.num_samples:
             raise ValueError(
-                f"state: is of {numbers['num_samples']} samples, but this loader has "
-                f"{self.num_samples}; the episodes or the spec are not the same"
+                f"state: has {numbers['num_samples']} samples, but this loader has "
+                f"{self.num_samples}; the episodes or the spec differ"
             )
         differences = [
             _DIFFERENCES[name](numbers[name], digest)
@@ -80,8 +80,8 @@ class StateChecks:
         ]
         if differences:
             raise ValueError(
-                f"state: {'; '.join(differences)}; make the loader with the arguments of the one "
-                "that the state was saved from"
+                f"state: {'; '.join(differences)}; create the loader with the same arguments as "
+                "the loader that saved the state"
             )
         epoch, position = numbers["epoch"], numbers["position"]
         if epoch < 0:
@@ -100,9 +100,9 @@ def checked_int(value: Any, name: str) -> int:
     Raises
     ------
     TypeError
-        It is something else.
+        The value is not an int.
     ValueError
-        It has more bits.
+        The value does not fit into 64 bits.
     """
     try:
         if isinstance(value, bool):
@@ -135,7 +135,7 @@ _DIFFERENCES = {
 
 
 def _digest(plain: Any) -> int:
-    """A hash of 63 bits, above 0, of nested tuples of strings and None."""
+    """Return a hash of nested tuples of strings and None: 63 bits, more than 0."""
     hashed = hashlib.blake2b(repr(plain).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return (int.from_bytes(hashed, "little") >> 1) or 1
 
@@ -155,7 +155,7 @@ def _window(window: Window, spec: WindowSpec) -> Any:
 
 
 def _transform(transform: Transform, spec: WindowSpec) -> Any:
-    """The reference is a window's name and an offset from 0, however it was given."""
+    """Return a transform with a normalized reference: a window's name, and an offset from 0."""
     stream, offset = transform.reference
     name = stream if isinstance(stream, str) else list(spec.windows)[stream]
     fields = {name: _plain(value) for name, value in vars(transform).items()}
@@ -182,7 +182,7 @@ def _episodes(episodes: Episodes, spec: WindowSpec) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Equal values as equal strings, and nothing that differs from process to process."""
+    """Return a value as nested strings: equal for equal values, and in every process."""
     import numpy as np
 
     if isinstance(value, (str, type(None))):

@@ -1,7 +1,7 @@
 """The operators under vmap: the mapped dimension becomes the batch, or part of it.
 
-What has no such form (packed rows, a mean or a std for each call, lists of voxels) takes one call
-for each element instead.
+Where that is not possible (packed rows, a mean or a std for each call, lists of voxels), there is
+one call for each element.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import torch
 from ._options import decode
 
 
-def with_defaults(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """All arguments of resample: torch leaves out last ones that are as its schema has them."""
-    return given + (None, None, None, None, None, None, "")[len(given) - 3 :]
+def with_defaults(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return all arguments of resample: torch omits trailing arguments with default values."""
+    return operands + (None, None, None, None, None, None, "")[len(operands) - 3 :]
 
 
-def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    dims, given = (*dims, *[None] * (10 - len(dims))), with_defaults(given)
+def resample(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    dims, operands = (*dims, *[None] * (10 - len(dims))), with_defaults(operands)
     values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, mask, options = (
-        given
+        operands
     )
     batch = _batch_of(values, dims[0])
     rows = _rows(size, batch, lengths, query_lengths)
     if rows is None or batch_offsets is not None or _mapped(dims[6:8]):
-        return _one_by_one(operator, size, dims, given)
+        return _one_by_one(operator, size, dims, operands)
     results = operator(
         rows(values, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
@@ -36,13 +36,13 @@ def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _unfolded(size, batch, results, decode(options).get("return_valid"))
 
 
-def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    gradient, times, query_times, lengths, query_lengths, batch_offsets, std, mask, *more = given
+def resample_backward(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    gradient, times, query_times, lengths, query_lengths, batch_offsets, std, mask, *more = operands
     shape, dtype, options = more
     batch = shape[0] if len(shape) == 3 else None
     rows = _rows(size, batch, lengths, query_lengths)
     if rows is None or batch_offsets is not None or _mapped(dims[6:7]):
-        return _one_by_one(operator, size, dims, given)
+        return _one_by_one(operator, size, dims, operands)
     result = operator(
         rows(gradient, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
@@ -53,7 +53,7 @@ def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _unfolded(size, batch, (result,), False)[0][0], 0
 
 
-def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
+def fuse(operator: Any, size: int, dims: Any, operands: Any) -> Any:
     (
         values,
         times,
@@ -65,11 +65,11 @@ def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
         masks,
         query_lengths,
         *options,
-    ) = given
+    ) = operands
     batch = _batch_of(values[0], dims[0][0])
     rows = _rows(size, batch, *lengths, query_lengths)
     if rows is None or any(each is not None for each in batch_offsets) or _mapped(dims[5:7]):
-        return _one_by_one(operator, size, dims, given)
+        return _one_by_one(operator, size, dims, operands)
     results = operator(
         [rows(*each, 2) for each in zip(values, dims[0])],
         [rows(*each, 1) for each in zip(times, dims[1])],
@@ -81,12 +81,12 @@ def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _unfolded(size, batch, results, decode(options[-1]).get("return_valid"))
 
 
-def voxelize(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    points, features, lengths, batch_offsets, options = given
+def voxelize(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    points, features, lengths, batch_offsets, options = operands
     batch = _batch_of(points, dims[0])
     rows = _rows(size, batch, lengths)
     if rows is None or batch_offsets is not None:
-        return _one_by_one(operator, size, dims, given)
+        return _one_by_one(operator, size, dims, operands)
     results = operator(
         rows(points, dims[0], 2),
         rows(features, dims[1], 2),
@@ -95,39 +95,39 @@ def voxelize(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _unfolded(size, batch, results, decode(options).get("return_num_points_outside"))
 
 
-def windows(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    results, dims = _one_by_one(operator, size, dims, given)
+def windows(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    results, dims = _one_by_one(operator, size, dims, operands)
     return list(results), list(dims)
 
 
-def voxelize_sparse(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    return _one_by_one(operator, size, dims, given)  # a list of voxels each
+def voxelize_sparse(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    return _one_by_one(operator, size, dims, operands)  # one list of voxels for each
 
 
-def unproject(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    depth, intrinsics, pose, colors, options = given
+def unproject(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    depth, intrinsics, pose, colors, options = operands
     batch = _batch_of(depth, dims[0])
     rows = _rows(size, batch)
     arrays = [rows(*each) for each in zip((depth, intrinsics, pose, colors), dims, (2, 1, 2, 3))]
     return _all_unfolded(size, batch, operator(*arrays, options))
 
 
-def farthest_points(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    points, start_indices, lengths, batch_offsets, options = given
+def farthest_points(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    points, start_indices, lengths, batch_offsets, options = operands
     batch = _batch_of(points, dims[0])
     rows = _rows(size, batch, start_indices, lengths)
     if rows is None or batch_offsets is not None:
-        return _one_by_one(operator, size, dims, given)
+        return _one_by_one(operator, size, dims, operands)
     counts = [rows(*each, 0) for each in zip((start_indices, lengths), dims[1:3])]
     results = operator(rows(points, dims[0], 2), *counts, None, options)
     return _unfolded(size, batch, results, decode(options).get("return_distances"))
 
 
-def take_rows(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    values, indices, options = given
+def take_rows(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    values, indices, options = operands
     batch = _batch_of(values, dims[0])
-    if batch is None and indices.dim() - (dims[1] is not None) == 2:  # all from one array
-        return _one_by_one(operator, size, dims, given)
+    if batch is None and indices.dim() - (dims[1] is not None) == 2:  # all rows of one array
+        return _one_by_one(operator, size, dims, operands)
     rows = _rows(size, batch)
     if dims[1] is None:
         indices, dims = indices.expand(size, *indices.shape), (dims[0], 0)
@@ -139,7 +139,7 @@ def take_rows(operator: Any, size: int, dims: Any, given: Any) -> Any:
 
 
 def _batch_of(values: Any, dim: Any) -> Any:
-    """The extent B of the batch that a call has of itself, or None."""
+    """Return the size B of the call's own batch, or None."""
     shape = list(values.shape)
     if dim is not None:
         del shape[dim]
@@ -147,40 +147,40 @@ def _batch_of(values: Any, dim: Any) -> Any:
 
 
 def _rows(size: int, batch: Any, *counts: Any) -> Any:
-    """What makes an argument one of the folded call, or None where that cannot be.
+    """Return a function that folds the mapped dimension of an argument; None if impossible.
 
-    ``row`` is the rank of the argument without any batch.
+    Its argument ``row`` is the rank of an argument without any batch.
     """
     if batch is None and any(count is not None for count in counts):
-        return None  # which the call by itself refuses
+        return None  # a single call raises the error
 
-    def rows(given: Any, dim: Any, row: int) -> Any:
-        if given is None:
+    def rows(array: Any, dim: Any, row: int) -> Any:
+        if array is None:
             return None
-        shared = given.dim() - (dim is not None) == row
+        shared = array.dim() - (dim is not None) == row
         if dim is None:
             if shared and row == 1:
-                return given  # times that all rows share
-            given = given.expand(size, *given.shape)
+                return array  # times shared by all rows
+            array = array.expand(size, *array.shape)
         else:
-            given = given.movedim(dim, 0)
+            array = array.movedim(dim, 0)
         if batch is None:
-            return given
+            return array
         if shared and row > 0:
-            given = given[:, None].expand(size, batch, *given.shape[1:])
-        return given.flatten(0, 1)
+            array = array[:, None].expand(size, batch, *array.shape[1:])
+        return array.flatten(0, 1)
 
     return rows
 
 
-def _unfolded(size: int, batch: Any, results: Any, beside: Any) -> Any:
-    """The first result, and the second if it was asked for, with the mapped dimension in front."""
-    dims = (0, 0 if beside else None)
+def _unfolded(size: int, batch: Any, results: Any, has_others: Any) -> Any:
+    """Return the results with the mapped dimension in front. Others than the first may be empty."""
+    dims = (0, 0 if has_others else None)
     if batch is not None:
         first, *others = results
         results = (
             first.unflatten(0, (size, batch)),
-            *[each.unflatten(0, (size, batch)) if beside else each for each in others],
+            *[each.unflatten(0, (size, batch)) if has_others else each for each in others],
         )
     return results, dims
 
@@ -197,15 +197,15 @@ def _mapped(dims: Any) -> bool:
     return dims is not None
 
 
-def _one_by_one(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    calls = [operator(*_element(given, dims, n)) for n in range(size)]
+def _one_by_one(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    calls = [operator(*_element(operands, dims, n)) for n in range(size)]
     if isinstance(calls[0], torch.Tensor):
         return torch.stack(calls), 0
     results = tuple([torch.stack(each) for each in zip(*calls)])
     return results, (0,) * len(results)
 
 
-def _element(given: Any, dims: Any, n: int) -> Any:
+def _element(operand: Any, dims: Any, n: int) -> Any:
     if isinstance(dims, (list, tuple)):
-        return [_element(each, dim, n) for each, dim in zip(given, dims)]
-    return given if dims is None else given.select(dims, n)
+        return [_element(each, dim, n) for each, dim in zip(operand, dims)]
+    return operand if dims is None else operand.select(dims, n)

@@ -1,8 +1,8 @@
 """The operator ``torch.ops.robocache.windows``, and its gradient with respect to values.
 
-The gradient goes the way of the windows: which rows they are made of, which elements are filled and
-with which weights rows are interpolated, are windows themselves, of row numbers, of ones and of
-pulses. So the rules are those of the library, not written again.
+The gradient is computed by windows of row numbers, of ones and of pulses: they give the rows of a
+window, the elements that are filled, and the weights of interpolation. So the library's rules are
+not duplicated here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._gradient import WINDOWS, add_rows, require_linear, sum_dtype
 from ._operators import refuse_gradients, register
 from ._options import decode, encode
 
-# The arguments that are lists with an entry a stream, in the order of the operator.
+# The arguments that are lists with one entry per stream, in the order of the operator.
 LISTS = (
     "values",
     "episode_offsets",
@@ -39,8 +39,8 @@ _SCALES = ("shift", "scale", "bias", "low", "high")
 class Call:
     """The arguments of a call, by name."""
 
-    def __init__(self, given: Any) -> None:
-        *lists, self.episodes, self.anchors, texts, text = given
+    def __init__(self, operands: Any) -> None:
+        *lists, self.episodes, self.anchors, texts, text = operands
         self.lists: dict[str, list[Any]] = dict(zip(LISTS, lists))
         self.rules = [decode(each) for each in texts]
         self.options = decode(text)
@@ -48,7 +48,7 @@ class Call:
     def __len__(self) -> int:
         return len(self.rules)
 
-    def of(self, name: str, n: int) -> Any:
+    def array(self, name: str, n: int) -> Any:
         return self.lists[name][n]
 
     def rule(self, name: str, n: int, default: Any = None) -> Any:
@@ -58,42 +58,42 @@ class Call:
         return bool(self.rule("output", n, True))
 
     def channels(self, n: int) -> Any:
-        """D', or None of row numbers."""
-        values = self.of("values", n)
+        """Return D', or None for row numbers."""
+        values = self.array("values", n)
         if values is None:
             return None
         return out_channels(values.shape[1], self.rule("transforms", n, ()))
 
     def arguments(self) -> tuple[Any, ...]:
-        """As the operator takes them."""
+        """Return the arguments as the operator takes them."""
         texts = [encode(rule, "WindowStream") for rule in self.rules]
         lists = [self.lists[name] for name in LISTS]
         return (*lists, self.episodes, self.anchors, texts, encode(self.options, "windows"))
 
 
-def _kernel(*given: Any) -> list[Any]:
-    call = Call(given)
+def _kernel(*operands: Any) -> list[Any]:
+    call = Call(operands)
     streams = []
     for n in range(len(call)):
-        arrays = {name: call.of(name, n) for name in LISTS if name not in _SCALES}
+        arrays = {name: call.array(name, n) for name in LISTS if name not in _SCALES}
         rule = dict(call.rules[n])
         values, offsets = arrays.pop("values"), arrays.pop("offsets")
         stream: Any = WindowStream(values, offsets, **arrays, **rule)
-        # Tensors of the device, where a Normalization would have numbers of the host.
-        stream._opened.set_scales([call.of(name, n) for name in _SCALES])
+        # Tensors on the device; a Normalization has numbers on the CPU.
+        stream._opened.set_scales([call.array(name, n) for name in _SCALES])
         streams.append(stream)
     pairs = windows(streams, call.episodes, call.anchors, **call.options)
     return [array for pair in pairs for array in pair if array is not None]
 
 
-def _fake(*given: Any) -> list[Any]:
-    call = Call(given)
+def _fake(*operands: Any) -> list[Any]:
+    call = Call(operands)
     results = []
     for n in range(len(call)):
         if not call.writes(n):
             continue
-        like = call.of("episode_offsets", n)
-        shape = (call.episodes.shape[0], call.of("offsets", n).shape[0])
+        like = call.array("episode_offsets", n)
+        shape = (call.episodes.shape[0], call.array("offsets", n).shape[0])
         channels = call.channels(n)
         dtype = torch.int64 if channels is None else _dtype(call, n)
         last = () if channels is None else (channels,)
@@ -104,28 +104,28 @@ def _fake(*given: Any) -> list[Any]:
 
 def _dtype(call: Call, n: int) -> torch.dtype:
     name = call.rule("dtype", n)
-    dtype: torch.dtype = call.of("values", n).dtype if name is None else getattr(torch, name)
+    dtype: torch.dtype = call.array("values", n).dtype if name is None else getattr(torch, name)
     return dtype
 
 
 # ---- the gradient -------------------------------------------------------------------------------
 
 
-def _setup(ctx: Any, *given: Any) -> None:
-    call = Call(given)
+def _setup(ctx: Any, *operands: Any) -> None:
+    call = Call(operands)
     for n in range(len(call)):
-        arrays = {name: call.of(name, n) for name in LISTS[2:]}
+        arrays = {name: call.array(name, n) for name in LISTS[2:]}
         refuse_gradients(f"streams[{n}].", **arrays)
     refuse_gradients(anchors=call.anchors)
     for n in range(len(call)):
         for i, each in enumerate(call.rule("transforms", n, ())):
-            graded = [m for m in (n, each.reference[0]) if _requires_grad(call.of("values", m))]
+            graded = [m for m in (n, each.reference[0]) if _requires_grad(call.array("values", m))]
             if graded and each.kind != "subtract":
                 raise ValueError(
                     f"streams[{n}].transforms[{i}]: is {each.kind!r}, which is not linear in the "
                     f"values and has no gradient; pass streams[{graded[0]}].values.detach()"
                 )
-        if _requires_grad(call.of("values", n)) and call.rule("method", n) is not None:
+        if _requires_grad(call.array("values", n)) and call.rule("method", n) is not None:
             require_linear(call.rule("method", n), f"streams[{n}].")
     saved = [array for name in LISTS for array in call.lists[name]]
     ctx.save_for_backward(*saved, call.episodes, call.anchors)
@@ -144,13 +144,13 @@ def _gradient(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
     call.lists["values"] = [each if each is None else each.detach() for each in saved[:count]]
     call.episodes, call.anchors = episodes, anchors
     call.rules, call.options = ctx.rules, {**ctx.options, "backend": None, "check_times": False}
-    given = iter(gradients[::2])  # those of values, without those of what is valid
-    of_results = [next(given) if call.writes(n) else None for n in range(count)]
+    value_gradients = iter(gradients[::2])  # of the values, without those of the masks
+    of_results = [next(value_gradients) if call.writes(n) else None for n in range(count)]
     return tuple(_Backward(call, of_results).of_values(wanted=ctx.wanted))
 
 
 class _Backward:
-    """From the gradients of the results to those of the values."""
+    """Computation of the gradients of the values from those of the results."""
 
     def __init__(self, call: Call, gradients: list[Any]) -> None:
         self._call = call
@@ -161,27 +161,27 @@ class _Backward:
         totals: list[Any] = [None] * len(call)
         for n in range(len(call)):
             if wanted[n]:
-                values = call.of("values", n)
+                values = call.array("values", n)
                 totals[n] = values.new_zeros(values.shape, dtype=sum_dtype(values.dtype))
         for n, gradient in enumerate(self._gradients):
             if gradient is not None:
                 self._add(n, gradient, totals)
         return [
-            None if total is None else total.to(call.of("values", n).dtype)
+            None if total is None else total.to(call.array("values", n).dtype)
             for n, total in enumerate(totals)
         ]
 
     def _add(self, n: int, gradient: Any, totals: list[Any]) -> None:
-        """What the result of stream n gives to its own values and to those that it refers to."""
+        """Add the gradients of the result of stream n to its own values and to its references."""
         call = self._call
         transforms = call.rule("transforms", n, ())
         concerned = [n, *(each.reference[0] for each in transforms)]
         if all(totals[m] is None for m in concerned):
             return
         if any(each.kind != "subtract" for each in transforms):
-            return  # whose values, and references, were refused a gradient
+            return  # gradients of these were refused
         gradient = self._scaled(n, gradient)
-        copied = [True] * call.of("values", n).shape[1]
+        copied = [True] * call.array("values", n).shape[1]
         for each in transforms:
             copied[each.begin : each.end] = [False] * each.count
             stream, offset = each.reference
@@ -196,15 +196,15 @@ class _Backward:
             self._spread(totals[n], n, slice(begin, end), gradient[..., begin:end])
 
     def _scaled(self, n: int, gradient: Any) -> Any:
-        """The gradient before clip and scale; 0 where something else was written."""
+        """Return the gradient before clip and scale; 0 where a fill value was written."""
         call = self._call
-        gradient = gradient.to(sum_dtype(call.of("values", n).dtype))
+        gradient = gradient.to(sum_dtype(call.array("values", n).dtype))
         alive = self._ones(n, call.rule("outside", n, "hold"))
-        which = call.of("neutral_channels", n)
+        which = call.array("neutral_channels", n)
         if which is not None:
             held = self._ones(n, "hold")
             alive = torch.where(which != 0, alive, held)
-        low, high = call.of("low", n), call.of("high", n)
+        low, high = call.array("low", n), call.array("high", n)
         if low is not None or high is not None:
             changed = {"low": None, "high": None}
             name = str(gradient.dtype).rpartition(".")[2]
@@ -213,19 +213,19 @@ class _Backward:
                 alive = alive * (result >= low.to(gradient.dtype))
             if high is not None:
                 alive = alive * (result <= high.to(gradient.dtype))
-        scale = call.of("scale", n)
+        scale = call.array("scale", n)
         if scale is not None:
             alive = alive * scale.to(gradient.dtype)
-        # A gradient that is NaN or infinite where nothing leads to is nobody's.
+        # A NaN or infinite gradient must not count where the result is constant.
         return (gradient * alive).masked_fill(alive == 0, 0)
 
     def _live(self, stream: int, offset: int) -> Any:
-        """1 where a reference has a value, [B,1,1]."""
+        """Return 1 where a reference has a value, [B,1,1]."""
         return self._ones(stream, "hold")[:, offset : offset + 1]
 
     def _ones(self, n: int, outside: str) -> Any:
-        """[B,O,1]: 1 where there is a value, 0 where something else was written."""
-        values = self._call.of("values", n)
+        """Return 1 where there is a value, 0 where a fill value was written, [B,O,1]."""
+        values = self._call.array("values", n)
         ones = values.new_ones((values.shape[0], 1), dtype=sum_dtype(values.dtype))
         rule = {
             "outside": outside,
@@ -242,7 +242,7 @@ class _Backward:
     def _spread(
         self, total: Any, n: int, channels: slice, part: Any, offset: int | None = None
     ) -> None:
-        """Add to the rows that windows of stream n, or one offset of them, are made of."""
+        """Add a gradient to the rows in windows of stream n, or in one offset of them."""
         if total is None:
             return
         chosen = slice(None) if offset is None else slice(offset, offset + 1)
@@ -266,18 +266,18 @@ class _Backward:
                 add_rows(total[:, first:last], row, flat_part)
 
     def _weights(self, n: int, method: Any) -> list[tuple[Any, Any]]:
-        """Rows of the values, [B,O], and their weights; None for 1."""
+        """Return rows of the values [B,O], and their weights; None stands for 1."""
         call = self._call
         if method is None:
             rule = {"outside": "hold", "fill_value": 0.0, "dtype": None, "transforms": ()}
             rows = self._windows(n, {"values": None, "sample_mask": None, **_PLAIN}, rule)
             return [(rows.clamp(min=0), None)]
-        values = call.of("values", n)
+        values = call.array("values", n)
         dtype = sum_dtype(values.dtype)
         count, first = WINDOWS[method]
         number = torch.arange(values.shape[0], device=values.device)
-        place, mask = number, call.of("sample_mask", n)
-        if mask is not None:  # samples that are there have a number each
+        place, mask = number, call.array("sample_mask", n)
+        if mask is not None:  # number the samples that are not missing
             there = mask != 0
             place = there.to(torch.uint8).argsort(descending=True, stable=True)
             number = (there.cumsum(0) - 1).clamp(min=0)
@@ -299,15 +299,15 @@ class _Backward:
         return [(place[sample[..., i]], weights[..., i]) for i in range(count)]
 
     def _windows(self, n: int, arrays: dict[str, Any], rule: dict[str, Any]) -> Any:
-        """The values of windows of stream n alone, with these arguments changed."""
+        """Return the values of windows of stream n only, with some arguments changed."""
         call = self._call
         anchor = int(call.options.get("anchor_stream", 0))
         at = [n] if anchor == n else [anchor, n]
         made = object.__new__(Call)
-        made.lists = {name: [call.of(name, m) for m in at] for name in LISTS}
+        made.lists = {name: [call.array(name, m) for m in at] for name in LISTS}
         made.rules = [dict(call.rules[m]) for m in at]
         transforms = rule.get("transforms", made.rules[-1].get("transforms", ()))
-        if transforms:  # those of the call, which need its streams
+        if transforms:  # they need all streams of the call
             made.lists = {name: list(call.lists[name]) for name in LISTS}
             made.rules = [dict(each) for each in call.rules]
             at = list(range(len(call)))
@@ -329,7 +329,7 @@ _PLAIN: dict[str, Any] = dict.fromkeys((*_SCALES, "neutral", "neutral_channels")
 
 
 def _runs(chosen: list[bool]) -> list[tuple[int, int]]:
-    """Where runs of True begin and end."""
+    """Return the begin and the end of each run of True."""
     edges = [i for i in range(len(chosen) + 1) if (chosen + [False])[i] != ([False] + chosen)[i]]
     return list(zip(edges[::2], edges[1::2]))
 

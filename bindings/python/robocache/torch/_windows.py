@@ -1,4 +1,4 @@
-"""Windows for torch: see robocache.torch."""
+"""Windows for torch; see robocache.torch."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from ._window_operator import LISTS, WINDOWS_OP
 if TYPE_CHECKING:
     from .._library.context import Context
 
-_plain: Any = plain_windows  # whose overloads take no **options
+_plain: Any = plain_windows  # typed as Any: its overloads take no **options
 
 
 class WindowStream(_window_stream.WindowStream[torch.Tensor]):
     """A :class:`robocache.WindowStream` of values that may require a gradient.
 
-    It takes the same arguments, but for accumulators, and goes into
-    :func:`robocache.torch.windows`. Make it outside of a function that torch compiles or exports.
+    It takes the same arguments, except accumulators, and is used in
+    :func:`robocache.torch.windows`. Create it outside of a function that torch compiles or exports.
 
     Raises
     ------
     ValueError
-        As of :class:`robocache.WindowStream`.
+        As for :class:`robocache.WindowStream`.
     TypeError
-        ``values`` is no tensor.
+        ``values`` is not a tensor.
 
     Examples
     --------
@@ -111,41 +111,41 @@ def windows(
     check_times: bool = False,
     backend: str | Context | None = None,
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """:func:`robocache.windows` of torch tensors, with gradients with respect to their values.
+    """Cut windows of torch tensors as :func:`robocache.windows`, with gradients of their values.
 
-    As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
-    that are the same in every run, and a part of graphs. Under torch.vmap there is one call for
-    each element.
+    Results and graphs are as for :func:`robocache.torch.resample`, and gradients are the same in
+    every run. Under torch.vmap there is one call for each element.
 
-    There are gradients where windows are linear in the values: of rows as they are, or interpolated
-    by "linear", "nearest", "previous", "next" or "cubic"; copied, or by "subtract", with respect to
-    the references too; normalized, with 0 where they are clipped.
+    There are gradients where windows are linear in the values: for rows that are copied, or
+    interpolated by "linear", "nearest", "previous", "next" or "cubic"; for the transform
+    "subtract", also with respect to its reference; and for normalization, where clipped values have
+    the gradient 0.
 
     Parameters
     ----------
     streams
-        :class:`robocache.torch.WindowStream` of values that require a gradient, else these or
-        :class:`robocache.WindowStream`. Those with an accumulator are not taken where there is a
-        gradient or a graph.
+        Streams with values that require a gradient need :class:`robocache.torch.WindowStream`;
+        others may also be :class:`robocache.WindowStream`. Accumulators are not supported with
+        gradients or in graphs.
     episodes, anchors, anchor_stream, anchor_times, dtype, check_times, backend
-        As for :func:`robocache.windows`, when it goes forward.
+        As for :func:`robocache.windows`, in the forward pass.
 
     Returns
     -------
     list of tuples of tensors
-        For each stream its values [B,O,D'] and bools [B,O], on the device of the values.
+        For each stream, values [B,O,D'] and ``valid`` [B,O] of bool, on the device of the values.
 
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit; a gradient is required where there is none, or
-        of another argument than values.
+        A value, a shape or a device is invalid, or a gradient is required that does not exist, or
+        of an argument other than values.
     TypeError
-        A dtype does not fit, or an argument is no stream or no tensor.
+        A dtype is not supported, or an argument is not a stream or not a tensor.
     MemoryError
-        Memory gave out.
+        Not enough memory.
     RoboCacheError
-        The rest: no such device, CUDA errors.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------
@@ -163,33 +163,33 @@ def windows(
     try:
         tensors = [stream.values for stream in streams if stream.values is not None]
     except (AttributeError, TypeError):
-        tensors = []  # and the plain call tells why
+        tensors = []  # the plain call raises the error
     for n, each in enumerate(tensors):
         require_tensor(each, f"streams[{n}].values")
     if not tensors or not seen(*tensors):
         pairs: list[Any] = _plain(streams, episodes, anchors, dtype=dtype, **options)
         return pairs
-    taken = [stream._opened for stream in streams]
+    opened_streams = [stream._opened for stream in streams]
     lists: dict[str, list[Any]] = {name: [] for name in LISTS}
     texts = []
-    for n, opened in enumerate(taken):
+    for n, opened in enumerate(opened_streams):
         if opened.accumulator is not None:
-            raise ValueError(f"streams[{n}].accumulator: is given, which no graph takes")
-        _, values, offsets, times, wanted, params = opened.operands[:6]
-        own = (values if values is None else streams[n].values, offsets, times, wanted, params[2])
+            raise ValueError(f"streams[{n}].accumulator: not supported with gradients or in graphs")
+        _, values, offsets, times, mask, params = opened.operands[:6]
+        own = (values if values is None else streams[n].values, offsets, times, mask, params[2])
         for name, each in zip(LISTS, (*own, *opened.operands[7:14])):
             lists[name].append(each)
-        rule = {**opened.rule, "transforms": resolved(n, taken), "output": opened.writes}
+        rule = {**opened.rule, "transforms": resolved(n, opened_streams), "output": opened.writes}
         if values is not None:
             rule["dtype"] = result_dtype(opened, dtype)
         texts.append(encode(rule, "WindowStream"))
-    beside = tensors[0]
-    given = [indices(episodes, "episodes", beside)]
+    like = tensors[0]
+    samples = [indices(episodes, "episodes", like)]
     if anchor_times:
-        given.append(array(anchor_array(beside, anchors, taken), "anchors"))
+        samples.append(array(anchor_array(like, anchors, opened_streams), "anchors"))
     else:
-        given.append(indices(anchors, "anchors", beside))
+        samples.append(indices(anchors, "anchors", like))
     changed = {name: each for name, each in options.items() if each not in (0, False, None)}
-    results = WINDOWS_OP(*lists.values(), *given, texts, encode(changed, "windows"))
+    results = WINDOWS_OP(*lists.values(), *samples, texts, encode(changed, "windows"))
     rest = iter(zip(results[::2], results[1::2]))
-    return [next(rest) if opened.writes else (None, None) for opened in taken]  # type: ignore[misc]
+    return [next(rest) if opened.writes else (None, None) for opened in opened_streams]  # type: ignore[misc]
