@@ -12,7 +12,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
-WIDTH, LABEL, ROW, GAP = 720, 230, 22, 14
+WIDTH, ROW, GAP = 480, 20, 12
 COLORS = ("var(--chart-1)", "var(--chart-2)", "var(--chart-3)", "var(--chart-4)")
 
 
@@ -26,16 +26,13 @@ def svg(rows, series, unit, title):
     values = [float(cell) for _, cells in rows for cell in cells if cell]
     low = 10 ** math.floor(math.log10(min(values)))
     high = max(values)
-    room = WIDTH - LABEL - 90
+    room = WIDTH - 90
 
     def length(value):
         return max(2, room * math.log(value / low) / math.log(high / low))
 
-    def text(x, y, words, anchor="start", kind="label"):
-        return (
-            f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}" text-anchor="{anchor}">'
-            f"{html.escape(words)}</text>"
-        )
+    def text(x, y, words, kind="label"):
+        return f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}">{html.escape(words)}</text>'
 
     out, y = [], 16
     x = 0
@@ -45,17 +42,18 @@ def svg(rows, series, unit, title):
         x += 40 + 8 * len(name)
     y += 18
     for name, cells in rows:
-        shown = [(cell, color) for cell, color in zip(cells, COLORS) if cell]
-        out += [text(LABEL - 10, y + len(shown) * ROW / 2 + 4, name, "end")]
-        for cell, color in shown:
+        bars = [(cell, color) for cell, color in zip(cells, COLORS) if cell]
+        out += [text(0, y + 12, name)]
+        y += ROW
+        for cell, color in bars:
             end = length(float(cell))
-            bar = f'<rect x="{LABEL}" y="{y + 2}" width="{end:.0f}" height="{ROW - 4}"'
+            bar = f'<rect x="0" y="{y + 2}" width="{end:.0f}" height="{ROW - 4}"'
             out += [f'{bar} fill="{color}"/>']
-            out += [text(LABEL + end + 6, y + ROW / 2 + 4, f"{number(cell)} {unit}", kind="number")]
+            out += [text(end + 6, y + ROW / 2 + 4, f"{number(cell)} {unit}", kind="number")]
             y += ROW
         y += GAP
     return (
-        f'<svg class="bar-chart" viewBox="0 0 {WIDTH} {y}" role="img" '
+        f'<svg viewBox="0 0 {WIDTH} {y}" role="img" '
         f'aria-label="{html.escape(title)}">{"".join(out)}</svg>'
     )
 
@@ -73,13 +71,9 @@ class BarChart(Directive):
         rows = [(name, cells) for name, *cells in rows]
         title = self.options["title"]
         chart = svg(rows, series, self.options.get("unit", ""), title)
-        return [
-            nodes.raw(
-                "",
-                f"<figure>{chart}<figcaption>{html.escape(title)}</figcaption></figure>",
-                format="html",
-            )
-        ]
+        caption = f"<figcaption>{html.escape(title)}</figcaption>"
+        figure = f'<figure class="bar-chart">{caption}{chart}</figure>'
+        return [nodes.raw("", figure, format="html")]
 
 
 def setup(app):

@@ -1,6 +1,6 @@
 """The C and C++ reference: Doxygen reads the headers, Breathe writes a page for each.
 
-Writes api/headers (ignored by git): a page per header, and a table of all headers and functions.
+Writes api/headers (ignored by git): a page per header, and tables of all headers.
 Needs the program doxygen.
 """
 
@@ -67,24 +67,46 @@ def functions_of(xml, header):
 
 
 def summary_of(path):
-    """What a header says of itself in its first comment."""
+    """The first sentence of a header's first comment."""
     text = path.read_text()
     comment = re.match(r"/\*(.*?)\*/|((?://.*\n)+)", text, re.S)[0]
     line = re.sub(r"\s+", " ", re.sub(r"(?m)^\s*(/\*|\*/|\*|//)", "", comment))
     line = line.partition("SPDX")[0].strip()
     line = re.sub(r"^RoboCache(:| for C)\s*", "", line)
-    return re.split(r"(?<=[^.])\. ", line)[0].rstrip(" .*/").capitalize()
+    line = re.split(r"(?<=[^.])\. ", line)[0].rstrip(" .*/")
+    return line[:1].upper() + line[1:]
 
 
-def table(xml):
-    """A table of all C headers: what each is for, and its functions."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 20 30 50", ""]
-    lines += ["   * - Header", "     - Contents", "     - Functions"]
+def c_table(xml):
+    """A table of all C headers: their contents and functions."""
+    rows = []
     for path in headers("h"):
         names = functions_of(xml, path.name)
-        linked = ", ".join(f":c:func:`{name}`" for name in names) or "(none)"
-        lines += [f"   * - :doc:`{path.name} </api/headers/{page_of(path.name)}>`"]
-        lines += [f"     - {summary_of(path)}", f"     - {linked}"]
+        linked = ", ".join(f":c:func:`{name}`" for name in names)
+        rows += [(link(path), summary_of(path), linked or "includes all C headers")]
+    return table(("Header", "Contents", "Functions"), rows, "20 30 50")
+
+
+def cpp_table():
+    rows = [(link(path), summary_of(path)) for path in headers("hpp")]
+    return table(("Header", "Contents"), rows, "25 75")
+
+
+def link(path):
+    return f":doc:`{path.name} </api/headers/{page_of(path.name)}>`"
+
+
+def table(head, rows, widths):
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        f"   :widths: {widths}",
+        "   :class: stacked",
+        "",
+    ]
+    for row in [head, *rows]:
+        for n, cell in enumerate(row):
+            lines += [f"   {'* -' if n == 0 else '  -'} {cell}".rstrip()]
     return "\n".join(lines) + "\n"
 
 
@@ -100,7 +122,8 @@ def write_pages(app):
             sections=" ".join(SECTIONS.split()),
         )
         write_if_changed(source / f"{page_of(path.name)}.rst", text)
-    write_if_changed(source / "table.txt", table(xml))
+    write_if_changed(source / "table.txt", c_table(xml))
+    write_if_changed(source / "cpp_table.txt", cpp_table())
 
 
 def link_headers(app, doctree):

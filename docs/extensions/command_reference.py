@@ -5,8 +5,7 @@ Writes api/commands.rst (ignored by git).
 
 from pathlib import Path
 
-from c_reference import write_if_changed
-
+from c_reference import table, write_if_changed
 
 INTRODUCTION = """:description: All commands and options of robocache
 
@@ -27,14 +26,6 @@ def escaped(text):
 
 def heading(title, line):
     return f"{title}\n{line * len(title)}\n"
-
-
-def table(head, rows, widths):
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
-    for row in [head, *rows]:
-        for n, cell in enumerate(row):
-            lines += [f"   {'* -' if n == 0 else '  -'} {cell}".rstrip()]
-    return "\n".join(lines) + "\n"
 
 
 def section(name, command, example, line):
