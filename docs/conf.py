@@ -34,6 +34,7 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_html_meta = {"description": description}
+highlight_language = "none"  # of blocks in comments of headers
 smartquotes = False  # "--json" keeps its dashes
 nitpicky = True
 # Types that the headers use and do not define, such as int64_t.

@@ -1,6 +1,6 @@
 """Print a header with its plain comments as Doxygen's, so that the headers need no marks.
 
-A comment above a declaration describes it, one behind a field describes the field, and one above
+A comment above a declaration describes it, one after a field describes the field, and one above
 several macros is the heading of their group. Indented lines keep their layout.
 """
 

@@ -16,8 +16,8 @@ from sphinx.addnodes import download_reference, pending_xref
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = re.compile(r"include/robocache/(\w+)\.(hpp|h)$")
 SECTIONS = """
-    briefdescription detaileddescription innernamespace innerclass user-defined enum typedef define
-    func var public-type public-func public-static-func public-attrib public-static-attrib
+    briefdescription detaileddescription func innernamespace innerclass user-defined enum typedef
+    define var public-type public-func public-static-func public-attrib public-static-attrib
 """
 PAGE = """:description: Functions, types and constants of {header}
 

@@ -16,7 +16,7 @@ def first_sentence(doctree):
     for paragraph in doctree.findall(nodes.paragraph):
         text = re.sub(r"\s+", " ", paragraph.astext()).strip()
         if text:
-            return re.split(r"(?<=[.!?:])\s", text)[0]
+            return re.split(r"(?<=[.!?])\s", text)[0]
     return ""
 
 

@@ -161,7 +161,7 @@ def _joined(scans: list[Scan], pose: Path, voxel_size: float | None) -> Scan:
     matrix = np.loadtxt(pose)
     if len(scans) != 2 or matrix.shape != (4, 4):
         raise ValueError(
-            f"{pose}: got {matrix.shape} with {len(scans)} clouds, expected (4, 4) with 2"
+            f"{pose}: got shape {matrix.shape} and PCD files: {len(scans)}, expected (4, 4) and 2"
         )
     first, second = scans
     if not first.columns == second.columns == ("x", "y", "z", "intensity"):
