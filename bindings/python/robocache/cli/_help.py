@@ -6,6 +6,7 @@ reference in the documentation is made from the same descriptions.
 
 from __future__ import annotations
 
+import enum
 import inspect
 import re
 import shutil
@@ -31,7 +32,7 @@ class Parameter:
     names: tuple[str, ...]  #: ("--output", "-o"); of an argument: its name in capitals
     value: str  #: the name of its value; "" for a switch
     text: str
-    limits: str  #: "At least 0." and the like; "" without any
+    limits: str  #: such as "At least 0."; "" without any
     default: str  #: "" without one
     required: bool
     is_argument: bool
@@ -78,10 +79,10 @@ def _described(name: str, kind: Any, info: Any, default: Any) -> Parameter:
     # In annotations typer keeps the first name as the default.
     first = (info.default,) if isinstance(info.default, str) else ()
     names = (*first, *(info.param_decls or ())) or ("--" + name.replace("_", "-"),)
-    shown = not required and info.show_default is not False
-    shown = shown and default is not None and not isinstance(default, (bool, list, tuple))
+    has_default = not required and info.show_default is not False and default is not None
+    has_default = has_default and not isinstance(default, (bool, list, tuple))
     default = f"{default:g}" if isinstance(default, float) else str(default)
-    default = default if shown else ""
+    default = default if has_default else ""
     return Parameter(names, value, text, limits, default, required, False)
 
 
@@ -97,7 +98,7 @@ def _without_none(kind: Any) -> Any:
     union = typing.get_origin(kind) in (typing.Union, getattr(types, "UnionType", typing.Union))
     if not union:
         return kind
-    (kind,) = (each for each in typing.get_args(kind) if each is not type(None))
+    (kind,) = (entry for entry in typing.get_args(kind) if entry is not type(None))
     return kind
 
 
@@ -107,19 +108,19 @@ def _value_of(kind: Any, info: Any) -> str:
     if typing.get_origin(kind) is list:
         (kind,) = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
-        return " ".join(_value_of(each, info) for each in typing.get_args(kind))
+        return " ".join(_value_of(entry, info) for entry in typing.get_args(kind))
     if typing.get_origin(kind) is typing.Literal:
         return "|".join(map(str, typing.get_args(kind)))
-    if isinstance(kind, type) and hasattr(kind, "__members__"):
-        return "|".join(str(each.value) for each in kind)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "|".join(str(choice.value) for choice in kind)
     return _VALUES.get(getattr(kind, "__name__", ""), "TEXT")
 
 
 def usage(name: str, described: Iterable[Parameter]) -> str:
     described = list(described)
-    words = [f"robocache {name}", *(each.names[0] for each in described if each.is_argument)]
-    required = (each for each in described if each.required and not each.is_argument)
-    words += [f"{each.names[0]} {each.value}" for each in required]
+    words = [f"robocache {name}", *(entry.names[0] for entry in described if entry.is_argument)]
+    required = (entry for entry in described if entry.required and not entry.is_argument)
+    words += [f"{entry.names[0]} {entry.value}" for entry in required]
     return " ".join([*words, "[OPTIONS]"])
 
 
@@ -127,8 +128,8 @@ def command_help(name: str, command: Callable[..., Any], example: str) -> str:
     """The help of one command."""
     described = parameters(command)
     parts = [f"Usage: {usage(name, described)}", *map(_wrapped, paragraphs(command.__doc__ or ""))]
-    arguments = [(each.usage, each.description) for each in described if each.is_argument]
-    options = [(each.usage, each.description) for each in described if not each.is_argument]
+    arguments = [(entry.usage, entry.description) for entry in described if entry.is_argument]
+    options = [(entry.usage, entry.description) for entry in described if not entry.is_argument]
     if arguments:
         parts += ["Arguments:\n" + _columns(arguments)]
     parts += ["Options:\n" + _columns([*options, ("-h, --help", "Show this message and exit.")])]
@@ -137,13 +138,15 @@ def command_help(name: str, command: Callable[..., Any], example: str) -> str:
 
 def group_help(text: str, commands: Mapping[str, Callable[..., Any]], options: Any) -> str:
     """The help of ``robocache`` itself."""
-    shown = [(each.usage, each.description) for each in parameters(options)]
-    shown += [("--install-completion", "Install completion for this shell.")]
-    shown += [("--show-completion", "Print the completion script of this shell.")]
-    shown += [("-h, --help", "Show this message and exit.")]
-    rows = [(name, paragraphs(each.__doc__ or "")[0]) for name, each in commands.items()]
+    option_rows = [(entry.usage, entry.description) for entry in parameters(options)]
+    option_rows += [("--install-completion", "Install completion for this shell.")]
+    option_rows += [("--show-completion", "Print the completion script of this shell.")]
+    option_rows += [("-h, --help", "Show this message and exit.")]
+    command_rows = [(name, paragraphs(entry.__doc__ or "")[0]) for name, entry in commands.items()]
     parts = [f"Usage: {GROUP_USAGE}", _wrapped(text)]
-    return "\n\n".join([*parts, "Options:\n" + _columns(shown), "Commands:\n" + _columns(rows)])
+    return "\n\n".join(
+        [*parts, "Options:\n" + _columns(option_rows), "Commands:\n" + _columns(command_rows)]
+    )
 
 
 def _width() -> int:
