@@ -183,10 +183,9 @@ reproduce: packages ## Build all packages again, in another folder, and compare 
 	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/check_reproducible.sh
 
 .PHONY: docs
-docs: deps-docs package $(STAMPS)/docs ## Build the documentation: build/docs/html
+docs: deps-docs $(STAMPS)/docs ## Build the documentation, without a build of the library: build/docs/html
 	rm -rf build/docs/html
 	$(PY) -m sphinx -q -W --keep-going -d build/docs/doctrees docs build/docs/html
-	RBC_VERSION=$$($(PY) -c 'import robocache; print(robocache.__version__)') doxygen docs/Doxyfile
 
 .PHONY: clean
 clean: ## Remove everything that was built, and the virtual environment

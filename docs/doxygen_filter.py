@@ -1,8 +1,7 @@
 """Print a header with its plain comments as Doxygen's, so that the headers need no marks.
 
-A comment above a declaration describes it, one behind a field describes the field, and one above
-several macros is the heading of their group. Indented lines keep their layout. What the header of
-all headers says of itself becomes the main page.
+A comment above a declaration describes it, one after a field describes the field, and one above
+several macros is the heading of their group. Indented lines keep their layout.
 """
 
 import re
@@ -31,19 +30,18 @@ def comment_at(lines, at, in_container):
 
 
 def laid_out(text):
-    """The lines of a comment without the license, and with <pre> around those that are indented."""
+    """The lines of a comment without the license, and indented lines marked as verbatim."""
     indented = False
     for line in text:
         if "SPDX-License-Identifier" in line:
             line = line.partition("SPDX")[0]
         if line.strip() and indented != line.startswith("  "):
             indented = not indented
-            yield "<pre>" if indented else "</pre>"
-        if indented:
-            line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        yield line.replace(" .. ", " ..&nbsp;")  # not the end of the first sentence
+            yield "@verbatim" if indented else "@endverbatim"
+        # Else " .. " ends the first sentence.
+        yield line if indented else line.replace(" .. ", " ..&nbsp;")
     if indented:
-        yield "</pre>"
+        yield "@endverbatim"
 
 
 def converted(lines, title):
@@ -80,7 +78,5 @@ def converted(lines, title):
 
 
 if __name__ == "__main__":
-    path = sys.argv[1]
-    title = "@mainpage The C and C++ interface" if path.endswith("/robocache.h") else "@file"
-    with open(path) as file:
-        print("\n".join(converted(file.read().split("\n"), title)))
+    with open(sys.argv[1]) as file:
+        print("\n".join(converted(file.read().split("\n"), "@file")))

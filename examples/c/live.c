@@ -1,6 +1,7 @@
 /*
- * A robot's control loop: two threads push what their sensors measure, and the loop fuses it at its
- * tick, with a history of four rows. Each row is then compared with rbcFuse of what had arrived.
+ * A robot's control loop: two threads push the samples of their sensors, and the loop fuses them at
+ * each tick, with a history of four rows. Each row is then compared with rbcFuse of the samples
+ * that had arrived.
  *
  *   cc -std=c11 live.c $(pkg-config --cflags --libs robocache) -lm -pthread && ./a.out
  *
@@ -52,7 +53,7 @@ static rbcTensor describe(void* data, uint8_t code, uint8_t bits, int32_t ndim, 
   return tensor;
 }
 
-/* Until so many seconds of the sensors' clock have gone by. */
+/* Sleep until the sensors' clock reaches `seconds`. */
 static void sleepUntil(double seconds) {
   const double nanoseconds = (double)start.tv_nsec + 1e9 * seconds / FASTER;
   struct timespec until = {start.tv_sec + (time_t)(nanoseconds / 1e9),
@@ -80,7 +81,7 @@ static int64_t pushed(int32_t stream) {
   return counters.kept;
 }
 
-/* Whether a sensor's columns are those of rbcFuse, of its first `come` samples but for lost ones. */
+/* Whether a sensor's columns equal rbcFuse of its first `come` samples, except lost ones. */
 static int isFused(Sensor* sensor, int64_t come, rbcTensor* queries, const float* columns) {
   const int64_t first = come > KEPT ? come - KEPT : 0;
   int64_t shape[] = {come - first, sensor->channels};
@@ -115,7 +116,7 @@ int main(void) {
     streams[n] = rbcLiveStreamInit();
     streams[n].num_channels = sensor->channels;
     streams[n].capacity = KEPT;
-    streams[n].max_age = 10; /* s, of a sensor that is taken for dead */
+    streams[n].max_age = 10; /* s; an older sensor counts as dead */
   }
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CPU;
@@ -158,7 +159,7 @@ int main(void) {
   }
   for (int n = 0; n < STREAMS; ++n) pthread_join(threads[n], NULL);
 
-  printf("%d of %d ticks are those of rbcFuse, bit for bit\n", equal, TICKS);
+  printf("%d of %d ticks equal rbcFuse, bit for bit\n", equal, TICKS);
   for (int32_t n = 0; n < STREAMS; ++n) printf("sensor %d: %d samples\n", n, (int)pushed(n));
   check(rbcLiveDestroy(live));
   check(rbcContextDestroy(context));

@@ -1,6 +1,6 @@
 /*
- * Voxelize a depth camera's points of a floor with a box on it: how many lie in each voxel, and the
- * mean of those in the voxels that hold any.
+ * Voxelize a depth camera's points of a floor with a box on it: count the points in each voxel, and
+ * average the points of each occupied voxel.
  *
  *   cc -std=c11 voxelize.c $(pkg-config --cflags --libs robocache) -lm && ./a.out
  *
@@ -90,7 +90,7 @@ int main(void) {
   voxels.voxel_features = &means_out; /* of the points' own columns */
   check(rbcVoxelizeSparse(context, &cloud, NULL, &voxels, &sparse));
 
-  printf("%d points lie in %d voxels, %d in none; from above, by height:\n", POINTS - (int)dropped,
+  printf("%d points are in %d voxels, %d outside; from above, by height:\n", POINTS - (int)dropped,
          (int)num_voxels, (int)dropped);
   for (int y = Y - 1; y >= 0; --y) {
     for (int x = 0; x < X; ++x) {

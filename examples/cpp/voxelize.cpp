@@ -1,5 +1,5 @@
-// Voxelize a depth camera's points of a floor with a box on it: how many lie in each voxel, and the
-// mean of those in the voxels that hold any.
+// Voxelize a depth camera's points of a floor with a box on it: count the points in each voxel, and
+// average the points of each occupied voxel.
 //
 //   c++ -std=c++17 voxelize.cpp $(pkg-config --cflags --libs robocache) && ./a.out
 //
@@ -56,7 +56,7 @@ int main() try {
   voxels.voxel_features = robocache::Tensor(means, {kCapacity, kColumns});  // of points' columns
   robocache::voxelizeSparse(context, cloud, grid, voxels);
 
-  std::printf("%d points lie in %d voxels, %d in none; from above, by height:\n",
+  std::printf("%d points are in %d voxels, %d outside; from above, by height:\n",
               kPoints - static_cast<int>(dropped), static_cast<int>(num_voxels),
               static_cast<int>(dropped));
   for (int y = kY - 1; y >= 0; --y) {

@@ -1,5 +1,5 @@
-// Voxelize a depth camera's points of a floor with a box on it: how many lie in each voxel, and the
-// mean of those in the voxels that hold any.
+// Voxelize a depth camera's points of a floor with a box on it: count the points in each voxel, and
+// average the points of each occupied voxel.
 //
 //   mcs -r:RoboCache.dll Voxelize.cs && mono Voxelize.exe
 //
@@ -55,7 +55,7 @@ static class Voxelize {
       context.VoxelizeSparse(points, voxels, new VoxelizeSparseParams {Grid = grid}); // the mean
     }
 
-    Console.WriteLine("{0} points lie in {1} voxels, {2} in none; from above, by height:",
+    Console.WriteLine("{0} points are in {1} voxels, {2} outside; from above, by height:",
                       Points - dropped[0], numVoxels[0], dropped[0]);
     for (int y = Y - 1; y >= 0; --y) {
       for (int x = 0; x < X; ++x) {

@@ -1,6 +1,6 @@
 /*
- * Align a batch that lies in memory of cudaMalloc, on a stream of one's own: no copy, and the host
- * does not wait until it wants the result.
+ * Align a batch in memory from cudaMalloc, on a stream of the program: nothing is copied, and the
+ * host waits only for the result.
  *
  *   cc -std=c11 resample.c $(pkg-config --cflags --libs robocache) -I/usr/local/cuda/include \
  *     -L/usr/local/cuda/lib64 -lcudart && ./a.out

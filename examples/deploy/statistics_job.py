@@ -1,10 +1,10 @@
-"""The exact statistics of a data set, by all machines of a cluster of Ray, as LeRobot's stats.json.
+"""Compute the exact statistics of a data set on a Ray cluster, and write LeRobot's stats.json.
 
     python statistics_job.py /data/so101 /out/stats.json
     python statistics_job.py /data/so101 /out/stats.json --relative 50  # also of relative actions
 
-By itself it starts Ray on this machine. Submitted to a cluster it takes its machines; the data set
-has to lie on a file system that all of them share.
+Run directly, it starts Ray on this machine. Submitted to a cluster, it uses its machines; the data
+set must be on a file system that all of them share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import robocache as rbc
 
 
 def relative(dataset: Any, horizon: int, pool: dict[str, Any]) -> Any:
-    """Of the chunks of actions, less the state at their begin, that lie in their episode."""
+    """Return statistics of whole chunks of actions, minus the state at the start of the chunk."""
     count = rbc.data.open(dataset.take(1)[0]["path"]).track_info("action").channels
     less = rbc.Transform("subtract", 0, count, reference=("state", 0))
     state = rbc.Window([0], track="observation.state")
@@ -29,7 +29,7 @@ def relative(dataset: Any, horizon: int, pool: dict[str, Any]) -> Any:
     return rbc.ray.statistics(cut, ["chunk"], **pool)["chunk"]
 
 
-def main(given: list[str] | None = None) -> None:
+def main(command_line: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -38,7 +38,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--relative", type=int, metavar="ROWS", help="of a chunk of actions")
     parser.add_argument("--cpus", type=float, default=1, help="of each worker")
     parser.add_argument("--gpus", type=float, default=0, help="of each worker")
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args(command_line)
     ray.init(ignore_reinit_error=True)
     pool = {"num_cpus": arguments.cpus, "num_gpus": arguments.gpus or None}
     pool["compute"] = ray.data.ActorPoolStrategy(min_size=1)

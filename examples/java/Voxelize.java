@@ -1,6 +1,6 @@
 /*
- * Voxelize a depth camera's points of a floor with a box on it: how many lie in each voxel, and the
- * mean of those in the voxels that hold any.
+ * Voxelize a depth camera's points of a floor with a box on it: count the points in each voxel, and
+ * average the points of each occupied voxel.
  *
  *   java -cp robocache.jar Voxelize.java
  *
@@ -71,7 +71,7 @@ public class Voxelize {
     long numVoxels = voxels.getNumVoxels().getBuffer().getLong();
     System.out.printf(
         Locale.ROOT,
-        "%d points lie in %d voxels, %d in none; from above, by height:%n",
+        "%d points are in %d voxels, %d outside; from above, by height:%n",
         POINTS - numDropped,
         numVoxels,
         numDropped);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Aligns a recording of several sensors at different, jittery rates onto one clock.
+"""Align a recording of several sensors at different, jittery rates to one clock.
 
 Writes for each recording the fused features with their mask (.npz), a summary (.txt), a picture of
-before and after (.png), and a report of what was recorded (.html).
+before and after (.png), and a report on the recording (.html).
 
     align_recording.py              a robot arm, simulated
-    align_recording.py --data DIR   a comma2k19 segment, PX4 flights as CSV, or what else
-                                    robocache.data reads: ROS bags, LeRobot, HDF5, Zarr, tables
+    align_recording.py --data DIR   a comma2k19 segment, PX4 flights as CSV, or any format
+                                    of robocache.data: ROS bags, LeRobot, HDF5, Zarr, tables
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from simulate import simulate_recording
 
 
 def read_recordings(folder: Path) -> list[Recording]:
-    """The recordings in a folder that this demo knows better than by their format."""
+    """Read the recordings for which this demo has a special reader."""
     if (folder / "processed_log").is_dir():
         return [read_comma2k19(folder)]
     return read_px4_flights(folder) if folder.is_dir() else []
 
 
 def run_any(path: Path, rate_hz: float | None, out: Path) -> str:
-    """As `run`, for whatever `robocache.data` reads; without times there is the report alone."""
+    """Do the same for any format of `robocache.data`; without times, write only a report."""
     try:
-        given = open_any(path)
+        source = open_any(path)
     except (data.FormatError, FileNotFoundError) as error:
-        raise ValueError(f"{path}: no recording that this demo knows: {error}") from None
+        raise ValueError(f"{path}: not a recording that this demo can read: {error}") from None
     name = path.resolve().name
-    if not isinstance(given, (data.Recording, data.Episodes)):
+    if not isinstance(source, (data.Recording, data.Episodes)):
         return voxelize_any(path, out / f"{name}.npz")
-    recording = read_any(given, name)
+    recording = read_any(source, name)
     if recording is None:
         report = out / f"{name}.html"
-        data.report_html(given, report, overwrite=True)
-        return f"{given!r}\n\nno stream has times to align; wrote {report}\n"
-    return run(recording, rate_hz, out, given)
+        data.report_html(source, report, overwrite=True)
+        return f"{source!r}\n\nno stream has times to align; wrote {report}\n"
+    return run(recording, rate_hz, out, source)
 
 
 def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
-    """The stamps of the stream that sets the clock, or even steps from first sample to last."""
+    """Return the times of the clock stream, or regular times from the first sample to the last."""
     if rate_hz is None and recording.clock_stream is not None:
         return recording.stream(recording.clock_stream).times
     rate = rate_hz or recording.clock_hz
@@ -67,7 +67,7 @@ def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
 
 
 def align(recording: Recording, clock: np.ndarray) -> Aligned:
-    """All sensors in one call, each by its own rate and methods. What is not known is 0, mask 0."""
+    """Fuse all sensors in one call, each with its methods. Unknown values are 0 with mask 0."""
     sensors = list(recording.sensors().values())
     features, valid = rbc.fuse(sensors, clock, return_valid=True)
 
@@ -78,7 +78,7 @@ def align(recording: Recording, clock: np.ndarray) -> Aligned:
 
 
 def save_arrays(path: Path, recording: Recording, aligned: Aligned) -> None:
-    """What a model is trained on, as one .npz, with the names of the columns."""
+    """Write the training data as one .npz, with the names of the columns."""
     np.savez(
         path,
         clock=aligned.clock,
@@ -89,10 +89,10 @@ def save_arrays(path: Path, recording: Recording, aligned: Aligned) -> None:
     )
 
 
-def run(recording: Recording, rate_hz: float | None, out: Path, given: Any = None) -> str:
-    """Aligns one recording, writes its four files and returns what to print.
+def run(recording: Recording, rate_hz: float | None, out: Path, source: Any = None) -> str:
+    """Align one recording, write its four files and return the text to print.
 
-    ``given`` is what the report is of, if that is more than the recording.
+    ``source`` is the data to report on, if that is more than the recording.
     """
     clock = make_clock(recording, rate_hz)
     began = time.perf_counter()
@@ -104,7 +104,7 @@ def run(recording: Recording, rate_hz: float | None, out: Path, given: Any = Non
     save_arrays(paths[0], recording, aligned)
     paths[1].write_text(summary, encoding="utf-8")
     draw_picture(paths[2], recording, aligned)
-    data.report_html(as_data(recording) if given is None else given, paths[3], overwrite=True)
+    data.report_html(as_data(recording) if source is None else source, paths[3], overwrite=True)
     return f"{summary}\naligned in {took_ms:.1f} ms; wrote {', '.join(map(str, paths))}\n"
 
 
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--rate",
         type=float,
         metavar="HZ",
-        help="an even clock of this rate; default: what suits the recording",
+        help="a regular clock with this rate; default: depends on the recording",
     )
     parser.add_argument(
         "--seed", type=int, default=7, help="of the simulation; default: %(default)s"
@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             recordings = read_recordings(options.data)
         options.out.mkdir(parents=True, exist_ok=True)
-        # A bar for what takes long enough to need one, on a terminal alone.
+        # A progress bar after one second, only on a terminal.
         bar = tqdm(recordings, unit="recording", delay=1, disable=None, leave=False)
         printed = [run(recording, options.rate, options.out) for recording in bar]
         if not recordings:

@@ -1,4 +1,4 @@
-"""Reads a recording or a data set of any format that robocache.data opens."""
+"""Read a recording or a data set of any format that robocache.data opens."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import robocache as rbc
 from recordings import Panel, Recording, StreamData, make_stream
 from robocache import data
 
-_PANELS = 6  # streams of a picture that are drawn; the overview has all
+_PANELS = 6  # streams with a panel in the picture; the overview has all
 _LABEL = 14  # characters of one
-_SHORTEST = 20  # samples of a stream that is worth aligning
+_SHORTEST = 20  # samples; shorter streams are not aligned
 _FASTEST_HZ = 200.0
 _VOXEL_M = 0.2
 _TICKS = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 
 
 def open_any(path: Path) -> Any:
-    """A robocache.data Recording, Episodes or clouds."""
+    """Open a path as a Recording, Episodes or clouds of robocache.data."""
     return data.open(path, damaged="keep")
 
 
-def read_any(given: Any, name: str) -> Recording | None:
-    """The recording, or the first episode, as this demo sees it; None if it has no times."""
-    if isinstance(given, data.Recording):
-        streams = [given[each] for each in given.names]
-        title, unit = f"{name}, {given.format}", given.unit or "s"
+def read_any(source: Any, name: str) -> Recording | None:
+    """Convert the recording, or the first episode, for this demo; None if it has no times."""
+    if isinstance(source, data.Recording):
+        streams = [source[each] for each in source.names]
+        title, unit = f"{name}, {source.format}", source.unit or "s"
     else:
-        first = given.select([0])
+        first = source.select([0])
         streams = [_stream_of(each, track) for each, track in first.tracks.items()]
         streams = [each for each in streams if each is not None]
-        title, unit = f"{name}, {given.format}, episode 0 of {len(given)}", given.unit or "s"
+        title, unit = f"{name}, {source.format}, episode 0 of {len(source)}", source.unit or "s"
     made = [
         _made(each, short, _TICKS[unit])
         for each, short in zip(streams, _short_names([each.name for each in streams]))
@@ -60,13 +60,13 @@ def _stream_of(name: str, track: Any) -> data.RecordedStream | None:
 
 
 def _short_names(names: list[str]) -> list[str]:
-    """The last parts of paths, where these tell streams apart."""
+    """Shorten names to the last part of their path, if that is unique."""
     short = [name.rstrip("/").rpartition("/")[2][-_LABEL:] or name for name in names]
     return [s if short.count(s) == 1 else name for s, name in zip(short, names)]
 
 
 def _made(stream: data.RecordedStream, short: str, ticks: float) -> StreamData | None:
-    """A stream with a rate; None of those that have a few samples, or none."""
+    """Convert a stream with a rate; None if it has too few samples."""
     times = stream.times()
     if times is None or len(times) < _SHORTEST or not stream.names:
         return None
@@ -89,7 +89,7 @@ def _made(stream: data.RecordedStream, short: str, ticks: float) -> StreamData |
 
 
 def _methods(stream: data.RecordedStream) -> Any:
-    """Quaternions by slerp, floats by linear interpolation, all else by what came before."""
+    """Choose slerp for quaternions, linear for other floats, previous for everything else."""
     width = len(stream.names)
     if stream.values.dtype.kind != "f":
         return "previous"
@@ -107,10 +107,10 @@ def _methods(stream: data.RecordedStream) -> Any:
 
 
 def voxelize_any(path: Path, target: Path) -> str:
-    """Sweeps that are no PCD files: the means of their voxels around the sensor."""
-    given = open_any(path)
+    """Average sweeps that are not PCD files in voxels around the sensor."""
+    source = open_any(path)
     grid = {"voxel_size": _VOXEL_M, "origin": (-40, -40, -3), "shape": (400, 400, 30)}
-    clouds = [given] if isinstance(given, data.PointCloud) else list(given)
+    clouds = [source] if isinstance(source, data.PointCloud) else list(source)
     voxels = [rbc.voxelize_sparse(c.points.astype(np.float32), **grid).trimmed() for c in clouds]
     np.savez(
         target,
@@ -126,7 +126,7 @@ def voxelize_any(path: Path, target: Path) -> str:
 
 
 def as_data(recording: Recording) -> data.Recording:
-    """The other way: a recording of this demo for robocache.data."""
+    """Convert a recording of this demo for robocache.data."""
     return data.Recording.of(
         [
             data.RecordedStream(

@@ -1,4 +1,4 @@
-"""Reads a comma2k19 segment: a car, arrays `t` and `value` a stream, f64 seconds since boot."""
+"""Read a comma2k19 segment: a car, arrays `t` and `value` per stream, f64 seconds since boot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_comma2k19(folder: Path) -> Recording:
             104.36,
             panels=(Panel("accel x\n[m/s²]"),),
         ),
-        # On the bus they come 0.1 to 29 ms apart: that is its schedule, nothing was lost.
+        # On the bus they are 0.1 to 29 ms apart, by its schedule: nothing was lost.
         make_stream("speed", speed_times, speed, ("speed",), 83, max_gap_s=0.03),
         make_stream(
             "steering",
@@ -66,8 +66,8 @@ def read_comma2k19(folder: Path) -> Recording:
             83,
             max_gap_s=0.03,
         ),
-        # Messages of all slots, many with the same stamp. Two objects must not be mixed into one,
-        # so that a row is taken whole.
+        # Messages of all slots, many with the same stamp. Rows are not interpolated, because that
+        # would mix two objects.
         make_stream(
             "radar",
             radar_times,
@@ -77,7 +77,7 @@ def read_comma2k19(folder: Path) -> Recording:
             method="previous",
             panels=(Panel("distance\n[m]"),),
         ),
-        # One slot, which another object may take over at any sample: not interpolated either.
+        # One slot, which may change to another object at any sample: not interpolated either.
         make_stream(
             "radar_slot",
             radar_times[in_slot],
@@ -87,7 +87,7 @@ def read_comma2k19(folder: Path) -> Recording:
             method="nearest",
             panels=(Panel("distance\n[m]"),),
         ),
-        # Left out: the UTC time. The bearing wraps, at 360 degrees in the log.
+        # Without the UTC time. The bearing wraps at 360 degrees in the log.
         make_stream(
             "gnss",
             gnss_times,
@@ -119,6 +119,6 @@ def read_comma2k19(folder: Path) -> Recording:
 
 
 def _load_array(path: Path) -> np.ndarray:
-    """The array at `path`, which as published has no suffix, or at `path`.npy."""
+    """Load the array at `path`, which has no suffix as published, or at `path`.npy."""
     with_suffix = path.with_name(f"{path.name}.npy")
     return np.load(with_suffix if with_suffix.is_file() else path)

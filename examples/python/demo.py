@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Aligns a recording of several sensors, voxelizes a LiDAR sweep, makes points of depth images.
+"""Align a recording of several sensors, voxelize a LiDAR sweep, turn depth images into points.
 
-Each part is a program of its own, with more options: align_recording.py, voxelize_scan.py and
+Each part is also a separate program with more options: align_recording.py, voxelize_scan.py and
 depth_to_policy.py.
 
     demo.py               all three, simulated
-    demo.py --data PATH   what is there: a recording, a data set, point clouds, or depth images
+    demo.py --data PATH   a recording, a data set, point clouds, or depth images
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: Units to a metre of what ``read_depth`` gives of each encoding.
+#: Units per metre of the result of ``read_depth``, by encoding.
 ENCODINGS = {"millimetres": 1000.0, "tum": 5000.0, "sun": 1000.0, "nyu": 1.0}
 
 
@@ -19,12 +19,12 @@ class Frames:
     depth: np.ndarray  #: [B,H,W] uint16 or float32
     colors: np.ndarray  #: [B,H,W,3] uint8
     intrinsics: np.ndarray  #: [4]: fx, fy, cx, cy
-    depth_scale: float  #: units of depth to a metre
-    words: str  #: where they are from, for a reader
+    depth_scale: float  #: units of depth per metre
+    words: str  #: their source, to print
 
 
 def read_depth(path: Path, encoding: str = "millimetres") -> np.ndarray:
-    """Depth as uint16 units, or as float32 metres of NYU's raw disparities; 0 is none."""
+    """Read depth as uint16 units, or NYU's raw disparities as float32 metres; 0 means no depth."""
     from PIL import Image
 
     raw = np.asarray(Image.open(path)).astype(np.uint16)
@@ -44,13 +44,13 @@ def read_colors(path: Path) -> np.ndarray:
 
 
 def read_intrinsics(path: Path) -> np.ndarray:
-    """fx, fy, cx, cy of a file of Open3D, whose matrix is written column by column."""
+    """Read fx, fy, cx, cy from a file of Open3D, which stores the matrix by columns."""
     matrix = json.loads(path.read_text())["intrinsic_matrix"]
     return np.array([matrix[0], matrix[4], matrix[6], matrix[7]])
 
 
 def read_frames(folder: Path, encoding: str = "millimetres") -> Frames:
-    """A folder with depth/, color/ and the camera's .json, as Open3D's examples have it."""
+    """Read a folder with depth/, color/ and a camera*.json, as in Open3D's examples."""
     cameras = sorted(folder.glob("camera*.json"))
     depths = sorted((folder / "depth").glob("*.png"))
     colors = sorted((folder / "color").glob("*.[jp][pn]g"))
@@ -69,7 +69,7 @@ def read_frames(folder: Path, encoding: str = "millimetres") -> Frames:
 
 
 def simulate_frames(count: int = 4, height: int = 240, width: int = 320) -> Frames:
-    """Three balls on a table in front of a wall, from a camera that moves to the right."""
+    """Simulate three balls on a table in front of a wall; the camera moves to the right."""
     focal = 0.9 * width
     intrinsics = np.array([focal, focal, (width - 1) / 2, (height - 1) / 2])
     v, u = np.mgrid[:height, :width]
@@ -96,7 +96,9 @@ def simulate_frames(count: int = 4, height: int = 240, width: int = 320) -> Fram
             nearest = np.where(seen, hit, nearest)
             colors[i][seen] = color
         depth[i] = nearest
-    depth[np.random.default_rng(1).random(depth.shape) < 0.05] = 0  # as cameras lose pixels
+    depth[np.random.default_rng(1).random(depth.shape) < 0.05] = (
+        0  # lost pixels, as in real cameras
+    )
     return Frames(
         np.round(depth * 1000).astype(np.uint16), colors, intrinsics, 1000.0, f"{count} simulated"
     )

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""From depth images to the points that a policy takes: [B,1024,6], x, y, z and colours.
+"""Turn depth images into the points that a policy takes: [B,1024,6], x, y, z and colours.
 
-Unproject with colours, crop, downsample by voxels, farthest points; writes points (.npz) and a
-picture (.png) of what comes in and what goes out.
+Unprojects with colours, crops, downsamples by voxels and chooses the farthest points. Writes the
+points (.npz) and a picture (.png) of the input and the output.
 
     depth_to_policy.py              a table with balls, simulated
     depth_to_policy.py --data DIR   a folder with depth/, color/ and camera*.json
@@ -35,7 +35,7 @@ def to_points(
     points: int,
     device: Device,
 ) -> tuple[Any, Any]:
-    """The points [B,K,6], and how many voxels each image had. Nothing waits for their number."""
+    """Return the points [B,K,6] and the voxels per image, without waiting for their number."""
     cloud = rbc.unproject(
         depth,
         device.put(frames.intrinsics),
@@ -51,7 +51,7 @@ def to_points(
         point_cloud_range=crop,
         return_point_to_voxel=False,
     )
-    # Voxels come cloud after cloud: where each one begins.
+    # Voxels are stored cloud after cloud: find where each cloud begins.
     of_cloud = voxels.coords[:, 0]
     numbers = device.put(np.arange(len(depth) + 1, dtype=np.int32))
     offsets = ((of_cloud[:, None] >= 0) & (of_cloud[:, None] < numbers)).sum(0)
@@ -60,7 +60,7 @@ def to_points(
 
 
 def draw(frames: Frames, points: np.ndarray, path: Path) -> None:
-    """The first image, and its points from the camera's side."""
+    """Draw the first image, and its points as seen from the camera."""
     figure = plt.figure(figsize=(12, 3), layout="constrained")
     image, depth = figure.add_subplot(131), figure.add_subplot(132)
     image.imshow(frames.colors[0])
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     device = choose_device()
     depth, colors = device.put(frames.depth), device.put(frames.colors)
     took = []
-    for _ in range(4):  # the first one prepares the rest
+    for _ in range(4):  # the first run is a warm-up
         device.wait()
         began = time.perf_counter()
         result, counts = to_points(
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     pixels = frames.depth[0].size
     print(f"{frames.words}, {device.words}")
     print(f"{pixels} pixels -> {', '.join(map(str, voxels))} voxels -> {points.shape[1]} points")
-    print(f"{len(points) / min(took[1:]):.0f} frames a second; {options.out}/depth_to_policy.png")
+    print(f"{len(points) / min(took[1:]):.0f} frames per second; {options.out}/depth_to_policy.png")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Where the demo's arrays live: on a GPU as torch tensors where that can be, else in NumPy."""
+"""The device of the demo's arrays: torch tensors on a GPU if possible, else NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import robocache as rbc
 
 @dataclass(frozen=True)
 class Device:
-    """What an operation is given decides where it runs."""
+    """How to move arrays to a device; an operation runs on the device of its arrays."""
 
-    words: str  # where that is, for a reader
+    words: str  # a description to print
     put: Callable[[np.ndarray], Any] = np.asarray
     get: Callable[[Any], np.ndarray] = np.asarray
-    wait: Callable[[], Any] = lambda: None  # until all that was enqueued is done
+    wait: Callable[[], Any] = lambda: None  # for all enqueued work
 
 
 def choose_device() -> Device:

@@ -1,16 +1,15 @@
-"""A recording replayed as if it happened now: the rows of the control loop are those of training.
+"""Replay a recording in real time: the control loop gets the same rows as training.
 
     python examples/python/live_replay.py --data ../shared/data/comma2k19 --rate 50
     python examples/python/live_replay.py --rate 1000 --speed 100 --history 16
 
-A thread a sensor hands its samples to rbc.Live at the recording's own pace, or some times faster.
-Each comes a while after its stamp, a few so late that they are out of order or dropped, and one
-sensor dies and comes back. The control loop fuses at its tick, normalized by statistics that were
-saved before.
+One thread per sensor pushes its samples to rbc.Live, at the speed of the recording or faster. Each
+sample arrives after its stamp, a few so late that they are out of order or dropped, and one sensor
+dies and comes back. The control loop fuses at each tick, normalized by saved statistics.
 
-Afterwards every row is computed again by rbc.fuse, from what had arrived by then, and compared bit
-for bit. What "had arrived" means is known from the counters before and after the tick: where a
-sample came during it, the row has to be that with the sample or that without it.
+Afterwards every row is computed again by rbc.fuse, from the samples that had arrived, and compared
+bit for bit. The counters before and after the tick show which samples had arrived: if one arrived
+during the tick, the row must equal the result with the sample or without it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from recordings import Recording, StreamData
 from simulate import simulate_recording
 
 CAPACITY = 256
-LATE_BOUND = 8  # newer samples beside a late one
+LATE_BOUND = 8  # newer samples that a late one may have
 MAX_AGE_S = 0.5
 DEAD = (0.45, 0.6)  # of the recording, the first sensor
 
@@ -48,7 +47,7 @@ def read(path: Path | None) -> Recording:
 
 
 def save_statistics(recording: Recording, path: Path) -> None:
-    """What training leaves behind: a normalization for each stream."""
+    """Save the result of training: a normalization for each stream."""
     saved = {}
     for stream in recording.streams:
         if stream.values.dtype.kind == "f":
@@ -64,11 +63,11 @@ def load_statistics(path: Path) -> dict[str, rbc.Normalization]:
 
 @dataclass
 class Sensor:
-    """A stream as it arrives, and how it is fused; `options` are those of both kinds of stream."""
+    """A stream in order of arrival; `options` apply to both LiveStream and Stream."""
 
     stream: StreamData
     options: dict[str, Any]
-    order: np.ndarray  # of the samples, as they arrive
+    order: np.ndarray  # of the samples by arrival
     delays: np.ndarray  # [n] s from the recording's start to each arrival
     rows: np.ndarray = field(init=False)
     stamps: np.ndarray = field(init=False)
@@ -87,7 +86,7 @@ def make_sensors(
     for n, stream in enumerate(recording.streams):
         at = recording.seconds(stream.times)
         delays = 0.004 + rng.exponential(0.002, len(at))  # of a bus
-        held = rng.random(len(at)) < 0.02  # of a network that now and then holds one back
+        held = rng.random(len(at)) < 0.02  # of a network that sometimes delays one
         delays[held] += rng.uniform(0, 20 / stream.nominal_hz, held.sum())
         arrivals = at + delays
         order = np.argsort(arrivals, kind="stable")
@@ -108,8 +107,8 @@ def make_sensors(
 @dataclass
 class Tick:
     queries: np.ndarray
-    before: list[int]  # samples of each sensor that had come when it began
-    after: list[int]  # and when it was done
+    before: list[int]  # samples of each sensor that had arrived at the start
+    after: list[int]  # and at the end
     values: np.ndarray
     valid: np.ndarray
     ages: np.ndarray
@@ -158,7 +157,7 @@ def replay(
     past = np.arange(history)[::-1]
     for i in range(int(span * rate)):
         if time.monotonic() > begin + (i + 1) / rate / speed:
-            skipped += 1  # a tick that comes too late for its turn
+            skipped += 1  # this tick is already too late
             continue
         sleep_until(i / rate)
         behind = np.array([recording.ticks(each / rate) for each in past], recording.start.dtype)
@@ -173,7 +172,7 @@ def replay(
 
 
 class Arrived:
-    """What a ring holds of a sensor, after so many of its samples have come."""
+    """The samples in the ring of a sensor after `come` of its samples have arrived."""
 
     def __init__(self, sensor: Sensor) -> None:
         self.sensor = sensor
@@ -190,7 +189,7 @@ class Arrived:
         self.come = come
 
     def fused(self, recording: Recording, queries: np.ndarray) -> tuple[Any, Any]:
-        """By rbc.fuse, offline."""
+        """Compute the rows offline with rbc.fuse."""
         sensor = self.sensor
         kept = np.array(self.kept, np.int64)
         if len(kept):
@@ -199,13 +198,13 @@ class Arrived:
             if abs(age) > recording.ticks(MAX_AGE_S):
                 kept = kept[:0]  # it has died
         stream = rbc.Stream(sensor.rows[kept], sensor.stamps[kept], **sensor.options)
-        with warnings.catch_warnings():  # a tick comes after the newest sample more often than not
+        with warnings.catch_warnings():  # a tick is usually after the newest sample
             warnings.simplefilter("ignore", rbc.RangeWarning)
             return rbc.fuse([stream], queries, dtype="float32", return_valid=True)
 
 
 def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tuple[int, int]:
-    """How many parts of rows, one for each sensor and row, are equal, and how many are not."""
+    """Count the parts of rows, one per sensor and row, that are equal and that differ."""
     equal = different = 0
     first = 0
     for n, sensor in enumerate(sensors):
@@ -229,7 +228,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="of comma2k19 or PX4; default: simulated")
     parser.add_argument("--rate", type=float, default=50, help="of the control loop, in Hz")
-    parser.add_argument("--speed", type=float, default=1, help="1: as it was recorded")
+    parser.add_argument("--speed", type=float, default=1, help="1: real time")
     parser.add_argument("--history", type=int, default=4, help="rows of a tick: [B=1,T,D]")
     parser.add_argument("--statistics", type=Path, help="saved before; default: made here")
     options = parser.parse_args(arguments)
@@ -243,15 +242,15 @@ def main(arguments: list[str] | None = None) -> int:
     ticks, live, skipped = replay(recording, sensors, options.rate, options.speed, options.history)
     print(f"{recording.title}\n{len(ticks)} ticks at {options.rate:g} Hz, {skipped} skipped")
     for n, sensor in enumerate(sensors):
-        told = live.counters(n)
+        counters = live.counters(n)
         without = sum(not tick.valid[-1, n] and tick.ages[n] > 0 for tick in ticks)
         print(
-            f"  {sensor.stream.name:14} {told.kept:6} pushed {told.late:4} late"
-            f" {told.dropped:4} dropped {told.overwritten:6} overwritten"
+            f"  {sensor.stream.name:14} {counters.kept:6} kept {counters.late:4} late"
+            f" {counters.dropped:4} dropped {counters.overwritten:6} overwritten"
             f" {without:6} ticks after its newest sample"
         )
     equal, different = check(recording, sensors, ticks)
-    print(f"{equal} parts of rows are those of rbc.fuse, bit for bit; {different} differ")
+    print(f"{equal} parts of rows equal rbc.fuse, bit for bit; {different} differ")
     return 1 if different or not equal else 0
 
 

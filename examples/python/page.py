@@ -1,4 +1,4 @@
-"""What the demo's pictures have in common: type, titles and how they are saved."""
+"""Fonts, titles and saving, shared by the pictures of the demo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib
 
-matplotlib.use("Agg")  # a file, never a window: the demo runs where there is no screen
+matplotlib.use("Agg")  # writes files without a screen
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ STYLE: dict[Any, Any] = {
 #: Inches. The picture is made for a page about 1000 pixels wide, and sharp at twice that.
 WIDTH = 13.0
 
-#: Where nothing is known.
+#: Colour of unknown areas.
 UNKNOWN = "#E4E4E4"
 
 
@@ -50,8 +50,8 @@ def draw_title(figure: Figure, left: float, title: str, subtitle: str) -> None:
 
 
 def save(figure: Figure, path: Path, colours: int | None = None) -> None:
-    """Writes a PNG, of not more than so many colours: one with a palette is much smaller."""
-    # Without the version of matplotlib in it, the file depends on what is drawn alone.
+    """Write a PNG; with `colours`, with a palette of that size, which makes the file smaller."""
+    # Without the version of matplotlib, the file depends only on its contents.
     figure.savefig(path, dpi=150, metadata={"Software": None})
     plt.close(figure)
     if colours is not None:

@@ -18,7 +18,7 @@ from page import STYLE, UNKNOWN, WIDTH, draw_title, save
 from recordings import Aligned, Panel, Recording, StreamData
 from report import Origin, clock_words, origins
 
-# Okabe and Ito's colours, which colour-blind eyes tell apart; the shapes say the same once more.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; the shapes repeat them.
 _MARKS = {
     Origin.INTERPOLATED: ("interpolated", "o", "#0072B2"),
     Origin.PICKED: ("sample picked", "D", "#009E73"),
@@ -96,7 +96,7 @@ def _lay_out(recording: Recording) -> tuple[Figure, list[Axes], list[tuple[Axes,
 
 
 def _draw_overview(overview: list[Axes], recording: Recording, aligned: Aligned) -> None:
-    """The whole recording: where each stream has samples, and what became of each tick."""
+    """Draw the whole recording: where each stream has samples, and the origin of each tick."""
     before, after = overview
     ticks = recording.seconds(aligned.clock)
     edges = _tick_edges(ticks)
@@ -180,7 +180,7 @@ def _draw_after(
 
 
 def _shade(axis: Axes, begin: float, end: float, why: Origin, words: str) -> None:
-    """Marks a span in which nothing is known, with words where there is room for them."""
+    """Mark a span without data, with a label if there is room."""
     left, right = axis.get_xlim()
     begin, end = max(begin, left), min(end, right)
     if begin >= end:
@@ -208,7 +208,7 @@ def _draw_stamps(axis: Axes, times: np.ndarray, colour: str, height: float) -> N
 def _draw_zoom(
     figure: Figure, overview: list[Axes], panels: tuple[Axes, Axes], recording: Recording
 ) -> None:
-    """A light cone from the stretch of the overview that the panels show to where they show it."""
+    """Draw a light cone from the span in the overview to the panels that show it."""
     begin, length = recording.window_s
     to_figure = figure.transFigure.inverted()
     for whole, part in zip(overview, panels):
@@ -284,7 +284,7 @@ def _gap_spans(recording: Recording, stream: StreamData) -> list[tuple[float, fl
 
 
 def _covered_spans(recording: Recording, stream: StreamData) -> list[tuple[float, float]]:
-    """What the gaps leave of the time from the first sample to the last."""
+    """Return the spans without gaps from the first sample to the last."""
     times, gaps = recording.seconds(stream.times), _gap_spans(recording, stream)
     begins = [times[0]] + [end for _, end in gaps]
     ends = [begin for begin, _ in gaps] + [times[-1]]

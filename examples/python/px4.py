@@ -1,4 +1,4 @@
-"""Reads PX4 flights: one CSV a topic, `timestamp` in integer microseconds since boot."""
+"""Read PX4 flights: one CSV per topic, `timestamp` in integer microseconds since boot."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _MOTORS = _Topic(
 
 
 def read_px4_flights(folder: Path) -> list[Recording]:
-    """Every flight of which the folder has the inertial sensors; other topics as far as there."""
+    """Read every flight with a file of the inertial sensors; other topics are optional."""
     ending = f"_{_IMU.name}.csv"
     flights = sorted(path.name[: -len(ending)] for path in folder.glob(f"*{ending}"))
     return [_read_flight(folder, flight) for flight in flights]
@@ -85,7 +85,7 @@ def _read_flight(folder: Path, flight: str) -> Recording:
             times,
             values,
             tuple(topic.columns),
-            # The log does not tell the rate that was set: the median, which dropouts hardly move.
+            # The log does not contain the rate: use the median, which dropouts hardly affect.
             nominal_hz=_TICKS_PER_SECOND / float(np.median(np.diff(times))),
             method=topic.method,
             panels=(topic.panel,),

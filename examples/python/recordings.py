@@ -10,13 +10,13 @@ import numpy as np
 
 import robocache as rbc
 
-#: That of all channels, or of each group of them: [(first, how many, name), ...].
+#: One method for all channels, or one per group: [(first, count, name), ...].
 Method = Union[str, Sequence[tuple[int, int, str]]]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What to draw of a stream: a channel, or a curve made of it and of those behind it."""
+    """What to draw for a stream: a channel, or a curve computed from it and later channels."""
 
     axis_label: str
     channel: int = 0
@@ -79,16 +79,16 @@ class Recording:
         return max(stream.times[-1] for stream in self.streams)
 
     def seconds(self, times: np.ndarray | np.number) -> np.ndarray:
-        """Seconds since the start. The difference comes first, so that no digit is lost."""
+        """Return seconds since the start. The difference comes first, to keep all digits."""
         return (times - self.start) / self.ticks_per_second
 
     def ticks(self, seconds: float) -> int | float:
-        """A length of time in the unit of the stamps: whole ticks where those are integers."""
+        """Convert a duration to the unit of the stamps: whole ticks if they are integers."""
         ticks = seconds * self.ticks_per_second
         return int(ticks) if np.issubdtype(self.start.dtype, np.integer) else ticks
 
     def sensors(self) -> dict[str, rbc.Stream[np.ndarray]]:
-        """The streams as the library takes them."""
+        """Return the streams as robocache.Stream objects."""
         return {
             stream.name: rbc.Stream(
                 stream.values,
@@ -101,7 +101,7 @@ class Recording:
         }
 
     def report(self) -> rbc.Report:
-        """How regular the streams are, in seconds."""
+        """Return a report on the regularity of the streams, in seconds."""
         return rbc.report(self.sensors(), unit=self.stamp_unit)
 
     def stream(self, name: str) -> StreamData:
@@ -132,9 +132,9 @@ def make_stream(
     max_gap_s: float | None = None,
     **options: Any,
 ) -> StreamData:
-    """Puts samples in the order of their stamps.
+    """Sort samples by their stamps.
 
-    By default a gap begins where two samples in a row are missing: one may be bridged.
+    Two missing samples in a row are a gap by default; one missing sample is interpolated.
     """
     values = values.reshape(len(times), -1)
     if len(times) < 2:

@@ -1,4 +1,4 @@
-"""What came in and what came out, in numbers."""
+"""A summary of input and output, in numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recordings import Aligned, Recording, StreamData
 
 
 class Origin(IntEnum):
-    """Where an aligned row comes from."""
+    """The origin of an aligned row."""
 
     GAP = 0  # the samples around it are too far apart: 0, mask 0
     OUTSIDE = 1  # before the first sample or after the last: 0, mask 0
@@ -20,7 +20,7 @@ class Origin(IntEnum):
 
 
 def origins(stream: StreamData, clock: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The Origin of each tick. The mask tells good from bad; the stamps tell the rest."""
+    """Return the Origin of each tick, from the mask and the stamps."""
     met = np.searchsorted(stream.times, clock, side="right") > np.searchsorted(
         stream.times, clock, side="left"
     )
@@ -34,12 +34,12 @@ def origins(stream: StreamData, clock: np.ndarray, mask: np.ndarray) -> np.ndarr
 
 
 _NOTES = """\
-period: the median time between samples. jitter: the std of that time, gaps left out; p99: 99 % of
+period: the median time between samples. jitter: the std of that time without gaps; p99: 99 % of
         the times are at most this far from the period.
-repeats: samples with the stamp of the one before; of equal stamps the last sample counts.
-picked: a sample as it is. exact: the tick is the stamp of a sample.
+repeats: samples with the stamp of the previous one; of equal stamps the last sample counts.
+picked: a sample without interpolation. exact: the tick is the stamp of a sample.
 gap: a time between samples beyond the limit shown. outside: before the first sample of a
-     stream, or after the last. Nothing is made up in either: 0, mask 0.
+     stream, or after the last. Both are 0 with mask 0.
 """
 
 

@@ -60,12 +60,12 @@ class _View:
 
     @property
     def light(self) -> np.ndarray:
-        """How bright a side is that faces along x, y or z: the top most, the edge-on one least."""
+        """Return the brightness of sides facing x, y and z: top brightest, edge-on darkest."""
         x, y, _ = np.abs(self.towards_eye)
         return np.array([0.82, 0.62, 1.0] if x > y else [0.62, 0.82, 1.0])
 
     def project(self, places: np.ndarray) -> np.ndarray:
-        """Of [..., 3], how far to the right and up on the paper: [..., 2]."""
+        """Project points [..., 3] to right and up on the paper [..., 2]."""
         eye = self.towards_eye
         right = np.array([-eye[1], eye[0], 0]) / np.hypot(eye[0], eye[1])
         return places @ np.stack([right, np.cross(eye, right)], axis=1)
@@ -73,7 +73,7 @@ class _View:
 
 @dataclass(frozen=True)
 class _Map:
-    """A value for each pillar [X, Y], NaN where there is none; or its colour [X, Y, 3]."""
+    """A value for each pillar [X, Y], NaN for empty pillars; or its colour [X, Y, 3]."""
 
     title: str
     values: np.ndarray

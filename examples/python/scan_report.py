@@ -1,4 +1,4 @@
-"""What became of the points of a scan, in numbers."""
+"""A summary of the voxels of a scan, in numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from report import table
 from scans import Scan, Voxelized
 
 _NOTES = """\
-dropped: outside the grid, or NaN where nothing came back; of tsdf, on no voxel's ray.
-beyond: more than the output has room for.
+dropped: outside the grid, or NaN for beams without a return; tsdf: on no voxel's ray.
+beyond: points that exceed the size of the output.
 """
 
 
@@ -39,7 +39,7 @@ def _table_out(voxelized: Voxelized) -> str:
 
 
 def timings(scan: Scan, voxelized: Voxelized, where: str) -> str:
-    """How long the calls took: nothing that two runs have in common."""
+    """Return a table of the times of the calls, which differ from run to run."""
     rows = ["call,ms,M points/s".split(",")]
     for call in voxelized.calls:
         rate = len(scan.points) / call.took_ms / 1e3

@@ -1,4 +1,4 @@
-"""A scan as the demo sees it: its points, the grid for them, and what the library made of them."""
+"""A scan: its points, the grid for them, and the results of the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from robocache import data
 
-#: Of a dense grid that fits into the memory of any machine, several times.
+#: The limit of a dense grid, which fits in the memory of any machine several times.
 _MOST_VOXELS = 50_000_000
 
 
@@ -31,13 +31,13 @@ class Grid:
 
     @property
     def pillars(self) -> dict[str, Any]:
-        """The same with one voxel in place of each column of them."""
+        """The same with one voxel per column."""
         size, (nx, ny, nz) = self.voxel_size, self.shape
         return {"origin": self.origin, "voxel_size": (size, size, nz * size), "shape": (nx, ny, 1)}
 
     @property
     def truncation(self) -> float:
-        """How far from a surface distances are told."""
+        """The largest distance from a surface that is stored."""
         return 3 * self.voxel_size
 
     @property
@@ -47,7 +47,7 @@ class Grid:
 
 
 def grid_over(low: Sequence[float], high: Sequence[float], voxel_size: float) -> Grid:
-    """The voxels that cover a box; their faces lie at multiples of their size."""
+    """Return the voxels that cover a box; their faces are at multiples of their size."""
     first = [math.floor(value / voxel_size + 1e-6) for value in low]
     last = [math.ceil(value / voxel_size - 1e-6) for value in high]
     shape = tuple(max(end - begin, 1) for begin, end in zip(first, last))
@@ -61,7 +61,7 @@ def grid_over(low: Sequence[float], high: Sequence[float], voxel_size: float) ->
 
 @dataclass(frozen=True)
 class Scan:
-    """N points in metres, z up, with what was measured at each; NaN where nothing came back."""
+    """N points in metres, z up, with measurements; NaN for beams without a return."""
 
     name: str
     title: str
@@ -95,11 +95,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Voxelized:
-    """What the library made of a scan. X, Y, Z is the shape of its grid; M voxels have a point."""
+    """The results for a scan. X, Y, Z is the shape of its grid; M voxels have a point."""
 
     counts: np.ndarray  # [X, Y, Z]
     highest: np.ndarray  # [X, Y]: z, NaN in pillars without a point
-    measured: np.ndarray | None  # [X, Y, C - 3]: the mean of what comes behind x, y and z
+    measured: np.ndarray | None  # [X, Y, C - 3]: the mean of the columns after x, y and z
     coords: np.ndarray  # [M, 3]
     means: np.ndarray  # [M, C]: of the points of each voxel
     pillar_coords: np.ndarray  # [V, 2]
@@ -161,11 +161,11 @@ def _joined(scans: list[Scan], pose: Path, voxel_size: float | None) -> Scan:
     matrix = np.loadtxt(pose)
     if len(scans) != 2 or matrix.shape != (4, 4):
         raise ValueError(
-            f"{pose}: is {matrix.shape} beside {len(scans)} clouds, expected (4, 4) beside 2"
+            f"{pose}: got shape {matrix.shape} and PCD files: {len(scans)}, expected (4, 4) and 2"
         )
     first, second = scans
     if not first.columns == second.columns == ("x", "y", "z", "intensity"):
-        raise ValueError(f"{pose}: beside clouds that are not sweeps of one LiDAR")
+        raise ValueError(f"{pose}: expected two clouds that are sweeps of one LiDAR")
     moved = second.points.copy()
     moved[:, :3] = second.points[:, :3] @ matrix[:3, :3].T + matrix[:3, 3]
     points = np.concatenate([first.points, moved])
@@ -182,10 +182,10 @@ def _joined(scans: list[Scan], pose: Path, voxel_size: float | None) -> Scan:
 
 
 def _grid_of(points: np.ndarray, voxel_size: float | None) -> Grid:
-    """Where most of the points are: far ones are few, and would make the grid large."""
+    """Return a grid around most of the points; the few far ones would make it large."""
     position = points[np.isfinite(points[:, :3]).all(axis=1), :3]
     low, high = np.percentile(position, (1, 99), axis=0).astype(float)
-    # So that several points meet in a voxel, and a picture shows it.
+    # Several points per voxel, and voxels that a picture can show.
     steps = min(math.sqrt(len(position)), 130)
     return grid_over(low, high, voxel_size or _round_size((high - low).max() / steps))
 

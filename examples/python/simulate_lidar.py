@@ -38,7 +38,7 @@ class Box:
         return self.centre[0], self.centre[1], np.hypot(self.size[0], self.size[1]) / 2
 
     def meet(self, rays: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """How far the rays [N, 3] come, infinity where they pass, and the cosine of incidence."""
+        """Return the range of rays [N, 3], infinity for misses, and the cosine of incidence."""
         cos, sin = np.cos(self.yaw), np.sin(self.yaw)
         turn = np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]])  # world to box: row @ turn
         with np.errstate(divide="ignore"):
@@ -200,7 +200,7 @@ def simulate_sweep(seed: int = 7, voxel_size: float | None = None) -> Scan:
     rays[..., 2] = up
 
     distance, reflectivity, cosine = cast_rays(rays, make_street(rng), rng)
-    # What comes back: the less, the darker, the farther and the flatter.
+    # The returned power decreases with distance, darkness and grazing angles.
     with np.errstate(invalid="ignore"):
         power = reflectivity * cosine * np.minimum((25 / distance) ** 2, 1)
         lost = rng.random(distance.shape) < 0.01 + np.exp(-power / 0.002)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Trains a small action-chunking transformer on windows of episodes, and uses what it learned.
+"""Train a small action-chunking transformer on windows of episodes, then use it.
 
     train_windows.py                  two arms, simulated
     train_windows.py --data DIR       the episodes of a Unitree G1: action.npy and others
-    train_windows.py --infer          only the second half: from the checkpoint
+    train_windows.py --infer          only predict, from the checkpoint
 
-From the last two states the model foretells the next fifty actions, relative to now. It writes to
---out a checkpoint (model.pt), the normalization that goes with it (normalization.json) and a plot
-of the loss (loss.png). Then it reads these again and foretells episodes that it has not seen.
+The model predicts the next fifty actions, relative to the current state, from the last two states.
+The program writes a checkpoint (model.pt), its normalization (normalization.json) and a plot of the
+loss (loss.png) to --out. Then it reads them again and predicts episodes that were not trained on.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ def g1_episodes(folder: Path) -> rbc.Episodes:
 
 
 def simulated_episodes(count: int = 60) -> rbc.Episodes:
-    """Two arms of 7 joints that go round four places, each time a little elsewhere."""
+    """Simulate two arms of 7 joints that visit four places, with some noise."""
     rng = np.random.default_rng(1)
     places = rng.uniform(-1.5, 1.5, (4, 14))
     states, actions, offsets = [], [], [0]
     for _ in range(count):
-        stays = rng.integers(30, 60, 8)  # rows until the next place is asked for
+        stays = rng.integers(30, 60, 8)  # rows until the next place is commanded
         goals = np.tile(places, (2, 1)) + rng.normal(0, 0.1, (8, 14))
         place, speed, rows = goals[-1], np.zeros(14), []
         for goal in np.repeat(goals, stays, axis=0):  # a spring with a damper
             speed = 0.7 * speed + 0.03 * (goal - place)
             place = place + speed
             rows.append(place)
-        actions.append(np.array(rows[1:] + rows[-1:]))  # what is asked for is the next row
+        actions.append(np.array(rows[1:] + rows[-1:]))  # the command is the next row
         states.append(np.array(rows) + rng.normal(0, 1e-3, (len(rows), 14)))
         offsets.append(offsets[-1] + len(rows))
     state, action = (np.concatenate(each).astype(np.float32) for each in (states, actions))
@@ -74,7 +74,7 @@ def windows_of(joints: int) -> rbc.WindowSpec:
 
 
 def normalizations(spec: rbc.WindowSpec, episodes: rbc.Episodes) -> dict[str, rbc.Normalization]:
-    """Of the windows themselves: relative actions are smaller than actions, near ones most."""
+    """Normalize by statistics of the windows, since relative actions are smaller than actions."""
     state = spec.statistics(episodes, quantiles=())["state"]
     action = spec.statistics(episodes, rows="valid", per_step=True, quantiles=())["action"]
     return {
@@ -139,7 +139,7 @@ def train(episodes: rbc.Episodes, arguments: argparse.Namespace) -> None:
     synchronize(device)
     step = (time.perf_counter() - begin) / len(losses)
     cut = seconds_a_batch(loader, device)
-    print(f"a step takes {1e3 * step:.2f} ms; of that cutting its windows {1e3 * cut:.3f} ms")
+    print(f"a step takes {1e3 * step:.2f} ms, of this {1e3 * cut:.3f} ms to cut its windows")
     print(f"share of RoboCache: {cut / step:.2%}")
 
     out.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def train(episodes: rbc.Episodes, arguments: argparse.Namespace) -> None:
 
 
 def seconds_a_batch(loader: rbc.torch.WindowLoader, device: str) -> float:
-    """How long the windows of a batch take by themselves."""
+    """Measure the time of cutting the windows of a batch."""
     count = 0
     synchronize(device)
     begin = time.perf_counter()
@@ -182,7 +182,7 @@ def plot(losses: np.ndarray, path: Path) -> None:
 
 
 class Policy:
-    """What was learned, with the normalization that it was learned with."""
+    """The trained model with its normalization."""
 
     def __init__(self, folder: Path, device: str) -> None:
         saved = torch.load(folder / "model.pt", map_location=device, weights_only=True)
@@ -199,7 +199,7 @@ class Policy:
 
 
 def infer(episodes: rbc.Episodes, arguments: argparse.Namespace) -> None:
-    """Compares what is foretold of other episodes with what was done, and with standing still."""
+    """Compare predictions for other episodes with the actions, and with standing still."""
     policy = Policy(arguments.out, arguments.device)
     spec = rbc.WindowSpec({"state": range(1 - PAST, 1), "action": range(FUTURE)})
     loader = rbc.torch.WindowLoader(
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--infer", action="store_true", help="use the checkpoint alone")
+    parser.add_argument("--infer", action="store_true", help="only use the checkpoint")
     arguments = parser.parse_args()
 
     episodes = simulated_episodes() if arguments.data is None else g1_episodes(arguments.data)

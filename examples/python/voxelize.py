@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Voxelize a depth camera's points of a floor with a box on it.
 
-How many points lie in each voxel, and the mean of those in the voxels that hold any.
+Count the points in each voxel, and average the points of each occupied voxel.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def main():
     voxels = rbc.voxelize_sparse(points, **GRID).trimmed()  # the mean of the points' columns
 
     print(
-        f"{POINTS - outside} points lie in {voxels.num_voxels} voxels, {outside} in none; "
+        f"{POINTS - outside} points are in {voxels.num_voxels} voxels, {outside} outside; "
         "from above, by height:"
     )
     highest = np.where(counts > 0, np.arange(4), -1).max(axis=2)

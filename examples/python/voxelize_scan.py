@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Voxelizes point clouds: dense grids, a list of voxels, pillars for detection, signed distances.
+"""Voxelize point clouds: dense grids, a list of voxels, pillars for detection, signed distances.
 
-Writes for each scan what came out (.npz), a summary (.txt) and a picture (.png).
+Writes for each scan the results (.npz), a summary (.txt) and a picture (.png).
 
     voxelize_scan.py              a LiDAR sweep through a street, simulated
     voxelize_scan.py --data DIR   the PCD files of a folder: LiDAR sweeps, clouds of depth cameras
@@ -38,7 +38,7 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
     calls: list[Call] = []
 
     def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-        """What it gives, and the median of some runs in ms; the first one prepares the rest."""
+        """Return the result and the median time of five runs in ms, after a warm-up."""
         took = []
         for _ in range(6):
             device.wait()
@@ -49,7 +49,7 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
         return result, float(np.median(took[1:]))
 
     def dense(mode: str, features: Any = None, **options: Any) -> np.ndarray:
-        """A grid written whole, and the count of the points that are not in it."""
+        """Compute a dense grid."""
         (grid, left_out), took_ms = timed(
             lambda: rbc.voxelize(
                 points, features, reduction=mode, return_num_points_outside=True, **options
@@ -62,7 +62,7 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
         return out
 
     def sparse(name: str, **options: Any) -> tuple[np.ndarray, ...]:
-        """The voxels that have a point alone: their coordinates, counts and features."""
+        """Compute the coordinates, counts and features of occupied voxels."""
         voxels, took_ms = timed(lambda: rbc.voxelize_sparse(points, **options))
         voxels = voxels.trimmed()  # on a GPU, this is where the host waits for their number
         features = voxels.features if voxels.grouped is None else voxels.grouped
@@ -121,7 +121,7 @@ def voxelize(scan: Scan, device: Device) -> Voxelized:
 
 
 def save_arrays(path: Path, scan: Scan, voxelized: Voxelized) -> None:
-    """What a model takes, as one .npz, with the names of the columns and the place of the grid."""
+    """Write the input of a model as one .npz, with the names of the columns and the grid."""
     names = ("coords", "means", "pillar_coords", "pillar_points", "pillar_counts")
     arrays = {name: getattr(voxelized, name) for name in names}
     if voxelized.distances is not None:
@@ -173,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
             scans = read_scans(options.data, options.voxel)
         options.out.mkdir(parents=True, exist_ok=True)
         device = choose_device()
-        # A bar for what takes long enough to need one, on a terminal alone.
+        # A progress bar after one second, only on a terminal.
         bar = tqdm(scans, unit="scan", delay=1, disable=None, leave=False)
         printed = [run(scan, device, options.out) for scan in bar]
     except (OSError, ValueError) as error:

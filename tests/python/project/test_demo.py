@@ -281,7 +281,7 @@ def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "too short for two ticks" in capsys.readouterr().err
     for folder in (tmp_path, tmp_path / "missing"):
         assert align_recording.main(["--data", str(folder), "--out", str(tmp_path)]) == 1
-        assert f"{folder}: no recording" in capsys.readouterr().err
+        assert f"{folder}: not a recording" in capsys.readouterr().err
     flight = tmp_path / "f_sensor_combined.csv"
     flight.write_text("timestamp,gyro_rad[0]\n1,0\n2,0\n")
     assert align_recording.main(["--data", str(tmp_path), "--out", str(tmp_path)]) == 1

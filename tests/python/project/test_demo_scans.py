@@ -317,9 +317,9 @@ def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     fails("a.pcd: cannot tell the format")
     write_pcd(tmp_path / "a.pcd", "x y z intensity", ["1 2 3 4", "2 3 4 5"])
     np.savetxt(tmp_path / "relative.txt", np.eye(4))
-    fails("relative.txt: is (4, 4) beside 1 clouds, expected (4, 4) beside 2")
+    fails("relative.txt: got shape (4, 4) and PCD files: 1, expected (4, 4) and 2")
     write_pcd(tmp_path / "b.pcd", "x y z", ["1 2 3"])
-    fails("relative.txt: beside clouds that are not sweeps of one LiDAR")
+    fails("relative.txt: expected two clouds that are sweeps of one LiDAR")
 
 
 def test_demo_does_what_the_folder_holds(
@@ -346,7 +346,7 @@ def test_demo_does_what_the_folder_holds(
     assert called == [("align_recording", out + data), ("voxelize_scan", out + data)]
     monkeypatch.undo()
     assert demo.main(["--data", str(tmp_path / "missing"), *out]) == 1
-    assert "no recording that this demo knows" in capsys.readouterr().err
+    assert "not a recording that this demo can read" in capsys.readouterr().err
 
 
 def test_lidar_outdoor_follows_the_rules(lidar_outdoor: Run) -> None:

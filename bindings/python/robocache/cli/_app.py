@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from .. import __version__
 from .._printable import printable
 from . import _common as common
+from . import _help
 from .cloud import cloud
 from .demo_data import demo_data
 from .info import info
@@ -38,8 +39,27 @@ class _Group(TyperGroup):
         with _escaped_errors():
             return super().invoke(context)
 
+    def get_help(self, context: Any) -> str:
+        commands = {name: command for name, (command, _) in COMMANDS.items()}
+        return _help.group_help(app.info.help or "", commands, _options)
 
-class _Inspect(TyperCommand):
+    def get_usage(self, context: Any) -> str:
+        return f"Usage: {_help.GROUP_USAGE}"
+
+
+class _Command(TyperCommand):
+    """A command whose help has the same words with every release of typer."""
+
+    def get_help(self, context: Any) -> str:
+        command, example = COMMANDS[self.name or ""]
+        return _help.command_help(self.name or "", command, example)
+
+    def get_usage(self, context: Any) -> str:
+        command, _ = COMMANDS[self.name or ""]
+        return f"Usage: {_help.usage(self.name or '', _help.parameters(command))}"
+
+
+class _Inspect(_Command):
     """``--check`` takes a value after an equals sign, or none."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
@@ -67,6 +87,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -96,22 +117,23 @@ def _paragraphs(command: Callable[..., None]) -> str:
     return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(command.__doc__ or ""))
 
 
-for _command, _example in (
-    (inspect, "robocache inspect flight.mcap --check"),
-    (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
-    (stats, "robocache stats my_dataset --check"),
-    (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
-    (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
-    (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
-    (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
-    (report, "robocache report flight.mcap --html flight.html"),
-    (demo_data, "robocache demo-data arm"),
-    (info, "robocache info"),
-):
-    _class = _Inspect if _command is inspect else None
-    app.command(cls=_class, help=_paragraphs(_command), epilog=f"Example: {_example}")(
-        common.reported(_command)
-    )
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "inspect": (inspect, "robocache inspect flight.mcap --check"),
+    "sync": (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
+    "stats": (stats, "robocache stats my_dataset --check"),
+    "resample": (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    "windows": (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
+    "voxelize": (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
+    "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
+    "report": (report, "robocache report flight.mcap --html flight.html"),
+    "demo-data": (demo_data, "robocache demo-data arm"),
+    "info": (info, "robocache info"),
+}
+
+for _name, (_command, _) in COMMANDS.items():
+    _class = _Inspect if _command is inspect else _Command
+    _add = app.command(_name, cls=_class, help=_paragraphs(_command))
+    _add(common.reported(_command))
 
 
 def _open_closed_streams() -> None:
