@@ -16,8 +16,8 @@ _MEMBER = re.compile(
     rf"^  [\w ]+\*? (\w+)(?:\[\w+\])?;(?:[ \t]*{_COMMENT})?$", re.DOTALL | re.MULTILINE
 )
 _STATUS = re.compile(rf"^  (RBC_STATUS_\w+) = \d+,?[ \t]*{_COMMENT}$", re.MULTILINE)
-_CONSTANTS = re.compile(rf"{_COMMENT}\n((?:#define RBC_\w+ \d+u?\b[^\n]*\n)+)", re.DOTALL)
-_CONSTANT = re.compile(rf"#define (RBC_\w+) \d+u?(?: +{_COMMENT})?\n")
+_CONSTANTS = re.compile(rf"{_COMMENT}\n((?:#define RBC_\w+ (?:0x[0-9a-f]+|\d+)u?\b[^\n]*\n)+)", re.DOTALL)
+_CONSTANT = re.compile(rf"#define (RBC_\w+) (?:0x[0-9a-f]+|\d+)u?(?: +{_COMMENT})?\n")
 _ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
 _CONTEXT = "where the tensors live and the work runs"  # of every operation, in no header's table
 _NUMBERS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "double": "double"}
@@ -220,7 +220,11 @@ def _tag(name):
 
 def operations(comments, headers):
     """The operations as methods of the C# class Context: what may be null is optional."""
-    methods = [_method(comments, name, headers.functions[name]) for name in headers.operations()]
+    methods = [
+        _method(comments, name, headers.functions[name])
+        for name in headers.operations()
+        if headers.functions[name].startswith("rbcContext_t ")
+    ]
     body = "\n".join(methods)
     return f"namespace RoboCache {{\n\npublic partial class Context {{\n{body}}}\n\n}}\n"
 

@@ -176,7 +176,7 @@ PINNED(const rbcOutput*, true)
 
 %typemap(csvarout) const SWIGTYPE* %{
     get {
-      return ($csclassname)Kept("$1_name");
+      return ($csclassname)Holds("$1_name");
     } %}
 
 /* An array of structs is put together from objects. */
@@ -268,7 +268,7 @@ PINNED(const rbcOutput*, true)
     } %}
 %typemap(csvarout) struct rbcAccumulator* rbcWindowsOutputs::accumulator %{
     get {
-      return (Accumulator)Kept("$1_name");
+      return (Accumulator)Holds("$1_name");
     } %}
 
 %ignore rbcWindowsTransform;

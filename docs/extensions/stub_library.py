@@ -10,13 +10,13 @@ from pathlib import Path
 from types import ModuleType
 
 HEADERS = Path(__file__).resolve().parents[2] / "include" / "robocache"
-CONSTANT = re.compile(r"\bRBC_([A-Z]\w+)\s*=?\s+\(?(-?\d+)\b")
+CONSTANT = re.compile(r"\bRBC_([A-Z]\w+)\s*=?\s+\(?(-?(?:0x[0-9a-f]+|\d+))")
 
 
 def constants():
     """Map each constant of the C headers to its value, without the prefix ``RBC_``."""
     text = "\n".join(path.read_text() for path in sorted(HEADERS.glob("*.h")))
-    return {name: int(value) for name, value in CONSTANT.findall(text)}
+    return {name: int(value, 0) for name, value in CONSTANT.findall(text)}
 
 
 class StubModule(ModuleType):

@@ -50,7 +50,7 @@ static class Voxelize {
         Coords = coords,
         NumVoxels = Tensor.Of(numVoxels, scalar),
         PointsPerVoxel = sizes,
-        Features = means, // of the points' own columns
+        VoxelFeatures = means, // of the points' own columns
       };
       context.VoxelizeSparse(points, voxels, new VoxelizeSparseParams {Grid = grid}); // the mean
     }

@@ -60,7 +60,7 @@ public class Voxelize {
     voxels.setCoords(Tensor.allocate(DType.INT32, CAPACITY, 4)); // cloud x y z
     voxels.setNumVoxels(Tensor.allocate(DType.INT64));
     voxels.setPointsPerVoxel(Tensor.allocate(DType.INT32, CAPACITY));
-    voxels.setFeatures(Tensor.allocate(DType.FLOAT32, CAPACITY, COLUMNS)); // of the points' own
+    voxels.setVoxelFeatures(Tensor.allocate(DType.FLOAT32, CAPACITY, COLUMNS)); // of the points' own
 
     try (Context context = Context.cpu()) {
       RoboCache.voxelize(context, points, null, counts, dropped, dense);
@@ -89,7 +89,7 @@ public class Voxelize {
     }
     IntBuffer coords = voxels.getCoords().getBuffer().asIntBuffer();
     IntBuffer sizes = voxels.getPointsPerVoxel().getBuffer().asIntBuffer();
-    FloatBuffer means = voxels.getFeatures().getBuffer().asFloatBuffer();
+    FloatBuffer means = voxels.getVoxelFeatures().getBuffer().asFloatBuffer();
     for (int i = 0; i < numVoxels; ++i) {
       if (coords.get(4 * i + 3) == 0) continue; // the floor
       System.out.printf(

@@ -56,7 +56,7 @@ void Session::play(Choices choices) {
       has(RBC_STATUS_OUT_OF_MEMORY) ||
       (other.onCuda() && (has(RBC_STATUS_DEVICE_MISMATCH) || has(RBC_STATUS_INVALID_ARGUMENT)));
   if (expected.text() != got.text() && !may_differ) {
-    throw Defect(other.name() + ": " + kNames[which] + " gave\n" + got.text() + "\n" +
+    throw Defect(other.name() + ": " + kNames[program] + " gave\n" + got.text() + "\n" +
                  first.name() + " gave\n" + expected.text());
   }
 }

@@ -34,7 +34,7 @@ public abstract class NativeObject : IDisposable {
     members[name] = new Member {Name = name, Target = target, Writable = writable};
   }
 
-  internal NativeObject Kept(string name) {
+  internal NativeObject Holds(string name) {
     Member member = default(Member);
     if (members != null) members.TryGetValue(name, out member);
     return member.Target;

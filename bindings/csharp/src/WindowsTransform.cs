@@ -18,10 +18,10 @@ public struct WindowsTransform {
   public uint Flags;
 
   /// <summary>The number of a stream of the call.</summary>
-  public int ReferenceStream;
+  public int ReferenceStreamIndex;
 
   /// <summary>The number of one of that stream's offsets.</summary>
-  public int ReferenceOffset;
+  public int ReferenceOffsetIndex;
 
   /// <summary>The first channel there.</summary>
   public long ReferenceBegin;

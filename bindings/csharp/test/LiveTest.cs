@@ -47,8 +47,8 @@ static class LiveTest {
     float[,] values = new float[3, 2 * Channels];
     byte[,] mask = new byte[3, 2];
     double[] ages = new double[2];
-    LiveStream[] streams = {new LiveStream {Channels = Channels, Capacity = Kept},
-                            new LiveStream {Channels = Channels, Capacity = Kept, Params = cubic}};
+    LiveStream[] streams = {new LiveStream {NumChannels = Channels, Capacity = Kept},
+                            new LiveStream {NumChannels = Channels, Capacity = Kept, Params = cubic}};
     using (Context context = Context.Cpu(1)) {
       Live live;
       Rbc.LiveCreate(context, streams, null, out live);
@@ -64,7 +64,7 @@ static class LiveTest {
       LiveCounters counters = new LiveCounters();
       for (int n = 0; n < 2; ++n) {
         Rbc.LiveGetCounters(live, n, counters);
-        Expect.Equal((long)Samples, counters.Pushed);
+        Expect.Equal((long)Samples, counters.Kept);
         Expect.Equal((long)(Samples - Kept), counters.Overwritten);
         Expect.Equal(0L, counters.Dropped);
         Expect.Equal(2.98 - TimeOf(n, Samples - 2 - n), ages[n]);  // the newest up to the query
@@ -91,7 +91,7 @@ static class LiveTest {
   [Test]
   static void LateSamplesAndMistakes() {
     using (Context context = Context.Cpu(1)) {
-      LiveStream few = new LiveStream {Channels = Channels, Capacity = Kept, LateBound = 1,
+      LiveStream few = new LiveStream {NumChannels = Channels, Capacity = Kept, LateBound = 1,
                                        MaxAhead = 10};
       Live live;
       Rbc.LiveCreate(context, new LiveStream[] {few}, new LiveParams(), out live);
@@ -104,7 +104,7 @@ static class LiveTest {
       Push(context, live, 0, 1e9, 7, 7, 7); // far ahead
       LiveCounters counters = new LiveCounters();
       Rbc.LiveGetCounters(live, 0, counters);
-      Expect.Equal(3L, counters.Pushed);
+      Expect.Equal(3L, counters.Kept);
       Expect.Equal(1L, counters.Late);
       Expect.Equal(1L, counters.Dropped);
       Expect.Equal(2L, counters.Invalid);

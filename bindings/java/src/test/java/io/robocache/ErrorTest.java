@@ -109,8 +109,8 @@ class ErrorTest {
         thrown(IllegalArgumentException.class, values, times, clock, readOnly, null));
     VoxelizeSparseOutputs voxels = new VoxelizeSparseOutputs();
     assertEquals(
-        "features" + expected,
-        assertThrows(IllegalArgumentException.class, () -> voxels.setFeatures(readOnly))
+        "voxel_features" + expected,
+        assertThrows(IllegalArgumentException.class, () -> voxels.setVoxelFeatures(readOnly))
             .getMessage());
     try (Context context = Context.cpu()) {
       assertEquals(

@@ -145,8 +145,8 @@ final class GoldenCase {
     made.setCount(Long.parseLong(words[2]));
     made.setKind(Integer.parseInt(words[3]));
     made.setFlags(Integer.parseInt(words[4]));
-    made.setReferenceStream(Integer.parseInt(words[5]));
-    made.setReferenceOffset(Integer.parseInt(words[6]));
+    made.setReferenceStreamIndex(Integer.parseInt(words[5]));
+    made.setReferenceOffsetIndex(Integer.parseInt(words[6]));
     made.setReferenceBegin(Long.parseLong(words[7]));
     made.setRotation(Integer.parseInt(words[8]));
     made.setReferenceRotation(Integer.parseInt(words[9]));

@@ -88,7 +88,7 @@ class LiveTest {
       LiveCounters counters = new LiveCounters();
       for (int n = 0; n < 2; ++n) {
         RoboCache.liveGetCounters(live, n, counters);
-        assertEquals(SAMPLES, counters.getPushed());
+        assertEquals(SAMPLES, counters.getKept());
         assertEquals(SAMPLES - KEPT, counters.getOverwritten());
         assertEquals(0, counters.getDropped());
       }
@@ -122,7 +122,7 @@ class LiveTest {
     push(live, 0, 1e9, 7, 7, 7); // far ahead
     LiveCounters counters = new LiveCounters();
     RoboCache.liveGetCounters(live, 0, counters);
-    assertEquals(3, counters.getPushed());
+    assertEquals(3, counters.getKept());
     assertEquals(1, counters.getLate());
     assertEquals(1, counters.getDropped());
     assertEquals(2, counters.getInvalid());
