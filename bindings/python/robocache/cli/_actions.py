@@ -1,4 +1,4 @@
-"""Which tracks are the state and the action, and windows of them."""
+"""The tracks that hold the state and the action, and windows of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..data._kinds.tracks import kinds_of_track
 from ._common import Failure
 
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
-MOST_STEPS = 10_000  # of a window
+MOST_STEPS = 10_000  # per window
 _ACTIONS = ("action", "actions")
 
 
 def state_and_action(
     given: Any, state: str | None, action: str | None, option: str
 ) -> tuple[str, str]:
-    """The names of the tracks: as they were asked for, or as data sets mostly have them."""
+    """Return the track names of states and actions: the requested ones, or the usual ones."""
     if not isinstance(given, Episodes):
         raise Failure(f"{option} works on data sets with episodes. {_what_is(given)}")
     known = [name for name in given.tracks if given.track_info(name).channels]
@@ -42,7 +42,7 @@ def state_and_action(
 
 
 def _what_is(given: Any) -> str:
-    """A sentence about data without episodes, and how to make episodes of them."""
+    """Return a sentence about data without episodes, and how to make episodes from them."""
     if not isinstance(given, Recording):
         return "This is a point cloud"
     if not has_something(given):
@@ -60,7 +60,7 @@ def action_windows(
     absolute: str | None,
     relative: bool,
 ) -> WindowSpec:
-    """States at some rows, and actions from the anchor on: relative to its state, if so asked."""
+    """Return the spec of states, and actions from the anchor on, optionally minus its state."""
     transforms = _relative(given, state, action, absolute) if relative else []
     return WindowSpec(
         {
@@ -71,14 +71,14 @@ def action_windows(
 
 
 def _relative(given: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
-    """Each channel less that of the state of its name; by their order where names differ."""
+    """Subtract from each channel the state channel of the same name, else of the same index."""
     mine, theirs = given.track_info(action), given.track_info(state)
     same = mine.names is not None and theirs.names is not None
     by_name = same and set(mine.names or ()) <= set(theirs.names or ())
     if not by_name and mine.channels != theirs.channels:
         raise Failure(
             f"--relative: {action} has {mine.channels} channels and {state} {theirs.channels}, "
-            "and their names do not tell which goes with which"
+            "and their names do not match"
         )
     names = mine.names or tuple(str(i) for i in range(mine.channels))
     kept = [part for part in (absolute or "").split(",") if part]
@@ -107,7 +107,7 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
 def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
     """Raise if a channel that --relative subtracts may be a quaternion.
 
-    It warns of rotations and angles, which --relative subtracts as numbers.
+    Rotations and angles, which --relative subtracts as numbers, cause a warning.
     """
     kept = {part for part in (absolute or "").split(",") if part}
     track = given[action]
@@ -118,7 +118,7 @@ def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
         shown = [label for label in _names(group, labels) if label not in kept]
         if group.kind not in ("number", "step", "covariance") and shown:
             text = f"{action}: {', '.join(shown)}: kind {group.kind}, but --relative subtracts "
-            text += f"channel by channel. To leave them out: --absolute {','.join(shown)}"
+            text += f"channel by channel. To exclude them: --absolute {','.join(shown)}"
             print(f"robocache: warning: {printable(text)}", file=sys.stderr)
     require_sure({action: doubtful}, {action: track.names})
 

@@ -1,4 +1,4 @@
-"""What `inspect` tells of point clouds."""
+"""The part of ``robocache inspect`` for point clouds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..data.checks import Finding
 
 
 def clouds_of(given: PointCloud | PointClouds) -> list[tuple[str, Any]]:
-    """By the name of the file; each to be read by calling it."""
+    """Return file names, each with a function that reads the cloud."""
     if isinstance(given, PointCloud):
         return [(os.path.basename(given.path), lambda: given)]
     return [(name, lambda i=i: given[i]) for i, name in enumerate(given.names)]
 
 
 def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
-    """As `overview` tells of recordings."""
+    """Return facts and findings about point clouds, in the form of `overview`."""
     streams: dict[str, Any] = {}
     findings: list[Finding] = []
     for name, read in clouds_of(given):
@@ -36,11 +36,11 @@ def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
         if not good.any():
             findings.append(Finding("error", "nan", name, "", "no point is finite"))
         elif not good.all():
-            text = f"{int((~good).sum())} of {len(points)} points have no reading"
+            text = f"{int((~good).sum())} of {len(points)} points are not finite"
             findings.append(Finding("note", "nan", name, "", text))
         zeros = int((kept == 0).all(axis=1).sum())
         if zeros > 1:
-            text = f"{zeros} points are 0, 0, 0: what some drivers write for no return"
+            text = f"{zeros} points are at 0, 0, 0, which some drivers write for no return"
             findings.append(Finding("note", "constant", name, "", text))
         streams[name] = {
             "samples": len(points),

@@ -1,4 +1,4 @@
-"""``robocache inspect``: what is there, and what is wrong with it."""
+"""``robocache inspect``: the contents of a recording or a data set, and what is wrong with it."""
 
 from typing import Annotated, Any, Optional
 
@@ -40,15 +40,15 @@ def inspect(
         typer.Option(
             "--check",
             metavar="[=errors]",
-            help="Exit with 1 if there are errors or warnings; with --check=errors, if there are "
+            help="Exit with 1 if there are errors or warnings; with --check=errors, only for "
             "errors.",
         ),
     ] = None,
     ignore: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="The identifier of findings to leave out, such as gaps or unread: --json shows "
-            "that of each. Repeatable.",
+            help="Identifier of findings to ignore, such as gaps or unread (--json shows them). "
+            "Repeatable.",
             metavar="IDENTIFIER",
         ),
     ] = None,
@@ -56,15 +56,15 @@ def inspect(
     max_gap: Annotated[
         Optional[float],
         typer.Option(
-            help="Longer times between samples are gaps; default: 2.5 periods.",
+            help="Report longer intervals as gaps; default: 2.5 periods.",
             metavar="SECONDS",
             min=0,
         ),
     ] = None,
     jitter: Annotated[
-        float, typer.Option(help="What intervals may vary, as a part of the period.", min=0)
+        float, typer.Option(help="Allowed variation of intervals, as a part of the period.", min=0)
     ] = 0.2,
-    everything: Annotated[bool, typer.Option("--all", help="Cut no list short.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Do not shorten lists.")] = False,
     kind: Kind = None,
     unit: Unit = None,
     fps: Fps = None,
@@ -74,16 +74,16 @@ def inspect(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is there, and find what is wrong with it.
+    """Show the contents of a recording or a data set, and find what is wrong with it.
 
     Gaps, jitter, stamps that repeat or go back, clocks that drift, channels that never change, NaN,
-    quaternions off unit length, messages that were not read, stored statistics that are not those
-    of the data. Damaged files are read as far
-    as they can be; damage makes the exit code 1 even without --check.
+    quaternions that are not of unit length, messages that were not read, stored statistics that
+    do not match the data. Damaged files are read as far as possible; damage makes the exit code 1
+    even without --check.
     """
     if check not in (None, *CHECKS):
         raise typer.BadParameter(
-            f"{check!r}: write --check, or --check=errors", param_hint="--check"
+            f"{check!r}: expected --check or --check=errors", param_hint="--check"
         )
     for each in ignore or ():
         if each == "damage":
@@ -141,7 +141,7 @@ def _print(told: dict[str, Any], everything: bool) -> None:
         if told["clock"] is not None:
             out.print(f"by {'header stamps' if told['clock'] == 'header' else 'log times'}")
         elif ticks and any(of["rate"] is not None for of in told["streams"].values()):
-            out.print("unit of the times is not known (--unit ns, us, ms or s)")
+            out.print("the unit of the times is not known (--unit ns, us, ms or s)")
         lines = times_lines(told["streams"])
         shown = lines if everything else lines[:_MOST]
         for line in shown:
@@ -151,7 +151,7 @@ def _print(told: dict[str, Any], everything: bool) -> None:
     print_kinds(out, told, most)
     if told["left_out"]:
         out.print()
-        out.print(f"left out: {len(told['left_out'])}", style="bold")
+        out.print(f"omitted: {len(told['left_out'])}", style="bold")
         out.print(
             show.listed(
                 ("  -", "", _cut(f"{o['place']}: {o['reason']}", most))
@@ -164,7 +164,7 @@ def _print(told: dict[str, Any], everything: bool) -> None:
 
 
 def print_kinds(out: show.Page, told: dict[str, Any], most: Optional[int]) -> None:
-    """Channels that are not numbers or steps, by stream, with what that was concluded from."""
+    """Print the channels that are not plain numbers or steps, by stream, with the reason."""
     lines = [
         ("  -", "", _cut(in_cli_words(f"{name}: {line}"), most))
         for name, of in told["streams"].items()
@@ -184,7 +184,7 @@ def _cut(text: str, most: Optional[int]) -> str:
 
 
 def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optional[int]) -> None:
-    """Each with its severity, and how many there are."""
+    """Print findings with their severities, and the number of each."""
     lines = [(f["severity"], show.COLOURS[f["severity"]], finding_text(f)) for f in findings[:most]]
     if lines:
         out.print(show.listed(lines))
@@ -201,7 +201,7 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
 
 
 def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
-    """What to do about errors and warnings, once for each identifier."""
+    """Print what to do about errors and warnings, once for each identifier."""
     remedies: dict[str, str] = {}
     for found in findings:
         if found["severity"] != "note":
@@ -214,7 +214,7 @@ def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
 
 
 def finding_text(finding: dict[str, Any]) -> str:
-    """Where it is and what it is, in a line."""
+    """Return the place and the text of a finding in one line."""
     where = " ".join(part for part in (finding["stream"], finding["place"]) if part)
     text = in_cli_words(finding["text"])
     return f"{where}: {text}" if where else text
@@ -226,7 +226,7 @@ def _more(out: show.Page, listed: list[Any], most: Optional[int]) -> None:
 
 
 def head_parts(told: dict[str, Any]) -> list[str]:
-    """Format, size, length and numbers."""
+    """Return the format, size, duration and counts."""
     parts = [told["format"]]
     if told["size_bytes"] is not None:
         parts.append(size(told["size_bytes"]))

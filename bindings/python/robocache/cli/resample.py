@@ -1,4 +1,4 @@
-"""``robocache resample``: all streams onto one clock, written as a data set."""
+"""``robocache resample``: put all streams on one clock and write them as a data set."""
 
 import dataclasses
 from pathlib import Path
@@ -42,7 +42,7 @@ from ._common import (
 from ._messages import in_cli_words
 from ._outputs import check_output, definition_files
 
-_MOST = 12  # things that were left out, in a list
+_MOST = 12  # skipped items in a list
 _BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
 
@@ -51,23 +51,23 @@ def resample(
     output: Output,
     rate: Annotated[
         float,
-        typer.Option(help="Of the clock, times a second.", metavar="HZ", show_default=False),
+        typer.Option(help="Rate of the output, rows per second.", metavar="HZ", show_default=False),
     ],
     format: Annotated[
         Optional[str],
         typer.Option(
-            help="npz, zarr or lerobot; default: by the suffix, lerobot for a folder without."
+            help="npz, zarr or lerobot; default: by the suffix, lerobot for a name without suffix."
         ),
     ] = None,
     max_gap: Annotated[
         Optional[float],
-        typer.Option(help="Nothing is made up in longer gaps.", metavar="SECONDS", min=0),
+        typer.Option(help="Do not fill longer gaps.", metavar="SECONDS", min=0),
     ] = None,
     method: Annotated[
         Optional[list[str]],
         typer.Option(
             help="linear, previous, next, nearest, cubic, pchip, slerp, angle, angle_deg, ... "
-            "instead of what suits the kind, for a stream or for some channels. Repeatable.",
+            "instead of the default of the kind, for a stream or some channels. Repeatable.",
             metavar="STREAM[:CHANNELS]=METHOD",
         ),
     ] = None,
@@ -78,9 +78,7 @@ def resample(
         str,
         typer.Option(help="intersection: while all streams have samples; union: while any has."),
     ] = "intersection",
-    task: Annotated[
-        Optional[str], typer.Option(help="What the robot did in the recording.")
-    ] = None,
+    task: Annotated[Optional[str], typer.Option(help="The task that the robot performed.")] = None,
     stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
     clock: Clock = None,
@@ -94,11 +92,11 @@ def resample(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring all streams onto one clock, and write them as a data set.
+    """Resample all streams onto one clock, and write them as a data set.
 
-    Numbers are interpolated, quaternions by slerp, angles the shorter way round, integers and bool
-    taken from before: `robocache inspect` shows which channels are what. With --max-gap or --span
-    union a track "valid" shows what is not made up.
+    Numbers are interpolated, quaternions by slerp, angles along the shorter arc; integers and
+    bool take the previous sample. `robocache inspect` shows the kind of each channel. With
+    --max-gap or --span union, a track "valid" marks the rows that have data.
     """
     target = format or _BY_SUFFIX.get(output.suffix, "lerobot")
     check_output(output, overwrite, [path, *definition_files(definition)])
@@ -122,7 +120,7 @@ def resample(
         of_recordings(given, {"--task": task, "--clock": clock})
         given = given.select(tracks=chosen(stream, given.tracks, "This data set"))
     else:
-        raise Failure("point clouds have no rate: robocache voxelize takes them")
+        raise Failure("a point cloud has no rate; use robocache voxelize")
     decided: Any = guesses(accept_guesses, as_numbers)
     aligned = align(
         given,
@@ -157,7 +155,7 @@ def _methods(asked: Optional[list[str]], given: Any) -> dict[str, str]:
 def _told(
     output: Path, kind: str, aligned: Episodes, left_out: Any, given: Any, everything: bool
 ) -> Any:
-    """As JSON has it; ``everything``: no streams were chosen."""
+    """Return the output of --json; ``everything``: no streams were chosen."""
     unread = [u for u in getattr(given, "unread", ()) if everything or u.place in given.names]
     valid = aligned["valid"] if "valid" in aligned else None
     tracks: dict[str, dict[str, Any]] = {}
@@ -206,7 +204,7 @@ def _print(told: Any) -> None:
         if u["loses_numbers"]
     ]
     lines += [
-        ("left out", "", in_cli_words(f"{o['place']}: {o['reason']}"))
+        ("omitted", "", in_cli_words(f"{o['place']}: {o['reason']}"))
         for o in told["left_out"][:_MOST]
     ]
     if lines:

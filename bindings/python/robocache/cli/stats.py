@@ -1,4 +1,4 @@
-"""``robocache stats``: statistics that are exact, and whether those stored are."""
+"""``robocache stats``: exact statistics, and a check of stored ones."""
 
 import dataclasses
 import os
@@ -48,7 +48,7 @@ _MOST_FINDINGS = 50  # findings by episode
 def compare(
     given: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
 ) -> tuple[list[Finding], int]:
-    """What is not so, and how many stored statistics were compared: of tracks, or of episodes."""
+    """Return findings, and how many stored statistics (of tracks or episodes) were compared."""
     if not results:
         raise Failure("--check: there are no values to compare stored statistics with")
     stored = given.stored_statistics() if isinstance(given, Episodes) else {}
@@ -72,7 +72,7 @@ def _missing(name: str, of: str) -> Finding:
 
 
 def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
-    """In LeRobot v2.1 each episode has its own, and there are no others."""
+    """Return the statistics of each episode; LeRobot v2.1 stores no others."""
     if not isinstance(given, Episodes) or given.source is None:
         return []
     file = os.path.join(given.source, "meta", "episodes_stats.jsonl")
@@ -83,9 +83,7 @@ def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
     except (ValueError, TypeError) as error:
         raise Failure(f"{file}: {error}") from None
     if len(stored) != len(given):
-        raise Failure(
-            f"{file}: has statistics of {len(stored)} episodes, the data set {len(given)}"
-        )
+        raise Failure(f"{file} has statistics of {len(stored)} episodes, the data set {len(given)}")
     return [stored[number] for number in sorted(stored)]
 
 
@@ -120,7 +118,7 @@ _WRITERS = {
     "openpi": statistics_files.write_openpi,
     "gr00t": statistics_files.write_gr00t,
 }
-_MOST = 40  # channels of a table
+_MOST = 40  # channels per table
 _ROWS = ("all", "valid", "whole")
 
 
@@ -135,7 +133,7 @@ def stats(
     relative: Annotated[
         Optional[int],
         typer.Option(
-            help="Of the next H actions, each less the state that the first is taken in.",
+            help="Statistics of the next H actions, minus the state at the first one.",
             metavar="H",
             min=1,
             max=MOST_STEPS,
@@ -144,17 +142,17 @@ def stats(
     rows: Annotated[
         Optional[str],
         typer.Option(
-            help="Which of these count: all, held at the end as openpi has it; valid, those "
-            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it; "
-            "default: whole.",
+            help="The actions that count: all, repeating the last one past the end (openpi); "
+            "valid, those within the episode; whole, only samples with all H actions within it "
+            "(LeRobot, GR00T); default: whole.",
         ),
     ] = None,
     per_step: Annotated[
-        bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
+        bool, typer.Option("--per-step", help="Separate statistics for each of the H actions.")
     ] = False,
     absolute: Annotated[
         Optional[str],
-        typer.Option(help="Channels that stay absolute, with commas, such as a gripper's."),
+        typer.Option(help="Channels to keep absolute, with commas, such as the gripper."),
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
@@ -172,7 +170,7 @@ def stats(
     stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
     time: Time = None,
-    everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Do not shorten tables.")] = False,
     device: Device = "auto",
     damaged: Damaged = "refuse",
     definition: Definitions = None,
@@ -180,10 +178,10 @@ def stats(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count, range, mean, deviation and quantiles of each channel, exact.
+    """Compute count, range, mean, standard deviation and quantiles of each channel, exactly.
 
-    The mean and the deviation are those of exact arithmetic, rounded once; quantiles are those of
-    numpy.quantile. NaN and infinite values are counted and left out.
+    The mean and the standard deviation are computed in exact arithmetic and rounded once;
+    quantiles equal numpy.quantile. NaN and infinite values are counted, but not used.
     """
     if (write is None) != (output is None):
         if write is not None:
@@ -194,18 +192,18 @@ def stats(
         )
         raise typer.BadParameter(text, param_hint="--output")
     if write is not None and write not in _WRITERS:
-        raise typer.BadParameter(
-            f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
-        )
+        raise typer.BadParameter(f"{write!r}: choose {', '.join(_WRITERS)}", param_hint="--write")
     if output is not None:
         read = [path, *definition_files(definition)]
         check_output(output, overwrite, read, within="stats.json")
     if relative is not None and check:
-        raise typer.BadParameter("--check has nothing to compare --relative with")
+        raise typer.BadParameter("--check cannot be combined with --relative")
     if relative is not None and stream:
-        raise typer.BadParameter("--stream says nothing of --relative: --state and --action do")
+        raise typer.BadParameter(
+            "--stream cannot be combined with --relative; use --state and --action"
+        )
     if rows is not None and rows not in _ROWS:
-        raise typer.BadParameter(f"{rows!r} is none of {', '.join(_ROWS)}", param_hint="--rows")
+        raise typer.BadParameter(f"{rows!r}: choose {', '.join(_ROWS)}", param_hint="--rows")
     if relative is None:
         _check_alone(
             {
@@ -267,7 +265,7 @@ def stats(
 def _check_alone(options: dict[str, Any]) -> None:
     for option, value in options.items():
         if value is not None:
-            raise typer.BadParameter(f"{option} is for --relative alone")
+            raise typer.BadParameter(f"{option} is only valid with --relative")
 
 
 def _of_chunks(
@@ -279,12 +277,12 @@ def _of_chunks(
     per_step: bool,
     device: str,
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """Of actions less the state that the first of them is taken in."""
+    """Return statistics of actions minus the state at the first of them."""
     longest = int(max(picked.lengths(tracks[1]), default=0))
     if longest == 0 or (rows == "whole" and steps > longest):
         raise Failure(
-            f"--relative: no episode has {steps} actions, the longest {longest}; take fewer, or "
-            "--rows valid"
+            f"--relative {steps}: the longest episode has {longest} actions; use a smaller "
+            "number, or --rows valid"
         )
     spec = action_windows(picked, *tracks, steps, [0], absolute, True)
     where, kept = device_of(device), cast(Any, rows)
@@ -298,15 +296,15 @@ def _of_chunks(
 def _computed(
     given: Any, wanted: Optional[list[str]], device: str
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """By stream the statistics, and the names of the channels."""
+    """Return the statistics and the channel names, by stream."""
     if isinstance(given, Recording):
         return _of_recording(given, chosen(wanted, given.names))
     if not isinstance(given, Episodes):
-        raise Failure("point clouds have no channels over time: robocache inspect shows them")
+        raise Failure("a point cloud has no channels over time; use robocache inspect")
     with_values = [name for name, track in given.tracks.items() if track.values is not None]
     picked = given.select(tracks=chosen(wanted, with_values, "This data set"))
     if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
-        raise Failure("nothing to count: no episode has rows")
+        raise Failure("nothing to count: all episodes are empty")
     where = device_of(device)
     names = {name: picked[name].names for name in picked.tracks}
     results = (picked if where == "cpu" else picked.to(where)).statistics()
@@ -316,7 +314,7 @@ def _computed(
 def _of_recording(
     given: Recording, wanted: list[str]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """In as many passes through the file as exact quantiles take, in the memory of a piece."""
+    """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
     accumulators: dict[str, StatisticsAccumulator] = {}
     names: dict[str, Any] = {}
     unfinished = wanted
@@ -338,7 +336,7 @@ def _of_recording(
 
 
 def _flat(result: StatisticsResult) -> StatisticsResult:
-    """Steps and channels as channels."""
+    """Return the result with steps and channels flattened into channels."""
     arrays = {
         name: getattr(result, name).reshape(-1)
         for name in ("count", "nonfinite", "min", "max", "mean", "std")

@@ -1,4 +1,4 @@
-"""``robocache sync``: offset and drift between two sensors of one motion."""
+"""``robocache sync``: offset and drift between two sensors that saw the same motion."""
 
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -32,8 +32,8 @@ from ._common import (
     tell_problems,
 )
 
-_WEAK = 0.2  # a correlation that tells little
-_WIDE = 0.1  # of the offsets that were tried: an uncertainty that tells little
+_WEAK = 0.2  # correlation below which a result is unreliable
+_WIDE = 0.1  # uncertainty above which a result is unreliable, as a part of max_offset
 _MOST = 12  # channels in a message
 _SENSOR = "STREAM[:CHANNELS]"
 
@@ -45,42 +45,41 @@ def sync(
         typer.Option(
             "--a",
             metavar=_SENSOR,
-            help="A stream, and channels of it if not all: their names or how these begin, with "
-            "commas.",
+            help="A stream; to use only some channels, add their names or prefixes, with commas.",
             show_default=False,
         ),
     ],
     b: Annotated[
         str,
-        typer.Option("--b", metavar=_SENSOR, help="The other one.", show_default=False),
+        typer.Option("--b", metavar=_SENSOR, help="The other stream.", show_default=False),
     ],
     other: Annotated[
-        Optional[Path], typer.Option(help="Where --b is, if in another recording.")
+        Optional[Path], typer.Option(help="The recording that holds --b, if another one.")
     ] = None,
     kind_a: Annotated[
         str,
         typer.Option(
-            help="How --a tells of motion: values (a rate, as of a gyro), change, rotation_xyzw, "
+            help="What --a measures: values (a rate, as of a gyro), change, rotation_xyzw, "
             "rotation_wxyz.",
         ),
     ] = "auto",
-    kind_b: Annotated[str, typer.Option(help="How --b does.")] = "auto",
+    kind_b: Annotated[str, typer.Option(help="What --b measures.")] = "auto",
     match: Annotated[
         str,
         typer.Option(
-            help="each: channel by channel; any: in axes that are turned against each other."
+            help="each: channel by channel; any: for axes that are rotated against each other."
         ),
     ] = "auto",
     max_offset: Annotated[
-        float, typer.Option(help="Offsets are sought up to this.", metavar="SECONDS")
+        float, typer.Option(help="Largest offset to search.", metavar="SECONDS")
     ] = 1.0,
     max_drift: Annotated[
-        float, typer.Option(help="Drifts up to this; 0: none is sought.", metavar="PPM", min=0)
+        float, typer.Option(help="Largest drift to search; 0: no drift.", metavar="PPM", min=0)
     ] = 0.0,
     within: Annotated[
         Optional[float],
         typer.Option(
-            help="Exit with 1 unless the offset, with twice its uncertainty, is below this.",
+            help="Exit with 1 unless the offset plus twice its uncertainty is below this.",
             metavar="SECONDS",
         ),
     ] = None,
@@ -95,10 +94,10 @@ def sync(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find offset and drift between the clocks of two sensors of one motion.
+    """Find offset and drift between the clocks of two sensors that saw the same motion.
 
-    Such as a gyro against the turning of a pose, or joint states against the actions that commanded
-    them: by cross-correlation on a common clock, with an uncertainty.
+    For example a gyro and the rotation of a pose, or joint states and the actions that commanded
+    them. Uses cross-correlation on a common clock, and reports an uncertainty.
     """
     options: Any = {
         "damaged": damaged,
@@ -120,7 +119,7 @@ def sync(
     first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
     units = [_unit_of(given, first, unit), _unit_of(beside, second, unit)]
     units[1] = units[1] or units[0]
-    taken = f"times of {a} were taken to be in {units[0]}, of {b} in {units[1]}"
+    taken = f"assumed units of times: {a} in {units[0]}, {b} in {units[1]}"
     try:
         result = find(
             first,
@@ -153,7 +152,7 @@ def sync(
 
 
 def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
-    """A recording. One that tells another unit keeps it where the --unit is of the other file."""
+    """Open a recording; --unit is dropped if it is for the other file and this one has a unit."""
     try:
         return open_data(path, **options)
     except FormatError:
@@ -164,15 +163,15 @@ def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
 
 
 def _takes_unit(path: Path, without: dict[str, Any]) -> bool:
-    """Whether a recording does not tell the unit of its times."""
+    """Whether a recording does not say the unit of its times."""
     try:
         return getattr(open_data(path, **without), "unit", None) is None
-    except FormatError:  # where some files tell
+    except FormatError:  # some of its files say it
         return True
 
 
 def _unit_of(given: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
-    """The unit that the times of a stream or a track were taken to be in."""
+    """Return the unit that was used for the times of a stream or a track."""
     if isinstance(sensor, RecordedStream):
         own = given.info(sensor.name).unit or sensor.unit
         times = next(iter(sensor.clocks.values()), None)
@@ -194,16 +193,16 @@ def _print(result: Any, b: str, weak: bool) -> None:
     rows.append(("overlap", f"{result.overlap:.1f} s", ""))
     out.print(show.table(("", "", ""), rows))
     out.print()
-    out.print(f"add the offset to the times of {b}: clock_offset={result.offset:.6f} of its Stream")
+    out.print(f"add the offset to the times of {b}: Stream(..., clock_offset={result.offset:.6f})")
     if weak:
         out.print(
-            "weak: the two have little motion in common, do not rely on it",
+            "weak: the two have little motion in common; do not rely on this result",
             style=show.COLOURS["warning"],
         )
 
 
 def _sensor(given: Any, asked: str, option: str) -> Any:
-    """A stream or a track, of the channels that were asked for."""
+    """Return a stream or a track with the requested channels."""
     if not isinstance(given, (Recording, Episodes)):
         raise Failure(f"{option}: point clouds have no streams")
     known = list(given.names if isinstance(given, Recording) else given.tracks)

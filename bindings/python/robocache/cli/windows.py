@@ -1,4 +1,4 @@
-"""``robocache windows``: training samples out of episodes, and how fast they come."""
+"""``robocache windows``: cut training samples from episodes, and measure the speed."""
 
 import importlib.util
 import time
@@ -32,26 +32,26 @@ from ._common import (
     with_kinds,
 )
 
-_SECONDS = 2.0  # of a measurement
-_LEAST = 5  # batches of one
+_SECONDS = 2.0  # least duration of a measurement
+_LEAST = 5  # batches per measurement
 
 
 def windows(
     path: DataPath,
     bench: Annotated[
-        bool, typer.Option("--bench", help="Measure how many windows a second there are.")
+        bool, typer.Option("--bench", help="Measure the number of windows per second.")
     ] = False,
-    steps: Annotated[int, typer.Option(help="Actions of a window.", min=1, max=MOST_STEPS)] = 50,
+    steps: Annotated[int, typer.Option(help="Actions per window.", min=1, max=MOST_STEPS)] = 50,
     history: Annotated[
-        int, typer.Option(help="States of a window, the last one now.", min=1, max=MOST_STEPS)
+        int, typer.Option(help="States per window, up to now.", min=1, max=MOST_STEPS)
     ] = 2,
-    batch: Annotated[int, typer.Option(help="Windows of a batch.", min=1)] = 256,
+    batch: Annotated[int, typer.Option(help="Windows per batch.", min=1)] = 256,
     relative: Annotated[
-        bool, typer.Option("--relative", help="Actions less the state of now.")
+        bool, typer.Option("--relative", help="Subtract the current state from the actions.")
     ] = False,
     absolute: Annotated[
         Optional[str],
-        typer.Option(help="Channels of the action that stay absolute, with commas."),
+        typer.Option(help="Action channels to keep absolute, with commas."),
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
@@ -66,14 +66,14 @@ def windows(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cut training samples out of episodes: some states, and the actions from now on.
+    """Cut training samples from episodes: some states, and the actions from now on.
 
-    It tells how many there are, and which part of them lies within their episodes. With --bench it
-    measures batches of random samples, by robocache.windows and, where torch is installed, by
+    Prints the number of samples, and how many of them lie fully within their episodes. With
+    --bench, measures random batches of robocache.windows and, if torch is installed, of
     robocache.torch.WindowLoader. Video is not read.
     """
     if absolute is not None and not relative:
-        raise typer.BadParameter("--absolute is for --relative alone")
+        raise typer.BadParameter("--absolute is only valid with --relative")
     given = open_data(
         path,
         damaged=damaged,
@@ -88,7 +88,7 @@ def windows(
     episodes = given.select(tracks=list(dict.fromkeys(names))).load()
     tell_problems(given, episodes)
     if not episodes.lengths(names[1]).sum():
-        raise Failure("nothing to cut windows out of: no episode has rows")
+        raise Failure("there are no windows: all episodes are empty")
     if relative and not decided:
         require_kinds(episodes, names[1], absolute)
     rows = list(range(1 - history, 1))
@@ -122,7 +122,7 @@ def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
 
 
 def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any]]:
-    """Seconds a batch, by each way there is."""
+    """Return the seconds per batch of each method."""
     which, anchors = spec.samples(episodes)
     order = np.random.default_rng(0).permutation(len(which))
     wait = _waiting(episodes)
@@ -173,7 +173,7 @@ def _timed(name: str, run: Callable[[], int], wait: Callable[[], None]) -> dict[
 
 
 def _waiting(episodes: Any) -> Callable[[], None]:
-    """Waits for a GPU, where arrays are on one."""
+    """Return a function that waits for the GPU, if arrays are on one."""
     values = next(t.values for t in episodes.tracks.values() if t.values is not None)
     if hasattr(values, "is_cuda") and values.is_cuda:
         import torch
@@ -193,7 +193,7 @@ def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
     part = "" if told["valid"] is None else f"; {told['valid']:.1%} of all actions are in them"
     out.print()
     out.print(
-        f"{told['samples']} samples of {told['episodes']} episodes, {told['whole']} of them whole"
+        f"{told['samples']} samples of {told['episodes']} episodes; {told['whole']} are entirely"
         f" within their episodes{part}"
     )
     if "bench" in told:
@@ -201,6 +201,6 @@ def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
             [of["by"], f"{1e6 * of['seconds_a_batch']:.1f}us", number(of["windows_a_second"], 4)]
             for of in told["bench"]
         ]
-        head = (f"on {told['device']}, {told['batch']} windows a batch", "a batch", "windows/s")
+        head = (f"on {told['device']}, {told['batch']} windows per batch", "batch", "windows/s")
         out.print()
         out.print(show.table(head, rows))

@@ -1,4 +1,4 @@
-"""Statistics that a data set holds against those of its data."""
+"""Comparison of stored statistics with the exact ones of the data."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from ... import Track
     from ..._episodes.episodes import Episodes
 
-_OF_RANGE = 1e-3  # of the channel's range: what float32 and histograms may cost
-_OF_SIZE = 1e-5  # of the largest value: what sums of float32 cost
+_OF_RANGE = 1e-3  # of the channel's range: error of float32 and histograms
+_OF_SIZE = 1e-5  # of the largest value: error of float32 sums
 _LEAST = 1e-12
 _MOMENTS = ("min", "max", "mean", "std")
 
 
 @dataclass(frozen=True)
 class EpisodeQuantiles:
-    """The quantiles that a data set holds of each of its episodes."""
+    """The stored quantiles of each episode of a data set."""
 
-    counts: Any  # values of each episode, [E]
+    counts: Any  # number of values per episode, [E]
     levels: dict[str, tuple[float, Any]]  # "q01": 0.01 and the quantiles [E,D]
 
 
 def check_stored(episodes: Episodes, name: str, stored: Any, exact: Any) -> list[Finding]:
-    """The stored statistics of a track, which its data set may have made of those of episodes."""
+    """Check the stored statistics of a track, which may aggregate statistics of its episodes."""
     track = episodes[name]
 
     def aggregated() -> dict[str, dict[str, Any]]:
@@ -43,15 +43,15 @@ def check_statistics(
     labels: Any = None,
     aggregated: Callable[[], dict[str, dict[str, Any]]] | None = None,
 ) -> list[Finding]:
-    """Two :class:`robocache.StatisticsResult` of one track, both numbers in each finding.
+    """Compare two :class:`robocache.StatisticsResult` of one track; findings quote both values.
 
-    ``aggregated`` gives quantiles [D] by name of a rule and of a level, such as "q01": what rules
-    make of the quantiles of episodes. Quantiles that follow one of them are a note.
+    ``aggregated`` returns quantiles [D] by rule and level, such as "q01": aggregates of the
+    quantiles of episodes. Stored quantiles that follow one of the rules cause only a note.
     """
     import numpy as np
 
     if tuple(stored.mean.shape) != tuple(exact.mean.shape):
-        text = f"stored for {stored.mean.shape[-1]} channels, but there are {exact.mean.shape[-1]}"
+        text = f"stored for {stored.mean.shape[-1]} channels; the data have {exact.mean.shape[-1]}"
         return [Finding("error", "statistics", name, "", text)]
     found = []
     count = int(np.max(stored.count))
@@ -63,7 +63,7 @@ def check_statistics(
     for key in _MOMENTS:
         told, true = getattr(stored, key), getattr(exact, key)
         if count < 0 and np.isnan(told).all():
-            continue  # a file without counts, as openpi's, has no ranges either
+            continue  # files without counts, such as openpi's, have no ranges either
         wrong = _differs(told, true, limit)
         if wrong.any():
             found.append(_finding(name, key, told, true, wrong, labels))
@@ -93,7 +93,7 @@ def _differs(told: Any, true: Any, limit: Any) -> Any:
 
 
 def _worst(told: Any, true: Any, wrong: Any, labels: Any) -> tuple[int, str]:
-    """The channel that is the furthest off, and its name."""
+    """Return the channel with the largest error, and its name."""
     import numpy as np
 
     at = int(np.argmax(np.where(wrong, np.abs(told - true), 0.0)))
@@ -103,12 +103,12 @@ def _worst(told: Any, true: Any, wrong: Any, labels: Any) -> tuple[int, str]:
 def _finding(name: str, key: str, told: Any, true: Any, wrong: Any, labels: Any) -> Finding:
     at, label = _worst(told, true, wrong, labels)
     more = int(wrong.sum()) - 1
-    text = f"{key} is stored as {told[at]:.9g}, but it is {true[at]:.9g}"
+    text = f"{key} is stored as {told[at]:.9g}, but the data have {true[at]:.9g}"
     text += f" (and {more} more channels)" if more else ""
     return Finding("error", "statistics", name, label, text)
 
 
-# ---- quantiles of all rows, made of those of the episodes ---------------------------------------
+# ---- quantiles aggregated from the quantiles of episodes ----------------------------------------
 
 _MEAN = "are the means of the quantiles of the episodes, weighted by rows (LeRobot 0.4 to 0.6.1)"
 _ENVELOPE = (
@@ -118,9 +118,9 @@ _ENVELOPE = (
 
 
 def aggregates_of(track: Track, of: EpisodeQuantiles) -> dict[str, dict[str, Any]]:
-    """By rule and level what LeRobot makes of the quantiles of episodes, [D].
+    """Return LeRobot's aggregates [D] of the quantiles of episodes, by rule and level.
 
-    Empty if these are not quantiles of the episodes themselves.
+    The result is empty if ``of`` are not quantiles of the episodes.
     """
     import numpy as np
 
@@ -137,7 +137,7 @@ def aggregates_of(track: Track, of: EpisodeQuantiles) -> dict[str, dict[str, Any
 def _hold(track: Track, of: EpisodeQuantiles) -> bool:
     """Whether each quantile lies between the sorted values next to it, or close to them.
 
-    A histogram, of which LeRobot takes quantiles, does not interpolate as numpy.quantile does.
+    LeRobot takes quantiles from a histogram, which interpolates differently from numpy.quantile.
     """
     import numpy as np
 
@@ -167,7 +167,7 @@ def _hold(track: Track, of: EpisodeQuantiles) -> bool:
 def _best_rule(
     pairs: dict[str, Any], wrong: dict[str, Any], rules: dict[str, dict[str, Any]], limit: Any
 ) -> tuple[str, dict[str, Any]]:
-    """The rule that explains most of the quantiles, and what it leaves wrong."""
+    """Return the rule that explains most of the quantiles, and the quantiles that remain wrong."""
     best, left = "", wrong
     for rule, made in rules.items():
         rest = {
@@ -196,5 +196,5 @@ def _note(
     told, true = pairs[key]
     at, label = _worst(told, true, explained[key], labels)
     text = f"{', '.join(keys)} {rule}: {key} of {label} is stored as {told[at]:.9g}, but "
-    text += f"{true[at]:.9g} is the quantile of all rows"
+    text += f"the quantile of all rows is {true[at]:.9g}"
     return Finding("note", "quantiles_aggregated", name, "", text)
