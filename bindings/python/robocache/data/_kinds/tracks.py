@@ -48,7 +48,7 @@ def known_kinds(track: Track, name: str) -> Kinds | None:
 
 
 def dtypes_of(track: Track) -> list[str]:
-    """The dtype of each channel."""
+    """Return the dtype of each channel."""
     return [str(on_host(track.values).dtype)] * track.num_channels
 
 

@@ -1,4 +1,4 @@
-"""What `inspect` tells of a recording or a data set: the plain data of tables and JSON."""
+"""The result of `inspect` for a recording or a data set: plain data for tables and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._source import header_is_good
 from .._time_units import per_second
 from ..checks import StreamSurvey, Survey
 
-_EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_EPOCH_FROM = 946_684_800.0  # s: times before the year 2000 do not count from 1970
 _EPOCH_TO = 253_402_300_800.0  # s: the year 10000
 _REGULAR = (
     *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
@@ -28,7 +28,7 @@ _REGULAR = (
 
 @np.errstate(invalid="ignore", over="ignore")  # times may be infinite
 def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
-    """Of a recording or episodes after a survey of them."""
+    """Return the overview of a recording or episodes after a survey."""
     clock = survey_clock(survey)
     regularity: dict[str, Any] = {}
     if any(rows for stream in survey.streams.values() for rows in stream.clocks.values()):
@@ -58,7 +58,7 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
 
 
 def survey_clock(survey: Survey) -> str | None:
-    """ "header" if all header stamps are good, "log" if there are log times; None of others."""
+    """Return "header" if all header stamps are good, "log" if there are log times, else None."""
     both = [s.clocks for s in survey.streams.values() if {"header", "log"} <= set(s.clocks)]
     if both and all(header_is_good(c["header"][0], c["log"][0]) for c in both):
         return "header"
@@ -66,7 +66,7 @@ def survey_clock(survey: Survey) -> str | None:
 
 
 def disk_size(path: Any) -> int | None:
-    """Bytes of a file, or of all files of a folder; links are not followed."""
+    """Return the bytes of a file, or of all files in a folder, without following links."""
     if path is None or not os.path.exists(path):
         return None
     if os.path.isfile(path):
@@ -79,12 +79,12 @@ def disk_size(path: Any) -> int | None:
 
 
 def finite(times: Any) -> Any:
-    """Return the times [n] that are finite numbers: others have no place on a time line."""
+    """Return the finite times [n]; others have no place on a time line."""
     return times[np.isfinite(times)] if times.dtype.kind == "f" else times
 
 
 def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
-    """The first and the last time of all streams."""
+    """Return the first and the last time over all streams."""
     ticks = per_second(survey.unit)
     ends = []
     for stream in survey.streams.values():
@@ -118,7 +118,7 @@ def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> di
 
 
 def times_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lines that say where the times of each file of tables come from."""
+    """Return lines that say where the times of each table come from."""
     found: dict[str, str] = {}
     for name, of in streams.items():
         if of.get("times"):
@@ -158,7 +158,7 @@ def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
-    """Of each channel its name, kind and unit, and what that was concluded from."""
+    """Return the name, kind and unit of each channel, and what they were inferred from."""
     if seen is None or seen.channels.width == 0:
         return []
     labels = labels_of(seen.name, names, seen.channels.width)
@@ -177,7 +177,7 @@ def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
 
 
 def kind_lines(channels: list[dict[str, Any]]) -> list[str]:
-    """In words: channels that are neither numbers nor steps, those of one evidence together."""
+    """Describe the channels that are neither numbers nor steps, grouped by evidence."""
     together: dict[tuple[Any, ...], list[str]] = {}
     for of in channels:
         if of["kind"] not in ("number", "step"):

@@ -1,4 +1,4 @@
-"""``report_html``: a recording or a data set as one page of HTML that needs no other file."""
+"""``report_html``: a recording or a data set as a single, self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -87,16 +87,16 @@ td,th{padding-left:8px}table{font-size:.78rem}.row.last>span{display:none}
 
 
 _BYTES = 1_500_000  # of all bands together
-_PLOTTED = 64  # channels of a stream with a band
-_ROWS = 160  # channels of a stream at all
-_MOST_PLOTTED, _MOST_ROWS = 1500, 4000  # of the whole page
+_PLOTTED = 64  # channels per stream with a band
+_ROWS = 160  # channels per stream
+_MOST_PLOTTED, _MOST_ROWS = 1500, 4000  # per page
 _GAPS = 12
 _FINDINGS = 200
-_BARS = 400  # episodes, each with a bar
+_BARS = 400  # most bars in the plot of episode lengths
 
 
 def page(facts: Facts) -> str:
-    """The HTML."""
+    """Return the HTML."""
     told = facts.told
     title = os.path.basename(os.path.normpath(told["path"])) or told["path"]
     parts = [_head(title, told), _findings(told["findings"]), _timelines(facts)]
@@ -116,7 +116,7 @@ def page(facts: Facts) -> str:
 
 
 class _Room:
-    """How many channels are shown, and in how many stretches: what the page can hold."""
+    """The space on the page: how many channels are shown, and with how many stretches."""
 
     def __init__(self, streams: Sequence[StreamFacts]) -> None:
         self.rows, self.plots = _MOST_ROWS, _MOST_PLOTTED
@@ -129,7 +129,7 @@ class _Room:
         self.stretches = int(min(max(_BYTES / max(10 * plotted, 1), 24), 320))
 
     def take(self, channels: int) -> tuple[int, int]:
-        """How many of a stream's channels to show, and how many with a plot."""
+        """Return the number of channels of a stream to show, and to plot."""
         rows = min(channels, _ROWS, self.rows)
         plots = min(rows, _PLOTTED, self.plots)
         self.rows -= rows
@@ -193,7 +193,7 @@ def _findings(findings: Sequence[dict[str, Any]]) -> str:
 
 
 def _remedies(findings: Sequence[dict[str, Any]]) -> str:
-    """What to do about errors and warnings, once for each identifier."""
+    """Return what to do about errors and warnings, once for each identifier."""
     remedies: dict[str, str] = {}
     for found in findings:
         if found["severity"] != "note":
@@ -206,7 +206,7 @@ def _remedies(findings: Sequence[dict[str, Any]]) -> str:
 
 
 def _timelines(facts: Facts) -> str:
-    """All streams over the time of the recording; all tracks with their rates."""
+    """Return all streams over the time of the recording, or all tracks with their types."""
     ticks = _ticks(facts.told)
     rows = []
     for i, of in enumerate(facts.streams):
@@ -233,7 +233,7 @@ def _rate(of: StreamFacts, ticks: bool) -> str:
     rate = of.told["rate"]
     if rate is None or rate != rate:
         return "no rate"
-    return f"{number(rate, 4)} {'a tick' if ticks else 'Hz'}"
+    return f"{number(rate, 4)} {'per tick' if ticks else 'Hz'}"
 
 
 def _axis(*labels: str) -> str:
@@ -241,7 +241,7 @@ def _axis(*labels: str) -> str:
 
 
 def _lengths(lengths: Any) -> str:
-    """Of episodes, the longest of several in a bar where there are many."""
+    """Return a bar per episode; if there are many, one for the longest of several."""
     import numpy as np
 
     count = len(lengths)
@@ -263,7 +263,7 @@ def _stream(index: int, of: StreamFacts, facts: Facts, room: _Room) -> str:
         pairs.append((str(told["channels"]), "channels"))
     if told["rate"] is not None and told["rate"] == told["rate"]:
         pairs += [
-            (number(told["rate"], 4), "a tick" if ticks else "Hz"),
+            (number(told["rate"], 4), "per tick" if ticks else "Hz"),
             (duration(told["period"], ticks), "period"),
             (duration(told["jitter"], ticks), "jitter"),
             (str(told["gaps"]), "gap" if told["gaps"] == 1 else "gaps"),
@@ -320,7 +320,7 @@ def _histogram(of: Intervals, limit: float | None, ticks: bool) -> str:
 
 
 def _apart(begin: float, end: float, ticks: bool) -> tuple[str, str]:
-    """Two lengths of time in as many digits as tell them apart."""
+    """Format two durations with enough digits to differ."""
     for digits in range(3, 10):
         words = duration(begin, ticks, digits), duration(end, ticks, digits)
         if words[0] != words[1]:
@@ -362,7 +362,7 @@ def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
 
 
 def _still(of: StreamFacts) -> list[int]:
-    """Channels that never change."""
+    """Return the channels that never change."""
     exact = of.exact
     if exact is None:
         return []
@@ -394,7 +394,7 @@ def _numbers(of: StreamFacts, c: int) -> str:
 
 
 def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
-    """An envelope of at most so many stretches."""
+    """Reduce an envelope to at most ``most`` stretches."""
     import numpy as np
 
     first, last, low, high = envelope
@@ -412,7 +412,7 @@ def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
 
 
 def _stored(of: StreamFacts) -> str:
-    """What the data set says of itself beside what is so."""
+    """Return a table of stored statistics that differ from the exact ones."""
     import numpy as np
 
     stored, exact = of.stored, of.exact
@@ -421,7 +421,7 @@ def _stored(of: StreamFacts) -> str:
     if tuple(stored.mean.shape) != tuple(exact.mean.shape):
         return f'<h4>Stored statistics</h4><p class="error">{_text(wrong[0].text)}</p>'
     if not wrong:
-        words = '<p><span class="good">As they are.</span></p>'
+        words = '<p><span class="good">They match the data.</span></p>'
         return f"<h4>Stored statistics</h4>{words}"
     keys = ["min", "max", "mean", "std"]
     pairs = [(key, getattr(stored, key), getattr(exact, key)) for key in keys]
@@ -450,13 +450,13 @@ def _stored(of: StreamFacts) -> str:
     )
     head = "<tr><th>channel</th><th></th><th>stored</th><th>exact</th></tr>"
     return (
-        f"<h4>Stored statistics that are not those of the data</h4>{counted}"
+        f"<h4>Stored statistics that do not match the data</h4>{counted}"
         f'<div class="wide"><table>{head}{cells}</table></div>{more}'
     )
 
 
 def _only(result: Any, c: int) -> Any:
-    """Of one channel."""
+    """Return the statistics of one channel."""
     import dataclasses
 
     arrays = {
@@ -476,7 +476,7 @@ def _left_out(left_out: Sequence[dict[str, str]]) -> str:
     more = len(left_out) - _FINDINGS
     last = f"<p>and {more} more</p>" if more > 0 else ""
     return (
-        f'<h2>Left out: {len(left_out)}</h2><div class="card"><details><summary>show</summary>'
+        f'<h2>Omitted: {len(left_out)}</h2><div class="card"><details><summary>show</summary>'
         f'<ul class="findings left">{items}</ul>{last}</details></div>'
     )
 
@@ -499,33 +499,33 @@ def report_html(
 ) -> dict[str, Any]:
     """Write a report as one HTML file: timelines, rates, gaps, ranges, statistics, findings.
 
-    The page needs nothing beside it, no network and no script, and is readable on a phone. Plots
-    are envelopes (the least and the greatest of each stretch), so that nothing short is lost and
-    the page stays below 3 MB, whatever the size of the data. Recordings that are not in memory are
-    gone through once, piece by piece.
+    The page is self-contained, without network access or scripts, and is readable on a phone. Plots
+    are envelopes (minimum and maximum of each stretch), so that short events stay visible and the
+    page stays below 3 MB for data of any size. Recordings that are not in memory are read once,
+    piece by piece.
 
     Parameters
     ----------
     given
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
-        Of the file. It is written beside its place and then renamed.
+        The file to write. It is written under a temporary name and then renamed.
     max_gap, jitter, unit
         As for :func:`robocache.data.checks.check`.
     overwrite
-        Whether to replace what is there.
+        Whether to replace an existing file.
 
     Returns
     -------
     dict
-        What ``robocache inspect --json`` prints: plain data.
+        The output of ``robocache inspect --json``, as plain data.
 
     Raises
     ------
     FileExistsError
-        There is something, and ``overwrite`` is not set.
+        The path exists, and ``overwrite`` is not set.
     OSError
-        It cannot be written; what was there is still there.
+        Writing failed; a previous file is still there.
     """
     from .facts import facts_of
 

@@ -1,6 +1,6 @@
-"""Recordings and episodes as named arrays and a description: what npz and Zarr files hold.
+"""Recordings and episodes as named arrays and a description, as stored in npz and Zarr files.
 
-The description is plain JSON. Arrays go by short names, so that no name of a stream becomes a path.
+The description is plain JSON. Arrays have short names, so that stream names never become paths.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..._kinds.tracks import kinds_of_track, with_kinds
 from ..._recording import RecordedStream, Recording
 
 VERSION = 1
-_LONGEST = 255  # bytes of a name that all file systems hold
+_LONGEST = 255  # bytes of a name, the limit of file systems
 _CUT = 200
 Data = Union[Recording, Episodes]
 
 
 def flattened(given: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    """The description, and the arrays one by one."""
+    """Return the description, and the arrays one by one."""
     if isinstance(given, Recording):
         return _recording(given)
     return _episodes(given)
@@ -97,9 +97,9 @@ def restored(
     kind: str,
     problems: Sequence[Problem] = (),
 ) -> Recording | Episodes:
-    """A recording or episodes, from their description and a function that reads their arrays.
+    """Return a recording or episodes, from their description and a function that reads arrays.
 
-    ``problems``: a list to which that function adds while it reads.
+    ``problems``: a list to which the function adds while it reads.
     """
     left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
     if told["robocache"] == "recording":
@@ -108,11 +108,11 @@ def restored(
             clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
             values, names = array(f"s{i}_values"), tuple(of["names"])
             if values.ndim != 2 or values.shape[1] != len(names):
-                text = f"has the shape {list(values.shape)}, but {len(names)} channels"
+                text = f"has shape {list(values.shape)}, but {len(names)} channels"
                 raise FormatError(path, f"s{i}_values", text)
             for clock, times in clocks.items():
                 if times.shape != values.shape[:1]:
-                    text = f"has the shape {list(times.shape)}, expected {len(values)} times"
+                    text = f"has shape {list(times.shape)}, expected {len(values)} times"
                     raise FormatError(path, f"s{i}_{clock}", text)
             stream = streams[of["name"]] = RecordedStream(
                 of["name"],
@@ -152,7 +152,7 @@ def restored(
 
 
 def _groups(kinds: Kinds) -> dict[str, Any]:
-    """Plain dicts of the groups, and which of them are in doubt."""
+    """Return the groups, and the doubtful groups, as plain dicts."""
     told = [dataclasses.asdict(group) for group in kinds.groups]
     return {"groups": told, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
 
@@ -160,7 +160,7 @@ def _groups(kinds: Kinds) -> dict[str, Any]:
 def _kinds(
     of: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
 ) -> Kinds | None:
-    """What was saved; None of files from before there were kinds."""
+    """Return the saved kinds; None for older files without kinds."""
     told = of.get("kinds")
     if told is None:
         return None
@@ -168,7 +168,7 @@ def _kinds(
     columns = sorted(column for group in groups for column in group.columns)
     inside = all(0 <= column < channels for group in candidates for column in group.columns)
     if columns != list(range(channels)) or not inside:
-        raise FormatError(path, place, f"its kinds are not those of {channels} channels")
+        raise FormatError(path, place, f"its kinds do not fit {channels} channels")
     findings = candidate_findings(of["name"], names, channels, candidates)
     return Kinds(tuple(groups), tuple(candidates), tuple(findings))
 
@@ -179,14 +179,14 @@ def _group(told: dict[str, Any]) -> Group:
     texts = {key: told[key] for key in ("kind", "unit", "form", "source", "evidence")}
     known = texts["kind"] in KINDS and texts["source"] in SOURCES
     if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
-        raise ValueError(f"no group of channels: {texts}")
+        raise ValueError(f"not a group of channels: {texts}")
     return Group(columns=columns, positive=positive, **texts)
 
 
 def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
-    """Names of streams as names of files: no separators, no dots at the begin, no two the same.
+    """Make file names from stream names: no separators, no dots at the begin, no duplicates.
 
-    Files that were saved are found by them: names that a file system holds stay as they are.
+    Saved files are found by these names, so names that file systems allow must stay unchanged.
     """
     made: list[str] = []
     seen = set(reserved)
@@ -202,14 +202,14 @@ def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
 
 
 def _held(name: str, end: str = "") -> str:
-    """A name as it is, or cut so that a file system holds it."""
+    """Cut a name if it is too long for a file system."""
     if len((name + end).encode()) > _LONGEST:
         name = name.encode()[:_CUT].decode(errors="ignore")
     return name + end
 
 
 def parsed(text: str) -> dict[str, Any] | None:
-    """A description; None of what is none."""
+    """Parse a description; None if the text is not one."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
@@ -218,7 +218,7 @@ def parsed(text: str) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it."""
+    """Convert to types that JSON has."""
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, (int, float)) else str(value)

@@ -1,4 +1,4 @@
-"""One unit for the times of several tables: each file states its own, or none."""
+"""A common unit for the times of several tables, of which each may state its own unit."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ..._errors import FormatError
 from ..._time_units import in_seconds, per_second
 from .clock import Clock, looks_like, too_late
 
-_FASTEST = 1e-6  # s between samples: floats that a unit would bring below that are seconds
+_FASTEST = 1e-6  # s between samples: floats that a unit would bring below are seconds
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How the times of one file become those of the recording."""
+    """The conversion of one file's times to the unit of the recording."""
 
-    unit: str | None  # of the file; None: not known, and nothing is changed
+    unit: str | None  # of the file; None: not known, and times are unchanged
     to: str | None  # of the recording
-    whole: bool = True  # whether the recording's are integers
+    whole: bool = True  # whether the recording's times are integers
 
     def times(self, given: Any, path: str, place: str) -> Any:
-        """The times in the unit of the recording.
+        """Return the times in the unit of the recording.
 
         Raises
         ------
         FormatError
-            64 bits do not hold them, or times that differ would be the same.
+            The result does not fit in 64 bits, or different times would become equal.
         """
         import numpy as np
 
@@ -49,13 +49,13 @@ class Scale:
 
 
 def _distinct(given: Any, scaled: Any, path: str, place: str, unit: str | None) -> Any:
-    """The scaled times, if times that differ still do."""
+    """Return the scaled times; raise if different times became equal."""
     import numpy as np
 
     before, after = (int(np.count_nonzero(np.diff(times))) + 1 for times in (given, scaled))
     if after < before:
         text = (
-            f"{before} times that differ would become {after} in whole {unit}: give the unit of "
+            f"{before} different times would become {after} in whole {unit}: give the unit of "
             "these times with --time COLUMN:UNIT, or open the file alone"
         )
         raise FormatError(path, place, text)
@@ -63,22 +63,22 @@ def _distinct(given: Any, scaled: Any, path: str, place: str, unit: str | None) 
 
 
 def _too_far(path: str, place: str, unit: str | None) -> FormatError:
-    text = f"its times do not fit in 64 bits as {unit}, the unit of all files: open it alone"
+    text = f"its times do not fit in 64 bits as {unit}, the unit of all files: open it separately"
     return FormatError(path, place, text)
 
 
 def scales_of(
     path: str, clocks: Mapping[str, Clock], unit: str | None
 ) -> tuple[str | None, dict[str, Scale]]:
-    """The unit of the recording, and the scale of each file's times.
+    """Return the unit of the recording, and the scale of each file's times.
 
-    Integers that do not state their unit take the one that was given, and floats if they can be of
-    it; without one floats are seconds and integers as the others are, where any of these state
-    theirs. What the size of integers leaves no doubt of comes last.
+    Integer times without a unit use ``unit``, and so do floats if it is plausible. Without
+    ``unit``, floats are seconds, and integers use the unit of the other files, if they state one.
+    A unit that follows from the size of integers is the last choice.
     """
     told = {name: clock.unit for name, clock in clocks.items() if clock.unit is not None}
     if unit is not None:
-        per_second(unit)  # knows it
+        per_second(unit)  # raises if it is unknown
         _require_fit(path, clocks, told, unit)
     units = {name: told.get(name) or _given(clock, unit) for name, clock in clocks.items()}
     for name, clock in clocks.items():
@@ -103,7 +103,7 @@ def scales_of(
 
 
 def _given(clock: Clock, unit: str | None) -> str | None:
-    """The unit that the caller gave, for times that state none: floats may be seconds still."""
+    """Return the caller's unit for times without one; floats may still be seconds."""
     import numpy as np
 
     if unit is None or clock.kind == "i" or unit == "s" or clock.sample is None:
@@ -121,13 +121,13 @@ def _given(clock: Clock, unit: str | None) -> str | None:
 def _require_fit(
     path: str, clocks: Mapping[str, Clock], told: Mapping[str, str], unit: str
 ) -> None:
-    """Refuse a unit that no file takes, or by which times are after the year 9999."""
+    """Refuse a unit that no file uses, or in which times would be after the year 9999."""
     if told and len(told) == len(clocks) and unit not in told.values():
         name = next(iter(told))
         clock = clocks[name]
         where = f"{name}: " if len(clocks) > 1 else ""
         text = f"{where}column {clock.name} says {_WORDS[told[name]]}, but --unit {unit} was given"
-        raise FormatError(path, "", f"{text}. Leave --unit out")
+        raise FormatError(path, "", f"{text}. Remove --unit")
     for name, clock in clocks.items():
         if name in told or clock.kind == "f":
             continue
