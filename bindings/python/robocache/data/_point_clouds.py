@@ -45,7 +45,7 @@ class PointCloud:
 
     @property
     def colors(self) -> Any:
-        """Red, green, blue as uint8 [N,3], from the field rgb or rgba; None without such a field."""
+        """Red, green, blue as uint8 [N,3], from the field rgb or rgba, or None."""
         import numpy as np
 
         packed = self.fields.get("rgb", self.fields.get("rgba"))

@@ -217,7 +217,7 @@ def _other_type(path: Any, opened: Any, expected: str) -> FormatError:
 
 
 def format_of(path: str, formats: Sequence[str]) -> Any:
-    """Return the module that reads a path; None if there is none."""
+    """Return the module that reads a path; None if no format fits."""
     for name in formats:
         module = importlib.import_module(f".{name}", __package__)
         if module.sniff(path):

@@ -153,7 +153,7 @@ def unknown_file(path: str) -> str:
     with opened(path) as file:
         start = file.read(_HEAD) or b""
     guess = _guess(start)
-    return f"cannot tell the format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
+    return f"unknown format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
 
 
 def shown(start: bytes) -> str:

@@ -71,7 +71,7 @@ def motion_of(rows: Sequence[tuple[Any, Any]], kind: str, name: str) -> Motion:
 
 
 def _ordered(times: Any, values: Any) -> tuple[Any, Any]:
-    """Sort by time; drop rows that are not finite, and all but the last of equal times."""
+    """Sort by time; drop rows that are not finite; of equal times keep only the last."""
     import numpy as np
 
     finite = np.isfinite(values).all(axis=1) & np.isfinite(times)

@@ -231,7 +231,7 @@ def sync(
         for example joint states and the actions that commanded them), or a tuple of times [n] and
         values [n,D]. Times are integers of a known unit, datetime64, timedelta64, or seconds.
     kind_a, kind_b
-        What the channels measure. "values": rates, such as those of a gyroscope. "change": values
+        What the channels measure. "values": rates, as of a gyroscope. "change": values
         whose change per second is used. "rotation_xyzw", "rotation_wxyz": a quaternion; its angular
         velocity in its own frame is used. "auto": the channels of an angular velocity, if their
         names say so, else the first quaternion, else the change of all channels.

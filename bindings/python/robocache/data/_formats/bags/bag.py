@@ -1,4 +1,4 @@
-"""What ROS bags of all kinds share: topics become streams, read piece by piece."""
+"""The common part of all ROS bags: topics become streams, read in pieces."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from .mcap import Channel
 from .unread import beside_reason, is_beside
 
 _LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
-_LOOK_FOR_KEYS = 16 << 20  # bytes of files that are read to find the keys of topics
-_FIELD = 16  # bytes that a field counts as which is followed by itself
+_LOOK_FOR_KEYS = 16 << 20  # bytes that are read to find the keys of topics
+_FIELD = 16  # bytes that each field counts that is followed separately
 
 
 class BagFile(Protocol):
-    """One file of a bag, which knows its topics and where their messages are."""
+    """One file of a bag, which has its topics and the places of their messages."""
 
     path: str
     size: int
-    packed_size: int  # as it is on disk, if it is compressed as a whole
-    indexed: bool  # whether pieces reads no more than the chunks with the messages
+    packed_size: int  # size on disk, if it is compressed as a whole
+    indexed: bool  # whether pieces() reads only the chunks with the messages
     channels: dict[int, Channel]
-    counts: dict[int, int] | None  # messages by channel, where that is known
+    counts: dict[int, int] | None  # messages by channel, if known
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
-        """Channels of messages, the messages, and how many bytes of the file were read.
+        """Yield channels of messages, the messages, and the number of bytes read.
 
-        There may be messages of other channels among them. A set may lose members meanwhile.
+        There may be messages of other channels among them. ``wanted`` may shrink meanwhile.
         """
 
 
@@ -50,7 +50,7 @@ class _Topic:
     streams: AnyTopic
     channels: list[tuple[int, int]]  # the file's index, the channel's id
     count: int | None
-    told: int | None = None  # by the metadata of the bag, where no index tells the count
+    told: int | None = None  # by the bag's metadata, if no index has the count
     looked: bool = False
     left: int = 0  # bytes of the files that may still be read to find its channels
 
@@ -68,7 +68,7 @@ class _Unknown:
 
 
 class _Infos(Mapping[str, StreamInfo]):
-    """The stream infos of topics, by name. Topics of ROS itself are found, but not listed."""
+    """Stream infos of topics by name. ROS's own topics are found, but not listed."""
 
     def __init__(self, topics: Mapping[str, _Topic], beside: Collection[str]) -> None:
         self._places = {
@@ -94,7 +94,7 @@ class _Infos(Mapping[str, StreamInfo]):
 
 
 class Bag:
-    """A source of streams (``_source.Source``) out of the files of one bag."""
+    """A source of streams (``_source.Source``) from the files of one bag."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class Bag:
         self.limit = limit or Limit()
         self.size = sum(file.size for file in files)
         self.packed_size = sum(file.packed_size for file in files)
-        self.followed = 0  # fields of one pass
+        self.followed = 0  # fields in one pass
         self.unit: str | None = "ns"
         self.unknown: list[_Unknown] = []
-        self.beside: set[str] = set()  # topics that are no streams unless they are asked for
-        self.notes: list[Finding] = []  # of the files
-        self.beside_files: list[Unread] = []  # that are not of the bag
-        self._names: dict[str, int] = {}  # of topics, with how many have that name
+        self.beside: set[str] = set()  # topics that are streams only on request
+        self.notes: list[Finding] = []  # about the files
+        self.beside_files: list[Unread] = []  # files that do not belong to the bag
+        self._names: dict[str, int] = {}  # of topics, with the number of topics with that name
         self.topics: dict[str, _Topic] = {}
         self._infos: _Infos | None = None
         self._looked_for_keys = False
@@ -133,7 +133,7 @@ class Bag:
             known: dict[str, tuple[Maker | str, list[tuple[int, int]]]] = {}
             for definition, own in by_definition.items():
                 found = self._maker(makers, typename, serialization, definition)
-                # Definitions that differ in comments are one.
+                # Definitions that differ only in comments are one.
                 key = ""
                 if len(by_definition) > 1:
                     key = found if isinstance(found, str) else found.fingerprint()
@@ -166,7 +166,7 @@ class Bag:
         serialization: str,
         definition: tuple[str, str | bytes],
     ) -> Maker | str:
-        """What makes decoders of a topic's messages, or why they cannot be read."""
+        """Return a maker of decoders for a topic's messages, or why they cannot be read."""
         try:
             return makers.of(typename, serialization, *definition)
         except ValueError as error:
@@ -181,7 +181,7 @@ class Bag:
         channels: list[tuple[int, int]],
         told: int | None,
     ) -> None:
-        """Add a topic. One whose name is taken, as by another definition, gets a number."""
+        """Add a topic. If its name is used, as by another definition, it gets a number."""
         topic = name
         name = self._unique(name)
         count = self._count(channels)
@@ -198,7 +198,7 @@ class Bag:
         self.topics[name] = _Topic(name, typename, streams, channels, count, told)
 
     def _unique(self, name: str) -> str:
-        """The name of a topic or stream, with a number if it is taken."""
+        """Return the name of a topic or stream, with a number if it is used already."""
         base = name
         while name in self._names:
             self._names[base] += 1
@@ -207,7 +207,7 @@ class Bag:
         return name
 
     def _spend(self, fields: int) -> None:
-        """Count fields that were followed one by one, which takes time, against the limit."""
+        """Count fields that were followed separately, which takes time, against the limit."""
         self.followed += fields
         followed = _FIELD * self.followed
         self.limit.require(self.path, "its strings and arrays", followed, self.packed_size)
@@ -221,23 +221,23 @@ class Bag:
             total += counts.get(channel, 0)
         return total
 
-    # ---- what a source is -----------------------------------------------------------------------
+    # ---- the interface of a source --------------------------------------------------------------
 
     @property
     def streams(self) -> Mapping[str, StreamInfo]:
-        """By name. Topics with keys are looked into, for their streams."""
+        """Streams by name. Topics with keys are examined first."""
         self._look_for_keys()
         if self._infos is None:
             self._infos = _Infos(self.topics, self.beside)
         return self._infos
 
     def _forget_infos(self) -> None:
-        """The streams of a topic have changed."""
+        """Drop the cached infos, because the streams of a topic changed."""
         self._infos = None
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """Topics that are not read, and fields that are no channels, as far as was read."""
+        """Topics that are not read, and fields that are not channels, as far as read."""
         self.look()
         found = []
         for unknown in self.unknown:
@@ -254,7 +254,7 @@ class Bag:
 
     @property
     def unread(self) -> list[Unread]:
-        """Topics whose messages were not read, or not all of them, as far as was read."""
+        """Topics whose messages were not read completely, as far as read."""
         self.look()
         self._count_unknown()
         found = [
@@ -268,7 +268,7 @@ class Bag:
         return found + self.beside_files
 
     def _count_unknown(self) -> None:
-        """Count the messages of topics that are not read, where nothing says how many there are."""
+        """Count messages of topics that are not read, if their number is not known."""
         left = [each for each in self.unknown if each.count is None]
         for number, file in enumerate(self.files) if left else ():
             wanted = {channel for each in left for n, channel in each.channels if n == number}
@@ -287,14 +287,14 @@ class Bag:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found about files and keys, as far as was read."""
+        """Findings about files and keys, as far as read."""
         keys = [each for topic in self.topics.values() for each in topic.streams.findings()]
         return self.notes + keys
 
     def _look_for_keys(self) -> None:
-        """Look into topics that may have several keys.
+        """Examine topics that may have several keys.
 
-        If the file is damaged there, the keys up to that place count: reading finds the damage.
+        If the file is damaged, the keys up to that place count; reading reports the damage.
         """
         if self._looked_for_keys:
             return
@@ -311,7 +311,7 @@ class Bag:
     def look(self) -> None:
         """Read the first messages of topics whose channels are not known yet, within limits.
 
-        It is one pass for all of them, past chunks that have none of those that are left.
+        This is one pass for all of them, which skips chunks without such topics.
         """
         unknown = [
             topic
@@ -326,7 +326,7 @@ class Bag:
                 pass
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
-        """The samples of some streams, and those of keys that come later in topics given whole."""
+        """Yield samples of streams, including later keys of topics that are fully selected."""
         self._look_for_keys()
         wanted, known, given_whole, chosen = set(names), set(), [], []
         for topic in self.topics.values():
@@ -349,7 +349,7 @@ class Bag:
         """Read the messages of some topics, block by block.
 
         With ``looking``, a topic is done once its channels are known or enough was read for it. A
-        topic in which a frame has changed is read until the frame comes back, or to the end.
+        topic whose frame has changed is read until the frame comes back, or to the end.
         """
         self.followed = 0
         of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
@@ -361,7 +361,7 @@ class Bag:
         all_seen: dict[tuple[int, int], int] = {}
         done: set[str] = set()
         decoded, unindexed, looked = 0, 0, 0
-        budget = Budget(self.limit, self.path, self.packed_size)  # of packed messages
+        budget = Budget(self.limit, self.path, self.packed_size)  # for compressed messages
         with progress(f"Reading {self.kind}", self.size, shown) as read:
             for number, file in enumerate(self.files):
                 topics = of_file[number]
@@ -413,7 +413,7 @@ class Bag:
                 topic.streams.flush(False)
 
     def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
-        """The messages of a whole pass, with those that the index of the file tells of."""
+        """Compare the messages of a complete pass with the counts in the file's index."""
         for channel, found in seen.items() if file.counts is not None else ():
             told = (file.counts or {}).get(channel, 0)
             topic = file.channels[channel].topic
@@ -422,7 +422,7 @@ class Bag:
     def _compare_with_metadata(
         self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
     ) -> None:
-        """The same of files without an index of messages, with what metadata.yaml tells of all."""
+        """Compare the same for files without an index with the counts in metadata.yaml."""
         for topic in chosen:
             if topic.told is not None:
                 found = sum(seen[channel] for channel in topic.channels)
@@ -432,7 +432,7 @@ class Bag:
         text = f"{found:,} messages found, {whose} says {told:,}"
         if found < told:
             if any(file.path.endswith(".db3") for file in self.files):
-                text += ". A .db3-wal file may be missing beside the .db3"
+                text += ". A .db3-wal file next to the .db3 file may be missing"
             self.damage.found(path, f"topic {topic}", text)
         elif found > told:
             self.damage.note(path, f"topic {topic}", text)
@@ -441,9 +441,9 @@ class Bag:
 def _by_topic(
     channels: Any, topics: Mapping[int, _Topic], seen: dict[int, int]
 ) -> Iterator[tuple[_Topic, Any]]:
-    """The topics of messages, each with the indices of its messages; None: all.
+    """Yield the topics of messages with the indices of their messages; None: all.
 
-    It counts messages by their channel.
+    It also counts messages by their channel.
     """
     import numpy as np
 

@@ -1,6 +1,6 @@
-"""Messages from the worker that reads HDF5 to its parent process: JSON, and bytes of arrays.
+"""Messages from the HDF5 worker to its parent process: JSON, and bytes of arrays.
 
-No object is pickled: a damaged file may make the reading process send anything.
+No object is pickled, since a damaged file may make the worker send anything.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, Callable
 from ..._errors import raise_shortage
 
 HEAD = struct.Struct("<QQ")  # of a message: bytes of JSON, bytes of arrays
-_MOST = 16 << 20  # bytes of an attribute
+_MOST = 16 << 20  # bytes per attribute
 _NUMBERS = "fiubSc"  # kinds of dtypes that are sent as bytes
 
 
 def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, Any], bytes]:
-    """All attributes, why some are skipped or damaged, and the bytes of arrays."""
+    """Return all attributes, why some are skipped or damaged, and the bytes of arrays."""
     told: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     damaged: dict[str, str] = {}
@@ -25,7 +25,7 @@ def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, 
     for given in item.attrs:
         progressed()
         name = given
-        if isinstance(given, bytes):  # as h5py gives a name that is not UTF-8
+        if isinstance(given, bytes):  # h5py's form of a name that is not UTF-8
             name = given.decode("utf-8", "surrogateescape")
         try:
             found = _sent(item, given)
@@ -39,16 +39,16 @@ def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, 
         value, values = found
         told[name] = {**value, "at": len(buffers), "bytes": len(values)}
         buffers += values
-    return {"attributes": told, "left out": left_out, "damaged": damaged}, bytes(buffers)
+    return {"attributes": told, "omitted": left_out, "damaged": damaged}, bytes(buffers)
 
 
 def _sent(item: Any, name: str | bytes) -> tuple[dict[str, Any], bytes] | str:
-    """An attribute as JSON and bytes, or why it is skipped."""
+    """Return an attribute as JSON and bytes, or why it is skipped."""
     opened = item.attrs.get_id(name)
     try:
         size = opened.dtype.itemsize * math.prod(opened.shape or ())
     except TypeError as error:
-        return f"is of a type that NumPy does not have: {error}"
+        return f"has a type that NumPy lacks: {error}"
     if size > _MOST:
         return _too_large(size)
     value, values = encoded(item.attrs[name])
@@ -63,7 +63,7 @@ def _too_large(size: int) -> str:
 
 
 def encoded(value: Any) -> tuple[dict[str, Any] | None, bytes]:
-    """A value as JSON, and the bytes of an array. None: it is neither numbers nor text."""
+    """Return a value as JSON, and the bytes of an array; None if not numbers or text."""
     import numpy as np
 
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
@@ -88,7 +88,7 @@ def _text(value: Any) -> Any:
 
 
 def decoded(told: dict[str, Any], values: bytes | bytearray) -> Any:
-    """The value again."""
+    """Restore the value."""
     import numpy as np
 
     if "value" in told:

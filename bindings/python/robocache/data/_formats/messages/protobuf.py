@@ -1,4 +1,4 @@
-"""Messages in protobuf, whose descriptors are in the file."""
+"""Messages in protobuf, with descriptors in the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .trees import DEEPEST, MOST_FIELDS, MOST_LISTED, CannotRead, Tree, nanoseco
 _LARGEST_SET = 4 << 20  # bytes of descriptors
 _MOST_FILES = 4096
 _MEMORY = 128 << 20  # bytes that one message may take
-_EXAMINED = 1 << 20  # messages within one that are counted one by one
+_EXAMINED = 1 << 20  # nested messages that are counted one by one
 _PER_FIELD, _PER_MESSAGE = 16, 64  # bytes of memory
 # By FieldDescriptor.cpp_type.
 _DTYPES = {1: "int32", 2: "int64", 3: "uint32", 4: "uint64", 5: "float64", 6: "float32"}
@@ -21,12 +21,12 @@ _TIME, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 
 
 class ProtobufReader:
-    """Finds the fields of messages of one type (``_tree_messages.Reader``).
+    """Find the fields of messages of one type (``trees.Reader``).
 
     Raises
     ------
     ValueError
-        The descriptors are damaged, or do not have the type.
+        The descriptors are damaged, or lack the type.
     """
 
     def __init__(self, typename: str, descriptors: bytes) -> None:
@@ -52,14 +52,14 @@ class ProtobufReader:
                 pool.Add(file)
             self.descriptor = pool.FindMessageTypeByName(typename)
             self.made = factory.GetMessageClass(self.descriptor)
-        except Exception as error:  # the package has errors of its own, and of C++
+        except Exception as error:  # the package has its own errors, and errors of C++
             fault = str(error).partition("\n")[0][:200] or type(error).__name__
-            if "out of memory" in str(error):  # the package says so of damaged descriptors, too
+            if "out of memory" in str(error):  # the package also says so for damaged descriptors
                 require_memory("descriptors of protobuf")
                 fault = "they are damaged"
             else:
                 raise_shortage("descriptors of protobuf")
-        if fault:  # raised here, so that no caller finds a lack of memory in the context
+        if fault:  # raised here, so that a lack of memory is not in the context
             raise ValueError(f"their descriptors cannot be used, or lack {typename}: {fault}")
         self.descriptors = descriptors
         self.largest = _largest(self.descriptor)
@@ -80,7 +80,7 @@ class ProtobufReader:
         return tree
 
     def _require_small(self, content: bytes) -> None:
-        """Refuse a message that takes much more memory than its bytes: two make a message."""
+        """Refuse a message that needs much more memory than its size; two bytes can nest one."""
         if (len(content) // 2) * self.largest <= _MEMORY:
             return
         most = min(_EXAMINED, _MEMORY // self.largest)
@@ -143,7 +143,7 @@ class ProtobufReader:
                 self.dtypes[path] = _DTYPES[of.cpp_type]
             tree.add(path, value)
         elif isinstance(value, bytes):
-            tree.others[path] = "bytes, which are no numbers"
+            tree.others[path] = "bytes, which are not numbers"
         else:
             tree.texts[path] = value
 
@@ -178,7 +178,7 @@ def _is_repeated(of: Any) -> bool:
 
 
 def _in_order(files: list[Any]) -> list[Any]:
-    """Files after those that they import."""
+    """Sort files after the files that they import."""
     if len(files) > _MOST_FILES:
         raise ValueError(f"{len(files):,} files, expected at most {_MOST_FILES:,}")
     left = {file.name: file for file in files}
@@ -186,7 +186,7 @@ def _in_order(files: list[Any]) -> list[Any]:
     while left:
         ready = [f for f in left.values() if not any(name in left for name in f.dependency)]
         if not ready:
-            raise ValueError("files import each other in a circle")
+            raise ValueError("files import each other in a cycle")
         made += ready
         for file in ready:
             del left[file.name]
@@ -194,7 +194,7 @@ def _in_order(files: list[Any]) -> list[Any]:
 
 
 def _largest(descriptor: Any) -> int:
-    """The bytes of memory of the largest message that one may hold."""
+    """Return the memory of the largest message that a message may contain."""
     largest, seen, waiting = 0, set(), [descriptor]
     while waiting:
         of = waiting.pop()
@@ -207,7 +207,7 @@ def _largest(descriptor: Any) -> int:
 
 
 class _Counter:
-    """Counts messages within a message by its bytes, without unpacking it."""
+    """Count the messages nested in a message by its bytes, without unpacking it."""
 
     def __init__(self, most: int) -> None:
         self.found, self.most = 0, most
@@ -216,7 +216,7 @@ class _Counter:
     def messages(self, content: memoryview, descriptor: Any, depth: int) -> None:
         self.found += 1
         if self.found > self.most or depth > DEEPEST:
-            raise CannotRead("hold too many messages each to be unpacked")
+            raise CannotRead("contain too many messages each to be unpacked")
         inner = self.inner.get(descriptor.full_name)
         if inner is None:
             inner = self.inner[descriptor.full_name] = {
@@ -241,7 +241,7 @@ class _Counter:
                     self.messages(content[at : at + size], of, depth + 1)
                 at += size
             else:
-                raise CannotRead("hold groups, and are too large to be unpacked with them")
+                raise CannotRead("contain groups, and are too large to unpack them")
 
 
 def _varint(content: memoryview, at: int) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class Table:
     large: set[str] = field(default_factory=set)  # integer columns that float64 would round
     untimed: Untimed | None = None
     rows: int | None = None  # of a file that is read later
-    odd: list[OddText] = field(default_factory=list)  # texts because of which columns are skipped
+    odd: list[OddText] = field(default_factory=list)  # texts that make columns be skipped
     instances: Instances | None = None  # the things that share the rows
     labels: dict[str, Any] = field(default_factory=dict)  # the thing of each stream
     table_rows: int = 0  # of the file, or of the rows that were read

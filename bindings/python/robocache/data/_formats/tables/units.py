@@ -1,4 +1,4 @@
-"""A common unit for the times of several tables, of which each may state its own unit."""
+"""A common unit for the times of several tables, if each may state its own unit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _distinct(given: Any, scaled: Any, path: str, place: str, unit: str | None) 
     if after < before:
         text = (
             f"{before} different times would become {after} in whole {unit}: give the unit of "
-            "these times with --time COLUMN:UNIT, or open the file alone"
+            "these times with --time COLUMN:UNIT, or open the file separately"
         )
         raise FormatError(path, place, text)
     return scaled

@@ -125,7 +125,7 @@ def _nodes(told: Any) -> Iterator[dict[str, Any]]:
 
 
 def _nested(codec: Any) -> Iterator[Any]:
-    """Yield a codec and the codecs within it, such as those of shards."""
+    """Yield a codec and the codecs nested in it, as in shards."""
     waiting = [codec]
     while waiting:
         codec = waiting.pop()
