@@ -119,7 +119,7 @@ def test_info_that_disagrees(lerobot):
     told = json.loads(file.read_text())
     told["features"]["action"]["shape"] = [7]
     file.write_text(json.dumps(told))
-    check_told(lerobot, "action", "2 numbers a row", "[7]")
+    check_told(lerobot, "action", "2 numbers per row", "[7]")
     file.write_text("{")
     check_told(lerobot, "info.json")
 
@@ -177,9 +177,9 @@ def test_a_broken_chunk_of_zarr(recordings, tmp_path):
     ("name", "content", "words"),
     [
         ("empty.mcap", b"", "it is empty"),
-        ("text.bag", b"hello", "cannot tell the format. First bytes: \"hello\""),
+        ("text.bag", b"hello", "unknown format. First bytes: \"hello\""),
         ("cut.pcd", b"VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 9\n"
-                    b"HEIGHT 1\nPOINTS 9\nDATA binary\nabc", "point 0: is cut off"),
+                    b"HEIGHT 1\nPOINTS 9\nDATA binary\nabc", "point 0: file ends here"),
     ],
 )  # fmt: skip
 def test_files_that_are_none(tmp_path, name, content, words):
@@ -207,7 +207,7 @@ def test_links_that_lead_out_are_not_followed(lerobot, tmp_path):
     file.symlink_to(outside)
     for command in ("inspect", "stats", "windows"):
         result = run(command, lerobot)
-        assert result.exit_code == 1 and flat("; --follow-links follows it") in flat(result.output)
+        assert result.exit_code == 1 and flat("; --follow-links allows it") in flat(result.output)
     assert run("inspect", lerobot, "--follow-links").exit_code == 0
 
 

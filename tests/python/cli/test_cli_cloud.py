@@ -132,14 +132,14 @@ def test_images_that_pillow_reads(scene):
         (("k.json", "[0, 1, 2, 3]"), [], 1, "error: k.json: fx: is 0, expected a finite"),
         (("k.json", '{"K": [[9, 0, 1], [0, 0, 1], [0, 0, 1]]}'), [], 1, "error: k.json: fy: is 0"),
         (("k.json", "[9, 9, NaN, 3]"), [], 1, "error: k.json: cx: is nan, expected a finite"),
-        (("k.json", "[1, 2, 3]"), [], 1, "k.json: has no camera"),
-        (("k.json", '{"fx": 1}'), [], 1, "k.json: has no camera"),
-        (("k.json", "no"), [], 1, "k.json: is no JSON"),
-        (("pose.json", "[1, 2]"), ["--pose", "pose.json"], 1, "pose.json: has no 4 x 4"),
+        (("k.json", "[1, 2, 3]"), [], 1, "k.json: is not a camera"),
+        (("k.json", '{"fx": 1}'), [], 1, "k.json: is not a camera"),
+        (("k.json", "no"), [], 1, "k.json: is not JSON"),
+        (("pose.json", "[1, 2]"), ["--pose", "pose.json"], 1, "pose.json: is not a 4 x 4"),
         (("color/12.npy", ""), ["--colors", "color"], 1, "has 4 images"),
         (("color/10.npy", ""), ["--colors", "color"], 1, "color/10.npy"),
         (("depth/10.npy", ""), [], 1, "depth/10.npy"),
-        (("depth/10.png", ""), [], 1, "two images of the name 10"),
+        (("depth/10.png", ""), [], 1, "two images named 10"),
         (("out", ""), [], 1, "out: exists; --overwrite"),
     ],
 )
@@ -158,9 +158,9 @@ def test_refuses_in_a_line_and_writes_nothing(scene, monkeypatch, change, argume
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (np.zeros((2, 3), np.uint8), "expected one depth a pixel"),
-        (np.zeros((2, 3, 3), np.uint16), "expected one depth a pixel"),
-        (np.full((2, 3), 70_000, np.int32), "has depths that 16 bits do not hold"),
+        (np.zeros((2, 3), np.uint8), "expected one depth per pixel"),
+        (np.zeros((2, 3, 3), np.uint16), "expected one depth per pixel"),
+        (np.full((2, 3), 70_000, np.int32), "has depths outside 0 to 65535"),
     ],
 )
 def test_what_is_no_depth_is_named(scene, image, words):

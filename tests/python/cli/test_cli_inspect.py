@@ -129,7 +129,7 @@ def test_points(tmp_path, recordings):
     office = told["streams"]["office1.pcd"]
     assert office["organized"] == [640, 480] and office["finite"] == 254456
     text = inspect(recordings / "pcl")
-    assert "52744 of 307200 points have no reading" in text
+    assert "52744 of 307200 points are not finite" in text
     assert max(map(len, text.splitlines()[1:])) <= 80
 
 

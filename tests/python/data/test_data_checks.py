@@ -147,7 +147,7 @@ def test_nan():
     values[[3, 9], 0] = np.nan, np.inf
     one(found(values, log), "warning", "nan", "up to 2 of 400 values", "p.x")
     values[:, 0] = np.nan
-    one(found(values, log), "error", "nan", "no finite value at all", "p.x")
+    one(found(values, log), "error", "nan", "no value is finite", "p.x")
 
 
 def test_quaternions():
@@ -247,7 +247,7 @@ def test_stored_statistics_that_are_no_numbers(key, value):
     stored = dataclasses.replace(exact, **arrays)
     (finding,) = checks.check_statistics("a", stored, exact, ("x", "y", "z"))
     assert (finding.severity, finding.kind, finding.place) == ("error", "statistics", "y")
-    assert finding.text.startswith(f"{key} is stored as {value}, but it is ")
+    assert finding.text.startswith(f"{key} is stored as {value}, but the data have ")
 
 
 def test_ranges_that_a_file_does_not_store(tmp_path):

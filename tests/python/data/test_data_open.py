@@ -146,7 +146,7 @@ def test_what_is_not_there(tmp_path):
 
 def test_what_is_not_known(tmp_path):
     (tmp_path / "x").write_bytes(b"\x00\x01\x02 something else")
-    with pytest.raises(data.FormatError, match="cannot tell the format. First bytes: ") as one:
+    with pytest.raises(data.FormatError, match="unknown format. First bytes: ") as one:
         data.open(tmp_path / "x")
     assert one.value.path == str(tmp_path / "x") and one.value.place == ""
     with pytest.raises(data.FormatError, match="no file in this .* holds: x. Formats: ROS 1"):
@@ -230,7 +230,7 @@ def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
     zeros = bytes(8)
     assert told.value.reason == (
         "none of its files can be read: a.csv is empty; "
-        "b.parquet does not begin as a Parquet file does; "
+        "b.parquet does not begin like a Parquet file; "
         f"c.hdf5 is no HDF5 file, but a file that begins with {zeros!r}; "
         "d.npy is no .npy file, but a file of 0 bytes; "
         "e.pcd is no PCD file, but a file that begins with b'FIELDS'; "

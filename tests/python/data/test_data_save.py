@@ -92,7 +92,7 @@ def test_recordings(tmp_path, kind):
 
 def test_recordings_are_no_lerobot(tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"recording.align\(rate\) makes one"):
+    with pytest.raises(ValueError, match=r"use recording.align\(rate\)"):
         recording().save(tmp_path / "x", "lerobot")
     assert os.listdir(tmp_path) == []
 
@@ -175,7 +175,7 @@ def test_frames_of_videos_stay(tmp_path):
     assert [str(e) for e in left_out] == [
         "note: texts (string) are not read",
         "observation.images.top: 1 of 1 video files are not there",
-        "observation.images.top: frames of a video, which stays where it is",
+        "observation.images.top: frames of a video, which is not copied",
     ]
     back = data.open(tmp_path / "y")
     assert set(given.tracks) - set(back.tracks) == {"observation.images.top"}
@@ -401,7 +401,7 @@ def test_names_that_become_one(tmp_path):
               for name in ("/arm/left", "arm.left", "grip")}  # fmt: skip
     told = data.save(rbc.Episodes(tracks), tmp_path / "x", "lerobot")
     assert [str(each) for each in told] == [
-        "arm.left: saved as the feature arm.left.1, for another track is named arm.left too"
+        "arm.left: saved as the feature arm.left.1, because another track is named arm.left"
     ]
     assert {"arm.left", "arm.left.1"} < set(saved_info(tmp_path / "x")["features"])
     assert "/" not in "".join(saved_info(tmp_path / "x")["features"])

@@ -190,7 +190,7 @@ def test_a_candidate_stops_alignment():
         got = given.align(QUERIES, **options)["imu"].values[:, 1:]
         assert angle_between(got, expected) < 1e-12
     given.align(30, kinds={"imu": {"b-e": "number"}})
-    with pytest.raises(ValueError, match="accept_guesses: goes without as_numbers"):
+    with pytest.raises(ValueError, match="accept_guesses: cannot be combined with as_numbers"):
         given.align(30, accept_guesses=True, as_numbers=True)
 
 
@@ -521,7 +521,7 @@ def test_channels_that_a_caller_names(tmp_path):
     assert of("orientation[3],orientation[0],orientation[1],orientation[2]", "quaternion_wxyz")
     assert of("a-b", "angle_deg") == [("angle", (6,))]
     for channels, kind, text in (
-        ("yaw", "quaternion", "cannot be made of 1: 'yaw'"),
+        ("yaw", "quaternion", "does not fit 1 channel: 'yaw'"),
         ("nothing", "angle", "no channel 'nothing'. Its channels: 'orientation"),
         ("yaw", "qaternion", "is 'qaternion', expected one of number"),
     ):
@@ -564,7 +564,7 @@ def test_broken_kinds_of_a_saved_file(tmp_path):
     told["streams"][0]["kinds"]["groups"][0]["columns"] = [7]
     arrays["robocache"] = np.array(json.dumps(told))
     np.savez(tmp_path / "b.npz", **arrays)
-    with pytest.raises(data.FormatError, match="its kinds are not those of 1 channels"):
+    with pytest.raises(data.FormatError, match="its kinds do not fit 1 channel"):
         data.open(tmp_path / "b.npz")
     del told["streams"][0]["kinds"]  # as files were before
     arrays["robocache"] = np.array(json.dumps(told))
@@ -648,7 +648,7 @@ def test_methods_for_some_channels():
     np.testing.assert_allclose(linear[:, 0], np.interp(QUERIES, TIMES, values[:, 0]))
     for methods, text in (
         ({"s": "slerp"}, "--method s=slerp: these are 5 channels, but slerp takes 4"),
-        ({"s:qx": "linear"}, "names some channels of a rotation"),
+        ({"s:qx": "linear"}, "names only some channels of a rotation"),
         ({"s:v": "curved"}, "no such method"),
     ):
         with pytest.raises(ValueError, match=re.escape(text)):

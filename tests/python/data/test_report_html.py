@@ -91,7 +91,7 @@ def test_what_it_tells_of_a_data_set(tmp_path):
     folder = tmp_path / "set"
     data.save(faults.episodes(), folder, "lerobot")
     _, _, page = report(data.open(folder), tmp_path / "good.html")
-    assert "Nothing found." in page.text and page.text.count("As they are.") >= 2
+    assert "Nothing found." in page.text and page.text.count("They match the data.") >= 2
     assert "5 episodes" in page.text and "40 to 40 frames" in page.text
     file = folder / "meta" / "stats.json"
     stored = json.loads(file.read_text())

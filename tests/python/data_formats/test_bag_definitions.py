@@ -209,7 +209,7 @@ def test_wide_strings_whose_width_is_in_doubt_are_not_guessed(tmp_path):
     content = struct.pack("<I4s3Bx", 1, b"a\0\0\0", 5, 6, 7)
     recording = opened(tmp_path, "pkg/msg/A", "wstring s\nuint8[3] n\n", [content] * 30)
     (unread,) = recording.unread
-    assert unread.messages == 30 and "bytes a character" in unread.reason
+    assert unread.messages == 30 and "bytes per character" in unread.reason
 
 
 IDL = """

@@ -141,7 +141,7 @@ def test_a_chunk_that_the_message_indexes_hide(tmp_path):
     lying = entry[:-8] + struct.pack("<Q", between)
     path.write_bytes(content.replace(entry, lying))
     left = [*range(EACH), *range(2 * EACH, 3 * EACH)]
-    refused_and_kept(path, "what follows it are not the message indexes", left)
+    refused_and_kept(path, "it is not followed by the message indexes", left)
 
 
 def test_a_summary_whose_checksum_differs(tmp_path):
@@ -279,7 +279,7 @@ def test_a_channel_without_a_schema(tmp_path):
     assert recording.names == ("/p",)
     (left_out,) = [each for each in recording.left_out if each.place == "/none"]
     assert left_out.reason.startswith("1 messages")
-    assert "does not say of which type" in left_out.reason
+    assert "does not state the type" in left_out.reason
 
 
 def test_a_schema_of_number_0(tmp_path):
@@ -459,9 +459,9 @@ def counts_others(bag):
 
 ROS1 = {
     lists_again: "lists the chunk at byte",
-    lists_no_chunk: "where there is none",
+    lists_no_chunk: "but there is none",
     leaves_one_out: "omits the chunk at byte",
-    leads_to_a_message_index: "where there is none",
+    leads_to_a_message_index: "but there is none",
     counts_others: "count differently",
 }
 
@@ -494,7 +494,7 @@ def test_ros1_connection_that_is_repeated(tmp_path):
 def test_ros1_connection_that_nothing_declares(tmp_path):
     bag = Ros1Made()
     bag.chunk([bag.message(k, 9) for k in range(3)], number=9)
-    match = "connection 9: has 3 messages, and nothing declares it clearly"
+    match = "connection 9: has 3 messages, and no clear declaration"
     refused_and_kept(bag.write(tmp_path), match, ALL)
 
 

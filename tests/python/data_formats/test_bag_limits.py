@@ -96,7 +96,7 @@ def test_a_size_that_is_damaged_is_no_matter_of_the_limit(tmp_path):
     first = content.index(b"zstd") - 4 - 12
     changed = content[:first] + struct.pack("<Q", 1 << 30) + content[first + 8 :]
     path.write_bytes(changed)
-    with pytest.raises(data.FormatError, match="declares 1073741824 bytes, and unpacks to another"):
+    with pytest.raises(data.FormatError, match="declares 1073741824 bytes, but unpacks to another"):
         data.open(path).load()
     kept = data.open(path, damaged="keep").load()
     assert len(kept["/p"]) == 1
@@ -125,7 +125,7 @@ def test_messages_without_content(tmp_path):
         data.open(path).load()
     recording = data.open(path, max_unpacked=2 << 20).load()
     assert [str(each) for each in recording.left_out] == [
-        "/p: 20,000 messages could not be read: they begin with nothing, which is no header of CDR"
+        "/p: 20,000 messages could not be read: they begin with nothing, which is not a CDR header"
     ]
     path = mcap(tmp_path, "float64 x\n", [NUMBER] * 15_000)
     assert len(data.open(path)["/p"]) == 15_000

@@ -293,7 +293,7 @@ def test_missing_file_beside_others(tmp_path):
     ("typename", "definition", "match"),
     [
         ("my_robot/msg/Grip", "", "--definition my_robot/msg/Grip=Grip.msg"),
-        ("", "", "does not say of which type"),
+        ("", "", "does not state the type"),
         ("p/msg/A", "q/Inner i\n", "--definition q/msg/Inner=Inner.msg"),
         ("p/msg/A", "float64 a\nfloat64 b\n", "before its field b is complete"),
         ("p/msg/A", "float32 a\n", "each has 12 bytes, but by the definition of p/msg/A they"),

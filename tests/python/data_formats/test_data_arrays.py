@@ -58,8 +58,8 @@ def test_no_file_of_nested_folders_is_lost(tmp_path, files):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"", "is no .npy file, but a file of 0 bytes"),
-        (b"\x93NUM", "is no .npy file, but a file that begins with"),
+        (b"", "expected a .npy file, got a file of 0 bytes"),
+        (b"\x93NUM", "expected a .npy file, got a file that begins with"),
         (b"\x93NUMPY\x01\x00v\x00{'descr'", "is damaged, or cut off"),
     ],
 )
@@ -79,7 +79,7 @@ def test_nothing_but_damage(tmp_path):
     write(tmp_path, bad=np.zeros((300, 2)))
     path = tmp_path / "bad.npy"
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(data.FormatError, match="no arrays with a row a step; .*bad.npy: is dam"):
+    with pytest.raises(data.FormatError, match="no array with one row per step; .*bad.npy: is dam"):
         data.open(tmp_path, damaged="keep")
     with pytest.raises(data.FormatError, match="is damaged, or cut off") as caught:
         data.open(path, damaged="keep")
@@ -148,6 +148,6 @@ def test_numbers_that_streams_do_not_hold(tmp_path):
     wide = np.dtype(np.longdouble)
     if wide.itemsize > 8:
         assert recording.names == ("x",)
-        assert [e.reason for e in recording.left_out] == [f"no numbers, but {wide}"] + [
-            "no numbers, but complex64"
-        ]
+        assert [e.reason for e in recording.left_out] == [
+            f"has dtype {wide}, which is not numeric"
+        ] + ["has dtype complex64, which is not numeric"]

@@ -189,7 +189,7 @@ def test_types_that_are_not_known(tmp_path):
     assert "the type their_msgs/msg/Thing is defined neither" in reasons["/unknown"]
     assert "cannot be parsed" in reasons["/odd"]
     assert "type their_msgs/msg/Missing, which they contain, is not defined" in reasons["/inner"]
-    assert "are no JSON" in reasons["/json"]
+    assert "are not JSON" in reasons["/json"]
     assert reasons["/short"] == (
         "3 messages could not be read: a message ends (4 bytes) before its field x is complete: "
         "the definition does not fit"

@@ -36,7 +36,9 @@ def test_a_csv_file(tmp_path):
     )
     np.testing.assert_array_equal(stream.values, [[i / 4, i, i % 2] for i in range(5)])
     assert stream.times().tolist() == [START + i * 10 for i in range(5)]
-    assert [(e.place, e.reason) for e in recording.left_out] == [("log ü: word", "is of string")]
+    assert [(e.place, e.reason) for e in recording.left_out] == [
+        ("log ü: word", "has type string, which is not read")
+    ]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -58,7 +60,7 @@ def test_columns_with_rows_of_their_own(tmp_path):
     a, b = recording["x: /a"], recording["x: /b/v"]
     assert a.values.tolist() == [[1, 2], [3, 4]] and a.times().tolist() == [START, START + 2]
     assert b.values.tolist() == [[7]] and b.times().tolist() == [START + 1]
-    assert recording.left_out[0].reason == "numbers of rows, without a name"
+    assert recording.left_out[0].reason == "numbers the rows, and has no name"
 
 
 def test_integers_late_in_a_column_of_floats(tmp_path):
@@ -103,7 +105,7 @@ def test_bad_csv(tmp_path, lines, match):
 
 def test_texts_that_are_no_tables(tmp_path):
     for name, text, words in (
-        ("a", "hello, world\nthis, is\n", 'cannot tell the format. First bytes: "hello, world"'),
+        ("a", "hello, world\nthis, is\n", 'unknown format. First bytes: "hello, world"'),
         ("b", "{\n", "it is a JSON file"),
         ("c", "1,2\n3,4\n", "looks like a table without a header"),
         ("d", "", "it is empty"),
@@ -167,7 +169,7 @@ def test_parquet_that_is_damaged_within(tmp_path):
     content = bytearray((tmp_path / "b.parquet").read_bytes())
     content[100:3000] = bytes(2900)
     (tmp_path / "b.parquet").write_bytes(content)
-    with pytest.raises(data.FormatError, match="b.parquet: is no Parquet file, or damaged"):
+    with pytest.raises(data.FormatError, match="b.parquet: is not a Parquet file, or damaged"):
         data.open(tmp_path).load()
     kept = data.open(tmp_path, damaged="keep").load()
     assert len(kept["a"]) == 1000 and len(kept["b"]) == 0
@@ -354,4 +356,6 @@ def test_arrays_without_numbers_are_told(tmp_path):
     np.save(tmp_path / "value.npy", np.zeros((3, 2)))
     np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))
     recording = data.open(tmp_path)
-    assert [str(each) for each in recording.left_out] == ["word: no numbers, but <U1"]
+    assert [str(each) for each in recording.left_out] == [
+        "word: has dtype <U1, which is not numeric"
+    ]

@@ -77,16 +77,16 @@ def test_broken_chunks(tmp_path):
     broken.unlink()
     told = data.open(folder).load()
     assert (told["state"].values[3:6] == 0).all()
-    assert "1 of 4 chunks are not there, and read as 0" in told.problems[0].text
+    assert "1 of 4 chunks is missing, and read as 0" in told.problems[0].text
 
 
 @pytest.mark.parametrize(
     ("ends", "rows", "match"),
     [
-        ((4, 2), 4, "no list of rows that ascend"),
+        ((4, 2), 4, "not an ascending list of rows"),
         ((4, 20), 11, "has 11 rows, the episodes 20"),
         ((4, 4, 11), 11, "has length 0"),
-        ((-4, 11), 11, "no list of rows that ascend"),
+        ((-4, 11), 11, "not an ascending list of rows"),
         (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, the episodes 46116860"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_buffer_without_episodes(tmp_path):
 def test_no_replay_buffer(tmp_path):
     group = zarr.open_group(str(tmp_path / "x"), mode="w")
     group.create_group("data")
-    refused(tmp_path / "x", "this Zarr store is no replay buffer", "meta/episode_ends")
+    refused(tmp_path / "x", "this Zarr store is not a replay buffer", "meta/episode_ends")
 
 
 def test_a_damaged_head(tmp_path):

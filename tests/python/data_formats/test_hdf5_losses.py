@@ -143,7 +143,7 @@ def test_a_chunk_that_is_damaged_loses_its_rows_only(tmp_path):
     expected = np.arange(3_000_000)
     expected[1_000_000:2_000_000] = 0
     np.testing.assert_array_equal(kept["actions"].values[:, 0], expected)
-    assert kept.problems[0].text.endswith("; 0 stands for them")
+    assert kept.problems[0].text.endswith("; they are set to 0")
 
 
 def test_arrays_of_many_pieces(tmp_path):
@@ -243,7 +243,7 @@ def test_groups_that_all_episodes_link_to(tmp_path):
             demo = file.create_group(f"data/demo_{n}")
             demo["actions"] = np.zeros((2, 2))
             demo["many"] = many
-    with pytest.raises(data.FormatError, match="has more names than its size has room for"):
+    with pytest.raises(data.FormatError, match="has more names than its size allows"):
         data.open(path)
 
 
@@ -255,7 +255,7 @@ def test_groups_within_groups(tmp_path):
         for _ in range(200):
             group = group.create_group("g")
     (reason,) = [e.reason for e in data.open(path).left_out if "g/g" in e.place]
-    assert reason == "lies deeper than 64 groups"
+    assert reason == "is nested in more than 64 groups"
 
 
 def test_a_huge_attribute(tmp_path):
@@ -463,7 +463,7 @@ def test_a_writer_that_died(tmp_path):
         content = path.read_bytes()
     other = tmp_path / "y.hdf5"
     other.write_bytes(content)
-    with pytest.raises(data.FormatError, match="or died while it wrote.*h5clear -s"):
+    with pytest.raises(data.FormatError, match="or died while writing.*h5clear -s"):
         data.open(other)
 
 

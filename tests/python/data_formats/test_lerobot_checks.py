@@ -160,7 +160,7 @@ def test_tasks_without_words(written):
     folder, version = written
     for path in (folder / "meta").glob("tasks.*"):
         path.unlink()
-    one(found(folder), "warning", "tasks", "task_index stands for no words")
+    one(found(folder), "warning", "tasks", "task_index has no texts")
 
 
 def test_tasks_that_are_damaged(written):
@@ -230,7 +230,7 @@ def write_statistics(folder, version, rule, change=None, spoil=None):
 def test_quantiles_that_lerobot_aggregated(written, rule, text):
     folder, version = written
     write_statistics(folder, version, rule)
-    one(found(folder), "note", "quantiles_aggregated", text, "is the quantile of all rows")
+    one(found(folder), "note", "quantiles_aggregated", text, "the quantile of all rows is")
     assert CliRunner().invoke(app, ["inspect", str(folder), "--check"]).exit_code == 0
     result = CliRunner().invoke(app, ["stats", str(folder), "--check", "-s", "observation.state"])
     assert result.exit_code == 0 and "note" in result.stdout

@@ -170,7 +170,7 @@ def test_a_log_of_another_database(tmp_path):
     (tmp_path / "large").mkdir()
     large = sqlite_states.logged(tmp_path / "large", batches=1, page=4096)
     log.write_bytes(large.with_name("bag.db3-wal").read_bytes())
-    check_damaged(path, "has pages of 4096 bytes, its database of 1024", 0)
+    check_damaged(path, "has pages of 4096 bytes, but its database 1024", 0)
 
 
 def test_frames_that_a_file_system_lost(tmp_path):
@@ -281,7 +281,7 @@ def test_a_journal_that_lacks_whole_parts(tmp_path):
     content = journal.read_bytes()
     begins = [found.start() for found in re.finditer(re.escape(content[:8]), content)]
     journal.write_bytes(content[: begins[len(begins) // 2]])
-    refused(path, "bag.db3-journal: does not take back the whole transaction|malformed")
+    refused(path, "bag.db3-journal: does not undo the whole transaction|malformed")
 
 
 def test_a_journal_that_names_a_file(tmp_path):
@@ -345,7 +345,7 @@ def test_a_recorder_that_is_killed(tmp_path, mode):
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal"])
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "is a broken link"])
 def test_logs_that_are_no_files(tmp_path, end, kind):
     folder = tmp_path / "bag"
     folder.mkdir()
@@ -393,7 +393,7 @@ def test_names_with_all_kinds_of_letters(tmp_path):
     check_prefix(load(path.parent / name)["/a"], BATCH * BATCHES)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "is a broken link"])
 def test_metadata_that_is_no_file(tmp_path, kind):
     path = sqlite_states.logged(tmp_path)
     metadata = path.parent / "metadata.yaml"

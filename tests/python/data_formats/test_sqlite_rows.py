@@ -179,7 +179,7 @@ def test_texts_elsewhere_that_are_not_utf_8(bag):
         ("NULL, 'ros2msg', ''", "topic_type is NULL"),
         ("'a/msg/B', 5, ''", "encoding is 5"),
         ("'a/msg/B', 'ros2msg', NULL", "encoded_message_definition is NULL"),
-        ("'a/msg/A', 'ros2msg', 'int8 x'", "defines 'a/msg/A', which a row before it defines"),
+        ("'a/msg/A', 'ros2msg', 'int8 x'", "defines 'a/msg/A', which an earlier row defines"),
     ],
 )
 def test_a_definition_with_an_odd_value(bag, values, match):

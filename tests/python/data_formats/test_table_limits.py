@@ -139,7 +139,7 @@ def test_a_folder_with_the_name_of_a_table(tmp_path):
     (tmp_path / "parts.parquet").mkdir()
     (tmp_path / "dangling.csv").symlink_to("nothing")
     (tmp_path / "good.csv").write_text("time,x\n0,1\n1,2\n")
-    assert "is a link to nothing" in str(refused(tmp_path))
+    assert "is a broken link" in str(refused(tmp_path))
     kept = loaded(tmp_path, damaged="keep")
     assert [each.place for each in kept.left_out] == ["parts.parquet"]
 

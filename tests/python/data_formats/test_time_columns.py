@@ -313,7 +313,7 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
 def test_a_unit_for_a_column_whose_type_has_one(tmp_path, kind):
     table = pa.table({"stamp": pa.array(range(ROWS), pa.int64()).cast(kind), "x": SECONDS})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(data.FormatError, match="which have no unit: leave out :s"):
+    with pytest.raises(data.FormatError, match="which have no unit: remove :s"):
         data.open(tmp_path / "a.parquet", time="stamp:s")
 
 
@@ -377,7 +377,7 @@ def test_the_caller_names_a_column_that_one_file_has(tmp_path):
 
 def test_other_formats_have_no_column(tmp_path):
     rbc.data.Recording.of([]).save(tmp_path / "a.npz")
-    with pytest.raises(ValueError, match="--time t: is for tables and .npy arrays"):
+    with pytest.raises(ValueError, match="--time t works on tables and .npy arrays"):
         data.open(tmp_path / "a.npz", time="t")
 
 

@@ -61,7 +61,7 @@ def test_more_than_a_chunk_may_have(kind):
     """It may well be true, and takes memory that is not there."""
     packed = compress(kind, bytes(1000))
     for size, told in (((4 << 30) + (1 << 28), "4.25"), (1 << 40, "1,024.00"), ((1 << 64) - 1, "")):
-        match = f"says that it unpacks to {told}.* GiB, above 4 GiB; .* with mcap decompress"
+        match = f"declares {told}.* GiB, above 4 GiB; .* with mcap decompress"
         with pytest.raises(ValueError, match=match):
             decompressed(packed, kind, size)
     content = bytes(10)

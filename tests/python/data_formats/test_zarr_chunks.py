@@ -75,7 +75,7 @@ def test_a_folder_in_place_of_a_chunk(tmp_path):
     (path / "data/action/0.0").unlink()
     (path / "data/action/0.0").mkdir()
     (problem,) = data.open(path).load().problems
-    assert problem.text == "1 of 1 chunks are not there, and read as 0.0"
+    assert problem.text == "1 of 1 chunks is missing, and read as 0.0"
 
 
 @pytest.mark.parametrize("kind", ["recording", "episodes"])
@@ -115,8 +115,8 @@ def test_missing_chunks_of_version_2(tmp_path, fill, value):
     expected[4:8, 0] = float("nan" if fill is None else fill)
     np.testing.assert_array_equal(given["action"].values, expected)
     (problem,) = given.problems
-    assert problem.text.startswith(f"1 of 6 chunks are not there, and read as {value}")
-    assert ("names no value" in problem.text) == (fill is None)
+    assert problem.text.startswith(f"1 of 6 chunks is missing, and read as {value}")
+    assert ("has no fill value" in problem.text) == (fill is None)
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -175,7 +175,7 @@ def test_chunks_that_are_missing_in_a_shard(tmp_path, place):
     given = data.open(tmp_path / "x").load()
     values[4:8] = 0
     np.testing.assert_array_equal(given["action"].values, values)
-    assert "1 of 3 files of chunks are not there" in given.problems[0].text
+    assert "1 of 3 files of chunks is missing" in given.problems[0].text
     shard = tmp_path / "x/data/action/c/2/0"
     content = shard.read_bytes()
     shard.unlink()
@@ -200,7 +200,7 @@ def test_an_array_without_metadata(tmp_path):
 
 def test_ends_of_episodes_are_whole_or_refused(tmp_path):
     """Without them no row has an episode; also where damage is kept."""
-    for content, match in ((None, "1 of its chunks are not there"), (b"x", "a chunk cannot be")):
+    for content, match in ((None, "1 of its chunks is missing"), (b"x", "a chunk cannot be")):
         path = v2_store(tmp_path / str(content))
         (path / "meta/episode_ends/0").unlink()
         if content:
@@ -215,7 +215,7 @@ def test_ends_of_what_save_wrote_that_do_not_fit(tmp_path):
     group = zarr.open_group(str(tmp_path / "x"), mode="r+")
     for ends in ([5, 1 << 40], [7, 5]):
         group["meta/episode_ends"][:] = ends
-        refused(tmp_path / "x", "robocache: is not whole: .*episode_offsets")
+        refused(tmp_path / "x", "robocache: is incomplete: .*episode_offsets")
 
 
 # ---- more than they should ----------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_many_small_chunks_of_which_few_are_there(tmp_path):
     expected = np.zeros((10, 2))
     expected[3, 1] = 5
     np.testing.assert_array_equal(given["action"].values, expected)
-    assert "8388607 of 8388608 chunks are not there" in given.problems[-1].text
+    assert "8388607 of 8388608 chunks are missing" in given.problems[-1].text
 
 
 def test_packed_twice(tmp_path):
@@ -374,7 +374,7 @@ def test_a_member_of_a_zip_file_that_unpacks_to_terabytes(tmp_path):
             for _ in range(300):
                 chunk.write(bytes(1 << 20))
     before = _peak()
-    refused(tmp_path / "x.zip", "has 314572800 bytes, expected at most 160")
+    refused(tmp_path / "x.zip", "has 314572800 bytes, too many for a content of 160")
     assert _peak() - before < 100 << 20
 
 
@@ -404,7 +404,7 @@ def test_metadata_of_a_zip_file_that_unpack_to_much(tmp_path):
                 archive.write(file, file.relative_to(path))
         archive.writestr("a/.zattrs", b"{}")
         archive.writestr("a/.zgroup", b'{"zarr_format": 2, "a": [' + b"[]," * (6 << 20) + b"[]]}")
-    refused(tmp_path / "x.zip", "a/.zgroup: and the metadata before it have .* too many")
+    refused(tmp_path / "x.zip", "a/.zgroup: brings the metadata to .* too many")
 
 
 def test_many_episodes_of_length_0(tmp_path):

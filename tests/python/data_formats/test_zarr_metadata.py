@@ -95,7 +95,7 @@ def test_metadata_that_a_group_repeats(tmp_path):
 
 def test_codecs_that_are_not_known(tmp_path):
     error = refused(v2_store(tmp_path / "x", compressor={"id": "theirs"}), "theirs")
-    assert "write the array anew, with zstd or blosc" in str(error)
+    assert "save the array again with zstd or blosc" in str(error)
     assert "packs its array with 7" in str(refused(v2_store(tmp_path / "y", filters=[7]), "7"))
     assert "pickle" in str(refused(v2_store(tmp_path / "z", filters=["pickle"])))
 

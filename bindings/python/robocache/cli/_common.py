@@ -234,7 +234,7 @@ def check_kind(path: Path) -> None:
     """Raise if a path is a device, pipe or socket, since reading may never end."""
     special = special_kind(str(path)) if path.exists() else None
     if special is not None:
-        raise Failure(f"{path} is {special}, expected a file or a folder")
+        raise Failure(f"{path}: is {special}, expected a file or a folder")
 
 
 def text_of(path: Path) -> str:

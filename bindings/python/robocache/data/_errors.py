@@ -245,7 +245,7 @@ def raise_shortage(path: Any) -> None:
         if number == errno.ENOMEM:
             if isinstance(error, MemoryError) and str(error).startswith(shown):
                 raise error
-            text = str(error) or "out of memory"
+            text = str(error) or "allocation failed"
             raise MemoryError(f"{shown}: {text}: out of memory") from error
         if number is not None:
             if isinstance(error, OSError) and error.filename is not None:

@@ -108,7 +108,7 @@ def folder_of(
         if good or named:
             file = folder.file(entry.name)
             if not good:
-                options.damage.found(file, "", f"expected {what}, got {what_is(file)}")
+                options.damage.found(file, "", f"expected a {what}, got {what_is(file)}")
             found.append(entry.name)
     return found
 

@@ -143,7 +143,7 @@ def open(
         opened_data = module.open(given, options)
         if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
             raise ValueError(
-                f"--time {time}: works on tables and .npy arrays; this is {opened_data.format}"
+                f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
             )
     if not options.kinds:
         return opened_data

@@ -349,13 +349,13 @@ def _download(name: str) -> str:
 
 
 _KINDS = {
-    ".h5": "HDF5 file",
-    ".hdf5": "HDF5 file",
-    ".npy": ".npy file",
-    ".npz": "npz file",
-    ".pcd": "PCD file",
-    ".bin": "sweep of a LiDAR",
-    ".bag": "ROS 1 bag",
+    ".h5": "an HDF5 file",
+    ".hdf5": "an HDF5 file",
+    ".npy": "a .npy file",
+    ".npz": "an npz file",
+    ".pcd": "a PCD file",
+    ".bin": "a LiDAR sweep",
+    ".bag": "a ROS 1 bag",
 }
 _TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
@@ -374,4 +374,4 @@ def faults_in(path: str) -> Iterator[str]:
 
             yield f"{entry.name} {fault_of(entry.path)[0]}"
         elif suffix in _KINDS:
-            yield f"{entry.name}: expected a {_KINDS[suffix]}, got {what_is(entry.path)}"
+            yield f"{entry.name}: expected {_KINDS[suffix]}, got {what_is(entry.path)}"

@@ -9,6 +9,7 @@ from typing import Any
 from ..._episodes.channels import Group
 from ..._printable import printable
 from .._errors import some
+from .._format_values import plural
 from .names import guesses, labels_of
 
 _ANGLES = {"": None, "_rad": "rad", "_deg": "deg", "_turn": "turn"}
@@ -181,7 +182,9 @@ def declared_groups(
         if count and (len(columns) % count or not columns):
             shown = some(tuple((names or labels_of(stream, None, width))[c] for c in columns))
             each = "" if count == 1 else f" of {count} channels"
-            raise ValueError(f"{where}: {kind}{each} does not fit {len(columns)} channels: {shown}")
+            raise ValueError(
+                f"{where}: {kind}{each} does not fit {plural(len(columns), 'channel')}: {shown}"
+            )
         made = [group for group in made if set(columns).isdisjoint(group.columns)]
         size = count or len(columns)
         for begin in range(0, len(columns), size):

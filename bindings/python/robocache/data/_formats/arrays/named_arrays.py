@@ -17,6 +17,7 @@ from ...._episodes.channels import KINDS, SOURCES, Group
 from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About
 from ..._errors import FormatError, LeftOut, Problem
+from ..._format_values import plural
 from ..._kinds.kinds import Kinds, candidate_findings
 from ..._kinds.tracks import kinds_of_track, with_kinds
 from ..._recording import RecordedStream, Recording
@@ -168,7 +169,7 @@ def _kinds(
     columns = sorted(column for group in groups for column in group.columns)
     inside = all(0 <= column < channels for group in candidates for column in group.columns)
     if columns != list(range(channels)) or not inside:
-        raise FormatError(path, place, f"its kinds do not fit {channels} channels")
+        raise FormatError(path, place, f"its kinds do not fit {plural(channels, 'channel')}")
     findings = candidate_findings(of["name"], names, channels, candidates)
     return Kinds(tuple(groups), tuple(candidates), tuple(findings))
 

@@ -91,7 +91,7 @@ class Mcap:
         with self.opened() as file:
             self.size = os.fstat(file.fileno()).st_size
             if file.read(8) != MAGIC:
-                raise FormatError(path, "byte 0", "does not begin as MCAP does")
+                raise FormatError(path, "byte 0", "does not begin like an MCAP file")
             if not self._read_summary(file):
                 self._walk(file)
         self.channels = self.declared.channels()

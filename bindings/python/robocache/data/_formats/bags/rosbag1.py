@@ -295,7 +295,7 @@ class Ros1:
     def _look_into(
         self, chunk: _Chunk, content: bytes, budget: Budget
     ) -> tuple[frozenset[int] | None, tuple[int, int]]:
-        """Take the connections of a chunk; return the connections of its messages, and their begin."""
+        """Take connections of a chunk; return the connections and the begin of its messages."""
         seen = set()
         begin: tuple[int, int] | None = None
         for count, (at, size, data, length) in enumerate(_records(content), 1):

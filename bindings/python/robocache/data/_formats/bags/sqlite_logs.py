@@ -89,7 +89,7 @@ def _fault_of_log_header(header: bytes) -> str:
         return f"is cut off: its header has {len(header)} of {LOG_HEADER} bytes"
     magic, version, page_size, *_ = struct.unpack(">8I", header)
     if magic & ~1 != _LOG_MAGIC:
-        return f"begins with {header[:4]!r}, not as a write-ahead log does"
+        return f"begins with {header[:4]!r}, unlike a write-ahead log"
     if version != _LOG_VERSION or not _is_page_size(page_size):
         return f"has a damaged header: version {version}, pages of {page_size} bytes"
     weights, power = _weights(LOG_HEADER - 8)

@@ -49,7 +49,7 @@ def is_table(path: str) -> bool:
 def fault_of(path: str) -> tuple[str, bool]:
     """Return why a file with a table's suffix cannot be read, and whether it is damaged."""
     if path.lower().endswith((".parquet", ".pq")):
-        return "does not begin as a Parquet file does", True
+        return "does not begin like a Parquet file", True
     return _csv.fault_of(path)
 
 

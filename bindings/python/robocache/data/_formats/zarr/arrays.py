@@ -91,7 +91,9 @@ class Store:
             values = self._by_chunk(array, chunks, stored, faults)
         if complete and (faults or absent or missing):
             count = len(faults) + absent + missing
-            text = _lost(chunks, faults) if faults else f"{count} of its chunks are missing"
+            text = (
+                _lost(chunks, faults) if faults else f"{count} of its chunks {_is(count)} missing"
+            )
             raise FormatError(self.path, name, text)
         if faults:
             self._options.damage.found(self.path, name, _lost(chunks, faults))
@@ -142,12 +144,14 @@ class Store:
             as_what = f"read as {lost}, because the array has no fill value"
         if absent:
             noun = "chunks" if chunks.inner is None else "files of chunks"
-            text = f"{absent} of {chunks.count} {noun} are missing, and {as_what}"
+            text = f"{absent} of {chunks.count} {noun} {_is(absent)} missing, and {as_what}"
             self._options.damage.note(self.path, name, text)
         if missing:
             assert chunks.inner is not None
             count = math.prod(-(-n // i) for n, i in zip(chunks.shape, chunks.inner))
-            text = f"{missing} of {count} chunks are missing in their files, and {as_what}"
+            text = (
+                f"{missing} of {count} chunks {_is(missing)} missing in their files, and {as_what}"
+            )
             self._options.damage.note(self.path, name, text)
 
 
@@ -160,6 +164,10 @@ def _lost(chunks: Chunks, faults: dict[Place, str]) -> str:
     if len(faults) == 1:
         return f"a chunk cannot be read{rows}: {text}"
     return f"{len(faults)} of {chunks.count} chunks cannot be read; the first{rows}: {text}"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def first_line(error: Exception) -> str:

@@ -83,7 +83,7 @@ def _zip_files(files: ZipFiles) -> Iterator[tuple[str, bytes]]:
         if member.filename.rpartition("/")[2].lower() in _FILES:
             total += member.file_size
             if total > max(_LEAST, files.limit.RATIO * files.total):
-                reason = f"and the metadata before have {total} bytes, too many for a file of "
+                reason = f"brings the metadata to {total} bytes, too many for a file of "
                 raise FormatError(files.path, member.filename, f"{reason}{files.total} bytes")
             text = files.content(member, min(member.file_size, _MOST + 1))
             yield member.filename, _limited(files.path, member.filename, text)
