@@ -142,7 +142,7 @@ TURNED = [[20, 0, 0], [0, 21, 0], [9.5, 7.5, 1]]
         ({"K": TURNED}, "so transpose"),
         (
             {"intrinsic_matrix": [20, 0, 9.5, 0, 21, 7.5, 0, 0, 1]},
-            "is row-major, but Open3D's is column-major",
+            "is row-major, but Open3D's",
         ),
         ({"intrinsic_matrix": 3}, "expected a list of 9 numbers"),
         ([[20, 3, 9.5], [0, 21, 7.5], [0, 0, 1]], "K: has skew"),

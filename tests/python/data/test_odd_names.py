@@ -109,9 +109,7 @@ def test_a_task_that_parquet_cannot_hold(tmp_path):
 
     track = rbc.Track(np.arange(6.0)[:, None], [0, 6], times=np.arange(6) / 10)
     episodes = data.Episodes({NAMES[0]: track}, tasks=[LONE])
-    with pytest.raises(
-        ValueError, match=r"^tasks: 'lone\\udcff\\ud800' contains half of a surrogate"
-    ):
+    with pytest.raises(ValueError, match=r"^tasks: 'lone\\udcff\\ud800' contains half of a"):
         episodes.save(tmp_path / "x", "lerobot")
     assert list(tmp_path.iterdir()) == []
     episodes.save(tmp_path / "x", "npz")

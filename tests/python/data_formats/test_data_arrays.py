@@ -150,4 +150,4 @@ def test_numbers_that_streams_do_not_hold(tmp_path):
         assert recording.names == ("x",)
         assert [e.reason for e in recording.left_out] == [
             f"has dtype {wide}, which is not numeric"
-        ] + ["has dtype complex64, which is not numeric"]
+        ] + [f"has dtype {kind}, which is not numeric" for kind in (wide, "complex64")]

@@ -297,9 +297,7 @@ def test_a_file_of_a_folder_that_is_no_cloud(tmp_path, suffix, make):
     (tmp_path / "readme.txt").write_text("is no cloud, and need not be")
     assert [len(cloud) for cloud in data.open(tmp_path)] == [4, 6]
     make(tmp_path / f"5{suffix}")
-    with pytest.raises(
-        data.FormatError, match="expected a .*, got a f.*; damaged='keep'"
-    ) as caught:
+    with pytest.raises(data.FormatError, match="expected a .*, got a f.*; damaged=") as caught:
         data.open(tmp_path)
     assert caught.value.path == str(tmp_path / f"5{suffix}")
     kept = data.open(tmp_path, damaged="keep")

@@ -182,9 +182,8 @@ def declared_groups(
         if count and (len(columns) % count or not columns):
             shown = some(tuple((names or labels_of(stream, None, width))[c] for c in columns))
             each = "" if count == 1 else f" of {count} channels"
-            raise ValueError(
-                f"{where}: {kind}{each} does not fit {plural(len(columns), 'channel')}: {shown}"
-            )
+            have = plural(len(columns), "channel")
+            raise ValueError(f"{where}: {kind}{each} does not fit {have}: {shown}")
         made = [group for group in made if set(columns).isdisjoint(group.columns)]
         size = count or len(columns)
         for begin in range(0, len(columns), size):
