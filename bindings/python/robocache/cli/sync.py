@@ -193,7 +193,9 @@ def _print(result: Any, b: str, weak: bool) -> None:
     rows.append(("overlap", f"{result.overlap:.1f} s", ""))
     out.print(show.table(("", "", ""), rows))
     out.print()
-    out.print(f"add the offset to the times of {b}: Stream(..., clock_offset={result.offset:.6f})")
+    out.print(
+        f"add the offset to the times of {b}, or pass clock_offset={result.offset:.6f} to its Stream"
+    )
     if weak:
         out.print(
             "weak: the two have little motion in common; do not rely on this result",
