@@ -371,5 +371,5 @@ def test_resample_says_what_is_cut(tmp_path):
     assert "51 of 1001 rows: 95 % of imu is cut, because battery begins at 9.5 s" in report
     assert "with -s, or pass --span union" in report
     (note,) = json.loads(run(*command, "--json").stdout)["notes"]
-    assert "since battery begins at 9.5 s" in note
+    assert "because battery begins at 9.5 s" in note
     assert "rows:" not in run(*command, "--span", "union").stdout

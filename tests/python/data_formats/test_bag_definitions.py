@@ -118,7 +118,7 @@ def test_values_are_those_of_rosbags(made, little, ros1, seed):
         ]
     parts = [f"MSG: p/{name}\n{text}" for name, text in texts.items() if name != last]
     full = f"\n{LINE}\n".join([texts[last], *parts])
-    of = Types().of(typename, "ros1msg" if ros1 else "ros2msg", full, None)
+    of = Types().lookup(typename, "ros1msg" if ros1 else "ros2msg", full, None)
     decoder = Decoder(typename, of, "ros1" if ros1 else "cdr", lambda fields: None)
     pieces = decoder.feed(rows_of(contents)) + decoder.flush()
     assert not decoder.failed
@@ -171,7 +171,7 @@ def test_message_without_fields_is_one_byte(tmp_path, definition, pack):
 
 def test_message_without_fields_at_the_end_of_ros1_takes_nothing():
     definition = f"uint8 a\nstd_msgs/Empty e\nuint8 b\n{EMPTY}"
-    types = Types().of("pkg/msg/A", "ros1msg", definition, None)
+    types = Types().lookup("pkg/msg/A", "ros1msg", definition, None)
     decoder = Decoder("pkg/msg/A", types, "ros1", lambda fields: None)
     (columns,) = decoder.feed(rows_of([bytes([1, 2])])) + decoder.flush()
     assert columns.values.tolist() == [[1, 2]]

@@ -207,7 +207,7 @@ def nested(levels, field="{} a{}", leaf="uint8 x\nfloat64 y"):
 
 
 def layouts(text):
-    return Layouts("p/msg/L0", Types().of("p/msg/L0", "ros1msg", text, None), ros1=True)
+    return Layouts("p/msg/L0", Types().lookup("p/msg/L0", "ros1msg", text, None), ros1=True)
 
 
 @pytest.mark.parametrize("levels", [6, 20, 31, 60])
@@ -216,26 +216,26 @@ def test_definitions_that_grow_exponentially(levels, leaf):
     """A million fields and more, of a text of a few hundred lines."""
     bag = layouts(nested(levels, leaf=leaf))
     for size in (0, 1000, 1 << 20):
-        assert bag.of(bytes(size)).failure is not None
+        assert bag.layout_of(bytes(size)).failure is not None
 
 
 def test_nested_definitions_of_few_numbers():
     bag = layouts(nested(3))
     message = bytes(9000)
-    assert bag.of(message).failure is None
+    assert bag.layout_of(message).failure is None
     assert len(bag.names(message, ())[0]) == 2000
 
 
 @pytest.mark.parametrize("inner", ["uint8", "float64", "p/B", "string"])
 def test_arrays_of_a_length_beyond_any_message(inner):
     text = f"{inner}[2147483647] a\n{SEPARATOR}MSG: p/B\nfloat64 x\nuint8 y\n"
-    assert layouts(text).of(bytes(1000)).failure is not None
+    assert layouts(text).layout_of(bytes(1000)).failure is not None
 
 
 def test_types_that_contain_themselves():
     for array in ("", "[2]", "[]"):
         text = f"p/B{array} b\n{SEPARATOR}MSG: p/B\nuint8 x\np/B{array} b\n"
-        layout = layouts(text).of(b"\1\0\0\0" * 200)
+        layout = layouts(text).layout_of(b"\1\0\0\0" * 200)
         assert layout.failure is not None
 
 
@@ -330,12 +330,12 @@ def poses(count, last):
 
 
 def test_arrays_of_messages_are_not_followed_one_by_one():
-    bag = Layouts("p/msg/L0", Types().of("p/msg/L0", "ros2msg", POSES, None), ros1=False)
+    bag = Layouts("p/msg/L0", Types().lookup("p/msg/L0", "ros2msg", POSES, None), ros1=False)
     counts = {}
     for count in (20, 2000):
         message = poses(count, 7)
-        assert bag.of(message, {"a": 0}).failure is None
-        counts[count] = calls_of(lambda message=message: bag.of(message, {"a": 0}))
+        assert bag.layout_of(message, {"a": 0}).failure is None
+        counts[count] = calls_of(lambda message=message: bag.layout_of(message, {"a": 0}))
     assert counts[2000] <= counts[20]
 
 
@@ -376,7 +376,7 @@ def test_arrays_of_messages_that_are_too_long(tmp_path):
 def test_layouts_are_found_without_comparing_each_with_each():
     """Messages of one size, each with other lengths: a walk for each, and few steps besides."""
     text = "string a\nstring b\nstring c\n"
-    types = Types().of("p/msg/L0", "ros1msg", text, None)
+    types = Types().lookup("p/msg/L0", "ros1msg", text, None)
 
     def messages(count):
         for i in range(count):
@@ -391,7 +391,7 @@ def test_layouts_are_found_without_comparing_each_with_each():
         sizes = np.array([len(message) for message in all_of])
         content = np.frombuffer(b"".join(all_of), np.uint8)
         rows = Rows(content, np.cumsum(sizes) - sizes, sizes, sizes)
-        found = list(LayoutTree().sorted(rows, Layouts("p/msg/L0", types, True).of))
+        found = list(LayoutTree().sorted(rows, Layouts("p/msg/L0", types, True).layout_of))
         assert len(found) == count
         assert sorted(int(i) for _, chosen in found for i in chosen) == list(range(count))
 

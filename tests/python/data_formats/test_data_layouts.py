@@ -146,13 +146,13 @@ def test_empty_messages_without_number():
     text = "p/A[1000] a\n"
     for name, content in (("A", "p/B[1000] b"), ("B", "p/C[1000] c"), ("C", "int8 X=1")):
         text += f"{line}\nMSG: p/{name}\n{content}\n"
-    types = Types(None).of("p/msg/T", "ros1msg", text, None)
-    layout = Layouts("p/msg/T", types, ros1=True).of(bytes(1000))
+    types = Types(None).lookup("p/msg/T", "ros1msg", text, None)
+    layout = Layouts("p/msg/T", types, ros1=True).layout_of(bytes(1000))
     assert layout.failure == (
         "each has 1,000 bytes, but by the definition of p/msg/T they should have 0. "
         "The definition in the bag may be of another version"
     )
     text = text.replace("1000", "12").replace(" a\n", " a\nint8[12] x\n", 1)
-    few = Types(None).of("p/msg/T", "ros1msg", text, None)
+    few = Types(None).lookup("p/msg/T", "ros1msg", text, None)
     names, _ = Layouts("p/msg/T", few, ros1=True).names(bytes(12), ())
     assert names == [f"x[{i}]" for i in range(12)]

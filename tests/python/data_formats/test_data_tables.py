@@ -141,7 +141,7 @@ def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
         assert len(pieces) > 2 and max(map(len, pieces)) <= 1 << 16
         assert [str(each) for each in recording.left_out] == ["x: word: is of string"]
         mine = recording["x"]
-    monkeypatch.setattr(tables, "told", lambda *_: None)
+    monkeypatch.setattr(tables, "from_metadata", lambda *_: None)
     theirs = data.open(tmp_path / "x.parquet")["x"]
     assert (mine.values == theirs.values).all() and (mine.times() == theirs.times()).all()
     assert (mine.values.dtype, mine.dtypes) == (theirs.values.dtype, theirs.dtypes)

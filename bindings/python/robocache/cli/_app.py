@@ -129,10 +129,10 @@ def _open_closed_streams() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
     _open_closed_streams()
-    given = list(arguments)
-    end_of_options = given.index("--") if "--" in given else len(given)
-    common.debug = "--debug" in given[:end_of_options]
-    given = [a for i, a in enumerate(given) if a != "--debug" or i > end_of_options]
+    remaining = list(arguments)
+    end_of_options = remaining.index("--") if "--" in remaining else len(remaining)
+    common.debug = "--debug" in remaining[:end_of_options]
+    remaining = [a for i, a in enumerate(remaining) if a != "--debug" or i > end_of_options]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # escape names that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -141,7 +141,7 @@ def run(arguments: Sequence[str]) -> int:
     except ValueError:  # not in the main thread
         pass
     try:
-        app(given, prog_name="robocache")
+        app(remaining, prog_name="robocache")
         code: Any = 0
     except SystemExit as end:
         code = end.code

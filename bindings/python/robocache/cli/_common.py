@@ -151,7 +151,7 @@ def open_data(
             )
         texts[name] = text_of(Path(file))
     check_kind(path)
-    given = _data.open(
+    source = _data.open(
         path,
         damaged=damaged,
         unit=unit,
@@ -161,21 +161,21 @@ def open_data(
         max_unpacked=max_unpacked,
         time=time,
     )
-    return without(given, ignore_topics) if ignore_topics else given
+    return without(source, ignore_topics) if ignore_topics else source
 
 
-def without(given: Any, topics: list[str]) -> Any:
+def without(source: Any, topics: list[str]) -> Any:
     """Remove the topics of --ignore-topic; warn about names that match nothing."""
-    if isinstance(given, _data.Recording):
-        known = {*given.names, *(given.info(name).kind for name in given)}
-        for unread in given.unread:
+    if isinstance(source, _data.Recording):
+        known = {*source.names, *(source.info(name).kind for name in source)}
+        for unread in source.unread:
             known |= {unread.place, unread.type}
-        known |= {place for each in given.left_out for place in (each.place, _topic(each.place))}
-        made: Any = given.without(topics)
-        unknown = [t for t in topics if t not in known and not of_topic(t, given.names)]
-    elif isinstance(given, _data.Episodes):
-        known = set(given.tracks)
-        made = given.select(tracks=[name for name in given.tracks if name not in topics])
+        known |= {place for each in source.left_out for place in (each.place, _topic(each.place))}
+        made: Any = source.without(topics)
+        unknown = [t for t in topics if t not in known and not of_topic(t, source.names)]
+    elif isinstance(source, _data.Episodes):
+        known = set(source.tracks)
+        made = source.select(tracks=[name for name in source.tracks if name not in topics])
         unknown = [topic for topic in topics if topic not in known]
     else:
         raise Failure("--ignore-topic works on recordings and episodes; this is a point cloud")
@@ -189,9 +189,9 @@ def _topic(place: str) -> str:
     return place.partition(": ")[0]
 
 
-def tell_unread(given: Any, used: Set[str]) -> None:
+def warn_unread(source: Any, used: Set[str]) -> None:
     """Warn about data that were not read, except tables in ``used`` (statistics need no times)."""
-    for each in given.unread if isinstance(given, _data.Recording) else ():
+    for each in source.unread if isinstance(source, _data.Recording) else ():
         if each.loses_numbers and os.path.splitext(each.place)[0] not in used - {each.place}:
             text = in_cli_words(f"not read: {each.place}: {each.reason}")
             print(f"robocache: warning: {printable(text)}", file=sys.stderr)
@@ -209,18 +209,18 @@ def no_such(option: str, what: str, name: str, known: Collection[str], whose: st
     return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
 
 
-def with_kinds(given: Any, kinds: Optional[list[str]]) -> Any:
+def with_kinds(source: Any, kinds: Optional[list[str]]) -> Any:
     """Apply the channel kinds that --kind declares."""
     if not kinds:
-        return given
-    if not hasattr(given, "with_kinds"):
+        return source
+    if not hasattr(source, "with_kinds"):
         raise Failure("--kind works on recordings and episodes; this is a point cloud")
-    known = given.names if isinstance(given, _data.Recording) else tuple(given.tracks)
+    known = source.names if isinstance(source, _data.Recording) else tuple(source.tracks)
     declared: dict[str, dict[str, str]] = {}
     for text in kinds:
         stream, channels, kind = parsed(text, known, "--kind")
         declared.setdefault(stream, {})[channels] = kind
-    return given.with_kinds(checked(declared))
+    return source.with_kinds(checked(declared))
 
 
 def guesses(accept_guesses: bool, as_numbers: bool) -> dict[str, bool]:
@@ -260,30 +260,30 @@ def check_clock(clock: Optional[str]) -> None:
         )
 
 
-def require_clock(given: Any, clock: Optional[str]) -> None:
+def require_clock(source: Any, clock: Optional[str]) -> None:
     """Refuse --clock for a recording whose streams have one clock only."""
-    if clock is None or not isinstance(given, _data.Recording):
+    if clock is None or not isinstance(source, _data.Recording):
         return
-    one = given.format in ("tables", "arrays")
-    if given.format == "streams in memory":
-        one = not any(clock in stream.clocks for stream in given.streams.values())
+    one = source.format in ("tables", "arrays")
+    if source.format == "streams in memory":
+        one = not any(clock in stream.clocks for stream in source.streams.values())
     if one:
         raise Failure(
             f"--clock {clock} works on bags, which have header stamps and log times. "
-            f"This recording ({given.format}) has one clock"
+            f"This recording ({source.format}) has one clock"
         )
 
 
-def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
+def require_recording(source: Any, options: Mapping[str, Any]) -> None:
     """Refuse options that apply only to recordings."""
     for option, value in options.items():
         if value is not None:
-            raise Failure(f"{option} works only on recordings; this is {given.format}")
+            raise Failure(f"{option} works only on recordings; this is {source.format}")
 
 
-def tell_problems(*given: Any) -> None:
+def warn_problems(*source: Any) -> None:
     """Warn about damage that --damaged keep skipped."""
-    for problem in dict.fromkeys(str(p) for each in given for p in getattr(each, "problems", ())):
+    for problem in dict.fromkeys(str(p) for each in source for p in getattr(each, "problems", ())):
         print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
@@ -312,7 +312,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that errors print one line: exit code 1, or 130 for Ctrl-C."""
 
     @functools.wraps(command)
-    def told(*args: Any, **options: Any) -> None:
+    def wrapper(*args: Any, **options: Any) -> None:
         warnings.showwarning = _show_warning
         try:
             command(*args, **options)
@@ -327,12 +327,12 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             text = _with_option(one_line(error, options), options)
             path = printable(options.get("path", ""))
-            if not isinstance(error, _TOLD) and path not in text:  # the library names no file
+            if not isinstance(error, _CLEAR) and path not in text:  # the library names no file
                 text = f"{path}: {text}"
             print(f"robocache: error: {printable(text)}", file=sys.stderr)
             raise typer.Exit(1) from None
 
-    return told
+    return wrapper
 
 
 def _with_option(text: str, options: Mapping[str, Any]) -> str:
@@ -346,7 +346,7 @@ def _with_option(text: str, options: Mapping[str, Any]) -> str:
 _NAMED_OTHERWISE = ("bounds", "mode", "as_json")
 
 # Errors whose messages already say what is wrong, and where.
-_TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
+_CLEAR = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
 
 
 def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) -> str:
@@ -357,7 +357,7 @@ def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) ->
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
         text = f"out of memory{': ' + text if text else ''}"
-    elif not isinstance(error, _TOLD):
+    elif not isinstance(error, _CLEAR):
         text = f"{type(error).__name__}: {text}"
     if isinstance(error, Failure):  # one line, but names in it may contain line breaks
         return in_cli_words(text, known)

@@ -127,7 +127,7 @@ def _npy(path: Path) -> Any:
 def _require_size(path: Path, size: tuple[int, int]) -> None:
     """Raise if a small file claims gigabytes of pixels."""
     in_memory, in_file = 4 * size[0] * size[1], os.path.getsize(path)
-    if in_memory > Limit().of(in_file):
+    if in_memory > Limit().allowed(in_file):
         text = f"has {size[0]} x {size[1]} pixels, too many for a file of {in_file} bytes"
         raise FormatError(str(path), "", text)
 
@@ -205,15 +205,15 @@ def read_camera(path: Path) -> Camera:
 
 
 def _read(path: Path) -> Camera:
-    given = _json(path)
+    content = _json(path)
     sizes: list[Optional[int]] = [None, None]
-    if isinstance(given, dict):
-        _require_pinhole(given, path)
-        sizes = [_size(given, name, path) for name in ("width", "height")]
-        if "intrinsic_matrix" in given:
-            return Camera(path, _open3d(given["intrinsic_matrix"], path), *sizes)
-        given = given["K"] if "K" in given else [given.get(name) for name in _NAMES]
-    numbers = _numbers(given)
+    if isinstance(content, dict):
+        _require_pinhole(content, path)
+        sizes = [_size(content, name, path) for name in ("width", "height")]
+        if "intrinsic_matrix" in content:
+            return Camera(path, _open3d(content["intrinsic_matrix"], path), *sizes)
+        content = content["K"] if "K" in content else [content.get(name) for name in _NAMES]
+    numbers = _numbers(content)
     if numbers is None or numbers.shape not in ((4,), (9,), (3, 3)):
         raise FormatError(str(path), "", _NONE)
     if numbers.size == 9:
@@ -235,17 +235,17 @@ def read_pose(path: Path) -> Any:
     return matrix
 
 
-def _require_pinhole(given: dict[str, Any], path: Path) -> None:
+def _require_pinhole(entries: dict[str, Any], path: Path) -> None:
     """Raise if the file has lens distortion: images are not rectified."""
-    for name, value in given.items():
+    for name, value in entries.items():
         if _DISTORTION.fullmatch(name.lower()) and _is_any_not_zero(value):
             text = "lens distortion is not applied; rectify the images and remove this key"
             raise FormatError(str(path), name, text)
 
 
-def _is_any_not_zero(given: Any) -> bool:
+def _is_any_not_zero(value_or_list: Any) -> bool:
     """Whether a number, nested lists, or OpenCV's {rows, cols, data} has a value other than 0."""
-    waiting = [given]
+    waiting = [value_or_list]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
@@ -266,9 +266,9 @@ def _of_matrix(k: Any, path: Path) -> list[float]:
     return [float(x) for x in (k[0, 0], k[1, 1], k[0, 2], k[1, 2])]
 
 
-def _open3d(given: Any, path: Path) -> list[float]:
+def _open3d(matrix: Any, path: Path) -> list[float]:
     """Read Open3D's intrinsic_matrix, which is column-major."""
-    numbers = _numbers(given)
+    numbers = _numbers(matrix)
     if numbers is None or numbers.shape != (9,):
         raise FormatError(str(path), "", "intrinsic_matrix: expected a list of 9 numbers")
     if numbers[[2, 5, 8]].tolist() != [0, 0, 1]:
@@ -277,17 +277,17 @@ def _open3d(given: Any, path: Path) -> list[float]:
     return _of_matrix(numbers.reshape(3, 3).T, path)
 
 
-def _numbers(given: Any) -> Any:
+def _numbers(values: Any) -> Any:
     """Return lists of numbers as an array; None for anything else."""
     try:
-        made = np.array(given)
+        made = np.array(values)
     except (TypeError, ValueError, RecursionError):
         return None
     return made.astype(np.float64) if made.dtype.kind in "iuf" else None
 
 
-def _size(given: dict[str, Any], name: str, path: Path) -> Optional[int]:
-    size = given.get(name)
+def _size(entries: dict[str, Any], name: str, path: Path) -> Optional[int]:
+    size = entries.get(name)
     if size is None:
         return None
     whole = type(size) is int or (type(size) is float and size.is_integer())

@@ -12,18 +12,18 @@ from ..data._report.overview import disk_size
 from ..data.checks import Finding
 
 
-def clouds_of(given: PointCloud | PointClouds) -> list[tuple[str, Any]]:
+def clouds_of(source: PointCloud | PointClouds) -> list[tuple[str, Any]]:
     """Return file names, each with a function that reads the cloud."""
-    if isinstance(given, PointCloud):
-        return [(os.path.basename(given.path), lambda: given)]
-    return [(name, lambda i=i: given[i]) for i, name in enumerate(given.names)]
+    if isinstance(source, PointCloud):
+        return [(os.path.basename(source.path), lambda: source)]
+    return [(name, lambda i=i: source[i]) for i, name in enumerate(source.names)]
 
 
-def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
+def inspect_clouds(source: PointCloud | PointClouds) -> dict[str, Any]:
     """Return facts and findings about point clouds, in the form of `overview`."""
     streams: dict[str, Any] = {}
     findings: list[Finding] = []
-    for name, read in clouds_of(given):
+    for name, read in clouds_of(source):
         try:
             cloud = read()
             points = cloud.points
@@ -52,9 +52,9 @@ def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
             "organized": [cloud.width, cloud.height] if cloud.height > 1 else None,
         }
     return {
-        "path": given.path,
-        "format": "point clouds" if isinstance(given, PointClouds) else "point cloud",
-        "size_bytes": disk_size(given.path),
+        "path": source.path,
+        "format": "point clouds" if isinstance(source, PointClouds) else "point cloud",
+        "size_bytes": disk_size(source.path),
         "kind": "clouds",
         "streams": streams,
         "left_out": [],

@@ -21,15 +21,21 @@ def check_output(
 
     ``within``: suffix of output names that may replace a file inside a data set that is read.
     """
-    for given in inputs:
-        if given is None:
+    for input_path in inputs:
+        if input_path is None:
             continue
-        if lies_in(str(given), str(output)):
-            told = "is the input" if lies_in(str(output), str(given)) else f"contains {given}"
-            raise Failure(f"{option}: {output} {told}, which it would replace; write elsewhere")
-        inside = lies_in(str(output), str(given)) and os.path.lexists(output)
+        if lies_in(str(input_path), str(output)):
+            relation = (
+                "is the input"
+                if lies_in(str(output), str(input_path))
+                else f"contains {input_path}"
+            )
+            raise Failure(f"{option}: {output} {relation}, which it would replace; write elsewhere")
+        inside = lies_in(str(output), str(input_path)) and os.path.lexists(output)
         if inside and not _belongs(output, within):
-            raise Failure(f"{option}: {output} exists inside the input {given}; write elsewhere")
+            raise Failure(
+                f"{option}: {output} exists inside the input {input_path}; write elsewhere"
+            )
     require_place(str(output), overwrite)
 
 

@@ -95,10 +95,10 @@ def cloud(
         raise typer.BadParameter("must be above 0", param_hint="--voxel-size")
     check_output(output, overwrite, [path, intrinsics, colors, pose])
     names = names_of(path, DEPTHS, "depth images")
-    beside = [] if colors is None else names_of(colors, COLORS, "colour images")
-    if colors is not None and len(beside) != len(names):
-        raise Failure(f"{colors} has {len(beside)} images, but {path} has {len(names)}")
-    check_pairs(names, beside)
+    color_names = [] if colors is None else names_of(colors, COLORS, "colour images")
+    if colors is not None and len(color_names) != len(names):
+        raise Failure(f"{colors} has {len(color_names)} images, but {path} has {len(names)}")
+    check_pairs(names, color_names)
     options: dict[str, Any] = {"depth_scale": depth_scale, "crop": crop, "color_divisor": 255}
     camera = read_camera(intrinsics)
     options["pose"] = None if pose is None else read_pose(pose)
@@ -112,7 +112,7 @@ def cloud(
                 depth = depth_of(path / name)
                 first = first or depth.shape
                 camera.check(path / name, depth.shape, first)
-                color = None if colors is None else color_of(colors / beside[i], depth.shape)
+                color = None if colors is None else color_of(colors / color_names[i], depth.shape)
                 try:
                     made = unproject(depth, camera.values, colors=color, **options).trimmed()
                     arrays = _few(np.asarray(made.points), voxel_size, points)

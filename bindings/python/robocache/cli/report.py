@@ -80,7 +80,7 @@ def report(
         check_output(html, overwrite, read, "--html", within=".html")
     if rerun is not None:
         check_output(rerun, overwrite, [*read, html], "--rerun", within=".rrd")
-    given = open_data(
+    source = open_data(
         path,
         damaged="keep",
         unit=unit,
@@ -91,20 +91,20 @@ def report(
         time=time,
         ignore_topics=ignore_topic,
     )
-    if isinstance(given, (PointCloud, PointClouds)):
+    if isinstance(source, (PointCloud, PointClouds)):
         raise Failure("a point cloud has no timeline; use robocache inspect")
-    given = with_kinds(given, kind)
+    source = with_kinds(source, kind)
     written: dict[str, Any] = {}
     damaged = False
     if html is not None:
-        told = report_html(given, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
-        damaged = any(finding["kind"] == "damage" for finding in told["findings"])
-        written["html"], written["report"] = str(html), told
+        summary = report_html(source, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        damaged = any(finding["kind"] == "damage" for finding in summary["findings"])
+        written["html"], written["report"] = str(html), summary
     if rerun is not None:
-        own = _fastest(given, unit) if rate is None else rate
+        own = _fastest(source, unit) if rate is None else rate
         decided = guesses(accept_guesses, as_numbers)
-        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
-        damaged = damaged or bool(given.problems)
+        save_rerun(source, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
+        damaged = damaged or bool(source.problems)
         written["rerun"] = str(rerun)
     if as_json:
         show.print_json(written)
@@ -117,9 +117,11 @@ def report(
         raise typer.Exit(1)
 
 
-def _fastest(given: Any, unit: Optional[str]) -> float:
+def _fastest(source: Any, unit: Optional[str]) -> float:
     """Return the rate of the fastest stream, from its median period."""
-    periods = [of.period for of in given.report(unit=unit).streams.values() if of.period > 0]
+    periods = [
+        stream.period for stream in source.report(unit=unit).streams.values() if stream.period > 0
+    ]
     if not periods:
         raise Failure("--rate: required, because no stream has a rate")
     return min(1 / float(min(periods)), _FASTEST)

@@ -35,8 +35,8 @@ from ._common import (
     device_of,
     guesses,
     open_data,
-    tell_problems,
-    tell_unread,
+    warn_problems,
+    warn_unread,
     with_kinds,
 )
 from ._outputs import check_output, definition_files
@@ -46,66 +46,70 @@ _MOST_FINDINGS = 50  # findings by episode
 
 
 def compare(
-    given: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
+    source: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
 ) -> tuple[list[Finding], int]:
     """Return findings, and how many stored statistics (of tracks or episodes) were compared."""
     if not results:
         raise Failure("--check: there are no values to compare stored statistics with")
-    stored = given.stored_statistics() if isinstance(given, Episodes) else {}
+    stored = source.stored_statistics() if isinstance(source, Episodes) else {}
     if stored:
         findings = []
         for name, result in results.items():
             if name in stored:
-                findings += checks.check_stored(given, name, stored[name], result)
+                findings += checks.check_stored(source, name, stored[name], result)
             else:
                 findings.append(_missing(name, ""))
         return findings, sum(name in stored for name in results)
-    by_episode = _stored_by_episode(given)
+    by_episode = _stored_by_episode(source)
     if not by_episode:
         raise Failure("--check: this data set holds no statistics to compare with")
-    return _compare_episodes(given, list(results), names, by_episode)
+    return _compare_episodes(source, list(results), names, by_episode)
 
 
-def _missing(name: str, of: str) -> Finding:
-    text = f"no statistics are stored{of}; stats --write makes a file of them"
+def _missing(name: str, whose: str) -> Finding:
+    text = f"no statistics are stored{whose}; stats --write makes a file of them"
     return Finding("error", "statistics", name, "", text)
 
 
-def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
+def _stored_by_episode(source: Any) -> list[dict[str, StatisticsResult]]:
     """Return the statistics of each episode; LeRobot v2.1 stores no others."""
-    if not isinstance(given, Episodes) or given.source is None:
+    if not isinstance(source, Episodes) or source.source is None:
         return []
-    file = os.path.join(given.source, "meta", "episodes_stats.jsonl")
+    file = os.path.join(source.source, "meta", "episodes_stats.jsonl")
     if not os.path.isfile(file):
         return []
     try:
         stored = statistics_files.read_lerobot_episodes(file)
     except (ValueError, TypeError) as error:
         raise Failure(f"{file}: {error}") from None
-    if len(stored) != len(given):
-        raise Failure(f"{file} has statistics of {len(stored)} episodes, the data set {len(given)}")
+    if len(stored) != len(source):
+        raise Failure(
+            f"{file} has statistics of {len(stored)} episodes, the data set {len(source)}"
+        )
     return [stored[number] for number in sorted(stored)]
 
 
 def _compare_episodes(
-    given: Episodes,
+    source: Episodes,
     tracks: list[str],
     names: dict[str, Any],
     stored: list[dict[str, StatisticsResult]],
 ) -> tuple[list[Finding], int]:
-    exact = given.select(tracks=tracks).statistics(per_episode=True)
+    exact = source.select(tracks=tracks).statistics(per_episode=True)
     findings: list[Finding] = []
     for name in tracks:
-        without = sum(name not in told for told in stored)
+        without = sum(name not in episode_stats for episode_stats in stored)
         if without:
             findings.append(_missing(name, f" of {without} of {len(stored)} episodes"))
     compared = 0
-    for e, told in enumerate(stored):
-        compared += any(name in told for name in tracks)
+    for e, episode_stats in enumerate(stored):
+        compared += any(name in episode_stats for name in tracks)
         for name in tracks:
-            if name not in told:
+            if name not in episode_stats:
                 continue
-            for found in checks.check_statistics(name, told[name], exact[name].row(e), names[name]):
+            for found in checks.check_statistics(
+                name, episode_stats[name], exact[name].row(e), names[name]
+            ):
                 place = f"episode {e} {found.place}".strip()
                 findings.append(dataclasses.replace(found, place=place))
         if len(findings) >= _MOST_FINDINGS:
@@ -222,36 +226,36 @@ def stats(
         "time": time,
         "ignore_topics": ignore_topic,
     }
-    given = with_kinds(open_data(path, **opened), kind)
+    source = with_kinds(open_data(path, **opened), kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
     if relative is None:
-        results, names = _computed(given, stream, device)
+        results, names = _computed(source, stream, device)
     else:
-        tracks = state_and_action(given, state, action, "--relative")
-        picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
+        tracks = state_and_action(source, state, action, "--relative")
+        picked = source.select(tracks=list(dict.fromkeys(tracks))).load()
         if not decided:
             require_kinds(picked, tracks[1], absolute)
         results, names = _of_chunks(
             picked, tracks, relative, absolute, rows or "whole", per_step, device
         )
-    tell_problems(given)
+    warn_problems(source)
     if stream is None:
-        tell_unread(given, results.keys())
-    findings, compared = compare(given, results, names) if check else ([], 0)
+        warn_unread(source, results.keys())
+    findings, compared = compare(source, results, names) if check else ([], 0)
     bad = [found for found in findings if found.severity != "note"]
     if write is not None and output is not None:
         _WRITERS[write](output, results)
     if as_json:
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "path": str(path),
             "streams": {
                 name: {"names": names[name], **results[name].to_dict()} for name in results
             },
         }
         if check:
-            told["findings"] = [found.to_dict() for found in findings]
-            told.update(compared=compared, ok=not bad)
-        show.print_json(told)
+            summary["findings"] = [found.to_dict() for found in findings]
+            summary.update(compared=compared, ok=not bad)
+        show.print_json(summary)
     else:
         _print(results, names, None if everything else _MOST)
         if check:
@@ -294,15 +298,15 @@ def _of_chunks(
 
 
 def _computed(
-    given: Any, wanted: Optional[list[str]], device: str
+    source: Any, wanted: Optional[list[str]], device: str
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Return the statistics and the channel names, by stream."""
-    if isinstance(given, Recording):
-        return _of_recording(given, chosen(wanted, given.names))
-    if not isinstance(given, Episodes):
+    if isinstance(source, Recording):
+        return _of_recording(source, chosen(wanted, source.names))
+    if not isinstance(source, Episodes):
         raise Failure("a point cloud has no channels over time; use robocache inspect")
-    with_values = [name for name, track in given.tracks.items() if track.values is not None]
-    picked = given.select(tracks=chosen(wanted, with_values, "This data set"))
+    with_values = [name for name, track in source.tracks.items() if track.values is not None]
+    picked = source.select(tracks=chosen(wanted, with_values, "This data set"))
     if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
         raise Failure("nothing to count: all episodes are empty")
     where = device_of(device)
@@ -312,14 +316,14 @@ def _computed(
 
 
 def _of_recording(
-    given: Recording, wanted: list[str]
+    source: Recording, wanted: list[str]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
     accumulators: dict[str, StatisticsAccumulator] = {}
     names: dict[str, Any] = {}
     unfinished = wanted
     while unfinished:
-        for piece in given.pieces(unfinished):
+        for piece in source.pieces(unfinished):
             if not piece.names or len(piece) == 0:
                 continue
             if piece.stream not in accumulators:
@@ -330,7 +334,7 @@ def _of_recording(
             name for name in unfinished if name in accumulators and accumulators[name].next_pass()
         ]
     if not accumulators:
-        raise Failure(nothing_to("count", given.select(wanted)))
+        raise Failure(nothing_to("count", source.select(wanted)))
     order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
     return {name: accumulators[name].result() for name in order}, names
 
@@ -346,10 +350,10 @@ def _flat(result: StatisticsResult) -> StatisticsResult:
 
 
 def _on_host(result: StatisticsResult) -> StatisticsResult:
-    told = result.to_dict()
-    arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
-    quantiles = np.asarray(told.pop("quantiles"), np.float64)
-    return StatisticsResult(**arrays, quantiles=quantiles, **told)
+    fields = result.to_dict()
+    arrays = {key: fields.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
+    quantiles = np.asarray(fields.pop("quantiles"), np.float64)
+    return StatisticsResult(**arrays, quantiles=quantiles, **fields)
 
 
 def _print(

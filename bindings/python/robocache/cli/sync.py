@@ -26,10 +26,10 @@ from ._common import (
     Unit,
     check_clock,
     no_such,
-    of_recordings,
     open_data,
     require_clock,
-    tell_problems,
+    require_recording,
+    warn_problems,
 )
 
 _WEAK = 0.2  # correlation below which a result is unreliable
@@ -110,14 +110,14 @@ def sync(
         "time": time,
     }
     check_clock(clock)
-    given = _opened(path, other, **options)
-    beside = given if other is None else _opened(other, path, **options)
-    for each in (given, beside):
+    source = _opened(path, other, **options)
+    other_source = source if other is None else _opened(other, path, **options)
+    for each in (source, other_source):
         require_clock(each, clock)
-    if not isinstance(given, Recording) and not isinstance(beside, Recording):
-        of_recordings(given, {"--clock": clock})
-    first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
-    units = [_unit_of(given, first, unit), _unit_of(beside, second, unit)]
+    if not isinstance(source, Recording) and not isinstance(other_source, Recording):
+        require_recording(source, {"--clock": clock})
+    first, second = _sensor(source, a, "--a"), _sensor(other_source, b, "--b")
+    units = [_unit_of(source, first, unit), _unit_of(other_source, second, unit)]
     units[1] = units[1] or units[0]
     taken = f"assumed units of times: {a} in {units[0]}, {b} in {units[1]}"
     try:
@@ -130,19 +130,19 @@ def sync(
             max_offset=max_offset,
             max_drift=1e-6 * max_drift,
             clock=clock,
-            unit=unit or getattr(given, "unit", None),
+            unit=unit or getattr(source, "unit", None),
         )
     except ValueError as error:
         if "no time in common" not in str(error):
             raise
         raise Failure(f"{error}; {taken}") from None
-    tell_problems(given, beside)
+    warn_problems(source, other_source)
     weak = result.correlation < _WEAK or result.uncertainty > _WIDE * max_offset
     failed = within is not None and not abs(result.offset) + 2 * result.uncertainty < within
     if as_json:
-        told = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
-        told["units"] = dict(zip("ab", units))
-        show.print_json(told)
+        summary = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
+        summary["units"] = dict(zip("ab", units))
+        show.print_json(summary)
     else:
         _print(result, b, weak)
         if unit is not None or other is not None:
@@ -170,13 +170,13 @@ def _takes_unit(path: Path, without: dict[str, Any]) -> bool:
         return True
 
 
-def _unit_of(given: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
+def _unit_of(source: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
     """Return the unit that was used for the times of a stream or a track."""
     if isinstance(sensor, RecordedStream):
-        own = given.info(sensor.name).unit or sensor.unit
+        own = source.info(sensor.name).unit or sensor.unit
         times = next(iter(sensor.clocks.values()), None)
     else:
-        own, times = unit_of(sensor) or given.unit, sensor.times
+        own, times = unit_of(sensor) or source.unit, sensor.times
     return own or unit or ("s" if times is not None and times.dtype.kind == "f" else None)
 
 
@@ -193,9 +193,8 @@ def _print(result: Any, b: str, weak: bool) -> None:
     rows.append(("overlap", f"{result.overlap:.1f} s", ""))
     out.print(show.table(("", "", ""), rows))
     out.print()
-    out.print(
-        f"add the offset to the times of {b}, or pass clock_offset={result.offset:.6f} to its Stream"
-    )
+    offset = f"clock_offset={result.offset:.6f}"
+    out.print(f"add the offset to the times of {b}, or pass {offset} to its Stream")
     if weak:
         out.print(
             "weak: the two have little motion in common; do not rely on this result",
@@ -203,21 +202,21 @@ def _print(result: Any, b: str, weak: bool) -> None:
         )
 
 
-def _sensor(given: Any, asked: str, option: str) -> Any:
+def _sensor(source: Any, asked: str, option: str) -> Any:
     """Return a stream or a track with the requested channels."""
-    if not isinstance(given, (Recording, Episodes)):
+    if not isinstance(source, (Recording, Episodes)):
         raise Failure(f"{option}: point clouds have no streams")
-    known = list(given.names if isinstance(given, Recording) else given.tracks)
+    known = list(source.names if isinstance(source, Recording) else source.tracks)
     fitting = [name for name in known if asked == name or asked.startswith(f"{name}:")]
     if not fitting:
-        if not known and isinstance(given, Recording):
-            raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
-        whose = "This recording has" if isinstance(given, Recording) else "This data set has"
+        if not known and isinstance(source, Recording):
+            raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
+        whose = "This recording has" if isinstance(source, Recording) else "This data set has"
         raise Failure(no_such(f"{option} {asked}", "stream", asked, known, whose))
     name = max(fitting, key=len)
-    stream = given[name]
-    if isinstance(given, Recording) and not (len(given[name]) and given[name].names):
-        raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
+    stream = source[name]
+    if isinstance(source, Recording) and not (len(source[name]) and source[name].names):
+        raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
     wanted = [part for part in asked[len(name) + 1 :].split(",") if part]
     if not wanted:
         return stream

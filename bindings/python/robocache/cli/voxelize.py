@@ -70,12 +70,12 @@ def voxelize(
     if mode is not None and mode not in _MODES:
         raise typer.BadParameter(f"{mode!r}: choose {', '.join(_MODES)}", param_hint="--dense")
     check_output(output, overwrite, [path])
-    given = open_data(path, follow_links=follow_links, max_unpacked=max_unpacked)
-    if not isinstance(given, (PointCloud, PointClouds)):
-        raise Failure(f"{path}: expected point clouds, got {given.format}")
-    low, high, fields = _survey(given)
-    grid = _grid(given.path, low, high, voxel_size, bounds)
-    arrays, rows = _voxels(given, grid, mode, fields)
+    source = open_data(path, follow_links=follow_links, max_unpacked=max_unpacked)
+    if not isinstance(source, (PointCloud, PointClouds)):
+        raise Failure(f"{path}: expected point clouds, got {source.format}")
+    low, high, fields = _survey(source)
+    grid = _grid(source.path, low, high, voxel_size, bounds)
+    arrays, rows = _voxels(source, grid, mode, fields)
     arrays.update(origin=np.array(grid["origin"]), voxel_size=np.array(voxel_size))
     with written_beside(str(output), overwrite) as part, open(part, "wb") as file:
         np.savez(file, **arrays)
@@ -92,11 +92,11 @@ def voxelize(
         out.print(f"wrote {output}", wrap=False)
 
 
-def _survey(given: Any) -> tuple[Any, Any, list[str]]:
+def _survey(source: Any) -> tuple[Any, Any, list[str]]:
     """Return the box around all finite points, and the numeric fields that all clouds have."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     fields: Optional[list[str]] = None
-    for _, read in clouds_of(given):
+    for _, read in clouds_of(source):
         cloud = read()
         points = cloud.points
         points = points[np.isfinite(points).all(axis=1)].astype(np.float64)
@@ -124,15 +124,15 @@ def _grid(path: Any, low: Any, high: Any, voxel_size: float, bounds: Any) -> dic
 
 
 def _voxels(
-    given: Any, grid: dict[str, Any], mode: Optional[str], fields: list[str]
+    source: Any, grid: dict[str, Any], mode: Optional[str], fields: list[str]
 ) -> tuple[dict[str, Any], Any]:
     """Return the arrays to write, and the numbers to print for each cloud."""
     parts: list[dict[str, Any]] = []
     rows = []
-    clouds = clouds_of(given)
+    clouds = clouds_of(source)
     if mode is not None:
         _check_size(grid["shape"], mode, len(fields), len(clouds))
-    with progress("Voxelizing", disk_size(given.path) or 0, None) as done:
+    with progress("Voxelizing", disk_size(source.path) or 0, None) as done:
         for name, read in clouds:
             cloud = read()
             columns = [cloud.fields[name].astype(np.float32) for name in fields]

@@ -28,7 +28,7 @@ from ._common import (
     device_of,
     guesses,
     open_data,
-    tell_problems,
+    warn_problems,
     with_kinds,
 )
 
@@ -74,7 +74,7 @@ def windows(
     """
     if absolute is not None and not relative:
         raise typer.BadParameter("--absolute is only valid with --relative")
-    given = open_data(
+    source = open_data(
         path,
         damaged=damaged,
         definitions=definition,
@@ -82,29 +82,31 @@ def windows(
         max_unpacked=max_unpacked,
         ignore_topics=ignore_topic,
     )
-    given = with_kinds(given, kind)
+    source = with_kinds(source, kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
-    names = state_and_action(given, state, action, "windows")
-    episodes = given.select(tracks=list(dict.fromkeys(names))).load()
-    tell_problems(given, episodes)
+    names = state_and_action(source, state, action, "windows")
+    episodes = source.select(tracks=list(dict.fromkeys(names))).load()
+    warn_problems(source, episodes)
     if not episodes.lengths(names[1]).sum():
         raise Failure("there are no windows: all episodes are empty")
     if relative and not decided:
         require_kinds(episodes, names[1], absolute)
     rows = list(range(1 - history, 1))
     spec = action_windows(episodes, *names, steps, rows, absolute, relative)
-    told = _told(spec, episodes, steps)
+    summary = _summary(spec, episodes, steps)
     if bench:
         where = device_of(device)
-        told["device"], told["batch"] = where, batch
-        told["bench"] = _measured(spec, episodes.to(where) if where != "cpu" else episodes, batch)
+        summary["device"], summary["batch"] = where, batch
+        summary["bench"] = _measured(
+            spec, episodes.to(where) if where != "cpu" else episodes, batch
+        )
     if as_json:
-        show.print_json(told)
+        show.print_json(summary)
     else:
-        _print(spec, told)
+        _print(spec, summary)
 
 
-def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
+def _summary(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
     lengths = episodes.lengths(spec.track("action"))
     whole = int(np.maximum(lengths - steps + 1, 0).sum())
     inside = int(sum(np.clip(lengths - k, 0, None).sum() for k in range(steps)))
@@ -123,8 +125,8 @@ def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
 
 def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any]]:
     """Return the seconds per batch of each method."""
-    which, anchors = spec.samples(episodes)
-    order = np.random.default_rng(0).permutation(len(which))
+    indices, anchors = spec.samples(episodes)
+    order = np.random.default_rng(0).permutation(len(indices))
     wait = _waiting(episodes)
     state = {"at": 0}
 
@@ -132,14 +134,14 @@ def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any
         begin = state["at"] % max(len(order) - batch + 1, 1)
         rows = order[begin : begin + batch]
         state["at"] += batch
-        spec.cut(episodes, which[rows], anchors[rows])
+        spec.cut(episodes, indices[rows], anchors[rows])
         return len(rows)
 
-    told = [_timed("robocache.windows", cut, wait)]
+    timings = [_timed("robocache.windows", cut, wait)]
     if importlib.util.find_spec("torch") is not None:
         from .. import torch
 
-        loader = torch.WindowLoader(episodes, spec, min(batch, len(which)))
+        loader = torch.WindowLoader(episodes, spec, min(batch, len(indices)))
         batches = iter(loader)
 
         def load() -> int:
@@ -150,8 +152,8 @@ def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any
                 batches = iter(loader)
                 return len(next(batches))
 
-        told.append(_timed("robocache.torch.WindowLoader", load, wait))
-    return told
+        timings.append(_timed("robocache.torch.WindowLoader", load, wait))
+    return timings
 
 
 def _timed(name: str, run: Callable[[], int], wait: Callable[[], None]) -> dict[str, Any]:
@@ -186,21 +188,25 @@ def _waiting(episodes: Any) -> Callable[[], None]:
     return lambda: None
 
 
-def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
+def _print(spec: WindowSpec, facts: dict[str, Any]) -> None:
     out = show.Page()
     for line in str(spec).split("\n"):
         out.print(line)
-    part = "" if told["valid"] is None else f"; {told['valid']:.1%} of all actions are in them"
+    part = "" if facts["valid"] is None else f"; {facts['valid']:.1%} of all actions are in them"
     out.print()
     out.print(
-        f"{told['samples']} samples of {told['episodes']} episodes; {told['whole']} are entirely"
+        f"{facts['samples']} samples of {facts['episodes']} episodes; {facts['whole']} are entirely"
         f" within their episodes{part}"
     )
-    if "bench" in told:
+    if "bench" in facts:
         rows = [
-            [of["by"], f"{1e6 * of['seconds_a_batch']:.1f}us", number(of["windows_a_second"], 4)]
-            for of in told["bench"]
+            [
+                stream["by"],
+                f"{1e6 * stream['seconds_a_batch']:.1f}us",
+                number(stream["windows_a_second"], 4),
+            ]
+            for stream in facts["bench"]
         ]
-        head = (f"on {told['device']}, {told['batch']} windows per batch", "batch", "windows/s")
+        head = (f"on {facts['device']}, {facts['batch']} windows per batch", "batch", "windows/s")
         out.print()
         out.print(show.table(head, rows))

@@ -106,14 +106,19 @@ def align(
 
 
 def _recording(
-    given: Recording, rate: Any, clock_name: str | None, unit: str | None, tasks: Any, rules: Rules
+    recording: Recording,
+    rate: Any,
+    clock_name: str | None,
+    unit: str | None,
+    tasks: Any,
+    rules: Rules,
 ) -> Episodes:
     import numpy as np
 
-    clock_name = given.clock() if clock_name is None else clock_name
-    read = given.streams
-    left_out = omitted_by(given)
-    unread = {each.place for each in given.unread}
+    clock_name = recording.clock() if clock_name is None else clock_name
+    read = recording.streams
+    left_out = omitted_by(recording)
+    unread = {each.place for each in recording.unread}
     used: dict[str, RecordedStream] = {}
     static: dict[str, tuple[RecordedStream, Any]] = {}  # with their times
     for name, stream in read.items():
@@ -121,7 +126,7 @@ def _recording(
             if name not in unread:
                 left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
         elif not stream.clocks:
-            if not any(part.place.startswith(name) for part in given.unread):
+            if not any(part.place.startswith(name) for part in recording.unread):
                 left_out.append(LeftOut(name, NO_TIMES))
         elif stream.static:
             static[name] = stream, _with_unit(stream.times(clock_of(stream, clock_name)), unit)
@@ -137,7 +142,7 @@ def _recording(
             times = _times_of(stream, clock_name, unit)
             streams[name] = rules.stream(name, stream.values, times, plans[name])
     if not streams and not static:
-        raise ValueError(nothing_to("resample", given))
+        raise ValueError(nothing_to("resample", recording))
     timed = streams or _single(static)
     queries = _queries(rate, timed, unit, rules.span)
     parts, valid = fused(streams, queries, rules.backend, {}) if streams else ({}, None)
@@ -161,13 +166,13 @@ def _recording(
     if own_rate is not None and rules.span == "intersection":
         cut = cut_note({name: stream.times for name, stream in timed.items()}, queries)
     about = About(
-        f"aligned, of {given.format}",
+        f"aligned, of {recording.format}",
         unit,
         own_rate,
         left_out=tuple(left_out),
         notes=() if cut is None else (cut,),
     )
-    return make_episodes(tracks, tasks=tasks, source=given.path, about=about)
+    return make_episodes(tracks, tasks=tasks, source=recording.path, about=about)
 
 
 def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Stream[Any]]:
@@ -200,7 +205,7 @@ def _with_static(
         return parts, valid, list(parts)
     masks = {name: valid[..., i] for i, name in enumerate(parts)}
     masks.update({name: mask for name, (_, mask) in held.items()})
-    values = {**parts, **{name: of for name, (of, _) in held.items()}}
+    values = {**parts, **{name: stream_values for name, (stream_values, _) in held.items()}}
     names = [name for name in order if name in values]
     return {name: values[name] for name in names}, np.stack([masks[n] for n in names], -1), names
 
@@ -231,11 +236,11 @@ def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, sp
     return _with_unit(in_seconds(times, unit), unit)
 
 
-def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:
+def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:
     import numpy as np
 
-    timed = {name: t for name, t in given.tracks.items() if t.times is not None}
-    missing = [name for name in given.tracks if name not in timed]
+    timed = {name: t for name, t in episodes.tracks.items() if t.times is not None}
+    missing = [name for name in episodes.tracks if name not in timed]
     if missing:
         raise ValueError(
             f"this data set has no times (track {printable(missing[0])}). Say how many rows a "
@@ -253,7 +258,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     )
     if np.ndim(rate) != 0:
         raise ValueError("rate: is an array, expected a number: each episode has its own times")
-    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(given))]
+    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(episodes))]
     rows = [times for times, _ in clocks]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     with_values = {name: t for name, t in with_values.items() if plans[name].kept != ()}
@@ -267,7 +272,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
             pieces[name].append(values)
     times = np.concatenate(rows) if rows else np.zeros(0)
     tracks = {}
-    left_out = list(given.left_out)
+    left_out = list(episodes.left_out)
     for name, track in timed.items():
         if track.values is None:
             tracks[name] = Track(None, offsets, times=times, files=track.files)
@@ -280,34 +285,34 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     if rules.may_miss:
         tracks[VALID] = Track(np.concatenate(valid), offsets, times=times, names=list(with_values))
     about = About(
-        f"aligned, of {given.format}",
-        given.unit,
+        f"aligned, of {episodes.format}",
+        episodes.unit,
         float(rate),
         left_out=tuple(left_out),
         notes=cut_notes([note for _, note in clocks]),
     )
-    return make_episodes(tracks, tasks=given.tasks, source=given.source, about=about)
+    return make_episodes(tracks, tasks=episodes.tasks, source=episodes.source, about=about)
 
 
 _OfStreams = Mapping[str, "tuple[Kinds, Sequence[str] | None, int]"]
 
 
 def _plans(
-    given: _OfStreams, rules: Rules, held: _OfStreams | None = None, known: Collection[str] = ()
+    streams: _OfStreams, rules: Rules, held: _OfStreams | None = None, known: Collection[str] = ()
 ) -> dict[str, Planned]:
     """Plan how each stream is aligned. Possible quaternions are an error.
 
     Methods may name channels of the ``held`` streams, and any of the ``known`` streams.
     """
-    methods = rules.methods_of(known or list(given))
+    methods = rules.methods_of(known or list(streams))
     for name in methods.keys() & (held or {}).keys():
         rules.planned(name, *(held or {})[name], methods[name])
     plans = {
         name: rules.planned(name, kinds, names, width, methods.get(name, ()))
-        for name, (kinds, names, width) in given.items()
+        for name, (kinds, names, width) in streams.items()
     }
     refused = {name: plan.refused for name, plan in plans.items()}
-    require_sure(refused, {name: names for name, (_, names, _) in given.items()})
+    require_sure(refused, {name: names for name, (_, names, _) in streams.items()})
     return plans
 
 
@@ -348,13 +353,13 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
         ends.append(_seconds(times[[0, -1]]))
     first, last = (max, min) if span == "intersection" else (min, max)
     length = last(end for _, end in ends) - first(begin for begin, _ in ends)
-    told = float(rate) if isinstance(rate, (int, float)) else 0.0
+    rate_hz = float(rate) if isinstance(rate, (int, float)) else 0.0
     samples = max(stream.values.shape[0] for stream in streams.values())
-    unknown = told > 1 and any(on_host(s.times).dtype.kind == "i" for s in streams.values())
-    if np.isfinite(told) and not unknown:  # else clock() reports what is wrong
-        rows = length * told
+    unknown = rate_hz > 1 and any(on_host(s.times).dtype.kind == "i" for s in streams.values())
+    if np.isfinite(rate_hz) and not unknown:  # else clock() reports what is wrong
+        rows = length * rate_hz
         if rows > max(_MOST_ROWS, _MOST_A_SAMPLE * samples):
-            raise ValueError(where + _too_many(streams, rows, told))
+            raise ValueError(where + _too_many(streams, rows, rate_hz))
     return clock(streams, rate, span)
 
 
@@ -434,11 +439,14 @@ def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
     They are few if each stream loses at most 10 % of its samples and at most 1 s. ``times`` holds
     the ascending times of each stream; ``rows`` are the times of the result.
     """
-    timed = {name: on_host(of) for name, of in times.items()}
-    timed = {name: of for name, of in timed.items() if len(of) > 1}
+    timed = {name: on_host(stream_times) for name, stream_times in times.items()}
+    timed = {name: stream_times for name, stream_times in timed.items() if len(stream_times) > 1}
     if len(timed) < 2 or len(rows) == 0:
         return None
-    first, last = min(of[0] for of in timed.values()), max(of[-1] for of in timed.values())
+    first, last = (
+        min(stream_times[0] for stream_times in timed.values()),
+        max(stream_times[-1] for stream_times in timed.values()),
+    )
     begins = max(timed, key=lambda name: timed[name][0])
     ends = min(timed, key=lambda name: timed[name][-1])
     begin, end = timed[begins][0], timed[ends][-1]
@@ -452,14 +460,23 @@ def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
     else:
         causes[True, True] = " and ".join(causes.values())
     lost: dict[str, list[str]] = {}
-    for name, of in timed.items():
-        before, after = max(_number(begin - of[0]), 0.0), max(_number(of[-1] - end), 0.0)
-        out = int(of.searchsorted(begin, "left")) + len(of) - int(of.searchsorted(end, "right"))
-        long = _is_seconds(of) and max(before, after) > _SECONDS
-        if out > _PART * len(of) or long:
+    for name, stream_times in timed.items():
+        before, after = (
+            max(_number(begin - stream_times[0]), 0.0),
+            max(_number(stream_times[-1] - end), 0.0),
+        )
+        out = (
+            int(stream_times.searchsorted(begin, "left"))
+            + len(stream_times)
+            - int(stream_times.searchsorted(end, "right"))
+        )
+        long = _is_seconds(stream_times) and max(before, after) > _SECONDS
+        if out > _PART * len(stream_times) or long:
             least = _MENTIONED * (before + after)
             cause = causes[before > least, after > least]
-            lost.setdefault(cause, []).append(_lost(name, out / len(of), before + after, of))
+            lost.setdefault(cause, []).append(
+                _lost(name, out / len(stream_times), before + after, stream_times)
+            )
     if not lost:
         return None
     parts = [f"{_listed(names)} cut, because {cause}" for cause, names in lost.items()]

@@ -38,10 +38,10 @@ class Rules:
 
     def methods_of(self, streams: Collection[str]) -> dict[str, list[tuple[str, Any]]]:
         """Return methods for channels by stream, in their order."""
-        of: dict[str, list[tuple[str, Any]]] = {}
+        by_stream: dict[str, list[tuple[str, Any]]] = {}
         for key, method in self.methods.items():
             if key in streams:
-                of.setdefault(key, []).append(("*", method))
+                by_stream.setdefault(key, []).append(("*", method))
                 continue
             fits = [name for name in streams if key.startswith(f"{name}:")]
             if not fits:
@@ -50,8 +50,8 @@ class Rules:
                     f"{some(tuple(streams))} (methods= in Python)"
                 )
             name = max(fits, key=len)
-            of.setdefault(name, []).append((key[len(name) + 1 :], method))
-        return of
+            by_stream.setdefault(name, []).append((key[len(name) + 1 :], method))
+        return by_stream
 
     def planned(
         self,
@@ -193,7 +193,7 @@ def fused(
     """Return the values of each stream in a float dtype, and all masks."""
     import numpy as np
 
-    given = streams
+    originals = streams
     # Integers are picked by row number, which is exact in float64 for any values.
     streams = {name: _by_row(stream) for name, stream in streams.items()}
     by_dtype: dict[str, list[str]] = {}
@@ -216,8 +216,8 @@ def fused(
                 width = streams[name].values.shape[-1]
                 own = np.ascontiguousarray(fused[..., end - width : end])
                 values[name] = own
-                if streams[name] is not given[name]:
-                    values[name] = _taken(given[name], own[..., 0], options)
+                if streams[name] is not originals[name]:
+                    values[name] = _picked(originals[name], own[..., 0], options)
                 masks[name] = mask[..., i]
     return {name: values[name] for name in streams}, np.stack(
         [masks[name] for name in streams], axis=-1
@@ -234,7 +234,7 @@ def _by_row(stream: Stream[Any]) -> Stream[Any]:
     return dataclasses.replace(stream, values=rows)
 
 
-def _taken(stream: Stream[Any], rows: Any, options: Any) -> Any:
+def _picked(stream: Stream[Any], rows: Any, options: Any) -> Any:
     """Return values by row; 0 for a missing row, or past the end of a shorter clock."""
     import numpy as np
 

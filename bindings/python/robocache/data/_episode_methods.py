@@ -23,7 +23,7 @@ def report_of(episodes: Episodes, unit: str | None) -> Report:
     """Run :func:`robocache.report` on all tracks with times."""
     import numpy as np
 
-    told = {}
+    streams = {}
     for name, track in episodes.tracks.items():
         if track.times is None or track.num_rows == 0:
             continue
@@ -31,10 +31,10 @@ def report_of(episodes: Episodes, unit: str | None) -> Report:
         if track.time_unit is not None:
             times = times.view(track.time_unit.partition(",")[0].rstrip("]") + "]")
         offsets = on_host(track.episode_offsets)
-        told[name] = Stream(np.zeros((len(times), 0), np.float32), times, batch_offsets=offsets)
-    if not told:
+        streams[name] = Stream(np.zeros((len(times), 0), np.float32), times, batch_offsets=offsets)
+    if not streams:
         raise ValueError("episodes: no track has times")
-    return report(told, unit=episodes.unit or unit)
+    return report(streams, unit=episodes.unit or unit)
 
 
 def exact_of(
@@ -90,8 +90,8 @@ def statistics(
         :mod:`robocache.statistics_files`.
     """
     if not isinstance(episodes, Episodes):
-        told = f"a {type(episodes).__name__}"
-        raise TypeError(f"episodes: is {told}, expected robocache.Episodes")
+        kind = type(episodes).__name__
+        raise TypeError(f"episodes: is a {kind}, expected robocache.Episodes")
     if relative is not None:
         if tracks is not None or per_episode:
             raise ValueError("relative: cannot be combined with tracks or per_episode; use to")
@@ -99,13 +99,13 @@ def statistics(
             episodes, count(relative, "relative"), dict(to or _RELATIVE), rows, per_step, quantiles
         )
     names = [n for n, t in episodes.tracks.items() if t.values is not None]
-    told = {}
+    results = {}
     for name in names if tracks is None else tracks:
         track = episodes[name]
         if track.values is None:
             raise ValueError(f"tracks: {printable(name)} has no values: they are in files")
-        told[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
-    return told
+        results[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
+    return results
 
 
 def _relative(
@@ -117,7 +117,7 @@ def _relative(
     quantiles: Sequence[float],
 ) -> dict[str, StatisticsResult]:
     """Return statistics of chunks minus the state at their first row."""
-    told = {}
+    results = {}
     for name, state in to.items():
         count, other = episodes[name].num_channels, episodes[state].num_channels
         if count != other:
@@ -133,5 +133,5 @@ def _relative(
             }
         )
         found = spec.statistics(episodes, rows=rows, per_step=per_step, quantiles=quantiles)
-        told[name] = found["chunk"]
-    return told
+        results[name] = found["chunk"]
+    return results

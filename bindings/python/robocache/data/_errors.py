@@ -88,10 +88,10 @@ class Unread:
         return printable(f"{self.place}: {text}: {self.reason}")
 
 
-def omitted_by(given: Any) -> list[LeftOut]:
+def omitted_by(source: Any) -> list[LeftOut]:
     """Return the contents of the source that a recording or episodes do not hold."""
-    unread = getattr(given, "unread", ())
-    others = without_unread(given.left_out, unread)
+    unread = getattr(source, "unread", ())
+    others = without_unread(source.left_out, unread)
     return [*others, *(LeftOut(part.place, part.reason) for part in unread)]
 
 

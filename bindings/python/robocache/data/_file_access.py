@@ -120,23 +120,25 @@ class Limit:
     own size, or to ``LEAST`` bytes if that is more.
     """
 
-    given: int | None = None  #: bytes; None: by the size of the source
+    explicit: int | None = None  #: bytes; None: by the size of the source
 
     LEAST = 256 << 20
     RATIO = 200
 
     def __post_init__(self) -> None:
-        if self.given is not None and (type(self.given) is not int or self.given < 0):
-            raise ValueError(f"max_unpacked: is {self.given!r}, expected a number of bytes or None")
+        if self.explicit is not None and (type(self.explicit) is not int or self.explicit < 0):
+            raise ValueError(
+                f"max_unpacked: is {self.explicit!r}, expected a number of bytes or None"
+            )
 
     @property
     def least(self) -> int:
         """The bytes that a source of any size may unpack to."""
-        return self.of(0)
+        return self.allowed(0)
 
-    def of(self, size: int) -> int:
+    def allowed(self, size: int) -> int:
         """Return the bytes that a source of ``size`` bytes may unpack to."""
-        return max(self.LEAST, self.RATIO * size) if self.given is None else self.given
+        return max(self.LEAST, self.RATIO * size) if self.explicit is None else self.explicit
 
     def require(self, path: str, place: str, unpacked: int, size: int) -> None:
         """Refuse a source of ``size`` bytes if it unpacks to too many bytes.
@@ -146,7 +148,7 @@ class Limit:
         FormatError
             It unpacks to more; the message names the option that raises the limit.
         """
-        most = self.of(size)
+        most = self.allowed(size)
         if unpacked > most:
             raise FormatError(
                 path,

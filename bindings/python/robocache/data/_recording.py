@@ -191,7 +191,7 @@ class Recording:
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
         if chosen is None and source is None:
             chosen = list(self._loaded)
-        self._given = None if chosen is None else dict.fromkeys(chosen)  # None: all of the source
+        self._chosen = None if chosen is None else dict.fromkeys(chosen)  # None: all of the source
         self._progress = progress
         self._left_out = tuple(left_out)
         self._path = path
@@ -222,8 +222,8 @@ class Recording:
         For a bag with topics that may have several keys, such as frames, this reads the first
         16 MB: each key in them is a stream. Later keys become streams when they are read.
         """
-        if self._given is not None:
-            return tuple(self._given)
+        if self._chosen is not None:
+            return tuple(self._chosen)
         with reading(self._source.path if self._source is not None else ""):
             return tuple(self._source.streams) if self._source is not None else ()
 
@@ -280,9 +280,9 @@ class Recording:
     def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Recording:
         """Return the recording with kinds of channels, as for ``open``."""
         require_streams(kinds, self.names)
-        for name, of in kinds.items():
+        for name, by_channels in kinds.items():
             names = self.info(name).names
-            for channels, kind in of.items():
+            for channels, kind in by_channels.items():
                 if names is not None:  # else they are checked when the stream is read
                     where = f"kinds: {name}:{channels}={kind}"
                     columns_of(channels, names, len(names), where, name)
@@ -290,11 +290,14 @@ class Recording:
             name: stream.with_kinds(kinds[name]) if name in kinds else stream
             for name, stream in self._loaded.items()
         }
-        own = {name: {**self._kinds.get(name, {}), **of} for name, of in kinds.items()}
+        own = {
+            name: {**self._kinds.get(name, {}), **by_channels}
+            for name, by_channels in kinds.items()
+        }
         return Recording(
             self._source,
             loaded,
-            chosen=self._given,
+            chosen=self._chosen,
             progress=self._progress,
             left_out=self._left_out,
             path=self._path,
@@ -362,10 +365,10 @@ class Recording:
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        if self._given is None and self._source is not None:
+        if self._chosen is None and self._source is not None:
             with reading(self._source.path):
                 return name in self._source.streams
-        return name in (self._given or ())
+        return name in (self._chosen or ())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -443,8 +446,8 @@ class Recording:
                 if name in self._kinds:
                     joined = dataclasses.replace(joined, declared=self._kinds[name])
                 self._loaded[name] = joined
-                if self._given is not None:
-                    self._given[name] = None
+                if self._chosen is not None:
+                    self._chosen[name] = None
 
     # ---- methods --------------------------------------------------------------------------------
 
@@ -559,12 +562,12 @@ class Recording:
         ``unit``: unit of the times if the data do not state it, as in CSV files.
         """
         clock = self.clock() if clock is None else clock
-        told = {}
+        streams = {}
         for name in self.names:
             stream = self[name]
             if len(stream) and stream.clocks:
-                told[name] = stream.select(names=()).stream(clock_of(stream, clock))
-        return report(told, unit=self.unit or unit)
+                streams[name] = stream.select(names=()).stream(clock_of(stream, clock))
+        return report(streams, unit=self.unit or unit)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
         """Put all streams on one clock, as one episode: see :func:`robocache.data.align`."""

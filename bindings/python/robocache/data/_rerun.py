@@ -86,8 +86,15 @@ def _before(
     times = {name: recording[name].times(clock_of(recording[name], clock)) for name in used}
     origin = min((np.min(t).item() for t in times.values()), default=0)
     for name in used:
-        of = recording[name]
-        _send(rr, stream, f"before/{name}", (times[name] - origin) / ticks, of.values, of.names)
+        recorded = recording[name]
+        _send(
+            rr,
+            stream,
+            f"before/{name}",
+            (times[name] - origin) / ticks,
+            recorded.values,
+            recorded.names,
+        )
     if any(own.dtype.kind == "f" for own in times.values()):  # align returns these in seconds
         return origin / ticks, 1.0
     return origin, ticks

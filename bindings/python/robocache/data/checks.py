@@ -108,7 +108,7 @@ class Survey:
         """Run :func:`robocache.report` on the streams with times; ``unit``: if none is known."""
         import numpy as np
 
-        told = {}
+        streams_with_times = {}
         for name, stream in self.streams.items():
             rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
             if sum(map(len, rows)) == 0:
@@ -118,8 +118,8 @@ class Survey:
                 times = times.view(f"timedelta64[{self.unit}]")
             offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
             own: Any = {} if len(rows) == 1 else {"batch_offsets": offsets.astype(np.int64)}
-            told[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
-        return report(told, unit=self.unit or unit)
+            streams_with_times[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
+        return report(streams_with_times, unit=self.unit or unit)
 
 
 def check(
@@ -166,8 +166,7 @@ def survey(
             return _of_recording(given, limits, unit, watch)
         if isinstance(given, Episodes):
             return _of_episodes(given, limits, unit)
-    told = f"a {type(given).__name__}"
-    raise TypeError(f"given: is {told}, expected a Recording or Episodes")
+    raise TypeError(f"given: is a {type(given).__name__}, expected a Recording or Episodes")
 
 
 def _of_recording(
@@ -180,8 +179,8 @@ def _of_recording(
     for piece in recording.pieces():
         if watch is not None:
             watch(piece)
-        of = streams.get(piece.stream)
-        if of is None:
+        stream = streams.get(piece.stream)
+        if stream is None:
             info = recording.info(piece.stream)
             channels = Channels(
                 piece.stream,
@@ -194,13 +193,13 @@ def _of_recording(
                 rows=info.count,
                 kinds=recording.known_kinds(piece.stream),
             )
-            of = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
+            stream = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
             clocks[piece.stream] = {clock: [] for clock in piece.clocks}
-        of.add(piece.values)
+        stream.add(piece.values)
         for clock, times in piece.clocks.items():
             clocks[piece.stream].setdefault(clock, []).append(times)
-    for of in streams.values():
-        of.flush()
+    for stream in streams.values():
+        stream.flush()
     own = recording.unit or unit
     ticks = None if own is None else per_second(own)
     for name in list(clocks):
@@ -220,23 +219,23 @@ def _of_recording(
                 continue
             findings.append(Finding("note", "empty", name, "", "has no samples"))
             continue
-        of = streams[name]
+        stream = streams[name]
         if recording.info(name).static:  # a single message, constant from then on
             continue
-        both = {"header", "log"} <= set(of.clocks)
-        good = both and header_is_good(of.clocks["header"][0], of.clocks["log"][0])
-        for clock, rows in of.clocks.items():
+        both = {"header", "log"} <= set(stream.clocks)
+        good = both and header_is_good(stream.clocks["header"][0], stream.clocks["log"][0])
+        for clock, rows in stream.clocks.items():
             other = both and clock == ("log" if good else "header")  # it has the same gaps
             findings += check_times(name, rows, ticks, limits, clock, only_order=other)
         if both:
-            findings += check_clocks(name, of.clocks["header"][0], of.clocks["log"][0])
-        first = next(iter(of.clocks.values()), None)
+            findings += check_clocks(name, stream.clocks["header"][0], stream.clocks["log"][0])
+        first = next(iter(stream.clocks.values()), None)
         if first is not None and len(first[0]):
             spans[name] = (
                 float(first[0].min()) / (ticks or 1.0),
                 float(first[0].max()) / (ticks or 1.0),
             )
-        findings += of.channels.findings()
+        findings += stream.channels.findings()
     if own is not None:
         findings += check_spans(spans)
     return Survey(streams, sorted_findings(findings), own)
@@ -266,7 +265,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
             rows=track.num_rows,
             kinds=known_kinds(track, name),
         )
-        of = streams[name] = StreamSurvey(name, track.names, channels)
+        stream = streams[name] = StreamSurvey(name, track.names, channels)
         if track.values is not None:
             channels.add(on_host(track.values), begins_of(track))
             if name not in _INDICES:
@@ -276,15 +275,15 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
                 findings += check_stored(episodes, name, stored[name], statistics[name])
         if track.times is not None:
             times, cuts = on_host(track.times), on_host(track.episode_offsets)
-            of.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
+            stream.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
             if any(np.array_equal(times, other) for _, other in seen):
                 continue
             seen.append((name, times))
             known = unit_of(track) or unit
             ticks = None if known is None else per_second(known)
-            findings += check_times(name, of.clocks["time"], ticks, limits)
+            findings += check_times(name, stream.clocks["time"], ticks, limits)
             if episodes.rate is not None and times.dtype.kind == "f":
-                findings += check_rate(name, of.clocks["time"], episodes.rate)
+                findings += check_rate(name, stream.clocks["time"], episodes.rate)
     findings += episodes._checked(stored)
     for e in np.flatnonzero(episodes.lengths(next(iter(episodes.tracks))) == 0).tolist():
         findings.append(Finding("error", "empty", "", f"episode {e}", "has no rows"))

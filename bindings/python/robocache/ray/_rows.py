@@ -152,8 +152,8 @@ def episodes_of(batch: Batch, names: Sequence[str]) -> data.Episodes:
                 )
         offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         values = np.concatenate(rows)
-        told = times if times is not None and len(times) == len(values) else None
-        tracks[name] = Track(values, offsets, times=told)
+        track_times = times if times is not None and len(times) == len(values) else None
+        tracks[name] = Track(values, offsets, times=track_times)
     return data.Episodes(tracks)
 
 

@@ -138,23 +138,25 @@ class Windows:
             return
         made = episodes_of(batch, self._tracks)
         paths = [str(path) for path in batch[PATH]] if PATH in batch else [""]
-        told = batch[EPISODE] if EPISODE in batch else range(len(made))
-        yield from self._cut(made, paths, [int(number) for number in told])
+        episodes = batch[EPISODE] if EPISODE in batch else range(len(made))
+        yield from self._cut(made, paths, [int(number) for number in episodes])
 
     def _cut(
         self, made: data.Episodes, paths: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
         import numpy as np
 
-        which, anchors = self._spec.samples(made)
+        indices, anchors = self._spec.samples(made)
         resident = made if self._worker.device == "cpu" else made.to(self._worker.device)
-        of_path = np.asarray(paths if len(paths) > 1 else list(paths) * len(made), object)
-        for begin in range(0, len(which), self._chunk):
+        row_paths = np.asarray(paths if len(paths) > 1 else list(paths) * len(made), object)
+        for begin in range(0, len(indices), self._chunk):
             part = slice(begin, begin + self._chunk)
-            cut = self._spec.cut(resident, which[part], anchors[part], backend=self._worker.context)
+            cut = self._spec.cut(
+                resident, indices[part], anchors[part], backend=self._worker.context
+            )
             rows = {
-                PATH: of_path[which[part]],
-                EPISODE: np.asarray(numbers)[which[part]],
+                PATH: row_paths[indices[part]],
+                EPISODE: np.asarray(numbers)[indices[part]],
                 _ANCHOR: anchors[part],
             }
             for name, (values, valid) in cut.items():

@@ -85,14 +85,14 @@ class Statistics:
             if accumulator is not None:
                 accumulator.update(self._worker.on_device(values))
         states = [(key, each) for key, each in counted.items() if each is not None]
-        told: dict[str, list[Any]] = {
+        result: dict[str, list[Any]] = {
             "column": [name for (_, name), _ in states],
             "state": [each.to_bytes() for _, each in states],
         }
         if self._by is not None:
-            told["group"] = [group for (group, _), _ in states]
+            result["group"] = [group for (group, _), _ in states]
         if states:
-            yield told
+            yield result
 
     def _begun(self, key: Key, channels: int) -> StatisticsAccumulator | None:
         """Return the accumulator for a column of a batch; None if the column is complete."""
@@ -128,10 +128,10 @@ class Statistics:
         if self._by is None:
             yield None, values
             return
-        groups, which = np.unique(np.asarray(batch[self._by])[rows], return_inverse=True)
+        groups, indices = np.unique(np.asarray(batch[self._by])[rows], return_inverse=True)
         for number, group in enumerate(groups.tolist()):
             whole = len(groups) == 1
-            yield group, values if whole else values[which == number]
+            yield group, values if whole else values[indices == number]
 
     def _of_references(self, batch: Batch) -> Iterator[tuple[Key, Any]]:
         if self._by not in (None, PATH):
@@ -197,7 +197,7 @@ def statistics(
     """
     ray = needed("ray", "ray", "robocache.ray.statistics")
     ray_data = needed("ray.data", "ray", "robocache.ray.statistics")
-    told = {"by": by, "quantiles": tuple(quantiles), "ddof": ddof, "options": options}
+    settings = {"by": by, "quantiles": tuple(quantiles), "ddof": ddof, "options": options}
     merged: dict[Key, StatisticsAccumulator] = {}
     unfinished: Collection[Key] | None = None
     start = None
@@ -205,7 +205,7 @@ def statistics(
         states = dataset.map_batches(
             Statistics,
             fn_constructor_args=[columns],
-            fn_constructor_kwargs={**told, "device": device, "start": start},
+            fn_constructor_kwargs={**settings, "device": device, "start": start},
             batch_size=batch_size,
             batch_format="numpy",
             compute=compute or ray_data.ActorPoolStrategy(min_size=1),
@@ -230,7 +230,7 @@ def statistics(
 def _results(merged: Mapping[Key, StatisticsAccumulator], in_groups: bool) -> dict[Any, Any]:
     if not in_groups:
         return {column: each.result() for (_, column), each in merged.items()}
-    told: dict[Any, dict[str, StatisticsResult]] = {}
+    by_group: dict[Any, dict[str, StatisticsResult]] = {}
     for (group, column), each in merged.items():
-        told.setdefault(group, {})[column] = each.result()
-    return told
+        by_group.setdefault(group, {})[column] = each.result()
+    return by_group

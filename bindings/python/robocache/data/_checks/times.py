@@ -82,14 +82,14 @@ def _order(
     found = []
     back, repeats = int((seconds < 0).sum()), int((seconds == 0).sum())
     if back:
-        at = _where(rows, int(np.argmax(seconds < 0)))
+        at = _sample_after(rows, int(np.argmax(seconds < 0)))
         worst = words(-float(seconds.min()))
         text = f"time goes back once, by {worst}, at {at}"
         if back > 1:
             text = f"time goes back {back} times, by up to {worst} (first: {at})"
         found.append(Finding("error", "order", name, place, text))
     if repeats:
-        at = _where(rows, int(np.argmax(seconds == 0)))
+        at = _sample_after(rows, int(np.argmax(seconds == 0)))
         equal = "1 of {0} stamps is" if repeats == 1 else f"{repeats} of {{0}} stamps are"
         text = f"{equal.format(sum(map(len, rows)))} equal to the one before (first: {at})"
         found.append(Finding("warning", "repeats", name, place, text))
@@ -123,7 +123,7 @@ def _regularity(
         longest = int(np.argmax(seconds))
         text = (
             f"{count} gap{'s' if count > 1 else ''} of more than {words(limit)}; the longest "
-            f"is {words(float(seconds[longest]))} at {_where(rows, longest)}"
+            f"is {words(float(seconds[longest]))} at {_sample_after(rows, longest)}"
         )
         found.append(Finding("warning", "gaps", name, place, text))
     regular = seconds[(seconds <= 2.5 * period) & (seconds >= 0)]
@@ -286,7 +286,7 @@ def check_rate(name: str, rows: Sequence[Any], rate: float) -> list[Finding]:
     return [Finding("warning", "rate", name, f"episode {where}", text)]
 
 
-def _where(rows: Sequence[Any], index: int) -> str:
+def _sample_after(rows: Sequence[Any], index: int) -> str:
     """Return the sample after an interval, counted over all rows, with its episode if several."""
     for number, row in enumerate(rows):
         if index < len(row) - 1:

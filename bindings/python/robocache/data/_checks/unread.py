@@ -27,8 +27,10 @@ def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list
     """
     unread = recording.unread
     nothing = not any(
-        of.samples and of.clocks and (of.names or is_media(recording.info(name).kind))
-        for name, of in seen.items()
+        seen_stream.samples
+        and seen_stream.clocks
+        and (seen_stream.names or is_media(recording.info(name).kind))
+        for name, seen_stream in seen.items()
     )
     if not recording.names and recording.ignored and not unread:
         return []  # the caller excluded all topics
@@ -37,8 +39,8 @@ def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list
         if each.messages == 0 and not nothing:
             continue  # an empty stream
         severity = "note" if not each.loses_numbers else "error" if nothing else "warning"
-        of = seen.get(each.place)
-        text = _text(each, of, recording)
+        seen_stream = seen.get(each.place)
+        text = _text(each, seen_stream, recording)
         findings.append(Finding(severity, "unread", each.place, "", text))
     if nothing and not any(finding.severity == "error" for finding in findings):
         text = f"nothing was read: {'; '.join(_reasons(recording, seen))}"
@@ -46,17 +48,17 @@ def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list
     return findings
 
 
-def _text(each: Unread, of: StreamSurvey | None, recording: Recording) -> str:
+def _text(each: Unread, seen_stream: StreamSurvey | None, recording: Recording) -> str:
     """Return what was not read of a topic or a file, and why."""
     from .._recording import of_topic
 
     if not _is_bag(recording):
         return each.reason
-    samples = 0 if of is None else of.samples
+    samples = 0 if seen_stream is None else seen_stream.samples
     kind = f" of {each.type}" if each.type else ""
-    if samples and of is not None and not of.names:
+    if samples and seen_stream is not None and not seen_stream.names:
         return f"{plural(samples, 'sample')}{kind}, but no channels: {each.reason}"
-    if of is None and of_topic(each.place, recording.names):  # its keys are streams
+    if seen_stream is None and of_topic(each.place, recording.names):  # its keys are streams
         count = "some" if each.messages is None else f"{each.messages:,}"
         return f"{count} messages{kind} were not read: {each.reason}"
     if not samples or not recording.info(each.place).names:
@@ -72,7 +74,7 @@ def has_something(recording: Recording) -> bool:
     """Whether a stream may have samples with channels and times, judging by the first messages."""
     unread = _places(recording)
     streams = [recording.info(name) for name in recording.names if name not in unread]
-    return any(of.count != 0 and of.names for of in streams)
+    return any(seen_stream.count != 0 and seen_stream.names for seen_stream in streams)
 
 
 def _places(recording: Recording) -> set[str]:
@@ -94,9 +96,9 @@ def _reasons(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list[str
     for name in recording.names:
         if name in unread:
             continue
-        info, of = recording.info(name), seen.get(name)
-        count = info.count if of is None else of.samples
-        names = info.names if of is None else of.names
+        info, seen_stream = recording.info(name), seen.get(name)
+        count = info.count if seen_stream is None else seen_stream.samples
+        names = info.names if seen_stream is None else seen_stream.names
         if count == 0 or (names is None and not count):
             empty.append(printable(name))
         elif not names:

@@ -81,14 +81,14 @@ class Channels:
 
         if len(values) == 0 or self.width == 0:
             return
-        told = statistics(values, quantiles=())
+        counts = statistics(values, quantiles=())
         if self.count is None:
-            self.count, self.nonfinite = told.count.copy(), told.nonfinite.copy()
-            self.low, self.high = told.min.copy(), told.max.copy()
+            self.count, self.nonfinite = counts.count.copy(), counts.nonfinite.copy()
+            self.low, self.high = counts.min.copy(), counts.max.copy()
         else:
-            self.count += told.count
-            self.nonfinite += told.nonfinite
-            self.low, self.high = np.fmin(self.low, told.min), np.fmax(self.high, told.max)
+            self.count += counts.count
+            self.nonfinite += counts.nonfinite
+            self.low, self.high = np.fmin(self.low, counts.min), np.fmax(self.high, counts.max)
         if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
             self.first = values[0].copy() if self.first is None else self.first
             self.varies |= (values != self.first).any(axis=0)
@@ -132,12 +132,12 @@ class Channels:
         same = (self.low == self.high) & (self.count > 1) & np.logical_not(self.varies)
         same = same.nonzero()[0].tolist()
         if len(same) == self.width:
-            which = (
+            subject = (
                 "its channel never"
                 if self.width == 1
                 else f"none of its {self.width} channels ever"
             )
-            text = f"constant: {which} changes"
+            text = f"constant: {subject} changes"
             return [Finding("warning", "constant", self.name, "", text)]
         found = []
         used = [c for c in same if not _UNUSED.search(self.label(c))]
@@ -158,18 +158,18 @@ class Channels:
         # The names say a quaternion, but too few values confirm it: alignment needs a decision.
         doubtful = {g.columns: g for g in self.kinds.candidates if g.source == "names"}
         known |= set(doubtful)
-        for columns, of in self._lengths.items():
+        for columns, lengths in self._lengths.items():
             if columns not in known:
                 continue
             labels = [self.label(column) for column in sorted(columns)]
             place = os.path.commonprefix(labels).rstrip("._[") or labels[0]
-            if of.zero:
-                text = f"{of.zero} of {self.rows} quaternions are 0"
+            if lengths.zero:
+                text = f"{lengths.zero} of {self.rows} quaternions are 0"
                 found.append(Finding("warning", "quaternion", self.name, place, text))
-            if of.off_slightly:
-                apart, at = of.worst
+            if lengths.off_slightly:
+                apart, at = lengths.worst
                 text = (
-                    f"{of.off_slightly} of {self.rows} quaternions differ from "
+                    f"{lengths.off_slightly} of {self.rows} quaternions differ from "
                     f"unit length, by up to {apart:.3g} at sample {at}"
                 )
                 if columns in doubtful:

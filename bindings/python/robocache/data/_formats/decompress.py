@@ -56,7 +56,7 @@ class Budget:
         """
         if declared > _MOST and kind in ("bz2", "lz4", "zstd"):
             raise CannotUnpack(_too_large(declared))
-        left = self.limit.of(self.size) - self.used
+        left = self.limit.allowed(self.size) - self.used
         if declared > left:
             # A damaged size may be anything: unpack the data to find out.
             if self._found_smaller(data, kind, max(left, 0)):
@@ -143,7 +143,7 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
     longer = rows.sizes >= 4
     if not longer.all() or not len(rows):
         packed = np.zeros(len(rows), bool)
-        packed[longer] = rows.of(longer).field(0, "<u4") == magic
+        packed[longer] = rows.select(longer).field(0, "<u4") == magic
     else:
         packed = rows.field(0, "<u4") == magic
     if not packed.any():
@@ -153,13 +153,13 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
     for i, is_packed in enumerate(packed.tolist()):
         content = rows.message(i)
         if is_packed:
-            most = max(0, min(_MOST, budget.limit.of(budget.size) - budget.used)) + 1
+            most = max(0, min(_MOST, budget.limit.allowed(budget.size) - budget.used)) + 1
             parts = []
             try:
                 for part in _parts(content, "zstd", most, 1 << 20, budget.path):
                     parts.append(part)
                     budget.used += len(part)
-                    if budget.used > budget.limit.of(budget.size):
+                    if budget.used > budget.limit.allowed(budget.size):
                         place = "messages compressed one by one"
                         budget.limit.require(budget.path, place, budget.used, budget.size)
             except CannotUnpack as error:
@@ -170,7 +170,7 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
         contents.append(content)
     sizes = np.array([len(content) for content in contents], np.int64)
     data = np.frombuffer(b"".join(contents), np.uint8)
-    made = rows.of(good)
+    made = rows.select(good)
     made = replace(made, data=data, starts=np.cumsum(sizes) - sizes, sizes=sizes)
     return made, {reason: np.array(each, np.int64) for reason, each in failed.items()}
 
@@ -246,13 +246,13 @@ def _streams(
     left = most
     while data and left > 0:
         one = decompressor()
-        given = data
+        packed = data
         while left > 0 and not one.eof:
             wanted = min(left, at_once)
             if kind == "lz4":  # it allocates max_length at once
                 wanted = min(wanted, len(data) * _LZ4_RATIO + 1)
-            part = one.decompress(given, max_length=wanted)
-            given = b""
+            part = one.decompress(packed, max_length=wanted)
+            packed = b""
             left -= len(part)
             if part:
                 yield part

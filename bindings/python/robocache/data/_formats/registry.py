@@ -111,7 +111,7 @@ def open(
     OSError
         The path cannot be read.
     """
-    given = os.fsdecode(path)
+    name = os.fsdecode(path)
     options = Options(
         Damage(damaged),
         progress,
@@ -123,24 +123,24 @@ def open(
         time,
         checked(kinds),
     )
-    if not os.path.exists(given):
+    if not os.path.exists(name):
         from .strangers import missing
 
-        raise FileNotFoundError(printable(f"{given}: {missing(given)}"))
-    special = special_kind(given)
+        raise FileNotFoundError(printable(f"{name}: {missing(name)}"))
+    special = special_kind(name)
     if special is not None:
-        raise FormatError(given, "", f"is {special}, expected a file or a folder")
-    with reading(given):
-        module = format_of(given, FORMATS)
+        raise FormatError(name, "", f"is {special}, expected a file or a folder")
+    with reading(name):
+        module = format_of(name, FORMATS)
         if module is None:
-            inside = _data_sets_in(given) if os.path.isdir(given) else []
+            inside = _data_sets_in(name) if os.path.isdir(name) else []
             if len(inside) != 1:
-                raise FormatError(given, "", _unknown(given, inside))
-            for fault in _faults_beside(given, inside[0]):
-                options.damage.found(given, "", fault)
-            given = os.path.join(given, inside[0])
-            module = format_of(given, FORMATS)
-        opened_data = module.open(given, options)
+                raise FormatError(name, "", _unknown(name, inside))
+            for fault in _other_faults(name, inside[0]):
+                options.damage.found(name, "", fault)
+            name = os.path.join(name, inside[0])
+            module = format_of(name, FORMATS)
+        opened_data = module.open(name, options)
         if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
             raise ValueError(
                 f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
@@ -235,7 +235,7 @@ def _data_sets_in(path: str) -> list[str]:
     )
 
 
-def _faults_beside(path: str, name: str) -> list[str]:
+def _other_faults(path: str, name: str) -> list[str]:
     """Return the faults of the other files of a folder that holds one data set."""
     from .strangers import faults_in
 

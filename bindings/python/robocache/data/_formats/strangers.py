@@ -138,10 +138,10 @@ def placeholder(path: str) -> str | None:
 
 def lfs_reason(start: bytes) -> str:
     size = re.search(rb"\nsize (\d{1,18})", start)
-    of = f" ({int(size[1]):,} bytes)" if size else ""
+    size_text = f" ({int(size[1]):,} bytes)" if size else ""
     return (
-        f"it is a Git LFS pointer, not the file itself{of}. Fetch the file: git lfs pull, in its "
-        "repository"
+        f"it is a Git LFS pointer, not the file itself{size_text}. Fetch the file: git lfs pull, "
+        "in its repository"
     )
 
 

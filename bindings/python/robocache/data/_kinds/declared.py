@@ -71,10 +71,12 @@ def checked(kinds: Kinds | None) -> dict[str, dict[str, str]]:
     if not isinstance(kinds, Mapping):
         raise TypeError(f"kinds: is a {type(kinds).__name__}, expected a dict by stream")
     made: dict[str, dict[str, str]] = {}
-    for stream, of in kinds.items():
-        by_channels = {"*": of} if isinstance(of, str) else of
+    for stream, declaration in kinds.items():
+        by_channels = {"*": declaration} if isinstance(declaration, str) else declaration
         if not isinstance(by_channels, Mapping):
-            raise TypeError(f"kinds[{stream!r}]: is {of!r}, expected a kind, or a dict by channels")
+            raise TypeError(
+                f"kinds[{stream!r}]: is {declaration!r}, expected a kind, or a dict by channels"
+            )
         for channels, kind in by_channels.items():
             if kind not in SPELLINGS:
                 raise ValueError(

@@ -188,7 +188,7 @@ class KindFinder:
         else:
             unit = next((u for u in ("rad", "deg") if _all_in(ranges, u)), None)
         if unit is not None:
-            turns = [_turn_of(of, unit) for of in ranges]
+            turns = [_turn_of(angles, unit) for angles in ranges]
             if all(turn is not None for turn in turns):
                 positive = tuple(bool(turn) for turn in turns)
                 text = _text(guess.evidence, "values within a turn")
@@ -199,29 +199,35 @@ class KindFinder:
     def _angle(
         self, column: int, unit: str | None, joint: bool, findings: list[Finding]
     ) -> Group | None:
-        of, label = self.ranges[column], self.labels[column]
-        if of.low > of.high:
+        angles, label = self.ranges[column], self.labels[column]
+        if angles.low > angles.high:
             return None
         words = set(words_of(label))
         degrees = not words.isdisjoint(DEGREE_WORDS)
-        if unit is None and not words.isdisjoint(LONGITUDE_WORDS) and not of.whole["rad"]:
+        if unit is None and not words.isdisjoint(LONGITUDE_WORDS) and not angles.whole["rad"]:
             unit = "deg"
         for tried in (unit,) if unit is not None else ("rad", "deg"):
-            turn = _turn_of(of, tried)
+            turn = _turn_of(angles, tried)
             if turn is None:
                 continue
-            jumps = of.whole[tried] and not of.half[tried]
-            sure = unit is not None or degrees and tried == "deg" or _reaches_ends(of, tried)
-            if joint and jumps or not joint and (sure or tried == "rad" and _is_smooth(of, tried)):
-                if tried == "deg" and unit is None and not degrees and not of.whole[tried]:
+            jumps = angles.whole[tried] and not angles.half[tried]
+            sure = unit is not None or degrees and tried == "deg" or _reaches_ends(angles, tried)
+            if (
+                joint
+                and jumps
+                or not joint
+                and (sure or tried == "rad" and _is_smooth(angles, tried))
+            ):
+                if tried == "deg" and unit is None and not degrees and not angles.whole[tried]:
                     continue
-                text = f"values from {of.low:.4g} to {of.high:.4g}"
-                text += f", {plural(of.whole[tried], 'jump')} by about a turn" if jumps else ""
+                text = f"values from {angles.low:.4g} to {angles.high:.4g}"
+                text += f", {plural(angles.whole[tried], 'jump')} by about a turn" if jumps else ""
                 return Group("angle", (column,), tried, "", (turn,), "names", text)
         if not joint:
-            text = f"values from {of.low:.4g} to {of.high:.4g} are not within one turn"
-            if unit is None and _turn_of(of, "deg") is not None:
-                text = f"values from {of.low:.4g} to {of.high:.4g} of an angle in an unknown unit"
+            text = f"values from {angles.low:.4g} to {angles.high:.4g} are not within one turn"
+            if unit is None and _turn_of(angles, "deg") is not None:
+                text = f"values from {angles.low:.4g} to {angles.high:.4g} of an angle in an "
+                text += "unknown unit"
             text += ": interpolated as numbers"
             findings.append(Finding("note", "angle_range", self.name, label, text))
         return None
@@ -234,17 +240,17 @@ class KindFinder:
         unit = unit if unit in PERIODS else "rad"
         positive = []
         for column in group.columns:
-            of = self.ranges[column]
-            turn = False if of.low > of.high else _turn_of(of, unit)
+            angles = self.ranges[column]
+            turn = False if angles.low > angles.high else _turn_of(angles, unit)
             declared = group.positive[0] if group.positive else None
             if group.kind == "euler" and group.form:  # converted to quaternions: any angles
                 positive.append(bool(turn))
                 continue
-            if turn is None or (declared and of.low < 0):
+            if turn is None or (declared and angles.low < 0):
                 what = "less than 0" if turn is not None else f"more than one turn in {unit}"
                 raise ValueError(
                     f"kinds: {printable(self.name)}:{self.labels[column]} is {group.evidence}, "
-                    f"but its values go from {of.low:.6g} to {of.high:.6g}, {what}"
+                    f"but its values go from {angles.low:.6g} to {angles.high:.6g}, {what}"
                 )
             positive.append(bool(turn) if declared is None else declared)
         return Group(
@@ -319,38 +325,38 @@ def kind_option(stream: str, names: Sequence[str] | None, group: Group) -> str:
 # ---- ranges of angles ---------------------------------------------------------------------------
 
 
-def _turn_of(of: Range, unit: str) -> bool | None:
+def _turn_of(angles: Range, unit: str) -> bool | None:
     """Whether values are in [0, P) rather than [-P/2, P/2); None if in neither.
 
     If none is negative, a value of P/2 belongs to the former.
     """
     period = PERIODS[unit]
     half, whole = period / 2 * (1 + _NEAR), period * (1 + _NEAR)
-    if of.low < 0:
-        return False if of.low >= -half and of.high <= half else None
-    if of.high >= period / 2 * (1 - _NEAR):
-        return True if of.high <= whole else None
+    if angles.low < 0:
+        return False if angles.low >= -half and angles.high <= half else None
+    if angles.high >= period / 2 * (1 - _NEAR):
+        return True if angles.high <= whole else None
     return False
 
 
-def _is_smooth(of: Range, unit: str) -> bool:
-    return not of.half[unit] and not of.whole[unit]
+def _is_smooth(angles: Range, unit: str) -> bool:
+    return not angles.half[unit] and not angles.whole[unit]
 
 
-def _reaches_ends(of: Range, unit: str) -> bool:
+def _reaches_ends(angles: Range, unit: str) -> bool:
     """Whether values come near the ends of a turn, which other values rarely do."""
-    turn = _turn_of(of, unit)
+    turn = _turn_of(angles, unit)
     end = PERIODS[unit] * (1.0 if turn else 0.5)
-    return max(abs(of.low), abs(of.high)) >= _WIDE * end
+    return max(abs(angles.low), abs(angles.high)) >= _WIDE * end
 
 
 def _all_in(ranges: Sequence[Range], unit: str) -> bool:
     """Whether all values are within a turn of a unit; for degrees, a jump must confirm it."""
-    if any(of.low > of.high or _turn_of(of, unit) is None for of in ranges):
+    if any(angles.low > angles.high or _turn_of(angles, unit) is None for angles in ranges):
         return False
     if unit == "deg":
-        return any(of.whole["deg"] for of in ranges)
-    return all(_is_smooth(of, unit) or _reaches_ends(of, unit) for of in ranges)
+        return any(angles.whole["deg"] for angles in ranges)
+    return all(_is_smooth(angles, unit) or _reaches_ends(angles, unit) for angles in ranges)
 
 
 # ---- whole streams ------------------------------------------------------------------------------

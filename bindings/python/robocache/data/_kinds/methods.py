@@ -268,9 +268,11 @@ def _replaced(
             left.append(Part(part.method, rest))
     if method != "slerp":
         return left + [Part(method, (column,)) for column in columns]
-    of = next((g for g in groups if set(g.columns) == chosen), None)
-    if of is not None and (of.kind == "euler" or of.kind in _VIA):
-        return left + _rotation_parts(of)
+    group_of_columns = next((g for g in groups if set(g.columns) == chosen), None)
+    if group_of_columns is not None and (
+        group_of_columns.kind == "euler" or group_of_columns.kind in _VIA
+    ):
+        return left + _rotation_parts(group_of_columns)
     if len(columns) % _QUATERNION:
         raise ValueError(
             f"{option}: these are {len(columns)} channels, but slerp takes 4 (x y z w). Name them: "

@@ -250,11 +250,11 @@ def _rotation_vectors(name: str, labels: Sequence[str]) -> Iterator[Guess]:
         if not short and not says:
             continue
         columns = (roles["x"], roles["y"], roles["z"])
-        beside = short and by_key.get(f"{key[: short.start()]}*{key[short.end() :]}", {})
-        beside_xyz = bool(beside) and {"x", "y", "z"} <= set(beside or {})
+        position = short and by_key.get(f"{key[: short.start()]}*{key[short.end() :]}", {})
+        near_xyz = bool(position) and {"x", "y", "z"} <= set(position or {})
         says_pose = not set(POSE_WORDS).isdisjoint(words_of(f"{name} {whole[key]}"))
-        if says or beside_xyz or says_pose:
-            text = "next to x, y, z" if beside_xyz else ""
+        if says or near_xyz or says_pose:
+            text = "next to x, y, z" if near_xyz else ""
             yield Guess("rotation_vector", columns, unit_of(labels[columns[0]]), text, True)
 
 

@@ -91,7 +91,7 @@ class Ranges:
         run = self.columns and self.columns[-1] - self.columns[0] + 1 == len(self.columns)
         # A slice does not copy.
         self.chosen: Any = slice(columns[0], columns[-1] + 1) if run else self.columns
-        self.of = {column: Range() for column in self.columns}
+        self.ranges = {column: Range() for column in self.columns}
         self.last: Any = None
         self.low: Any = None
         self.high: Any = None
@@ -116,13 +116,13 @@ class Ranges:
             steps[begins] = 0
         largest = np.fmax.reduce(steps, axis=0)
         for i in np.flatnonzero(largest > _LEAST_STEP).tolist():
-            self.of[self.columns[i]].add_steps(steps[:, i])
+            self.ranges[self.columns[i]].add_steps(steps[:, i])
 
     def found(self) -> dict[int, Range]:
-        for i, of in enumerate(self.of.values()):
+        for i, angles in enumerate(self.ranges.values()):
             if self.low is not None and self.low[i] <= self.high[i]:
-                of.low, of.high = float(self.low[i]), float(self.high[i])
-        return self.of
+                angles.low, angles.high = float(self.low[i]), float(self.high[i])
+        return self.ranges
 
 
 class Facts:

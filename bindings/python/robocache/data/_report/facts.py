@@ -91,7 +91,7 @@ class StreamFacts:
     """Facts about one stream or track."""
 
     name: str
-    told: dict[str, Any]  # as returned by `overview`
+    overview: dict[str, Any]  # as returned by `overview`
     names: tuple[str, ...]
     extent: tuple[float, float] | None = None  # s or ticks since the begin of all streams
     gaps: list[tuple[float, float]] = field(default_factory=list)
@@ -105,7 +105,7 @@ class StreamFacts:
 class Facts:
     """Facts about a recording or a data set."""
 
-    told: dict[str, Any]
+    overview: dict[str, Any]
     streams: list[StreamFacts]
     whole: tuple[float, float]  # extent of all streams, in s, ticks, or rows of episodes
     lengths: Any = None  # [E] of episodes
@@ -134,32 +134,36 @@ class _Watch:
 
 
 def facts_of(
-    given: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+    source: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
 ) -> Facts:
     """Return the facts about a recording or episodes, in one pass."""
     import numpy as np
 
     watch = _Watch()
-    survey = checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
-    told = overview(given, survey, unit)
+    survey = checks.survey(source, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
+    overview_data = overview(source, survey, unit)
     with np.errstate(invalid="ignore", over="ignore"):  # times may be infinite
-        if isinstance(given, Recording):
-            return _of_recording(given, survey, watch, told, max_gap)
-        return _of_episodes(given, survey, told, max_gap)
+        if isinstance(source, Recording):
+            return _of_recording(source, survey, watch, overview_data, max_gap)
+        return _of_episodes(source, survey, overview_data, max_gap)
 
 
 def _of_recording(
-    given: Recording, survey: Any, watch: _Watch, told: dict[str, Any], max_gap: float | None
+    source: Recording,
+    survey: Any,
+    watch: _Watch,
+    overview_data: dict[str, Any],
+    max_gap: float | None,
 ) -> Facts:
     import numpy as np
 
     ticks = per_second(survey.unit)
     clock = survey_clock(survey)
-    origin = told["begin"] or 0
+    origin = overview_data["begin"] or 0
     streams = []
-    for name in given.names:
+    for name in source.names:
         seen = survey.streams.get(name)
-        facts = StreamFacts(name, told["streams"][name], seen.names if seen else ())
+        facts = StreamFacts(name, overview_data["streams"][name], seen.names if seen else ())
         streams.append(facts)
         if seen is None:
             continue
@@ -168,7 +172,7 @@ def _of_recording(
         since = finite((finite(rows[0]) - origin) / ticks) if rows else np.zeros(0)
         if len(since):
             facts.extent = (float(np.min(since)), float(np.max(since)))
-            limit = facts.told["gap_limit"] if max_gap is None else max_gap
+            limit = facts.overview["gap_limit"] if max_gap is None else max_gap
             facts.gaps, facts.intervals = _regularity([since], limit)
         if name in watch.envelopes:
             first, last, low, high = watch.envelopes[name].result()
@@ -182,21 +186,23 @@ def _of_recording(
             facts.exact = watch.accumulators[name].result()
     ends = [facts.extent for facts in streams if facts.extent is not None]
     whole = (0.0, max([e[1] for e in ends], default=1.0))
-    return Facts(told, streams, whole)
+    return Facts(overview_data, streams, whole)
 
 
-def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: Any) -> Facts:
+def _of_episodes(
+    source: Episodes, survey: Any, overview_data: dict[str, Any], max_gap: Any
+) -> Facts:
     import numpy as np
 
-    stored = given.stored_statistics()
+    stored = source.stored_statistics()
     streams = []
     longest = 1
-    for name, track in given.tracks.items():
-        facts = StreamFacts(name, told["streams"][name], survey.streams[name].names or ())
+    for name, track in source.tracks.items():
+        facts = StreamFacts(name, overview_data["streams"][name], survey.streams[name].names or ())
         streams.append(facts)
         longest = max(longest, track.num_rows)
         rows = survey.streams[name].clocks.get("time", [])
-        limit = facts.told["gap_limit"] if max_gap is None else max_gap
+        limit = facts.overview["gap_limit"] if max_gap is None else max_gap
         if rows and limit is not None:
             ticks = per_second(survey.unit) if rows[0].dtype.kind == "i" else 1.0
             _, facts.intervals = _regularity([finite(row) / ticks for row in rows], limit)
@@ -210,8 +216,8 @@ def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: An
             facts.extent = (0.0, float(track.num_rows - 1))
             facts.exact = survey.statistics.get(name)
             facts.stored = stored.get(name)
-    lengths = given.lengths(next(iter(given.tracks)))
-    return Facts(told, streams, (0.0, float(max(longest - 1, 1))), lengths)
+    lengths = source.lengths(next(iter(source.tracks)))
+    return Facts(overview_data, streams, (0.0, float(max(longest - 1, 1))), lengths)
 
 
 def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]], Any]:

@@ -27,7 +27,7 @@ _REGULAR = (
 
 
 @np.errstate(invalid="ignore", over="ignore")  # times may be infinite
-def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
+def overview(source: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
     """Return the overview of a recording or episodes after a survey."""
     clock = survey_clock(survey)
     regularity: dict[str, Any] = {}
@@ -36,25 +36,27 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
             regularity = survey.report(clock, unit).to_dict()["streams"]
         except ValueError:  # no samples at all
             regularity = {}
-    told: dict[str, Any] = {
-        "path": str((given.path if isinstance(given, Recording) else given.source) or "in memory"),
-        "format": given.format,
-        "size_bytes": disk_size(given.path if isinstance(given, Recording) else given.source),
+    result: dict[str, Any] = {
+        "path": str(
+            (source.path if isinstance(source, Recording) else source.source) or "in memory"
+        ),
+        "format": source.format,
+        "size_bytes": disk_size(source.path if isinstance(source, Recording) else source.source),
         "time_unit": "s" if survey.unit is not None else "ticks",
         "clock": clock,
     }
-    if isinstance(given, Recording):
-        told.update(kind="recording", **_span(survey, clock))
-        told["streams"] = _streams(given, survey, regularity)
+    if isinstance(source, Recording):
+        result.update(kind="recording", **_span(survey, clock))
+        result["streams"] = _streams(source, survey, regularity)
     else:
-        told.update(kind="episodes", **_episodes(given))
-        told["streams"] = _tracks(given, survey, regularity)
-    unread = getattr(given, "unread", ())
-    left_out = without_unread(given.left_out, unread)
-    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
-    told["unread"] = [dataclasses.asdict(each) for each in unread]
-    told["findings"] = [finding.to_dict() for finding in survey.findings]
-    return told
+        result.update(kind="episodes", **_episodes(source))
+        result["streams"] = _tracks(source, survey, regularity)
+    unread = getattr(source, "unread", ())
+    left_out = without_unread(source.left_out, unread)
+    result["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
+    result["unread"] = [dataclasses.asdict(each) for each in unread]
+    result["findings"] = [finding.to_dict() for finding in survey.findings]
+    return result
 
 
 def survey_clock(survey: Survey) -> str | None:
@@ -99,13 +101,13 @@ def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
     return {"begin": begin, "duration": (end - begin) / ticks, "begin_utc": utc}
 
 
-def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
-    told = {}
-    for name in given.names:
+def _streams(source: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    by_name = {}
+    for name in source.names:
         seen = survey.streams.get(name)
-        info = given.info(name)
+        info = source.info(name)
         names = seen.names if seen else info.names
-        told[name] = {
+        by_name[name] = {
             "type": info.kind,
             "samples": seen.samples if seen else 0,
             "channels": None if names is None else len(names),
@@ -114,35 +116,35 @@ def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> di
             "times": info.times,
             **_regular(regularity.get(name)),
         }
-    return told
+    return by_name
 
 
 def times_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return lines that say where the times of each table come from."""
     found: dict[str, str] = {}
-    for name, of in streams.items():
-        if of.get("times"):
-            found.setdefault(name.partition(": ")[0].partition("[")[0], of["times"])
+    for name, stream in streams.items():
+        if stream.get("times"):
+            found.setdefault(name.partition(": ")[0].partition("[")[0], stream["times"])
     return [f"{name}: times from {text}" for name, text in found.items()]
 
 
-def _episodes(given: Episodes) -> dict[str, Any]:
-    lengths = given.lengths(next(iter(given.tracks))) if given.tracks else np.zeros(0, int)
-    tasks = given.tasks
+def _episodes(source: Episodes) -> dict[str, Any]:
+    lengths = source.lengths(next(iter(source.tracks))) if source.tracks else np.zeros(0, int)
+    tasks = source.tasks
     return {
-        "episodes": len(given),
+        "episodes": len(source),
         "frames": int(lengths.sum()),
         "shortest": int(lengths.min()) if len(lengths) else None,
         "longest": int(lengths.max()) if len(lengths) else None,
-        "rate": given.rate,
+        "rate": source.rate,
         "tasks": None if tasks is None else len({str(task) for task in tasks if task is not None}),
     }
 
 
-def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
-    told = {}
-    for name, track in given.tracks.items():
-        told[name] = {
+def _tracks(source: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    by_name = {}
+    for name, track in source.tracks.items():
+        by_name[name] = {
             "type": "frames in files" if track.values is None else str(track.values.dtype),
             "samples": track.num_rows,
             "channels": track.num_channels if track.values is not None else None,
@@ -150,11 +152,11 @@ def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict
             "kinds": kinds_of(survey.streams[name], track.names),
             **_regular(regularity.get(name)),
         }
-    return told
+    return by_name
 
 
-def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
-    return {name: None if of is None else of[name] for name in _REGULAR}
+def _regular(values: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: None if values is None else values[name] for name in _REGULAR}
 
 
 def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
@@ -163,14 +165,14 @@ def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
         return []
     labels = labels_of(seen.name, names, seen.channels.width)
     kinds = seen.channels.kinds
-    of = {column: group for group in kinds.groups for column in group.columns}
+    group_of = {column: group for group in kinds.groups for column in group.columns}
     return [
         {
             "name": channel.name,
             "kind": channel.kind,
             "unit": channel.unit,
-            "source": of[column].source,
-            "evidence": of[column].evidence,
+            "source": group_of[column].source,
+            "evidence": group_of[column].evidence,
         }
         for column, channel in enumerate(channels_in(kinds, names or labels))
     ]
@@ -179,10 +181,10 @@ def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
 def kind_lines(channels: list[dict[str, Any]]) -> list[str]:
     """Describe the channels that are neither numbers nor steps, grouped by evidence."""
     together: dict[tuple[Any, ...], list[str]] = {}
-    for of in channels:
-        if of["kind"] not in ("number", "step"):
-            key = (of["kind"], of["unit"], of["source"], of["evidence"])
-            together.setdefault(key, []).append(of["name"])
+    for channel in channels:
+        if channel["kind"] not in ("number", "step"):
+            key = (channel["kind"], channel["unit"], channel["source"], channel["evidence"])
+            together.setdefault(key, []).append(channel["name"])
     lines = []
     for (kind, unit, source, evidence), names in together.items():
         shown = ", ".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"

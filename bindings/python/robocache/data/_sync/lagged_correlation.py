@@ -34,14 +34,14 @@ class Lagged:
 
     def only(self, blocks: Any) -> Lagged:
         """Return some of the blocks."""
-        return self._of(self.lags, lambda x: x[blocks])
+        return self._part(self.lags, lambda x: x[blocks])
 
     def near(self, begin: int, end: int) -> Lagged:
         """Return some of the lags."""
         some = slice(max(begin, 0), max(end, 0))
-        return self._of(self.lags[some], lambda x: x[:, some])
+        return self._part(self.lags[some], lambda x: x[:, some])
 
-    def _of(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
+    def _part(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
         samples, aa, ab, bb = (part(x) for x in (self.samples, self.aa, self.ab, self.bb))
         return Lagged(lags, samples, aa, ab, bb, self.each)
 
@@ -76,7 +76,7 @@ def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
         yield begin + (end - begin) * k // count, begin + (end - begin) * (k + 1) // count
 
 
-def correlation(of: Lagged, shifts: Any) -> tuple[Any, Any]:
+def correlation(sums: Lagged, shifts: Any) -> tuple[Any, Any]:
     """Return the mean squared correlation [L] over all blocks, and the number of pairs [L].
 
     Block k is shifted by ``shifts[k]`` more steps. Without ``each`` it is the canonical
@@ -86,11 +86,11 @@ def correlation(of: Lagged, shifts: Any) -> tuple[Any, Any]:
 
     samples, aa, ab, bb = (
         sum(_shifted(x[k], s) for k, s in enumerate(shifts))
-        for x in (of.samples, of.aa, of.ab, of.bb)
+        for x in (sums.samples, sums.aa, sums.ab, sums.bb)
     )
     enough = samples > _FEWEST * np.max(samples)
     score = np.zeros(len(samples))
-    score[enough] = _squares(aa[enough], ab[enough], bb[enough], of.each).mean(axis=1)
+    score[enough] = _squares(aa[enough], ab[enough], bb[enough], sums.each).mean(axis=1)
     return score, samples
 
 
@@ -128,8 +128,8 @@ def _block(a: Grid, b: Grid, begin: int, end: int, most: int, each: bool) -> Any
         return samples, aa - sum_a**2 / n, ab - sum_a * sum_b / n, bb - sum_b**2 / n
     ab, n = over_lags(av[:, :, None], bv[:, None, :]), n[:, None, None]
     return samples, *(
-        of - x[:, :, None] * y[:, None, :] / n
-        for of, x, y in ((aa, sum_a, sum_a), (ab, sum_a, sum_b), (bb, sum_b, sum_b))
+        product - x[:, :, None] * y[:, None, :] / n
+        for product, x, y in ((aa, sum_a, sum_a), (ab, sum_a, sum_b), (bb, sum_b, sum_b))
     )
 
 

@@ -61,8 +61,8 @@ class Search:
             middles += [start + self.step * (begin + end - 1) / 2 for begin, end in blocks]
         if not parts or not any(part.samples.any() for part in parts):
             raise ValueError("a, b: have no time in common")
-        self.of: Lagged = joined(parts)
-        self.lags = self.of.lags
+        self.sums: Lagged = joined(parts)
+        self.lags = self.sums.lags
         self.middles = np.array(middles)
         self.middle = float(self.middles.min() + self.middles.max()) / 2
         self.reach = float(self.middles.max() - self.middles.min()) / 2
@@ -77,59 +77,59 @@ class Search:
         count = int(np.ceil(most * self.reach / max(4 * self.step, 0.02)))
         return np.linspace(-most, most, 2 * max(count, 1) + 1)
 
-    def best(self, of: Lagged, middles: Any, around: float | None = None) -> Any:
+    def best(self, sums: Lagged, middles: Any, around: float | None = None) -> Any:
         """Return the lag in s, the drift, the score there, and all scores at that drift."""
         import numpy as np
 
         drift = 0.0 if around is None else around
         if len(self.drifts) > 1:
             if around is None:
-                tried = [self._height(of, middles, d) for d in self.drifts]
+                tried = [self._height(sums, middles, d) for d in self.drifts]
                 drift = float(self.drifts[int(np.argmax(tried))])
-            drift = self._refined(of, middles, drift)
-        scores = self._scores(of, middles, drift)
+            drift = self._refined(sums, middles, drift)
+        scores = self._scores(sums, middles, drift)
         at, score = _peak(scores)
-        return float(at + of.lags[0]) * self.step, drift, score, scores
+        return float(at + sums.lags[0]) * self.step, drift, score, scores
 
-    def _refined(self, of: Lagged, middles: Any, drift: float) -> float:
+    def _refined(self, sums: Lagged, middles: Any, drift: float) -> float:
         """Refine a drift by parabolas through three drifts, over lags around the peak."""
         import numpy as np
 
         width = float(self.drifts[1] - self.drifts[0])
-        at, _ = _peak(self._scores(of, middles, drift))
+        at, _ = _peak(self._scores(sums, middles, drift))
         room = _NEAR + int(np.ceil(2 * width * self.reach / self.step))
-        near = of.near(int(at) - room, int(at) + room + 1)
+        near = sums.near(int(at) - room, int(at) + room + 1)
         for _ in range(4):
             heights = [self._height(near, middles, drift + width * k) for k in (-1, 0, 1)]
             drift += width * (_peak(np.array(heights))[0] - 1)
             width /= 3
         return drift
 
-    def _scores(self, of: Lagged, middles: Any, drift: float) -> Any:
-        return correlation(of, drift * (middles - self.middle) / self.step)[0]
+    def _scores(self, sums: Lagged, middles: Any, drift: float) -> Any:
+        return correlation(sums, drift * (middles - self.middle) / self.step)[0]
 
-    def _height(self, of: Lagged, middles: Any, drift: float) -> float:
-        return _peak(self._scores(of, middles, drift))[1]
+    def _height(self, sums: Lagged, middles: Any, drift: float) -> float:
+        return _peak(self._scores(sums, middles, drift))[1]
 
     def jackknife(self, found: Any) -> tuple[float, float]:
         """Return standard deviations of lag and drift, from fits without each group of blocks."""
         import numpy as np
 
-        alive = np.flatnonzero(self.of.samples.max(axis=1) > 0)
+        alive = np.flatnonzero(self.sums.samples.max(axis=1) > 0)
         groups = np.array_split(alive, min(_GROUPS, len(alive)))
         if len(groups) < 2:
             return float("inf"), float("nan")
         moved = []
         for group in groups:
             rest = np.setdiff1d(alive, group)
-            moved.append(self.best(self.of.only(rest), self.middles[rest], found[1])[:2])
+            moved.append(self.best(self.sums.only(rest), self.middles[rest], found[1])[:2])
         spread = np.std(moved, axis=0) * np.sqrt(len(groups) - 1)
         return float(spread[0]), float(spread[1])
 
     def overlap(self, found: Any) -> float:
         import numpy as np
 
-        samples = correlation(self.of, found[1] * (self.middles - self.middle) / self.step)[1]
+        samples = correlation(self.sums, found[1] * (self.middles - self.middle) / self.step)[1]
         index = int(np.rint(found[0] / self.step)) - int(self.lags[0])
         overlap: float = self.step * samples[index].item()
         return overlap
@@ -185,18 +185,20 @@ class SyncResult:
         """Convert times of ``b`` to the clock of ``a``, in the same unit and dtype."""
         import numpy as np
 
-        given = np.asarray(times)
+        original = np.asarray(times)
         ticks = per_second(self.unit)
-        since = given.astype(np.int64 if given.dtype.kind in "iumM" else np.float64)
+        since = original.astype(np.int64 if original.dtype.kind in "iumM" else np.float64)
         shift = self.offset * ticks + self.drift * (since - self.reference)
-        if given.dtype.kind in "iumM":
-            return (since + np.rint(shift).astype(np.int64)).astype(given.dtype)
-        return (since + shift).astype(given.dtype)
+        if original.dtype.kind in "iumM":
+            return (since + np.rint(shift).astype(np.int64)).astype(original.dtype)
+        return (since + shift).astype(original.dtype)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, without the curve of scores."""
-        told = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {name: value for name, value in told.items() if name not in ("lags", "scores")}
+        fields_by_name = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {
+            name: value for name, value in fields_by_name.items() if name not in ("lags", "scores")
+        }
 
     def __str__(self) -> str:
         text = f"offset {1e3 * self.offset:.3f} ms +- {1e3 * self.uncertainty:.3f} ms"
@@ -277,8 +279,8 @@ def sync(
     if clock is None and _have_headers(a) and _have_headers(b):
         clock = "header"
     sensors = [
-        _sensor(given, kind, name, clock, unit)
-        for given, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
+        _sensor(source, kind, name, clock, unit)
+        for source, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
     ]
     rows_a, rows_b = (sensor.rows for sensor in sensors)
     if len(rows_a) != len(rows_b):
@@ -291,7 +293,7 @@ def sync(
         motion_of([(times - origin, values) for times, values in sensor.rows], sensor.kind, name)
         for sensor, name in zip(sensors, "ab")
     ]
-    each = _each(match, *sensors)
+    each = _is_each(match, *sensors)
     first, second = (_alive(motion, name) for motion, name in zip(moving, "ab"))
     if each:
         both = [i for i in first if i in set(second)]
@@ -304,7 +306,7 @@ def sync(
             f"{_MOST_CHANNELS} each; select some"
         )
     search = Search(_only(moving[0], first), _only(moving[1], second), each, max_offset, max_drift)
-    found = search.best(search.of, search.middles)
+    found = search.best(search.sums, search.middles)
     lag, drift, score, scores = found
     if abs(lag) > max_offset:
         raise ValueError(
@@ -339,27 +341,27 @@ class _Sensor:
     unit: str | None
 
 
-def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | None) -> _Sensor:
+def _sensor(source: Any, kind: str, name: str, clock: str | None, unit: str | None) -> _Sensor:
     import numpy as np
 
     names: Any = None
     cuts = None
     label = ""
-    if isinstance(given, RecordedStream):
-        times, values, names = given.times(clock), given.values, given.names
-        label = given.name
-        unit = given.unit or unit
-    elif isinstance(given, Track):
+    if isinstance(source, RecordedStream):
+        times, values, names = source.times(clock), source.values, source.names
+        label = source.name
+        unit = source.unit or unit
+    elif isinstance(source, Track):
         from ..._arguments.to_numpy import on_host
 
-        times, values, names = given.times, given.values, given.names
+        times, values, names = source.times, source.values, source.names
         if times is None or values is None:
             raise ValueError(f"{printable(name)}: has no times or no values")
         times, values = on_host(times), on_host(values)
-        cuts = on_host(given.episode_offsets)[1:-1]
-        unit = unit_of(given) or unit
+        cuts = on_host(source.episode_offsets)[1:-1]
+        unit = unit_of(source) or unit
     else:
-        times, values = (np.asarray(array) for array in given)
+        times, values = (np.asarray(array) for array in source)
     if times is None or times.shape != values.shape[:1] or values.ndim != 2:
         raise ValueError(f"{printable(name)}: expected times [n] and values [n,D]")
     if times.dtype.kind in "mM":
@@ -372,7 +374,7 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
             f"{printable(name)}: its times are integers; pass their unit, such as unit='us'"
         )
     if kind == "auto":
-        kind, chosen = kind_of(label, names, _quaternions_of(given, name))
+        kind, chosen = kind_of(label, names, _quaternions_of(source, name))
         if chosen is not None:
             values = values[:, chosen]
             names = None if names is None else tuple(names[i] for i in chosen)
@@ -383,23 +385,23 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
     return _Sensor(rows, names, kind, unit)
 
 
-def _quaternions_of(given: Any, name: str) -> list[tuple[int, ...]]:
+def _quaternions_of(source: Any, name: str) -> list[tuple[int, ...]]:
     """Return the columns x y z w of each quaternion."""
-    if isinstance(given, RecordedStream):
-        kinds = given.kinds
-    elif isinstance(given, Track):
+    if isinstance(source, RecordedStream):
+        kinds = source.kinds
+    elif isinstance(source, Track):
         from .._kinds.tracks import kinds_of_track
 
-        kinds = kinds_of_track(given, given.__dict__.get("_label", name))
+        kinds = kinds_of_track(source, source.__dict__.get("_label", name))
     else:
         return []
     return [group.columns for group in kinds.groups if group.kind == "quaternion"]
 
 
-def _have_headers(given: Any) -> bool:
-    if not isinstance(given, RecordedStream):
+def _have_headers(source: Any) -> bool:
+    if not isinstance(source, RecordedStream):
         return False
-    return header_is_good(given.header_times, given.log_times)
+    return header_is_good(source.header_times, source.log_times)
 
 
 def _seconds(times: Any, ticks: float) -> Any:
@@ -415,7 +417,7 @@ def _filled(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [(x, y) for x, y in zip(a, b) if len(x[0]) and len(y[0])]
 
 
-def _each(match: str, a: _Sensor, b: _Sensor) -> bool:
+def _is_each(match: str, a: _Sensor, b: _Sensor) -> bool:
     if match not in ("auto", "each", "any"):
         raise ValueError(f"match: is {match!r}, expected 'auto', 'each' or 'any'")
     widths = [sensor.rows[0][1].shape[1] for sensor in (a, b)]

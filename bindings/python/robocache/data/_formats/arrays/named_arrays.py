@@ -28,16 +28,16 @@ _CUT = 200
 Data = Union[Recording, Episodes]
 
 
-def flattened(given: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+def flattened(source: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
     """Return the description, and the arrays one by one."""
-    if isinstance(given, Recording):
-        return _recording(given)
-    return _episodes(given)
+    if isinstance(source, Recording):
+        return _recording(source)
+    return _episodes(source)
 
 
-def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    streams = list(given.streams.values())
-    told = [
+def _recording(source: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    streams = list(source.streams.values())
+    descriptions = [
         {
             "name": stream.name,
             "kind": stream.kind,
@@ -57,14 +57,14 @@ def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, An
             for clock, times in stream.clocks.items():
                 yield f"s{i}_{clock}", times
 
-    left_out = [[each.place, each.reason] for each in given.left_out]
-    head = {"robocache": "recording", "version": VERSION, "source": given.path}
-    return {**head, "left_out": left_out, "streams": told}, arrays()
+    left_out = [[each.place, each.reason] for each in source.left_out]
+    head = {"robocache": "recording", "version": VERSION, "source": source.path}
+    return {**head, "left_out": left_out, "streams": descriptions}, arrays()
 
 
-def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    tracks = list(given.tracks.items())
-    told = [
+def _episodes(source: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    tracks = list(source.tracks.items())
+    descriptions = [
         {
             "name": name,
             "names": None if track.names is None else list(track.names),
@@ -84,15 +84,15 @@ def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]
             if track.times is not None:
                 yield f"t{i}_times", on_host(track.times)
 
-    tasks = None if given.tasks is None else [_plain(task) for task in given.tasks]
-    left_out = [[each.place, each.reason] for each in given.left_out]
-    head = {"robocache": "episodes", "version": VERSION, "source": given.source}
-    rest = {"tasks": tasks, "rate": given.rate, "unit": given.unit, "left_out": left_out}
-    return {**head, **rest, "tracks": told}, arrays()
+    tasks = None if source.tasks is None else [_plain(task) for task in source.tasks]
+    left_out = [[each.place, each.reason] for each in source.left_out]
+    head = {"robocache": "episodes", "version": VERSION, "source": source.source}
+    rest = {"tasks": tasks, "rate": source.rate, "unit": source.unit, "left_out": left_out}
+    return {**head, **rest, "tracks": descriptions}, arrays()
 
 
 def restored(
-    told: dict[str, Any],
+    description: dict[str, Any],
     array: Callable[[str], Any],
     path: str,
     kind: str,
@@ -102,12 +102,12 @@ def restored(
 
     ``problems``: a list to which the function adds while it reads.
     """
-    left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
-    if told["robocache"] == "recording":
+    left_out = [LeftOut(place, reason) for place, reason in description.get("left_out", [])]
+    if description["robocache"] == "recording":
         streams = {}
-        for i, of in enumerate(told["streams"]):
-            clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
-            values, names = array(f"s{i}_values"), tuple(of["names"])
+        for i, entry in enumerate(description["streams"]):
+            clocks = {clock: array(f"s{i}_{clock}") for clock in entry["clocks"]}
+            values, names = array(f"s{i}_values"), tuple(entry["names"])
             if values.ndim != 2 or values.shape[1] != len(names):
                 text = f"has shape {list(values.shape)}, but {len(names)} channels"
                 raise FormatError(path, f"s{i}_values", text)
@@ -115,69 +115,75 @@ def restored(
                 if times.shape != values.shape[:1]:
                     text = f"has shape {list(times.shape)}, expected {len(values)} times"
                     raise FormatError(path, f"s{i}_{clock}", text)
-            stream = streams[of["name"]] = RecordedStream(
-                of["name"],
-                of["kind"],
+            stream = streams[entry["name"]] = RecordedStream(
+                entry["name"],
+                entry["kind"],
                 names,
                 values,
                 clocks,
-                of["unit"],
-                None if of["dtypes"] is None else tuple(of["dtypes"]),
-                static=of.get("static") is True,
+                entry["unit"],
+                None if entry["dtypes"] is None else tuple(entry["dtypes"]),
+                static=entry.get("static") is True,
             )
-            kinds = _kinds(of, names, len(names), path, f"s{i}")
+            kinds = _kinds(entry, names, len(names), path, f"s{i}")
             if kinds is not None:
                 stream.__dict__["kinds"] = kinds
         return Recording(None, streams, left_out=left_out, path=path, problems=problems)
     tracks = {}
-    for i, of in enumerate(told["tracks"]):
+    for i, entry in enumerate(description["tracks"]):
         times = None
-        if of["times"] is not None:
+        if entry["times"] is not None:
             times = array(f"t{i}_times")
-            if of["times"]:
-                times = times.view(of["times"].partition(",")[0].rstrip("]") + "]")
-        files = of["files"]
-        track = tracks[of["name"]] = Track(
-            array(f"t{i}_values") if of["values"] else None,
+            if entry["times"]:
+                times = times.view(entry["times"].partition(",")[0].rstrip("]") + "]")
+        files = entry["files"]
+        track = tracks[entry["name"]] = Track(
+            array(f"t{i}_values") if entry["values"] else None,
             array(f"t{i}_offsets"),
             times=times,
-            names=of["names"],
+            names=entry["names"],
             files=None if files is None else [_tuple(file) for file in files],
         )
-        kinds = _kinds(of, track.names, track.num_channels, path, f"t{i}")
+        kinds = _kinds(entry, track.names, track.num_channels, path, f"t{i}")
         if kinds is not None:
-            tracks[of["name"]] = with_kinds(track, of["name"], kinds)
-    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
-    tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
+            tracks[entry["name"]] = with_kinds(track, entry["name"], kinds)
+    about = About(
+        kind, description["unit"], description["rate"], left_out=tuple(left_out), problems=problems
+    )
+    tasks = (
+        None if description["tasks"] is None else [_tuple(task) for task in description["tasks"]]
+    )
     return make_episodes(tracks, tasks=tasks, source=path, about=about)
 
 
 def _groups(kinds: Kinds) -> dict[str, Any]:
     """Return the groups, and the doubtful groups, as plain dicts."""
-    told = [dataclasses.asdict(group) for group in kinds.groups]
-    return {"groups": told, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
+    groups = [dataclasses.asdict(group) for group in kinds.groups]
+    return {"groups": groups, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
 
 
 def _kinds(
-    of: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
+    entry: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
 ) -> Kinds | None:
     """Return the saved kinds; None for older files without kinds."""
-    told = of.get("kinds")
-    if told is None:
+    saved = entry.get("kinds")
+    if saved is None:
         return None
-    groups, candidates = ([_group(of) for of in told[key]] for key in ("groups", "candidates"))
+    groups, candidates = (
+        [_group(entry) for entry in saved[key]] for key in ("groups", "candidates")
+    )
     columns = sorted(column for group in groups for column in group.columns)
     inside = all(0 <= column < channels for group in candidates for column in group.columns)
     if columns != list(range(channels)) or not inside:
         raise FormatError(path, place, f"its kinds do not fit {plural(channels, 'channel')}")
-    findings = candidate_findings(of["name"], names, channels, candidates)
+    findings = candidate_findings(entry["name"], names, channels, candidates)
     return Kinds(tuple(groups), tuple(candidates), tuple(findings))
 
 
-def _group(told: dict[str, Any]) -> Group:
-    columns = tuple(int(column) for column in told["columns"])
-    positive = tuple(bool(each) for each in told["positive"])
-    texts = {key: told[key] for key in ("kind", "unit", "form", "source", "evidence")}
+def _group(fields: dict[str, Any]) -> Group:
+    columns = tuple(int(column) for column in fields["columns"])
+    positive = tuple(bool(each) for each in fields["positive"])
+    texts = {key: fields[key] for key in ("kind", "unit", "form", "source", "evidence")}
     known = texts["kind"] in KINDS and texts["source"] in SOURCES
     if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
         raise ValueError(f"not a group of channels: {texts}")
@@ -212,10 +218,10 @@ def _held(name: str, end: str = "") -> str:
 def parsed(text: str) -> dict[str, Any] | None:
     """Parse a description; None if the text is not one."""
     try:
-        told = json.loads(text)
+        description = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) and told.get("robocache") else None
+    return description if isinstance(description, dict) and description.get("robocache") else None
 
 
 def _plain(value: Any) -> Any:

@@ -173,7 +173,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     }
     if not tracks:
         raise FormatError(path, "", f"has no array except {_EPISODE}")
-    return _made(path, tracks, options, left_out, [int(n) for n in numbers])
+    return _episodes_from(path, tracks, options, left_out, [int(n) for n in numbers])
 
 
 def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -> Episodes:
@@ -192,10 +192,10 @@ def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -
         )
         for name, array in arrays.items()
     }
-    return _made(path, tracks, options, left_out, list(range(episodes)))
+    return _episodes_from(path, tracks, options, left_out, list(range(episodes)))
 
 
-def _made(
+def _episodes_from(
     path: str, tracks: Any, options: Options, left_out: list[LeftOut], numbers: list[int]
 ) -> Episodes:
     times = next(iter(tracks.values())).times
@@ -263,21 +263,21 @@ class _Arrays:
     def _clock_of(self, name: str, clocks: dict[str, Any]) -> tuple[str, Any] | None:
         """Return the times in the same folder with the same length and the most similar name."""
         folder, _, own = name.rpartition("/")
-        beside = {
+        candidates = {
             clock: array
             for clock, array in clocks.items()
             if clock.rpartition("/")[0] == folder and len(array) == len(self.arrays[name])
         }
-        if not beside:
+        if not candidates:
             same = [c for c in clocks if c.rpartition("/")[0] == folder]
             if len(same) == 1 and own in ("value", "values"):
                 text = f"has {len(self.arrays[name])} rows, but {len(clocks[same[0]])} times"
                 self.damage.found(self.path, f"{name}.npy", text)
             return None
         best = max(
-            beside, key=lambda clock: len(os.path.commonprefix([own, clock.rpartition("/")[2]]))
+            candidates, key=lambda clock: len(os.path.commonprefix([own, clock.rpartition("/")[2]]))
         )
-        return best, beside[best]
+        return best, candidates[best]
 
     @functools.cached_property
     def streams(self) -> dict[str, StreamInfo]:

@@ -33,11 +33,11 @@ def sniff(path: str) -> bool:
 def open(path: str, options: Options) -> Any:
     with opened(path) as file:
         arrays = _Arrays(path, file, options.limit)
-        told = parsed(str(arrays.read(_DESCRIPTION)))
-        if told is None:
+        description = parsed(str(arrays.read(_DESCRIPTION)))
+        if description is None:
             raise FormatError(path, _DESCRIPTION, "is not a description of a recording")
         try:
-            return restored(told, arrays.read, path, KIND)
+            return restored(description, arrays.read, path, KIND)
         except FormatError:
             raise
         except Exception as error:  # the description has entries of other types
@@ -98,11 +98,11 @@ def _read_into(view: memoryview, file: IO[bytes]) -> int:
     return count
 
 
-def write(given: Data, part: str) -> None:
+def write(source: Data, part: str) -> None:
     import numpy as np
 
-    told, arrays = flattened(given)
+    description, arrays = flattened(source)
     with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, array in (*arrays, (_DESCRIPTION, np.array(json.dumps(told)))):
+        for name, array in (*arrays, (_DESCRIPTION, np.array(json.dumps(description)))):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)

@@ -19,7 +19,7 @@ from ..messages.pieces import present
 from ..messages.ros_types import normalized
 from ..messages.topics import AnyTopic, Hooks, Part, topic_of
 from .mcap import Channel
-from .unread import beside_reason, is_beside
+from .unread import is_ros_topic, ros_topic_reason
 
 _LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
 _LOOK_FOR_KEYS = 16 << 20  # bytes that are read to find the keys of topics
@@ -50,7 +50,7 @@ class _Topic:
     streams: AnyTopic
     channels: list[tuple[int, int]]  # the file's index, the channel's id
     count: int | None
-    told: int | None = None  # by the bag's metadata, if no index has the count
+    stated_count: int | None = None  # by the bag's metadata, if no index has the count
     looked: bool = False
     left: int = 0  # bytes of the files that may still be read to find its channels
 
@@ -70,13 +70,13 @@ class _Unknown:
 class _Infos(Mapping[str, StreamInfo]):
     """Stream infos of topics by name. ROS's own topics are found, but not listed."""
 
-    def __init__(self, topics: Mapping[str, _Topic], beside: Collection[str]) -> None:
+    def __init__(self, topics: Mapping[str, _Topic], unlisted: Collection[str]) -> None:
         self._places = {
             part.name: (topic, part, len(topic.streams.parts) == 1)
             for topic in topics.values()
             for part in topic.streams.parts
         }
-        self._listed = [name for name, at in self._places.items() if at[0].name not in beside]
+        self._listed = [name for name, at in self._places.items() if at[0].name not in unlisted]
 
     def __getitem__(self, name: str) -> StreamInfo:
         topic, part, alone = self._places[name]
@@ -114,9 +114,9 @@ class Bag:
         self.followed = 0  # fields in one pass
         self.unit: str | None = "ns"
         self.unknown: list[_Unknown] = []
-        self.beside: set[str] = set()  # topics that are streams only on request
+        self.on_request: set[str] = set()  # topics that are streams only on request
         self.notes: list[Finding] = []  # about the files
-        self.beside_files: list[Unread] = []  # files that do not belong to the bag
+        self.unlisted_files: list[Unread] = []  # files that do not belong to the bag
         self._names: dict[str, int] = {}  # of topics, with the number of topics with that name
         self.topics: dict[str, _Topic] = {}
         self._infos: _Infos | None = None
@@ -139,8 +139,10 @@ class Bag:
                     key = found if isinstance(found, str) else found.fingerprint()
                 known.setdefault(key, (found, []))[1].extend(own)
             for found, own in known.values():
-                told = (counts or {}).get(topic) if name == topic and len(known) == 1 else None
-                self._add(name, typename, found, own, told)
+                count_in_metadata = (
+                    (counts or {}).get(topic) if name == topic and len(known) == 1 else None
+                )
+                self._add(name, typename, found, own, count_in_metadata)
 
     def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
         declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
@@ -155,8 +157,10 @@ class Bag:
     ) -> dict[tuple[str, str | bytes], list[tuple[int, int]]]:
         found: dict[tuple[str, str | bytes], list[tuple[int, int]]] = {}
         for number, channel in channels:
-            of = self.files[number].channels[channel]
-            found.setdefault((of.definition_kind, of.definition), []).append((number, channel))
+            definition = self.files[number].channels[channel]
+            found.setdefault((definition.definition_kind, definition.definition), []).append(
+                (number, channel)
+            )
         return found
 
     def _maker(
@@ -168,7 +172,7 @@ class Bag:
     ) -> Maker | str:
         """Return a maker of decoders for a topic's messages, or why they cannot be read."""
         try:
-            return makers.of(typename, serialization, *definition)
+            return makers.maker(typename, serialization, *definition)
         except ValueError as error:
             raise_shortage(self.path)
             return str(error)
@@ -179,23 +183,23 @@ class Bag:
         typename: str,
         made: Maker | str,
         channels: list[tuple[int, int]],
-        told: int | None,
+        count_in_metadata: int | None,
     ) -> None:
         """Add a topic. If its name is used, as by another definition, it gets a number."""
         topic = name
         name = self._unique(name)
         count = self._count(channels)
-        told = told if count is None else None
-        count = told if count is None else count
-        if is_beside(topic, typename):
-            self.beside.add(name)
+        count_in_metadata = count_in_metadata if count is None else None
+        count = count_in_metadata if count is None else count
+        if is_ros_topic(topic, typename):
+            self.on_request.add(name)
         if isinstance(made, str):
             self.unknown.append(_Unknown(name, typename, channels, count, made))
             return
         latched = all(self.files[number].channels[c].latched for number, c in channels)
         hooks = Hooks(self._spend, self._unique, self._forget_infos)
         streams = topic_of(name, made, hooks, latched)
-        self.topics[name] = _Topic(name, typename, streams, channels, count, told)
+        self.topics[name] = _Topic(name, typename, streams, channels, count, count_in_metadata)
 
     def _unique(self, name: str) -> str:
         """Return the name of a topic or stream, with a number if it is used already."""
@@ -228,7 +232,7 @@ class Bag:
         """Streams by name. Topics with keys are examined first."""
         self._look_for_keys()
         if self._infos is None:
-            self._infos = _Infos(self.topics, self.beside)
+            self._infos = _Infos(self.topics, self.on_request)
         return self._infos
 
     def _forget_infos(self) -> None:
@@ -245,8 +249,8 @@ class Bag:
             kind = f" of {unknown.typename}" if unknown.typename else ""
             found.append(LeftOut(unknown.name, f"{messages}{kind}: {unknown.reason}"))
         for name, topic in self.topics.items():
-            if name in self.beside:
-                found.append(LeftOut(name, beside_reason(name, topic.typename)))
+            if name in self.on_request:
+                found.append(LeftOut(name, ros_topic_reason(name, topic.typename)))
                 continue
             for part, field, reason in topic.streams.left_out():
                 found.append(LeftOut(f"{part.name}: {field}" if field else part.name, reason))
@@ -260,12 +264,12 @@ class Bag:
         found = [
             Unread(each.name, each.typename, each.count, each.bytes, each.reason)
             for each in self.unknown
-            if each.count != 0 and each.name not in self.beside
+            if each.count != 0 and each.name not in self.on_request
         ]
         for name, topic in self.topics.items():
-            if name not in self.beside and topic.count != 0:
+            if name not in self.on_request and topic.count != 0:
                 found += topic.streams.unread(topic.count)
-        return found + self.beside_files
+        return found + self.unlisted_files
 
     def _count_unknown(self) -> None:
         """Count messages of topics that are not read, if their number is not known."""
@@ -281,9 +285,9 @@ class Bag:
                         counts[channel] += int(own.sum())
                         sizes[channel] += int(rows.sizes[own].sum())
             for each in left:
-                of = [channel for n, channel in each.channels if n == number]
-                each.count = (each.count or 0) + sum(counts[channel] for channel in of)
-                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in of)
+                numbers = [channel for n, channel in each.channels if n == number]
+                each.count = (each.count or 0) + sum(counts[channel] for channel in numbers)
+                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in numbers)
 
     @property
     def findings(self) -> list[Finding]:
@@ -369,10 +373,10 @@ class Bag:
                 before, seen = 0, dict.fromkeys(wanted, 0)
                 for channels, rows, size in file.pieces(wanted) if wanted else ():
                     pieces: list[Piece] = []
-                    for topic, which in _by_topic(channels, topics, seen):
+                    for topic, rows_of_topic in _by_topic(channels, topics, seen):
                         if topic.name in done:
                             continue
-                        own = rows if which is None else rows.of(which)
+                        own = rows if rows_of_topic is None else rows.select(rows_of_topic)
                         if topic.streams.may_be_packed:
                             own, failed = unpacked_messages(own, budget)
                             for reason, sizes in failed.items():
@@ -415,26 +419,28 @@ class Bag:
     def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
         """Compare the messages of a complete pass with the counts in the file's index."""
         for channel, found in seen.items() if file.counts is not None else ():
-            told = (file.counts or {}).get(channel, 0)
+            stated = (file.counts or {}).get(channel, 0)
             topic = file.channels[channel].topic
-            self._compare_counts(file.path, topic, found, told, "the index")
+            self._compare_counts(file.path, topic, found, stated, "the index")
 
     def _compare_with_metadata(
         self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
     ) -> None:
         """Compare the same for files without an index with the counts in metadata.yaml."""
         for topic in chosen:
-            if topic.told is not None:
+            if topic.stated_count is not None:
                 found = sum(seen[channel] for channel in topic.channels)
-                self._compare_counts(self.path, topic.name, found, topic.told, "metadata.yaml")
+                self._compare_counts(
+                    self.path, topic.name, found, topic.stated_count, "metadata.yaml"
+                )
 
-    def _compare_counts(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
-        text = f"{found:,} messages found, {whose} says {told:,}"
-        if found < told:
+    def _compare_counts(self, path: str, topic: str, found: int, stated: int, whose: str) -> None:
+        text = f"{found:,} messages found, {whose} says {stated:,}"
+        if found < stated:
             if any(file.path.endswith(".db3") for file in self.files):
                 text += ". A .db3-wal file next to the .db3 file may be missing"
             self.damage.found(path, f"topic {topic}", text)
-        elif found > told:
+        elif found > stated:
             self.damage.note(path, f"topic {topic}", text)
 
 

@@ -148,13 +148,13 @@ class Mcap:
             self.damage.found(self.path, place, "the checksum of the summary differs")
             return False
         try:
-            indexed, chunks_told = self._parsed(summary)
-            self._place(file, indexed, chunks_told, begin - 13)
+            indexed, chunks_stated = self._parsed(summary)
+            self._place(file, indexed, chunks_stated, begin - 13)
         except _Unreadable as error:
             self.damage.found(self.path, place, str(error))
             return False
         if not self.chunks:
-            return self.counts is not None and chunks_told == 0 and not any(self.counts.values())
+            return self.counts is not None and chunks_stated == 0 and not any(self.counts.values())
         # The summary need not repeat declarations in the data.
         used = {number for number, count in (self.counts or {}).items() if count}
         used.update(*(chunk.channels or () for chunk in indexed))
@@ -163,14 +163,14 @@ class Mcap:
     def _parsed(self, summary: bytes) -> tuple[list[_Indexed], int | None]:
         """Return the chunks that the summary lists, and the number of chunks it states."""
         chunks: list[_Indexed] = []
-        chunks_told, ended = None, 0
+        chunks_stated, ended = None, 0
         try:
             for op, at, size in _records(summary):
                 ended = at + size
                 if op == _CHUNK_INDEX:
                     chunks.append(_chunk_index(summary, at))
                 elif op == _STATISTICS:
-                    total, chunks_told = struct.unpack_from("<Q14xI", summary, at)
+                    total, chunks_stated = struct.unpack_from("<Q14xI", summary, at)
                     counts = _map(summary, at + 42, "<HQ")
                     self.counts = counts if counts or not total else None  # counts are optional
                 else:
@@ -179,17 +179,17 @@ class Mcap:
             ended = -1
         if ended != len(summary):
             raise _Unreadable("the summary cannot be read")
-        return chunks, chunks_told
+        return chunks, chunks_stated
 
     def _place(
-        self, file: BinaryIO, indexed: list[_Indexed], chunks_told: int | None, end: int
+        self, file: BinaryIO, indexed: list[_Indexed], chunks_stated: int | None, end: int
     ) -> None:
         """Check the chunks that the summary lists, and find what is between them."""
         if not indexed:
             return
-        if chunks_told is not None and chunks_told != len(indexed):
+        if chunks_stated is not None and chunks_stated != len(indexed):
             raise _Unreadable(
-                f"the index lists {len(indexed)} of the {chunks_told} chunks in the file"
+                f"the index lists {len(indexed)} of the {chunks_stated} chunks in the file"
             )
         indexed.sort(key=lambda chunk: chunk.at)
         done = 8
@@ -266,8 +266,8 @@ class Mcap:
             for op, begin, size in table[_declare_something(table)].tolist():
                 self._declare(op, data[begin : begin + size])
             starts = table[(table[:, 0] == _MESSAGE) & (table[:, 2] >= 22), 1]
-            of = Rows(np.frombuffer(data, np.uint8), starts, starts, starts)
-            seen.update(present(of.field(0, "<u2")))
+            heads = Rows(np.frombuffer(data, np.uint8), starts, starts, starts)
+            seen.update(present(heads.field(0, "<u2")))
         file.seek(chunk.at + 9)
         begin = int.from_bytes(file.read(8), "little")
         found = _Chunk(chunk.at, chunk.size, frozenset(seen), chunk.whole, begin=begin)
@@ -306,7 +306,7 @@ class Mcap:
             for chunk in self.chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue
-                data = self._of(file, chunk, budget)
+                data = self._content_of(file, chunk, budget)
                 if data is None:
                     continue
                 if len(wanted) != many:
@@ -336,7 +336,7 @@ class Mcap:
                         own &= ~beyond
                     rows = Rows(content, rows.starts + 22, rows.sizes - 22, times.view(np.int64))
                     if not own.all():
-                        channels, rows = channels[own], rows.of(own)
+                        channels, rows = channels[own], rows.select(own)
                     yield channels, rows, read
                     read = 0
                 if chunk.whole and end != len(data):
@@ -353,7 +353,7 @@ class Mcap:
             reason = f"{count:,} messages have log times of 2**63 ns or more: they are lost"
             self.damage.found(self.path, place, reason)
 
-    def _of(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
+    def _content_of(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
         file.seek(chunk.at)
         if chunk.loose:
             return file.read(chunk.size)
@@ -477,7 +477,7 @@ class _Declared:
         kind = self.kinds.get(number, value)
         if kind[1] != value[1]:
             return f"channel {number} is declared as {kind[1]!r} and as {value[1]!r}"
-        schemas = [self.schemas.get(of[0]) for of in (kind, value)]
+        schemas = [self.schemas.get(heads[0]) for heads in (kind, value)]
         same_schema = kind[0] == value[0] or (schemas[0] == schemas[1] and schemas[0] is not None)
         if same_schema and kind[2] == value[2]:
             return ""

@@ -261,13 +261,13 @@ class Ros1:
 
     def _declare(self, fields: dict[str, bytes], data: bytes) -> None:
         """Take a connection. Another declaration of the same number must agree with it."""
-        told = _fields(data)
+        fields_of_data = _fields(data)
         number = _number(fields, "conn")
         topic = fields["topic"].decode("utf-8", "replace")
         topic = ("/" if topic.startswith("/") else "") + "/".join(filter(None, topic.split("/")))
-        name = normalized(told["type"][:LONGEST_NAME].decode("utf-8", "replace"))
-        definition = told.get("message_definition", b"").decode("utf-8", "replace")
-        latched = told.get("latching") == b"1"
+        name = normalized(fields_of_data["type"][:LONGEST_NAME].decode("utf-8", "replace"))
+        definition = fields_of_data.get("message_definition", b"").decode("utf-8", "replace")
+        latched = fields_of_data.get("latching") == b"1"
         channel = Channel(number, topic, name, "ros1msg", definition, "ros1", latched)
         known = self.channels.setdefault(number, channel)
         if known != channel and number not in self.unclear:
@@ -346,7 +346,7 @@ class Ros1:
                     if not right.all():
                         for number in present(channels[~right]):
                             _add(late, number, channels[~right] == number)
-                        channels, rows = channels[right], rows.of(right)
+                        channels, rows = channels[right], rows.select(right)
                     yield channels, rows, read
                     read = 0
         for number, count in sorted(strange.items()):
@@ -379,12 +379,14 @@ class Ros1:
             for size in np.unique(table[:, 1]).tolist():
                 own = np.flatnonzero(table[:, 1] == size)
                 heads = Rows(data, table[own, 0], table[own, 1], own)
-                for places, which in _by_head(heads, content):
-                    of = Rows(data, table[own[which], 0], own[which], own[which])
-                    numbers[own[which], 0] = of.field(places["conn"], "<u4")
-                    numbers[own[which], 1] = of.field(places["time"], "<u4")
-                    numbers[own[which], 2] = of.field(places["time"] + 4, "<u4")
-                    kept[own[which]] = True
+                for places, heads_like in _by_head(heads, content):
+                    like_heads = Rows(
+                        data, table[own[heads_like], 0], own[heads_like], own[heads_like]
+                    )
+                    numbers[own[heads_like], 0] = like_heads.field(places["conn"], "<u4")
+                    numbers[own[heads_like], 1] = like_heads.field(places["time"], "<u4")
+                    numbers[own[heads_like], 2] = like_heads.field(places["time"] + 4, "<u4")
+                    kept[own[heads_like]] = True
             table, numbers = table[kept], numbers[kept]
             times = numbers[:, 1].astype(np.int64) * 1_000_000_000 + numbers[:, 2]
             yield numbers[:, 0], Rows(data, table[:, 2], table[:, 3], times), numbers[:, 2]
@@ -439,8 +441,8 @@ def _unpacked(
         return chunk, error
 
 
-def _add(counts: dict[int, int], number: int, which: Any) -> None:
-    counts[number] = counts.get(number, 0) + int(which.sum())
+def _add(counts: dict[int, int], number: int, mask: Any) -> None:
+    counts[number] = counts.get(number, 0) + int(mask.sum())
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:
@@ -492,7 +494,7 @@ def _by_head(heads: Rows, content: bytes) -> Iterator[tuple[dict[str, int], Any]
             left = left[1:]
             continue
         if kinds < _MOST_KINDS:
-            same = _like(heads.of(left), own, places)
+            same = _like(heads.select(left), own, places)
             yield places, left[same]
             left = left[~same]
         else:

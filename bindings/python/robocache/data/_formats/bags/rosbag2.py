@@ -143,19 +143,19 @@ def sniff(path: str) -> bool:
 def open(path: str, options: Options) -> Recording:
     """Open all files of a bag as one recording."""
     needed("numpy", "ros", "a ROS bag")
-    told = _Told()
+    metadata = _Metadata()
     files, notes = [path], list[Finding]()
-    renamed, beside = dict[str, str](), list[str]()
+    renamed, unlisted = dict[str, str](), list[str]()
     if os.path.isdir(path):
-        told = _metadata(path, options.damage)
+        metadata = _metadata(path, options.damage)
         folder = Folder(path, options.follow_links)
-        renamed = _renamed(folder, told.files)
-        files = _parts(folder, told.files, renamed, options.damage)
-        beside = _beside(path, files) if told.files else []
+        renamed = _renamed(folder, metadata.files)
+        files = _parts(folder, metadata.files, renamed, options.damage)
+        unlisted = _unlisted(path, files) if metadata.files else []
     opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
     for file in list(opened):
         other = os.path.basename(file.path)
-        if other in renamed and not _is_of(file, told):
+        if other in renamed and not _is_of(file, metadata):
             text = (
                 f"{_METADATA} names {renamed[other]}, which is not here: its messages are lost. "
                 f"{other} belongs to another recording: its topics or times differ"
@@ -167,7 +167,7 @@ def open(path: str, options: Options) -> Recording:
             notes.append(Finding("note", "renamed", "", other, text))
     if not opened:
         raise FormatError(path, "", nothing_of(options.damage))
-    if len(opened) > 1 and not told.files:
+    if len(opened) > 1 and not metadata.files:
         require_one(path, opened)
     kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
     kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
@@ -177,12 +177,12 @@ def open(path: str, options: Options) -> Recording:
         opened,
         options.damage,
         options.definitions,
-        told.distribution,
-        told.counts,
+        metadata.distribution,
+        metadata.counts,
         options.limit,
     )
     bag.notes += notes
-    bag.beside_files += [
+    bag.unlisted_files += [
         Unread(
             name,
             "",
@@ -190,33 +190,33 @@ def open(path: str, options: Options) -> Recording:
             os.path.getsize(os.path.join(path, name)),
             f"{_METADATA} does not name this file. Open it separately, or correct {_METADATA}",
         )
-        for name in beside
+        for name in unlisted
     ]
     return Recording(bag, progress=options.progress)
 
 
-def _renamed(folder: Folder, told: Sequence[str]) -> dict[str, str]:
+def _renamed(folder: Folder, listed: Sequence[str]) -> dict[str, str]:
     """Return files that may be those the metadata name, with their names there.
 
     They were renamed or unpacked if there are as many as missing files.
     """
-    missing = [name for name in told if not folder.has(name)]
-    others = [name for name in _files_in(folder.path) if name not in told]
+    missing = [name for name in listed if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in listed]
     return dict(zip(others, missing)) if len(missing) == len(others) else {}
 
 
-def _is_of(file: BagFile, told: _Told) -> bool:
+def _is_of(file: BagFile, metadata: _Metadata) -> bool:
     """Whether the topics and times of a file agree with the metadata, as far as known."""
     topics = {channel.topic for channel in file.channels.values()}
-    if told.counts and not topics <= told.counts.keys():
+    if metadata.counts and not topics <= metadata.counts.keys():
         return False
-    span = span_of(file) if told.span is not None else None
-    if span is None or told.span is None:
+    span = span_of(file) if metadata.span is not None else None
+    if span is None or metadata.span is None:
         return True
-    return told.span[0] - _SLACK <= span[0] and span[1] <= told.span[1] + _SLACK
+    return metadata.span[0] - _SLACK <= span[0] and span[1] <= metadata.span[1] + _SLACK
 
 
-def _beside(path: str, files: Sequence[str]) -> list[str]:
+def _unlisted(path: str, files: Sequence[str]) -> list[str]:
     """Return bag files that are not read, except packed or unpacked copies of those read."""
     stems = {stem(os.path.basename(file)) for file in files}
     return [
@@ -227,14 +227,14 @@ def _beside(path: str, files: Sequence[str]) -> list[str]:
 
 
 def _parts(
-    folder: Folder, told: Sequence[str], renamed: Mapping[str, str], damage: Damage
+    folder: Folder, listed: Sequence[str], renamed: Mapping[str, str], damage: Damage
 ) -> list[str]:
     """Return the files of a bag: the files in its metadata, or else in its folder."""
-    names = list(told) or _files_in(folder.path)
+    names = list(listed) or _files_in(folder.path)
     if not names:
         raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
-    missing = [name for name in told if not folder.has(name)]
-    others = [name for name in _files_in(folder.path) if name not in told] if missing else []
+    missing = [name for name in listed if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in listed] if missing else []
     instead = {name: other for other, name in renamed.items()}
     names = [instead.get(name, name) for name in names]
     files = []
@@ -316,7 +316,7 @@ def _is_bag(path: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Metadata:
     """The content of metadata.yaml."""
 
     files: Sequence[str] = ()
@@ -325,38 +325,38 @@ class _Told:
     span: tuple[int, int] | None = None  # log times, ns
 
 
-def _metadata(path: str, damage: Damage) -> _Told:
+def _metadata(path: str, damage: Damage) -> _Metadata:
     """Read the metadata; the result is empty if they are missing or cannot be read."""
     file = os.path.join(path, _METADATA)
     if not os.path.lexists(file):
-        return _Told()
+        return _Metadata()
     yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
     try:
         text = _text(file)
     except (FormatError, FileNotFoundError) as error:
         reason = error.reason if isinstance(error, FormatError) else "is a broken link"
         damage.found(file, "", reason)
-        return _Told()
+        return _Metadata()
     try:
-        told = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
-        topics = told.get("topics_with_message_count") or ()
-        return _Told(
-            list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
-            told.get("ros_distro") or None,
-            {of["topic_metadata"]["name"]: int(of["message_count"]) for of in topics},
-            _span(told),
+        content = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
+        topics = content.get("topics_with_message_count") or ()
+        return _Metadata(
+            list(dict.fromkeys(map(os.path.basename, content.get("relative_file_paths") or ()))),
+            content.get("ros_distro") or None,
+            {topic["topic_metadata"]["name"]: int(topic["message_count"]) for topic in topics},
+            _span(content),
         )
     except Exception as error:  # the parser has many kinds
         line = str(error).partition("\n")[0]
         damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
-        return _Told()
+        return _Metadata()
 
 
-def _span(told: Mapping[str, Any]) -> tuple[int, int] | None:
+def _span(content: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the first and the last log time in the metadata; None if they are missing."""
-    begin = (told.get("starting_time") or {}).get("nanoseconds_since_epoch")
-    length = (told.get("duration") or {}).get("nanoseconds")
-    if type(begin) is not int or type(length) is not int or not told.get("message_count"):
+    begin = (content.get("starting_time") or {}).get("nanoseconds_since_epoch")
+    length = (content.get("duration") or {}).get("nanoseconds")
+    if type(begin) is not int or type(length) is not int or not content.get("message_count"):
         return None
     return begin, begin + length
 

@@ -324,9 +324,9 @@ def _records(journal: BinaryIO, begin: int, count: int, page_size: int, nonce: i
         raw = np.frombuffer(os.pread(journal.fileno(), want, begin + first * record), np.uint8)
         raw = raw[: len(raw) // record * record].reshape(-1, record)
         pages = raw[:, :4].copy().view(">u4")[:, 0]
-        told = raw[:, -4:].copy().view(">u4")[:, 0].astype(np.uint32)
+        checksums = raw[:, -4:].copy().view(">u4")[:, 0].astype(np.uint32)
         sums = (raw[:, summed].sum(axis=1, dtype=np.uint64) + nonce).astype(np.uint32)
-        right = (pages != 0) & (pages != _LOCK_BYTE // page_size + 1) & (told == sums)
+        right = (pages != 0) & (pages != _LOCK_BYTE // page_size + 1) & (checksums == sums)
         yield from zip(pages.tolist(), right.tolist())
 
 

@@ -191,10 +191,12 @@ class Messages:
         if self._size > self._database.size:
             raise _End("its messages are larger than the file")
 
-    def _query(self, columns: str, which: str | None = None) -> str:
+    def _query(self, columns: str, condition: str | None = None) -> str:
         # Only numbers are inserted.
-        which = self._which if which is None else which
-        return f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{which} ORDER BY rowid"  # nosec B608
+        condition = self._which if condition is None else condition
+        return (
+            f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{condition} ORDER BY rowid"  # nosec B608
+        )
 
     def _sorted_out(self, rows: list[Any]) -> Block:
         """Select the messages whose values have the right types. The others are odd."""
@@ -268,9 +270,9 @@ class Messages:
             self._odd.remark("messages", last, reason)
         self._pending = None
 
-    def _one(self, columns: str, begin: int, which: str | None = None) -> tuple[Any, bool]:
+    def _one(self, columns: str, begin: int, condition: str | None = None) -> tuple[Any, bool]:
         """Read the next row, or None after the last row; also return whether that succeeded."""
-        query = self._query(columns, which) + " LIMIT 1"
+        query = self._query(columns, condition) + " LIMIT 1"
         try:
             row = self._connection.execute(query, [begin]).fetchone()
         except MemoryError:

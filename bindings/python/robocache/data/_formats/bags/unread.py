@@ -10,7 +10,7 @@ from ..._source import is_media
 from ..messages.fixed_layouts import PLACEHOLDER, basic_fields, element_of
 
 # Topics that ROS itself publishes, with their types: they are not read by default.
-_BESIDE = {
+_ROS_TOPICS = {
     "/rosout": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/rosout_agg": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/parameter_events": ("rcl_interfaces/msg/ParameterEvent",),
@@ -52,12 +52,12 @@ class AnyDecoder(Protocol):
         """Whether the type has texts and no numbers, except in the header."""
 
 
-def is_beside(topic: str, typename: str) -> bool:
+def is_ros_topic(topic: str, typename: str) -> bool:
     """Whether a topic is published by ROS itself."""
-    return typename in _BESIDE.get(topic, ())
+    return typename in _ROS_TOPICS.get(topic, ())
 
 
-def beside_reason(topic: str, typename: str) -> str:
+def ros_topic_reason(topic: str, typename: str) -> str:
     """Return why such a topic is not read."""
     return (
         f"{typename}, which ROS itself publishes, is not read by default. "

@@ -47,13 +47,16 @@ def read(path: str, limit: Limit) -> PointCloud:
         raise FormatError(path, "", f"expected a PCD file, got {what_is(path)}")
     with opened(path) as file:
         content = file.read()
-    told, begin = _header(path, content)
+    header, begin = _header(path, content)
     try:
-        names = told["FIELDS"]
-        sizes, kinds = [int(size) for size in told["SIZE"]], [_KINDS[kind] for kind in told["TYPE"]]
-        counts = [int(count) for count in told.get("COUNT", ["1"] * len(names))]
-        width, height = int(told["WIDTH"][0]), int(told["HEIGHT"][0])
-        points, data = int(told["POINTS"][0]), told["DATA"][0]
+        names = header["FIELDS"]
+        sizes, kinds = (
+            [int(size) for size in header["SIZE"]],
+            [_KINDS[kind] for kind in header["TYPE"]],
+        )
+        counts = [int(count) for count in header.get("COUNT", ["1"] * len(names))]
+        width, height = int(header["WIDTH"][0]), int(header["HEIGHT"][0])
+        points, data = int(header["POINTS"][0]), header["DATA"][0]
         if not len(names) == len(sizes) == len(kinds) == len(counts):
             raise ValueError("FIELDS, SIZE, TYPE and COUNT have different lengths")
         columns = [
@@ -63,7 +66,7 @@ def read(path: str, limit: Limit) -> PointCloud:
         dtype = np.dtype(columns)
         if dtype.itemsize == 0:
             raise ValueError("COUNT is 0 for all FIELDS")
-        place = told.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
+        place = header.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
         viewpoint = tuple(float(number) for number in place)
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise FormatError(path, "header", f"cannot be read: {error}") from None
@@ -87,7 +90,7 @@ def read(path: str, limit: Limit) -> PointCloud:
 
 
 def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
-    told: dict[str, list[str]] = {}
+    header: dict[str, list[str]] = {}
     at = 0
     while at < min(len(content), _HEADER):
         end = content.find(b"\n", at)
@@ -97,12 +100,12 @@ def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
         at = end + 1
         if not words or words[0].startswith("#"):
             continue
-        told[words[0]] = words[1:]
+        header[words[0]] = words[1:]
         if words[0] == "DATA":
-            missing = [key for key in _KEYS if not told.get(key)]
+            missing = [key for key in _KEYS if not header.get(key)]
             if missing:
                 raise FormatError(path, "header", f"has no {missing[0]}")
-            return told, at
+            return header, at
     raise FormatError(path, "header", "has no line DATA")
 
 
@@ -134,18 +137,18 @@ def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
         base, (count,) = dtype[name].subdtype
         columns[name] = np.empty((points, count), base)
         for i in range(count):
-            told = None if table is None else table[:, at]
-            columns[name][:, i] = _column(path, name, words[at::width], told, base)
+            numbers = None if table is None else table[:, at]
+            columns[name][:, i] = _column(path, name, words[at::width], numbers, base)
             at += 1
     return columns
 
 
-def _column(path: str, name: str, words: list[bytes], told: Any, dtype: Any) -> Any:
+def _column(path: str, name: str, words: list[bytes], floats: Any, dtype: Any) -> Any:
     """Return numbers in a dtype; refuse those out of range. ``told``: as float64, if known."""
     import numpy as np
 
     if dtype.kind == "f":
-        exact = _parsed(path, name, words, float, "not a number") if told is None else told
+        exact = _parsed(path, name, words, float, "not a number") if floats is None else floats
         with np.errstate(over="ignore"):
             column = np.array(exact, np.float64).astype(dtype)
         wrong = np.isinf(column) & np.isfinite(exact)
@@ -153,8 +156,12 @@ def _column(path: str, name: str, words: list[bytes], told: Any, dtype: Any) -> 
             raise _wrong(path, name, words, int(wrong.argmax()), f"out of range for {dtype}")
         return column
     limits = np.iinfo(dtype)
-    if told is not None and (np.abs(told) < _EXACT).all() and (told == np.floor(told)).all():
-        numbers = told.astype(np.int64)
+    if (
+        floats is not None
+        and (np.abs(floats) < _EXACT).all()
+        and (floats == np.floor(floats)).all()
+    ):
+        numbers = floats.astype(np.int64)
     else:
         numbers = np.array(_parsed(path, name, words, _integer, "not an integer"), object)
     wrong = (numbers < limits.min) | (numbers > limits.max)

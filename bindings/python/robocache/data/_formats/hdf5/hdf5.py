@@ -146,7 +146,7 @@ def open(path: str, options: Options) -> Episodes:
         checks=functools.partial(_noted, tuple(notes.findings)),
     )
     read = functools.partial(_read, demos, infos, options)
-    tracks = {name: told for name, told in infos.items() if name not in _TIMES}
+    tracks = {name: info for name, info in infos.items() if name not in _TIMES}
     return make_episodes(
         LazyTracks(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
     )
@@ -217,11 +217,13 @@ def _take_attributes(file: File, group: str, notes: _Notes) -> None:
     if isinstance(answer, Failure):
         notes.damage.found(file.path, f"{group or '/'}, attributes", answer.reason)
         return
-    told, values = answer
-    for name, reason in told["damaged"].items():
+    answer_data, values = answer
+    for name, reason in answer_data["damaged"].items():
         notes.damage.found(file.path, f"{group or '/'}, attribute {name}", reason)
-    notes.leave_out({f"attribute {name}": reason for name, reason in told["omitted"].items()})
-    for name, value in told["attributes"].items():
+    notes.leave_out(
+        {f"attribute {name}": reason for name, reason in answer_data["omitted"].items()}
+    )
+    for name, value in answer_data["attributes"].items():
         notes.info[name] = decoded(value, values)
 
 
@@ -248,23 +250,23 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
     notes.leave_out(found["omitted"])
     arrays = found["arrays"]
     known = next((name for name in _LENGTHS if name in arrays), None)
-    told = _number(found["told"])
+    stated = _number(found["stated"])
     if known is not None:
         length = int((arrays[known]["shape"] or [0])[0])
-    elif told is not None:
-        length = told
+    elif stated is not None:
+        length = stated
     elif not group:
         raise FormatError(path, "", f"no episodes found: {_LAYOUTS}{_looks_like(found)}")
     else:
         damage.found(path, place, f"has none of the arrays {some(_LENGTHS)}: its length is unknown")
         return None
     if length < 0:
-        damage.found(path, place, f"num_samples is {told}, expected 0 or more")
+        damage.found(path, place, f"num_samples is {stated}, expected 0 or more")
         return None
-    if found["told"] is not None and told is None:
+    if found["stated"] is not None and stated is None:
         damage.found(path, place, "num_samples is not a whole number")
-    elif told is not None and told != length:
-        damage.found(path, place, f"num_samples is {told}, but {known} has {length} rows")
+    elif stated is not None and stated != length:
+        damage.found(path, place, f"num_samples is {stated}, but {known} has {length} rows")
     if length == 0:
         damage.found(path, place, "has length 0")
     demo = _Demo(path, group, length)
@@ -315,15 +317,15 @@ def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, pack
     return _Array(shape[1:], dtype, max(1, rows, _PIECE // row // max(1, rows) * rows))
 
 
-def _number(told: dict[str, Any] | None) -> int | None:
+def _number(attribute: dict[str, Any] | None) -> int | None:
     """Return a whole number from an attribute, or None."""
-    value = None if told is None else told.get("value")
+    value = None if attribute is None else attribute.get("value")
     return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
 
 
-def _is(told: Any, number: int) -> bool:
+def _is(value: Any, number: int) -> bool:
     """Whether an attribute equals a number; it may be a text or an array."""
-    return isinstance(told, (int, float)) and told == number
+    return isinstance(value, (int, float)) and value == number
 
 
 def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
@@ -441,7 +443,7 @@ def _read_file(
                 owner = (demo, into[begin:end])
                 pieces.append(Piece(demo.group, name, begin, end, array.row, native, owner))
 
-    def take(piece: Piece, values: Any, told: dict[str, Any]) -> None:
+    def take(piece: Piece, values: Any, facts: dict[str, Any]) -> None:
         demo, into = piece.owner
         place = f"{demo.place}/{piece.name}"
         if isinstance(values, Failure):
@@ -452,10 +454,10 @@ def _read_file(
             options.damage.found(path, place, text)
             into[...] = np.nan if into.dtype.kind == "f" else 0
         else:
-            if piece.begin == 0 and told["unwritten"]:
-                options.damage.note(path, place, told["unwritten"])
-            if piece.begin == 0 and told["repeated"]:
-                text = f"the index lists {told['repeated']} chunks more than once"
+            if piece.begin == 0 and facts["unwritten"]:
+                options.damage.note(path, place, facts["unwritten"])
+            if piece.begin == 0 and facts["repeated"]:
+                text = f"the index lists {facts['repeated']} chunks more than once"
                 options.damage.found(path, place, text)
             if piece.dtype.kind == "b":  # HDF5 stores a byte, which may hold another number
                 values = values.view(np.uint8) != 0

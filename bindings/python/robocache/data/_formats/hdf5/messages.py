@@ -18,17 +18,17 @@ _NUMBERS = "fiubSc"  # kinds of dtypes that are sent as bytes
 
 def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, Any], bytes]:
     """Return all attributes, why some are skipped or damaged, and the bytes of arrays."""
-    told: dict[str, Any] = {}
+    sent: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     damaged: dict[str, str] = {}
     buffers = bytearray()
-    for given in item.attrs:
+    for key in item.attrs:
         progressed()
-        name = given
-        if isinstance(given, bytes):  # h5py's form of a name that is not UTF-8
-            name = given.decode("utf-8", "surrogateescape")
+        name = key
+        if isinstance(key, bytes):  # h5py's form of a name that is not UTF-8
+            name = key.decode("utf-8", "surrogateescape")
         try:
-            found = _sent(item, given)
+            found = _sent(item, key)
         except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
             raise_shortage("")
             damaged[name] = f"cannot be read: {error}"
@@ -37,9 +37,9 @@ def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, 
             left_out[name] = found
             continue
         value, values = found
-        told[name] = {**value, "at": len(buffers), "bytes": len(values)}
+        sent[name] = {**value, "at": len(buffers), "bytes": len(values)}
         buffers += values
-    return {"attributes": told, "omitted": left_out, "damaged": damaged}, bytes(buffers)
+    return {"attributes": sent, "omitted": left_out, "damaged": damaged}, bytes(buffers)
 
 
 def _sent(item: Any, name: str | bytes) -> tuple[dict[str, Any], bytes] | str:
@@ -87,13 +87,13 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def decoded(told: dict[str, Any], values: bytes | bytearray) -> Any:
+def decoded(sent: dict[str, Any], values: bytes | bytearray) -> Any:
     """Restore the value."""
     import numpy as np
 
-    if "value" in told:
-        return told["value"]
-    if "texts" in told:
-        return np.array(told["texts"], object).reshape(told["shape"])
-    own = values[told["at"] : told["at"] + told["bytes"]]
-    return np.frombuffer(own, told["dtype"]).reshape(told["shape"]).copy()
+    if "value" in sent:
+        return sent["value"]
+    if "texts" in sent:
+        return np.array(sent["texts"], object).reshape(sent["shape"])
+    own = values[sent["at"] : sent["at"] + sent["bytes"]]
+    return np.frombuffer(own, sent["dtype"]).reshape(sent["shape"]).copy()

@@ -233,13 +233,13 @@ atexit.register(_end)
 
 
 def _seconds() -> float:
-    given = os.environ.get(SECONDS, "")
+    text = os.environ.get(SECONDS, "")
     try:
-        seconds = float(given) if given else _SECONDS
+        seconds = float(text) if text else _SECONDS
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e9:
-        raise ValueError(f"{SECONDS}: is {given!r}, expected a number of seconds above 0")
+        raise ValueError(f"{SECONDS}: is {text!r}, expected a number of seconds above 0")
     return seconds
 
 
@@ -338,14 +338,14 @@ class File:
             if isinstance(answer, Failure):
                 take(piece, answer, {})
                 return
-            told, values = answer
+            facts, values = answer
             count = (piece.end - piece.begin) * _product(piece.shape)
             assert _worker is not None
             if _worker.shared is not None:
                 made = np.frombuffer(_worker.shared, piece.dtype, count, places[i])
             else:
                 made = np.frombuffer(values, piece.dtype, count)
-            take(piece, made.reshape(-1, *piece.shape) if count else made, told)
+            take(piece, made.reshape(-1, *piece.shape) if count else made, facts)
 
         self._run(batches, took, max(_SHARED, min(2, len(batches)) * slot))
 
@@ -456,24 +456,24 @@ class File:
     def _request(self, steps: list[dict[str, Any]], size: int = 0) -> dict[str, Any]:
         seconds = _seconds()
         seconds += min(self.size / _SCAN, _MOST_SECONDS) + size / _UNPACK
-        allowed = self.limit.of(self.size)
+        allowed = self.limit.allowed(self.size)
         return {"steps": steps, "seconds": seconds, "allowed": allowed, "path": self.path}
 
     def _checked(self, answer: tuple[dict[str, Any], bytearray]) -> Any:
         """Return an answer, or a Failure; raise a lack of memory or descriptors."""
-        told = answer[0]
-        if "short" in told:
-            if not told["short"]:
-                raise MemoryError(f"{self.path}: {told['failed']}: out of memory")
-            raise OSError(told["short"], os.strerror(told["short"]), self.path)
-        if "too much" in told:
-            allowed = self.limit.of(self.size)
+        fields = answer[0]
+        if "short" in fields:
+            if not fields["short"]:
+                raise MemoryError(f"{self.path}: {fields['failed']}: out of memory")
+            raise OSError(fields["short"], os.strerror(fields["short"]), self.path)
+        if "too much" in fields:
+            allowed = self.limit.allowed(self.size)
             return Failure(
                 f"needs more memory than allowed for a file of {self.size:,} bytes: at most "
                 f"{allowed:,} bytes; if this is expected, open it with a larger max_unpacked"
             )
-        if "failed" in told:
-            return Failure(told["failed"], told.get("locked", False))
+        if "failed" in fields:
+            return Failure(fields["failed"], fields.get("locked", False))
         return answer
 
     def _struck(self, ended: _Ended, sent: Any, waiting: Any, take: Callable[..., None]) -> None:

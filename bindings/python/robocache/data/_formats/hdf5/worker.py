@@ -312,8 +312,8 @@ class Worker:
 
     def attributes(self, step: dict[str, Any]) -> tuple[Any, ...]:
         """Return all attributes of a group."""
-        told, values = attributes_of(h5py.Group(self._group(step)), self.allowance.progressed)
-        return told, values
+        answer, values = attributes_of(h5py.Group(self._group(step)), self.allowance.progressed)
+        return answer, values
 
     def look(self, step: dict[str, Any]) -> tuple[Any, ...]:
         """Return the arrays of an episode, and the attribute with its length."""
@@ -326,13 +326,13 @@ class Worker:
                 arrays[name] = _described(dataset, plist)
             except (TypeError, ValueError) as error:
                 found.left_out[name] = f"has a type that NumPy lacks: {_line(error)}"
-        told = None
+        stated = None
         if h5py.h5a.exists(group, b"num_samples"):
-            told, _ = encoded(h5py.Group(group).attrs["num_samples"])
+            stated, _ = encoded(h5py.Group(group).attrs["num_samples"])
         return (
             {
                 "arrays": arrays,
-                "told": told,
+                "stated": stated,
                 "omitted": found.left_out,
                 "damaged": found.damaged,
                 "names": found.names,
@@ -370,7 +370,7 @@ def _described(dataset: Any, plist: Any) -> dict[str, Any]:
     """Return facts about an array that do not need its values."""
     dtype = dataset.dtype
     null = dataset.get_space().get_simple_extent_type() == h5py.h5s.NULL
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "shape": None if null else dataset.shape,
         "dtype": dtype.str if dtype.names is None and dtype.subdtype is None else "",
         "type": str(dtype)[:100],
@@ -378,12 +378,12 @@ def _described(dataset: Any, plist: Any) -> dict[str, Any]:
         "lacking": [],
     }
     if plist.get_layout() == h5py.h5d.CHUNKED:
-        told["chunk"] = plist.get_chunk()
+        facts["chunk"] = plist.get_chunk()
         filters = [plist.get_filter(i) for i in range(plist.get_nfilters())]
         if filters:
-            told["unpacked"] = math.prod(told["chunk"]) * dtype.itemsize
-            told["lacking"] = [_filter_name(each) for each in filters if not _available(each[0])]
-    return told
+            facts["unpacked"] = math.prod(facts["chunk"]) * dtype.itemsize
+            facts["lacking"] = [_filter_name(each) for each in filters if not _available(each[0])]
+    return facts
 
 
 def _available(number: int) -> bool:
@@ -394,8 +394,8 @@ def _available(number: int) -> bool:
     return bool(h5py.h5z.filter_avail(number))
 
 
-def _filter_name(given: tuple[Any, ...]) -> str:
-    number, name = given[0], given[-1]
+def _filter_name(filter_facts: tuple[Any, ...]) -> str:
+    number, name = filter_facts[0], filter_facts[-1]
     text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
     return f"{text} ({number})" if text else str(number)
 

@@ -44,7 +44,7 @@ def check_rows(info: Info, plan: Plan, options: Options, chosen: Any = None) -> 
     for file, path, table in tables_of(info, plan, files, (), (_EPISODE, *names), options):
         if table is None or isinstance(table, FormatError):
             continue  # reading the tracks reports that
-        rows = _Rows.of(path, table, plan, file, chosen)
+        rows = _Rows.build(path, table, plan, file, chosen)
         if rows is None:
             continue
         for name in names:
@@ -65,7 +65,7 @@ def check_rows(info: Info, plan: Plan, options: Options, chosen: Any = None) -> 
                 right = rows.frame if name == _FRAME else begins[rows.episode] + rows.frame
                 column.take(info, plan, rows, values, right)
     found = _check_spans(info, plan, begins, options) if info.is_v3 else []
-    return found + [each for column in seen.values() for each in column.told()] + tasks.told()
+    return found + [each for column in seen.values() for each in column.report()] + tasks.report()
 
 
 def _finding(column: str, place: str, text: str) -> Finding:
@@ -98,7 +98,7 @@ class _Rows:
     frame: Any  # their indices in the episode, int64 [n]
 
     @classmethod
-    def of(cls, path: str, table: Any, plan: Plan, file: int, chosen: Any) -> _Rows | None:
+    def build(cls, path: str, table: Any, plan: Plan, file: int, chosen: Any) -> _Rows | None:
         """Return the rows; None if the numbers of episodes cannot be read."""
         import numpy as np
 
@@ -143,7 +143,7 @@ class _Column:
             self.first = _finding(self.name, place, text)
         self.wrong += count
 
-    def told(self) -> list[Finding]:
+    def report(self) -> list[Finding]:
         if self.first is None:
             return self.findings
         what = "over the data set" if self.name == _INDEX else "from 0 in each episode"
@@ -171,12 +171,12 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
                 table = read_table(path, [_EPISODE], _SPAN, options.limit)
                 numbers = whole_numbers(path, table, _EPISODE)
                 there = [key for key in _SPAN if key in table.column_names]
-                told = {key: whole_numbers(path, table, key) for key in there}
+                stated = {key: whole_numbers(path, table, key) for key in there}
         except FormatError as error:
             return [Finding("error", "index", "", f"{name} {error.place}".strip(), error.reason)]
         place = np.searchsorted(plan.numbers, numbers).clip(max=len(plan.numbers) - 1)
         known = np.flatnonzero((plan.numbers[place] == numbers) & ~seen[place])
-        for key, values in told.items():
+        for key, values in stated.items():
             odd = np.flatnonzero(values[known] != spans[key][place[known]])
             wrong[place[known][odd]] = True
             if len(odd) and first is None:
@@ -186,8 +186,8 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
         seen[place[known]] = True
     if first is None:
         return []
-    e, key, told_there, right = first
-    text = f"{key} is {told_there}, expected {right} (wrong for {int(wrong.sum()):,} of "
+    e, key, stored, right = first
+    text = f"{key} is {stored}, expected {right} (wrong for {int(wrong.sum()):,} of "
     text += f"{len(wrong):,} episodes). LeRobot cuts episodes by these rows"
     return [Finding("error", "index", "", f"meta/episodes, episode {plan.numbers[e]}", text)]
 
@@ -261,7 +261,7 @@ class _Tasks:
     def _place(self, rows: _Rows, i: int) -> str:
         return f"episode {self.plan.numbers[rows.episode[i]]}, row {rows.frame[i]}"
 
-    def told(self) -> list[Finding]:
+    def report(self) -> list[Finding]:
         found = list(self.findings)
         for first, count in ((self.unknown, self.rows_unknown), (self.other, self.rows_other)):
             if first is not None:
@@ -285,8 +285,8 @@ def _words_of_lines(path: str, options: Options) -> dict[int, str]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            words[int(told[_TASK])] = str(told["task"])
+            entry = json.loads(line)
+            words[int(entry[_TASK])] = str(entry["task"])
         except (ValueError, RecursionError, KeyError, TypeError, OverflowError) as error:
             raise_shortage(path)
             raise FormatError(path, f"line {number}", f"is not a task: {error!r}") from None
@@ -316,8 +316,8 @@ def check_counters(plan: Plan, stored: Mapping[str, Any]) -> list[Finding]:
         if name in stored and np.size(stored[name].mean) == 1:
             wrong = _wrong_in(stored[name], values)
             if wrong:
-                key, told, right = wrong[0]
-                text = f"{key} is stored as {told:.9g}, but the rows have {right:.9g}"
+                key, saved, right = wrong[0]
+                text = f"{key} is stored as {saved:.9g}, but the rows have {right:.9g}"
                 others = ", ".join(other for other, _, _ in wrong[1:])
                 text += f" (also wrong: {others})" if others else ""
                 found.append(Finding("warning", "index_statistics", name, "", text))
@@ -338,9 +338,9 @@ def _wrong_in(stored: Any, values: Any) -> list[tuple[str, float, float]]:
     )
     wrong = []
     for key, right, limit in rights:
-        told = float(np.reshape(getattr(stored, key), -1)[0])
-        if not abs(told - right) <= limit:  # NaN is wrong
-            wrong.append((key, told, right))
+        saved = float(np.reshape(getattr(stored, key), -1)[0])
+        if not abs(saved - right) <= limit:  # NaN is wrong
+            wrong.append((key, saved, right))
     count = int(np.max(stored.count))
     if count >= 0 and count != len(values):
         wrong.append(("count", count, len(values)))

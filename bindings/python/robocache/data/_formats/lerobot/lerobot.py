@@ -51,7 +51,7 @@ def open(path: str, options: Options) -> Episodes:
         format=f"LeRobot {info.version}",
         unit="s",
         rate=info.fps,
-        info=info.told,
+        info=info.entries,
         left_out=tuple(left_out),
         problems=options.damage.problems,
         stored=functools.partial(stored_statistics, folder, options.damage),
@@ -72,8 +72,8 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
         elif name in (_TIME, _STAMPS, *_BOOKKEEPING) or (name == _TASK and not own.task_index):
             continue
         elif feature.is_number:
-            told = TrackInfo(feature.names, feature.dtype, feature.channels)
-            infos[own.names.get(name, name)] = told
+            track_info = TrackInfo(feature.names, feature.dtype, feature.channels)
+            infos[own.names.get(name, name)] = track_info
         else:
             left_out.append(LeftOut(name, _why_not(feature)))
     return infos, left_out

@@ -80,7 +80,7 @@ class Info:
     data_path: str
     video_path: str | None
     own: Own
-    told: dict[str, Any]  # the other entries
+    entries: dict[str, Any]  # the other entries
 
     @property
     def is_v3(self) -> bool:
@@ -147,15 +147,15 @@ class Plan:
 
 def info_of(folder: Folder) -> Info:
     path = folder.file("meta/info.json")
-    told = _object(path)
+    content = _object(path)
 
     def get(key: str, kind: Any, default: Any = None) -> Any:
-        given = told.get(key, default)
-        if given is None and default is None and key in ("codebase_version", "features"):
+        value = content.get(key, default)
+        if value is None and default is None and key in ("codebase_version", "features"):
             raise FormatError(path, key, "is missing")
-        if given is not None and (not isinstance(given, kind) or isinstance(given, bool)):
-            raise FormatError(path, key, f"is {cut(given)}, expected {_words(kind)}")
-        return given
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise FormatError(path, key, f"is {cut(value)}, expected {_words(kind)}")
+        return value
 
     version = get("codebase_version", str)
     if version not in _VERSIONS:
@@ -186,17 +186,17 @@ def info_of(folder: Folder) -> Info:
         chunk=chunk or 1000,
         data_path=paths[0] if paths[0] is not None else _V3_PATH if v3 else _V2_PATH,
         video_path=paths[1],
-        own=_own(path, told.get("robocache")),
-        told={key: value for key, value in told.items() if key != "features"},
+        own=_own(path, content.get("robocache")),
+        entries={key: value for key, value in content.items() if key != "features"},
     )
 
 
-def _own(path: str, told: Any) -> Own:
-    if told is None:
+def _own(path: str, entry: Any) -> Own:
+    if entry is None:
         return Own()
-    if not isinstance(told, dict):
-        raise FormatError(path, "robocache", f"is {cut(told)}, expected an object")
-    names, stamps = told.get("names") or {}, told.get("stamps")
+    if not isinstance(entry, dict):
+        raise FormatError(path, "robocache", f"is {cut(entry)}, expected an object")
+    names, stamps = entry.get("names") or {}, entry.get("stamps")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise FormatError(path, "robocache.names", f"is {cut(names)}, expected names by name")
     if len(set(names.values())) != len(names):
@@ -204,23 +204,23 @@ def _own(path: str, told: Any) -> Own:
     if stamps and not (isinstance(stamps, str) and _STAMPS.fullmatch(stamps)):
         text = f"is {cut(stamps)}, expected a kind such as 'timedelta64[ns]'"
         raise FormatError(path, "robocache.stamps", text)
-    flags = {key: bool(told.get(key, True)) for key in ("tasks", "task_index", "times")}
+    flags = {key: bool(entry.get(key, True)) for key in ("tasks", "task_index", "times")}
     return Own(names=names, stamps=stamps or None, **flags)
 
 
-def _feature(path: str, name: str, told: Any) -> Feature:
+def _feature(path: str, name: str, entry: Any) -> Feature:
     where = f"features.{name}"
-    if not isinstance(told, dict) or not isinstance(told.get("dtype"), str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str):
         raise FormatError(path, where, "has no dtype")
-    shape = told.get("shape", [1])
+    shape = entry.get("shape", [1])
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise FormatError(path, f"{where}.shape", f"is {cut(shape)}, expected a list of extents")
     if len(shape) > _MAX_AXES:
         text = f"has {len(shape):,} extents, expected at most {_MAX_AXES}"
         raise FormatError(path, f"{where}.shape", text)
-    feature = Feature(name, told["dtype"], tuple(shape), None)
+    feature = Feature(name, entry["dtype"], tuple(shape), None)
     try:
-        names = tuple(_leaves(told.get("names")))
+        names = tuple(_leaves(entry.get("names")))
     except RecursionError:
         raise FormatError(path, f"{where}.names", "has lists nested too deeply") from None
     if len(names) == feature.channels and len(set(names)) == len(names) and feature.is_number:
@@ -228,15 +228,15 @@ def _feature(path: str, name: str, told: Any) -> Feature:
     return feature
 
 
-def _leaves(told: Any) -> list[str]:
+def _leaves(names: Any) -> list[str]:
     """Flatten names, which are a list, a list of lists, or lists by group."""
-    if isinstance(told, str):
-        return [told]
-    if isinstance(told, dict):
-        if all(type(value) is int for value in told.values()):  # name: index
-            return sorted(told, key=lambda name: told[name])
-        told = list(told.values())
-    return [name for part in told for name in _leaves(part)] if isinstance(told, list) else []
+    if isinstance(names, str):
+        return [names]
+    if isinstance(names, dict):
+        if all(type(value) is int for value in names.values()):  # name: index
+            return sorted(names, key=lambda name: names[name])
+        names = list(names.values())
+    return [name for part in names for name in _leaves(part)] if isinstance(names, list) else []
 
 
 def filled(info: Info, key: str, template: str, chunk: int, number: int, video: str = "") -> str:
@@ -293,13 +293,13 @@ def episodes_of(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Pla
         ("total_episodes", len(plan.lengths)),
         ("total_frames", int(plan.lengths.sum())),
     ):
-        given = info.told.get(key)
-        if given is not None and given != counted:
+        stated = info.entries.get(key)
+        if stated is not None and stated != counted:
             there = f"there are {counted} episodes"
             if key == "total_frames":
                 there = f"the episodes have {counted} rows"
-            damage.found(info.path, key, f"is {cut(given)}, but {there}")
-    plan.adds_up = info.told.get("total_frames") == int(plan.lengths.sum())
+            damage.found(info.path, key, f"is {cut(stated)}, but {there}")
+    plan.adds_up = info.entries.get("total_frames") == int(plan.lengths.sum())
     _look_for_files(folder, plan, damage)
     return plan
 
@@ -343,27 +343,27 @@ def _episode(path: str, number: int, line: str) -> tuple[int, int, Any]:
     """Parse a line of episodes.jsonl: the index, the length and the tasks."""
     where = f"line {number}"
     try:
-        told = json.loads(line)
+        entry = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, where, f"is not an episode: {error}") from None
-    if not isinstance(told, dict):
-        raise FormatError(path, where, f"is not an episode: got {cut(told)}, expected an object")
+    if not isinstance(entry, dict):
+        raise FormatError(path, where, f"is not an episode: got {cut(entry)}, expected an object")
     for key in ("episode_index", "length"):
-        if key not in told:
+        if key not in entry:
             raise FormatError(path, where, f"is not an episode: {key} is missing")
-    index, length = _whole(told["episode_index"]), _whole(told["length"])
+    index, length = _whole(entry["episode_index"]), _whole(entry["length"])
     if index is None or length is None:
         key = "length" if index is not None else "episode_index"
-        text = f"is not an episode: {key} is {cut(told[key])}, expected a whole number"
+        text = f"is not an episode: {key} is {cut(entry[key])}, expected a whole number"
         raise FormatError(path, where, text)
-    return index, length, _task(told.get("tasks"))
+    return index, length, _task(entry.get("tasks"))
 
 
-def _whole(given: Any) -> int | None:
+def _whole(number: Any) -> int | None:
     """Return a whole number of 64 bits, or None if the value is not one."""
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
-    return given if type(given) is int and -(2**63) <= given < 2**63 else None
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return number if type(number) is int and -(2**63) <= number < 2**63 else None
 
 
 def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
@@ -405,14 +405,20 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
     paths = [
         filled(info, "data_path", info.data_path, int(chunk), int(file)) for chunk, file in unique
     ]
-    told = {
+    videos_by_name = {
         video: tuple(joined(f"videos/{video}/{key}") for key in _VIDEO)
         for video in videos
         if all(f"videos/{video}/{key}" in part for part in parts for key in _VIDEO)
     }
     tasks = [task for part in parts for task in part["tasks"]]
     plan = Plan(
-        info, joined(needed[0]), joined(needed[1]), tasks, paths, file_of.reshape(-1), videos=told
+        info,
+        joined(needed[0]),
+        joined(needed[1]),
+        tasks,
+        paths,
+        file_of.reshape(-1),
+        videos=videos_by_name,
     )
     return _ordered(damage, folder.place(files[0]), plan)
 
@@ -510,31 +516,31 @@ def files_of_episodes(folder: Folder) -> list[str]:
     return found
 
 
-def _task(told: Any) -> Any:
+def _task(value: Any) -> Any:
     """Return a string, a tuple of several, or None."""
-    if isinstance(told, (list, tuple)):
-        texts = tuple(str(task) for task in told)
+    if isinstance(value, (list, tuple)):
+        texts = tuple(str(task) for task in value)
         return texts if len(texts) > 1 else (texts[0] or None) if texts else None
-    return None if told is None else str(told) or None
+    return None if value is None else str(value) or None
 
 
 def _object(path: str) -> dict[str, Any]:
     try:
         with opened_text(path) as file:
-            told = json.load(file)
+            content = json.load(file)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise FormatError(path, "", "is not a JSON object")
-    return told
+    return content
 
 
-def cut(given: Any) -> str:
+def cut(value: Any) -> str:
     """Format a value for a message."""
     try:
-        text = repr(given)
+        text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits
-        return f"a {type(given).__name__}"
+        return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 

@@ -191,13 +191,13 @@ def _take(
     odd = np.flatnonzero(ends - begins != plan.lengths[episodes])
     for i in odd.tolist():
         e = episodes[i]
-        told = f"{ends[i] - begins[i]} rows in this file, {plan.lengths[e]} in meta/episodes"
-        damage.found(path, f"episode {plan.numbers[e]}", told)
+        text = f"{ends[i] - begins[i]} rows in this file, {plan.lengths[e]} in meta/episodes"
+        damage.found(path, f"episode {plan.numbers[e]}", text)
     strange = int(len(numbers) - (ends - begins).sum())
     if strange:
         others = np.setdiff1d(numbers, plan.numbers[episodes])
-        which = f"episode {others[0]}" if len(others) == 1 else f"episodes {others[:3].tolist()}"
-        reason = f"{strange} rows belong to {which}, which meta/ does not place in this file"
+        names = f"episode {others[0]}" if len(others) == 1 else f"episodes {others[:3].tolist()}"
+        reason = f"{strange} rows belong to {names}, which meta/ does not place in this file"
         damage.found(path, _EPISODE, reason)
     lengths[episodes] = ends - begins
     for e, begin, end in zip(episodes.tolist(), begins.tolist(), ends.tolist()):

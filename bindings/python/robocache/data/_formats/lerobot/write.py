@@ -28,12 +28,12 @@ _CLOSE = 1e-3  # of the rate: difference of mean and median period without dropo
 _OWN = ("timestamp", "frame_index", "episode_index", "index", _TASK, _STAMPS)  # reserved columns
 
 
-def write(given: Any, part: str) -> Collection[LeftOut]:
+def write(episodes: Any, part: str) -> Collection[LeftOut]:
     """Write episodes as a folder."""
-    if not isinstance(given, Episodes):
+    if not isinstance(episodes, Episodes):
         raise ValueError("format: 'lerobot' needs episodes on one clock; use recording.align(rate)")
     needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
-    return _Writer(given, part).write()
+    return _Writer(episodes, part).write()
 
 
 def nominal_rate(measured: float) -> float:
@@ -45,14 +45,14 @@ def nominal_rate(measured: float) -> float:
 
 
 class _Writer:
-    def __init__(self, given: Episodes, part: str) -> None:
+    def __init__(self, episodes: Episodes, part: str) -> None:
         import numpy as np
 
         self.part = part
         self.left_out: list[LeftOut] = []
         self.tracks: dict[str, Any] = {}
         self.names: dict[str, str] = {}  # of tracks, by feature
-        task_tuples = [_words(task) for task in given.tasks or [None] * len(given)]
+        task_tuples = [_words(task) for task in episodes.tasks or [None] * len(episodes)]
         self.task_tuples = task_tuples
         self.tasks = list(dict.fromkeys(task for tasks in task_tuples for task in tasks))
         for task in self.tasks:
@@ -61,10 +61,10 @@ class _Writer:
                     f"tasks: {task!r} contains half of a surrogate pair, which Parquet cannot "
                     "store; rename it, or use 'npz'"
                 )
-        self.has_tasks = given.tasks is not None
-        tracks = list(given.tracks.items())
+        self.has_tasks = episodes.tasks is not None
+        tracks = list(episodes.tracks.items())
         plain = [distinct([name])[0] for name, _ in tracks]
-        for feature, own, (name, track) in zip(self._features(given), plain, tracks):
+        for feature, own, (name, track) in zip(self._features(episodes), plain, tracks):
             if track.values is None:
                 self.left_out.append(LeftOut(name, "frames of a video, which is not copied"))
             elif track.num_channels == 0:
@@ -94,18 +94,18 @@ class _Writer:
             )
         self.times = self._times()
         self.unit = first.time_unit
-        self.ticks = self._ticks(given.unit)
-        self.rate = given.rate or self._rate(first)
+        self.ticks = self._ticks(episodes.unit)
+        self.rate = episodes.rate or self._rate(first)
 
-    def _features(self, given: Episodes) -> list[str]:
+    def _features(self, episodes: Episodes) -> list[str]:
         """Return the feature name of each track; names of LeRobot's own columns are avoided."""
-        names = list(given.tracks)
+        names = list(episodes.tracks)
         features = distinct(names, reserved=_OWN)
-        if _TASK in names and self._tells_tasks(given[_TASK]):
+        if _TASK in names and self._holds_tasks(episodes[_TASK]):
             features[names.index(_TASK)] = _TASK
         return features
 
-    def _tells_tasks(self, track: Any) -> bool:
+    def _holds_tasks(self, track: Any) -> bool:
         """Whether a track has a task of the episode in each row, as LeRobot's column does."""
         if track.values is None or track.num_channels != 1 or track.names is not None:
             return False
@@ -141,15 +141,15 @@ class _Writer:
         """Return the times that all tracks share, or None."""
         import numpy as np
 
-        told = [(n, on_host(t.times)) for n, t in self.tracks.items() if t.times is not None]
-        for name, times in told[1:]:
-            if not np.array_equal(times, told[0][1]):
+        timed = [(n, on_host(t.times)) for n, t in self.tracks.items() if t.times is not None]
+        for name, times in timed[1:]:
+            if not np.array_equal(times, timed[0][1]):
                 raise ValueError(
                     f"format: 'lerobot' has one clock, but {printable(self.names[name])} "
                     "has other times than "
-                    f"{printable(self.names[told[0][0]])}; align them, or use 'npz'"
+                    f"{printable(self.names[timed[0][0]])}; align them, or use 'npz'"
                 )
-        return told[0][1] if told else None
+        return timed[0][1] if timed else None
 
     # ---- columns --------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class _Writer:
         }
         with open(self._path("meta/info.json"), "x", encoding="utf-8") as file:
             json.dump(info, file, indent=4)
-        kept = {name: of for name, of in statistics.items() if len(self.lengths)}
+        kept = {name: result for name, result in statistics.items() if len(self.lengths)}
         statistics_files.write_lerobot(self._path("meta/stats.json"), kept, images=())
         chunks = [[number // _CHUNK, number % _CHUNK] for number in files]
         columns: dict[str, Any] = {

@@ -53,7 +53,7 @@ class _Known:
     dtype: Any  # with a field for each run of channels
 
     @classmethod
-    def of(cls, layout: Layout) -> _Known:
+    def build(cls, layout: Layout) -> _Known:
         import numpy as np
 
         runs = layout.runs
@@ -111,7 +111,7 @@ class Decoder:
         self.waiting.append(rows)
         if sum(map(len, self.waiting)) >= _FIRST:
             return self.flush()
-        self.waiting[-1] = rows.alone()
+        self.waiting[-1] = rows.compact()
         return self.flush() if sum(len(w.data) for w in self.waiting) >= _FIRST_BYTES else []
 
     def flush(self) -> list[Columns]:
@@ -136,12 +136,12 @@ class Decoder:
                 break  # if none can be read, all are examined
             looked += len(few)
             found = []
-            for layout, of in tree.sorted(few, self.layouts.of):
+            for layout, members in tree.sorted(few, self.layouts.layout_of):
                 if layout.failure is not None:
-                    count_reason(failed, layout.failure, len(of))
-                    lost += int(few.sizes[of].sum())
+                    count_reason(failed, layout.failure, len(members))
+                    lost += int(few.sizes[members].sum())
                     continue
-                found.append(int(of[0]))
+                found.append(int(members[0]))
                 for path, count in layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)
             if found and first is None:
@@ -153,7 +153,7 @@ class Decoder:
             return False
         varying = {path for path, counts in lengths.items() if len(counts) > 1}
         names, self.kept = self.layouts.names(first, varying)
-        layout = self.layouts.of(first, self.kept)
+        layout = self.layouts.layout_of(first, self.kept)
         kinds = [np.dtype(run.dtype).newbyteorder("=") for run in layout.runs]
         self.dtypes = tuple(
             kind.name for kind, run in zip(kinds, layout.runs) for _ in range(run.count)
@@ -165,13 +165,13 @@ class Decoder:
 
     def _known_of(self, message: bytes) -> _Known:
         """Return the layout of a message, and note the arrays that are not channels."""
-        layout = self.layouts.of(message, self.kept)
+        layout = self.layouts.layout_of(message, self.kept)
         if layout.failure is None:
             self.too_long.update(layout.too_long)
             for path, count in layout.arrays.items():
                 least, most = self.lengths.get(path, (count, count))
                 self.lengths[path] = min(least, count), max(most, count)
-        return _Known.of(layout)
+        return _Known.build(layout)
 
     def _decoded(self, rows: Rows) -> Columns:
         import numpy as np
@@ -186,27 +186,27 @@ class Decoder:
             if layout.failure is not None:
                 self.fail(layout.failure, rows.sizes[chosen])
                 continue
-            of = rows if len(chosen) == len(rows) else rows.of(chosen)
+            part = rows if len(chosen) == len(rows) else rows.select(chosen)
             if layout.stamp is not None:
-                stamps, right = _stamps(of, layout)
+                stamps, right = _stamps(part, layout)
                 if not right.all():
                     reason = "their header stamps have 10**9 nanoseconds or more in a second"
-                    self.fail(reason, of.sizes[~right])
-                    stamps, chosen, of = stamps[right], chosen[right], of.of(right)
+                    self.fail(reason, part.sizes[~right])
+                    stamps, chosen, part = stamps[right], chosen[right], part.select(right)
                 stamped = True
                 header[chosen] = stamps
-            self._note(layout, of)
+            self._note(layout, part)
             kept[chosen] = True
-            if layout.runs and len(of):
-                records = of.records(known.dtype, layout.size)
-                whole = len(of) == len(rows)
-                block = values if whole else np.empty((len(of), len(names)), self.dtype)
+            if layout.runs and len(part):
+                records = part.records(known.dtype, layout.size)
+                whole = len(part) == len(rows)
+                block = values if whole else np.empty((len(part), len(names)), self.dtype)
                 for run in layout.runs:
                     self._fill(block, run, records[f"f{run.offset}"])
                 if not whole:
                     values[chosen] = block
         if not kept.all():
-            values, header, rows = values[kept], header[kept], rows.of(kept)
+            values, header, rows = values[kept], header[kept], rows.select(kept)
         stamps = header if stamped else None
         return Columns(names, self.dtypes, values, rows.times, stamps, rows.marks)
 
@@ -282,15 +282,15 @@ class Decoder:
     @property
     def only_texts(self) -> bool:
         """Whether the type has texts and no numbers, except in the header."""
-        of = self.layouts.types, self.typename
-        return has_texts(*of) and not has_numbers(*of)
+        arguments = self.layouts.types, self.typename
+        return has_texts(*arguments) and not has_numbers(*arguments)
 
 
 def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:
     """Yield the messages that decide, then the others."""
     left = _FIRST
     for rows in waiting:
-        parts = rows.of(slice(left)), rows.of(slice(left, None))
+        parts = rows.select(slice(left)), rows.select(slice(left, None))
         left = max(0, left - len(rows))
         yield from (part for part in parts if len(part))
 

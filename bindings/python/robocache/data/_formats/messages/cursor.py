@@ -57,8 +57,8 @@ def _add_steps(
             if not _add_steps(types, what, inner, fixed, found, depth + 1):
                 return False
         elif kind not in (_BASE, _NAME) and what[0][0] == _BASE:
-            of = what[0][1][0]
-            if of == "string":
+            element = what[0][1][0]
+            if element == "string":
                 found.append(Step(inner, "strings", description))
             elif kind != _ARRAY and fixed.has(what[0]):
                 found.append(Step(inner, "numbers", description))
@@ -81,7 +81,7 @@ def by_encoding(rows: Rows, ros1: bool) -> Iterator[tuple[Encoding | None, Any]]
     if long.all():
         heads = rows.field(0, ">u2").astype(np.int64)
     else:
-        heads[long] = rows.of(long).field(0, ">u2")
+        heads[long] = rows.select(long).field(0, ">u2")
         heads[~long] = -1
     if len(heads) and (heads == heads[0]).all():
         yield _encoding(int(heads[0])), None
@@ -107,10 +107,10 @@ class Cursor:
         self.at: Any = self.encoding.prefix if at is None else at
         self.good: NDArray[np.bool_] = rows.sizes >= self.at
 
-    def of(self, chosen: Any) -> Cursor:
+    def select(self, chosen: Any) -> Cursor:
         """Return the cursor for some of the messages."""
         at = self.at if isinstance(self.at, int) else self.at[chosen]
-        made = Cursor(self.rows.of(chosen), self.fixed, at)
+        made = Cursor(self.rows.select(chosen), self.fixed, at)
         made.good = made.good & self.good[chosen]
         return made
 
@@ -182,7 +182,7 @@ class Cursor:
             there = np.flatnonzero((count > i) & self.good)
             if not len(there):
                 break
-            part = Cursor(self.rows.of(there), self.fixed, at[there])
+            part = Cursor(self.rows.select(there), self.fixed, at[there])
             part.string()
             at[there] = part.at
             self.good[there] &= part.good

@@ -71,7 +71,7 @@ class Makers:
         # Parse the caller's definitions in any case, so that an error in them is reported.
         self._types = Types(definitions) if definitions else None
 
-    def of(self, typename: str, serialization: str, kind: str, definition: str | bytes) -> Maker:
+    def maker(self, typename: str, serialization: str, kind: str, definition: str | bytes) -> Maker:
         """Return a maker for messages of one type, with its definition in the bag or the caller's.
 
         Raises
@@ -91,7 +91,7 @@ class Makers:
             raise ValueError(f"their definition is in {kind!r}, which is not read for ROS messages")
         if self._types is None:
             self._types = Types()
-        types = self._types.of(typename, kind, definition, self.distribution)
+        types = self._types.lookup(typename, kind, definition, self.distribution)
 
         make = partial(Decoder, typename, types, serialization, self.spend)
         return Maker(make, partial(fingerprint, typename, types), types)

@@ -120,7 +120,9 @@ class FixedLayouts:
         if known is None:
             self._fixed[name] = False  # if it contains itself
             known = name in self.types and depth < _DEEPEST
-            known = known and all(self.has(of, depth + 1) for _, of in self.fields(name))
+            known = known and all(
+                self.has(description, depth + 1) for _, description in self.fields(name)
+            )
             self._fixed[name] = known
         return known
 
@@ -173,7 +175,7 @@ class FixedLayouts:
         known = self._messages.get((name, phase))
         if known is None:
             try:
-                known = self._made(name, phase)
+                known = self._build(name, phase)
             except CannotDecode as error:
                 known = error
             self._messages[name, phase] = known
@@ -181,7 +183,7 @@ class FixedLayouts:
             raise CannotDecode(str(known))
         return known
 
-    def _made(self, name: str, phase: int) -> Part:
+    def _build(self, name: str, phase: int) -> Part:
         at, runs, too_long = 0, Runs(), []
         for field, description in self.fields(name):
             part = self.part(description, (phase + at) % self.encoding.aligned)

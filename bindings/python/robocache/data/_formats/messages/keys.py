@@ -66,7 +66,7 @@ class Signature:
         self.parts: list[tuple[int, Any, Any]] = []
         for begin, end in places:
             dtype = np.dtype(f"V{end - begin}")
-            self.parts.append((begin, dtype, rows.of(slice(1)).field(begin, dtype)[0]))
+            self.parts.append((begin, dtype, rows.select(slice(1)).field(begin, dtype)[0]))
 
     def fits(self, rows: Rows) -> bool:
         if not len(rows) or int(rows.sizes.min()) < self.least:
@@ -162,12 +162,12 @@ class Texts:
             groups = [(each, np.flatnonzero(sizes == each)) for each in np.unique(sizes).tolist()]
         distinct: list[tuple[int, bytes, Any]] = []  # first message, text, all messages
         for each, chosen in groups:
-            for first, text, which in self._distinct(cursor.rows, places[chosen], each):
-                distinct.append((int(chosen[first]), text, chosen[which]))
+            for first, text, indices in self._distinct(cursor.rows, places[chosen], each):
+                distinct.append((int(chosen[first]), text, chosen[indices]))
         self.spend(len(distinct) if len(distinct) > 1 else 0)
         # Numbers are assigned in the order of the file.
-        for _, text, which in sorted(distinct, key=lambda of: of[0]):
-            found[good[which]] = self.number(text)
+        for _, text, indices in sorted(distinct, key=lambda entry: entry[0]):
+            found[good[indices]] = self.number(text)
         return found
 
     def _distinct(self, rows: Rows, places: Any, size: int) -> Iterator[tuple[int, bytes, Any]]:
@@ -184,8 +184,8 @@ class Texts:
         order = np.argsort(texts.view(f"S{size}"), kind="stable")
         in_order = texts[order]
         begins = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]]))
-        for which in np.split(order, begins[1:]):
-            yield int(which[0]), texts[which[0]].tobytes(), which
+        for indices in np.split(order, begins[1:]):
+            yield int(indices[0]), texts[indices[0]].tobytes(), indices
 
     def text(self, number: int) -> str:
         return self.all[number].decode("utf-8", "replace")
@@ -217,9 +217,9 @@ class Pairs:
         table = np.stack(columns, axis=1)
         if length and (table == table[0]).all():
             return np.full(length, self._number(table[0].tolist()), np.int64)
-        rows, which = np.unique(table, axis=0, return_inverse=True)
+        rows, indices = np.unique(table, axis=0, return_inverse=True)
         numbers = np.array([self._number(row) for row in rows.tolist()], np.int64)
-        return numbers[which.reshape(-1)] if length else np.zeros(0, np.int64)
+        return numbers[indices.reshape(-1)] if length else np.zeros(0, np.int64)
 
     def _number(self, row: list[int]) -> int:
         return min(row) if min(row) < 0 else self.number(tuple(row))
@@ -262,15 +262,15 @@ class Finder:
         for encoding, chosen in by_encoding(rows, self.ros1):
             if encoding is None:
                 continue
-            which = slice(None) if chosen is None else chosen
+            indices = slice(None) if chosen is None else chosen
             try:
-                cursor = Cursor(rows.of(which), self.fixed(encoding))
-                found, frames[which], marks[which], places = self._follow(cursor)
+                cursor = Cursor(rows.select(indices), self.fixed(encoding))
+                found, frames[indices], marks[indices], places = self._follow(cursor)
             except CannotDecode:
                 continue
             if chosen is None:
                 self._remember(rows, found, frames, marks, places)
-            things[which] = np.where(frames[which] == NOT_FOLLOWED, NOT_FOLLOWED, found)
+            things[indices] = np.where(frames[indices] == NOT_FOLLOWED, NOT_FOLLOWED, found)
         frames = np.where(things == NOT_FOLLOWED, NOT_FOLLOWED, frames)
         if self.recipe.joints:
             rows = Rows(rows.data, rows.starts, rows.sizes, rows.times, marks)
@@ -284,7 +284,7 @@ class Finder:
             return
         thing, frame, self._mark = int(things[0]), int(frames[0]), int(marks[0])
         if min(thing, frame, self._mark) >= 0 and all(
-            (of == of[0]).all() for of in (things, frames, marks)
+            (numbers == numbers[0]).all() for numbers in (things, frames, marks)
         ):
             self._signature = Signature(rows, places, [(thing, frame, slice(None))])
 
@@ -333,8 +333,8 @@ class Finder:
             names = _names_in(text, encoding)
             self.joints.append(names)
             self.spend(len(names))
-            of = sorted(name.encode("utf-8", "surrogateescape") for name in names)
-            self.thing_of.append(self.things.number(b"\0".join(of)))
+            encoded = sorted(name.encode("utf-8", "surrogateescape") for name in names)
+            self.thing_of.append(self.things.number(b"\0".join(encoded)))
         table = np.array([*self.thing_of, NOT_FOLLOWED, TOO_MANY], np.int64)
         return table[orders]  # indices -2 and -1 are the last two entries
 

@@ -91,7 +91,7 @@ class Layouts:
             _WIDTHS_OF_WIDE if _has_wide(typename, types) else _WIDTHS_OF_WIDE[:1]
         )
 
-    def of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
+    def layout_of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
         """Follow one message through its definition.
 
         ``kept`` has the number of elements that are channels, by name of an array without a fixed
@@ -448,7 +448,7 @@ class LayoutTree(Generic[Kind]):
                 value = int.from_bytes(rows.data[at : at + 4].tobytes(), _ORDERS[branch.dtype])
                 left.append((branch.next, value, chosen))
             else:
-                values = rows.of(chosen).field(branch.at, branch.dtype)
+                values = rows.select(chosen).field(branch.at, branch.dtype)
                 left += [(branch.next, *group) for group in _groups(values, chosen)]
 
     def _remember(self, found: Kind) -> None:

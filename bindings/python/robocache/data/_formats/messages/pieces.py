@@ -23,11 +23,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def of(self, chosen: Any) -> Rows:
+    def select(self, chosen: Any) -> Rows:
         marks = None if self.marks is None else self.marks[chosen]
         return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen], marks)
 
-    def alone(self) -> Rows:
+    def compact(self) -> Rows:
         """Return the messages without the rest of the piece, which may be large."""
         import numpy as np
 

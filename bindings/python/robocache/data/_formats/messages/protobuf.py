@@ -90,8 +90,12 @@ class ProtobufReader:
         for path in stamp_paths():
             inner = message
             for i, name in enumerate(path):
-                of = inner.DESCRIPTOR.fields_by_name.get(name)
-                single = of is not None and of.cpp_type == _MESSAGE and not _is_repeated(of)
+                descriptor = inner.DESCRIPTOR.fields_by_name.get(name)
+                single = (
+                    descriptor is not None
+                    and descriptor.cpp_type == _MESSAGE
+                    and not _is_repeated(descriptor)
+                )
                 if not single or not inner.HasField(name):
                     break
                 inner = getattr(inner, name)
@@ -112,43 +116,47 @@ class ProtobufReader:
     def _message(
         self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...]
     ) -> None:
-        for of in message.DESCRIPTOR.fields:
-            inner = f"{path}.{of.name}" if path else of.name
-            left = stamp[1:] if stamp and stamp[0] == of.name else ()
-            if stamp == (of.name,):
+        for descriptor in message.DESCRIPTOR.fields:
+            inner = f"{path}.{descriptor.name}" if path else descriptor.name
+            left = stamp[1:] if stamp and stamp[0] == descriptor.name else ()
+            if stamp == (descriptor.name,):
                 continue
             tree.spend(inner)
-            if _is_repeated(of):
-                self._array(tree, inner, of, getattr(message, of.name), depth)
-            elif of.cpp_type == _MESSAGE:
-                if message.HasField(of.name):
-                    self._nested(tree, inner, getattr(message, of.name), depth, left)
-            elif not of.has_presence or message.HasField(of.name):
-                self._scalar(tree, inner, of, getattr(message, of.name))
+            if _is_repeated(descriptor):
+                self._array(tree, inner, descriptor, getattr(message, descriptor.name), depth)
+            elif descriptor.cpp_type == _MESSAGE:
+                if message.HasField(descriptor.name):
+                    self._nested(tree, inner, getattr(message, descriptor.name), depth, left)
+            elif not descriptor.has_presence or message.HasField(descriptor.name):
+                self._scalar(tree, inner, descriptor, getattr(message, descriptor.name))
 
     def _nested(
         self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...] = ()
     ) -> None:
-        of = message.DESCRIPTOR
-        if of.name == "Quaternion" and path not in self.turns and len(self.turns) < MOST_LISTED:
-            self.turns[path] = of.full_name
+        descriptor = message.DESCRIPTOR
+        if (
+            descriptor.name == "Quaternion"
+            and path not in self.turns
+            and len(self.turns) < MOST_LISTED
+        ):
+            self.turns[path] = descriptor.full_name
         if depth >= DEEPEST:
             tree.others[path] = f"is nested deeper than {DEEPEST} messages"
         else:
             self._message(tree, path, message, depth + 1, stamp)
 
-    def _scalar(self, tree: Tree, path: str, of: Any, value: Any) -> None:
-        if of.cpp_type != _STRING:
+    def _scalar(self, tree: Tree, path: str, descriptor: Any, value: Any) -> None:
+        if descriptor.cpp_type != _STRING:
             if path not in self.dtypes and len(self.dtypes) < MOST_FIELDS:
-                self.dtypes[path] = _DTYPES[of.cpp_type]
+                self.dtypes[path] = _DTYPES[descriptor.cpp_type]
             tree.add(path, value)
         elif isinstance(value, bytes):
             tree.others[path] = "bytes, which are not numbers"
         else:
             tree.texts[path] = value
 
-    def _array(self, tree: Tree, path: str, of: Any, values: Any, depth: int) -> None:
-        if of.message_type is not None and of.message_type.GetOptions().map_entry:
+    def _array(self, tree: Tree, path: str, descriptor: Any, values: Any, depth: int) -> None:
+        if descriptor.message_type is not None and descriptor.message_type.GetOptions().map_entry:
             tree.others[path] = "a map, which is not read"
             return
         if len(values) > MOST_LISTED:
@@ -158,10 +166,10 @@ class ProtobufReader:
         for i, value in enumerate(values):
             inner = f"{path}[{i}]"
             tree.spend(inner)
-            if of.cpp_type == _MESSAGE:
+            if descriptor.cpp_type == _MESSAGE:
                 self._nested(tree, inner, value, depth)
             else:
-                self._scalar(tree, inner, of, value)
+                self._scalar(tree, inner, descriptor, value)
 
     def dtype(self, path: str) -> str | None:
         return self.dtypes.get(path)
@@ -170,11 +178,11 @@ class ProtobufReader:
         return type(self), (self.descriptor.full_name, self.descriptors)
 
 
-def _is_repeated(of: Any) -> bool:
+def _is_repeated(descriptor: Any) -> bool:
     try:
-        return bool(of.is_repeated)
+        return bool(descriptor.is_repeated)
     except AttributeError:  # before protobuf 6
-        return bool(of.label == of.LABEL_REPEATED)
+        return bool(descriptor.label == descriptor.LABEL_REPEATED)
 
 
 def _in_order(files: list[Any]) -> list[Any]:
@@ -197,12 +205,14 @@ def _largest(descriptor: Any) -> int:
     """Return the memory of the largest message that a message may contain."""
     largest, seen, waiting = 0, set(), [descriptor]
     while waiting:
-        of = waiting.pop()
-        if of.full_name in seen:
+        descriptor_of_part = waiting.pop()
+        if descriptor_of_part.full_name in seen:
             continue
-        seen.add(of.full_name)
-        largest = max(largest, _PER_MESSAGE + _PER_FIELD * len(of.fields))
-        waiting += [each.message_type for each in of.fields if each.message_type is not None]
+        seen.add(descriptor_of_part.full_name)
+        largest = max(largest, _PER_MESSAGE + _PER_FIELD * len(descriptor_of_part.fields))
+        waiting += [
+            each.message_type for each in descriptor_of_part.fields if each.message_type is not None
+        ]
     return largest
 
 
@@ -236,9 +246,9 @@ class _Counter:
                 at += 4
             elif kind == 2:
                 size, at = _varint(content, at)
-                of = inner.get(key >> 3)
-                if of is not None:
-                    self.messages(content[at : at + size], of, depth + 1)
+                part = inner.get(key >> 3)
+                if part is not None:
+                    self.messages(content[at : at + size], part, depth + 1)
                 at += size
             else:
                 raise CannotRead("contain groups, and are too large to unpack them")

@@ -31,12 +31,12 @@ class Types:
         stores = self.typesys.Stores
         self.builtin = dict(self.typesys.get_typestore(stores.EMPTY).fielddefs)
         self.parsed: dict[tuple[str, str, str], dict[str, Any] | str] = {}  # or the error
-        self.given: dict[str, Any] = {}
+        self.definitions: dict[str, Any] = {}
         for name, text in (extra or {}).items():
-            self.given.update(self._parsed("ros2msg", text, normalized(name)))
+            self.definitions.update(self._parsed("ros2msg", text, normalized(name)))
         self.distribution: dict[str, Any] | None = None
 
-    def of(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
+    def lookup(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
         """Return a type and its nested types, from its definition or from the distribution.
 
         Raises
@@ -50,9 +50,9 @@ class Types:
             own = next((n for n in (raw, name.replace("/msg/", "/", 1)) if n in parsed), None)
             if name not in parsed and own is not None:  # IDL from outside of ROS
                 parsed = {**parsed, name: parsed[own]}
-            return {**self.builtin, **parsed, **self.given}
-        if name in self.given:
-            return {**self._of_distribution(distribution), **self.given}
+            return {**self.builtin, **parsed, **self.definitions}
+        if name in self.definitions:
+            return {**self._of_distribution(distribution), **self.definitions}
         known = self._of_distribution(distribution)
         if name not in known:
             raise ValueError(
@@ -129,7 +129,7 @@ def _replace_names(types: dict[str, Any], bases: Mapping[str, str]) -> None:
     if not bases:
         return
     for name, (constants, fields) in types.items():
-        types[name] = (constants, [(field, replaced(of)) for field, of in fields])
+        types[name] = (constants, [(field, replaced(description)) for field, description in fields])
 
 
 def fingerprint(name: str, types: dict[str, Any] | str) -> str:
@@ -215,7 +215,9 @@ class _Fields:
         typename = self.type_of(outer)
         if typename is None or typename not in self.types:
             return None
-        return next((of for name, of in self.types[typename][1] if name == field), None)
+        return next(
+            (description for name, description in self.types[typename][1] if name == field), None
+        )
 
     def _named(self, description: Any) -> str | None:
         while description is not None and description[0] not in (1, _NAME):

@@ -101,7 +101,7 @@ class Frames:
     @property
     def in_order(self) -> list[tuple[int, _Stretch]]:
         """The frames sorted by the time at which they begin."""
-        return sorted(self.seen.items(), key=lambda of: (of[1].first, of[1].last))
+        return sorted(self.seen.items(), key=lambda item: (item[1].first, item[1].last))
 
     @property
     def come_back(self) -> bool:
@@ -301,25 +301,27 @@ class KeyedTopic:
         found: list[tuple[Part, Any]] = []
         if keyed.groups is not None:
             for number, frame, rows_of in keyed.groups:
-                found += self._of_thing(number, frame, times[rows_of], keyed.content.of(rows_of))
+                found += self._of_thing(
+                    number, frame, times[rows_of], keyed.content.select(rows_of)
+                )
             return [(part, each) for part, own in found for each in part.decoder.feed(own)]
         if len(keyed.things) == 0:
             return []
         there = present(keyed.things)
         for number in there:
-            which = None if len(there) == 1 else keyed.things == number
-            frames = keyed.frames if which is None else keyed.frames[which]
-            of = times if which is None else times[which]
-            content = keyed.content if which is None else keyed.content.of(which)
+            indices = None if len(there) == 1 else keyed.things == number
+            frames = keyed.frames if indices is None else keyed.frames[indices]
+            part_times = times if indices is None else times[indices]
+            content = keyed.content if indices is None else keyed.content.select(indices)
             if number == TOO_MANY or number == NOT_FOLLOWED:
                 found += self._without_key(number, content)
                 continue
             bad = frames < 0
             if bad.any():
-                found += self._without_key(TOO_MANY, content.of(bad))
-                frames, of, content = frames[~bad], of[~bad], content.of(~bad)
+                found += self._without_key(TOO_MANY, content.select(bad))
+                frames, part_times, content = frames[~bad], part_times[~bad], content.select(~bad)
             if len(frames):
-                found += self._of_thing(number, frames, of, content)
+                found += self._of_thing(number, frames, part_times, content)
         return [(part, each) for part, own in found for each in part.decoder.feed(own)]
 
     def _without_key(self, number: int, content: Any) -> list[tuple[Part, Any]]:
@@ -347,7 +349,7 @@ class KeyedTopic:
                 yield thing.whole, content
                 return
             if thing.whole is not None and merged:
-                yield thing.whole, content.of(_among(frames, merged))
+                yield thing.whole, content.select(_among(frames, merged))
         for frame in there:
             if frame in merged:
                 continue
@@ -357,7 +359,7 @@ class KeyedTopic:
                 if not self.looking:
                     part.name = self.unique(f"{self.name}/{self._label(thing, frame)}")
             if not self.looking or part.decoder.names is None:
-                yield part, content if len(there) == 1 else content.of(frames == frame)
+                yield part, content if len(there) == 1 else content.select(frames == frame)
 
     def _thing(self, number: int, frame: int) -> _Thing:
         """Add a thing. A late one also gets a stream of all its frames."""
@@ -405,7 +407,9 @@ class KeyedTopic:
                 if len(thing.merged) > 1 and thing.whole is not None:
                     if isinstance(thing.whole.decoder, ElementDecoder):
                         thing.whole.decoder.texts.pop(self.finder.recipe.frames[0], None)
-        by_time = sorted(self.things.items(), key=lambda of: of[1].frames.in_order[0][1].first)
+        by_time = sorted(
+            self.things.items(), key=lambda members: members[1].frames.in_order[0][1].first
+        )
         self.things = dict(by_time)
         parts = self.parts
         if len(parts) == 1:

@@ -33,7 +33,7 @@ class Elements:
     def __len__(self) -> int:
         return len(self.values)
 
-    def of(self, chosen: Any) -> Elements:
+    def select(self, chosen: Any) -> Elements:
         return Elements(self.values[chosen], self.times[chosen], self.stamps[chosen])
 
 
@@ -94,11 +94,11 @@ class ElementFinder:
             return self._alike(rows, self._shape)
         parts: list[tuple[Any, ...]] = []
         for encoding, chosen in by_encoding(rows, self.finder.ros1):
-            which = np.arange(len(rows)) if chosen is None else chosen
+            indices = np.arange(len(rows)) if chosen is None else chosen
             try:
-                parts += self._elements(rows, which, encoding)
+                parts += self._elements(rows, indices, encoding)
             except CannotDecode as error:
-                count_reason(self.failed, str(error), len(which))
+                count_reason(self.failed, str(error), len(indices))
         if not parts:
             none = np.zeros(0, np.int64)
             empty = np.zeros((0, len(self.names)), self.dtype)
@@ -167,17 +167,19 @@ class ElementFinder:
         content = Elements(values.reshape(count * each, -1), times, stamps.reshape(-1))
         return Keyed(NONE, NONE, content, shape.signature.groups)
 
-    def _elements(self, rows: Rows, which: Any, encoding: Encoding | None) -> list[tuple[Any, ...]]:
+    def _elements(
+        self, rows: Rows, indices: Any, encoding: Encoding | None
+    ) -> list[tuple[Any, ...]]:
         """Return row, thing, frame, values and stamp of first elements, second elements, ..."""
         import numpy as np
 
         if encoding is None:
-            self._explain(rows.of(which))
+            self._explain(rows.select(indices))
             return []
-        cursor = Cursor(rows.of(which), self.finder.fixed(encoding))
-        counts = np.broadcast_to(cursor.length(), len(which))
+        cursor = Cursor(rows.select(indices), self.finder.fixed(encoding))
+        counts = np.broadcast_to(cursor.length(), len(indices))
         good = cursor.good & (counts <= MOST_ELEMENTS)
-        at = np.broadcast_to(cursor.at, len(which)).copy()
+        at = np.broadcast_to(cursor.at, len(indices)).copy()
         parts = []
         most = int(np.where(good, counts, 0).max(initial=0))
         self.finder.spend(most * len(self.finder.recipe.steps))
@@ -185,21 +187,21 @@ class ElementFinder:
             there = np.flatnonzero((counts > i) & good)
             if not len(there):
                 break
-            own = Cursor(cursor.rows.of(there), cursor.fixed, _one(at[there]))
+            own = Cursor(cursor.rows.select(there), cursor.fixed, _one(at[there]))
             parts.append((there, *self._element(own)))
             good[there] &= own.good
             at[there] = own.at
         left = cursor.rows.sizes - at
         good &= (left >= 0) & (left <= (3 if encoding.prefix else 0))
         if not good.all():
-            self._explain(cursor.rows.of(~good))
+            self._explain(cursor.rows.select(~good))
         made = []
         for there, *arrays in parts:
             kept = good[there] & arrays.pop()
             if kept.all():
-                made.append((which[there], *arrays))
+                made.append((indices[there], *arrays))
             else:
-                made.append((which[there][kept], *(array[kept] for array in arrays)))
+                made.append((indices[there][kept], *(array[kept] for array in arrays)))
         return made
 
     def _element(self, cursor: Cursor) -> tuple[Any, ...]:
@@ -236,10 +238,12 @@ class ElementFinder:
     def _explain(self, rows: Rows) -> None:
         """Count messages that cannot be read, with the reason."""
         tree: LayoutTree[Layout] = LayoutTree()
-        for layout, which in tree.sorted(rows, lambda message: self.layouts.of(message, {})):
+        for layout, indices in tree.sorted(
+            rows, lambda message: self.layouts.layout_of(message, {})
+        ):
             most = max(layout.arrays.values(), default=0)
             reason = f"array of {most:,} transforms, expected at most {MOST_ELEMENTS:,}"
-            count_reason(self.failed, layout.failure or reason, len(which))
+            count_reason(self.failed, layout.failure or reason, len(indices))
 
 
 class ElementDecoder:

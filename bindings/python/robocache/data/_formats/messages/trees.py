@@ -135,7 +135,7 @@ class TreeDecoder:
     def feed(self, rows: Rows) -> list[Columns]:
         if self.names is not None:
             return list(self._decoded(rows))
-        self.waiting.append(rows.alone())
+        self.waiting.append(rows.compact())
         if (
             sum(map(len, self.waiting)) >= _FIRST
             or sum(len(rows.data) for rows in self.waiting) >= _FIRST_BYTES
@@ -221,7 +221,7 @@ class TreeDecoder:
     def _decoded(self, rows: Rows) -> Iterator[Columns]:
         at_once = max(1, _AT_ONCE // max(1, len(self.names or ())))
         for begin in range(0, len(rows), at_once):
-            yield self._block(rows.of(slice(begin, begin + at_once)))
+            yield self._block(rows.select(slice(begin, begin + at_once)))
 
     def _block(self, rows: Rows) -> Columns:
         import numpy as np

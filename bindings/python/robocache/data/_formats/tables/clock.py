@@ -138,28 +138,28 @@ def names_of_times(schema: Any, index: Iterable[str], asked: str | None) -> list
     types, found = arrow.types, []
     paired = {
         name
-        for pair in pairs_of([of.name for of in schema if _is_number(of.type)])
+        for pair in pairs_of([column.name for column in schema if _is_number(column.type)])
         for name in pair[:2]
     }
-    for place, of in enumerate(schema):
-        is_number = _is_number(of.type)
+    for place, column in enumerate(schema):
+        is_number = _is_number(column.type)
         named = (
-            row_of(of.name) is not None
-            or of.name in index
-            or of.name in paired
-            or of.name.startswith("__index_level_")
-            or (place == 0 and _is_unnamed(of.name))
-            or (asked is not None and bare(of.name) in asked)
+            row_of(column.name) is not None
+            or column.name in index
+            or column.name in paired
+            or column.name.startswith("__index_level_")
+            or (place == 0 and _is_unnamed(column.name))
+            or (asked is not None and bare(column.name) in asked)
         )
-        is_time = types.is_timestamp(of.type) or types.is_duration(of.type)
+        is_time = types.is_timestamp(column.type) or types.is_duration(column.type)
         if (
-            (is_number and (named or "date" in plain_name(of.name)[0].lower()))
+            (is_number and (named or "date" in plain_name(column.name)[0].lower()))
             or is_time
-            or holds_stamp(of.type)
+            or holds_stamp(column.type)
         ):
-            found.append(of.name)
-        elif may_be_clock(of.name, of.type, index):
-            found.append(of.name)
+            found.append(column.name)
+        elif may_be_clock(column.name, column.type, index):
+            found.append(column.name)
     return found
 
 

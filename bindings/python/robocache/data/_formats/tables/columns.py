@@ -78,21 +78,22 @@ def opened(path: str, limit: Limit, more: Collection[str] = ()) -> Opened:
     _csv.require_apart(path, schema.names)
     index = index_of(schema)
     times = tuple(
-        of.name
-        for of in schema
-        if unread(of.type) and (of.name in more or may_be_clock(of.name, of.type, index))
+        field.name
+        for field in schema
+        if unread(field.type)
+        and (field.name in more or may_be_clock(field.name, field.type, index))
     )
-    names = [of.name for of in schema if not unread(of.type) or of.name in times]
+    names = [field.name for field in schema if not unread(field.type) or field.name in times]
     return Opened(flat(read_table(path, names, (), limit)), {}, index, times)
 
 
 def index_of(schema: Any) -> tuple[str, ...]:
     """Return the columns of a Parquet file that pandas wrote as its index."""
     try:
-        told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        names = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return ()
-    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def unread(kind: Any) -> str | None:

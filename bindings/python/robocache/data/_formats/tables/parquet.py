@@ -121,22 +121,22 @@ def table_without_nulls(
     arrow = needed("pyarrow", "tables", _WHAT)
 
     def read(file: Any) -> tuple[Any, int]:
-        schema, told = file.schema_arrow, file.metadata
+        schema, metadata = file.schema_arrow, file.metadata
         chosen = set(schema.names if names is None else names)
         fields = [field for field in storage_schema(schema) if field.name in chosen]
         owners = columns_of_leaves(file)
-        if owners is None or not told.num_rows:
-            return None, told.num_rows
+        if owners is None or not metadata.num_rows:
+            return None, metadata.num_rows
         require_bounded(path, file, chosen, limit)
         for field in fields:
             if arrow.types.is_list(field.type) or arrow.types.is_large_list(field.type):
-                return None, told.num_rows
+                return None, metadata.num_rows
         for group in groups_of(path):
             for owner, chunk in zip(owners, group.chunks):
                 if owner in chosen and chunk.nulls != 0:
-                    return None, told.num_rows
+                    return None, metadata.num_rows
         columns = [arrow.nulls(0, field.type) for field in fields]
-        return arrow.table(columns, schema=arrow.schema(fields)), told.num_rows
+        return arrow.table(columns, schema=arrow.schema(fields)), metadata.num_rows
 
     return with_file(path, read, limit)
 
@@ -227,7 +227,7 @@ def _fault(path: str, error: Exception, limit: Limit) -> FormatError:
     size = os.path.getsize(path)
     line = str(error).partition("\n")[0]
     asked = _ASKED.search(line)
-    if asked and int(asked[1] or asked[2]) > limit.of(size):
+    if asked and int(asked[1] or asked[2]) > limit.allowed(size):
         # A damaged header may request any number of bytes: that is not a lack of memory.
         number = int(asked[1] or asked[2])
         text = f"is damaged: requests {number:,} bytes at once, but the file has {size:,}"

@@ -38,7 +38,7 @@ class Untimed:
     column: str
     first: int  # row
     rows: int
-    of: int
+    total: int
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Wanted:
     rate: float | None = None  # rows per second, for tables without times
 
 
-def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
+def from_metadata(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
     """Return the streams of a Parquet file from its metadata; None if they are not sufficient."""
     if not is_parquet(path):
         return None
@@ -123,7 +123,9 @@ def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
 def _instances_in(path: str, clock: Clock, schema: Any, limit: Limit) -> Instances | None:
     """Search for a column that identifies the thing of each row, in integer and text columns."""
     owners = owners_of(clock, schema)
-    names = [of.name for of in schema if may_say_which(of.type) and of.name not in owners]
+    names = [
+        column.name for column in schema if may_say_which(column.type) and column.name not in owners
+    ]
     try:
         table = flat(read_table(path, [*owners, *names], (), limit))
         times, mask = times_of(path, clock, table)
@@ -147,7 +149,7 @@ def _first(path: str, schema: Any, index: Collection[str], limit: Limit, asked: 
 
 def _texts_of_dates(path: str, schema: Any, asked: str | None, limit: Limit) -> list[str]:
     """Return the text columns of a Parquet file that hold dates, or that the caller named."""
-    names = [of.name for of in schema if is_text(of.type)]
+    names = [column.name for column in schema if is_text(column.type)]
     if asked is not None:
         return [name for name in names if name in {text for text, _ in split_unit(asked)}]
     first = first_texts(path, names, limit)
@@ -201,7 +203,11 @@ def _with_texts(path: str, table: Any, limit: Limit) -> Any:
     if not is_parquet(path):
         return table
     schema, _ = schema_and_rows(path, limit)
-    names = [of.name for of in schema if is_text(of.type) and of.name not in table.column_names]
+    names = [
+        field.name
+        for field in schema
+        if is_text(field.type) and field.name not in table.column_names
+    ]
     if names:
         try:
             for name, column in zip(names, read_table(path, names, (), limit).columns):
@@ -288,9 +294,9 @@ def streams_of(
         used.append(own)
         columns.update(column.channels())
     if large is None:
-        large = {name for name, of in columns.items() if _is_large(of)}
+        large = {name for name, column in columns.items() if _is_large(column)}
     else:
-        large = {name for name, of in columns.items() if of.name in large}
+        large = {name for name, column in columns.items() if column.name in large}
     rounded = {columns[name].name for name in large}
     rows_of = {} if instances is None else instances.rows(path, table[instances.column])
     times, untimed, there = None, None, None
@@ -298,7 +304,10 @@ def streams_of(
         times, there = times_of(path, clock, table, first)
         untimed, there = _untimed(clock, there, instances, rows_of)
         if untimed is not None:
-            times, columns = times[there], {name: of.rows(there) for name, of in columns.items()}
+            times, columns = (
+                times[there],
+                {name: column.rows(there) for name, column in columns.items()},
+            )
     there_are = [text for text in odd if text is not None]
     result = Table({}, clock, left_out, used, rounded, untimed, odd=there_are, instances=instances)
     result.table_rows = len(table)
@@ -307,7 +316,7 @@ def streams_of(
         return result
     for label, rows in rows_of.items():
         own_rows = rows if there is None else rows[there]
-        own_columns = {name: of.rows(own_rows) for name, of in columns.items()}
+        own_columns = {name: column.rows(own_rows) for name, column in columns.items()}
         own_times = None if times is None else times[own_rows]
         made: dict[str, Any] = {}
         _group(f"{stem}[{label}]", own_columns, large, own_times, made)
@@ -350,7 +359,7 @@ def _stream(
     clocks = {} if times is None else {"time": times}
     if not mask.all():
         values = values[mask]
-        clocks = {key: given[mask] for key, given in clocks.items()}
+        clocks = {key: times_of_clock[mask] for key, times_of_clock in clocks.items()}
     return names, values, clocks, [str(column.values.dtype) for column in columns]
 
 

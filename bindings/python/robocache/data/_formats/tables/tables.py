@@ -17,7 +17,7 @@ from ..._source import Piece, StreamInfo
 from .clock import flat, looks_like, split_unit
 from .columns import fault_of, is_table
 from .parquet import batches_of
-from .streams import Table, Wanted, read, streams_of, told
+from .streams import Table, Wanted, from_metadata, read, streams_of
 from .units import Scale, scales_of
 
 _ROWS = 1 << 16  # rows per piece
@@ -112,7 +112,9 @@ class _Tables:
         for name, file in files.items():
             stem = self.stems[name]
             try:
-                table = told(stem, file, self.limit, wanted) or read(stem, file, self.limit, wanted)
+                table = from_metadata(stem, file, self.limit, wanted) or read(
+                    stem, file, self.limit, wanted
+                )
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -120,7 +122,7 @@ class _Tables:
                 continue
             self._note_untimed(file, table)
             for odd in table.odd:
-                self.damage.note(file, odd.place, odd.what)
+                self.damage.note(file, odd.place, odd.description)
             self.tables[name] = table
         self._require_names_apart()
         if options.time is not None:
@@ -141,19 +143,19 @@ class _Tables:
         missing = table.untimed
         if missing is not None:
             text = (
-                f"{missing.rows} of {missing.of} rows are skipped: their column {missing.column} "
-                f"is empty (first: row {missing.first})"
+                f"{missing.rows} of {missing.total} rows are skipped: their column "
+                f"{missing.column} is empty (first: row {missing.first})"
             )
             self.damage.found(path, f"{missing.column}, row {missing.first}", text)
 
     def _require_names_apart(self) -> None:
-        of: dict[str, str] = {}
+        owners: dict[str, str] = {}
         for name, table in self.tables.items():
             for stream in table.streams:
-                if stream in of:
-                    text = f"has the stream {stream!r}, as {of[stream]} does: rename the file"
+                if stream in owners:
+                    text = f"has the stream {stream!r}, as {owners[stream]} does: rename the file"
                     raise FormatError(self.files[name], "", text)
-                of[stream] = name
+                owners[stream] = name
 
     @property
     def left_out(self) -> list[LeftOut]:

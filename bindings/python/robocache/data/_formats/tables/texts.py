@@ -96,8 +96,8 @@ def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
         half = numbers_of(
             path, "half", _chunked(compute.match_substring_regex(part("half"), "[Pp]"))
         )
-        given = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
-        hour = np.where(given, hour % 12 + 12 * half, hour)
+        has_half = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
+        hour = np.where(has_half, hour % 12 + 12 * half, hour)
     rest = np.zeros(len(found), np.int64)
     if "rest" in names:
         digits = compute.utf8_slice_codeunits(
@@ -194,7 +194,7 @@ class OddText:
         return f"{self.column}, row {self.row}"
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         shown = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 3] + "..."
         more = f" ({self.count:,} rows like that)" if self.count > 1 else ""
         head = f"column {self.column} is skipped: row {self.row} is"
@@ -264,8 +264,8 @@ def _matches(path: str, name: str, texts: Any) -> Any:
     arrow = needed("pyarrow", "tables", "a table")
     compute = needed("pyarrow.compute", "tables", "a table")
     if not arrow.types.is_dictionary(texts.type):
-        told = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
-        return numbers_of(path, name, arrow.chunked_array([told]))
+        matched = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
+        return numbers_of(path, name, arrow.chunked_array([matched]))
     if len(texts.dictionary) == 0:  # all are null
         return ~present_in(texts)
     known = _matches(path, name, texts.dictionary)

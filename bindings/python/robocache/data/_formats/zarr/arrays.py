@@ -53,7 +53,7 @@ class Store:
         chunks = chunks_of(self._files, self.path, name, array)
         self._bytes[name] = chunks.bytes
         limit, total = self._options.limit, sum(self._bytes.values())
-        if total > limit.of(0):  # else the sizes of the files do not matter
+        if total > limit.allowed(0):  # else the sizes of the files do not matter
             limit.require(self.path, name, total, self._files.total)
         return chunks
 

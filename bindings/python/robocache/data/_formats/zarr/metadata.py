@@ -37,8 +37,8 @@ def require_harmless(files: Files, follow_links: bool) -> None:
         metadata = _zip_files(files)
     for place, text in metadata:
         try:
-            told = json.loads(text)
-            codecs = list(_codecs(told))
+            content = json.loads(text)
+            codecs = list(_codecs(content))
         except (ValueError, RecursionError) as error:
             raise FormatError(path, place, f"is not a Zarr group, or is damaged: {error}") from None
         for codec in codecs:
@@ -98,19 +98,19 @@ def _limited(path: str, place: str, text: bytes) -> bytes:
 # ---- codecs -------------------------------------------------------------------------------------
 
 
-def _codecs(told: Any) -> Iterator[Any]:
+def _codecs(metadata: Any) -> Iterator[Any]:
     """Yield the codecs of an array, or of all arrays that a group's metadata repeat."""
-    for node in _nodes(told):
+    for node in _nodes(metadata):
         for key in ("filters", "compressor", "codecs"):
-            given = node.get(key)
-            for codec in given if isinstance(given, list) else [given]:
+            codecs = node.get(key)
+            for codec in codecs if isinstance(codecs, list) else [codecs]:
                 if codec is not None:
                     yield from _nested(codec)
 
 
-def _nodes(told: Any) -> Iterator[dict[str, Any]]:
+def _nodes(metadata: Any) -> Iterator[dict[str, Any]]:
     """Yield an array or a group, and nodes it repeats: in .zmetadata (v2), zarr.json (v3)."""
-    waiting: list[Any] = [told]
+    waiting: list[Any] = [metadata]
     while waiting:
         node = waiting.pop()
         if not isinstance(node, dict):
@@ -132,8 +132,8 @@ def _nested(codec: Any) -> Iterator[Any]:
         yield codec
         inner = codec.get("configuration") if isinstance(codec, dict) else None
         for key in ("codecs", "index_codecs"):
-            given = inner.get(key) if isinstance(inner, dict) else None
-            waiting += given if isinstance(given, list) else [given] if given else []
+            codecs = inner.get(key) if isinstance(inner, dict) else None
+            waiting += codecs if isinstance(codecs, list) else [codecs] if codecs else []
 
 
 def codec_names(codec: Any) -> list[str]:

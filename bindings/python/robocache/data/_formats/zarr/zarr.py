@@ -50,16 +50,18 @@ def open(path: str, options: Options) -> Recording | Episodes:
     require_harmless(files, options.follow_links)
     try:
         group = group_of(files)
-        told = dict(group.attrs).get(_DESCRIPTION)
+        description = dict(group.attrs).get(_DESCRIPTION)
     except Exception as error:  # errors of zarr have no common class
         raise_shortage(path)
         text = f"is not a Zarr group, or is damaged: {first_line(error)}"
         raise FormatError(path, "", text) from None
     store = Store(path, group, files, options)
-    if isinstance(told, dict) and "robocache" in told:
+    if isinstance(description, dict) and "robocache" in description:
         try:
             problems = options.damage.problems
-            return restored(told, _reader(store, told), path, "robocache Zarr", problems)
+            return restored(
+                description, _reader(store, description), path, "robocache Zarr", problems
+            )
         except FormatError:
             raise
         except Exception as error:  # the description does not fit its arrays
@@ -159,11 +161,11 @@ def _read(
     }
 
 
-def _reader(store: Store, told: dict[str, Any]) -> Any:
+def _reader(store: Store, description: dict[str, Any]) -> Any:
     """Return a function that reads the arrays of a description by name."""
     import numpy as np
 
-    places = _places(told)
+    places = _places(description)
 
     def read(name: str) -> Any:
         if places[name]:
@@ -178,7 +180,7 @@ def _reader(store: Store, told: dict[str, Any]) -> Any:
 
 
 @in_one_thread()
-def write(given: Data, part: str) -> Collection[LeftOut]:
+def write(source: Data, part: str) -> Collection[LeftOut]:
     """Write episodes with equal rows in all tracks as a replay buffer, else named arrays."""
     import numpy as np
 
@@ -187,22 +189,22 @@ def write(given: Data, part: str) -> Collection[LeftOut]:
     group = (
         zarr.open_group(part, mode="w") if is_old(zarr) else open_group(part, "w", zarr_format=2)
     )
-    told, arrays = flattened(given)
-    places = _places(told)
-    if isinstance(given, Episodes):
-        ends = _ends_of(given)
+    description, arrays = flattened(source)
+    places = _places(description)
+    if isinstance(source, Episodes):
+        ends = _ends_of(source)
         _put(group, f"meta/{_ENDS}", ends)
     for name, array in arrays:
         if places[name]:
             _put(group, places[name], np.ascontiguousarray(array))
-    described = {_DESCRIPTION: json.loads(json.dumps(told))}
+    described = {_DESCRIPTION: json.loads(json.dumps(description))}
     group.attrs.update(described) if is_old(zarr) else group.update_attributes(described)
     return ()
 
 
-def _ends_of(given: Episodes) -> Any:
+def _ends_of(source: Episodes) -> Any:
     """Return the ends of episodes, which must be the same in all tracks."""
-    tracks = list(given.tracks.items())
+    tracks = list(source.tracks.items())
     first_name, first = tracks[0]
     for name, track in tracks:
         if (track.lengths != first.lengths).any():
@@ -213,17 +215,17 @@ def _ends_of(given: Episodes) -> Any:
     return first.lengths.cumsum()
 
 
-def _places(told: dict[str, Any]) -> dict[str, str]:
+def _places(description: dict[str, Any]) -> dict[str, str]:
     """Return the place of each array of a description in the group; "" if it is redundant."""
     places = {}
-    if told["robocache"] == "recording":
-        names = distinct([of["name"] for of in told["streams"]])
-        for i, (of, name) in enumerate(zip(told["streams"], names)):
+    if description["robocache"] == "recording":
+        names = distinct([entry["name"] for entry in description["streams"]])
+        for i, (entry, name) in enumerate(zip(description["streams"], names)):
             places[f"s{i}_values"] = f"streams/{name}/values"
-            for clock in of["clocks"]:
+            for clock in entry["clocks"]:
                 places[f"s{i}_{clock}"] = f"streams/{name}/{clock}"
         return places
-    names = distinct([of["name"] for of in told["tracks"]])
+    names = distinct([entry["name"] for entry in description["tracks"]])
     for i, name in enumerate(names):
         places[f"t{i}_offsets"] = ""
         places[f"t{i}_values"] = f"data/{name}"
