@@ -32,7 +32,7 @@ def flat(text):
 
 
 def check_told(path, *words):
-    """By an error of one line, or by a finding beside what could be read; by the report as well."""
+    """Check that ``inspect`` names the fault, in a one-line error or a finding; also the report."""
     result = run("inspect", path)
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.output and result.stderr.count("\n") <= 1
@@ -224,7 +224,7 @@ def test_an_error_of_a_library_gets_the_path(tmp_path, monkeypatch):
 
 
 def test_a_recording_of_stamps_that_say_nothing(tmp_path):
-    """Nothing divides by 0 where all times are one, or where there is one sample."""
+    """Equal times, or a single sample, do not cause a division by 0."""
     same = np.full(50, faults.START)
     streams = [
         faults.stream("same", 50, clocks=faults.clocks(same)),

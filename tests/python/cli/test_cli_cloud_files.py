@@ -203,7 +203,7 @@ def test_poses_that_are_none(place, pose, words):
     assert "pose.json: " in text and words in text
 
 
-# ---- what is no file ----------------------------------------------------------------------------
+# ---- inputs that are not files ------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")

@@ -199,7 +199,7 @@ def write_swing(path, ticks, late=0.0, begin=1.0):
     ("ticks", "unit", "taken"), [(10**6, "us", "us"), (10**3, None, "ms"), (1, None, "s")]
 )
 def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
-    """Of two files, one of which tells its own; --unit is of the other one."""
+    """One of the two files states its unit; --unit applies to the other one."""
     pytest.importorskip("pyarrow")
     one = write_swing(tmp_path / "told.csv", 10**3)
     two = write_swing(tmp_path / "b.csv", ticks, late=0.02)

@@ -111,7 +111,7 @@ def test_a_failing_disk(bad, tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_statistics_are_the_old_ones_or_the_new_ones(bad, tmp_path, name):
-    """Whatever ends ``stats -o`` while it writes."""
+    """``stats -o`` is stopped while it writes."""
     target = tmp_path / "stats.json"
     command = ["stats", bad, "--write", "lerobot", "-o", target]
     assert robocache(*command).returncode == 0
@@ -153,7 +153,7 @@ def test_pipes_and_devices_stay(bad, tmp_path, kind):
 
 
 def test_ctrl_c_while_reading(bad):
-    """As the terminal sends it, to a process that waits for its data."""
+    """The signal arrives while the process waits for its data, as from a terminal."""
     slow = SLOW.replace("time.sleep(0.05)", "print('reading', flush=True); time.sleep(60)")
     code = f"import sys; from robocache.cli import main\n{slow}\nsys.exit(main(sys.argv[1:]))"
     run = subprocess.Popen(

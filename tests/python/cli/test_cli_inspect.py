@@ -152,7 +152,7 @@ REAL = [
 
 @pytest.mark.parametrize(("name", "kinds"), REAL, ids=[name for name, _ in REAL])
 def test_real_recordings(recordings, name, kinds):
-    """What is wrong with them (their PROVENANCE.txt tells) is found; each prints in 80 columns."""
+    """The faults that their PROVENANCE.txt describes are found; each prints in 80 columns."""
     for package in ("rosbags", "pyarrow", "h5py", "zarr"):
         pytest.importorskip(package)
     code = int("damage" in kinds)

@@ -108,7 +108,7 @@ def test_relative_statistics_past_the_ends_of_all_episodes(place):
     ("mode", "side"), [("mean", 1000), ("occupancy", 1700), ("count", 1100), ("sum", 4000)]
 )
 def test_dense_grids_that_no_memory_holds(place, mode, side):
-    """Points on a diagonal, so many voxels to a side of their box."""
+    """Points on the diagonal of a box with ``side`` voxels along each axis."""
     text = refused("voxelize", "k.bin", "--voxel-size", 0.93 / side, "--dense", mode, "-o", "v.npz",
                    code=1)  # fmt: skip
     assert "GiB, more than 4 GiB; use a larger --voxel-size, a smaller --range" in text

@@ -160,7 +160,7 @@ def test_times_without_a_unit():
 
 @pytest.mark.parametrize(("own", "told"), [(None, "ms"), ("ms", None), ("ms", "us")])
 def test_floats_of_a_unit_become_seconds(own, told):
-    """A unit that the recording tells is the one that holds."""
+    """The unit of the recording takes precedence over the argument."""
     times = START / 1e9 + np.arange(100) * 10.5
     recording = data.Recording.of([
         stream("a", times, np.arange(100.0)[:, None], unit=own, clock="time")

@@ -114,7 +114,7 @@ def test_channels():
 
 
 def test_the_unit_that_episodes_tell_is_the_one_that_holds():
-    """Of float times it is seconds, whatever is told of times that do not tell theirs."""
+    """Float times are in seconds; ``unit`` is only for times that do not state their unit."""
     track = rbc.Track(np.zeros((40, 1)), [0, 20, 40], times=np.tile(np.arange(20) / 16, 2))
     episodes = make_episodes({"arm": track}, about=About("a set", unit="s"))
     survey = checks.survey(episodes, unit="ms", max_gap=0.04)
@@ -238,7 +238,7 @@ def test_statistics_that_are_not_those_of_the_data(tmp_path):
 def test_stored_statistics_that_are_no_numbers(key, value):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(50, 3))
-    values[:, 2] = np.nan  # of which there are no statistics
+    values[:, 2] = np.nan  # a channel without statistics
     exact = rbc.statistics(values, quantiles=(0.01, 0.99))
     assert checks.check_statistics("a", exact, exact) == []
     arrays = {name: getattr(exact, name).copy() for name in ("min", "max", "mean", "std")}
@@ -284,7 +284,7 @@ def test_gaps_of_episodes():
 
 
 def test_the_real_ones(recordings):
-    """What their notes say of them."""
+    """The findings agree with the notes about each recording."""
     pytest.importorskip("rosbags")
     pytest.importorskip("pyarrow")
 

@@ -93,7 +93,7 @@ def test_paths_from_here(made, monkeypatch):
 
 
 def test_a_missing_package_is_told_with_its_extra(made):
-    """In a process of its own, in which the package cannot be imported."""
+    """Runs in a separate process that cannot import the package."""
     path, package, extra = made
     code = f"""
 import sys
@@ -157,7 +157,7 @@ def test_what_is_not_known(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")
 def test_a_device_is_not_read():
-    """In a process of its own, with a limit: all memory would not be enough."""
+    """Runs in a separate process with a memory limit: reading a device would use all memory."""
     code = """
 import resource
 import robocache as rbc
@@ -173,7 +173,7 @@ except rbc.data.FormatError as error:
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.h5", "x.mcap", "x.npz"])
 def test_pipes_and_sockets_are_not_waited_for(tmp_path, name):
-    """In a process of its own: nobody writes into the pipe."""
+    """Runs in a separate process, because no process writes to the pipe."""
     pytest.importorskip("pyarrow")
     os.mkfifo(tmp_path / name)
     (tmp_path / "folder").mkdir()

@@ -241,7 +241,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
 
 def test_a_folder_that_cannot_be_written(tmp_path, format):
     if os.geteuid() == 0:
-        target = "/proc/nothing/x"  # nobody writes there
+        target = "/proc/nothing/x"  # not even root can write there
     else:
         tmp_path.chmod(0o500)
         target = tmp_path / "x"
@@ -250,7 +250,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, format):
 
 
 def test_a_full_disk(tmp_path, format):
-    """A limit of the size of files stands in for it."""
+    """A limit on the size of files simulates a full disk."""
     code = f"""
 import resource, signal, sys
 import numpy as np
@@ -336,7 +336,7 @@ print(json.dumps([made.num_episodes, made.fps, std, told, tasks]))
 
 
 def at_rate(period, rows=300, unit=None, error=0.0):
-    """Episodes of two tracks with even times, of which some are off by an error in seconds."""
+    """Return two tracks with even times, except for one time that is off by ``error`` seconds."""
     times = np.arange(rows) * period
     times[rows // 2] += error
     if unit is not None:

@@ -62,7 +62,7 @@ def test_two_tracks_of_such_a_name(tmp_path):
     ],
 )
 def test_tasks_of_rows(tmp_path, values, own):
-    """They are LeRobot's column where these are the tasks of the episodes; else a track alone."""
+    """task_index is LeRobot's column if it has the tasks of the episodes; else only a track."""
     pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 

@@ -484,7 +484,7 @@ def test_steps_and_counts():
 
 
 def test_messages(tmp_path):
-    """Quaternions of the file need no names of theirs; covariances are left out, and listed."""
+    """Quaternion messages are recognized by type, not by name; omitted covariances are listed."""
     pytest.importorskip("rosbags")
     store = data_files.typestore(ros1=True)
     path = data_files.write_ros1(tmp_path / "x", data_files.messages(store, 60), store)
@@ -715,7 +715,7 @@ def test_the_command_line(tmp_path, capsys):
 
 @pytest.mark.parametrize("command", [("windows",), ("stats",)])
 def test_relative_actions_ask_too(tmp_path, command):
-    """They subtract channel by channel; windows and statistics of channels by themselves do not."""
+    """They subtract channel by channel; windows and statistics of single channels do not."""
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 

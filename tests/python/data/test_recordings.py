@@ -137,7 +137,7 @@ def test_drone(drone, clock, dtype):
 
 
 def test_drone_far_from_the_start_of_its_clock(drone):
-    """Nanoseconds since the epoch, which no double can hold, change nothing but the times."""
+    """Nanoseconds since the epoch do not fit a double; they change only the times."""
     _, streams = drone
     ticks = recorded_streams.even_clock(streams, 10_000)
     plain = rbc.fuse([rbc.Stream(**s) for s in streams.values()], ticks, return_valid=True)
@@ -167,7 +167,7 @@ def test_humanoid_episodes(recordings):
     lengths = np.diff(offsets)
     rows = np.arange(lengths.max())
     padded = np.minimum(offsets[:-1, None] + rows, len(stamps) - 1)
-    # What lies behind an episode's end would show up in any result.
+    # Rows after an episode's end have values that would show up in any result.
     behind = rows >= lengths[:, None]
     late = np.where(behind, np.float32(-1e9), stamps[padded])
     wild = np.where(behind[..., None], np.float32(np.nan), actions[padded])

@@ -62,11 +62,11 @@ def test_a_buffer_goes_round(device):
     assert pointer(in_other) == pointer(in_jax) == pointer(back) == pointer(room)
     assert torch.equal(back.cpu(), expected)
 
-    # Each goes in as it is: what is written to the one buffer, all of them show.
+    # No array is copied: a write to the one buffer shows in all of them.
     again = expected.numpy() * 2
     room.mul_(2)
     wait()
-    # The rows' own times as queries give back the values.
+    # Queries at the times of the rows return their values.
     for array in (room, in_other, in_jax, back):
         same = rbc.resample(array, times, times)
         wait()

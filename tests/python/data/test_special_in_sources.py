@@ -1,4 +1,4 @@
-"""Pipes, sockets and devices in place of any file of any source: special_sources.py, whole."""
+"""Pipes, sockets and devices instead of any file of any source: runs special_sources.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from child_processes import environment
 
 @pytest.fixture(scope="module")
 def found():
-    """What is wrong, by format: of one process, which forks for each file."""
+    """Return the faults by format, from one process that forks for each file."""
     script = Path(special_sources.__file__)
     run = subprocess.run(
         [sys.executable, script], capture_output=True, encoding="utf-8", timeout=600, check=False

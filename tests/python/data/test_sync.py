@@ -27,7 +27,7 @@ def later(given, seconds: float):
 
 
 def check_planted(a, b, within: float = 1e-3, **options) -> data.SyncResult:
-    """Each planted offset beside the one that is there already."""
+    """Check that each planted offset is found, in addition to the existing one."""
     there = data.sync(a, b, **options)
     for planted in PLANTED:
         found = data.sync(a, later(b, planted), **options)
@@ -76,7 +76,7 @@ def test_husky_imu_and_odometry(recordings):
     bag = data.open(recordings / "ros1_robot_localization" / "test1.bag")
     found = check_planted(bag["/imu/data"], bag["/husky_velocity_controller/odom"], clock="header")
     assert found.correlation > 0.9
-    assert 0.3 < -found.offset < 0.5  # which the recording has, whatever it comes from
+    assert 0.3 < -found.offset < 0.5  # the recording has this offset; its cause is unknown
 
 
 def test_states_follow_actions(recordings):
@@ -112,7 +112,7 @@ def simulated(seed: int, noise: float, offset: float, drift: float, seconds: flo
     a, b = moved(ta), moved(tb)
     a, b = (x + noise * rng.normal(size=x.shape) for x in (a, b))
     turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    # What b stamps t was taken at t + offset + drift (t - seconds / 2).
+    # A sample of b with the stamp t was taken at t + offset + drift (t - seconds / 2).
     stamps = (tb - offset + drift * seconds / 2) / (1 + drift)
     return (ta, a), (stamps, b @ turned)
 

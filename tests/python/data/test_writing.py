@@ -256,7 +256,7 @@ def test_what_only_looks_like_a_workplace_stays(tmp_path):
 
 
 def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
-    """Its leftovers lie in a folder that is replaced as a whole."""
+    """Its temporary file is in a folder that is replaced as a whole."""
     put_folder(tmp_path / "set", "old")
     run = python(HELD, tmp_path / "set" / "meta" / "stats.json", "file")
     assert run.stdout.readline() == "writes\n"

@@ -25,7 +25,7 @@ LINE = "=" * 80
 
 @st.composite
 def definitions(draw):
-    """The text of several types, of which each one may contain those before it."""
+    """Return the text of several types; each one may contain the types before it."""
     texts = {"Empty": "", "Mode": "uint8 OFF=0\nuint8 ON=1\n"}
     for number in range(draw(st.integers(1, 3))):
         lines = []

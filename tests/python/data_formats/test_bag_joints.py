@@ -112,7 +112,7 @@ def test_names_that_are_odd(tmp_path):
 
 
 def test_efforts_that_are_sometimes_missing(tmp_path):
-    """An array whose length changes is left out, with the reason; the others are read."""
+    """An array whose length changes is omitted, with the reason; the others are read."""
     store = bags.store_of("mcap")
     told = [
         bags.joints(store, at, ["a", "b"], [i, 1], effort=[5, 6] if i % 3 else [])

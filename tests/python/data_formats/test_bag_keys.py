@@ -127,7 +127,7 @@ def test_a_child_whose_parent_changes(tmp_path, back):
 
 
 def test_messages_that_are_no_transforms(tmp_path):
-    """A message that is cut off is left out, with the reason, and the others are read."""
+    """A truncated message is omitted, with the reason, and the others are read."""
     store = bags.store_of("mcap")
     mcap = data_files.McapBytes()
     number, declarations = mcap.declared(
@@ -152,7 +152,7 @@ def test_messages_that_are_no_transforms(tmp_path):
 
 
 def test_names_of_odd_frames(tmp_path):
-    """Empty frames, leading slashes, names that are taken: each key has a stream of its own."""
+    """Empty frames, leading slashes, names already in use: each key has its own stream."""
     store = bags.store_of("mcap")
     frames = ["", "/left", "left", "taken", "/range", "\n"]
     told = [bags.sensor(store, bags.START, "x", -1, topic="/range/taken")]
@@ -442,7 +442,7 @@ def test_samples_of_elements_are_not_counted_by_messages(tmp_path, short_look):
 
 @kinds
 def test_static_transforms(tmp_path, kind):
-    """They are valid from their message on, whatever the gap, and shorten nothing."""
+    """They are valid from their message on, without a limit on gaps, and shorten no stream."""
     store = bags.store_of(kind)
     start = bags.START
     told = [bags.tf(store, start, ("base", "lidar", 1), ("base", "imu", 2), topic="/tf_static")]

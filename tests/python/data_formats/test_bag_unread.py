@@ -1,4 +1,4 @@
-"""Bags of which not everything is read, and those that are compressed in the ways of rosbag2."""
+"""Bags that are not read completely, and bags compressed by rosbag2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags that lose messages where nothing else looks wrong: it is told, and how many are gone."""
+"""Bags that look intact but have lost messages: the loss and its size are reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ros1(folder):
 
 
 def mcap(folder, summary=True, **chunk):
-    """The same; its checksum is 0, as many writers have it."""
+    """Write the same as MCAP, with checksums of 0, as many writers do."""
     store = data_files.typestore()
     made = data_files.McapBytes()
     text = store.generate_msgdef(POINT, ros_version=2)[0]
@@ -79,7 +79,7 @@ def test_a_size_that_leads_beyond_a_chunk(tmp_path, kind):
 
 
 def test_records_that_are_no_messages_any_more(tmp_path, kind):
-    """Each leads to the next; the index alone tells that there were more messages."""
+    """Each record leads to the next; only the index shows that there were more messages."""
     path, places = KINDS[kind](tmp_path)
     content = bytearray(path.read_bytes())
     for at in places[20:30]:
@@ -225,11 +225,11 @@ def test_a_part_that_is_told_twice(tmp_path):
     assert len(data.open(bag)["/imu"]) == len(first["/imu"])
 
 
-# ---- what metadata.yaml tells of ----------------------------------------------------------------
+# ---- counts in metadata.yaml --------------------------------------------------------------------
 
 
 def sqlite_without(folder, condition, count=60):
-    """A bag in sqlite3 of which some messages are gone, and nothing else is wrong."""
+    """Write a bag in sqlite3 that lacks some messages and is otherwise good."""
     store = data_files.typestore()
     path = data_files.write_ros2(
         folder / "bag", data_files.messages(store, count), store, "sqlite3"
@@ -245,7 +245,7 @@ def test_messages_that_the_metadata_tell_of(tmp_path):
     match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file may be"
     with pytest.raises(data.FormatError, match=match):
         data.open(path)["/imu"]
-    assert len(data.open(path)["/scan"]) == 6  # of which all are there
+    assert len(data.open(path)["/scan"]) == 6  # this topic is complete
     kept = data.open(path, damaged="keep").load()
     (problem,) = kept.problems
     assert f"{len(kept['/imu'])} messages found, metadata.yaml says 60" in problem.text

@@ -128,7 +128,7 @@ def test_bytes_of_numbers_in_the_other_order(tmp_path, dtype):
 
 
 def test_times_of_episodes_without_a_unit(tmp_path):
-    """Integers are ticks of no known unit, floats are seconds."""
+    """Integers are ticks of an unknown unit, floats are seconds."""
     index, values = np.repeat([0, 1], 5), np.zeros((10, 2))
     ticks = write(tmp_path / "a", episode_index=index, x=values, timestamp=np.arange(10))
     seconds = write(tmp_path / "b", episode_index=index, x=values, timestamp=np.arange(10.0))

@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def field(message, path):
-    """By a path such as pose.position.x, parts[0].size or position[joint]."""
+    """Return a field by its path, such as pose.position.x, parts[0].size or position[joint]."""
     joints = list(getattr(message, "name", []))
     for name, places in re.findall(r"(\w+)((?:\[[^\]]+\])*)", path):
         message = getattr(message, name)
@@ -194,7 +194,7 @@ def test_integers_alone_stay_integers(tmp_path):
 
 
 def test_arrays_that_change_later(tmp_path):
-    """The first messages decide; those without their channels are told of."""
+    """The first messages decide; messages without their channels are reported."""
     store = data_files.typestore()
     name = "sensor_msgs/msg/JointState"
     mcap = data_files.McapBytes()
@@ -306,7 +306,7 @@ def test_real_bags(recordings, name):
         if len(own):
             check_stream(stream.select(few), [own[i] for i in few])
             assert stream.log_times.tolist() == [at for at, _ in own]
-    assert set(told) <= {"/rosout", "/parameter_events"}  # which are left out by default
+    assert set(told) <= {"/rosout", "/parameter_events"}  # omitted by default
 
 
 def test_real_definitions_that_are_given(recordings):

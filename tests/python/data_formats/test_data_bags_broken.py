@@ -1,4 +1,4 @@
-"""Bags that are damaged: an error with file and place, and what can be read, where it is asked."""
+"""Damaged bags: an error with file and place, or on request all that can be read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_cut_off_anywhere(tmp_path, kind):
         try:
             part = data.open(path, damaged="keep").load()
         except data.FormatError:
-            assert cut < 3000  # nothing of it tells of a topic
+            assert cut < 3000  # too short to name a topic
             continue
         assert part.problems
         for name, stream in part.streams.items():

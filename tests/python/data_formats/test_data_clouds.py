@@ -308,7 +308,7 @@ def test_a_file_of_a_folder_that_is_no_cloud(tmp_path, suffix, make):
 
 
 def test_names_without_numbers_are_in_order(tmp_path):
-    letters = [chr(ord("a") + 7 * n % 26) for n in range(26)]  # folders have an order of their own
+    letters = [chr(ord("a") + 7 * n % 26) for n in range(26)]  # folders list in their own order
     for name in letters:
         sweep(10, 4).tofile(tmp_path / f"{name}.bin")
     assert data.open(tmp_path).names == [f"{name}.bin" for name in sorted(letters)]

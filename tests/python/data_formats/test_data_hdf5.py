@@ -1,4 +1,4 @@
-"""HDF5 as robomimic and ALOHA have it."""
+"""HDF5 files in the layouts of robomimic and ALOHA."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_aloha(tmp_path):
 
 @pytest.mark.parametrize("size", [512, 1024, 1 << 20])
 def test_a_block_of_the_user_in_front(tmp_path, size):
-    """As MATLAB writes one of 512 bytes, with words in it."""
+    """MATLAB writes one of 512 bytes with text in it."""
     path = tmp_path / "x.mat"
     action = np.arange(12.0).reshape(4, 3)
     with h5py.File(path, "w", userblock_size=size) as file:
@@ -330,7 +330,7 @@ def test_groups_that_link_to_each_other(tmp_path):
 
 
 def test_an_array_whose_header_is_damaged(tmp_path):
-    """It is no array that is missing."""
+    """It is not reported as missing."""
     path = tmp_path / "x.hdf5"
     data_files.write_robomimic(path)
     with h5py.File(path) as file:
@@ -358,7 +358,7 @@ def test_real_demonstrations(recordings):
             np.testing.assert_array_equal(track.values, np.concatenate(parts))
 
 
-# ---- what is no damage --------------------------------------------------------------------------
+# ---- oddities that are not damage ---------------------------------------------------------------
 
 
 def write_demos(path, arrays):

@@ -127,7 +127,7 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
     common = [n for n in expected[0] if all(n in row for row in expected)]
     assert len(stream) == 7
     assert set(stream.names) <= set(common)
-    # What is in all messages is a channel, but for elements of arrays that change their length.
+    # Fields in all messages are channels, except elements of arrays whose length changes.
     for n in common:
         assert n in stream.names or "[" in n
     order = [n for n in expected[0] if n in stream.names]

@@ -45,7 +45,7 @@ def test_tracks(written):
     count = 1 if version == "v3.0" else 3
     told = f"{count} of {count} video files are missing"
     assert reasons["observation.images.top"] == told
-    assert len(reasons) == 2  # frame_index and the like are not lost: the rows are in order
+    assert len(reasons) == 2  # frame_index and similar columns are not lost: the rows are in order
 
 
 def test_frames_of_videos_are_referred_to(written):

@@ -121,7 +121,7 @@ def test_files_of_several_units_come_to_one(tmp_path):
     assert recording["a"].times()[:2].tolist() == [7, 10_007]
     assert recording["b"].times()[:2].tolist() == [0, 10_000]
     assert data.checks.check(recording) == []
-    assert data.open(tmp_path, unit="ms").unit == "us"  # each tells its own
+    assert data.open(tmp_path, unit="ms").unit == "us"  # each file states its unit
 
 
 def test_integers_and_floats_come_to_one(tmp_path):

@@ -163,7 +163,7 @@ def test_parquet_that_does_not_tell_is_read_at_once(tmp_path, kind):
 
 
 def test_parquet_that_is_damaged_within(tmp_path):
-    """The end tells of all, and the rest is found when it is read."""
+    """The footer is intact; the damage is found when the rows are read."""
     for name in ("a", "b"):
         pq.write_table(wide(1000), tmp_path / f"{name}.parquet", compression="gzip")
     content = bytearray((tmp_path / "b.parquet").read_bytes())
@@ -324,7 +324,7 @@ def test_the_csv_of_a_bag(recordings):
 
 @pytest.mark.parametrize("kind", ["csv", "npy", "episodes", "folder"])
 def test_links_out_of_a_folder(tmp_path, kind):
-    """Of tables, arrays, and folders of arrays."""
+    """Tables, arrays, and folders of arrays."""
     outside, folder = tmp_path / "outside", tmp_path / "set"
     outside.mkdir(), folder.mkdir()
     if kind == "csv":

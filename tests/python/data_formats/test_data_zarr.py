@@ -33,7 +33,7 @@ def test_replay_buffer(tmp_path):
 
 
 def test_a_zipped_store(tmp_path):
-    """As UMI has them. A member named ../x is none of its arrays, and goes nowhere."""
+    """A store as UMI writes it. A member named ../x is not an array and is not extracted."""
     folder = tmp_path / "buffer"
     arrays = data_files.write_replay_buffer(folder)
     path = tmp_path / "x.zarr.zip"
@@ -103,7 +103,7 @@ def test_ends_that_are_no_integers(tmp_path, ends):
 
 
 def test_rows_behind_the_last_end(tmp_path):
-    """As of an episode that was not finished."""
+    """An unfinished episode leaves such rows."""
     state = np.arange(20.0).reshape(10, 2)
     data_files.write_replay_buffer(tmp_path / "x", (2, 5), state=state, action=state[:5])
     episodes = data.open(tmp_path / "x")

@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 data = rbc.data
-# As the package datasets calls its types, and a type of anybody else.
+# The names of types in the package datasets, and of an unrelated type.
 NAMES = [f"datasets.features.features.Array{n}DExtensionType" for n in (2, 3)] + ["someone.else"]
 SHAPES = {NAMES[0]: (4, 4), NAMES[1]: (2, 3, 2), NAMES[2]: (5,)}
 
@@ -140,7 +140,7 @@ def test_within_lists_and_structs(tmp_path, registered):
 
 
 def test_the_package_datasets(tmp_path):
-    """What datasets itself writes and registers."""
+    """Files and types that datasets itself writes and registers."""
     datasets = pytest.importorskip("datasets")
     poses = np.arange(160, dtype=np.float32).reshape(10, 4, 4)
     kinds = {"time_s": datasets.Value("float64"), "pose": datasets.Array2D((4, 4), "float32")}

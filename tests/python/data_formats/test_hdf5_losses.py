@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def made(path, libver="earliest", **options):
-    """A file with one array, and what ``options`` of create_dataset make of it."""
+    """Write a file with one array; ``options`` are passed to create_dataset."""
     with h5py.File(path, "w", libver=libver) as file:
         dataset = file.create_dataset("data/demo_0/actions", **options)
         file["data/demo_0/filled"] = np.arange(float(dataset.shape[0]))

@@ -185,7 +185,7 @@ def exact(values):
 
 
 def write_statistics(folder, version, rule, change=None, spoil=None):
-    """Statistics of observation.state by a rule, and those of its episodes."""
+    """Write statistics of observation.state by a rule, and statistics of its episodes."""
     values = data.open(folder)["observation.state"].values.astype(np.float64)
     values += np.repeat([0.0, 10.0, 30.0], LENGTHS)[:, None]  # episodes of different ranges
     cuts = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -254,7 +254,7 @@ def test_corrupt_statistics_stay_errors(written, rule, key):
 
 @pytest.mark.parametrize("rule", ["mean", "envelope"])
 def test_wrong_quantiles_of_episodes_explain_nothing(written, rule):
-    """Those of all rows follow a rule, but from numbers that are not the episodes'."""
+    """The quantiles of all rows follow a rule, but from numbers other than the episodes'."""
 
     def spoil(each):
         each[1]["q99"] = each[1]["q50"]

@@ -73,7 +73,7 @@ def sizes(content):
 
 @pytest.mark.parametrize("op", [0x05, 0x06, 0x07])  # chunk, chunk info, connection
 def test_sizes_beyond_the_file(tmp_path, good, op):
-    """No memory is taken for what the file does not have."""
+    """No memory is allocated for bytes that the file does not have."""
     content = bytearray(good[0].read_bytes())
     places = [place for place, kind in sizes(content) if kind == op]
     assert places

@@ -56,7 +56,7 @@ def refused(path, match):
 
 
 def check_damaged(path, match, kept):
-    """It is refused, and with ``keep`` the problem is told and some messages are read."""
+    """Check that it is refused; with ``keep``, it has a problem and some messages are read."""
     assert "damaged='keep'" in str(refused(path, match))
     recording = load(path, "keep")
     assert any(re.search(match, str(problem)) for problem in recording.problems)

@@ -33,7 +33,7 @@ from robocache.data._formats.tables import parquet  # noqa: E402
 
 
 def refused(path: Path, **options: Any) -> rbc.data.FormatError:
-    """What opening and reading a source raises."""
+    """Return the error raised by opening and reading a source."""
     with pytest.raises(rbc.data.FormatError) as caught:
         loaded(path, **options)
     return caught.value
@@ -87,7 +87,7 @@ def test_special_files_in_lerobot(tmp_path, make, version, pattern):
     file.unlink()
     make(file)
     error = refused(folder)
-    if pattern != "meta/info.json":  # without which it is no LeRobot data set
+    if pattern != "meta/info.json":  # without it, the folder is not a LeRobot data set
         assert file.name in str(error) and "expected a" in error.reason
     if pattern.startswith("data"):
         kept = loaded(folder, damaged="keep")
@@ -145,7 +145,7 @@ def test_a_folder_with_the_name_of_a_table(tmp_path):
 
 
 def test_a_file_that_becomes_a_pipe(tmp_path):
-    """Between the listing of a data set and the reading of its rows."""
+    """The file changes after the data set is listed and before its rows are read."""
     folder = tmp_path / "x"
     data_files.write_lerobot(folder, version="v3.0")
     opened = rbc.data.open(folder)

@@ -232,7 +232,7 @@ def test_a_rate_gives_tables_times(tmp_path, suffix):
 
 
 def test_a_folder_goes_on_without_the_file_that_has_no_times(tmp_path):
-    """As Sensor Logger writes it."""
+    """Sensor Logger writes such a folder."""
     ns = [START * S + i * 10**7 for i in range(101)]
     csv(tmp_path / "Accelerometer.csv", "time,seconds_elapsed,x", ns, range(101), range(101))
     csv(tmp_path / "Metadata.csv", "version,recording epoch time", [3], [START * 1000])

@@ -37,7 +37,7 @@ def csv(path, header, *columns):
 
 
 def seconds_of(recording, stream=None):
-    """Times less the first one, in seconds, to a microsecond."""
+    """Return the times minus the first one, in seconds, rounded to microseconds."""
     times = recording[stream or recording.names[0]].times()
     per = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, None: 1.0}[recording.unit]
     per = 1.0 if times.dtype.kind == "f" else per
@@ -319,7 +319,7 @@ def test_a_unit_for_a_column_whose_type_has_one(tmp_path, kind):
 
 @pytest.mark.parametrize(("seconds", "rest"), [(70, 10**9), (10**12, 0), (-(10**12), 0), (70, -1)])
 def test_a_pair_that_is_none_further_on(tmp_path, seconds, rest):
-    """Behind the rows by which the columns are chosen."""
+    """The wrong value comes after the rows that decide which columns are times."""
     count, at = 80_000, 79_000
     sec, nanosec = np.arange(count) // 10, np.arange(count) % 10 * 10**8
     sec[at], nanosec[at] = seconds, rest
@@ -478,7 +478,7 @@ def test_random_units_and_orders_of_columns(tmp_path, base, word, style, steps, 
     unit=st.sampled_from([None, "ns", "us", "ms", "s"]),
 )
 def test_never_fewer_times_than_the_file_has(tmp_path_factory, files, unit):
-    """Whatever the units of a folder are, times that differ stay so, or opening is refused."""
+    """For any units in a folder, different times stay different, or opening is refused."""
     folder = tmp_path_factory.mktemp("folder")
     counts = {}
     for i, (name, floats, steps) in enumerate(files):

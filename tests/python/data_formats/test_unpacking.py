@@ -1,4 +1,4 @@
-"""What bags compress with: all of it comes back, and no more than was told is ever unpacked."""
+"""Compression in bags: all bytes are restored, and never more than the stated size."""
 
 from __future__ import annotations
 

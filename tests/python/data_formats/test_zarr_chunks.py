@@ -80,7 +80,7 @@ def test_a_folder_in_place_of_a_chunk(tmp_path):
 
 @pytest.mark.parametrize("kind", ["recording", "episodes"])
 def test_damage_of_what_save_wrote_is_told(tmp_path, kind):
-    """Also of what is made of it: a part of a recording."""
+    """The damage is also reported for a part of the recording."""
     values = np.arange(22.0).reshape(11, 2)
     if kind == "episodes":
         data.Episodes({"a": rbc.Track(values, [0, 5, 11])}).save(tmp_path / "x", "zarr")
@@ -276,7 +276,7 @@ def _peak():
 
 @pytest.mark.parametrize("packer", ["zlib", "gzip", "bz2", "lzma", "zstd", "blosc", "lz4"])
 def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
-    """Of each packer, also where their size has to be found by unpacking them."""
+    """Chunks of each packer, also if only unpacking shows their size."""
     from numcodecs import registry
 
     from robocache.data._formats.zarr import chunks as zarr_chunks
@@ -333,7 +333,7 @@ def test_ends_beyond_what_a_store_may_unpack_to(tmp_path):
 
 
 def test_all_arrays_together(tmp_path):
-    """Each by itself is below the limit."""
+    """Each array is below the limit; their sum is not."""
     path = v2_store(tmp_path / "x")
     head = v2_array(ROWS, shape=[1 << 24, 2], chunks=[1 << 24, 2])
     write(path, {f"data/{name}/.zarray": head for name in "ab"})
@@ -408,7 +408,7 @@ def test_metadata_of_a_zip_file_that_unpack_to_much(tmp_path):
 
 
 def test_many_episodes_of_length_0(tmp_path):
-    """One problem is noted, where one an episode took the square of their number."""
+    """One problem is noted; one per episode took time quadratic in their number."""
     path = v2_store(tmp_path / "x", ends=np.zeros(100_000, np.int64))
     (problem, _) = data.open(path, damaged="keep").problems
     assert problem.place == "episode 0" and "as 99999 more have" in problem.text
@@ -419,7 +419,7 @@ def test_many_episodes_of_length_0(tmp_path):
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM])
 def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
-    """Neither damage nor missing, whatever is kept."""
+    """They are neither damaged nor missing, with either setting of ``damaged``."""
     from robocache.data._formats.zarr import store as zarr_store
 
     path = replay_buffer(tmp_path / "x")
@@ -437,7 +437,7 @@ def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
 
 
 def test_no_threads_are_needed(tmp_path, monkeypatch):
-    """Zarr 3 waits for ever for a thread of its own that cannot start."""
+    """Zarr 3 waits forever for its own thread if it cannot start."""
     values = np.arange(22.0).reshape(11, 2)
 
     def fail(thread):
@@ -477,7 +477,7 @@ def test_a_store_that_is_pickled_before_it_is_read(tmp_path, kind):
 
 @needs_3
 def test_within_an_event_loop(tmp_path):
-    """As in a notebook: a thread of its own reads there."""
+    """A separate thread reads within an event loop, such as a notebook's."""
     path = replay_buffer(tmp_path / "x")
 
     async def main():
@@ -506,7 +506,7 @@ def test_what_waits_for_nothing_is_an_error():
 
 
 def test_a_zip_file_in_a_forked_process(tmp_path):
-    """Each process reads by a place in the file of its own."""
+    """Each process has its own position in the file."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
     from robocache.data._formats.zarr import store as zarr_store
 

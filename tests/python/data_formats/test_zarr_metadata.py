@@ -49,7 +49,7 @@ def test_pickle(tmp_path, changed, kind):
 
 
 def test_pickle_in_what_save_wrote(tmp_path):
-    """Its arrays are found by a description, by another way than those of a replay buffer."""
+    """Its arrays are found by a description, unlike the arrays of a replay buffer."""
     data.Episodes({"a": rbc.Track(ROWS, [0, 5, 10])}).save(tmp_path / "x", "zarr")
     head = tmp_path / "x/data/a/.zarray"
     head.write_text(json.dumps({**json.loads(head.read_text()), **V2_TRAP, "compressor": None}))
