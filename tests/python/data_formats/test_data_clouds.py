@@ -141,7 +141,7 @@ def test_pcd_that_is_cut_off(tmp_path, kind):
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        ("WIDTH 12", "WIDTH 13", "has 12 points, but 13 x 1"),
+        ("WIDTH 12", "WIDTH 13", "has POINTS 12, but 13 x 1"),
         ("SIZE 4 4 4 4 8 2 1", "SIZE 4", "have different lengths"),
         ("TYPE F F F F F U U", "TYPE Q F F F F U U", "cannot be read"),
         ("SIZE 4 4 4 4 8 2 1", "SIZE 7 4 4 4 8 2 1", "cannot be read"),

@@ -160,7 +160,7 @@ def test_a_damaged_file_in_a_folder(tmp_path):
     [
         (lambda path: path.write_bytes(b""), "got a file of 0 bytes"),
         (lambda path: path.mkdir(), "got a folder"),
-        (lambda path: path.write_bytes(b"error 404"), "but a file that begins with b'error 40'"),
+        (lambda path: path.write_bytes(b"error 404"), "got a file that begins with b'error 40'"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["hdf5", "h5"])

@@ -139,7 +139,9 @@ def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
         assert info.count == rows and info.names == ("n", "pose[0]", "pose[1]", "pose[2]")
         pieces = [piece for piece in recording.pieces()]
         assert len(pieces) > 2 and max(map(len, pieces)) <= 1 << 16
-        assert [str(each) for each in recording.left_out] == ["x: word: is of string"]
+        assert [str(each) for each in recording.left_out] == [
+            "x: word: has type string, which is not read"
+        ]
         mine = recording["x"]
     monkeypatch.setattr(tables, "from_metadata", lambda *_: None)
     theirs = data.open(tmp_path / "x.parquet")["x"]

@@ -99,7 +99,7 @@ def test_ends_that_are_wrong(tmp_path, ends, rows, match):
 def test_ends_that_are_no_integers(tmp_path, ends):
     arrays = {"state": np.zeros((11, 2))}
     data_files.write_replay_buffer(tmp_path / "x", ends, **arrays)
-    refused(tmp_path / "x", "is of (float64|bool), expected integers", "meta/episode_ends")
+    refused(tmp_path / "x", "has dtype (float64|bool), expected integers", "meta/episode_ends")
 
 
 def test_rows_behind_the_last_end(tmp_path):

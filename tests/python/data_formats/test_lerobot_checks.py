@@ -107,10 +107,10 @@ def test_a_column_that_is_missing(written):
 @pytest.mark.parametrize(
     ("begins", "text"),
     [
-        ([7, 37, 87], "episode 0: dataset_from_index is 7, expected 0; so for 3 of 3 episodes"),
-        ([80, 0, 30], "episode 0: dataset_from_index is 80, expected 0; so for 3 of 3"),
-        ([0, 0, 0], "episode 1: dataset_from_index is 0, expected 30; so for 2 of 3"),
-        ([0, 30, 81], "episode 2: dataset_from_index is 81, expected 80; so for 1 of 3"),
+        ([7, 37, 87], "episode 0: dataset_from_index is 7, expected 0 (wrong for 3 of 3 episodes)"),
+        ([80, 0, 30], "episode 0: dataset_from_index is 80, expected 0 (wrong for 3 of 3"),
+        ([0, 0, 0], "episode 1: dataset_from_index is 0, expected 30 (wrong for 2 of 3"),
+        ([0, 30, 81], "episode 2: dataset_from_index is 81, expected 80 (wrong for 1 of 3"),
     ],
 )
 def test_rows_at_which_episodes_begin(tmp_path, begins, text):
@@ -268,7 +268,12 @@ def test_statistics_of_numbers_that_a_merge_left(written):
     folder, _ = written
     of = {"min": [0], "max": [49], "mean": [24.5], "std": [14.4], "count": [100]}
     (folder / "meta/stats.json").write_text(json.dumps({"index": of}))
-    one(found(folder), "warning", "index_statistics", "index: max is stored as 49, but it is 99 (")
+    one(
+        found(folder),
+        "warning",
+        "index_statistics",
+        "index: max is stored as 49, but the rows have 99 (",
+    )
     right = np.arange(100)
     for name, values in (
         ("index", right),

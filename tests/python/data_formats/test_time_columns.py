@@ -222,7 +222,7 @@ def test_a_struct_of_seconds_and_nanoseconds(tmp_path, nested, nulls):
     assert recording.unit == "ns" and set(stream.times().tolist()) <= set(NS)
     assert len(stream) == ROWS - nulls
     assert [str(each) for each in recording.left_out] == (
-        ["a: header.frame_id: is of string"] if nested else []
+        ["a: header.frame_id: has type string"] if nested else []
     )
 
 
@@ -305,7 +305,7 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
     pair = [t // S for t in NS], [t % S for t in NS]
     path = csv(tmp_path / "a.csv", "time,sec,nanosec,word", SECONDS, *pair, ["x"] * ROWS)
     assert data.open(path, time="sec + nanosec")["a"].times().tolist() == NS
-    with pytest.raises(data.FormatError, match="--time word: column word is of string, no times"):
+    with pytest.raises(data.FormatError, match="--time word: column word has type string, not times"):
         data.open(path, time="word")
 
 

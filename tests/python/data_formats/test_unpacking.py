@@ -79,7 +79,7 @@ def test_a_chunk_of_mcap_that_unpacks_to_terabytes(tmp_path):
     made.chunk(made.message(number, 2, body), [number], "lz4", size=5 << 40)
     path = tmp_path / "x.mcap"
     path.write_bytes(made.finished(declarations=declared))
-    with pytest.raises(data.FormatError, match=r"unpacks to 5,120.00 GiB, above 4 GiB"):
+    with pytest.raises(data.FormatError, match=r"declares 5,120.00 GiB, above 4 GiB"):
         data.open(path).load()
     kept = data.open(path, damaged="keep").load()
     assert len(kept["/p"]) == 1 and "above 4 GiB" in kept.problems[0].text

@@ -167,7 +167,7 @@ def test_chunks_that_are_missing_in_a_shard(tmp_path, place):
     made[2:4, 0] = 0  # which Zarr does not store
     given = data.open(tmp_path / "x").load()
     assert [p.text for p in given.problems] == [
-        "1 of 12 chunks are not in their files, and read as 0.0"
+        "1 of 12 chunks is missing in the files, and read as 0.0"
     ]
     values[2:4, 0] = 0
     np.testing.assert_array_equal(given["action"].values, values)
@@ -419,7 +419,7 @@ def test_many_episodes_of_length_0(tmp_path):
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM])
 def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
-    """They are neither damaged nor missing, with either setting of ``damaged``."""
+    """With ``damaged="keep"`` too, they count as neither damaged nor missing."""
     from robocache.data._formats.zarr import store as zarr_store
 
     path = replay_buffer(tmp_path / "x")

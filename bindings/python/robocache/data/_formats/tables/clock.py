@@ -537,7 +537,9 @@ def _named(
     row, stated = row_of(name) or (_UNNAMED, None)
     clock = _clock(path, table, name, kinds[name], units, (row, stated))
     if clock is None:
-        raise FormatError(path, "", f"--time {text}: column {text} is {kinds[name]}, not times")
+        raise FormatError(
+            path, "", f"--time {text}: column {text} has type {kinds[name]}, not times"
+        )
     return clock
 
 

@@ -149,9 +149,7 @@ class Store:
         if missing:
             assert chunks.inner is not None
             count = math.prod(-(-n // i) for n, i in zip(chunks.shape, chunks.inner))
-            text = (
-                f"{missing} of {count} chunks {_is(missing)} missing in their files, and {as_what}"
-            )
+            text = f"{missing} of {count} chunks {_is(missing)} missing in the files, and {as_what}"
             self._options.damage.note(self.path, name, text)
 
 
