@@ -175,7 +175,7 @@ def test_distortion_is_refused_unless_it_is_zero(place, name, distorted, none):
     np.save(place / "depth" / "0.npy", np.full(SHAPE, 2000, np.uint16))
     (place / "k.json").write_text(json.dumps({**NAMED, name: distorted}))
     text = run(code=1)
-    assert f"k.json: {name}: lens distortion is not applied; rectify the images" in text
+    assert f"k.json: {name}: lens distortion is not corrected; rectify the images" in text
     (place / "k.json").write_text(json.dumps({**NAMED, name: none, "distortion_model": "none"}))
     run()
 

@@ -305,7 +305,9 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
     pair = [t // S for t in NS], [t % S for t in NS]
     path = csv(tmp_path / "a.csv", "time,sec,nanosec,word", SECONDS, *pair, ["x"] * ROWS)
     assert data.open(path, time="sec + nanosec")["a"].times().tolist() == NS
-    with pytest.raises(data.FormatError, match="--time word: column word has type string, not times"):
+    with pytest.raises(
+        data.FormatError, match="--time word: column word has type string, not times"
+    ):
         data.open(path, time="word")
 
 

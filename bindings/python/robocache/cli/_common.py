@@ -243,7 +243,7 @@ def text_of(path: Path) -> str:
     with opened(str(path)) as file:
         content = file.read(_MOST_TEXT + 1)
     if len(content) > _MOST_TEXT:
-        text = f"file is larger than {_MOST_TEXT >> 20} MiB; expected the text of a camera, a pose"
+        text = f"file is larger than {_MOST_TEXT >> 20} MiB, expected a camera, a pose"
         raise _data.FormatError(str(path), "", text + " or a definition")
     try:
         return content.decode("utf-8")

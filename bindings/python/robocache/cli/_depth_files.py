@@ -239,7 +239,7 @@ def _require_pinhole(entries: dict[str, Any], path: Path) -> None:
     """Raise if the file has lens distortion: images are not rectified."""
     for name, value in entries.items():
         if _DISTORTION.fullmatch(name.lower()) and _is_any_not_zero(value):
-            text = "lens distortion is not applied; rectify the images and remove this key"
+            text = "lens distortion is not corrected; rectify the images and remove this key"
             raise FormatError(str(path), name, text)
 
 

@@ -84,7 +84,7 @@ def _stored_by_episode(source: Any) -> list[dict[str, StatisticsResult]]:
         raise Failure(f"{file}: {error}") from None
     if len(stored) != len(source):
         raise Failure(
-            f"{file} has statistics of {len(stored)} episodes, the data set {len(source)}"
+            f"{file} has statistics of {len(stored)} episodes, but the data set has {len(source)}"
         )
     return [stored[number] for number in sorted(stored)]
 

@@ -148,7 +148,7 @@ def open(
     if not options.kinds:
         return opened_data
     if not hasattr(opened_data, "with_kinds"):
-        raise ValueError("kinds: work on recordings and episodes; this is a point cloud")
+        raise ValueError("kinds: is only for recordings and episodes; this is a point cloud")
     return opened_data.with_kinds(options.kinds)
 
 

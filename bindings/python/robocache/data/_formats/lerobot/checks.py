@@ -275,7 +275,7 @@ def _words_of_table(path: str, options: Options) -> dict[int, str]:
     numbers = whole_numbers(path, table, _TASK).tolist()
     name = next((name for name in _WORDS if name in table.schema.names), None)
     if name is None:
-        raise FormatError(path, "", "has no column of texts, expected task")
+        raise FormatError(path, "", "has no text column, expected task")
     return dict(zip(numbers, map(str, texts(table[name]))))
 
 

@@ -251,7 +251,7 @@ class _Counter:
                     self.messages(content[at : at + size], part, depth + 1)
                 at += size
             else:
-                raise CannotRead("contain groups, and are too large to unpack them")
+                raise CannotRead("contain groups, which are not read in messages this large")
 
 
 def _varint(content: memoryview, at: int) -> tuple[int, int]:

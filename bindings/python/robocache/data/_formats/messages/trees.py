@@ -373,7 +373,7 @@ class TreeDecoder:
             found.append(varying_reason(varying))
         if self.late:
             found.append(
-                f"the first {_FIRST} messages, which decide on the channels, do not have "
+                f"the first {_FIRST} messages, which determine the channels, do not have "
                 f"{some(list(self.late), 4)}"
             )
         return found
@@ -389,7 +389,7 @@ class TreeDecoder:
             found.append((path, f"is missing in {count:,} messages, where the channel is NaN"))
         for path, count in self.late.items():
             text = f"is in {count:,} messages, but not in the first {_FIRST}"
-            found.append((path, f"{text}, which decide on the channels"))
+            found.append((path, f"{text}, which determine the channels"))
         for name in sorted(self.rounded):
             found.append((name, "integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
