@@ -189,7 +189,7 @@ def test_files_that_are_none(tmp_path, name, content, words):
 
 
 def test_nothing_of_it_is_written_elsewhere(lerobot, tmp_path):
-    """Without --damaged keep the other commands refuse, and say how not to."""
+    """Without --damaged keep, the other commands refuse the file and name the option."""
     file = parquet_of(lerobot)
     cut(file, file, 500)
     out = tmp_path / "out.npz"

@@ -35,11 +35,11 @@ def run(*arguments, code=0):
 
 @pytest.fixture
 def scene(tmp_path):
-    """Images named so that the order of their numbers is not that of the letters."""
+    """Write images whose numeric order differs from their alphabetical order."""
     rng = np.random.default_rng(3)
     depth = rng.integers(300, 3000, (3, 16, 20)).astype(np.uint16)
     depth[:, 4] = 0
-    depth[2] = 0  # a camera that saw nothing
+    depth[2] = 0  # no valid depth
     colors = rng.integers(0, 256, (3, 16, 20, 3)).astype(np.uint8)
     for name, images in (("depth", depth), ("color", colors)):
         (tmp_path / name).mkdir()
@@ -89,7 +89,7 @@ def test_few_points_with_colours_and_a_pose(scene):
         cloud = rbc.unproject(image, CAMERA, pose, **options).trimmed().points
         assert (points.min(axis=0) >= cloud.min(axis=0)).all()
         assert (points.max(axis=0) <= cloud.max(axis=0)).all()
-        # Means of voxels, and no two of one.
+        # Means of voxels, at most one per voxel.
         cells = np.floor(points[:, :3] / 0.5)
         assert len(np.unique(cells, axis=0)) == 9
     points, count = made(folder, "11")

@@ -1,4 +1,4 @@
-"""`robocache cloud`: images, cameras and poses that are not as they should be are refused."""
+"""`robocache cloud`: invalid images, cameras and poses are refused."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_stats_of_a_data_set(lerobot):
 
 
 def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch):
-    """In pieces, in as many passes as that takes."""
+    """The recording is read in pieces, in several passes if necessary."""
     one, two = faults.stream("one", 3000), faults.FAULTS["nan"]()
     recording = faults.recording(one, two)
     passes = []

@@ -1,4 +1,4 @@
-"""`robocache demo-data`: a recording that the other commands take."""
+"""`robocache demo-data`: a recording that the other commands accept."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`robocache inspect`: what it finds, what it prints, and its exit codes."""
+"""`robocache inspect`: its findings, output and exit codes."""
 
 from __future__ import annotations
 

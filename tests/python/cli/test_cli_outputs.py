@@ -1,4 +1,4 @@
-"""Outputs of the command line take nothing away: neither what is read, nor what others wrote."""
+"""Outputs of the command line replace neither the input nor the files of other programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(*arguments, code=0):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Depth images, a recording as CSV, one as .npz, a cloud, and a file of others."""
+    """Write depth images, recordings as CSV and .npz, a cloud, and an unrelated file."""
     (tmp_path / "depth").mkdir()
     np.save(tmp_path / "depth" / "0.npy", np.full((4, 5), 2000, np.uint16))
     (tmp_path / "k.json").write_text("[20, 20, 2, 2]")

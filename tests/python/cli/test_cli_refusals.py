@@ -1,4 +1,4 @@
-"""Options that would be ignored, or would take more memory or time than there is, are refused."""
+"""Options that would be ignored, or would need too much memory or time, are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings and episodes onto one clock, against NumPy and direct calls."""
+"""Alignment of recordings and episodes to one clock, against NumPy and direct calls."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_streams_without_times():
 
 
 def episodes(count=300):
-    """Two tracks of different rates, and frames of a camera."""
+    """Return two tracks with different rates, and frames of a camera."""
     rng = np.random.default_rng(1)
     fast_lengths, slow_lengths = rng.integers(20, 60, count), rng.integers(5, 12, count)
     fast_lengths[7] = 0

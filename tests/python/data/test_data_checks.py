@@ -1,4 +1,4 @@
-"""Checks: what is planted is found, and nothing in what is clean."""
+"""Checks: planted faults are found, and clean data have no findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = ("p.x", "p.y", "p.z", "q.x", "q.y", "q.z", "q.w")
 
 
 def found(values, log, header=None, names=NAMES, **options):
-    """Findings of a recording of one stream, notes of latency aside."""
+    """Return the findings of a recording of one stream, except notes of latency."""
     clocks = {"log": log} if header is None else {"log": log, "header": header}
     stream = data.RecordedStream("s", "test", names, values, clocks, "ns")
     told = checks.check(data.Recording.of([stream]), **options)
@@ -40,7 +40,7 @@ def found(values, log, header=None, names=NAMES, **options):
 
 
 def one(findings, severity, kind, text, place=None):
-    """There is just this finding."""
+    """Check that there is exactly this finding."""
     assert [(f.severity, f.kind) for f in findings] == [(severity, kind)], findings
     assert text in findings[0].text
     if place is not None:
@@ -193,7 +193,7 @@ def test_streams_that_begin_late():
 
 
 def test_pieces_give_the_same(tmp_path):
-    """A file that is gone through piece by piece, and the same in memory."""
+    """A file read piece by piece has the findings of the same data in memory."""
     pytest.importorskip("rosbags")
     store = data_files.typestore(ros1=True)
     path = data_files.write_ros1(tmp_path / "x", data_files.messages(store, 500), store)

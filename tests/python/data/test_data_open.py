@@ -1,4 +1,4 @@
-"""``open`` itself: formats by content, options, and packages that are missing."""
+"""``open``: detection of formats, options, and missing packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def makers():
-    """How to write each format, the package it takes, and the extra that its error names."""
+    """Writers of each format, with the package it needs and the extra that its error names."""
 
     def bag(storage):
         def write(path):
@@ -214,7 +214,7 @@ def test_a_folder_of_several(tmp_path):
 
 @pytest.mark.parametrize("damaged", ["refuse", "keep"])
 def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
-    """They are named, with what is wrong with each."""
+    """The error names each file and its fault."""
     (tmp_path / "README.md").write_text("words")
     for name, content in (
         ("a.csv", b""),
@@ -272,7 +272,7 @@ def test_progress_without_rich(tmp_path, capfd, monkeypatch):
 
 
 def test_a_large_file_takes_the_memory_of_its_index(tmp_path):
-    """300 MB of messages are opened, and gone through, in much less."""
+    """300 MB of messages are opened and iterated in much less memory."""
     pytest.importorskip("rosbags")
     store = data_files.typestore()
     name = "sensor_msgs/msg/Image"
@@ -312,7 +312,7 @@ print(survey.streams["/camera"].samples, int(most) // 1024)
 
 
 def test_real_data_of_all_formats(recordings):
-    """Every folder of recordings is opened, or is known to be none."""
+    """Every folder of recordings is opened, or is known not to be a recording."""
     none = {"rgbd_open3d", "README.md"}
     several = {"ros1_robot_localization", "ros2_mcap_crazyflie_vicon"}  # the others hold one each
     for path in sorted(pathlib.Path(recordings).iterdir()):
@@ -332,7 +332,7 @@ def test_docstrings():
 
 
 def test_pickled_before_it_is_read(made):
-    """The way to the data goes along, not the data."""
+    """The pickle contains the path, not the data."""
     import pickle
 
     opened = data.open(made[0])

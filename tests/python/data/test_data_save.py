@@ -1,4 +1,4 @@
-"""Saving: round trips hold every value and stamp, and nothing is ever half written."""
+"""Saving: round trips keep every value and stamp, and no output is half-written."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def recording():
 
 
 def episodes(shared=True):
-    """Three episodes with stamps that float32 does not hold."""
+    """Return three episodes with stamps that float32 would round."""
     rng = np.random.default_rng(1)
     cuts = [0, 4, 9, 11]
-    even = np.rint(np.arange(11) * 1e9 / 30).astype(np.int64)  # LeRobot takes no other rows
+    even = np.rint(np.arange(11) * 1e9 / 30).astype(np.int64)  # LeRobot accepts no other rows
     times = (START + even + rng.integers(-1000, 1000, 11)).view("timedelta64[ns]")
     tracks = {
         "observation.state": rbc.Track(rng.normal(size=(11, 3)), cuts, times=times,

@@ -1,4 +1,4 @@
-"""Names that a format has for itself, or no file system holds; and what LeRobot cannot hold."""
+"""Names that a format reserves or file systems reject; data that LeRobot cannot store."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ AXIS = np.array([2, 3, 6]) / 7
 
 
 def turning(axis=AXIS, keep_sign=False):
-    """x y z w of a turn by t rad; a logger that keeps w >= 0 flips the sign at a half turn."""
+    """Return x y z w of a turn by t rad; with w >= 0, the sign flips at a half turn."""
     half = TIMES / 2
     if not keep_sign:
         half = (half + np.pi / 2) % np.pi - np.pi / 2
@@ -52,7 +52,7 @@ def kinds(names, values, **options):
 
 
 def rows_of_page(mark):
-    """The cells of the table after a mark on the page."""
+    """Return the cells of the table after a marker on the page."""
     lines = PAGE.read_text().split(f"<!-- {mark} -->\n")[1].splitlines()
     table = [line for line in lines[2 : lines.index("")]]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
@@ -130,7 +130,7 @@ def test_what_is_no_quaternion():
 
 
 def test_rows_that_do_not_confirm_the_names():
-    """One of 1000 rows may be off; zeros do not count; more is in doubt, and asks."""
+    """One of 1000 rows may be off, and zeros do not count; with more, a decision is required."""
     names = ("qx", "qy", "qz", "qw")
     four = np.tile(turning()[:100], (10, 1))
     four[7] *= 1.1
@@ -343,7 +343,7 @@ def test_roll_pitch_and_yaw():
 
 
 def tumbling():
-    """A turn about an axis that moves, without a sign that flips."""
+    """Return a turn about a moving axis, without sign flips."""
     return Rotation.from_rotvec(np.stack([np.sin(TIMES), 0.4 * TIMES, np.cos(0.7 * TIMES)], 1))
 
 
@@ -372,7 +372,7 @@ def test_rotation_vectors():
 
 
 def test_rotation_vectors_longer_than_half_a_turn():
-    """They stay in the branch of the samples around."""
+    """They stay in the branch of the neighbouring samples."""
     turn = 2.5 + 0.3 * TIMES
     values = np.outer(turn, [0, 0.6, 0.8])
     got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values
@@ -381,7 +381,7 @@ def test_rotation_vectors_longer_than_half_a_turn():
 
 
 def test_rotation_vectors_of_several_turns():
-    """Only declared ones are that long. They keep the number of turns of their samples."""
+    """Only declared ones can be that long. They keep the number of turns of their samples."""
     turn = np.linspace(0.1, 21, 101)
     values = np.outer(turn, [0, 0.6, 0.8])
     got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values

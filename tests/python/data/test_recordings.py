@@ -43,7 +43,7 @@ class Comparison:
 
 
 def check(title, streams, clock, dtype):
-    """All streams in one call, of float64 or rounded to float32, against the reference."""
+    """Check all streams in one call, as float64 or rounded to float32, against the reference."""
     streams = recorded_streams.rounded_to(streams, dtype)
     made = [rbc.Stream(**stream) for stream in streams.values()]
     out, mask = rbc.fuse(made, clock, dtype=dtype, return_valid=True)
@@ -69,7 +69,7 @@ def check(title, streams, clock, dtype):
 
 
 def ulps(stream, got, expected, where):
-    """The largest error of each group of channels, as (method, units of the last place)."""
+    """Return the largest error of each group of channels as (method, units of the last place)."""
     np.testing.assert_array_equal(np.isnan(got), np.isnan(expected), err_msg=where)
     method = stream.get("method", "linear")
     largest = np.nanmax(np.abs(stream["values"].astype(np.float64)), axis=0, initial=1e-300)

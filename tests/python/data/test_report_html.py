@@ -1,4 +1,4 @@
-"""The report as a page: what it tells, how large it is, and how it looks in a browser."""
+"""The report as an HTML page: its content, its size, and its look in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VOID = {"meta", "link", "br", "rect", "path"}
 
 
 class Page(HTMLParser):
-    """The words of a page; it fails where tags do not match, or something is loaded."""
+    """The text of a page; fails if tags do not match or the page loads a resource."""
 
     def __init__(self, text):
         super().__init__()
@@ -105,7 +105,7 @@ def test_what_it_tells_of_a_data_set(tmp_path):
 
 
 def points_of(path):
-    """The corners of an outline of relative steps."""
+    """Return the corners of an outline given by relative steps."""
     found = []
     for piece in re.findall(r"M(\d+) (\d+)l([^z]*)z", path):
         x, y = int(piece[0]), int(piece[1])
@@ -335,7 +335,7 @@ def test_rerun(tmp_path):
 
 
 def test_both_sides_begin_together_for_rerun(monkeypatch):
-    """Floats of a unit, which align gives in seconds."""
+    """Float times with a unit, which align converts to seconds."""
     from robocache.data import _rerun
 
     sent = {}

@@ -1,4 +1,4 @@
-"""One buffer goes round: torch -> RoboCache -> NumPy or CuPy -> JAX -> torch, by its pointer."""
+"""One buffer goes from torch through RoboCache, NumPy or CuPy, and JAX to torch, uncopied."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ GRID = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (4, 4, 2)}
 
 
 def numpy_or_cupy(device):
-    """The library, and what waits for the device."""
+    """Return the library, and a function that waits for the device."""
     if device == "cpu":
         return np, lambda: None
     if not torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""Readers and writers that lack memory, threads, files or space: shortages.py, in a small dose."""
+"""Readers and writers without enough memory, threads, files or space; runs shortages.py."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_every_file_of_a_source(found, name):
 
 
 def test_the_harness_finds_what_it_looks_for():
-    """A hang that SIGTERM ends, one that it does not end, and the end of the process."""
+    """Hangs that SIGTERM can end, hangs that it cannot, and crashes are detected."""
     code = """
 import os, signal, time, forked
 

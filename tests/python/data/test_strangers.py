@@ -1,4 +1,4 @@
-"""Files that are not read are named for what they are, with what to do about them."""
+"""Messages about unsupported files name their format and what to do about it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_file_is_named(tmp_path, name, content, match):
     ("name", "content", "match"), [f for f in FILES if not f[0].endswith((".yaml", "x", ".bin"))]
 )
 def test_folder_that_holds_one(tmp_path, name, content, match):
-    """Some word of what the file is, is in the message of its folder."""
+    """The message about a folder names the format of the file in it."""
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / name).write_bytes(content)
     with pytest.raises(data.FormatError) as caught:
@@ -195,6 +195,6 @@ def test_paths_that_are_addresses(tmp_path, monkeypatch, path, match):
 
 
 def test_formats_that_are_read_have_no_name_as_strangers(tmp_path):
-    """A name must not be given to what a reader takes, such as a sweep that begins as a log."""
+    """A supported file must not be named as unsupported, such as a sweep that begins like a log."""
     np.full(80, 2.0, "<f4").tofile(tmp_path / "x.bin")
     assert len(data.open(tmp_path / "x.bin")) > 0

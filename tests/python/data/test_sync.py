@@ -1,4 +1,4 @@
-"""Offset and drift between two sensors of one motion: what was planted is found."""
+"""Planted offsets and drifts between two sensors of one motion are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLANTED = (0.005, 0.0123, 0.0471, 0.1017, 0.2, -0.0337, -0.2)
 
 
 def later(given, seconds: float):
-    """The same sensor with a clock that is ahead."""
+    """Return the same sensor with a clock that is ahead."""
     if isinstance(given, tuple):
         return given[0] + seconds, given[1]
     if isinstance(given, rbc.Track):
@@ -37,7 +37,7 @@ def check_planted(a, b, within: float = 1e-3, **options) -> data.SyncResult:
 
 
 def motion(seed: int, channels: int = 3):
-    """A smooth motion that one can ask for at any time."""
+    """Return a smooth motion as a function of time."""
     rng = np.random.default_rng(seed)
     size = (12, channels)
     rate, phase = rng.uniform(0.1, 3, size), rng.uniform(0, 2 * np.pi, size)
@@ -88,7 +88,7 @@ def test_states_follow_actions(recordings):
 
 @pytest.mark.parametrize("stream", ["processed_log/IMU/gyro", "processed_log/IMU/accelerometer"])
 def test_halves_of_one_sensor_are_at_offset_0(recordings, stream):
-    """Nothing is unknown here: every other sample against those between them."""
+    """The offset between the odd and the even samples is known to be 0."""
     whole = data.open(recordings / "comma2k19")[stream]
     even, odd = whole.select(slice(0, None, 2)), whole.select(slice(1, None, 2))
     for planted in PLANTED:

@@ -34,7 +34,7 @@ def flat(text):
 
 
 def write(path, topics, count=20):
-    """An MCAP file of topics, each (name, type, encoding, the content of message i or None)."""
+    """Write an MCAP file of topics, each (name, type, encoding, function from i to content)."""
     store = data_files.typestore()
     mcap = data_files.McapBytes()
     declarations = b""

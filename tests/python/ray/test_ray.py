@@ -19,14 +19,14 @@ import data_files
 import robocache as rbc
 
 pytest.importorskip("pyarrow")
-LIMIT = 300  # seconds; where Ray cannot start it would wait for minutes
+LIMIT = 300  # seconds; if Ray cannot start, it would wait for minutes
 LENGTHS = (5, 3, 4, 9)
 SPEC = rbc.WindowSpec({"observation.state": [-1, 0], "action": range(4)})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set and a bag."""
+    """Write a data set and a bag."""
     pytest.importorskip("rosbags")
     made = tmp_path_factory.mktemp("ray")
     data_files.write_lerobot(made / "lerobot", LENGTHS)
