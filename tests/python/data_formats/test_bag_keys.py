@@ -54,7 +54,7 @@ def test_two_frames_in_turn(tmp_path, kind):
 @kinds
 @pytest.mark.parametrize("seed", range(4))
 def test_any_arrays_of_transforms(tmp_path, kind, seed):
-    """Any frames in any order, several times in a message or not at all, against rosbags."""
+    """Frames in any order, several times in a message or not at all, against rosbags."""
     rng = np.random.default_rng(seed)
     store = bags.store_of(kind)
     frames = ["map", "odom", "b" * int(rng.integers(1, 9)), "é", "a/b"][: 2 + seed]
@@ -243,7 +243,7 @@ def test_a_frame_that_changes_once(tmp_path, kind):
 
 
 def test_frames_overlap_in_time_though_not_in_the_file(tmp_path):
-    """A merged bag may have all of one sensor first: it is the times that count."""
+    """A merged bag may have one sensor first; only times decide whether frames overlap."""
     store = bags.store_of("mcap")
     one = [bags.sensor(store, at, "a", 1) for at in bags.times(20)]
     two = [bags.sensor(store, at + 5, "b", 2) for at in bags.times(20)]
@@ -252,7 +252,7 @@ def test_frames_overlap_in_time_though_not_in_the_file(tmp_path):
 
 
 def test_sensors_of_different_sizes(tmp_path):
-    """Two lasers with other numbers of beams: each has channels of its own."""
+    """Two lasers with different numbers of beams have different channels."""
     store = bags.store_of("mcap")
     told = []
     for i, at in enumerate(bags.times(20)):
@@ -362,7 +362,7 @@ def test_frames_of_elements_that_vary_are_a_finding(tmp_path, kind, child):
 
 @pytest.fixture
 def short_look(monkeypatch):
-    """Files are looked into for one chunk only."""
+    """Limit the search for keys to one chunk."""
     from robocache.data._formats.bags import bag
 
     monkeypatch.setattr(bag, "_LOOK_FOR_KEYS", 0)

@@ -51,7 +51,7 @@ def float64s(count, topic="/x"):
 
 
 def folder(path, storage="mcap", mode=None, count=40):
-    """A bag as rosbags writes it, compressed by message or as a whole."""
+    """Write a bag with rosbags, compressed by message or by file."""
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
     messages, store = float64s(count)

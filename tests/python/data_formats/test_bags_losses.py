@@ -21,7 +21,7 @@ COUNT = 100
 
 
 def ros1(folder):
-    """A bag of one chunk that is not packed, and where records of messages begin in it."""
+    """Write a bag of one unpacked chunk; return it and the positions of its messages."""
     from robocache.data._formats.bags.rosbag1 import Ros1, _records
 
     store = data_files.typestore(True)
@@ -106,7 +106,7 @@ def test_a_count_of_the_index(tmp_path, told):
 
 
 def test_a_summary_without_counts(tmp_path):
-    """The format allows it: then nothing is known of how many there should be."""
+    """The format allows it; the expected number of messages is then unknown."""
     path, _ = mcap(tmp_path)
     content = path.read_bytes()
     entry = struct.pack("<IHQ", 10, 1, COUNT)
@@ -123,7 +123,7 @@ def test_a_summary_without_counts(tmp_path):
 
 @pytest.mark.parametrize("what", ["size", "kind"])
 def test_a_summary_that_loses_chunks(tmp_path, what):
-    """Then all chunks are found by walking through the file."""
+    """All chunks are then found by scanning the file."""
     from robocache.data._formats.bags.mcap import _records
 
     store = data_files.typestore()
@@ -133,7 +133,7 @@ def test_a_summary_that_loses_chunks(tmp_path, what):
         raw = store.serialize_cdr(data_files.make(store, POINT, x=float(i)), POINT)
         made.chunk(declared + made.message(number, i, raw), [number])
     content = bytearray(made.finished(declarations=declared))
-    begin = len(made.data) + 9 + 4  # behind the end of the data
+    begin = len(made.data) + 9 + 4  # after the end of the data
     summary = bytes(content[begin : -8 - 29])
     index = begin + [at - 9 for op, at, _ in _records(summary) if op == 8][-1]
     if what == "size":
@@ -149,7 +149,7 @@ def test_a_summary_that_loses_chunks(tmp_path, what):
 
 
 def test_a_cut_within_a_chunk(tmp_path):
-    """The messages before the cut are there, though the chunk is not whole."""
+    """The messages before the cut are read, although the chunk is incomplete."""
     path, places = mcap(tmp_path, summary=False)
     path.write_bytes(path.read_bytes()[: places[70] + 5])
     problems = refused_and_kept(path, "was not closed", 70)
@@ -162,7 +162,7 @@ def test_a_cut_within_a_chunk(tmp_path):
 
 
 def split(folder):
-    """A folder of two files, and the messages of the first one."""
+    """Write a folder of two files; return it with the messages of the first one."""
     store = data_files.typestore()
     told = data_files.messages(store, 60)
     bag = folder / "bag"
@@ -210,7 +210,7 @@ def test_a_part_that_cannot_be_read(tmp_path):
     ],
 )
 def test_metadata_that_cannot_be_read(tmp_path, text):
-    """The files in the folder are the bag then."""
+    """The bag then consists of the files in the folder."""
     bag, first = split(tmp_path)
     (bag / "bag_2.mcap").unlink()
     (bag / "metadata.yaml").write_text(text)

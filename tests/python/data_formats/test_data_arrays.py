@@ -1,4 +1,4 @@
-"""Folders of .npy files that are not as one writes them."""
+"""Unusual folders of .npy files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(folder, **arrays):
 
 
 def test_files_that_would_be_one_stream(tmp_path):
-    """gyro.npy and gyro/value.npy are two; so are value.npy and values.npy of a folder."""
+    """gyro.npy and gyro/value.npy are two streams; so are value.npy and values.npy of a folder."""
     given = {
         "gyro": np.full((5, 2), 1.0),
         "gyro__value": np.full((4, 2), 2.0),
@@ -46,7 +46,7 @@ def test_files_that_would_be_one_stream(tmp_path):
     ],
 )
 def test_no_file_of_nested_folders_is_lost(tmp_path, files):
-    """A folder whose .npy files are all in folders below it is one data set, at every depth."""
+    """A folder with .npy files only in subfolders is one data set, at every depth."""
     given = {file: np.full((3, 2), float(i)) for i, file in enumerate(files)}
     write(tmp_path, **{file.replace("/", "__"): values for file, values in given.items()})
     recording = data.open(tmp_path).load()
@@ -87,7 +87,7 @@ def test_nothing_but_damage(tmp_path):
 
 
 def test_arrays_without_rows(tmp_path):
-    """They break none of the others."""
+    """They do not affect the other arrays."""
     write(tmp_path, full=np.ones((3, 2)), empty=np.zeros((0, 3)), narrow=np.zeros((3, 0)))
     recording = data.open(tmp_path).load()
     shapes = {name: recording[name].values.shape for name in recording}

@@ -17,7 +17,7 @@ STORE = {"ros1": True, "mcap": False, "mcap zstd": False, "sqlite3": False}
 
 
 def bag(folder, kind, count=120):
-    """The file of a bag."""
+    """Write a bag and return its file."""
     store = data_files.typestore(STORE[kind])
     told = data_files.messages(store, count)
     if kind == "ros1":
@@ -28,7 +28,7 @@ def bag(folder, kind, count=120):
 
 
 def refused(path, **options):
-    """The error of opening a file, or of reading it."""
+    """Return the error raised by opening a file or reading it."""
     with pytest.raises(data.FormatError) as caught:
         data.open(path, **options).load()
     assert str(caught.value).startswith(str(caught.value.path))
@@ -102,7 +102,7 @@ COLUMNS = "id INTEGER, topic_id INTEGER, timestamp INTEGER"
     ],
 )
 def test_a_database_whose_messages_have_no_end(tmp_path, made):
-    """They are computed, not stored: SQL of the file would run."""
+    """A view would compute them: SQL in the file would run."""
     path = tmp_path / "x.db3"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE topics (id, name, type, serialization_format)")
@@ -114,7 +114,7 @@ def test_a_database_whose_messages_have_no_end(tmp_path, made):
 
 @pytest.mark.parametrize("kind", ["ros1", "mcap"])
 def test_any_byte_may_be_wrong(tmp_path, kind):
-    """It is an error of ours, or what was read around; never another exception."""
+    """It raises FormatError, or the damage is skipped; no other exception is raised."""
     path = bag(tmp_path, kind, 40)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(1)
@@ -133,7 +133,7 @@ def test_any_byte_may_be_wrong(tmp_path, kind):
 
 
 def small_mcap(topics, **chunk):
-    """One chunk of three messages a topic."""
+    """Write one chunk with three messages per topic."""
     store = data_files.typestore()
     mcap = data_files.McapBytes()
     content, declared = b"", b""
@@ -225,7 +225,7 @@ def test_files_that_the_metadata_tells_of(tmp_path):
     text = (folder / "metadata.yaml").read_text()
     (folder / "metadata.yaml").write_text(text.replace("x.mcap", "../y.mcap"))
     (tmp_path / "y.mcap").write_bytes((folder / "x.mcap").read_bytes())
-    recording = data.open(folder)  # x.mcap, for y.mcap is not in the folder
+    recording = data.open(folder)  # x.mcap, because y.mcap is not in the folder
     assert [finding.kind for finding in recording.findings] == ["renamed"]
     (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
     with pytest.raises(data.FormatError, match="metadata.yaml: cannot be read"):

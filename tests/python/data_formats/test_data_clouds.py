@@ -1,4 +1,4 @@
-"""Point clouds of files: PCD in all its encodings, .bin sweeps."""
+"""Point clouds in files: PCD in all its encodings, and .bin sweeps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def records(points=12):
 
 
 def lzf(content):
-    """Packed with copies of runs, also of such as overlap what they write."""
+    """Pack with copies of runs, including runs that overlap their copies."""
     out = bytearray()
     at = 0
     literal = bytearray()
@@ -287,7 +287,7 @@ def test_headers_that_were_errors_of_numpy(tmp_path, old, new, match):
     [lambda p: p.write_bytes(b""), lambda p: p.write_bytes(b"404 gone"), lambda p: p.mkdir()],
 )
 def test_a_file_of_a_folder_that_is_no_cloud(tmp_path, suffix, make):
-    """It is damage; where that is kept, the others keep their places."""
+    """It is damage; with ``damaged="keep"``, the other clouds keep their indices."""
     for number in (4, 6):
         if suffix == ".pcd":
             write(tmp_path / f"{number}.pcd", records(number), "binary")

@@ -17,7 +17,7 @@ data = rbc.data
 
 
 def test_robomimic(tmp_path):
-    """Demonstrations come by their numbers: 0, 2, 10."""
+    """Demonstrations are in the order of their numbers: 0, 2, 10."""
     demos = data_files.write_robomimic(tmp_path / "no suffix")
     episodes = data.open(tmp_path / "no suffix")
     assert not episodes.is_loaded and episodes.lengths("actions").tolist() == [4, 3, 6]
@@ -165,7 +165,7 @@ def test_a_damaged_file_in_a_folder(tmp_path):
 )
 @pytest.mark.parametrize("suffix", ["hdf5", "h5"])
 def test_a_file_in_a_folder_that_is_no_hdf5(tmp_path, make, match, suffix):
-    """It was an episode: to skip it in silence loses that."""
+    """The file was an episode, so it is not skipped silently."""
     for n in (0, 2):
         data_files.write_aloha(tmp_path / f"episode_{n}.{suffix}")
     (tmp_path / f"._episode_0.{suffix}").write_bytes(b"what macOS writes beside files")
@@ -246,7 +246,7 @@ def test_links_are_not_followed(tmp_path):
 
 
 def in_two_files(tmp_path, change_it):
-    """A file of demonstrations, and another that links may lead to."""
+    """Write a file of demonstrations, and another file as a target of links."""
     path, other = tmp_path / "x.hdf5", tmp_path / "other.hdf5"
     data_files.write_robomimic(path)
     data_files.write_robomimic(other)
@@ -259,7 +259,7 @@ def reasons_of(path):
 
 
 def test_links_out_of_the_file_by_a_detour(tmp_path):
-    """Soft links through a link to another file, and demonstrations that are one."""
+    """Soft links pass through a link to another file, or a demonstration is such a link."""
 
     def link(file, other):
         file["door"] = h5py.ExternalLink(other, "/")
@@ -316,7 +316,7 @@ def test_links_within_the_file(tmp_path):
 
 
 def test_groups_that_link_to_each_other(tmp_path):
-    """Each level doubles the paths: 40 of them would take forever."""
+    """Each level doubles the paths: 40 levels would take forever."""
 
     def link(file, other):
         below = file.create_group("level")
@@ -362,7 +362,7 @@ def test_real_demonstrations(recordings):
 
 
 def write_demos(path, arrays):
-    """robomimic's layout: for each episode its arrays by name."""
+    """Write the layout of robomimic, with the arrays of each episode by name."""
     with h5py.File(path, "w") as file:
         for e, own in enumerate(arrays):
             for name, values in own.items():
@@ -370,7 +370,7 @@ def write_demos(path, arrays):
 
 
 def noted(path, kind):
-    """The findings of one kind, which are notes, and the data set."""
+    """Return the notes of one kind, and the data set."""
     given = data.open(path)
     found = data.checks.check(given)
     assert {each.severity for each in found if each.kind == kind} <= {"note"}

@@ -1,4 +1,4 @@
-"""Messages of any definition by the column, against rosbags' serialization of them."""
+"""Messages of any definition read as columns, with the serialization of rosbags as reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INNER = "test_msgs/msg/Inner"
 
 @st.composite
 def definitions(draw):
-    """Two texts: of a message, and of one that it contains."""
+    """Return the text of a message, and of a message that it contains."""
 
     def fields(kinds):
         lines = []
@@ -37,7 +37,7 @@ def definitions(draw):
 
 
 def filled(store, name, rng, lengths):
-    """A message with random numbers; arrays and strings of lengths by path."""
+    """Return a message with random numbers; arrays and strings have lengths by path."""
     from rosbags.interfaces import Nodetype
 
     def scalar(kind):
@@ -71,7 +71,7 @@ def filled(store, name, rng, lengths):
 
 
 def numbers(message, store, name, path=""):
-    """Every number of a message with its path, in the order of the definition."""
+    """Return each number of a message with its path, in the order of the definition."""
     from rosbags.interfaces import Nodetype
 
     def walk(value, kind, what, path):
@@ -138,7 +138,7 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
 
 
 def test_empty_messages_without_number():
-    """A thousand of a thousand of a thousand, in a message of a few bytes."""
+    """A message of a few bytes declares three nested levels of a thousand empty messages."""
     from robocache.data._formats.messages.layouts import Layouts
     from robocache.data._formats.messages.ros_types import Types
 

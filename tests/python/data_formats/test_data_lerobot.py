@@ -1,4 +1,4 @@
-"""LeRobot data sets, v2.1 and v3.0: what they become, and what is refused."""
+"""LeRobot data sets, v2.1 and v3.0: episodes read from them, and refusals."""
 
 from __future__ import annotations
 

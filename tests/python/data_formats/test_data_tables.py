@@ -51,7 +51,7 @@ def test_delimiters(tmp_path, delimiter):
 
 
 def test_columns_with_rows_of_their_own(tmp_path):
-    """A table of several topics: each has its own rows."""
+    """A table of several topics, each with its own rows."""
     path = csv(tmp_path / "x.csv", [
         ",time,/a/x,/a/y,/b/v", f"0,{START},1,2,", f"1,{START + 1},,,7", f"2,{START + 2},3,4,"
     ])  # fmt: skip
@@ -129,7 +129,7 @@ def wide(rows, **columns):
 
 
 def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
-    """Piece by piece, and the same as at once."""
+    """Pieces have the same rows as the whole file."""
     rows = 150_000
     pq.write_table(wide(rows), tmp_path / "x.parquet", row_group_size=40_000)
     with monkeypatch.context() as patched:
@@ -308,7 +308,7 @@ def test_the_humanoid(recordings):
 
 
 def test_the_csv_of_a_bag(recordings):
-    """The authors' export of a bag has its topics side by side."""
+    """The authors' export of a bag has its topics in adjacent columns."""
     pytest.importorskip("rosbags")
     path = folder(recordings, "ros2_mcap_crazyflie_vicon/pitch0bag")
     table = data.open(path / "pitch0bag_0.csv", unit="ns")

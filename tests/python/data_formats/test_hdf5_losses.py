@@ -1,4 +1,4 @@
-"""HDF5: rows that were never written, and files that ask for more than they hold."""
+"""HDF5: rows that were never written, and files that declare more than they contain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def texts(episodes):
 
 
 def lines(episodes):
-    """Problems, each of an array of the demonstration."""
+    """Return problems, each about an array of the demonstration."""
     return {(each.place, each.text) for each in episodes.load().problems}
 
 
@@ -50,7 +50,7 @@ def lines(episodes):
      {"compression": "gzip"}, {"compression": "lzf", "shuffle": True}, {"fletcher32": True}],
 )  # fmt: skip
 def test_chunks_that_were_never_written(tmp_path, libver, options):
-    """A recorder that died leaves them behind: in each kind of chunk index."""
+    """A recorder that died leaves such chunks, in each kind of chunk index."""
     path = made(
         tmp_path / "x.hdf5", libver, shape=(1000, 7), dtype="f4", chunks=(100, 7), **options
     )
@@ -109,7 +109,7 @@ def test_an_array_in_one_piece_that_was_never_written(tmp_path, fill):
 
 @pytest.mark.parametrize("chunks", [None, (5, 3)])
 def test_no_fill_value_is_defined(tmp_path, chunks):
-    """HDF5 then writes nothing into the memory, which holds the array before."""
+    """HDF5 then leaves the memory unchanged, which contains the previous array."""
     path = tmp_path / "x.hdf5"
     with h5py.File(path, "w") as file:
         file["data/demo_0/actions"] = np.full((20, 3), 77.0)
@@ -207,7 +207,7 @@ def test_a_chunk_of_gigabytes(tmp_path):
 
 
 def test_a_chunk_that_unpacks_to_more_than_it_is(tmp_path):
-    """The gzip within unpacks to 1 GB, of a chunk of 80 bytes."""
+    """Its inner gzip data unpack to 1 GB, but the chunk has 80 bytes."""
     import zlib
 
     path = made(tmp_path / "x.hdf5", shape=(10,), dtype="f8", chunks=(10,), compression="gzip")
@@ -455,7 +455,7 @@ def test_a_file_is_not_changed(tmp_path, libver, damaged):
 
 
 def test_a_writer_that_died(tmp_path):
-    """HDF5 marks a file of its newer format while it is written."""
+    """HDF5 marks a file in its newer format while the file is written."""
     path = tmp_path / "x.hdf5"
     with h5py.File(path, "w", libver="latest") as file:
         file["action"] = np.zeros((3, 2))

@@ -30,7 +30,7 @@ def written(request, tmp_path):
 
 
 def found(given):
-    """Findings of what is checked here."""
+    """Return the findings of the checks tested here."""
     given = data.open(given, damaged="keep") if not isinstance(given, rbc.Episodes) else given
     return [each for each in data.checks.check(given) if each.kind in KINDS]
 
@@ -83,7 +83,7 @@ def test_frame_index_that_skips(written):
     set_column(data_file(folder, version, 1), "frame_index", change)
     one(found(folder), "error", "index", "frame_index episode 1, row 10: is 13, expected 10",
         "5 of 100 rows do not count up from 0")  # fmt: skip
-    # Episodes that were not chosen are not looked at.
+    # Only chosen episodes are checked.
     assert found(data.open(folder).select([0, 2])) == []
     one(found(data.open(folder).select([2, 1]).select([1])), "error", "index", "5 of 50 rows")
 
@@ -133,7 +133,7 @@ def test_rows_at_which_episodes_end(tmp_path):
 
 
 def write_tasks(folder, version, words):
-    """Tasks by number."""
+    """Write the tasks by number."""
     if version == "v3.0":
         table = pa.table({"task_index": list(words), "__index_level_0__": list(words.values())})
         pq.write_table(table, folder / "meta/tasks.parquet")

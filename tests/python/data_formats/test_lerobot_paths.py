@@ -46,7 +46,7 @@ def test_videos(folder, name):
 
 
 def test_the_key_of_a_video(folder):
-    """It is put into the path, so it may lead elsewhere as well."""
+    """The key becomes a part of the path, so it can lead out of the folder too."""
     key = "../../../x"
 
     def change(told):
@@ -80,7 +80,7 @@ def test_videos_that_are_links(folder, tmp_path):
 
 
 def test_data_of_an_absolute_path(folder, tmp_path):
-    """Also where a file of that name is in the folder."""
+    """The path is refused even if a file of that name is in the folder."""
     file = next(folder.glob("data/*/*.parquet"))
     shutil.copy(file, tmp_path / "x.parquet")
     shutil.copy(file, folder / "x.parquet")

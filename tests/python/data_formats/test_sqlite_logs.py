@@ -1,4 +1,4 @@
-"""SQLite bags with logs: read as SQLite reads them, never changed, and what is lost is reported."""
+"""SQLite bags with logs are read as by SQLite, never changed, and losses are reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # pragma: allowlist secret
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path_factory, monkeypatch):
-    """No test leaves a copy behind."""
+    """Check that no test leaves a temporary copy."""
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     yield folder
@@ -164,7 +164,7 @@ def test_a_log_of_another_database(tmp_path):
     (tmp_path / "other").mkdir()
     other = sqlite_states.logged(tmp_path / "other", batches=1)
     header = other.with_name("bag.db3-wal").read_bytes()[:32]
-    edited(log, 0, header)  # right in itself, but of other salts
+    edited(log, 0, header)  # valid, but with other salts
     count = len(frames_of(path)[0])
     check_damaged(path, f"{count} of its {count} frames, .*do not have the salts", 0)
     (tmp_path / "large").mkdir()
@@ -256,7 +256,7 @@ def test_a_journal_that_cannot_take_back_its_transaction(tmp_path, synchronous, 
     journal = path.with_name("bag.db3-journal")
     content = journal.read_bytes()
     number = int(damage.split()[-1])
-    if damage.startswith("byte"):  # the sum of a page has but every 200th of its bytes
+    if damage.startswith("byte"):  # the sum of a page covers only every 200th byte
         there = content[number : number + (1 if number < 30 else 250)]
         edited(journal, number, bytes(byte ^ 0x55 for byte in there))
     elif "last" in damage:
@@ -275,7 +275,7 @@ def test_a_journal_that_cannot_take_back_its_transaction(tmp_path, synchronous, 
 
 
 def test_a_journal_that_lacks_whole_parts(tmp_path):
-    """It looks like one that ends there, but what is left does not agree."""
+    """It looks like a journal that ends there, but the rest of the file contradicts that."""
     path = sqlite_states.journaled(tmp_path)
     journal = path.with_name("bag.db3-journal")
     content = journal.read_bytes()
@@ -285,7 +285,7 @@ def test_a_journal_that_lacks_whole_parts(tmp_path):
 
 
 def test_a_journal_that_names_a_file(tmp_path):
-    """SQLite deletes the file, if it names no journal: any file can be named."""
+    """SQLite deletes that file if the file names no journal, and it can be any file."""
     victim = tmp_path / "victim" / "thesis.txt"
     victim.parent.mkdir()
     victim.write_text("not a journal")
@@ -421,7 +421,7 @@ def test_a_part_of_a_bag_that_is_a_pipe(tmp_path):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
 @pytest.mark.parametrize("state", ["log", "log and index", "journal", "neither"])
 def test_a_folder_that_cannot_be_written(tmp_path, state):
-    """Another user reads it, who may not write."""
+    """Another user reads it, without the right to write."""
     if state == "journal":
         path = sqlite_states.journaled(tmp_path)
     else:
@@ -540,7 +540,7 @@ def test_a_database_that_is_written_while_it_is_read(tmp_path):
 
 
 def test_a_recorder_is_not_kept_from_writing(tmp_path):
-    """A recording that is open holds no lock, and neither does one that is read."""
+    """An open recording holds no lock, even while it is read."""
     path = tmp_path / "bag.db3"
     with closing(connected(path)) as database:
         database.execute("PRAGMA busy_timeout=0")

@@ -1,4 +1,4 @@
-"""Tables, arrays and LeRobot data sets that are hostile: special files, amplification, shortage."""
+"""Hostile tables, arrays and LeRobot data sets: special files, amplification, shortages."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_columns_of_episodes_that_are_no_whole_numbers(tmp_path, name, values):
 
 
 def test_parquet_that_unpacks_to_much(tmp_path):
-    """Millions of rows in some kilobytes, by runs and by zstd."""
+    """Some kilobytes contain millions of rows, packed by run length and by zstd."""
     zeros = np.zeros(500_000)
     runs, packed = tmp_path / "runs.parquet", tmp_path / "packed.parquet"
     pq.write_table(pa.table({"time": zeros, "x": zeros}), runs, row_group_size=500_000)
@@ -309,7 +309,7 @@ def test_pages_say_what_they_unpack_to(tmp_path):
 
 
 def test_a_text_in_a_dictionary(tmp_path):
-    """One long text in each of a thousand rows takes the memory of one."""
+    """One long text in a thousand rows needs the memory of one text."""
     path = tmp_path / "x.parquet"
     text = "1" * 20_000
     pq.write_table(pa.table({"time": np.arange(1000.0), "s": [text] * 999 + ["no"]}), path)
@@ -436,7 +436,7 @@ def test_arrays_beyond_their_file(tmp_path, content):
 
 @pytest.mark.parametrize("shape", ["(0, 65536)", "(1099511627776, 0)"])
 def test_arrays_of_nothing(tmp_path, shape):
-    """They have no byte in the file, and any number of rows or columns."""
+    """They have no bytes in the file, but any number of rows or columns."""
     (tmp_path / "x.npy").write_bytes(npy(shape))
     np.save(tmp_path / "y.npy", np.zeros((3, 2)))
     opened = loaded(tmp_path)
@@ -665,7 +665,7 @@ def sources() -> Iterator[dict[str, Path]]:
 
 @pytest.fixture(scope="module")
 def shortages(sources) -> list[list[str]]:
-    """Lists of source, resource, amount and result."""
+    """Return lists of source, resource, amount and result."""
     amounts = {**_AMOUNTS, "threads": _AMOUNTS["threads"] if os.getuid() == 0 else []}
     paths = [str(sources[name]) for name in NAMES]
     run = subprocess.run(
@@ -722,7 +722,7 @@ def test_a_file_that_cannot_be_read_is_no_damage(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_listed_is_no_loss(tmp_path, monkeypatch):
-    """``os.walk`` leaves such folders out."""
+    """``os.walk`` skips such folders."""
     data_files.write_lerobot(tmp_path / "x", version="v3.0")
     own = os.scandir
 
@@ -740,7 +740,7 @@ def test_a_folder_that_cannot_be_listed_is_no_loss(tmp_path, monkeypatch):
 
 
 def test_statistics_of_lists_of_different_lengths(tmp_path):
-    """Rows of one and of three numbers do not pass as two rows of two."""
+    """Rows of one and of three numbers are not taken as two rows of two."""
     lists = [[1.0], [1.0, 2.0, 3.0]]
     columns = {f"stats/x/{key}": lists for key in ("min", "max", "mean", "std")}
     pq.write_table(
@@ -766,7 +766,7 @@ def test_counts_of_statistics(tmp_path, counts):
 
 
 def state(top: Path) -> dict[str, tuple[int, int, str]]:
-    """Each file and folder: mode, time of change, content."""
+    """Return the mode, modification time and content of each file and folder."""
     found = {}
     for path in (top, *sorted(top.rglob("*"))):
         told = path.lstat()

@@ -1,4 +1,4 @@
-"""Units of times, stamps that lost their digits, tables without times, several things a table."""
+"""Units of times, stamps that lost their digits, tables without times, several things per table."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_unit_that_is_too_long(tmp_path, unit):
 
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_what_integers_look_like(tmp_path, unit):
-    """Only ns leave no doubt: the others may count from the start of a machine."""
+    """Only ns are certain; other values may count from the start of a machine."""
     per = {"ns": S, "us": 10**6, "ms": 10**3, "s": 1}[unit]
     path = csv(tmp_path / "a.csv", "time,x", [START * per + i for i in range(9)], range(9))
     recording = data.open(path)
@@ -271,7 +271,7 @@ def test_arrays_whose_name_states_the_unit(tmp_path, name):
 
 
 def things(ids, count=50, rows_each=None):
-    """Times, ids and values of several things, each sampled at the same times."""
+    """Return times, ids and values of several things, each sampled at the same times."""
     times = np.repeat(np.arange(count) * 10**7, len(ids))
     which = np.tile(np.array(ids, dtype=object), count)
     values = np.array([10.0 * list(ids).index(i) for i in which]) + np.repeat(
@@ -437,7 +437,7 @@ def test_spaces_and_quotes_around_names_and_numbers(tmp_path):
 
 
 def bag(folder, name, begin, topics=("/a",), count=40, storage="mcap"):
-    """A bag file in a folder, without metadata.yaml."""
+    """Write a bag file in a folder without metadata.yaml."""
     pytest.importorskip("rosbags")
     from rosbags.rosbag2 import StoragePlugin, Writer
 

@@ -138,7 +138,7 @@ def test_seconds_and_microseconds(tmp_path):
 
 
 def test_nanoseconds_beyond_a_second_are_no_part_of_a_pair(tmp_path):
-    """Two columns of one time in two units."""
+    """Two columns have the same time in two units."""
     path = csv(tmp_path / "a.csv", "time_sec,time_nsec,v", range(ROWS), NS, SECONDS)
     assert data.open(path).info("a").times.startswith("column time_sec, by its name, in s")
 

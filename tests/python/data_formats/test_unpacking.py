@@ -58,7 +58,7 @@ def test_another_size_than_told(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_than_a_chunk_may_have(kind):
-    """It may well be true, and takes memory that is not there."""
+    """The size may be correct, but needs more memory than there is."""
     packed = compress(kind, bytes(1000))
     for size, told in (((4 << 30) + (1 << 28), "4.25"), (1 << 40, "1,024.00"), ((1 << 64) - 1, "")):
         match = f"declares {told}.* GiB, above 4 GiB; .* with mcap decompress"

@@ -1,4 +1,4 @@
-"""Chunks of Zarr that are no files, are missing, or ask for more than they should."""
+"""Zarr chunks that are not files, are missing, or need too much memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(path, **options):
 
 
 def refused(path, match, **options):
-    """Also where damage is kept, if the message is none of damage."""
+    """Check that reading is refused, even with ``damaged="keep"`` if it is not about damage."""
     with pytest.raises(data.FormatError, match=match) as caught:
         read(path, **options)
     return caught.value
@@ -46,7 +46,7 @@ def refused(path, match, **options):
 
 
 def replay_buffer(folder):
-    """With a file of each kind, by Zarr's own version."""
+    """Write a replay buffer with the installed version of Zarr."""
     data_files.write_replay_buffer(folder, action=np.arange(22.0).reshape(11, 2))
     return folder
 
@@ -138,7 +138,7 @@ def test_chunks_are_found_by_any_name_that_they_may_have(tmp_path, nested, kind)
 
 
 def test_a_missing_and_a_damaged_chunk(tmp_path):
-    """The damage is not met by the way that missing chunks take."""
+    """The damaged chunk is not treated as missing."""
     path = tmp_path / "x"
     data_files.write_replay_buffer(path, action=np.arange(22.0).reshape(11, 2))
     chunks = sorted(p for p in (path / "data/action").rglob("*")
@@ -199,7 +199,7 @@ def test_an_array_without_metadata(tmp_path):
 
 
 def test_ends_of_episodes_are_whole_or_refused(tmp_path):
-    """Without them no row has an episode; also where damage is kept."""
+    """Without them rows have no episode, so even ``damaged="keep"`` refuses them."""
     for content, match in ((None, "1 of its chunks is missing"), (b"x", "a chunk cannot be")):
         path = v2_store(tmp_path / str(content))
         (path / "meta/episode_ends/0").unlink()
@@ -230,7 +230,7 @@ def _deflated(bits):
 
 
 def _zstd_runs():
-    """A frame without its size, of blocks of one byte that is repeated."""
+    """Return a frame without its size, with blocks of one repeated byte."""
     runs = b"".join(((1 << 17) << 3 | 2).to_bytes(3, "little") + b"\0" for _ in range(4000))
     return MAGIC + b"\x00\x38" + runs + b"\x03\0\0\0"
 
@@ -294,7 +294,7 @@ def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
 
 @needs_3
 def test_checksums_before_what_is_packed(tmp_path):
-    """Zarr stores a sum behind a chunk, or before it."""
+    """Zarr stores a checksum after a chunk, or before it."""
     packed = gzip.compress(ROWS.tobytes())
     codecs = [LITTLE, {"name": "gzip", "configuration": {"level": 5}}, {"name": "crc32c"}]
     total = importlib.import_module("google_crc32c").value(packed).to_bytes(4, "little")
@@ -343,7 +343,7 @@ def test_all_arrays_together(tmp_path):
 
 
 def test_many_small_chunks_of_which_few_are_there(tmp_path):
-    """The chunks that are there are read, and no others: 8 million take no longer than 1,000."""
+    """Only stored chunks are read: 8 million take no longer than 1,000."""
     path = v2_store(tmp_path / "x")
     write(path, {
         "data/action/.zarray": v2_array(ROWS, shape=[1 << 22, 2], chunks=[1, 1]),
@@ -379,7 +379,7 @@ def test_a_member_of_a_zip_file_that_unpacks_to_terabytes(tmp_path):
 
 
 def test_a_zip_file_without_its_begin(tmp_path):
-    """Its members would begin before it."""
+    """Its members would begin before the file."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
     path.write_bytes(path.read_bytes()[30:])
     for damaged in ("refuse", "keep"):
@@ -450,7 +450,7 @@ def test_no_threads_are_needed(tmp_path, monkeypatch):
 
 
 def test_folders_that_cannot_be_listed_now(tmp_path, monkeypatch):
-    """Their metadata would not be looked at, and their chunks would be missing."""
+    """Otherwise their metadata would be ignored, and their chunks reported as missing."""
     path = replay_buffer(tmp_path / "x")
     given = data.open(path)
     listed = os.scandir
@@ -495,7 +495,7 @@ def test_within_an_event_loop(tmp_path):
 
 @needs_3
 def test_what_waits_for_nothing_is_an_error():
-    """A callback that found no memory would be waited for without an end."""
+    """The reader would wait forever for a callback that failed for lack of memory."""
     from robocache.data._formats.zarr.calls import ran
 
     async def main():

@@ -1,4 +1,4 @@
-"""Zarr stores whose metadata name codecs that could run code: nothing of them is unpacked."""
+"""Zarr stores whose metadata name codecs that could run code are not unpacked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_version_3(tmp_path, codec, nested):
 
 
 def test_metadata_that_a_group_repeats(tmp_path):
-    """Zarr takes these, and does not look at the array's own."""
+    """Zarr uses these instead of the array's own metadata."""
     path = v2_store(tmp_path / "x", tmp_path / "sprung")
     files = {str(f.relative_to(path)): json.loads(f.read_text()) for f in path.rglob(".z*")}
     files["meta/episode_ends/.zarray"].update(V2_TRAP)
