@@ -255,10 +255,12 @@ def test_a_channel_that_nothing_declares(tmp_path):
     bag = Made(2)
     lost = b"".join(bag.bytes.message(7, k, point(k)) for k in range(3))
     bag.bytes.chunk(lost, [7])
-    refused_and_kept(bag.write(tmp_path), "channel 7: has 3 messages, and nothing", range(10))
+    refused_and_kept(
+        bag.write(tmp_path), "channel 7: has 3 messages, and no clear declaration", range(10)
+    )
     path = tmp_path / "x.mcap"
     path.write_bytes(bag.bytes.finished(summary=False))
-    refused_and_kept(path, "channel 7: has 3 messages, and nothing", range(10))
+    refused_and_kept(path, "channel 7: has 3 messages, and no clear declaration", range(10))
 
 
 def test_a_summary_without_some_channels(tmp_path):

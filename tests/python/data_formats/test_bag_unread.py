@@ -277,7 +277,7 @@ def test_missing_file_beside_others(tmp_path):
     for name in ("a.mcap", "b.mcap"):
         (bag / name).write_bytes(file.read_bytes())
     file.unlink()
-    with pytest.raises(data.FormatError, match="a.mcap, b.mcap are: were they renamed"):
+    with pytest.raises(data.FormatError, match="a.mcap, b.mcap are here: were they renamed"):
         data.open(bag)
     for name in ("a.mcap", "b.mcap"):
         (bag / name).unlink()

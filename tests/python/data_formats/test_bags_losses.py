@@ -242,7 +242,7 @@ def sqlite_without(folder, condition, count=60):
 
 def test_messages_that_the_metadata_tell_of(tmp_path):
     path = sqlite_without(tmp_path, "id % 3 = 0 AND topic_id = 1")
-    match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file may be"
+    match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file next to"
     with pytest.raises(data.FormatError, match=match):
         data.open(path)["/imu"]
     assert len(data.open(path)["/scan"]) == 6  # this topic is complete

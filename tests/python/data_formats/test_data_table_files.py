@@ -166,7 +166,7 @@ def test_times_above_those_of_int64(tmp_path):
 def test_a_unit_that_is_not_the_one_that_the_file_tells(tmp_path):
     path = csv(tmp_path / "a.csv", ["time_ms,x", "0,1", "1,2"])
     assert data.open(path, unit="ms").unit == "ms"
-    refused(path, "column time_ms says milliseconds, but --unit us was given. Leave", unit="us")
+    refused(path, "column time_ms says milliseconds, but --unit us was given. Remove", unit="us")
 
 
 @pytest.mark.parametrize(("name", "unit"), [("time_ms", None), ("time_ms", "ms"), ("time", "ms")])

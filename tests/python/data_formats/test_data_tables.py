@@ -221,7 +221,7 @@ def test_episodes_by_their_index(tmp_path):
     ]
     assert episodes["action"].times.tolist() == list(range(6))
     np.save(tmp_path / "action.npy", np.zeros((5, 2)))
-    assert "has 5 rows" in str(refused(tmp_path, "episode_index 6"))
+    assert "has 5 rows" in str(refused(tmp_path, "but episode_index has 6"))
     np.save(tmp_path / "episode_index.npy", index[::-1])
     refused(tmp_path, "goes back")
 
@@ -358,6 +358,4 @@ def test_arrays_without_numbers_are_told(tmp_path):
     np.save(tmp_path / "value.npy", np.zeros((3, 2)))
     np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))
     recording = data.open(tmp_path)
-    assert [str(each) for each in recording.left_out] == [
-        "word: has dtype <U1, which is not numeric"
-    ]
+    assert [str(each) for each in recording.left_out] == ["word: has dtype <U1, which is not read"]

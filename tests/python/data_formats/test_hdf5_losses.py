@@ -207,7 +207,7 @@ def test_a_chunk_of_gigabytes(tmp_path):
 
 
 def test_a_chunk_that_unpacks_to_more_than_it_is(tmp_path):
-    """Its inner gzip data unpack to 1 GB, but the chunk has 80 bytes."""
+    """Its gzip data unpack to 1 GB; a chunk has 80 bytes."""
     import zlib
 
     path = made(tmp_path / "x.hdf5", shape=(10,), dtype="f8", chunks=(10,), compression="gzip")

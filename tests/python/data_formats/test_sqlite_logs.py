@@ -341,11 +341,11 @@ def test_a_recorder_that_is_killed(tmp_path, mode):
     assert right
 
 
-# ---- logs and metadata that are no files ---------------------------------------------------------
+# ---- logs and metadata that are not files --------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal"])
-@pytest.mark.parametrize("kind", ["pipe", "folder", "is a broken link"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "broken link"])
 def test_logs_that_are_no_files(tmp_path, end, kind):
     folder = tmp_path / "bag"
     folder.mkdir()
@@ -393,7 +393,7 @@ def test_names_with_all_kinds_of_letters(tmp_path):
     check_prefix(load(path.parent / name)["/a"], BATCH * BATCHES)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "is a broken link"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "broken link"])
 def test_metadata_that_is_no_file(tmp_path, kind):
     path = sqlite_states.logged(tmp_path)
     metadata = path.parent / "metadata.yaml"

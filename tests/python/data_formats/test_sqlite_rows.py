@@ -147,7 +147,7 @@ def test_a_topic_with_an_odd_value(bag, change, match):
 @pytest.mark.parametrize("value", ["NULL", "'two'", "x'02'", "2.5", "1"])
 def test_a_topic_with_an_odd_id(bag, value):
     path = bag(f"UPDATE topics SET id = {value} WHERE id = 2")
-    match = "table topics, row 2: id (is|1 is that of row 1)"
+    match = "table topics, row 2: id (is|1 is also the id of row 1)"
     check_lost(path, match, OF_B, problems=1 + 6 + 1)
 
 

@@ -329,7 +329,7 @@ def test_columns_that_overlap(tmp_path, monkeypatch):
     size = path.stat().st_size
     chunk = Chunk("DOUBLE", "x", 1, 1, size // 2 + 1, 4, 0, None)
     monkeypatch.setattr(parquet_footer, "groups_of", lambda path: [Group(1, (chunk,))] * 2)
-    expected = f"{2 * (size // 2 + 1):,} bytes or more, but the file {size:,}"
+    expected = f"{2 * (size // 2 + 1):,} bytes or more, but the file has {size:,}"
     with pytest.raises(rbc.data.FormatError, match=expected):
         parquet.read_table(str(path), ["x"])
 
@@ -704,7 +704,7 @@ def test_a_page_that_asks_for_too_much_is_damage(tmp_path, monkeypatch):
 
         return read
 
-    with pytest.raises(rbc.data.FormatError, match="asks for 2,147,483,584 bytes at once"):
+    with pytest.raises(rbc.data.FormatError, match="requests 2,147,483,584 bytes at once"):
         parquet.with_file(str(path), fail(2_147_483_584))
     with pytest.raises(MemoryError, match=r"x\.parquet"):
         parquet.with_file(str(path), fail(65_536))

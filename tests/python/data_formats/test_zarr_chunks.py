@@ -411,7 +411,7 @@ def test_many_episodes_of_length_0(tmp_path):
     """One problem is noted; one per episode took time quadratic in their number."""
     path = v2_store(tmp_path / "x", ends=np.zeros(100_000, np.int64))
     (problem, _) = data.open(path, damaged="keep").problems
-    assert problem.place == "episode 0" and "as 99999 more have" in problem.text
+    assert problem.place == "episode 0" and "and so have 99999 others" in problem.text
 
 
 # ---- shortages ----------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_harmless_codecs(tmp_path):
 
 def test_ends_of_objects(tmp_path):
     words = {"dtype": "|O", "filters": [{"id": "vlen-utf8"}], "fill_value": ""}
-    with pytest.raises(data.FormatError, match="meta/episode_ends: is of .*, expected numbers"):
+    with pytest.raises(data.FormatError, match="meta/episode_ends: has dtype .*, expected numbers"):
         data.open(v2_store(tmp_path / "x", **words))
 
 

@@ -74,7 +74,7 @@ def open(path: str, options: Options) -> Recording | Episodes:
                 options.damage.found(file_path, "", error.reason)
     left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
     left_out += [
-        LeftOut(name, f"has dtype {array.dtype}, which is not numeric")
+        LeftOut(name, f"has dtype {array.dtype}, which is not read")
         for name, array in arrays.items()
         if not is_number(array.dtype)
     ]

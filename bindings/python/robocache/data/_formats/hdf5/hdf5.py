@@ -276,7 +276,7 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
         if array["shape"] is None:
             notes.left_out.setdefault(name, "is empty")
         elif dtype is None or not is_number(dtype):
-            notes.left_out.setdefault(name, f"has type {array['type']}, which is not numeric")
+            notes.left_out.setdefault(name, f"has type {array['type']}, which is not read")
         elif is_picture(shape, dtype):
             notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
         elif not shape or (shape[0] != length and shape[0] <= 1):

@@ -251,7 +251,8 @@ def _note_unread(
         for part, inner in leaves_of(name, kind) if reason is None else ():
             place.setdefault(f"{stem}: {part}", place[f"{stem}: {name}"])
             if is_text(inner) and f"{stem}: {part}" not in known:
-                table.left_out.append(LeftOut(f"{stem}: {part}", f"has type {inner}"))
+                reason = f"has type {inner}, which is not read"
+                table.left_out.append(LeftOut(f"{stem}: {part}", reason))
     table.left_out.sort(key=lambda each: place.get(each.place, len(place)))
     table.odd = odd_texts_in(path, schema, limit)
 

@@ -98,7 +98,7 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         if is_picture(shape, array.dtype):
             left_out.append(LeftOut(name, f"pictures or clouds, {array.dtype} {list(shape)}"))
         elif array.dtype.kind not in "fiub":
-            left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not numeric"))
+            left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not read"))
         elif not shape or shape[0] < total:
             rows = shape[0] if shape else 0
             options.damage.found(path, f"data/{name}", f"has {rows} rows, the episodes {total}")
