@@ -167,4 +167,4 @@ def test_real_recordings(recordings, name, kinds):
 def test_so101_says_what_is_stored_and_what_is_so(recordings):
     pytest.importorskip("pyarrow")
     text = flat(inspect(recordings / "lerobot_v3_so101"))
-    assert "stdisstoredas0.00409083525,butitis0" in text
+    assert "stdisstoredas0.00409083525,butthedatahave0" in text
