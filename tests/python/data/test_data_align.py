@@ -194,7 +194,7 @@ def test_one_wrong_time_does_not_fill_the_memory(span, unit):
     wrong = stream("imu", times, np.arange(5.0)[:, None], unit=unit, clock="time")
     with pytest.raises(ValueError, match="imu: its times go from 0 to 1700000000 s") as told:
         data.Recording.of([wrong]).align(10, span=span)
-    assert "at 10 Hz makes 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
+    assert "at 10 Hz is 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
     right = stream("arm", np.arange(9) * (1 if unit is None else S), np.zeros((9, 1)), unit=unit)
     right = data.RecordedStream(
         "arm", "t", ("x",), right.values, {"time": right.log_times.astype(times.dtype)}, unit

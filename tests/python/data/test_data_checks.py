@@ -119,7 +119,7 @@ def test_the_unit_that_episodes_tell_is_the_one_that_holds():
     episodes = make_episodes({"arm": track}, about=About("a set", unit="s"))
     survey = checks.survey(episodes, unit="ms", max_gap=0.04)
     gaps = [finding.text for finding in survey.findings if finding.kind == "gaps"]
-    assert survey.unit == "s" and "longest of 62.5 ms" in gaps[0]
+    assert survey.unit == "s" and "the longest is 62.5 ms" in gaps[0]
     for report in (survey.report(unit="ms"), episodes.report(unit="ms")):
         assert report.streams["arm"].rate == pytest.approx(16)
     assert episodes.align(16, unit="ms")["arm"].num_rows == 40
@@ -156,8 +156,8 @@ def test_quaternions():
     one(found(values, log), "warning", "quaternion", "by up to 0.25 at sample 200", "q")
     values[7, 3:] = 0
     kinds = [f.text for f in found(values, log)]
-    assert "1 of 400 quaternions are 0" in kinds and any(
-        "1 of 400 quaternions are off" in k for k in kinds
+    assert "1 of 400 quaternions is 0" in kinds and any(
+        "1 of 400 quaternions differs" in k for k in kinds
     )
 
 

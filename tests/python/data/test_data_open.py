@@ -229,15 +229,15 @@ def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
         data.open(tmp_path, damaged=damaged)
     zeros = bytes(8)
     assert told.value.reason == (
-        "none of its files can be read: a.csv is empty; "
+        "no file could be read: a.csv is empty; "
         "b.parquet does not begin like a Parquet file; "
-        f"c.hdf5 is no HDF5 file, but a file that begins with {zeros!r}; "
-        "d.npy is no .npy file, but a file of 0 bytes; "
-        "e.pcd is no PCD file, but a file that begins with b'FIELDS'; "
-        "f.bag is no ROS 1 bag, but a file that begins with b'#ROS'"
+        f"c.hdf5: expected an HDF5 file, got a file that begins with {zeros!r}; "
+        "d.npy: expected a .npy file, got a file of 0 bytes; "
+        "e.pcd: expected a PCD file, got a file that begins with b'FIELDS'; "
+        "f.bag: expected a ROS 1 bag, got a file that begins with b'#ROS'"
     )
     (tmp_path / "g.bin").write_bytes(bytes(3))
-    with pytest.raises(data.FormatError, match="but a file that begins with b'#ROS'; and 1 more"):
+    with pytest.raises(data.FormatError, match="got a file that begins with b'#ROS'; and 1 more"):
         data.open(tmp_path, damaged=damaged)
 
 

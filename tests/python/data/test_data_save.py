@@ -174,7 +174,7 @@ def test_frames_of_videos_stay(tmp_path):
     left_out = given.save(tmp_path / "y", "lerobot")
     assert [str(e) for e in left_out] == [
         "note: texts (string) are not read",
-        "observation.images.top: 1 of 1 video files are not there",
+        "observation.images.top: 1 of 1 video files is missing",
         "observation.images.top: frames of a video, which is not copied",
     ]
     back = data.open(tmp_path / "y")
@@ -385,7 +385,7 @@ def test_plain_episodes(tmp_path, format):
     ("given", "text"),
     [
         (rbc.Track(np.zeros((2, 1)), [0, 2]), r"is a Track.*robocache.Episodes\({'name': track}\)"),
-        ({"a": 1}, "is a dict, expected a Recording or Episodes; robocache.Episodes"),
+        ({"a": 1}, "is a dict, expected a Recording or Episodes; use robocache.Episodes"),
         (None, "is a NoneType, expected a Recording or Episodes"),
     ],
 )

@@ -43,7 +43,7 @@ def test_tracks(written):
     reasons = {e.place: e.reason for e in episodes.left_out}
     assert reasons["note"] == "texts (string) are not read"
     count = 1 if version == "v3.0" else 3
-    told = f"{count} of {count} video files are missing"
+    told = f"{count} of {count} video files {'is' if count == 1 else 'are'} missing"
     assert reasons["observation.images.top"] == told
     assert len(reasons) == 2  # frame_index and similar columns are not lost: the rows are in order
 

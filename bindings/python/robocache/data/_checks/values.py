@@ -164,12 +164,14 @@ class Channels:
             labels = [self.label(column) for column in sorted(columns)]
             place = os.path.commonprefix(labels).rstrip("._[") or labels[0]
             if lengths.zero:
-                text = f"{lengths.zero} of {self.rows} quaternions are 0"
+                verb = "is" if lengths.zero == 1 else "are"
+                text = f"{lengths.zero} of {self.rows} quaternions {verb} 0"
                 found.append(Finding("warning", "quaternion", self.name, place, text))
             if lengths.off_slightly:
                 apart, at = lengths.worst
+                verb = "differs" if lengths.off_slightly == 1 else "differ"
                 text = (
-                    f"{lengths.off_slightly} of {self.rows} quaternions differ from "
+                    f"{lengths.off_slightly} of {self.rows} quaternions {verb} from "
                     f"unit length, by up to {apart:.3g} at sample {at}"
                 )
                 if columns in doubtful:

@@ -98,7 +98,9 @@ def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
         files = {plan.video_name(name, e) for e in range(len(plan.lengths))}
         missing = [file for file in files if not file or not _is_there(info.folder, file, listed)]
         if missing:
-            found.append(LeftOut(name, f"{len(missing)} of {len(files)} video files are missing"))
+            verb = "is" if len(missing) == 1 else "are"
+            text = f"{len(missing)} of {len(files)} video files {verb} missing"
+            found.append(LeftOut(name, text))
     return found
 
 
