@@ -436,7 +436,7 @@ def test_arrays_beyond_their_file(tmp_path, content):
 
 @pytest.mark.parametrize("shape", ["(0, 65536)", "(1099511627776, 0)"])
 def test_arrays_of_nothing(tmp_path, shape):
-    """They have no bytes in the file, but any number of rows or columns."""
+    """Arrays without bytes in the file can have any number of rows or columns."""
     (tmp_path / "x.npy").write_bytes(npy(shape))
     np.save(tmp_path / "y.npy", np.zeros((3, 2)))
     opened = loaded(tmp_path)

@@ -252,7 +252,7 @@ def test_a_second_pass_begins_where_the_first_ended():
 
 @pytest.mark.parametrize(("given", "expected"), [({}, 10), ({"max_task_retries": -1}, -1)])
 def test_a_batch_is_not_tried_for_ever(given, expected):
-    """By default, Ray retries a batch on one worker after another, even if each one dies."""
+    """Ray's default is to retry a batch on one worker after another, even if each one dies."""
     pytest.importorskip("ray.data")
     passed = []
 
