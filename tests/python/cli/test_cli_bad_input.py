@@ -32,7 +32,7 @@ def flat(text):
 
 
 def check_told(path, *words):
-    """By an error of one line, or by a finding beside what could be read; by the report as well."""
+    """Check that ``inspect`` names the fault, in a one-line error or a finding; also the report."""
     result = run("inspect", path)
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.output and result.stderr.count("\n") <= 1
@@ -119,7 +119,7 @@ def test_info_that_disagrees(lerobot):
     told = json.loads(file.read_text())
     told["features"]["action"]["shape"] = [7]
     file.write_text(json.dumps(told))
-    check_told(lerobot, "action", "2 numbers a row", "[7]")
+    check_told(lerobot, "action", "2 numbers per row", "[7]")
     file.write_text("{")
     check_told(lerobot, "info.json")
 
@@ -177,9 +177,9 @@ def test_a_broken_chunk_of_zarr(recordings, tmp_path):
     ("name", "content", "words"),
     [
         ("empty.mcap", b"", "it is empty"),
-        ("text.bag", b"hello", "cannot tell the format. First bytes: \"hello\""),
+        ("text.bag", b"hello", "unknown format. First bytes: \"hello\""),
         ("cut.pcd", b"VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 9\n"
-                    b"HEIGHT 1\nPOINTS 9\nDATA binary\nabc", "point 0: is cut off"),
+                    b"HEIGHT 1\nPOINTS 9\nDATA binary\nabc", "point 0: file ends here"),
     ],
 )  # fmt: skip
 def test_files_that_are_none(tmp_path, name, content, words):
@@ -189,7 +189,7 @@ def test_files_that_are_none(tmp_path, name, content, words):
 
 
 def test_nothing_of_it_is_written_elsewhere(lerobot, tmp_path):
-    """Without --damaged keep the other commands refuse, and say how not to."""
+    """Without --damaged keep, the other commands refuse the file and name the option."""
     file = parquet_of(lerobot)
     cut(file, file, 500)
     out = tmp_path / "out.npz"
@@ -207,7 +207,7 @@ def test_links_that_lead_out_are_not_followed(lerobot, tmp_path):
     file.symlink_to(outside)
     for command in ("inspect", "stats", "windows"):
         result = run(command, lerobot)
-        assert result.exit_code == 1 and flat("; --follow-links follows it") in flat(result.output)
+        assert result.exit_code == 1 and flat("; --follow-links allows it") in flat(result.output)
     assert run("inspect", lerobot, "--follow-links").exit_code == 0
 
 
@@ -224,7 +224,7 @@ def test_an_error_of_a_library_gets_the_path(tmp_path, monkeypatch):
 
 
 def test_a_recording_of_stamps_that_say_nothing(tmp_path):
-    """Nothing divides by 0 where all times are one, or where there is one sample."""
+    """Equal times, or a single sample, do not cause a division by 0."""
     same = np.full(50, faults.START)
     streams = [
         faults.stream("same", 50, clocks=faults.clocks(same)),

@@ -35,11 +35,11 @@ def run(*arguments, code=0):
 
 @pytest.fixture
 def scene(tmp_path):
-    """Images named so that the order of their numbers is not that of the letters."""
+    """Write images whose numeric order differs from their alphabetical order."""
     rng = np.random.default_rng(3)
     depth = rng.integers(300, 3000, (3, 16, 20)).astype(np.uint16)
     depth[:, 4] = 0
-    depth[2] = 0  # a camera that saw nothing
+    depth[2] = 0  # no valid depth
     colors = rng.integers(0, 256, (3, 16, 20, 3)).astype(np.uint8)
     for name, images in (("depth", depth), ("color", colors)):
         (tmp_path / name).mkdir()
@@ -89,7 +89,7 @@ def test_few_points_with_colours_and_a_pose(scene):
         cloud = rbc.unproject(image, CAMERA, pose, **options).trimmed().points
         assert (points.min(axis=0) >= cloud.min(axis=0)).all()
         assert (points.max(axis=0) <= cloud.max(axis=0)).all()
-        # Means of voxels, and no two of one.
+        # Means of voxels, at most one per voxel.
         cells = np.floor(points[:, :3] / 0.5)
         assert len(np.unique(cells, axis=0)) == 9
     points, count = made(folder, "11")
@@ -132,14 +132,14 @@ def test_images_that_pillow_reads(scene):
         (("k.json", "[0, 1, 2, 3]"), [], 1, "error: k.json: fx: is 0, expected a finite"),
         (("k.json", '{"K": [[9, 0, 1], [0, 0, 1], [0, 0, 1]]}'), [], 1, "error: k.json: fy: is 0"),
         (("k.json", "[9, 9, NaN, 3]"), [], 1, "error: k.json: cx: is nan, expected a finite"),
-        (("k.json", "[1, 2, 3]"), [], 1, "k.json: has no camera"),
-        (("k.json", '{"fx": 1}'), [], 1, "k.json: has no camera"),
-        (("k.json", "no"), [], 1, "k.json: is no JSON"),
-        (("pose.json", "[1, 2]"), ["--pose", "pose.json"], 1, "pose.json: has no 4 x 4"),
+        (("k.json", "[1, 2, 3]"), [], 1, "k.json: is not a camera"),
+        (("k.json", '{"fx": 1}'), [], 1, "k.json: is not a camera"),
+        (("k.json", "no"), [], 1, "k.json: is not JSON"),
+        (("pose.json", "[1, 2]"), ["--pose", "pose.json"], 1, "pose.json: is not a 4 x 4"),
         (("color/12.npy", ""), ["--colors", "color"], 1, "has 4 images"),
         (("color/10.npy", ""), ["--colors", "color"], 1, "color/10.npy"),
         (("depth/10.npy", ""), [], 1, "depth/10.npy"),
-        (("depth/10.png", ""), [], 1, "two images of the name 10"),
+        (("depth/10.png", ""), [], 1, "two images named 10"),
         (("out", ""), [], 1, "out: exists; --overwrite"),
     ],
 )
@@ -158,9 +158,9 @@ def test_refuses_in_a_line_and_writes_nothing(scene, monkeypatch, change, argume
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (np.zeros((2, 3), np.uint8), "expected one depth a pixel"),
-        (np.zeros((2, 3, 3), np.uint16), "expected one depth a pixel"),
-        (np.full((2, 3), 70_000, np.int32), "has depths that 16 bits do not hold"),
+        (np.zeros((2, 3), np.uint8), "expected one depth per pixel"),
+        (np.zeros((2, 3, 3), np.uint16), "expected one depth per pixel"),
+        (np.full((2, 3), 70_000, np.int32), "has depths outside 0 to 65535"),
     ],
 )
 def test_what_is_no_depth_is_named(scene, image, words):

@@ -1,4 +1,4 @@
-"""`robocache cloud`: images, cameras and poses that are not as they should be are refused."""
+"""`robocache cloud`: invalid images, cameras and poses are refused."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_depths_of_a_pgm_are_its_numbers(place, most, plain, name):
     [
         (pgm(np.full(SHAPE, 7, np.uint16), 9000)[:-1], "has 19 pixels, expected 5 x 4"),
         (pgm(np.full(SHAPE, 7, np.uint16), 9000) * 2, "after its image; save each image as a file"),
-        (pgm(np.full(SHAPE, 9001, np.uint16), 9000), "has 9001, above its own maximum, 9000"),
+        (pgm(np.full(SHAPE, 9001, np.uint16), 9000), "has the value 9001, above its maximum 9000"),
         (pgm(np.full(SHAPE, 7, np.uint16), 9000, True)[:-1], "has 19 pixels"),
         (pgm(np.full(SHAPE, 7, np.uint16), 9000, True) + b" 1", "has 21 pixels"),
-        (pgm(np.full(SHAPE, 7, np.uint16), 9000, True) + b"x", "are no numbers"),
+        (pgm(np.full(SHAPE, 7, np.uint16), 9000, True) + b"x", "that are not 16-bit numbers"),
         (b"P5\n5 4\n70000\n", "has the maximum 70000"),
-        (b"P5\n5 4", "has no head of a PGM"),
-        (b"P5\n5 4\n255\n" + bytes(20), "expected one depth a pixel, of 16 bits"),
+        (b"P5\n5 4", "has no PGM header"),
+        (b"P5\n5 4\n255\n" + bytes(20), "expected one depth per pixel, 16 bits"),
         (b"P5\n99999999 99999999\n9000\n", "has 0 pixels"),
     ],
 )
@@ -93,7 +93,7 @@ def test_numbers_of_all_kinds_and_orders(place, kind):
 def test_integers_beyond_16_bits_are_refused(place, value):
     np.save(place / "depth" / "0.npy", np.full(SHAPE, value, np.int64))
     text = run(code=1)
-    assert "0.npy" in text and "16 bits do not hold" in text
+    assert "0.npy" in text and "outside 0 to 65535" in text
 
 
 def test_of_several_pages_none_is_taken(place):
@@ -108,8 +108,8 @@ def test_images_of_two_sizes(place):
     np.save(place / "depth" / "0.npy", np.full(SHAPE, 2000, np.uint16))
     np.save(place / "depth" / "1.npy", np.full((2, 3), 2000, np.uint16))
     text = run(code=1)
-    assert "1.npy: has 3 x 2 pixels, and the images before 5 x 4" in text
-    assert "a folder of its own" in text
+    assert "1.npy: has 3 x 2 pixels, but the images before have 5 x 4" in text
+    assert "put each size in a separate folder" in text
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_colours_of_other_names_are_warned_of(place, depth, color, warned):
     np.save(place / "depth" / f"{depth}.npy", np.full(SHAPE, 2000, np.uint16))
     np.save(place / "color" / f"{color}.npy", np.zeros((*SHAPE, 3), np.uint8))
     text = run("--colors", "color")
-    assert (f"by the order of names alone: {color}.npy with {depth}.npy" in text) == warned
+    assert (f"pairs {color}.npy with {depth}.npy only by the order" in text) == warned
 
 
 # ---- cameras and poses --------------------------------------------------------------------------
@@ -134,18 +134,21 @@ TURNED = [[20, 0, 0], [0, 21, 0], [9.5, 7.5, 1]]
 @pytest.mark.parametrize(
     ("camera", "words"),
     [
-        ({**NAMED, "width": 640, "height": 480}, "0.npy: has 5 x 4 pixels, and k.json is of 640"),
-        ({**NAMED, "height": 5}, "k.json is of 5 x 5"),
+        ({**NAMED, "width": 640, "height": 480}, "0.npy: has 5 x 4 pixels, but k.json is for 640"),
+        ({**NAMED, "height": 5}, "k.json is for 5 x 5"),
         ({**NAMED, "width": "5"}, "k.json: width: is '5', expected a number of pixels"),
         (TURNED, "k.json: K: its last row is 9.5 7.5 1, expected 0 0 1"),
-        (sum(TURNED, []), "transpose it if it stands column by column"),
-        ({"K": TURNED}, "transpose it"),
-        ({"intrinsic_matrix": [20, 0, 9.5, 0, 21, 7.5, 0, 0, 1]}, "stands row by row"),
-        ({"intrinsic_matrix": 3}, "is no list of 9 numbers"),
+        (sum(TURNED, []), "transpose a column-major one"),
+        ({"K": TURNED}, "so transpose"),
+        (
+            {"intrinsic_matrix": [20, 0, 9.5, 0, 21, 7.5, 0, 0, 1]},
+            "is row-major, but Open3D's",
+        ),
+        ({"intrinsic_matrix": 3}, "expected a list of 9 numbers"),
         ([[20, 3, 9.5], [0, 21, 7.5], [0, 0, 1]], "K: has skew"),
-        ("1234", "k.json: has no camera"),
-        (["1", "2", "3", "4"], "k.json: has no camera"),
-        ([[1, 2], [3]], "k.json: has no camera"),
+        ("1234", "k.json: is not a camera"),
+        (["1", "2", "3", "4"], "k.json: is not a camera"),
+        ([[1, 2], [3]], "k.json: is not a camera"),
     ],
 )
 def test_cameras_that_do_not_fit(place, camera, words):
@@ -172,7 +175,7 @@ def test_distortion_is_refused_unless_it_is_zero(place, name, distorted, none):
     np.save(place / "depth" / "0.npy", np.full(SHAPE, 2000, np.uint16))
     (place / "k.json").write_text(json.dumps({**NAMED, name: distorted}))
     text = run(code=1)
-    assert f"k.json: {name}: has distortion, which is not undone; rectify the images" in text
+    assert f"k.json: {name}: lens distortion is not corrected; rectify the images" in text
     (place / "k.json").write_text(json.dumps({**NAMED, name: none, "distortion_model": "none"}))
     run()
 
@@ -187,9 +190,9 @@ def test_a_camera_of_the_right_size(place):
     ("pose", "words"),
     [
         ([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 2, 3, 1]], "its last row is 1 2 3 1"),
-        ([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1], "transpose it"),
-        ([[1] * 8] * 2, "has no 4 x 4 numbers"),
-        (["1"] * 16, "has no 4 x 4 numbers"),
+        ([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1], "so transpose"),
+        ([[1] * 8] * 2, "is not a 4 x 4 matrix of numbers"),
+        (["1"] * 16, "is not a 4 x 4 matrix of numbers"),
         ([[1, 0, 0, float("nan")], *np.eye(4).tolist()[1:]], "has numbers that are not finite"),
     ],
 )
@@ -200,7 +203,7 @@ def test_poses_that_are_none(place, pose, words):
     assert "pose.json: " in text and words in text
 
 
-# ---- what is no file ----------------------------------------------------------------------------
+# ---- inputs that are not files ------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")

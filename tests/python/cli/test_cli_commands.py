@@ -63,7 +63,7 @@ def test_stats_of_a_data_set(lerobot):
 
 
 def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch):
-    """In pieces, in as many passes as that takes."""
+    """The recording is read in pieces, in several passes if necessary."""
     one, two = faults.stream("one", 3000), faults.FAULTS["nan"]()
     recording = faults.recording(one, two)
     passes = []
@@ -199,7 +199,7 @@ def write_swing(path, ticks, late=0.0, begin=1.0):
     ("ticks", "unit", "taken"), [(10**6, "us", "us"), (10**3, None, "ms"), (1, None, "s")]
 )
 def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
-    """Of two files, one of which tells its own; --unit is of the other one."""
+    """One of the two files states its unit; --unit applies to the other one."""
     pytest.importorskip("pyarrow")
     one = write_swing(tmp_path / "told.csv", 10**3)
     two = write_swing(tmp_path / "b.csv", ticks, late=0.02)
@@ -208,7 +208,7 @@ def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
     out = told(*command)
     assert out["units"] == {"a": "ms", "b": taken}
     assert out["offset"] == pytest.approx(-0.02, abs=1e-3)
-    assert f"times of told were taken to be in ms, of b in {taken}\n" in run(*command)
+    assert f"assumed units of times: told in ms, b in {taken}\n" in run(*command)
     if unit is not None:
         back = ["sync", two, "--a", "b", "--b", "told", "--other", one, *options]
         assert told(*back)["units"] == {"a": taken, "b": "ms"}
@@ -226,7 +226,7 @@ def test_sync_refuses_a_unit_that_no_file_takes(tmp_path):
     far = write_swing(tmp_path / "b.csv", 10**6, begin=5e3)
     result = RUNNER.invoke(app, [*map(str, command[:4]), "--b", "b", "--other", str(far)])
     assert result.exit_code == 1
-    assert "no time in common; times of told were taken to be in ms, of b in ms" in result.stderr
+    assert "no time in common; assumed units of times: told in ms, b in ms" in result.stderr
 
 
 def test_sync_tells_the_units_of_a_folder(tmp_path):
@@ -372,7 +372,7 @@ def test_voxelize_a_grid(sweeps, tmp_path):
         (["--voxel-size", "0"], 2, "--voxel-size"),
         (["--voxel-size", "1", "--dense", "sume"], 2, "--dense"),
         (["--voxel-size", "1", "--range", *"0 0 0 1 1 0".split()], 2, "--range"),
-        (["--voxel-size", "1e-5", "--dense", "count"], 1, "take a larger --voxel-size"),
+        (["--voxel-size", "1e-5", "--dense", "count"], 1, "use a larger --voxel-size"),
     ],
 )
 def test_voxelize_refuses(sweeps, tmp_path, arguments, code, words):

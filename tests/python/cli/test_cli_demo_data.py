@@ -1,4 +1,4 @@
-"""`robocache demo-data`: a recording that the other commands take."""
+"""`robocache demo-data`: a recording that the other commands accept."""
 
 import json
 
@@ -66,7 +66,5 @@ def test_the_same_bytes_every_time(arm, tmp_path):
 def test_nothing_is_replaced(arm, capsys):
     (arm / "joints.csv").write_text("changed")
     assert run(["demo-data", str(arm)]) == 1
-    assert capsys.readouterr().err == (
-        f"robocache: error: {arm}: exists; name a folder that does not\n"
-    )
+    assert capsys.readouterr().err == (f"robocache: error: {arm} exists; name a new folder\n")
     assert (arm / "joints.csv").read_text() == "changed"

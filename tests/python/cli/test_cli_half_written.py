@@ -1,4 +1,4 @@
-"""Commands that are ended, and places that cannot be written: nothing is left half-written."""
+"""Interrupted commands and unwritable outputs: no half-written file remains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command_to(kind, source, folder):
     return [command, source, *rest[:-1], folder / rest[-1]]
 
 
-# When what is being written is about to get its name, a signal arrives.
+# The signal arrives just before the temporary file is renamed.
 INTERRUPTED = """
 import os, signal, robocache._files.atomic_write as writing
 def arrive(part):
@@ -76,7 +76,7 @@ def test_a_signal_leaves_what_was_there(bad, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["npz", "zarr"])
 def test_a_killed_process_leaves_what_was_there(bad, tmp_path, kind):
-    """Nothing can be cleaned up then, but what has the name is whole."""
+    """The process cannot clean up, but a file with the final name is complete."""
     command = command_to(kind, bad, tmp_path)
     target = command[-1]
     assert robocache(*command).returncode == 0
@@ -93,7 +93,7 @@ def contents(path):
     return {str(file): file.read_bytes() for file in files}
 
 
-# The disk fails when what was written is about to be made safe on it.
+# The disk fails when the written file is flushed to it.
 FAILING_DISK = """
 import errno, os
 def fsync(file):
@@ -111,7 +111,7 @@ def test_a_failing_disk(bad, tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_statistics_are_the_old_ones_or_the_new_ones(bad, tmp_path, name):
-    """Whatever ends ``stats -o`` while it writes."""
+    """``stats -o`` is stopped while it writes."""
     target = tmp_path / "stats.json"
     command = ["stats", bad, "--write", "lerobot", "-o", target]
     assert robocache(*command).returncode == 0
@@ -124,7 +124,7 @@ def test_statistics_are_the_old_ones_or_the_new_ones(bad, tmp_path, name):
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_full_disk(bad, tmp_path, kind):
-    """A limit on the size of files in its place: the error of the system is another one."""
+    """A limit on the size of files simulates it; the system reports a different error."""
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -153,7 +153,7 @@ def test_pipes_and_devices_stay(bad, tmp_path, kind):
 
 
 def test_ctrl_c_while_reading(bad):
-    """As the terminal sends it, to a process that waits for its data."""
+    """The signal arrives while the process waits for its data, as from a terminal."""
     slow = SLOW.replace("time.sleep(0.05)", "print('reading', flush=True); time.sleep(60)")
     code = f"import sys; from robocache.cli import main\n{slow}\nsys.exit(main(sys.argv[1:]))"
     run = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`robocache inspect`: what it finds, what it prints, and its exit codes."""
+"""`robocache inspect`: its findings, output and exit codes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_points(tmp_path, recordings):
     office = told["streams"]["office1.pcd"]
     assert office["organized"] == [640, 480] and office["finite"] == 254456
     text = inspect(recordings / "pcl")
-    assert "52744 of 307200 points have no reading" in text
+    assert "52744 of 307200 points are not finite" in text
     assert max(map(len, text.splitlines()[1:])) <= 80
 
 
@@ -152,7 +152,7 @@ REAL = [
 
 @pytest.mark.parametrize(("name", "kinds"), REAL, ids=[name for name, _ in REAL])
 def test_real_recordings(recordings, name, kinds):
-    """What is wrong with them (their PROVENANCE.txt tells) is found; each prints in 80 columns."""
+    """The faults that their PROVENANCE.txt describes are found; each prints in 80 columns."""
     for package in ("rosbags", "pyarrow", "h5py", "zarr"):
         pytest.importorskip(package)
     code = int("damage" in kinds)
@@ -167,4 +167,4 @@ def test_real_recordings(recordings, name, kinds):
 def test_so101_says_what_is_stored_and_what_is_so(recordings):
     pytest.importorskip("pyarrow")
     text = flat(inspect(recordings / "lerobot_v3_so101"))
-    assert "stdisstoredas0.00409083525,butitis0" in text
+    assert "stdisstoredas0.00409083525,butthedatahave0" in text

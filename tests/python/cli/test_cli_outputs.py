@@ -1,4 +1,4 @@
-"""Outputs of the command line take nothing away: neither what is read, nor what others wrote."""
+"""Outputs of the command line replace neither the input nor the files of other programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(*arguments, code=0):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Depth images, a recording as CSV, one as .npz, a cloud, and a file of others."""
+    """Write depth images, recordings as CSV and .npz, a cloud, and an unrelated file."""
     (tmp_path / "depth").mkdir()
     np.save(tmp_path / "depth" / "0.npy", np.full((4, 5), 2000, np.uint16))
     (tmp_path / "k.json").write_text("[20, 20, 2, 2]")
@@ -57,20 +57,26 @@ RESAMPLE = ("resample", "src", "--rate", "10", "--unit", "ms")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([*CLOUD, "-o", "."], "holds depth"),
-        ([*CLOUD, "-o", ".."], "holds depth"),
-        ([*CLOUD, "-o", "depth"], "is what is read"),
-        ([*CLOUD, "-o", "depth/0.npy"], "lies in depth"),
-        ([*CLOUD, "-o", "k.json"], "is what is read"),
-        ([*CLOUD, "--colors", "others", "-o", "others"], "is what is read"),
-        ([*CLOUD, "--pose", "others/thesis.txt", "-o", "others"], "holds others/thesis.txt"),
-        ([*RESAMPLE, "-o", "src"], "is what is read"),
-        ([*RESAMPLE, "-o", "src/arm.csv"], "lies in src"),
-        (["resample", "r.npz", "--rate", "10", "-o", "r.npz"], "is what is read"),
-        (["voxelize", "k.bin", "--voxel-size", "1", "-o", "k.bin"], "is what is read"),
-        (["report", "src", "--html", "src/arm.csv"], "--html: src/arm.csv lies in src"),
-        (["report", "r.npz", "--rerun", "r.npz"], "--rerun: r.npz is what is read"),
-        (["stats", "src", "--write", "lerobot", "-o", "src/arm.csv"], "lies in src"),
+        ([*CLOUD, "-o", "."], "contains depth"),
+        ([*CLOUD, "-o", ".."], "contains depth"),
+        ([*CLOUD, "-o", "depth"], "is the input"),
+        ([*CLOUD, "-o", "depth/0.npy"], "exists inside the input depth"),
+        ([*CLOUD, "-o", "k.json"], "is the input"),
+        ([*CLOUD, "--colors", "others", "-o", "others"], "is the input"),
+        ([*CLOUD, "--pose", "others/thesis.txt", "-o", "others"], "contains others/thesis.txt"),
+        ([*RESAMPLE, "-o", "src"], "is the input"),
+        ([*RESAMPLE, "-o", "src/arm.csv"], "exists inside the input"),
+        (["resample", "r.npz", "--rate", "10", "-o", "r.npz"], "is the input"),
+        (["voxelize", "k.bin", "--voxel-size", "1", "-o", "k.bin"], "is the input"),
+        (
+            ["report", "src", "--html", "src/arm.csv"],
+            "--html: src/arm.csv exists inside",
+        ),
+        (["report", "r.npz", "--rerun", "r.npz"], "--rerun: r.npz is the input"),
+        (
+            ["stats", "src", "--write", "lerobot", "-o", "src/arm.csv"],
+            "exists inside the input",
+        ),
     ],
 )
 def test_what_is_read_stays(place, arguments, words):
@@ -85,7 +91,7 @@ def test_what_is_new_may_lie_beside_what_is_read(place, monkeypatch):
     monkeypatch.chdir(place / "depth")
     run("cloud", ".", "--intrinsics", "../k.json", "-o", "out")
     assert everything(place / "depth").keys() > before.keys()
-    assert "and exists" in run("cloud", ".", "--intrinsics", "../k.json", "-o", "out",
+    assert "exists inside" in run("cloud", ".", "--intrinsics", "../k.json", "-o", "out",
                                "--overwrite", code=1)  # fmt: skip
 
 
@@ -93,9 +99,9 @@ def test_links_to_what_is_read_are_seen_through(place):
     (place / "link").symlink_to("src")
     (place / "others" / "to").symlink_to("../src/arm.csv")
     before = everything(place)
-    assert "is what is read" in run(*RESAMPLE, "-o", "link", "--overwrite", code=1)
+    assert "is the input" in run(*RESAMPLE, "-o", "link", "--overwrite", code=1)
     text = run("resample", "others/to", *RESAMPLE[2:], "-o", "src", "--overwrite", code=1)
-    assert "holds others/to" in text
+    assert "contains others/to" in text
     assert everything(place) == before
 
 
@@ -177,7 +183,7 @@ def test_pages_and_statistics_may_lie_in_a_data_set(place):
     assert json.loads((place / "set/meta/stats.json").read_text())
     text = run("stats", "set", "--write", "lerobot", "-o", "set/meta/info.json", "--overwrite",
                code=1)  # fmt: skip
-    assert "lies in set" in text
+    assert "exists inside the input set" in text
 
 
 def test_a_full_disk_names_what_was_to_be_written(place):

@@ -113,7 +113,7 @@ NASTY = "\x1b[31mred\x1b]0;pwn\x07 \x9b2J \u202egnp"
 
 
 def test_names_in_files_do_not_steer_the_terminal(tmp_path):
-    """Neither by escapes nor by C1 controls, on a terminal, in a pipe, in JSON and in errors."""
+    """Escapes and C1 controls are harmless on a terminal, in a pipe, in JSON and in errors."""
     file = tmp_path / "r.csv"
     file.write_text(f"time,{NASTY}\n" + "".join(f"{i},{i}\n" for i in range(50)))
     for command in (

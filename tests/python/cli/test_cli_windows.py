@@ -31,7 +31,7 @@ def told(*arguments):
 
 @pytest.fixture
 def arm(tmp_path):
-    """Actions of two joints in another order than those of the state, and a gripper."""
+    """Write actions of two joints, in a different order than in the state, and of a gripper."""
     pytest.importorskip("pyarrow")
     rng = np.random.default_rng(1)
     offsets = np.cumsum([0, *LENGTHS])
@@ -49,7 +49,7 @@ def arm(tmp_path):
 
 
 def relative(tracks, steps, rows, kept=()):
-    """By step the actions less the state, [steps] of [n,D]."""
+    """Return the actions minus the state: for each step an array [n,D]."""
     state, action = (tracks[n].values.astype("f8") for n in ("observation.state", "action"))
     reference = np.stack([state[:, 1], state[:, 2], state[:, 0]], axis=1)
     reference[:, list(kept)] = 0

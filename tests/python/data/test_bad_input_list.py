@@ -1,4 +1,4 @@
-"""bad_inputs.md names tests that are there."""
+"""The tests named in bad_inputs.md exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recordings and episodes onto one clock, against NumPy and direct calls."""
+"""Alignment of recordings and episodes to one clock, against NumPy and direct calls."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_times_without_a_unit():
 
 @pytest.mark.parametrize(("own", "told"), [(None, "ms"), ("ms", None), ("ms", "us")])
 def test_floats_of_a_unit_become_seconds(own, told):
-    """A unit that the recording tells is the one that holds."""
+    """The unit of the recording takes precedence over the argument."""
     times = START / 1e9 + np.arange(100) * 10.5
     recording = data.Recording.of([
         stream("a", times, np.arange(100.0)[:, None], unit=own, clock="time")
@@ -194,7 +194,7 @@ def test_one_wrong_time_does_not_fill_the_memory(span, unit):
     wrong = stream("imu", times, np.arange(5.0)[:, None], unit=unit, clock="time")
     with pytest.raises(ValueError, match="imu: its times go from 0 to 1700000000 s") as told:
         data.Recording.of([wrong]).align(10, span=span)
-    assert "at 10 Hz makes 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
+    assert "at 10 Hz is 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
     right = stream("arm", np.arange(9) * (1 if unit is None else S), np.zeros((9, 1)), unit=unit)
     right = data.RecordedStream(
         "arm", "t", ("x",), right.values, {"time": right.log_times.astype(times.dtype)}, unit
@@ -249,7 +249,7 @@ def test_streams_without_times():
 
 
 def episodes(count=300):
-    """Two tracks of different rates, and frames of a camera."""
+    """Return two tracks with different rates, and frames of a camera."""
     rng = np.random.default_rng(1)
     fast_lengths, slow_lengths = rng.integers(20, 60, count), rng.integers(5, 12, count)
     fast_lengths[7] = 0

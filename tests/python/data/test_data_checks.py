@@ -1,4 +1,4 @@
-"""Checks: what is planted is found, and nothing in what is clean."""
+"""Checks: planted faults are found, and clean data have no findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = ("p.x", "p.y", "p.z", "q.x", "q.y", "q.z", "q.w")
 
 
 def found(values, log, header=None, names=NAMES, **options):
-    """Findings of a recording of one stream, notes of latency aside."""
+    """Return the findings of a recording of one stream, except notes of latency."""
     clocks = {"log": log} if header is None else {"log": log, "header": header}
     stream = data.RecordedStream("s", "test", names, values, clocks, "ns")
     told = checks.check(data.Recording.of([stream]), **options)
@@ -40,7 +40,7 @@ def found(values, log, header=None, names=NAMES, **options):
 
 
 def one(findings, severity, kind, text, place=None):
-    """There is just this finding."""
+    """Check that there is exactly this finding."""
     assert [(f.severity, f.kind) for f in findings] == [(severity, kind)], findings
     assert text in findings[0].text
     if place is not None:
@@ -114,12 +114,12 @@ def test_channels():
 
 
 def test_the_unit_that_episodes_tell_is_the_one_that_holds():
-    """Of float times it is seconds, whatever is told of times that do not tell theirs."""
+    """Float times are in seconds; ``unit`` is only for times that do not state their unit."""
     track = rbc.Track(np.zeros((40, 1)), [0, 20, 40], times=np.tile(np.arange(20) / 16, 2))
     episodes = make_episodes({"arm": track}, about=About("a set", unit="s"))
     survey = checks.survey(episodes, unit="ms", max_gap=0.04)
     gaps = [finding.text for finding in survey.findings if finding.kind == "gaps"]
-    assert survey.unit == "s" and "longest of 62.5 ms" in gaps[0]
+    assert survey.unit == "s" and "the longest is 62.5 ms" in gaps[0]
     for report in (survey.report(unit="ms"), episodes.report(unit="ms")):
         assert report.streams["arm"].rate == pytest.approx(16)
     assert episodes.align(16, unit="ms")["arm"].num_rows == 40
@@ -147,7 +147,7 @@ def test_nan():
     values[[3, 9], 0] = np.nan, np.inf
     one(found(values, log), "warning", "nan", "up to 2 of 400 values", "p.x")
     values[:, 0] = np.nan
-    one(found(values, log), "error", "nan", "no finite value at all", "p.x")
+    one(found(values, log), "error", "nan", "no value is finite", "p.x")
 
 
 def test_quaternions():
@@ -156,8 +156,8 @@ def test_quaternions():
     one(found(values, log), "warning", "quaternion", "by up to 0.25 at sample 200", "q")
     values[7, 3:] = 0
     kinds = [f.text for f in found(values, log)]
-    assert "1 of 400 quaternions are 0" in kinds and any(
-        "1 of 400 quaternions are off" in k for k in kinds
+    assert "1 of 400 quaternions is 0" in kinds and any(
+        "1 of 400 quaternions differs" in k for k in kinds
     )
 
 
@@ -193,7 +193,7 @@ def test_streams_that_begin_late():
 
 
 def test_pieces_give_the_same(tmp_path):
-    """A file that is gone through piece by piece, and the same in memory."""
+    """A file read piece by piece has the findings of the same data in memory."""
     pytest.importorskip("rosbags")
     store = data_files.typestore(ros1=True)
     path = data_files.write_ros1(tmp_path / "x", data_files.messages(store, 500), store)
@@ -238,7 +238,7 @@ def test_statistics_that_are_not_those_of_the_data(tmp_path):
 def test_stored_statistics_that_are_no_numbers(key, value):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(50, 3))
-    values[:, 2] = np.nan  # of which there are no statistics
+    values[:, 2] = np.nan  # a channel without statistics
     exact = rbc.statistics(values, quantiles=(0.01, 0.99))
     assert checks.check_statistics("a", exact, exact) == []
     arrays = {name: getattr(exact, name).copy() for name in ("min", "max", "mean", "std")}
@@ -247,7 +247,7 @@ def test_stored_statistics_that_are_no_numbers(key, value):
     stored = dataclasses.replace(exact, **arrays)
     (finding,) = checks.check_statistics("a", stored, exact, ("x", "y", "z"))
     assert (finding.severity, finding.kind, finding.place) == ("error", "statistics", "y")
-    assert finding.text.startswith(f"{key} is stored as {value}, but it is ")
+    assert finding.text.startswith(f"{key} is stored as {value}, but the data have ")
 
 
 def test_ranges_that_a_file_does_not_store(tmp_path):
@@ -284,7 +284,7 @@ def test_gaps_of_episodes():
 
 
 def test_the_real_ones(recordings):
-    """What their notes say of them."""
+    """The findings agree with the notes about each recording."""
     pytest.importorskip("rosbags")
     pytest.importorskip("pyarrow")
 

@@ -1,4 +1,4 @@
-"""``open`` itself: formats by content, options, and packages that are missing."""
+"""``open``: detection of formats, options, and missing packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def makers():
-    """How to write each format, the package it takes, and the extra that its error names."""
+    """Writers of each format, with the package it needs and the extra that its error names."""
 
     def bag(storage):
         def write(path):
@@ -93,7 +93,7 @@ def test_paths_from_here(made, monkeypatch):
 
 
 def test_a_missing_package_is_told_with_its_extra(made):
-    """In a process of its own, in which the package cannot be imported."""
+    """Runs in a separate process that cannot import the package."""
     path, package, extra = made
     code = f"""
 import sys
@@ -146,7 +146,7 @@ def test_what_is_not_there(tmp_path):
 
 def test_what_is_not_known(tmp_path):
     (tmp_path / "x").write_bytes(b"\x00\x01\x02 something else")
-    with pytest.raises(data.FormatError, match="cannot tell the format. First bytes: ") as one:
+    with pytest.raises(data.FormatError, match="unknown format. First bytes: ") as one:
         data.open(tmp_path / "x")
     assert one.value.path == str(tmp_path / "x") and one.value.place == ""
     with pytest.raises(data.FormatError, match="no file in this .* holds: x. Formats: ROS 1"):
@@ -157,7 +157,7 @@ def test_what_is_not_known(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")
 def test_a_device_is_not_read():
-    """In a process of its own, with a limit: all memory would not be enough."""
+    """Runs in a separate process with a memory limit: reading a device would use all memory."""
     code = """
 import resource
 import robocache as rbc
@@ -173,7 +173,7 @@ except rbc.data.FormatError as error:
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.h5", "x.mcap", "x.npz"])
 def test_pipes_and_sockets_are_not_waited_for(tmp_path, name):
-    """In a process of its own: nobody writes into the pipe."""
+    """Runs in a separate process, because no process writes to the pipe."""
     pytest.importorskip("pyarrow")
     os.mkfifo(tmp_path / name)
     (tmp_path / "folder").mkdir()
@@ -214,7 +214,7 @@ def test_a_folder_of_several(tmp_path):
 
 @pytest.mark.parametrize("damaged", ["refuse", "keep"])
 def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
-    """They are named, with what is wrong with each."""
+    """The error names each file and its fault."""
     (tmp_path / "README.md").write_text("words")
     for name, content in (
         ("a.csv", b""),
@@ -229,15 +229,15 @@ def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
         data.open(tmp_path, damaged=damaged)
     zeros = bytes(8)
     assert told.value.reason == (
-        "none of its files can be read: a.csv is empty; "
-        "b.parquet does not begin as a Parquet file does; "
-        f"c.hdf5 is no HDF5 file, but a file that begins with {zeros!r}; "
-        "d.npy is no .npy file, but a file of 0 bytes; "
-        "e.pcd is no PCD file, but a file that begins with b'FIELDS'; "
-        "f.bag is no ROS 1 bag, but a file that begins with b'#ROS'"
+        "no file could be read: a.csv is empty; "
+        "b.parquet does not begin like a Parquet file; "
+        f"c.hdf5: expected an HDF5 file, got a file that begins with {zeros!r}; "
+        "d.npy: expected a .npy file, got a file of 0 bytes; "
+        "e.pcd: expected a PCD file, got a file that begins with b'FIELDS'; "
+        "f.bag: expected a ROS 1 bag, got a file that begins with b'#ROS'"
     )
     (tmp_path / "g.bin").write_bytes(bytes(3))
-    with pytest.raises(data.FormatError, match="but a file that begins with b'#ROS'; and 1 more"):
+    with pytest.raises(data.FormatError, match="got a file that begins with b'#ROS'; and 1 more"):
         data.open(tmp_path, damaged=damaged)
 
 
@@ -272,7 +272,7 @@ def test_progress_without_rich(tmp_path, capfd, monkeypatch):
 
 
 def test_a_large_file_takes_the_memory_of_its_index(tmp_path):
-    """300 MB of messages are opened, and gone through, in much less."""
+    """300 MB of messages are opened and iterated in much less memory."""
     pytest.importorskip("rosbags")
     store = data_files.typestore()
     name = "sensor_msgs/msg/Image"
@@ -312,7 +312,7 @@ print(survey.streams["/camera"].samples, int(most) // 1024)
 
 
 def test_real_data_of_all_formats(recordings):
-    """Every folder of recordings is opened, or is known to be none."""
+    """Every folder of recordings is opened, or is known not to be a recording."""
     none = {"rgbd_open3d", "README.md"}
     several = {"ros1_robot_localization", "ros2_mcap_crazyflie_vicon"}  # the others hold one each
     for path in sorted(pathlib.Path(recordings).iterdir()):
@@ -332,7 +332,7 @@ def test_docstrings():
 
 
 def test_pickled_before_it_is_read(made):
-    """The way to the data goes along, not the data."""
+    """The pickle contains the path, not the data."""
     import pickle
 
     opened = data.open(made[0])

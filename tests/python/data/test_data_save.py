@@ -1,4 +1,4 @@
-"""Saving: round trips hold every value and stamp, and nothing is ever half written."""
+"""Saving: round trips keep every value and stamp, and no output is half-written."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def recording():
 
 
 def episodes(shared=True):
-    """Three episodes with stamps that float32 does not hold."""
+    """Return three episodes with stamps that float32 would round."""
     rng = np.random.default_rng(1)
     cuts = [0, 4, 9, 11]
-    even = np.rint(np.arange(11) * 1e9 / 30).astype(np.int64)  # LeRobot takes no other rows
+    even = np.rint(np.arange(11) * 1e9 / 30).astype(np.int64)  # LeRobot accepts no other rows
     times = (START + even + rng.integers(-1000, 1000, 11)).view("timedelta64[ns]")
     tracks = {
         "observation.state": rbc.Track(rng.normal(size=(11, 3)), cuts, times=times,
@@ -92,7 +92,7 @@ def test_recordings(tmp_path, kind):
 
 def test_recordings_are_no_lerobot(tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"recording.align\(rate\) makes one"):
+    with pytest.raises(ValueError, match=r"use recording.align\(rate\)"):
         recording().save(tmp_path / "x", "lerobot")
     assert os.listdir(tmp_path) == []
 
@@ -174,8 +174,8 @@ def test_frames_of_videos_stay(tmp_path):
     left_out = given.save(tmp_path / "y", "lerobot")
     assert [str(e) for e in left_out] == [
         "note: texts (string) are not read",
-        "observation.images.top: 1 of 1 video files are not there",
-        "observation.images.top: frames of a video, which stays where it is",
+        "observation.images.top: 1 of 1 video files is missing",
+        "observation.images.top: frames of a video, which is not copied",
     ]
     back = data.open(tmp_path / "y")
     assert set(given.tracks) - set(back.tracks) == {"observation.images.top"}
@@ -241,7 +241,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
 
 def test_a_folder_that_cannot_be_written(tmp_path, format):
     if os.geteuid() == 0:
-        target = "/proc/nothing/x"  # nobody writes there
+        target = "/proc/nothing/x"  # not even root can write there
     else:
         tmp_path.chmod(0o500)
         target = tmp_path / "x"
@@ -250,7 +250,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, format):
 
 
 def test_a_full_disk(tmp_path, format):
-    """A limit of the size of files stands in for it."""
+    """A limit on the size of files simulates a full disk."""
     code = f"""
 import resource, signal, sys
 import numpy as np
@@ -336,7 +336,7 @@ print(json.dumps([made.num_episodes, made.fps, std, told, tasks]))
 
 
 def at_rate(period, rows=300, unit=None, error=0.0):
-    """Episodes of two tracks with even times, of which some are off by an error in seconds."""
+    """Return two tracks with even times, except for one time that is off by ``error`` seconds."""
     times = np.arange(rows) * period
     times[rows // 2] += error
     if unit is not None:
@@ -385,7 +385,7 @@ def test_plain_episodes(tmp_path, format):
     ("given", "text"),
     [
         (rbc.Track(np.zeros((2, 1)), [0, 2]), r"is a Track.*robocache.Episodes\({'name': track}\)"),
-        ({"a": 1}, "is a dict, expected a Recording or Episodes; robocache.Episodes"),
+        ({"a": 1}, "is a dict, expected a Recording or Episodes; use robocache.Episodes"),
         (None, "is a NoneType, expected a Recording or Episodes"),
     ],
 )
@@ -401,7 +401,7 @@ def test_names_that_become_one(tmp_path):
               for name in ("/arm/left", "arm.left", "grip")}  # fmt: skip
     told = data.save(rbc.Episodes(tracks), tmp_path / "x", "lerobot")
     assert [str(each) for each in told] == [
-        "arm.left: saved as the feature arm.left.1, for another track is named arm.left too"
+        "arm.left: saved as the feature arm.left.1, because another track is named arm.left"
     ]
     assert {"arm.left", "arm.left.1"} < set(saved_info(tmp_path / "x")["features"])
     assert "/" not in "".join(saved_info(tmp_path / "x")["features"])

@@ -1,4 +1,4 @@
-"""Names that a format has for itself, or no file system holds; and what LeRobot cannot hold."""
+"""Names that a format reserves or file systems reject; data that LeRobot cannot store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_two_tracks_of_such_a_name(tmp_path):
     ],
 )
 def test_tasks_of_rows(tmp_path, values, own):
-    """They are LeRobot's column where these are the tasks of the episodes; else a track alone."""
+    """task_index is LeRobot's column if it has the tasks of the episodes; else only a track."""
     pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -100,7 +100,7 @@ def test_distinct():
 def test_an_episode_without_rows(tmp_path):
     pytest.importorskip("pyarrow")
     episodes = data.Episodes({"s": rbc.Track(np.zeros((5, 1)), [0, 2, 2, 5], times=TIMES)})
-    with pytest.raises(ValueError, match="but episode 1 is one; select the others, or take 'npz'"):
+    with pytest.raises(ValueError, match="and episode 1 is empty; select the others, or use 'npz'"):
         episodes.save(tmp_path / "x", "lerobot")
     assert os.listdir(tmp_path) == []
     assert episodes.select([0, 2]).save(tmp_path / "x", "lerobot") == ()
@@ -111,7 +111,7 @@ def test_a_channel_without_a_finite_value(tmp_path):
     pytest.importorskip("pyarrow")
     values = np.arange(10.0).reshape(5, 2)
     values[:, 1] = np.nan
-    match = "but /a b has no finite value in channel 1; select the other tracks, or take 'npz'"
+    match = "but /a b has no finite value in channel 1; select the other tracks, or use 'npz'"
     with pytest.raises(ValueError, match=match):
         given(**{"/a b": values}).save(tmp_path / "x", "lerobot")
     assert os.listdir(tmp_path) == []

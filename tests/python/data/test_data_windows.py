@@ -70,7 +70,7 @@ def test_what_is_refused():
         episodes.statistics(relative=4)
     with pytest.raises(ValueError, match="relative: is 0, expected 1 or more"):
         episodes.statistics(relative=0, to={"action": "action"})
-    with pytest.raises(ValueError, match="expected neither tracks nor per_episode"):
+    with pytest.raises(ValueError, match="cannot be combined with tracks or per_episode"):
         episodes.statistics(["action"], relative=4)
     own = episodes.statistics(relative=1, to={"action": "action"})["action"]
     assert own.min.tolist() == own.max.tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""The catalogue of findings: what the sources emit, what the page says, and what is printed."""
+"""The catalogue of findings agrees with the sources, the documentation and the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small dose of fuzz_readers.py, and what it has found."""
+"""A short run of fuzz_readers.py, and the faults it has found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_damaged_files():
 
 
 def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):
-    """An exception of another kind, the end of the process, a file changed, one too many."""
+    """Unexpected exceptions, crashes, changed files and extra files are detected."""
 
     def deletes(path, damaged):
         path.unlink()
@@ -73,7 +73,7 @@ def test_sqlite_files_that_took_long_or_seemed_to_lack_memory(tmp_path, name, se
 
 @pytest.mark.parametrize("seed", [572, 1000534, 1000553, 2000794, 2001252])
 def test_parquet_files_that_ended_the_process(tmp_path, seed):
-    """Types, codecs and histograms that differ within the footer: pyarrow called terminate()."""
+    """Types, codecs and histograms disagree within the footer; pyarrow called terminate()."""
     (tmp_path / "sample").mkdir()
     sample = fuzz_readers.FORMATS["parquet"](tmp_path / "sample")
     outcome = fuzz_readers.in_child("parquet", sample, tmp_path, range(seed, seed + 1))

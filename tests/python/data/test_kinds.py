@@ -24,7 +24,7 @@ AXIS = np.array([2, 3, 6]) / 7
 
 
 def turning(axis=AXIS, keep_sign=False):
-    """x y z w of a turn by t rad; a logger that keeps w >= 0 flips the sign at a half turn."""
+    """Return x y z w of a turn by t rad; with w >= 0, the sign flips at a half turn."""
     half = TIMES / 2
     if not keep_sign:
         half = (half + np.pi / 2) % np.pi - np.pi / 2
@@ -52,7 +52,7 @@ def kinds(names, values, **options):
 
 
 def rows_of_page(mark):
-    """The cells of the table after a mark on the page."""
+    """Return the cells of the table after a marker on the page."""
     lines = PAGE.read_text().split(f"<!-- {mark} -->\n")[1].splitlines()
     table = [line for line in lines[2 : lines.index("")]]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
@@ -130,7 +130,7 @@ def test_what_is_no_quaternion():
 
 
 def test_rows_that_do_not_confirm_the_names():
-    """One of 1000 rows may be off; zeros do not count; more is in doubt, and asks."""
+    """One of 1000 rows may be off, and zeros do not count; with more, a decision is required."""
     names = ("qx", "qy", "qz", "qw")
     four = np.tile(turning()[:100], (10, 1))
     four[7] *= 1.1
@@ -190,7 +190,7 @@ def test_a_candidate_stops_alignment():
         got = given.align(QUERIES, **options)["imu"].values[:, 1:]
         assert angle_between(got, expected) < 1e-12
     given.align(30, kinds={"imu": {"b-e": "number"}})
-    with pytest.raises(ValueError, match="accept_guesses: goes without as_numbers"):
+    with pytest.raises(ValueError, match="accept_guesses: cannot be combined with as_numbers"):
         given.align(30, accept_guesses=True, as_numbers=True)
 
 
@@ -343,7 +343,7 @@ def test_roll_pitch_and_yaw():
 
 
 def tumbling():
-    """A turn about an axis that moves, without a sign that flips."""
+    """Return a turn about a moving axis, without sign flips."""
     return Rotation.from_rotvec(np.stack([np.sin(TIMES), 0.4 * TIMES, np.cos(0.7 * TIMES)], 1))
 
 
@@ -372,7 +372,7 @@ def test_rotation_vectors():
 
 
 def test_rotation_vectors_longer_than_half_a_turn():
-    """They stay in the branch of the samples around."""
+    """They stay in the branch of the neighbouring samples."""
     turn = 2.5 + 0.3 * TIMES
     values = np.outer(turn, [0, 0.6, 0.8])
     got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values
@@ -381,7 +381,7 @@ def test_rotation_vectors_longer_than_half_a_turn():
 
 
 def test_rotation_vectors_of_several_turns():
-    """Only declared ones are that long. They keep the number of turns of their samples."""
+    """Only declared ones can be that long. They keep the number of turns of their samples."""
     turn = np.linspace(0.1, 21, 101)
     values = np.outer(turn, [0, 0.6, 0.8])
     got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values
@@ -484,7 +484,7 @@ def test_steps_and_counts():
 
 
 def test_messages(tmp_path):
-    """Quaternions of the file need no names of theirs; covariances are left out, and listed."""
+    """Quaternion messages are recognized by type, not by name; omitted covariances are listed."""
     pytest.importorskip("rosbags")
     store = data_files.typestore(ros1=True)
     path = data_files.write_ros1(tmp_path / "x", data_files.messages(store, 60), store)
@@ -521,7 +521,7 @@ def test_channels_that_a_caller_names(tmp_path):
     assert of("orientation[3],orientation[0],orientation[1],orientation[2]", "quaternion_wxyz")
     assert of("a-b", "angle_deg") == [("angle", (6,))]
     for channels, kind, text in (
-        ("yaw", "quaternion", "cannot be made of 1: 'yaw'"),
+        ("yaw", "quaternion", "does not fit 1 channel: 'yaw'"),
         ("nothing", "angle", "no channel 'nothing'. Its channels: 'orientation"),
         ("yaw", "qaternion", "is 'qaternion', expected one of number"),
     ):
@@ -564,7 +564,7 @@ def test_broken_kinds_of_a_saved_file(tmp_path):
     told["streams"][0]["kinds"]["groups"][0]["columns"] = [7]
     arrays["robocache"] = np.array(json.dumps(told))
     np.savez(tmp_path / "b.npz", **arrays)
-    with pytest.raises(data.FormatError, match="its kinds are not those of 1 channels"):
+    with pytest.raises(data.FormatError, match="its kinds do not fit 1 channel"):
         data.open(tmp_path / "b.npz")
     del told["streams"][0]["kinds"]  # as files were before
     arrays["robocache"] = np.array(json.dumps(told))
@@ -648,7 +648,7 @@ def test_methods_for_some_channels():
     np.testing.assert_allclose(linear[:, 0], np.interp(QUERIES, TIMES, values[:, 0]))
     for methods, text in (
         ({"s": "slerp"}, "--method s=slerp: these are 5 channels, but slerp takes 4"),
-        ({"s:qx": "linear"}, "names some channels of a rotation"),
+        ({"s:qx": "linear"}, "names only some channels of a rotation"),
         ({"s:v": "curved"}, "no such method"),
     ):
         with pytest.raises(ValueError, match=re.escape(text)):
@@ -715,7 +715,7 @@ def test_the_command_line(tmp_path, capsys):
 
 @pytest.mark.parametrize("command", [("windows",), ("stats",)])
 def test_relative_actions_ask_too(tmp_path, command):
-    """They subtract channel by channel; windows and statistics of channels by themselves do not."""
+    """They subtract channel by channel; windows and statistics of single channels do not."""
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 

@@ -1,4 +1,4 @@
-"""Names of files, streams and channels that would steer a terminal: read, and escaped in output."""
+"""Names with control characters for a terminal are read, and escaped in output."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_task_that_parquet_cannot_hold(tmp_path):
 
     track = rbc.Track(np.arange(6.0)[:, None], [0, 6], times=np.arange(6) / 10)
     episodes = data.Episodes({NAMES[0]: track}, tasks=[LONE])
-    with pytest.raises(ValueError, match=r"^tasks: 'lone\\udcff\\ud800' holds half of a surrogate"):
+    with pytest.raises(ValueError, match=r"^tasks: 'lone\\udcff\\ud800' contains half of a"):
         episodes.save(tmp_path / "x", "lerobot")
     assert list(tmp_path.iterdir()) == []
     episodes.save(tmp_path / "x", "npz")
@@ -142,7 +142,7 @@ ENCODINGS = {
 
 
 def run(commands, encoding="utf-8"):
-    """Run commands in one process: (exit code, what each printed, and as errors)."""
+    """Run commands in one process; return (exit code, stdout, stderr) of each."""
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
     environment.update(ENCODINGS[encoding], COLUMNS="80")
     lines = [" ".join(os.fsencode(str(part)).hex() for part in command) for command in commands]
@@ -221,7 +221,7 @@ def test_every_format_in_a_folder_that_is_not_utf_8(tmp_path, kind):
 
 
 def test_clouds(tmp_path):
-    """Depth images and point clouds, which have commands of their own."""
+    """Depth images and point clouds have their own commands."""
     folder = tmp_path / FOLDER
     folder.mkdir()
     path = fuzz_readers.FORMATS["pcd"](folder)
@@ -435,7 +435,7 @@ class _Page(html.parser.HTMLParser):
 
 
 def parsed(path):
-    """The text of a page that is right, and holds nothing that turns or hides text."""
+    """Return the text of a valid page without characters that reverse or hide text."""
     content = path.read_bytes().decode("utf-8")
     page = _Page()
     page.feed(content)

@@ -172,7 +172,7 @@ def test_limits_batches_and_units():
 
 
 def test_px4_and_its_report(recordings, monkeypatch, capsys):
-    """The page's own ten lines, where the flight is."""
+    """The ten lines of the documentation, if the flight is available."""
     pytest.importorskip("pandas")
     folder = recordings / "px4"
     if not folder.is_dir():
@@ -198,7 +198,7 @@ def test_px4_and_its_report(recordings, monkeypatch, capsys):
 
 
 def greedy(first, second, tolerance):
-    """All pairs by their distance, one by one."""
+    """Return pairs in the order of their distances, one by one."""
     pairs = sorted(
         (abs(a - b), a, b, i, j)
         for i, a in enumerate(first)

@@ -43,7 +43,7 @@ class Comparison:
 
 
 def check(title, streams, clock, dtype):
-    """All streams in one call, of float64 or rounded to float32, against the reference."""
+    """Check all streams in one call, as float64 or rounded to float32, against the reference."""
     streams = recorded_streams.rounded_to(streams, dtype)
     made = [rbc.Stream(**stream) for stream in streams.values()]
     out, mask = rbc.fuse(made, clock, dtype=dtype, return_valid=True)
@@ -69,7 +69,7 @@ def check(title, streams, clock, dtype):
 
 
 def ulps(stream, got, expected, where):
-    """The largest error of each group of channels, as (method, units of the last place)."""
+    """Return the largest error of each group of channels as (method, units of the last place)."""
     np.testing.assert_array_equal(np.isnan(got), np.isnan(expected), err_msg=where)
     method = stream.get("method", "linear")
     largest = np.nanmax(np.abs(stream["values"].astype(np.float64)), axis=0, initial=1e-300)
@@ -137,7 +137,7 @@ def test_drone(drone, clock, dtype):
 
 
 def test_drone_far_from_the_start_of_its_clock(drone):
-    """Nanoseconds since the epoch, which no double can hold, change nothing but the times."""
+    """Nanoseconds since the epoch do not fit a double; they change only the times."""
     _, streams = drone
     ticks = recorded_streams.even_clock(streams, 10_000)
     plain = rbc.fuse([rbc.Stream(**s) for s in streams.values()], ticks, return_valid=True)
@@ -167,7 +167,7 @@ def test_humanoid_episodes(recordings):
     lengths = np.diff(offsets)
     rows = np.arange(lengths.max())
     padded = np.minimum(offsets[:-1, None] + rows, len(stamps) - 1)
-    # What lies behind an episode's end would show up in any result.
+    # Rows after an episode's end have values that would show up in any result.
     behind = rows >= lengths[:, None]
     late = np.where(behind, np.float32(-1e9), stamps[padded])
     wild = np.where(behind[..., None], np.float32(np.nan), actions[padded])

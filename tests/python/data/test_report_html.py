@@ -1,4 +1,4 @@
-"""The report as a page: what it tells, how large it is, and how it looks in a browser."""
+"""The report as an HTML page: its content, its size, and its look in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VOID = {"meta", "link", "br", "rect", "path"}
 
 
 class Page(HTMLParser):
-    """The words of a page; it fails where tags do not match, or something is loaded."""
+    """The text of a page; fails if tags do not match or the page loads a resource."""
 
     def __init__(self, text):
         super().__init__()
@@ -91,7 +91,7 @@ def test_what_it_tells_of_a_data_set(tmp_path):
     folder = tmp_path / "set"
     data.save(faults.episodes(), folder, "lerobot")
     _, _, page = report(data.open(folder), tmp_path / "good.html")
-    assert "Nothing found." in page.text and page.text.count("As they are.") >= 2
+    assert "Nothing found." in page.text and page.text.count("They match the data.") >= 2
     assert "5 episodes" in page.text and "40 to 40 frames" in page.text
     file = folder / "meta" / "stats.json"
     stored = json.loads(file.read_text())
@@ -105,7 +105,7 @@ def test_what_it_tells_of_a_data_set(tmp_path):
 
 
 def points_of(path):
-    """The corners of an outline of relative steps."""
+    """Return the corners of an outline given by relative steps."""
     found = []
     for piece in re.findall(r"M(\d+) (\d+)l([^z]*)z", path):
         x, y = int(piece[0]), int(piece[1])
@@ -155,7 +155,7 @@ def test_envelopes_hold_every_extreme():
 
 
 def test_500_megabytes_and_thousands_of_channels_stay_below_3_megabytes(tmp_path, monkeypatch):
-    """Noise, of which nothing can be left away; nothing is kept but the envelopes."""
+    """Noise cannot be compressed; only the envelopes are kept."""
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(25_000, 250)).astype("f4")
     names = tuple(f"state.a_rather_long_name_of_a_channel[{c}]" for c in range(250))
@@ -221,7 +221,7 @@ document.title="MEASURED "+JSON.stringify({inner:innerWidth,wide,out,small})})</
 
 
 def browse(page, folder, width, height, *options):
-    """What the browser printed."""
+    """Return what the browser printed."""
     run = subprocess.run(
         [
             CHROMIUM,
@@ -279,7 +279,7 @@ def test_nothing_is_cut_off_and_all_is_large_enough_to_read(wide_page, tmp_path,
 
 
 def pixels_of(path):
-    """A PNG of 8 bits a channel as [height,width,channels]."""
+    """Return a PNG with 8 bits per channel as an array [height,width,channels]."""
     matplotlib = pytest.importorskip("matplotlib.image")
     header = path.read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
@@ -291,7 +291,7 @@ def pixels_of(path):
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_screenshot(wide_page, tmp_path, dark):
     shot = tmp_path / "shot.png"
-    # What the system prefers cannot be told to a headless browser: the page is told.
+    # A headless browser has no colour preference to set, so the page is changed instead.
     text = wide_page.read_text()
     page = tmp_path / "page.html"
     page.write_text(text.replace("prefers-color-scheme:dark", "min-width:1px") if dark else text)
@@ -327,7 +327,7 @@ def test_rerun(tmp_path):
     aligned = recording.align(50, max_gap=0.05)
     rows = 370 + 400 + int(aligned["valid"].values.sum())
     (told,) = re.findall(r"num_rows = ([\d\W]+?)\n", run.stdout)
-    assert 0 <= int(re.sub(r"\D", "", told)) - rows <= 10  # and those of names and properties
+    assert 0 <= int(re.sub(r"\D", "", told)) - rows <= 10  # the others hold names and properties
     with pytest.raises(FileExistsError):
         data.save_rerun(recording, path, 50)
     data.save_rerun(faults.episodes(), tmp_path / "episodes.rrd", 5)
@@ -335,7 +335,7 @@ def test_rerun(tmp_path):
 
 
 def test_both_sides_begin_together_for_rerun(monkeypatch):
-    """Floats of a unit, which align gives in seconds."""
+    """Float times with a unit, which align converts to seconds."""
     from robocache.data import _rerun
 
     sent = {}

@@ -1,4 +1,4 @@
-"""One buffer goes round: torch -> RoboCache -> NumPy or CuPy -> JAX -> torch, by its pointer."""
+"""One buffer goes from torch through RoboCache, NumPy or CuPy, and JAX to torch, uncopied."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ GRID = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (4, 4, 2)}
 
 
 def numpy_or_cupy(device):
-    """The library, and what waits for the device."""
+    """Return the library, and a function that waits for the device."""
     if device == "cpu":
         return np, lambda: None
     if not torch.cuda.is_available():
@@ -62,11 +62,11 @@ def test_a_buffer_goes_round(device):
     assert pointer(in_other) == pointer(in_jax) == pointer(back) == pointer(room)
     assert torch.equal(back.cpu(), expected)
 
-    # Each goes in as it is: what is written to the one buffer, all of them show.
+    # No array is copied: a write to the one buffer shows in all of them.
     again = expected.numpy() * 2
     room.mul_(2)
     wait()
-    # The rows' own times as queries give back the values.
+    # Queries at the times of the rows return their values.
     for array in (room, in_other, in_jax, back):
         same = rbc.resample(array, times, times)
         wait()

@@ -1,4 +1,4 @@
-"""Readers and writers that lack memory, threads, files or space: shortages.py, in a small dose."""
+"""Readers and writers without enough memory, threads, files or space; runs shortages.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "4")
 
 @pytest.fixture(scope="module")
 def told():
-    """Of one process, which forks for each attempt."""
+    """Return the results of one process, which forks for each attempt."""
     run = subprocess.run(
         [sys.executable, Path(shortages.__file__), "--steps", STEPS],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Whatever is read, good or damaged, and whatever lies beside it: no file is changed or made."""
+"""Reading good or damaged data changes no file and creates none, in the source or next to it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def in_state(sample, folder, state, seed):
 
 
 def read_all(path, outside):
-    """By all ways that read, as far as they get."""
+    """Read a source in every way, as far as each of them gets."""
     with warnings.catch_warnings(), contextlib.suppress(ValueError, OSError):
         warnings.simplefilter("ignore")
         for damaged in ("refuse", "keep"):
@@ -118,7 +118,7 @@ print(json.dumps(codes))
 
 
 def test_folders_that_cannot_be_written(samples):
-    """Also not by root, for whom permissions mean nothing: another user reads them."""
+    """Root ignores permissions, so another user reads the folders."""
     top = Path(tempfile.mkdtemp())
     try:
         places, outside = {}, top / "outside"
@@ -141,7 +141,7 @@ def test_folders_that_cannot_be_written(samples):
         assert run.returncode == 0, run.stderr
         for name, (inspected, reported) in json.loads(run.stdout).items():
             assert inspected[0] == 0, (name, inspected)
-            is_cloud = "point clouds have no timeline" in reported[2]
+            is_cloud = "a point cloud has no timeline" in reported[2]
             assert reported[0] == 0 or is_cloud, (name, reported)
         assert before == {name: data_sources.files_below(top / name) for name in places}
     finally:

@@ -1,4 +1,4 @@
-"""Pipes, sockets and devices in place of any file of any source: special_sources.py, whole."""
+"""Pipes, sockets and devices instead of any file of any source: runs special_sources.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from child_processes import environment
 
 @pytest.fixture(scope="module")
 def found():
-    """What is wrong, by format: of one process, which forks for each file."""
+    """Return the faults by format, from one process that forks for each file."""
     script = Path(special_sources.__file__)
     run = subprocess.run(
         [sys.executable, script], capture_output=True, encoding="utf-8", timeout=600, check=False
@@ -31,7 +31,7 @@ def test_every_file_of_a_source(found, name):
 
 
 def test_the_harness_finds_what_it_looks_for():
-    """A hang that SIGTERM ends, one that it does not end, and the end of the process."""
+    """Hangs that SIGTERM can end, hangs that it cannot, and crashes are detected."""
     code = """
 import os, signal, time, forked
 

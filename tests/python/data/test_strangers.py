@@ -1,4 +1,4 @@
-"""Files that are not read are named for what they are, with what to do about them."""
+"""Messages about unsupported files name their format and what to do about it."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ FILES = [
     ("x.mat", b"MATLAB 5.0 MAT-file, made" + bytes(100), "scipy.io.loadmat"),
     ("x.feather", b"ARROW1\0\0" + bytes(30), "Parquet"),
     ("x.db3-wal", b"\x37\x7f\x06\x82" + bytes(30), "write-ahead log.*.db3"),
-    ("metadata.yaml", b"rosbag2_bagfile_information:\n  version: 5\n", "Open the folder"),
+    ("metadata.yaml", b"rosbag2_bagfile_information:\n  version: 5\n", "Open its folder"),
     ("x.txt", TUM, "First bytes: .17.*TUM trajectory"),
     ("x.txt", b"# timestamp tx ty tz qx qy qz qw\n" + TUM, "TUM trajectory"),
     ("x.txt", KITTI, "poses of KITTI"),
     ("x.dat", b"1 2 3\n4 5 6\n", "without a header"),
     ("x.csv", b"time x y\n0 1 2\n1 2 3\n", "spaces between columns"),
-    ("x.unknown", b"\x01\x02\x03\x04" * 9, r"cannot tell the format. First bytes: b'\\x01"),
-    ("x.words", b"hello world\n", 'cannot tell the format. First bytes: "hello world"$'),
+    ("x.unknown", b"\x01\x02\x03\x04" * 9, r"unknown format. First bytes: b'\\x01"),
+    ("x.words", b"hello world\n", 'unknown format. First bytes: "hello world"$'),
 ]
 
 
@@ -113,7 +113,7 @@ def test_file_is_named(tmp_path, name, content, match):
     ("name", "content", "match"), [f for f in FILES if not f[0].endswith((".yaml", "x", ".bin"))]
 )
 def test_folder_that_holds_one(tmp_path, name, content, match):
-    """Some word of what the file is, is in the message of its folder."""
+    """The message about a folder names the format of the file in it."""
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / name).write_bytes(content)
     with pytest.raises(data.FormatError) as caught:
@@ -195,6 +195,6 @@ def test_paths_that_are_addresses(tmp_path, monkeypatch, path, match):
 
 
 def test_formats_that_are_read_have_no_name_as_strangers(tmp_path):
-    """A name must not be given to what a reader takes, such as a sweep that begins as a log."""
+    """A supported file must not be named as unsupported, such as a sweep that begins like a log."""
     np.full(80, 2.0, "<f4").tofile(tmp_path / "x.bin")
     assert len(data.open(tmp_path / "x.bin")) > 0

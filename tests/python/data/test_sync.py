@@ -1,4 +1,4 @@
-"""Offset and drift between two sensors of one motion: what was planted is found."""
+"""Planted offsets and drifts between two sensors of one motion are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLANTED = (0.005, 0.0123, 0.0471, 0.1017, 0.2, -0.0337, -0.2)
 
 
 def later(given, seconds: float):
-    """The same sensor with a clock that is ahead."""
+    """Return the same sensor with a clock that is ahead."""
     if isinstance(given, tuple):
         return given[0] + seconds, given[1]
     if isinstance(given, rbc.Track):
@@ -27,7 +27,7 @@ def later(given, seconds: float):
 
 
 def check_planted(a, b, within: float = 1e-3, **options) -> data.SyncResult:
-    """Each planted offset beside the one that is there already."""
+    """Check that each planted offset is found, in addition to the existing one."""
     there = data.sync(a, b, **options)
     for planted in PLANTED:
         found = data.sync(a, later(b, planted), **options)
@@ -37,7 +37,7 @@ def check_planted(a, b, within: float = 1e-3, **options) -> data.SyncResult:
 
 
 def motion(seed: int, channels: int = 3):
-    """A smooth motion that one can ask for at any time."""
+    """Return a smooth motion as a function of time."""
     rng = np.random.default_rng(seed)
     size = (12, channels)
     rate, phase = rng.uniform(0.1, 3, size), rng.uniform(0, 2 * np.pi, size)
@@ -76,7 +76,7 @@ def test_husky_imu_and_odometry(recordings):
     bag = data.open(recordings / "ros1_robot_localization" / "test1.bag")
     found = check_planted(bag["/imu/data"], bag["/husky_velocity_controller/odom"], clock="header")
     assert found.correlation > 0.9
-    assert 0.3 < -found.offset < 0.5  # which the recording has, whatever it comes from
+    assert 0.3 < -found.offset < 0.5  # the recording has this offset; its cause is unknown
 
 
 def test_states_follow_actions(recordings):
@@ -88,7 +88,7 @@ def test_states_follow_actions(recordings):
 
 @pytest.mark.parametrize("stream", ["processed_log/IMU/gyro", "processed_log/IMU/accelerometer"])
 def test_halves_of_one_sensor_are_at_offset_0(recordings, stream):
-    """Nothing is unknown here: every other sample against those between them."""
+    """The offset between the odd and the even samples is known to be 0."""
     whole = data.open(recordings / "comma2k19")[stream]
     even, odd = whole.select(slice(0, None, 2)), whole.select(slice(1, None, 2))
     for planted in PLANTED:
@@ -112,7 +112,7 @@ def simulated(seed: int, noise: float, offset: float, drift: float, seconds: flo
     a, b = moved(ta), moved(tb)
     a, b = (x + noise * rng.normal(size=x.shape) for x in (a, b))
     turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    # What b stamps t was taken at t + offset + drift (t - seconds / 2).
+    # A sample of b with the stamp t was taken at t + offset + drift (t - seconds / 2).
     stamps = (tb - offset + drift * seconds / 2) / (1 + drift)
     return (ta, a), (stamps, b @ turned)
 

@@ -34,7 +34,7 @@ def flat(text):
 
 
 def write(path, topics, count=20):
-    """An MCAP file of topics, each (name, type, encoding, the content of message i or None)."""
+    """Write an MCAP file of topics, each (name, type, encoding, function from i to content)."""
     store = data_files.typestore()
     mcap = data_files.McapBytes()
     declarations = b""
@@ -119,7 +119,7 @@ def test_arrays_of_changing_length_are_warnings(tmp_path):
     assert all(f["severity"] == "warning" for f in unread.values())
     assert "20 samples of nav_msgs/msg/Path, but no channels" in unread["/plan"]["text"]
     assert "poses" in unread["/plan"]["text"] and "changes" in unread["/plan"]["text"]
-    assert "some numbers are left out" in unread["/command"]["text"]  # layout.data_offset is read
+    assert "some numbers were not read" in unread["/command"]["text"]  # layout.data_offset is read
     assert "data (1 to 3 elements)" in unread["/command"]["text"]
 
 
@@ -137,7 +137,7 @@ def test_arrays_of_one_length_and_texts_are_no_warnings(tmp_path):
         ([("/empty", TEXT, "cdr", None)], "there is no message in /empty"),
         ([ODD], "none of 20 messages of Pose was read: they are in FlatBuffers"),
         ([UNKNOWN], "none of 20 messages of my_robot/msg/Grip was read"),
-        ([("/none", "", "cdr", lambda store, i: b"\0\1\0\0")], "does not say of which type"),
+        ([("/none", "", "cdr", lambda store, i: b"\0\1\0\0")], "does not state the type"),
         ([("/plan", PATH, "cdr", plan)], "20 samples of nav_msgs/msg/Path, but no channels"),
         ([("/text", TEXT, "cdr", text)], "/text: they hold texts, and no numbers"),
     ],
@@ -199,7 +199,7 @@ def test_tables_of_which_nothing_is_read(tmp_path):
     alone.write_text("x,y\n" + rows)
     unread, _ = found(alone, "--check=errors", code=1)
     assert unread["alone.csv"]["severity"] == "error"
-    assert "no column says the times" in unread["alone.csv"]["text"]
+    assert "no column holds times" in unread["alone.csv"]["text"]
     for command in (
         ["resample", alone, "--rate", "5", "-o", tmp_path / "o.npz"],
         ["windows", alone],
@@ -238,7 +238,7 @@ def test_check_takes_a_value_or_none(tmp_path):
     run("inspect", path, "--check=warnings", code=1)
     run("inspect", path, "--check=errors")
     run("inspect", "--check=errors", path)
-    assert "write --check, or --check=errors" in flat(
+    assert "expected --check or --check=errors" in flat(
         run("inspect", path, "--check=notes", code=2).stderr.replace("│", "")
     )
 
@@ -296,10 +296,10 @@ def test_a_clock_is_for_bags(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("time_s,x\n" + "".join(f"{i / 10},{i}\n" for i in range(20)))
     command = ["resample", table, "--rate", "5", "-o", tmp_path / "o.npz"]
-    assert "--clock header: is for bags" in run(*command, "--clock", "header", code=1).stderr
+    assert "--clock header works on bags" in run(*command, "--clock", "header", code=1).stderr
     assert "choose header or log" in flat(run(*command, "--clock", "time", code=2).stderr)
     command = ["sync", table, "--a", "a", "--b", "a"]
-    assert "--clock log: is for bags" in run(*command, "--clock", "log", code=1).stderr
+    assert "--clock log works on bags" in run(*command, "--clock", "log", code=1).stderr
 
 
 # ---- what an alignment cuts off -----------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_a_short_stream_is_named(unit):
     (note,) = recording.align(100).notes
     assert note.startswith("51 of 1051 rows: ") and "span='union'" in note
     assert "95 % of imu and 95 % of pose and 45 % of battery" not in note
-    assert "95 % of imu and" in note and "are left out, since battery begins at 9.5 s" in note
+    assert "95 % of imu and" in note and "are cut, because battery begins at 9.5 s" in note
     assert recording.align(100, span="union").notes == ()
     assert recording.align(recording["imu"].times()[960:970]).notes == ()
     assert recording.select(["imu", "pose"]).align(100).notes == ()
@@ -332,17 +332,17 @@ def test_a_short_stream_is_named(unit):
 def test_streams_that_begin_late_and_end_early():
     streams = [stream("a", 0, 100), stream("b", 2, 100), stream("c", 0, 97, 10)]
     (note,) = data.Recording.of(streams).align(10).notes
-    assert "5 % of a is left out, since b begins at 2 s and c ends at 97 s" in note
-    assert "3 % of b is left out, since c ends at 97 s" in note
-    assert "2 % of c is left out, since b begins at 2 s" in note
+    assert "5 % of a is cut, because b begins at 2 s and c ends at 97 s" in note
+    assert "3 % of b is cut, because c ends at 97 s" in note
+    assert "2 % of c is cut, because b begins at 2 s" in note
     middle = [stream("a", 0, 100), stream("b", 20, 60)]
     (note,) = data.Recording.of(middle).align(10).notes
-    assert "60 % of a is left out, since b begins at 20 s and ends at 60 s" in note
+    assert "60 % of a is cut, because b begins at 20 s and ends at 60 s" in note
     little = [stream("a", 0, 100), stream("b", 0.9, 99.5)]
     assert data.Recording.of(little).align(10).notes == ()
     long = [stream("a", 0, 1000, 10), stream("b", 2, 1000, 10)]
     (note,) = data.Recording.of(long).align(10).notes
-    assert "2 s of a is left out, since b begins at 2 s" in note
+    assert "2 s of a is cut, because b begins at 2 s" in note
 
 
 def test_episodes_whose_tracks_begin_late():
@@ -355,7 +355,7 @@ def test_episodes_whose_tracks_begin_late():
         "b": Track(np.ones((70, 1)), [0, 50, 70], times=late),
     }
     (note,) = data.Episodes(tracks).align(10, unit="s").notes
-    assert note.startswith("episode 1: 20 of 50 rows: 60 % of a is left out, since b begins at 3 s")
+    assert note.startswith("episode 1: 20 of 50 rows: 60 % of a is cut, because b begins at 3 s")
 
 
 def test_resample_says_what_is_cut(tmp_path):
@@ -368,8 +368,8 @@ def test_resample_says_what_is_cut(tmp_path):
     folder = tmp_path / "in"
     command = ["resample", folder, "--rate", "100", "-o", out, "--overwrite"]
     report = flat(run(*command).stdout)
-    assert "51 of 1001 rows: 95 % of imu is left out, since battery begins at 9.5 s" in report
+    assert "51 of 1001 rows: 95 % of imu is cut, because battery begins at 9.5 s" in report
     assert "with -s, or pass --span union" in report
     (note,) = json.loads(run(*command, "--json").stdout)["notes"]
-    assert "since battery begins at 9.5 s" in note
+    assert "because battery begins at 9.5 s" in note
     assert "rows:" not in run(*command, "--span", "union").stdout

@@ -1,4 +1,4 @@
-"""Writers that are killed, forked, or write to one path at once; links; leftovers."""
+"""Writers that are killed, forked, or share a path; links; leftover files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(request):
 
 
 def python(code, *arguments, **options):
-    """Run code of a process that has the writers of this file."""
+    """Run code in a process that imports the writers of this file."""
     code = "import sys, writers\n" + textwrap.dedent(code)
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -55,7 +55,7 @@ def test_a_link_to_a_file_stays(tmp_path, monkeypatch):
     episodes.save(tmp_path / "link", overwrite=True)
     assert os.readlink(tmp_path / "between") == "disk/x.npz" and (tmp_path / "link").is_symlink()
     assert rbc.data.open(tmp_path / "disk" / "x.npz")["a"] == episodes["a"]
-    # One file system has to hold both names: so that the renaming is one step.
+    # Both names must be on one file system, so that renaming is atomic.
     assert os.path.dirname(os.path.dirname(parts[0])) == str(tmp_path / "disk")
     assert sorted(os.listdir(tmp_path)) == ["between", "disk", "link"]
     assert os.listdir(tmp_path / "disk") == ["x.npz"]
@@ -179,7 +179,7 @@ print(n, sorted(seen))
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_killed_at_every_step(tmp_path, kind):
-    """And so the next writer, at every step of its own, up to the third one."""
+    """The next writer is killed at each of its steps too, and a third one succeeds."""
     run = python(SWEEP, kind, tmp_path, 100)
     out, _ = run.communicate(timeout=300)
     assert run.returncode == 0
@@ -216,7 +216,7 @@ def test_what_a_writer_that_lives_has_stays_until_it_is_killed(tmp_path, kind):
 
 
 def test_what_another_host_has_stays(tmp_path, monkeypatch):
-    """Some network file systems lock files on each host by itself."""
+    """Some network file systems lock files on each host separately."""
     for host, boot, is_removed in (
         ("a", "1", True),
         ("a", "2", True),  # this host before it was started again
@@ -256,7 +256,7 @@ def test_what_only_looks_like_a_workplace_stays(tmp_path):
 
 
 def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
-    """Its leftovers lie in a folder that is replaced as a whole."""
+    """Its temporary file is in a folder that is replaced as a whole."""
     put_folder(tmp_path / "set", "old")
     run = python(HELD, tmp_path / "set" / "meta" / "stats.json", "file")
     assert run.stdout.readline() == "writes\n"
@@ -315,7 +315,7 @@ def test_without_hard_links(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("raises", [True, False])
 def test_a_child_takes_nothing_from_its_parent(tmp_path, write, raises):
-    """A process that is forked in the middle leaves the block too, by an error or at its end."""
+    """A process forked within the block also leaves the block, at an error or at its end."""
     child = None
     try:
         with written_beside(str(tmp_path / "x"), overwrite=False) as part:
@@ -401,7 +401,7 @@ def test_a_second_rename_that_fails_is_undone(tmp_path, monkeypatch, number):
 
 
 def test_the_only_copy_is_never_deleted(tmp_path, monkeypatch):
-    """When the folder cannot get its name back either, the message says where it is."""
+    """If the folder cannot be renamed back either, the message says where it is."""
     put_folder(tmp_path / "x", "old")
     rename = os.rename
 

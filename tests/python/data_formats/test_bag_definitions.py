@@ -1,4 +1,4 @@
-"""Random definitions of ROS messages: what rosbags serialises is read with the same values."""
+"""Random definitions of ROS messages, with the serialization of rosbags as reference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE = "=" * 80
 
 @st.composite
 def definitions(draw):
-    """The text of several types, of which each one may contain those before it."""
+    """Return the text of several types; each one may contain the types before it."""
     texts = {"Empty": "", "Mode": "uint8 OFF=0\nuint8 ON=1\n"}
     for number in range(draw(st.integers(1, 3))):
         lines = []
@@ -42,7 +42,7 @@ def definitions(draw):
 
 
 def filled(store, name, rng, lengths, path=""):
-    """A message with random values; sequences have the same lengths in all messages."""
+    """Return a message with random values; sequences have the same lengths in all messages."""
     from rosbags.interfaces import Nodetype
 
     def value(description, path):
@@ -76,7 +76,7 @@ def filled(store, name, rng, lengths, path=""):
 
 
 def flat(store, name, message, path=""):
-    """The numbers of a message by their paths."""
+    """Return the numbers of a message by their paths."""
     from rosbags.interfaces import Nodetype
 
     found = {}
@@ -118,7 +118,7 @@ def test_values_are_those_of_rosbags(made, little, ros1, seed):
         ]
     parts = [f"MSG: p/{name}\n{text}" for name, text in texts.items() if name != last]
     full = f"\n{LINE}\n".join([texts[last], *parts])
-    of = Types().of(typename, "ros1msg" if ros1 else "ros2msg", full, None)
+    of = Types().lookup(typename, "ros1msg" if ros1 else "ros2msg", full, None)
     decoder = Decoder(typename, of, "ros1" if ros1 else "cdr", lambda fields: None)
     pieces = decoder.feed(rows_of(contents)) + decoder.flush()
     assert not decoder.failed
@@ -171,7 +171,7 @@ def test_message_without_fields_is_one_byte(tmp_path, definition, pack):
 
 def test_message_without_fields_at_the_end_of_ros1_takes_nothing():
     definition = f"uint8 a\nstd_msgs/Empty e\nuint8 b\n{EMPTY}"
-    types = Types().of("pkg/msg/A", "ros1msg", definition, None)
+    types = Types().lookup("pkg/msg/A", "ros1msg", definition, None)
     decoder = Decoder("pkg/msg/A", types, "ros1", lambda fields: None)
     (columns,) = decoder.feed(rows_of([bytes([1, 2])])) + decoder.flush()
     assert columns.values.tolist() == [[1, 2]]
@@ -180,7 +180,7 @@ def test_message_without_fields_at_the_end_of_ros1_takes_nothing():
 @pytest.mark.parametrize("width", [1, 2, 4])
 @pytest.mark.parametrize("end", ["", "float64 y\n", "wstring more\nfloat64 y\n"])
 def test_wide_string_costs_its_field(tmp_path, width, end):
-    """Implementations of DDS write two or four bytes for each character, or count bytes."""
+    """DDS implementations write two or four bytes per character, or count bytes."""
 
     def wide(text, at):
         padding = bytes(-at % 4)
@@ -205,11 +205,11 @@ def test_wide_string_costs_its_field(tmp_path, width, end):
 
 
 def test_wide_strings_whose_width_is_in_doubt_are_not_guessed(tmp_path):
-    """One character of four bytes, or of two and padding: the numbers after it are in doubt."""
+    """It may be one character of four bytes, or one of two bytes and padding."""
     content = struct.pack("<I4s3Bx", 1, b"a\0\0\0", 5, 6, 7)
     recording = opened(tmp_path, "pkg/msg/A", "wstring s\nuint8[3] n\n", [content] * 30)
     (unread,) = recording.unread
-    assert unread.messages == 30 and "bytes a character" in unread.reason
+    assert unread.messages == 30 and "bytes per character" in unread.reason
 
 
 IDL = """

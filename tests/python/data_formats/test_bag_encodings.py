@@ -109,7 +109,7 @@ def test_types_of_a_json_schema(tmp_path):
 
 
 def test_numbers_that_turn_out_to_be_floats(tmp_path):
-    """JavaScript writes 0.0 as 0: a robot that rests at first has integers only."""
+    """JavaScript writes 0.0 as 0, so a robot at rest has only integers at first."""
     stream = of_json(tmp_path, [{"x": 0 if i < 80 else i / 50, "n": 2**53 + 1} for i in range(200)])
     stream = stream["/a"]
     assert stream.dtypes == ("float64", "int64")
@@ -171,7 +171,7 @@ def test_things_in_one_topic_are_not_mixed(tmp_path, of, key):
     assert len({i % 2 for i in values if i}) == 1 and len(values) >= 40
     (unread,) = recording.unread
     assert unread.messages == 80 - len(values)
-    assert unread.reason.startswith("they have another") and key in unread.reason
+    assert unread.reason.startswith("they have a ") and key in unread.reason
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_arrays_of_texts_that_change_their_length_have_no_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"{", "no JSON"),
-        (b"\xff\xfe\xfd", "no JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe\xfd", "not JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[" + b"0," * 300_000 + b"0]", "more than 262,144 fields"),
-        (b'{"x": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b'{"x": ' + b"9" * 5000 + b"}", "not JSON"),
         (json.dumps({"x" * 2000: 1}).encode(), "path is longer"),
     ],
 )
@@ -354,7 +354,7 @@ def test_damaged_messages(tmp_path):
 
 
 def test_small_message_of_many_large_messages(tmp_path):
-    """Two bytes of a repeated message become a kilobyte of memory."""
+    """Two bytes of a repeated message unpack to a kilobyte of memory."""
     pytest.importorskip("google.protobuf")
     fields = [(f"f{i}", DOUBLE, False, None) for i in range(1000)]
     made = descriptors({"Pose": [("many", MESSAGE, True, ".p.Large")], "Large": fields})
@@ -393,7 +393,7 @@ def test_encodings_that_are_not_read(tmp_path, serialization):
 
 
 def test_a_map_without_values_is_no_lack_of_memory():
-    """The package protobuf says "out of memory" of such descriptors."""
+    """The package protobuf reports "out of memory" for such descriptors."""
     struct_pb2 = pytest.importorskip("google.protobuf.struct_pb2")
     descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
     from robocache.data._formats.messages.protobuf import ProtobufReader

@@ -1,4 +1,4 @@
-"""Bags whose index or declarations disagree with their data: refused by name, or read right."""
+"""Bags whose index or declarations contradict their data are refused, or read correctly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("rosbags")
 
 data = rbc.data
 POINT, POSE = "geometry_msgs/msg/Point", "geometry_msgs/msg/Pose"
-EACH = 5  # messages of a chunk
+EACH = 5  # messages per chunk
 
 
 def point(x):
@@ -22,7 +22,7 @@ def point(x):
 
 
 class Made:
-    """An MCAP of some chunks, whose values are 0, 1, 2 and so on."""
+    """An MCAP file of some chunks with the values 0, 1, 2 and so on."""
 
     def __init__(self, chunks=4, declared_in_chunks=True):
         self.bytes = data_files.McapBytes()
@@ -38,7 +38,7 @@ class Made:
         self.bytes.chunk(before + b"".join(messages), [self.number])
 
     def entry(self, which, **changed):
-        """The summary's entry of a chunk, with some fields changed."""
+        """Return the summary's entry of a chunk, with some fields changed."""
         names = ("at", "length", "compression", "packed", "size", "ids", "time")
         entry_fields = {**dict(zip(names, self.bytes.chunks[which])), **changed}
         return tuple(entry_fields[name] for name in names)
@@ -77,7 +77,7 @@ def test_a_summary_that_lists_a_chunk_that_overlaps_another(tmp_path):
 
 
 def test_a_summary_that_leads_into_a_chunk(tmp_path):
-    """There is a whole record of a chunk within the content of another."""
+    """The content of a chunk contains a complete record of another chunk."""
     bag = Made(2)
     inner = Made(1, declared_in_chunks=False).bytes
     begin, length = inner.chunks[0][:2]
@@ -90,7 +90,7 @@ def test_a_summary_that_leads_into_a_chunk(tmp_path):
 
 
 def test_a_summary_that_leads_to_no_chunk(tmp_path):
-    """It is of the size that the summary says, and another record."""
+    """There is another record of the size that the summary states."""
     bag = Made(3)
     at, length = bag.bytes.chunks[1][:2]
     content = bytearray(bag.bytes.data)
@@ -110,7 +110,7 @@ def test_a_summary_that_lists_a_chunk_behind_the_data(tmp_path):
 
 @pytest.mark.parametrize("which", [0, 1, 3])
 def test_a_summary_that_leaves_a_chunk_out(tmp_path, which):
-    """Its counts of chunks and messages agree with that."""
+    """Its counts of chunks and messages omit the chunk as well."""
     bag = Made()
     del bag.bytes.chunks[which]
     bag.bytes.counts[bag.number] -= EACH
@@ -128,7 +128,7 @@ def test_a_summary_that_counts_fewer_chunks(tmp_path):
 
 
 def test_a_chunk_that_the_message_indexes_hide(tmp_path):
-    """The summary says that what follows a chunk are message indexes, but it is a chunk."""
+    """The summary says that message indexes follow a chunk, but a second chunk does."""
     bag = Made(3)
     del bag.bytes.chunks[1]
     bag.bytes.counts[bag.number] -= EACH
@@ -141,7 +141,7 @@ def test_a_chunk_that_the_message_indexes_hide(tmp_path):
     lying = entry[:-8] + struct.pack("<Q", between)
     path.write_bytes(content.replace(entry, lying))
     left = [*range(EACH), *range(2 * EACH, 3 * EACH)]
-    refused_and_kept(path, "what follows it are not the message indexes", left)
+    refused_and_kept(path, "it is not followed by the message indexes", left)
 
 
 def test_a_summary_whose_checksum_differs(tmp_path):
@@ -200,7 +200,7 @@ CONFLICTS = {
 @pytest.mark.parametrize("summary", [True, False])
 @pytest.mark.parametrize("what", CONFLICTS)
 def test_a_number_that_is_declared_in_two_ways(tmp_path, what, summary):
-    """It is unknown which of the two a message means, so that it is not read."""
+    """Its messages are not read, because either declaration may apply to them."""
     again, match = CONFLICTS[what]
     bag = Made(1)
     bag.chunk(1, again)
@@ -218,7 +218,7 @@ def test_declarations_that_are_repeated(tmp_path):
 
 
 def test_one_topic_of_two_definitions(tmp_path):
-    """Two writers of one topic and one type: their messages are not read by one definition."""
+    """Two writers of a topic use one type with two definitions: each applies to its messages."""
     bag = Made(1)
     other = schema(2, definition="float32 x\nfloat64 y\n") + channel(2, 2)
     comment = schema(3, definition="# The place.\nfloat64 x\nfloat64 y # m\nfloat64 z\n")
@@ -255,14 +255,16 @@ def test_a_channel_that_nothing_declares(tmp_path):
     bag = Made(2)
     lost = b"".join(bag.bytes.message(7, k, point(k)) for k in range(3))
     bag.bytes.chunk(lost, [7])
-    refused_and_kept(bag.write(tmp_path), "channel 7: has 3 messages, and nothing", range(10))
+    refused_and_kept(
+        bag.write(tmp_path), "channel 7: has 3 messages, and no clear declaration", range(10)
+    )
     path = tmp_path / "x.mcap"
     path.write_bytes(bag.bytes.finished(summary=False))
-    refused_and_kept(path, "channel 7: has 3 messages, and nothing", range(10))
+    refused_and_kept(path, "channel 7: has 3 messages, and no clear declaration", range(10))
 
 
 def test_a_summary_without_some_channels(tmp_path):
-    """It need not repeat them: the data declare them."""
+    """The summary need not repeat channels that the data declare."""
     bag = Made(2)
     stream = data.open(bag.write(tmp_path, declared=b""))["/p"]
     assert stream.values[:, 0].tolist() == list(range(2 * EACH))
@@ -279,7 +281,7 @@ def test_a_channel_without_a_schema(tmp_path):
     assert recording.names == ("/p",)
     (left_out,) = [each for each in recording.left_out if each.place == "/none"]
     assert left_out.reason.startswith("1 messages")
-    assert "does not say of which type" in left_out.reason
+    assert "does not state the type" in left_out.reason
 
 
 def test_a_schema_of_number_0(tmp_path):
@@ -329,7 +331,7 @@ def stamped(sec, nanosec, ros1):
     ],
 )
 def test_header_stamps(tmp_path, sec, nanosec, time):
-    """Seconds of ROS 2 have a sign; 10**9 nanoseconds or more are invalid."""
+    """Seconds in ROS 2 are signed; 10**9 nanoseconds or more are invalid."""
     bag = data_files.McapBytes()
     text = "builtin_interfaces/Time stamp\nfloat64 x\n"
     number, declared = bag.declared("/s", "test_msgs/msg/S", text)
@@ -364,7 +366,7 @@ def u32(number):
 
 
 class Ros1Made:
-    """A ROS 1 bag of some chunks, whose values are 0, 1, 2 and so on."""
+    """A ROS 1 bag of some chunks with the values 0, 1, 2 and so on."""
 
     def __init__(self, chunks=4):
         self.body = b""
@@ -427,7 +429,7 @@ class Ros1Made:
 
 
 def test_ros1_as_it_should_be(tmp_path):
-    """Also rosbags reads it."""
+    """The same bag is also read by rosbags."""
     from rosbags.rosbag1 import Reader
 
     path = Ros1Made().write(tmp_path)
@@ -459,9 +461,9 @@ def counts_others(bag):
 
 ROS1 = {
     lists_again: "lists the chunk at byte",
-    lists_no_chunk: "where there is none",
+    lists_no_chunk: "but there is none",
     leaves_one_out: "omits the chunk at byte",
-    leads_to_a_message_index: "where there is none",
+    leads_to_a_message_index: "but there is none",
     counts_others: "count differently",
 }
 
@@ -494,7 +496,7 @@ def test_ros1_connection_that_is_repeated(tmp_path):
 def test_ros1_connection_that_nothing_declares(tmp_path):
     bag = Ros1Made()
     bag.chunk([bag.message(k, 9) for k in range(3)], number=9)
-    match = "connection 9: has 3 messages, and nothing declares it clearly"
+    match = "connection 9: has 3 messages, and no clear declaration"
     refused_and_kept(bag.write(tmp_path), match, ALL)
 
 
@@ -513,7 +515,7 @@ def test_ros1_times(tmp_path, nanoseconds):
 
 
 def test_heads_of_many_kinds_are_all_read(tmp_path):
-    """Fields in any order, and fields that no writer has."""
+    """Heads with fields in any order, and with fields that no writer uses."""
     bag = Ros1Made(0)
     messages = []
     for x in range(40):

@@ -1,4 +1,4 @@
-"""Joints go by their names, not by their places, with rosbags as reference."""
+"""Joints are matched by name, not by position, with rosbags as reference."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_order_that_changes(tmp_path, kind):
 @kinds
 @pytest.mark.parametrize("seed", range(4))
 def test_any_names_in_any_order(tmp_path, kind, seed):
-    """Several publishers that shuffle their names, against rosbags message by message."""
+    """Several publishers shuffle their names; rosbags reads the messages one by one."""
     rng = np.random.default_rng(seed)
     store = bags.store_of(kind)
     sets = [["a", "bb", "ccc", "d"], ["a", "x"], ["grip per", "é"], ["q"]][: 1 + seed]
@@ -99,7 +99,7 @@ def test_no_names_and_no_velocity(tmp_path):
 
 
 def test_names_that_are_odd(tmp_path):
-    """Names twice in a message, and empty ones: the order between them is that of the message."""
+    """Repeated and empty names in a message keep their order in the message."""
     store = bags.store_of("mcap")
     names = ["a", "a", "", "b/c"]
     told = [bags.joints(store, at, names, [1, 2, 3, 4]) for at in bags.times(10)]
@@ -112,7 +112,7 @@ def test_names_that_are_odd(tmp_path):
 
 
 def test_efforts_that_are_sometimes_missing(tmp_path):
-    """An array whose length changes is left out, with the reason; the others are read."""
+    """An array whose length changes is omitted, with the reason; the others are read."""
     store = bags.store_of("mcap")
     told = [
         bags.joints(store, at, ["a", "b"], [i, 1], effort=[5, 6] if i % 3 else [])
@@ -125,7 +125,7 @@ def test_efforts_that_are_sometimes_missing(tmp_path):
 
 
 def test_states_of_a_controller(tmp_path):
-    """Arrays in messages within go by the names, too."""
+    """Arrays in nested messages are matched by name, too."""
     store = bags.store_of("mcap")
     make, name, told = data_files.make, "test_msgs/msg/Controller", []
     for i, at in enumerate(bags.times(20)):

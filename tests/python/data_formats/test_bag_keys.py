@@ -54,7 +54,7 @@ def test_two_frames_in_turn(tmp_path, kind):
 @kinds
 @pytest.mark.parametrize("seed", range(4))
 def test_any_arrays_of_transforms(tmp_path, kind, seed):
-    """Any frames in any order, several times in a message or not at all, against rosbags."""
+    """Frames in any order, several times in a message or not at all, against rosbags."""
     rng = np.random.default_rng(seed)
     store = bags.store_of(kind)
     frames = ["map", "odom", "b" * int(rng.integers(1, 9)), "é", "a/b"][: 2 + seed]
@@ -127,7 +127,7 @@ def test_a_child_whose_parent_changes(tmp_path, back):
 
 
 def test_messages_that_are_no_transforms(tmp_path):
-    """A message that is cut off is left out, with the reason, and the others are read."""
+    """A truncated message is omitted, with the reason, and the others are read."""
     store = bags.store_of("mcap")
     mcap = data_files.McapBytes()
     number, declarations = mcap.declared(
@@ -152,7 +152,7 @@ def test_messages_that_are_no_transforms(tmp_path):
 
 
 def test_names_of_odd_frames(tmp_path):
-    """Empty frames, leading slashes, names that are taken: each key has a stream of its own."""
+    """Empty frames, leading slashes, names already in use: each key has its own stream."""
     store = bags.store_of("mcap")
     frames = ["", "/left", "left", "taken", "/range", "\n"]
     told = [bags.sensor(store, bags.START, "x", -1, topic="/range/taken")]
@@ -243,7 +243,7 @@ def test_a_frame_that_changes_once(tmp_path, kind):
 
 
 def test_frames_overlap_in_time_though_not_in_the_file(tmp_path):
-    """A merged bag may have all of one sensor first: it is the times that count."""
+    """A merged bag may have one sensor first; only times decide whether frames overlap."""
     store = bags.store_of("mcap")
     one = [bags.sensor(store, at, "a", 1) for at in bags.times(20)]
     two = [bags.sensor(store, at + 5, "b", 2) for at in bags.times(20)]
@@ -252,7 +252,7 @@ def test_frames_overlap_in_time_though_not_in_the_file(tmp_path):
 
 
 def test_sensors_of_different_sizes(tmp_path):
-    """Two lasers with other numbers of beams: each has channels of its own."""
+    """Two lasers with different numbers of beams have different channels."""
     store = bags.store_of("mcap")
     told = []
     for i, at in enumerate(bags.times(20)):
@@ -362,7 +362,7 @@ def test_frames_of_elements_that_vary_are_a_finding(tmp_path, kind, child):
 
 @pytest.fixture
 def short_look(monkeypatch):
-    """Files are looked into for one chunk only."""
+    """Limit the search for keys to one chunk."""
     from robocache.data._formats.bags import bag
 
     monkeypatch.setattr(bag, "_LOOK_FOR_KEYS", 0)
@@ -442,7 +442,7 @@ def test_samples_of_elements_are_not_counted_by_messages(tmp_path, short_look):
 
 @kinds
 def test_static_transforms(tmp_path, kind):
-    """They are valid from their message on, whatever the gap, and shorten nothing."""
+    """They are valid from their message on, without a limit on gaps, and shorten no stream."""
     store = bags.store_of(kind)
     start = bags.START
     told = [bags.tf(store, start, ("base", "lidar", 1), ("base", "imu", 2), topic="/tf_static")]

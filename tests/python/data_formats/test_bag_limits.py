@@ -1,4 +1,4 @@
-"""Bags that ask for much: bounded by their own size; and what is short is raised as itself."""
+"""Bags that need much memory are bounded by their size; shortages raise their own errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEPARATOR = "=" * 80 + "\n"
 
 @pytest.fixture(autouse=True)
 def _small_limit(monkeypatch):
-    """A megabyte, so that tests need no more."""
+    """Lower the limit to a megabyte, so that small tests reach it."""
     monkeypatch.setattr(Limit, "LEAST", 1 << 20)
 
 
@@ -45,7 +45,7 @@ def zstd(content):
 
 
 def mcap(folder, definition, bodies, summary=True, chunks=1, before=b"", step=1):
-    """One topic of some messages, packed with zstd, several times over."""
+    """Write several chunks of one topic, packed with zstd."""
     bag = data_files.McapBytes()
     number, declared = bag.declared("/p", "test_msgs/msg/T", definition)
     content = before + b"".join(
@@ -72,7 +72,7 @@ PADDING = data_files.McapBytes.record(0x80, bytes(600 << 10))  # a record of a p
 
 @pytest.mark.parametrize("summary", [True, False])
 def test_chunks_that_unpack_to_more_than_a_file_may(tmp_path, summary):
-    """It is the sum of all chunks that counts, and what is declared suffices to refuse it."""
+    """The sum of all chunks counts; the declared sizes suffice to refuse the file."""
     path = mcap(tmp_path, "float64 x\n", [NUMBER], summary, chunks=2, before=PADDING)
     for damaged in ("refuse", "keep"):
         with pytest.raises(data.FormatError, match=r"open it with max_unpacked=\d+") as caught:
@@ -90,13 +90,13 @@ def test_a_file_may_be_read_many_times(tmp_path):
 
 
 def test_a_size_that_is_damaged_is_no_matter_of_the_limit(tmp_path):
-    """The chunk that declares too much is lost, not the file."""
+    """Only the chunk that declares too much is lost, not the file."""
     path = mcap(tmp_path, "float64 x\n", [NUMBER], chunks=2)
     content = path.read_bytes()
     first = content.index(b"zstd") - 4 - 12
     changed = content[:first] + struct.pack("<Q", 1 << 30) + content[first + 8 :]
     path.write_bytes(changed)
-    with pytest.raises(data.FormatError, match="declares 1073741824 bytes, and unpacks to another"):
+    with pytest.raises(data.FormatError, match="declares 1073741824 bytes, but unpacks to another"):
         data.open(path).load()
     kept = data.open(path, damaged="keep").load()
     assert len(kept["/p"]) == 1
@@ -118,14 +118,14 @@ def test_a_declared_size_takes_no_memory(tmp_path):
 
 
 def test_messages_without_content(tmp_path):
-    """Each counts as 64 bytes, as it takes some memory of its own."""
+    """Each counts as 64 bytes, because even an empty message needs memory."""
     path = mcap(tmp_path, "float64 x\n", [b""] * 20_000, step=0)
     assert path.stat().st_size < 5000
     with pytest.raises(data.FormatError, match="max_unpacked"):
         data.open(path).load()
     recording = data.open(path, max_unpacked=2 << 20).load()
     assert [str(each) for each in recording.left_out] == [
-        "/p: 20,000 messages could not be read: they begin with nothing, which is no header of CDR"
+        "/p: 20,000 messages could not be read: they begin with nothing, which is not a CDR header"
     ]
     path = mcap(tmp_path, "float64 x\n", [NUMBER] * 15_000)
     assert len(data.open(path)["/p"]) == 15_000
@@ -149,7 +149,7 @@ def test_values_that_are_wider_than_the_messages(tmp_path):
 
 
 def test_strings_by_the_million(tmp_path):
-    """Each takes time, however few bytes it has."""
+    """Each takes time, even if it has few bytes."""
     count = 20_000
     bodies = [CDR + struct.pack("<I", count + i) + bytes(4 * (count + i)) for i in range(10)]
     path = mcap(tmp_path, "string[] a\n", bodies)
@@ -207,41 +207,41 @@ def nested(levels, field="{} a{}", leaf="uint8 x\nfloat64 y"):
 
 
 def layouts(text):
-    return Layouts("p/msg/L0", Types().of("p/msg/L0", "ros1msg", text, None), ros1=True)
+    return Layouts("p/msg/L0", Types().lookup("p/msg/L0", "ros1msg", text, None), ros1=True)
 
 
 @pytest.mark.parametrize("levels", [6, 20, 31, 60])
 @pytest.mark.parametrize("leaf", ["uint8 x\nfloat64 y", "string s", "uint8[4000] x", "p/Gone g"])
 def test_definitions_that_grow_exponentially(levels, leaf):
-    """A million fields and more, of a text of a few hundred lines."""
+    """A text of a few hundred lines defines more than a million fields."""
     bag = layouts(nested(levels, leaf=leaf))
     for size in (0, 1000, 1 << 20):
-        assert bag.of(bytes(size)).failure is not None
+        assert bag.layout_of(bytes(size)).failure is not None
 
 
 def test_nested_definitions_of_few_numbers():
     bag = layouts(nested(3))
     message = bytes(9000)
-    assert bag.of(message).failure is None
+    assert bag.layout_of(message).failure is None
     assert len(bag.names(message, ())[0]) == 2000
 
 
 @pytest.mark.parametrize("inner", ["uint8", "float64", "p/B", "string"])
 def test_arrays_of_a_length_beyond_any_message(inner):
     text = f"{inner}[2147483647] a\n{SEPARATOR}MSG: p/B\nfloat64 x\nuint8 y\n"
-    assert layouts(text).of(bytes(1000)).failure is not None
+    assert layouts(text).layout_of(bytes(1000)).failure is not None
 
 
 def test_types_that_contain_themselves():
     for array in ("", "[2]", "[]"):
         text = f"p/B{array} b\n{SEPARATOR}MSG: p/B\nuint8 x\np/B{array} b\n"
-        layout = layouts(text).of(b"\1\0\0\0" * 200)
+        layout = layouts(text).layout_of(b"\1\0\0\0" * 200)
         assert layout.failure is not None
 
 
 @pytest.mark.parametrize("comments", [False, True])
 def test_definitions_of_megabytes(tmp_path, comments):
-    """Fields make them too long; comments and empty lines do not."""
+    """Only fields count towards the limit; comments and empty lines do not."""
     more = "# nothing\n\n" * 100_000 if comments else "float64 x\n" * 30_000
     path = mcap(tmp_path, f"float64 a\n{more}", [NUMBER])
     recording = data.open(path)
@@ -268,7 +268,7 @@ def of_topics(folder, topics, chunks=3):
 
 
 def calls_of(function):
-    """The number of calls of Python functions."""
+    """Return the number of calls of Python functions."""
     counted = 0
 
     def count(frame, event, argument):
@@ -290,7 +290,7 @@ def everything(path):
 
 def test_topics_take_time_in_proportion(tmp_path):
     few, many = (of_topics(tmp_path, topics) for topics in (20, 200))
-    everything(few)  # what is imported or bag once
+    everything(few)  # run once for imports and caches
     assert calls_of(lambda: everything(many)) < 11 * calls_of(lambda: everything(few))
 
 
@@ -330,18 +330,18 @@ def poses(count, last):
 
 
 def test_arrays_of_messages_are_not_followed_one_by_one():
-    bag = Layouts("p/msg/L0", Types().of("p/msg/L0", "ros2msg", POSES, None), ros1=False)
+    bag = Layouts("p/msg/L0", Types().lookup("p/msg/L0", "ros2msg", POSES, None), ros1=False)
     counts = {}
     for count in (20, 2000):
         message = poses(count, 7)
-        assert bag.of(message, {"a": 0}).failure is None
-        counts[count] = calls_of(lambda message=message: bag.of(message, {"a": 0}))
+        assert bag.layout_of(message, {"a": 0}).failure is None
+        counts[count] = calls_of(lambda message=message: bag.layout_of(message, {"a": 0}))
     assert counts[2000] <= counts[20]
 
 
 @pytest.mark.parametrize("first", [0, 1, 3])
 def test_arrays_of_varying_length(tmp_path, first):
-    """Fields that follow them are read; the arrays are reported with their lengths."""
+    """Fields after them are read; the arrays are reported with their lengths."""
     path = mcap(tmp_path, POSES, [poses(first + i, 1000 + i) for i in range(200)])
     recording = data.open(path).load()
     stream = recording["/p"]
@@ -353,7 +353,7 @@ def test_arrays_of_varying_length(tmp_path, first):
 
 
 def test_arrays_that_grow_later(tmp_path):
-    """The first messages decide, and what came later is named."""
+    """The first messages decide; later elements are reported."""
     path = mcap(tmp_path, POSES, [poses(2, i) for i in range(70)] + [poses(4, 70), poses(1, 71)])
     recording = data.open(path).load()
     stream = recording["/p"]
@@ -374,9 +374,9 @@ def test_arrays_of_messages_that_are_too_long(tmp_path):
 
 
 def test_layouts_are_found_without_comparing_each_with_each():
-    """Messages of one size, each with other lengths: a walk for each, and few steps besides."""
+    """Messages of one size but different lengths need one pass each and few other steps."""
     text = "string a\nstring b\nstring c\n"
-    types = Types().of("p/msg/L0", "ros1msg", text, None)
+    types = Types().lookup("p/msg/L0", "ros1msg", text, None)
 
     def messages(count):
         for i in range(count):
@@ -391,7 +391,7 @@ def test_layouts_are_found_without_comparing_each_with_each():
         sizes = np.array([len(message) for message in all_of])
         content = np.frombuffer(b"".join(all_of), np.uint8)
         rows = Rows(content, np.cumsum(sizes) - sizes, sizes, sizes)
-        found = list(LayoutTree().sorted(rows, Layouts("p/msg/L0", types, True).of))
+        found = list(LayoutTree().sorted(rows, Layouts("p/msg/L0", types, True).layout_of))
         assert len(found) == count
         assert sorted(int(i) for _, chosen in found for i in chosen) == list(range(count))
 
@@ -478,7 +478,7 @@ except MemoryError as error:
 
 @pytest.mark.parametrize("damaged", ["keep", "refuse"])
 def test_a_limit_of_memory(tmp_path, damaged):
-    """A chunk that does not fit into memory is whole: nothing of it is dropped."""
+    """A chunk that does not fit into memory is not damaged: it raises, and is not dropped."""
     bag = data_files.McapBytes()
     records = [bag.declared(topic, "test_msgs/msg/T", "float64 x\n") for topic in ("/text", "/big")]
     bag.chunk(bag.message(1, 0, NUMBER), [1])
@@ -502,7 +502,7 @@ def test_a_limit_of_memory(tmp_path, damaged):
 
 @pytest.mark.parametrize("started", [0, 1])
 def test_no_more_threads(tmp_path, monkeypatch, started):
-    """The calling thread unpacks then, and nothing is lost or doubled."""
+    """The calling thread unpacks instead; no message is lost or repeated."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(4)))
     store = data_files.typestore(True)
     messages = data_files.messages(store, 200)

@@ -1,4 +1,4 @@
-"""Bags of which not everything is read, and those that are compressed in the ways of rosbag2."""
+"""Bags that are not read completely, and bags compressed by rosbag2."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def float64s(count, topic="/x"):
 
 
 def folder(path, storage="mcap", mode=None, count=40):
-    """A bag as rosbags writes it, compressed by message or as a whole."""
+    """Write a bag with rosbags, compressed by message or by file."""
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
     messages, store = float64s(count)
@@ -277,7 +277,7 @@ def test_missing_file_beside_others(tmp_path):
     for name in ("a.mcap", "b.mcap"):
         (bag / name).write_bytes(file.read_bytes())
     file.unlink()
-    with pytest.raises(data.FormatError, match="a.mcap, b.mcap are: were they renamed"):
+    with pytest.raises(data.FormatError, match="a.mcap, b.mcap are here: were they renamed"):
         data.open(bag)
     for name in ("a.mcap", "b.mcap"):
         (bag / name).unlink()
@@ -293,7 +293,7 @@ def test_missing_file_beside_others(tmp_path):
     ("typename", "definition", "match"),
     [
         ("my_robot/msg/Grip", "", "--definition my_robot/msg/Grip=Grip.msg"),
-        ("", "", "does not say of which type"),
+        ("", "", "does not state the type"),
         ("p/msg/A", "q/Inner i\n", "--definition q/msg/Inner=Inner.msg"),
         ("p/msg/A", "float64 a\nfloat64 b\n", "before its field b is complete"),
         ("p/msg/A", "float32 a\n", "each has 12 bytes, but by the definition of p/msg/A they"),

@@ -1,4 +1,4 @@
-"""Bags that lose messages where nothing else looks wrong: it is told, and how many are gone."""
+"""Bags that look intact but have lost messages: the loss and its size are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNT = 100
 
 
 def ros1(folder):
-    """A bag of one chunk that is not packed, and where records of messages begin in it."""
+    """Write a bag of one unpacked chunk; return it and the positions of its messages."""
     from robocache.data._formats.bags.rosbag1 import Ros1, _records
 
     store = data_files.typestore(True)
@@ -35,7 +35,7 @@ def ros1(folder):
 
 
 def mcap(folder, summary=True, **chunk):
-    """The same; its checksum is 0, as many writers have it."""
+    """Write the same as MCAP, with checksums of 0, as many writers do."""
     store = data_files.typestore()
     made = data_files.McapBytes()
     text = store.generate_msgdef(POINT, ros_version=2)[0]
@@ -79,7 +79,7 @@ def test_a_size_that_leads_beyond_a_chunk(tmp_path, kind):
 
 
 def test_records_that_are_no_messages_any_more(tmp_path, kind):
-    """Each leads to the next; the index alone tells that there were more messages."""
+    """Each record leads to the next; only the index shows that there were more messages."""
     path, places = KINDS[kind](tmp_path)
     content = bytearray(path.read_bytes())
     for at in places[20:30]:
@@ -106,7 +106,7 @@ def test_a_count_of_the_index(tmp_path, told):
 
 
 def test_a_summary_without_counts(tmp_path):
-    """The format allows it: then nothing is known of how many there should be."""
+    """The format allows it; the expected number of messages is then unknown."""
     path, _ = mcap(tmp_path)
     content = path.read_bytes()
     entry = struct.pack("<IHQ", 10, 1, COUNT)
@@ -123,7 +123,7 @@ def test_a_summary_without_counts(tmp_path):
 
 @pytest.mark.parametrize("what", ["size", "kind"])
 def test_a_summary_that_loses_chunks(tmp_path, what):
-    """Then all chunks are found by walking through the file."""
+    """All chunks are then found by scanning the file."""
     from robocache.data._formats.bags.mcap import _records
 
     store = data_files.typestore()
@@ -133,7 +133,7 @@ def test_a_summary_that_loses_chunks(tmp_path, what):
         raw = store.serialize_cdr(data_files.make(store, POINT, x=float(i)), POINT)
         made.chunk(declared + made.message(number, i, raw), [number])
     content = bytearray(made.finished(declarations=declared))
-    begin = len(made.data) + 9 + 4  # behind the end of the data
+    begin = len(made.data) + 9 + 4  # after the end of the data
     summary = bytes(content[begin : -8 - 29])
     index = begin + [at - 9 for op, at, _ in _records(summary) if op == 8][-1]
     if what == "size":
@@ -149,7 +149,7 @@ def test_a_summary_that_loses_chunks(tmp_path, what):
 
 
 def test_a_cut_within_a_chunk(tmp_path):
-    """The messages before the cut are there, though the chunk is not whole."""
+    """The messages before the cut are read, although the chunk is incomplete."""
     path, places = mcap(tmp_path, summary=False)
     path.write_bytes(path.read_bytes()[: places[70] + 5])
     problems = refused_and_kept(path, "was not closed", 70)
@@ -162,7 +162,7 @@ def test_a_cut_within_a_chunk(tmp_path):
 
 
 def split(folder):
-    """A folder of two files, and the messages of the first one."""
+    """Write a folder of two files; return it with the messages of the first one."""
     store = data_files.typestore()
     told = data_files.messages(store, 60)
     bag = folder / "bag"
@@ -210,7 +210,7 @@ def test_a_part_that_cannot_be_read(tmp_path):
     ],
 )
 def test_metadata_that_cannot_be_read(tmp_path, text):
-    """The files in the folder are the bag then."""
+    """The bag then consists of the files in the folder."""
     bag, first = split(tmp_path)
     (bag / "bag_2.mcap").unlink()
     (bag / "metadata.yaml").write_text(text)
@@ -225,11 +225,11 @@ def test_a_part_that_is_told_twice(tmp_path):
     assert len(data.open(bag)["/imu"]) == len(first["/imu"])
 
 
-# ---- what metadata.yaml tells of ----------------------------------------------------------------
+# ---- counts in metadata.yaml --------------------------------------------------------------------
 
 
 def sqlite_without(folder, condition, count=60):
-    """A bag in sqlite3 of which some messages are gone, and nothing else is wrong."""
+    """Write a bag in sqlite3 that lacks some messages and is otherwise good."""
     store = data_files.typestore()
     path = data_files.write_ros2(
         folder / "bag", data_files.messages(store, count), store, "sqlite3"
@@ -242,10 +242,10 @@ def sqlite_without(folder, condition, count=60):
 
 def test_messages_that_the_metadata_tell_of(tmp_path):
     path = sqlite_without(tmp_path, "id % 3 = 0 AND topic_id = 1")
-    match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file may be"
+    match = r"bag: topic /imu: \d+ messages found, metadata.yaml says 60. A .db3-wal file next to"
     with pytest.raises(data.FormatError, match=match):
         data.open(path)["/imu"]
-    assert len(data.open(path)["/scan"]) == 6  # of which all are there
+    assert len(data.open(path)["/scan"]) == 6  # this topic is complete
     kept = data.open(path, damaged="keep").load()
     (problem,) = kept.problems
     assert f"{len(kept['/imu'])} messages found, metadata.yaml says 60" in problem.text

@@ -1,4 +1,4 @@
-"""ROS bags by the column, against rosbags' own decoding one by one: every value and stamp."""
+"""ROS bags read as columns, against decoding by rosbags: every value and stamp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def field(message, path):
-    """By a path such as pose.position.x, parts[0].size or position[joint]."""
+    """Return a field by its path, such as pose.position.x, parts[0].size or position[joint]."""
     joints = list(getattr(message, "name", []))
     for name, places in re.findall(r"(\w+)((?:\[[^\]]+\])*)", path):
         message = getattr(message, name)
@@ -29,7 +29,7 @@ def field(message, path):
 
 
 def check_stream(stream, told):
-    """A stream against (log time, message) in their order."""
+    """Compare a stream with pairs (log time, message) in the same order."""
     assert len(stream) == len(told)
     assert stream.log_times.tolist() == [at for at, _ in told]
     assert stream.log_times.dtype == np.int64
@@ -46,7 +46,7 @@ def check_stream(stream, told):
 
 @pytest.fixture(params=["ros1", "ros1 bz2", "ros1 lz4", "mcap", "mcap zstd", "sqlite3"])
 def written(request, tmp_path):
-    """A bag, with (log time, message) by topic."""
+    """Write a bag; return it with (log time, message) by topic."""
     kind, _, packed = request.param.partition(" ")
     store = data_files.typestore(ros1=kind == "ros1")
     told = data_files.messages(store)
@@ -146,7 +146,7 @@ def test_big_endian(tmp_path):
 @pytest.mark.parametrize("chunked", [True, False])
 @pytest.mark.parametrize("summary", [True, False])
 def test_mcap_with_and_without_summary_and_chunks(tmp_path, summary, chunked):
-    """Log times that go back in the file come in their order."""
+    """Log times that go back in the file are sorted."""
     store = data_files.typestore()
     told = data_files.messages(store, 60)
     parts = [told[40:], told[:40]]
@@ -194,7 +194,7 @@ def test_integers_alone_stay_integers(tmp_path):
 
 
 def test_arrays_that_change_later(tmp_path):
-    """The first messages decide; those without their channels are told of."""
+    """The first messages decide; messages without their channels are reported."""
     store = data_files.typestore()
     name = "sensor_msgs/msg/JointState"
     mcap = data_files.McapBytes()
@@ -306,7 +306,7 @@ def test_real_bags(recordings, name):
         if len(own):
             check_stream(stream.select(few), [own[i] for i in few])
             assert stream.log_times.tolist() == [at for at, _ in own]
-    assert set(told) <= {"/rosout", "/parameter_events"}  # which are left out by default
+    assert set(told) <= {"/rosout", "/parameter_events"}  # omitted by default
 
 
 def test_real_definitions_that_are_given(recordings):
@@ -322,7 +322,7 @@ def test_real_definitions_that_are_given(recordings):
 
 
 def test_a_log_of_sqlite_is_read_and_nothing_is_written_beside_it(tmp_path):
-    """Whether its recorder is gone, or goes on."""
+    """The recorder may have stopped or still be running."""
     store = data_files.typestore()
     bag = data_files.write_ros2_log(tmp_path / "bag", data_files.messages(store, 30), store, kept=7)
     before = {file.name: file.read_bytes() for file in bag.iterdir()}

@@ -1,4 +1,4 @@
-"""Bags that are damaged: an error with file and place, and what can be read, where it is asked."""
+"""Damaged bags: an error with file and place, or on request all that can be read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STORE = {"ros1": True, "mcap": False, "mcap zstd": False, "sqlite3": False}
 
 
 def bag(folder, kind, count=120):
-    """The file of a bag."""
+    """Write a bag and return its file."""
     store = data_files.typestore(STORE[kind])
     told = data_files.messages(store, count)
     if kind == "ros1":
@@ -28,7 +28,7 @@ def bag(folder, kind, count=120):
 
 
 def refused(path, **options):
-    """The error of opening a file, or of reading it."""
+    """Return the error raised by opening a file or reading it."""
     with pytest.raises(data.FormatError) as caught:
         data.open(path, **options).load()
     assert str(caught.value).startswith(str(caught.value.path))
@@ -49,7 +49,7 @@ def test_cut_off_anywhere(tmp_path, kind):
         try:
             part = data.open(path, damaged="keep").load()
         except data.FormatError:
-            assert cut < 3000  # nothing of it tells of a topic
+            assert cut < 3000  # too short to name a topic
             continue
         assert part.problems
         for name, stream in part.streams.items():
@@ -102,7 +102,7 @@ COLUMNS = "id INTEGER, topic_id INTEGER, timestamp INTEGER"
     ],
 )
 def test_a_database_whose_messages_have_no_end(tmp_path, made):
-    """They are computed, not stored: SQL of the file would run."""
+    """A view would compute them: SQL in the file would run."""
     path = tmp_path / "x.db3"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE topics (id, name, type, serialization_format)")
@@ -114,7 +114,7 @@ def test_a_database_whose_messages_have_no_end(tmp_path, made):
 
 @pytest.mark.parametrize("kind", ["ros1", "mcap"])
 def test_any_byte_may_be_wrong(tmp_path, kind):
-    """It is an error of ours, or what was read around; never another exception."""
+    """It raises FormatError, or the damage is skipped; no other exception is raised."""
     path = bag(tmp_path, kind, 40)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(1)
@@ -133,7 +133,7 @@ def test_any_byte_may_be_wrong(tmp_path, kind):
 
 
 def small_mcap(topics, **chunk):
-    """One chunk of three messages a topic."""
+    """Write one chunk with three messages per topic."""
     store = data_files.typestore()
     mcap = data_files.McapBytes()
     content, declared = b"", b""
@@ -189,7 +189,7 @@ def test_types_that_are_not_known(tmp_path):
     assert "the type their_msgs/msg/Thing is defined neither" in reasons["/unknown"]
     assert "cannot be parsed" in reasons["/odd"]
     assert "type their_msgs/msg/Missing, which they contain, is not defined" in reasons["/inner"]
-    assert "are no JSON" in reasons["/json"]
+    assert "are not JSON" in reasons["/json"]
     assert reasons["/short"] == (
         "3 messages could not be read: a message ends (4 bytes) before its field x is complete: "
         "the definition does not fit"
@@ -225,7 +225,7 @@ def test_files_that_the_metadata_tells_of(tmp_path):
     text = (folder / "metadata.yaml").read_text()
     (folder / "metadata.yaml").write_text(text.replace("x.mcap", "../y.mcap"))
     (tmp_path / "y.mcap").write_bytes((folder / "x.mcap").read_bytes())
-    recording = data.open(folder)  # x.mcap, for y.mcap is not in the folder
+    recording = data.open(folder)  # x.mcap, because y.mcap is not in the folder
     assert [finding.kind for finding in recording.findings] == ["renamed"]
     (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
     with pytest.raises(data.FormatError, match="metadata.yaml: cannot be read"):

@@ -1,4 +1,4 @@
-"""HDF5 as robomimic and ALOHA have it."""
+"""HDF5 files in the layouts of robomimic and ALOHA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ data = rbc.data
 
 
 def test_robomimic(tmp_path):
-    """Demonstrations come by their numbers: 0, 2, 10."""
+    """Demonstrations are in the order of their numbers: 0, 2, 10."""
     demos = data_files.write_robomimic(tmp_path / "no suffix")
     episodes = data.open(tmp_path / "no suffix")
     assert not episodes.is_loaded and episodes.lengths("actions").tolist() == [4, 3, 6]
@@ -31,7 +31,7 @@ def test_robomimic(tmp_path):
         assert episodes[name].times is None
     reasons = {e.place: e.reason for e in episodes.left_out}
     assert reasons["obs/image"] == "pictures or clouds, uint8 [4, 4, 3]"
-    assert reasons["initial"] == "has shape [1, 3], not a row a step"
+    assert reasons["initial"] == "has shape [1, 3], not one row per step"
     assert "words" in reasons
     assert episodes.problems == ()
     timed = data.open(tmp_path / "no suffix", rate=20).select([1])
@@ -56,7 +56,7 @@ def test_aloha(tmp_path):
 
 @pytest.mark.parametrize("size", [512, 1024, 1 << 20])
 def test_a_block_of_the_user_in_front(tmp_path, size):
-    """As MATLAB writes one of 512 bytes, with words in it."""
+    """MATLAB writes one of 512 bytes with text in it."""
     path = tmp_path / "x.mat"
     action = np.arange(12.0).reshape(4, 3)
     with h5py.File(path, "w", userblock_size=size) as file:
@@ -70,7 +70,7 @@ def test_a_signature_elsewhere_is_none(tmp_path):
     for at in (100, 768, 2 << 20):
         path = tmp_path / "x"
         path.write_bytes(b"\1" * at + b"\x89HDF\r\n\x1a\n" + b"\1" * 600)
-        with pytest.raises(data.FormatError, match="cannot tell the format"):
+        with pytest.raises(data.FormatError, match="unknown format"):
             data.open(path)
 
 
@@ -158,14 +158,14 @@ def test_a_damaged_file_in_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda path: path.write_bytes(b""), "but a file of 0 bytes"),
-        (lambda path: path.mkdir(), "but a folder"),
-        (lambda path: path.write_bytes(b"error 404"), "but a file that begins with b'error 40'"),
+        (lambda path: path.write_bytes(b""), "got a file of 0 bytes"),
+        (lambda path: path.mkdir(), "got a folder"),
+        (lambda path: path.write_bytes(b"error 404"), "got a file that begins with b'error 40'"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["hdf5", "h5"])
 def test_a_file_in_a_folder_that_is_no_hdf5(tmp_path, make, match, suffix):
-    """It was an episode: to skip it in silence loses that."""
+    """The file was an episode, so it is not skipped silently."""
     for n in (0, 2):
         data_files.write_aloha(tmp_path / f"episode_{n}.{suffix}")
     (tmp_path / f"._episode_0.{suffix}").write_bytes(b"what macOS writes beside files")
@@ -246,7 +246,7 @@ def test_links_are_not_followed(tmp_path):
 
 
 def in_two_files(tmp_path, change_it):
-    """A file of demonstrations, and another that links may lead to."""
+    """Write a file of demonstrations, and another file as a target of links."""
     path, other = tmp_path / "x.hdf5", tmp_path / "other.hdf5"
     data_files.write_robomimic(path)
     data_files.write_robomimic(other)
@@ -259,7 +259,7 @@ def reasons_of(path):
 
 
 def test_links_out_of_the_file_by_a_detour(tmp_path):
-    """Soft links through a link to another file, and demonstrations that are one."""
+    """Soft links pass through a link to another file, or a demonstration is such a link."""
 
     def link(file, other):
         file["door"] = h5py.ExternalLink(other, "/")
@@ -278,7 +278,7 @@ def test_links_out_of_the_file_by_a_detour(tmp_path):
     reasons = reasons_of(path)
     for name in ("obs/by_path", "obs/by_two", "obs/group", "data/demo_98", "data/demo_99"):
         assert reasons[name] == "a link to another file, which is not followed"
-    assert reasons["obs/raw"] == "may be kept in another file, which is not followed"
+    assert reasons["obs/raw"] == "may be stored in another file, which is not followed"
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -310,13 +310,13 @@ def test_links_within_the_file(tmp_path):
     for name in ("alias", "again"):
         np.testing.assert_array_equal(episodes[name].values, episodes["actions"].values)
     reasons = reasons_of(path)
-    assert reasons["back"] == reasons["obs/up"] == "a link to a group that it is in"
+    assert reasons["back"] == reasons["obs/up"] == "a link to a group that contains it"
     assert reasons["nothing"] == "a link to nothing"
     assert reasons["round"] == "a link through more than 16 links"
 
 
 def test_groups_that_link_to_each_other(tmp_path):
-    """Each level doubles the paths: 40 of them would take forever."""
+    """Each level doubles the paths: 40 levels would take forever."""
 
     def link(file, other):
         below = file.create_group("level")
@@ -330,7 +330,7 @@ def test_groups_that_link_to_each_other(tmp_path):
 
 
 def test_an_array_whose_header_is_damaged(tmp_path):
-    """It is no array that is missing."""
+    """It is not reported as missing."""
     path = tmp_path / "x.hdf5"
     data_files.write_robomimic(path)
     with h5py.File(path) as file:
@@ -358,11 +358,11 @@ def test_real_demonstrations(recordings):
             np.testing.assert_array_equal(track.values, np.concatenate(parts))
 
 
-# ---- what is no damage --------------------------------------------------------------------------
+# ---- oddities that are not damage ---------------------------------------------------------------
 
 
 def write_demos(path, arrays):
-    """robomimic's layout: for each episode its arrays by name."""
+    """Write the layout of robomimic, with the arrays of each episode by name."""
     with h5py.File(path, "w") as file:
         for e, own in enumerate(arrays):
             for name, values in own.items():
@@ -370,7 +370,7 @@ def write_demos(path, arrays):
 
 
 def noted(path, kind):
-    """The findings of one kind, which are notes, and the data set."""
+    """Return the notes of one kind, and the data set."""
     given = data.open(path)
     found = data.checks.check(given)
     assert {each.severity for each in found if each.kind == kind} <= {"note"}
@@ -415,7 +415,7 @@ def test_byte_order_is_no_dtype(tmp_path):
 def test_integers_that_float64_rounds(tmp_path):
     path = tmp_path / "x.hdf5"
     write_demos(path, [{"actions": np.ones((3, 1))}, {"actions": np.full((3, 1), 2**53 + 1)}])
-    refused(path, r"has whole numbers above 2\*\*53, which float64 rounds")
+    refused(path, r"has integers above 2\*\*53, which float64 rounds")
     kept = data.open(path, damaged="keep").load()
     assert [each.place for each in kept.problems] == ["data/demo_1/actions"]
 
@@ -436,7 +436,7 @@ def test_the_observation_after_the_last_action(tmp_path):
 def test_one_row_more_in_one_episode_only(tmp_path):
     own = {"actions": np.ones((5, 3)), "obs/joints": np.ones((6, 2))}
     write_demos(tmp_path / "x.hdf5", [own, {**own, "obs/joints": np.ones((5, 2))}])
-    refused(tmp_path / "x.hdf5", "one row more, which not all episodes have")
+    refused(tmp_path / "x.hdf5", "one row more, but not in all episodes")
 
 
 def test_maniskill_is_named(tmp_path):

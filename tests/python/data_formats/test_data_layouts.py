@@ -1,4 +1,4 @@
-"""Messages of any definition by the column, against rosbags' serialization of them."""
+"""Messages of any definition read as columns, with the serialization of rosbags as reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INNER = "test_msgs/msg/Inner"
 
 @st.composite
 def definitions(draw):
-    """Two texts: of a message, and of one that it contains."""
+    """Return the text of a message, and of a message that it contains."""
 
     def fields(kinds):
         lines = []
@@ -37,7 +37,7 @@ def definitions(draw):
 
 
 def filled(store, name, rng, lengths):
-    """A message with random numbers; arrays and strings of lengths by path."""
+    """Return a message with random numbers; arrays and strings have lengths by path."""
     from rosbags.interfaces import Nodetype
 
     def scalar(kind):
@@ -71,7 +71,7 @@ def filled(store, name, rng, lengths):
 
 
 def numbers(message, store, name, path=""):
-    """Every number of a message with its path, in the order of the definition."""
+    """Return each number of a message with its path, in the order of the definition."""
     from rosbags.interfaces import Nodetype
 
     def walk(value, kind, what, path):
@@ -127,7 +127,7 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
     common = [n for n in expected[0] if all(n in row for row in expected)]
     assert len(stream) == 7
     assert set(stream.names) <= set(common)
-    # What is in all messages is a channel, but for elements of arrays that change their length.
+    # Fields in all messages are channels, except elements of arrays whose length changes.
     for n in common:
         assert n in stream.names or "[" in n
     order = [n for n in expected[0] if n in stream.names]
@@ -138,7 +138,7 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
 
 
 def test_empty_messages_without_number():
-    """A thousand of a thousand of a thousand, in a message of a few bytes."""
+    """A message of a few bytes declares three nested levels of a thousand empty messages."""
     from robocache.data._formats.messages.layouts import Layouts
     from robocache.data._formats.messages.ros_types import Types
 
@@ -146,13 +146,13 @@ def test_empty_messages_without_number():
     text = "p/A[1000] a\n"
     for name, content in (("A", "p/B[1000] b"), ("B", "p/C[1000] c"), ("C", "int8 X=1")):
         text += f"{line}\nMSG: p/{name}\n{content}\n"
-    types = Types(None).of("p/msg/T", "ros1msg", text, None)
-    layout = Layouts("p/msg/T", types, ros1=True).of(bytes(1000))
+    types = Types(None).lookup("p/msg/T", "ros1msg", text, None)
+    layout = Layouts("p/msg/T", types, ros1=True).layout_of(bytes(1000))
     assert layout.failure == (
         "each has 1,000 bytes, but by the definition of p/msg/T they should have 0. "
         "The definition in the bag may be of another version"
     )
     text = text.replace("1000", "12").replace(" a\n", " a\nint8[12] x\n", 1)
-    few = Types(None).of("p/msg/T", "ros1msg", text, None)
+    few = Types(None).lookup("p/msg/T", "ros1msg", text, None)
     names, _ = Layouts("p/msg/T", few, ros1=True).names(bytes(12), ())
     assert names == [f"x[{i}]" for i in range(12)]

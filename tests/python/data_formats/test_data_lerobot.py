@@ -1,4 +1,4 @@
-"""LeRobot data sets, v2.1 and v3.0: what they become, and what is refused."""
+"""LeRobot data sets, v2.1 and v3.0: episodes read from them, and refusals."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_tracks(written):
     reasons = {e.place: e.reason for e in episodes.left_out}
     assert reasons["note"] == "texts (string) are not read"
     count = 1 if version == "v3.0" else 3
-    told = f"{count} of {count} video files are not there"
+    told = f"{count} of {count} video files {'is' if count == 1 else 'are'} missing"
     assert reasons["observation.images.top"] == told
-    assert len(reasons) == 2  # frame_index and the like are not lost: the rows are in order
+    assert len(reasons) == 2  # frame_index and similar columns are not lost: the rows are in order
 
 
 def test_frames_of_videos_are_referred_to(written):
@@ -156,14 +156,14 @@ def test_mixed_dtypes_in_one_column(written):
     path = file_of(folder, version, 2)
     change_table(path, lambda t: t.set_column(0, "observation.state", pa.array(
         t["observation.state"].to_pylist(), pa.list_(pa.float64(), 3))))  # fmt: skip
-    refused(folder, "is of float64, but of float32 in info.json", "observation.state")
+    refused(folder, "has dtype float64, but float32 in info.json", "observation.state")
 
 
 def test_another_number_of_channels(written):
     folder, _, version = written
     path = file_of(folder, version, 2)
     change_table(path, lambda t: t.set_column(0, "observation.state", t["action"]))
-    refused(folder, r"has 2 numbers a row, but shape \[3\] in info.json", "observation.state")
+    refused(folder, r"has 2 numbers per row, but shape \[3\] in info.json", "observation.state")
 
 
 def test_null(written):
@@ -228,10 +228,10 @@ def test_rows_out_of_order(tmp_path):
         ({"features": []}, "features", r"is \[\], expected an object"),
         ({"features": {"a": 1}}, "features.a", "has no dtype"),
         ({"features": {"a": {"dtype": "float32", "shape": "x"}}}, "features.a.shape", "extents"),
-        ({"features": {"a": {"dtype": "string"}}}, "features", "no feature of numbers"),
+        ({"features": {"a": {"dtype": "string"}}}, "features", "no numeric feature"),
         ({"fps": "x"}, "fps", "is 'x', expected a number"),
         ({"fps": -1}, "fps", "expected more than 0"),
-        ({"data_path": "{nothing}.parquet"}, "data_path", "has the place {nothing}"),
+        ({"data_path": "{nothing}.parquet"}, "data_path", "has the placeholder {nothing}"),
         ({"data_path": "../{episode_index}{chunk_index}"}, None, "leads out of the data set"),
         ({"data_path": "/etc/{episode_index}{chunk_index}"}, None, "leads out of the data set"),
     ],
@@ -243,7 +243,7 @@ def test_info_that_is_wrong(written, changed, place, reason):
 
 def test_info_that_is_no_json(written):
     (written[0] / "meta/info.json").write_text("{")
-    refused(written[0], "is no JSON, or cut off")
+    refused(written[0], "is not JSON, or cut off")
 
 
 def test_an_episode_without_rows(tmp_path):

@@ -20,7 +20,7 @@ _KINDS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float1
 
 
 def tables(dtype: str, shape: tuple[int, ...]):
-    """An array of rows, and tables of it: whole, in chunks, and cut out of a longer one."""
+    """Return an array of rows, and tables of it: whole, in chunks, and sliced from a longer one."""
     rng = np.random.default_rng(0)
     array = rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
     made = pa.array(array.reshape(-1))
@@ -77,7 +77,7 @@ def test_where_columns_are_null(chunks) -> None:
 
 
 def test_columns_of_no_rows_without_pandas(tmp_path) -> None:
-    """It takes a second to import."""
+    """Importing pandas takes a second."""
     import pyarrow.parquet as parquet
 
     table = pa.table(
@@ -110,7 +110,7 @@ print("written", flush=True)
 
 
 def test_ctrl_c_while_pandas_is_imported(tmp_path) -> None:
-    """Reading takes no pandas. Writing does, and a Ctrl-C in its import ends it."""
+    """Reading does not need pandas. Writing does, and Ctrl-C during its import stops it."""
     source, target, packages = tmp_path / "source", tmp_path / "target", tmp_path / "packages"
     data_files.write_lerobot(source, version="v3.0")
     packages.mkdir()

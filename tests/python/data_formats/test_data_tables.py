@@ -36,7 +36,9 @@ def test_a_csv_file(tmp_path):
     )
     np.testing.assert_array_equal(stream.values, [[i / 4, i, i % 2] for i in range(5)])
     assert stream.times().tolist() == [START + i * 10 for i in range(5)]
-    assert [(e.place, e.reason) for e in recording.left_out] == [("log ü: word", "is of string")]
+    assert [(e.place, e.reason) for e in recording.left_out] == [
+        ("log ü: word", "has type string, which is not read")
+    ]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -49,7 +51,7 @@ def test_delimiters(tmp_path, delimiter):
 
 
 def test_columns_with_rows_of_their_own(tmp_path):
-    """A table of several topics: each has its own rows."""
+    """A table of several topics, each with its own rows."""
     path = csv(tmp_path / "x.csv", [
         ",time,/a/x,/a/y,/b/v", f"0,{START},1,2,", f"1,{START + 1},,,7", f"2,{START + 2},3,4,"
     ])  # fmt: skip
@@ -58,7 +60,7 @@ def test_columns_with_rows_of_their_own(tmp_path):
     a, b = recording["x: /a"], recording["x: /b/v"]
     assert a.values.tolist() == [[1, 2], [3, 4]] and a.times().tolist() == [START, START + 2]
     assert b.values.tolist() == [[7]] and b.times().tolist() == [START + 1]
-    assert recording.left_out[0].reason == "numbers of rows, without a name"
+    assert recording.left_out[0].reason == "numbers the rows, and has no name"
 
 
 def test_integers_late_in_a_column_of_floats(tmp_path):
@@ -103,7 +105,7 @@ def test_bad_csv(tmp_path, lines, match):
 
 def test_texts_that_are_no_tables(tmp_path):
     for name, text, words in (
-        ("a", "hello, world\nthis, is\n", 'cannot tell the format. First bytes: "hello, world"'),
+        ("a", "hello, world\nthis, is\n", 'unknown format. First bytes: "hello, world"'),
         ("b", "{\n", "it is a JSON file"),
         ("c", "1,2\n3,4\n", "looks like a table without a header"),
         ("d", "", "it is empty"),
@@ -127,7 +129,7 @@ def wide(rows, **columns):
 
 
 def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
-    """Piece by piece, and the same as at once."""
+    """Pieces have the same rows as the whole file."""
     rows = 150_000
     pq.write_table(wide(rows), tmp_path / "x.parquet", row_group_size=40_000)
     with monkeypatch.context() as patched:
@@ -137,9 +139,11 @@ def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
         assert info.count == rows and info.names == ("n", "pose[0]", "pose[1]", "pose[2]")
         pieces = [piece for piece in recording.pieces()]
         assert len(pieces) > 2 and max(map(len, pieces)) <= 1 << 16
-        assert [str(each) for each in recording.left_out] == ["x: word: is of string"]
+        assert [str(each) for each in recording.left_out] == [
+            "x: word: has type string, which is not read"
+        ]
         mine = recording["x"]
-    monkeypatch.setattr(tables, "told", lambda *_: None)
+    monkeypatch.setattr(tables, "from_metadata", lambda *_: None)
     theirs = data.open(tmp_path / "x.parquet")["x"]
     assert (mine.values == theirs.values).all() and (mine.times() == theirs.times()).all()
     assert (mine.values.dtype, mine.dtypes) == (theirs.values.dtype, theirs.dtypes)
@@ -161,13 +165,13 @@ def test_parquet_that_does_not_tell_is_read_at_once(tmp_path, kind):
 
 
 def test_parquet_that_is_damaged_within(tmp_path):
-    """The end tells of all, and the rest is found when it is read."""
+    """The footer is intact; the damage is found when the rows are read."""
     for name in ("a", "b"):
         pq.write_table(wide(1000), tmp_path / f"{name}.parquet", compression="gzip")
     content = bytearray((tmp_path / "b.parquet").read_bytes())
     content[100:3000] = bytes(2900)
     (tmp_path / "b.parquet").write_bytes(content)
-    with pytest.raises(data.FormatError, match="b.parquet: is no Parquet file, or damaged"):
+    with pytest.raises(data.FormatError, match="b.parquet: is not a Parquet file, or damaged"):
         data.open(tmp_path).load()
     kept = data.open(tmp_path, damaged="keep").load()
     assert len(kept["a"]) == 1000 and len(kept["b"]) == 0
@@ -217,7 +221,7 @@ def test_episodes_by_their_index(tmp_path):
     ]
     assert episodes["action"].times.tolist() == list(range(6))
     np.save(tmp_path / "action.npy", np.zeros((5, 2)))
-    assert "has 5 rows" in str(refused(tmp_path, "episode_index 6"))
+    assert "has 5 rows" in str(refused(tmp_path, "but episode_index has 6"))
     np.save(tmp_path / "episode_index.npy", index[::-1])
     refused(tmp_path, "goes back")
 
@@ -304,7 +308,7 @@ def test_the_humanoid(recordings):
 
 
 def test_the_csv_of_a_bag(recordings):
-    """The authors' export of a bag has its topics side by side."""
+    """The authors' export of a bag has its topics in adjacent columns."""
     pytest.importorskip("rosbags")
     path = folder(recordings, "ros2_mcap_crazyflie_vicon/pitch0bag")
     table = data.open(path / "pitch0bag_0.csv", unit="ns")
@@ -322,7 +326,7 @@ def test_the_csv_of_a_bag(recordings):
 
 @pytest.mark.parametrize("kind", ["csv", "npy", "episodes", "folder"])
 def test_links_out_of_a_folder(tmp_path, kind):
-    """Of tables, arrays, and folders of arrays."""
+    """Tables, arrays, and folders of arrays."""
     outside, folder = tmp_path / "outside", tmp_path / "set"
     outside.mkdir(), folder.mkdir()
     if kind == "csv":
@@ -354,4 +358,4 @@ def test_arrays_without_numbers_are_told(tmp_path):
     np.save(tmp_path / "value.npy", np.zeros((3, 2)))
     np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))
     recording = data.open(tmp_path)
-    assert [str(each) for each in recording.left_out] == ["word: no numbers, but <U1"]
+    assert [str(each) for each in recording.left_out] == ["word: has dtype <U1, which is not read"]

@@ -33,7 +33,7 @@ def test_replay_buffer(tmp_path):
 
 
 def test_a_zipped_store(tmp_path):
-    """As UMI has them. A member named ../x is none of its arrays, and goes nowhere."""
+    """A store as UMI writes it. A member named ../x is not an array and is not extracted."""
     folder = tmp_path / "buffer"
     arrays = data_files.write_replay_buffer(folder)
     path = tmp_path / "x.zarr.zip"
@@ -77,16 +77,16 @@ def test_broken_chunks(tmp_path):
     broken.unlink()
     told = data.open(folder).load()
     assert (told["state"].values[3:6] == 0).all()
-    assert "1 of 4 chunks are not there, and read as 0" in told.problems[0].text
+    assert "1 of 4 chunks is missing, and read as 0" in told.problems[0].text
 
 
 @pytest.mark.parametrize(
     ("ends", "rows", "match"),
     [
-        ((4, 2), 4, "no list of rows that ascend"),
+        ((4, 2), 4, "not an ascending list of rows"),
         ((4, 20), 11, "has 11 rows, the episodes 20"),
         ((4, 4, 11), 11, "has length 0"),
-        ((-4, 11), 11, "no list of rows that ascend"),
+        ((-4, 11), 11, "not an ascending list of rows"),
         (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, the episodes 46116860"),
     ],
 )
@@ -99,11 +99,11 @@ def test_ends_that_are_wrong(tmp_path, ends, rows, match):
 def test_ends_that_are_no_integers(tmp_path, ends):
     arrays = {"state": np.zeros((11, 2))}
     data_files.write_replay_buffer(tmp_path / "x", ends, **arrays)
-    refused(tmp_path / "x", "is of (float64|bool), expected integers", "meta/episode_ends")
+    refused(tmp_path / "x", "has dtype (float64|bool), expected integers", "meta/episode_ends")
 
 
 def test_rows_behind_the_last_end(tmp_path):
-    """As of an episode that was not finished."""
+    """An unfinished episode leaves such rows."""
     state = np.arange(20.0).reshape(10, 2)
     data_files.write_replay_buffer(tmp_path / "x", (2, 5), state=state, action=state[:5])
     episodes = data.open(tmp_path / "x")
@@ -124,7 +124,7 @@ def test_a_buffer_without_episodes(tmp_path):
 def test_no_replay_buffer(tmp_path):
     group = zarr.open_group(str(tmp_path / "x"), mode="w")
     group.create_group("data")
-    refused(tmp_path / "x", "this Zarr store is no replay buffer", "meta/episode_ends")
+    refused(tmp_path / "x", "this Zarr store is not a replay buffer", "meta/episode_ends")
 
 
 def test_a_damaged_head(tmp_path):

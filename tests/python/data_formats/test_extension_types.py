@@ -1,4 +1,4 @@
-"""Columns of Arrow extension types are read by their storage, whoever registered the type."""
+"""Columns of Arrow extension types are read by their storage, registered or not."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 data = rbc.data
-# As the package datasets calls its types, and a type of anybody else.
+# The names of types in the package datasets, and of an unrelated type.
 NAMES = [f"datasets.features.features.Array{n}DExtensionType" for n in (2, 3)] + ["someone.else"]
 SHAPES = {NAMES[0]: (4, 4), NAMES[1]: (2, 3, 2), NAMES[2]: (5,)}
 
 
 def made_type(name):
-    """An extension type whose storage is lists of lists, with its shape as JSON."""
+    """Return an extension type stored as lists of lists, with its shape as JSON."""
     storage = pa.float32()
     for _ in SHAPES[name]:
         storage = pa.list_(storage)
@@ -41,7 +41,7 @@ def made_type(name):
 
 @pytest.fixture
 def registered():
-    """Registers types for one test, as an import of their package does."""
+    """Register types for one test, as an import of their package does."""
     names = []
 
     def register(made):
@@ -54,7 +54,7 @@ def registered():
 
 
 def column_of(name, rows):
-    """A column of extension type, and its values [rows, numbers]."""
+    """Return a column of extension type, and its values [rows, numbers]."""
     values = np.arange(rows * np.prod(SHAPES[name]), dtype=np.float32)
     nested = values.reshape(rows, *SHAPES[name]).tolist()
     made = made_type(name)
@@ -81,7 +81,7 @@ def test_a_table(tmp_path, registered, name):
 
 
 def lerobot_set(folder, name):
-    """A v3.0 set with a feature of an extension type, and its values."""
+    """Write a v3.0 set with a feature of an extension type; return it and its values."""
     data_files.write_lerobot(folder, (6, 4), version="v3.0")
     path = folder / "data/chunk-000/file-000.parquet"
     column, values = column_of(name, 10)
@@ -104,7 +104,7 @@ def test_lerobot(tmp_path, registered, name):
 
 
 def test_within_lists_and_structs(tmp_path, registered):
-    """Types that hold others of extension types, and texts of one."""
+    """Types that contain extension types, and texts of an extension type."""
 
     class Made(pa.ExtensionType):
         def __init__(self, storage):
@@ -140,7 +140,7 @@ def test_within_lists_and_structs(tmp_path, registered):
 
 
 def test_the_package_datasets(tmp_path):
-    """What datasets itself writes and registers."""
+    """Files and types that datasets itself writes and registers."""
     datasets = pytest.importorskip("datasets")
     poses = np.arange(160, dtype=np.float32).reshape(10, 4, 4)
     kinds = {"time_s": datasets.Value("float64"), "pose": datasets.Array2D((4, 4), "float32")}

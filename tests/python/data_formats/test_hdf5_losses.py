@@ -1,4 +1,4 @@
-"""HDF5: rows that were never written, and files that ask for more than they hold."""
+"""HDF5: rows that were never written, and files that declare more than they contain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ data = rbc.data
 
 
 def made(path, libver="earliest", **options):
-    """A file with one array, and what ``options`` of create_dataset make of it."""
+    """Write a file with one array; ``options`` are passed to create_dataset."""
     with h5py.File(path, "w", libver=libver) as file:
         dataset = file.create_dataset("data/demo_0/actions", **options)
         file["data/demo_0/filled"] = np.arange(float(dataset.shape[0]))
@@ -36,7 +36,7 @@ def texts(episodes):
 
 
 def lines(episodes):
-    """Problems, each of an array of the demonstration."""
+    """Return problems, each about an array of the demonstration."""
     return {(each.place, each.text) for each in episodes.load().problems}
 
 
@@ -50,7 +50,7 @@ def lines(episodes):
      {"compression": "gzip"}, {"compression": "lzf", "shuffle": True}, {"fletcher32": True}],
 )  # fmt: skip
 def test_chunks_that_were_never_written(tmp_path, libver, options):
-    """A recorder that died leaves them behind: in each kind of chunk index."""
+    """A recorder that died leaves such chunks, in each kind of chunk index."""
     path = made(
         tmp_path / "x.hdf5", libver, shape=(1000, 7), dtype="f4", chunks=(100, 7), **options
     )
@@ -109,7 +109,7 @@ def test_an_array_in_one_piece_that_was_never_written(tmp_path, fill):
 
 @pytest.mark.parametrize("chunks", [None, (5, 3)])
 def test_no_fill_value_is_defined(tmp_path, chunks):
-    """HDF5 then writes nothing into the memory, which holds the array before."""
+    """HDF5 then leaves the memory unchanged, which contains the previous array."""
     path = tmp_path / "x.hdf5"
     with h5py.File(path, "w") as file:
         file["data/demo_0/actions"] = np.full((20, 3), 77.0)
@@ -143,7 +143,7 @@ def test_a_chunk_that_is_damaged_loses_its_rows_only(tmp_path):
     expected = np.arange(3_000_000)
     expected[1_000_000:2_000_000] = 0
     np.testing.assert_array_equal(kept["actions"].values[:, 0], expected)
-    assert kept.problems[0].text.endswith("; 0 stands for them")
+    assert kept.problems[0].text.endswith("; they are set to 0")
 
 
 def test_arrays_of_many_pieces(tmp_path):
@@ -207,7 +207,7 @@ def test_a_chunk_of_gigabytes(tmp_path):
 
 
 def test_a_chunk_that_unpacks_to_more_than_it_is(tmp_path):
-    """The gzip within unpacks to 1 GB, of a chunk of 80 bytes."""
+    """Its gzip data unpack to 1 GB; a chunk has 80 bytes."""
     import zlib
 
     path = made(tmp_path / "x.hdf5", shape=(10,), dtype="f8", chunks=(10,), compression="gzip")
@@ -243,7 +243,7 @@ def test_groups_that_all_episodes_link_to(tmp_path):
             demo = file.create_group(f"data/demo_{n}")
             demo["actions"] = np.zeros((2, 2))
             demo["many"] = many
-    with pytest.raises(data.FormatError, match="has more names than its size has room for"):
+    with pytest.raises(data.FormatError, match="has more names than its size allows"):
         data.open(path)
 
 
@@ -255,7 +255,7 @@ def test_groups_within_groups(tmp_path):
         for _ in range(200):
             group = group.create_group("g")
     (reason,) = [e.reason for e in data.open(path).left_out if "g/g" in e.place]
-    assert reason == "lies deeper than 64 groups"
+    assert reason == "is nested in more than 64 groups"
 
 
 def test_a_huge_attribute(tmp_path):
@@ -455,7 +455,7 @@ def test_a_file_is_not_changed(tmp_path, libver, damaged):
 
 
 def test_a_writer_that_died(tmp_path):
-    """HDF5 marks a file of its newer format while it is written."""
+    """HDF5 marks a file in its newer format while the file is written."""
     path = tmp_path / "x.hdf5"
     with h5py.File(path, "w", libver="latest") as file:
         file["action"] = np.zeros((3, 2))
@@ -463,7 +463,7 @@ def test_a_writer_that_died(tmp_path):
         content = path.read_bytes()
     other = tmp_path / "y.hdf5"
     other.write_bytes(content)
-    with pytest.raises(data.FormatError, match="or died while it wrote.*h5clear -s"):
+    with pytest.raises(data.FormatError, match="or died while writing.*h5clear -s"):
         data.open(other)
 
 

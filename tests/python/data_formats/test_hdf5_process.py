@@ -1,4 +1,4 @@
-"""The process that reads HDF5: what a damaged file does there, and when the process ends."""
+"""The process that reads HDF5: damaged files, and the end of the process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def anew():
-    """A worker of this test only."""
+    """Use a separate worker for each test."""
     hdf5_process._end()
     yield
     hdf5_process._end()
@@ -73,7 +73,7 @@ def run(code, *arguments):
 
 
 def with_an_endless_heap(path):
-    """HDF5 loops for ever over an object of index 0 and size 0 in a heap of texts."""
+    """HDF5 loops forever over an object of index 0 and size 0 in a heap of texts."""
     content = bytearray(path.read_bytes())
     at = content.index(b"GCOL") + 16
     content[at : at + 16] = bytes(16)
@@ -92,7 +92,7 @@ def test_a_file_that_hdf5_never_gets_done_with(path, monkeypatch):
 
 
 def crashing_at(monkeypatch, number, how="os.kill(os.getpid(), signal.SIGSEGV)"):
-    """The worker ends over the array of a group."""
+    """Make the worker crash when it reads the array of a group."""
     code = f"""
 import os, signal
 from robocache.data._formats.hdf5 import worker as hdf5_worker
@@ -155,7 +155,7 @@ def test_a_worker_that_was_killed_between_two_files(path):
 
 
 def test_children_that_something_else_waits_for(path, monkeypatch, anew):
-    """Then how the worker ended is not known."""
+    """The exit status of the worker is then unknown."""
     crashing_at(monkeypatch, 2)
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
@@ -275,7 +275,7 @@ def test_threads(tmp_path):
 
 
 def test_ctrl_c(path, monkeypatch, anew):
-    """It interrupts what is read, and the next file is read."""
+    """Ctrl-C interrupts the reading; the next file is read."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
     crashing_at(monkeypatch, 2, "import time; time.sleep(60)")
     episodes = data.open(path)
@@ -316,7 +316,7 @@ def test_too_few_descriptors(path):
 
 
 def test_files_that_may_not_be_written(path):
-    """Reading writes none."""
+    """Reading does not write to them."""
     assert run(LIMITED, path, "RLIMIT_FSIZE", 0) == "3\n"
 
 
@@ -330,7 +330,7 @@ def test_values_without_a_file_in_memory(path, monkeypatch, anew):
 
 
 def test_too_little_memory(tmp_path):
-    """For a chunk that is unpacked whole: nothing of the file is damaged."""
+    """A chunk does not fit into memory; it is not reported as damage."""
     path = tmp_path / "x.hdf5"
     with h5py.File(path, "w") as file:
         chunks = (1 << 22, 8)
@@ -344,7 +344,7 @@ def test_too_little_memory(tmp_path):
 
 
 def test_too_few_processes(path, monkeypatch, anew):
-    """Root has no limit on processes: the test raises the error of the system itself."""
+    """Root has no limit on processes, so the test raises the system's error itself."""
 
     def refused(*arguments, **options):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -30,7 +30,7 @@ def written(request, tmp_path):
 
 
 def found(given):
-    """Findings of what is checked here."""
+    """Return the findings of the checks tested here."""
     given = data.open(given, damaged="keep") if not isinstance(given, rbc.Episodes) else given
     return [each for each in data.checks.check(given) if each.kind in KINDS]
 
@@ -83,7 +83,7 @@ def test_frame_index_that_skips(written):
     set_column(data_file(folder, version, 1), "frame_index", change)
     one(found(folder), "error", "index", "frame_index episode 1, row 10: is 13, expected 10",
         "5 of 100 rows do not count up from 0")  # fmt: skip
-    # Episodes that were not chosen are not looked at.
+    # Only chosen episodes are checked.
     assert found(data.open(folder).select([0, 2])) == []
     one(found(data.open(folder).select([2, 1]).select([1])), "error", "index", "5 of 50 rows")
 
@@ -107,10 +107,10 @@ def test_a_column_that_is_missing(written):
 @pytest.mark.parametrize(
     ("begins", "text"),
     [
-        ([7, 37, 87], "episode 0: dataset_from_index is 7, expected 0; so for 3 of 3 episodes"),
-        ([80, 0, 30], "episode 0: dataset_from_index is 80, expected 0; so for 3 of 3"),
-        ([0, 0, 0], "episode 1: dataset_from_index is 0, expected 30; so for 2 of 3"),
-        ([0, 30, 81], "episode 2: dataset_from_index is 81, expected 80; so for 1 of 3"),
+        ([7, 37, 87], "episode 0: dataset_from_index is 7, expected 0 (wrong for 3 of 3 episodes)"),
+        ([80, 0, 30], "episode 0: dataset_from_index is 80, expected 0 (wrong for 3 of 3"),
+        ([0, 0, 0], "episode 1: dataset_from_index is 0, expected 30 (wrong for 2 of 3"),
+        ([0, 30, 81], "episode 2: dataset_from_index is 81, expected 80 (wrong for 1 of 3"),
     ],
 )
 def test_rows_at_which_episodes_begin(tmp_path, begins, text):
@@ -133,7 +133,7 @@ def test_rows_at_which_episodes_end(tmp_path):
 
 
 def write_tasks(folder, version, words):
-    """Tasks by number."""
+    """Write the tasks by number."""
     if version == "v3.0":
         table = pa.table({"task_index": list(words), "__index_level_0__": list(words.values())})
         pq.write_table(table, folder / "meta/tasks.parquet")
@@ -160,7 +160,7 @@ def test_tasks_without_words(written):
     folder, version = written
     for path in (folder / "meta").glob("tasks.*"):
         path.unlink()
-    one(found(folder), "warning", "tasks", "task_index stands for no words")
+    one(found(folder), "warning", "tasks", "task_index has no texts")
 
 
 def test_tasks_that_are_damaged(written):
@@ -185,7 +185,7 @@ def exact(values):
 
 
 def write_statistics(folder, version, rule, change=None, spoil=None):
-    """Statistics of observation.state by a rule, and those of its episodes."""
+    """Write statistics of observation.state by a rule, and statistics of its episodes."""
     values = data.open(folder)["observation.state"].values.astype(np.float64)
     values += np.repeat([0.0, 10.0, 30.0], LENGTHS)[:, None]  # episodes of different ranges
     cuts = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -230,7 +230,7 @@ def write_statistics(folder, version, rule, change=None, spoil=None):
 def test_quantiles_that_lerobot_aggregated(written, rule, text):
     folder, version = written
     write_statistics(folder, version, rule)
-    one(found(folder), "note", "quantiles_aggregated", text, "is the quantile of all rows")
+    one(found(folder), "note", "quantiles_aggregated", text, "the quantile of all rows is")
     assert CliRunner().invoke(app, ["inspect", str(folder), "--check"]).exit_code == 0
     result = CliRunner().invoke(app, ["stats", str(folder), "--check", "-s", "observation.state"])
     assert result.exit_code == 0 and "note" in result.stdout
@@ -254,7 +254,7 @@ def test_corrupt_statistics_stay_errors(written, rule, key):
 
 @pytest.mark.parametrize("rule", ["mean", "envelope"])
 def test_wrong_quantiles_of_episodes_explain_nothing(written, rule):
-    """Those of all rows follow a rule, but from numbers that are not the episodes'."""
+    """The quantiles of all rows follow a rule, but from numbers other than the episodes'."""
 
     def spoil(each):
         each[1]["q99"] = each[1]["q50"]
@@ -268,7 +268,12 @@ def test_statistics_of_numbers_that_a_merge_left(written):
     folder, _ = written
     of = {"min": [0], "max": [49], "mean": [24.5], "std": [14.4], "count": [100]}
     (folder / "meta/stats.json").write_text(json.dumps({"index": of}))
-    one(found(folder), "warning", "index_statistics", "index: max is stored as 49, but it is 99 (")
+    one(
+        found(folder),
+        "warning",
+        "index_statistics",
+        "index: max is stored as 49, but the rows have 99 (",
+    )
     right = np.arange(100)
     for name, values in (
         ("index", right),

@@ -14,8 +14,8 @@ pytest.importorskip("pyarrow")
 
 data = rbc.data
 VIDEO = "observation.images.top"
-OUT = "leads out of the data set, and is not followed"
-LINK = "is a link out of the data set; follow_links=True follows it"
+OUT = "leads out of the data set, which is not allowed"
+LINK = "is a link out of the data set; follow_links=True allows it"
 
 
 @pytest.fixture(params=["v2.1", "v3.0"])
@@ -46,7 +46,7 @@ def test_videos(folder, name):
 
 
 def test_the_key_of_a_video(folder):
-    """It is put into the path, so it may lead elsewhere as well."""
+    """The key becomes a part of the path, so it can lead out of the folder too."""
     key = "../../../x"
 
     def change(told):
@@ -76,11 +76,11 @@ def test_videos_that_are_links(folder, tmp_path):
     first.unlink()
     first.touch()
     left_out = {each.place: each.reason for each in data.open(folder).left_out}
-    assert left_out.get(VIDEO) in (None, "2 of 3 video files are not there")
+    assert left_out.get(VIDEO) in (None, "2 of 3 video files are missing")
 
 
 def test_data_of_an_absolute_path(folder, tmp_path):
-    """Also where a file of that name is in the folder."""
+    """The path is refused even if a file of that name is in the folder."""
     file = next(folder.glob("data/*/*.parquet"))
     shutil.copy(file, tmp_path / "x.parquet")
     shutil.copy(file, folder / "x.parquet")
@@ -95,7 +95,7 @@ def test_data_of_an_absolute_path(folder, tmp_path):
 @pytest.mark.parametrize("key", ["data_path", "video_path"])
 def test_places_of_a_path(folder, place, key):
     change_info(folder, lambda told: told.update({key: f"data/{{{place}}}.parquet"}))
-    error = refused(folder, f"has the place {{{place}}}, expected one such as")
+    error = refused(folder, f"has the placeholder {{{place}}}, expected for example")
     assert error.place == key
 
 

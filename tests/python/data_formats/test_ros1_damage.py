@@ -1,4 +1,4 @@
-"""ROS 1 bags whose numbers lead nowhere: places and sizes beyond the file, and beyond any file."""
+"""ROS 1 bags with positions and sizes beyond the end of the file, or beyond any file."""
 
 import struct
 import tracemalloc
@@ -12,7 +12,7 @@ import robocache as rbc
 pytest.importorskip("rosbags")
 
 data = rbc.data
-FAR = (1 << 64) - 1  # no file of any system is as long: its seek() would raise OverflowError
+FAR = (1 << 64) - 1  # longer than any file: seek() would raise OverflowError
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def good(tmp_path_factory):
 
 
 def changed(tmp_path, good, field, value, form, which=0):
-    """A copy whose field, by its name in the head of a record, has another value."""
+    """Write a copy with another value of a field, given by its name in the head of a record."""
     content = bytearray(good[0].read_bytes())
     at = -1
     for _ in range(which + 1):
@@ -36,7 +36,7 @@ def changed(tmp_path, good, field, value, form, which=0):
 
 
 def refused_or_read_around(path):
-    """The bytes that this took at most."""
+    """Return the peak number of bytes allocated."""
     tracemalloc.start()
     with pytest.raises(data.FormatError) as caught:
         data.open(path).load()
@@ -49,7 +49,7 @@ def refused_or_read_around(path):
 
 @pytest.mark.parametrize("value", [FAR, 1 << 63, (1 << 63) - 1, 1 << 40])
 def test_an_index_beyond_any_file(tmp_path, good, value):
-    """It is read record by record then, and nothing is lost."""
+    """The file is then read record by record, and nothing is lost."""
     part, _ = refused_or_read_around(changed(tmp_path, good, b"index_pos", value, "<Q"))
     for name in good[1].names:
         np.testing.assert_array_equal(part[name].values, good[1][name].values)
@@ -61,7 +61,7 @@ def test_a_chunk_beyond_any_file(tmp_path, good, value):
 
 
 def sizes(content):
-    """(place of the size of its data, kind) of each record outside of chunks."""
+    """Return (position of the data size, kind) of each record outside of chunks."""
     at = content.index(b"\n") + 1
     while at < len(content):
         (head,) = struct.unpack_from("<I", content, at)
@@ -73,7 +73,7 @@ def sizes(content):
 
 @pytest.mark.parametrize("op", [0x05, 0x06, 0x07])  # chunk, chunk info, connection
 def test_sizes_beyond_the_file(tmp_path, good, op):
-    """No memory is taken for what the file does not have."""
+    """No memory is allocated for bytes that the file does not have."""
     content = bytearray(good[0].read_bytes())
     places = [place for place, kind in sizes(content) if kind == op]
     assert places

@@ -1,4 +1,4 @@
-"""SQLite bags with logs: read as SQLite reads them, never changed, and what is lost is reported."""
+"""SQLite bags with logs are read as by SQLite, never changed, and losses are reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # pragma: allowlist secret
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path_factory, monkeypatch):
-    """No test leaves a copy behind."""
+    """Check that no test leaves a temporary copy."""
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     yield folder
@@ -56,7 +56,7 @@ def refused(path, match):
 
 
 def check_damaged(path, match, kept):
-    """It is refused, and with ``keep`` the problem is told and some messages are read."""
+    """Check that it is refused; with ``keep``, it has a problem and some messages are read."""
     assert "damaged='keep'" in str(refused(path, match))
     recording = load(path, "keep")
     assert any(re.search(match, str(problem)) for problem in recording.problems)
@@ -164,13 +164,13 @@ def test_a_log_of_another_database(tmp_path):
     (tmp_path / "other").mkdir()
     other = sqlite_states.logged(tmp_path / "other", batches=1)
     header = other.with_name("bag.db3-wal").read_bytes()[:32]
-    edited(log, 0, header)  # right in itself, but of other salts
+    edited(log, 0, header)  # valid, but with other salts
     count = len(frames_of(path)[0])
     check_damaged(path, f"{count} of its {count} frames, .*do not have the salts", 0)
     (tmp_path / "large").mkdir()
     large = sqlite_states.logged(tmp_path / "large", batches=1, page=4096)
     log.write_bytes(large.with_name("bag.db3-wal").read_bytes())
-    check_damaged(path, "has pages of 4096 bytes, its database of 1024", 0)
+    check_damaged(path, "has pages of 4096 bytes, but its database 1024", 0)
 
 
 def test_frames_that_a_file_system_lost(tmp_path):
@@ -256,7 +256,7 @@ def test_a_journal_that_cannot_take_back_its_transaction(tmp_path, synchronous, 
     journal = path.with_name("bag.db3-journal")
     content = journal.read_bytes()
     number = int(damage.split()[-1])
-    if damage.startswith("byte"):  # the sum of a page has but every 200th of its bytes
+    if damage.startswith("byte"):  # the sum of a page covers only every 200th byte
         there = content[number : number + (1 if number < 30 else 250)]
         edited(journal, number, bytes(byte ^ 0x55 for byte in there))
     elif "last" in damage:
@@ -275,17 +275,17 @@ def test_a_journal_that_cannot_take_back_its_transaction(tmp_path, synchronous, 
 
 
 def test_a_journal_that_lacks_whole_parts(tmp_path):
-    """It looks like one that ends there, but what is left does not agree."""
+    """It looks like a journal that ends there, but the rest of the file contradicts that."""
     path = sqlite_states.journaled(tmp_path)
     journal = path.with_name("bag.db3-journal")
     content = journal.read_bytes()
     begins = [found.start() for found in re.finditer(re.escape(content[:8]), content)]
     journal.write_bytes(content[: begins[len(begins) // 2]])
-    refused(path, "bag.db3-journal: does not take back the whole transaction|malformed")
+    refused(path, "bag.db3-journal: does not undo the whole transaction|malformed")
 
 
 def test_a_journal_that_names_a_file(tmp_path):
-    """SQLite deletes the file, if it names no journal: any file can be named."""
+    """SQLite deletes that file if the file names no journal, and it can be any file."""
     victim = tmp_path / "victim" / "thesis.txt"
     victim.parent.mkdir()
     victim.write_text("not a journal")
@@ -341,11 +341,11 @@ def test_a_recorder_that_is_killed(tmp_path, mode):
     assert right
 
 
-# ---- logs and metadata that are no files ---------------------------------------------------------
+# ---- logs and metadata that are not files --------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal"])
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "broken link"])
 def test_logs_that_are_no_files(tmp_path, end, kind):
     folder = tmp_path / "bag"
     folder.mkdir()
@@ -393,7 +393,7 @@ def test_names_with_all_kinds_of_letters(tmp_path):
     check_prefix(load(path.parent / name)["/a"], BATCH * BATCHES)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "broken link"])
 def test_metadata_that_is_no_file(tmp_path, kind):
     path = sqlite_states.logged(tmp_path)
     metadata = path.parent / "metadata.yaml"
@@ -421,7 +421,7 @@ def test_a_part_of_a_bag_that_is_a_pipe(tmp_path):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
 @pytest.mark.parametrize("state", ["log", "log and index", "journal", "neither"])
 def test_a_folder_that_cannot_be_written(tmp_path, state):
-    """Another user reads it, who may not write."""
+    """Another user reads it, without the right to write."""
     if state == "journal":
         path = sqlite_states.journaled(tmp_path)
     else:
@@ -540,7 +540,7 @@ def test_a_database_that_is_written_while_it_is_read(tmp_path):
 
 
 def test_a_recorder_is_not_kept_from_writing(tmp_path):
-    """A recording that is open holds no lock, and neither does one that is read."""
+    """An open recording holds no lock, even while it is read."""
     path = tmp_path / "bag.db3"
     with closing(connected(path)) as database:
         database.execute("PRAGMA busy_timeout=0")

@@ -1,4 +1,4 @@
-"""SQLite bags that are read while they are recorded: right, or refused by name; never wrong."""
+"""SQLite bags read while they are recorded are correct or refused, never wrong."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def recorder(tmp_path):
 
 
 def check_right(stream):
-    """Committed messages from the first one on, each of them once, with its own value."""
+    """Check for the first committed messages, each once and with its own value."""
     count = len(stream)
     values = np.arange(1, count + 1)
     assert count % 20 == 0, count

@@ -1,4 +1,4 @@
-"""Odd rows of SQLite bags: each is named, and with ``keep`` only that row is lost."""
+"""Odd rows of SQLite bags are reported; with ``keep``, only these rows are lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TYPE = "std_msgs/msg/Float64"
 
 @pytest.fixture
 def bag(tmp_path):
-    """A path and a function that writes a bag there, changed by some statements."""
+    """Return a path, and a function that writes a bag there and runs SQL statements on it."""
     path = tmp_path / "bag" / "x.db3"
     path.parent.mkdir()
 
@@ -56,7 +56,7 @@ def bag(tmp_path):
 
 
 def check_lost(path, match, lost, problems=1):
-    """It is refused by name; with ``keep`` all other messages are read."""
+    """Check that the row is refused; with ``keep``, all other messages are read."""
     with unchanged(path.parent):
         with pytest.raises(data.FormatError, match=match):
             data.open(path).load()
@@ -111,7 +111,7 @@ def test_many_odd_rows_are_counted(bag):
 
 
 def test_ids_that_are_negative_or_missing_are_read(bag):
-    """They are as good as others, if topics and messages agree."""
+    """They are valid if topics and messages agree."""
     path = bag(
         "UPDATE topics SET id = -5 WHERE id = 1",
         "UPDATE messages SET topic_id = -5 WHERE topic_id = 1",
@@ -147,7 +147,7 @@ def test_a_topic_with_an_odd_value(bag, change, match):
 @pytest.mark.parametrize("value", ["NULL", "'two'", "x'02'", "2.5", "1"])
 def test_a_topic_with_an_odd_id(bag, value):
     path = bag(f"UPDATE topics SET id = {value} WHERE id = 2")
-    match = "table topics, row 2: id (is|1 is that of row 1)"
+    match = "table topics, row 2: id (is|1 is also the id of row 1)"
     check_lost(path, match, OF_B, problems=1 + 6 + 1)
 
 
@@ -179,7 +179,7 @@ def test_texts_elsewhere_that_are_not_utf_8(bag):
         ("NULL, 'ros2msg', ''", "topic_type is NULL"),
         ("'a/msg/B', 5, ''", "encoding is 5"),
         ("'a/msg/B', 'ros2msg', NULL", "encoded_message_definition is NULL"),
-        ("'a/msg/A', 'ros2msg', 'int8 x'", "defines 'a/msg/A', which a row before it defines"),
+        ("'a/msg/A', 'ros2msg', 'int8 x'", "defines 'a/msg/A', which an earlier row defines"),
     ],
 )
 def test_a_definition_with_an_odd_value(bag, values, match):
@@ -194,7 +194,7 @@ def test_a_definition_with_an_odd_value(bag, values, match):
 
 
 def leaves(path, page):
-    """Places of the leaf pages of tables, by the first row in each; only with small numbers."""
+    """Return positions of the leaf pages of tables, by their first row; only small numbers."""
     content = path.read_bytes()
     found = {}
     for at in range(page, len(content), page):
@@ -248,7 +248,7 @@ def test_a_message_whose_pages_are_damaged(bag):
     large = message(17) + bytes(10_000)
     path = bag(("UPDATE messages SET data = ? WHERE rowid = 17", large), page=1024)
     content = bytearray(path.read_bytes())
-    # The chain of its pages leads nowhere.
+    # The chain of its pages is broken.
     for begin in range(1024, len(content), 1024):
         if content[begin + 4 : begin + 1024] == bytes(1020):
             struct.pack_into(">I", content, begin, 10**6)
@@ -258,7 +258,7 @@ def test_a_message_whose_pages_are_damaged(bag):
 
 
 def test_rows_that_a_page_hides(bag):
-    """A wrong number of rows in a page is seen nowhere but in an index."""
+    """Only an index shows a wrong number of rows in a page."""
     path = bag("CREATE INDEX timestamp_idx ON messages(timestamp)", count=5000, page=1024)
     places = leaves(path, 1024)
     start = sorted(places)[20]
@@ -285,7 +285,7 @@ def test_an_index_that_cannot_be_read(bag):
 
 
 def test_a_row_that_leads_nowhere(bag):
-    """The scan fails there, but a search does not touch the row."""
+    """A scan fails at the row, but a search does not read it."""
     path = bag("CREATE INDEX timestamp_idx ON messages(timestamp)", count=5000, page=1024)
     places = leaves(path, 1024)
     content = bytearray(path.read_bytes())
@@ -323,7 +323,7 @@ def test_a_page_in_the_place_of_another(bag):
 
 
 def test_pages_that_are_used_more_than_once(bag):
-    """A small file with many large messages: the pages of one belong to all."""
+    """A small file has many large messages, because they share their pages."""
     statements = ("UPDATE messages SET data = zeroblob(100000)",)
     path = bag(*statements, page=1024)
     content = bytearray(path.read_bytes())
@@ -357,7 +357,7 @@ def test_pages_that_are_used_more_than_once(bag):
 
 @pytest.mark.parametrize("count", [10, 1000, 6000])
 def test_a_pass_reads_each_row_once(tmp_path, count, monkeypatch):
-    """However many topics there are, and also where their list is too long for a statement."""
+    """This holds for any number of topics, even if their list is too long for a statement."""
     if count == 6000:
         monkeypatch.setattr(sqlite_rows, "_MOST_SQL", 1000)
     path = tmp_path / "x.db3"

@@ -1,4 +1,4 @@
-"""Tables, arrays and LeRobot data sets that are hostile: special files, amplification, shortage."""
+"""Hostile tables, arrays and LeRobot data sets: special files, amplification, shortages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from robocache.data._formats.tables import parquet  # noqa: E402
 
 
 def refused(path: Path, **options: Any) -> rbc.data.FormatError:
-    """What opening and reading a source raises."""
+    """Return the error raised by opening and reading a source."""
     with pytest.raises(rbc.data.FormatError) as caught:
         loaded(path, **options)
     return caught.value
@@ -87,7 +87,7 @@ def test_special_files_in_lerobot(tmp_path, make, version, pattern):
     file.unlink()
     make(file)
     error = refused(folder)
-    if pattern != "meta/info.json":  # without which it is no LeRobot data set
+    if pattern != "meta/info.json":  # without it, the folder is not a LeRobot data set
         assert file.name in str(error) and "expected a" in error.reason
     if pattern.startswith("data"):
         kept = loaded(folder, damaged="keep")
@@ -139,13 +139,13 @@ def test_a_folder_with_the_name_of_a_table(tmp_path):
     (tmp_path / "parts.parquet").mkdir()
     (tmp_path / "dangling.csv").symlink_to("nothing")
     (tmp_path / "good.csv").write_text("time,x\n0,1\n1,2\n")
-    assert "is a link to nothing" in str(refused(tmp_path))
+    assert "is a broken link" in str(refused(tmp_path))
     kept = loaded(tmp_path, damaged="keep")
     assert [each.place for each in kept.left_out] == ["parts.parquet"]
 
 
 def test_a_file_that_becomes_a_pipe(tmp_path):
-    """Between the listing of a data set and the reading of its rows."""
+    """The file changes after the data set is listed and before its rows are read."""
     folder = tmp_path / "x"
     data_files.write_lerobot(folder, version="v3.0")
     opened = rbc.data.open(folder)
@@ -284,7 +284,7 @@ def test_columns_of_episodes_that_are_no_whole_numbers(tmp_path, name, values):
 
 
 def test_parquet_that_unpacks_to_much(tmp_path):
-    """Millions of rows in some kilobytes, by runs and by zstd."""
+    """Some kilobytes contain millions of rows, packed by run length and by zstd."""
     zeros = np.zeros(500_000)
     runs, packed = tmp_path / "runs.parquet", tmp_path / "packed.parquet"
     pq.write_table(pa.table({"time": zeros, "x": zeros}), runs, row_group_size=500_000)
@@ -309,7 +309,7 @@ def test_pages_say_what_they_unpack_to(tmp_path):
 
 
 def test_a_text_in_a_dictionary(tmp_path):
-    """One long text in each of a thousand rows takes the memory of one."""
+    """One long text in a thousand rows needs the memory of one text."""
     path = tmp_path / "x.parquet"
     text = "1" * 20_000
     pq.write_table(pa.table({"time": np.arange(1000.0), "s": [text] * 999 + ["no"]}), path)
@@ -329,7 +329,7 @@ def test_columns_that_overlap(tmp_path, monkeypatch):
     size = path.stat().st_size
     chunk = Chunk("DOUBLE", "x", 1, 1, size // 2 + 1, 4, 0, None)
     monkeypatch.setattr(parquet_footer, "groups_of", lambda path: [Group(1, (chunk,))] * 2)
-    expected = f"{2 * (size // 2 + 1):,} bytes or more, but the file {size:,}"
+    expected = f"{2 * (size // 2 + 1):,} bytes or more, but the file has {size:,}"
     with pytest.raises(rbc.data.FormatError, match=expected):
         parquet.read_table(str(path), ["x"])
 
@@ -436,7 +436,7 @@ def test_arrays_beyond_their_file(tmp_path, content):
 
 @pytest.mark.parametrize("shape", ["(0, 65536)", "(1099511627776, 0)"])
 def test_arrays_of_nothing(tmp_path, shape):
-    """They have no byte in the file, and any number of rows or columns."""
+    """Arrays without bytes in the file can have any number of rows or columns."""
     (tmp_path / "x.npy").write_bytes(npy(shape))
     np.save(tmp_path / "y.npy", np.zeros((3, 2)))
     opened = loaded(tmp_path)
@@ -665,7 +665,7 @@ def sources() -> Iterator[dict[str, Path]]:
 
 @pytest.fixture(scope="module")
 def shortages(sources) -> list[list[str]]:
-    """Lists of source, resource, amount and result."""
+    """Return lists of source, resource, amount and result."""
     amounts = {**_AMOUNTS, "threads": _AMOUNTS["threads"] if os.getuid() == 0 else []}
     paths = [str(sources[name]) for name in NAMES]
     run = subprocess.run(
@@ -704,7 +704,7 @@ def test_a_page_that_asks_for_too_much_is_damage(tmp_path, monkeypatch):
 
         return read
 
-    with pytest.raises(rbc.data.FormatError, match="asks for 2,147,483,584 bytes at once"):
+    with pytest.raises(rbc.data.FormatError, match="requests 2,147,483,584 bytes at once"):
         parquet.with_file(str(path), fail(2_147_483_584))
     with pytest.raises(MemoryError, match=r"x\.parquet"):
         parquet.with_file(str(path), fail(65_536))
@@ -722,7 +722,7 @@ def test_a_file_that_cannot_be_read_is_no_damage(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_listed_is_no_loss(tmp_path, monkeypatch):
-    """``os.walk`` leaves such folders out."""
+    """``os.walk`` skips such folders."""
     data_files.write_lerobot(tmp_path / "x", version="v3.0")
     own = os.scandir
 
@@ -740,7 +740,7 @@ def test_a_folder_that_cannot_be_listed_is_no_loss(tmp_path, monkeypatch):
 
 
 def test_statistics_of_lists_of_different_lengths(tmp_path):
-    """Rows of one and of three numbers do not pass as two rows of two."""
+    """Rows of one and of three numbers are not taken as two rows of two."""
     lists = [[1.0], [1.0, 2.0, 3.0]]
     columns = {f"stats/x/{key}": lists for key in ("min", "max", "mean", "std")}
     pq.write_table(
@@ -766,7 +766,7 @@ def test_counts_of_statistics(tmp_path, counts):
 
 
 def state(top: Path) -> dict[str, tuple[int, int, str]]:
-    """Each file and folder: mode, time of change, content."""
+    """Return the mode, modification time and content of each file and folder."""
     found = {}
     for path in (top, *sorted(top.rglob("*"))):
         told = path.lstat()

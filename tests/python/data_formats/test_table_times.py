@@ -1,4 +1,4 @@
-"""Units of times, stamps that lost their digits, tables without times, several things a table."""
+"""Units of times, stamps that lost their digits, tables without times, several things per table."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_floats_beside_integers(tmp_path, name):
 def test_a_unit_that_would_merge_times_is_refused(tmp_path):
     csv(tmp_path / "a.csv", "time,x", [i * 1e-10 for i in range(9)], range(9))
     csv(tmp_path / "b.csv", "time_ns,x", range(9), range(9))
-    with pytest.raises(data.FormatError, match="9 times that differ would become 2 in whole ns"):
+    with pytest.raises(data.FormatError, match="9 different times would become 2 in whole ns"):
         data.open(tmp_path).load()
 
 
@@ -76,7 +76,7 @@ def test_a_unit_that_is_too_long(tmp_path, unit):
 
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_what_integers_look_like(tmp_path, unit):
-    """Only ns leave no doubt: the others may count from the start of a machine."""
+    """Only ns are certain; other values may count from the start of a machine."""
     per = {"ns": S, "us": 10**6, "ms": 10**3, "s": 1}[unit]
     path = csv(tmp_path / "a.csv", "time,x", [START * per + i for i in range(9)], range(9))
     recording = data.open(path)
@@ -232,7 +232,7 @@ def test_a_rate_gives_tables_times(tmp_path, suffix):
 
 
 def test_a_folder_goes_on_without_the_file_that_has_no_times(tmp_path):
-    """As Sensor Logger writes it."""
+    """Sensor Logger writes such a folder."""
     ns = [START * S + i * 10**7 for i in range(101)]
     csv(tmp_path / "Accelerometer.csv", "time,seconds_elapsed,x", ns, range(101), range(101))
     csv(tmp_path / "Metadata.csv", "version,recording epoch time", [3], [START * 1000])
@@ -242,7 +242,7 @@ def test_a_folder_goes_on_without_the_file_that_has_no_times(tmp_path):
     aligned = recording.align(50)
     assert list(aligned.tracks) == ["Accelerometer"] and aligned["Accelerometer"].num_rows == 51
     assert [part.place for part in aligned.left_out] == ["Annotation.csv", "Metadata.csv"]
-    assert "no column says the times" in aligned.left_out[1].reason
+    assert "no column holds times" in aligned.left_out[1].reason
 
 
 # ---- arrays -------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_arrays_whose_name_states_the_unit(tmp_path, name):
 
 
 def things(ids, count=50, rows_each=None):
-    """Times, ids and values of several things, each sampled at the same times."""
+    """Return times, ids and values of several things, each sampled at the same times."""
     times = np.repeat(np.arange(count) * 10**7, len(ids))
     which = np.tile(np.array(ids, dtype=object), count)
     values = np.array([10.0 * list(ids).index(i) for i in which]) + np.repeat(
@@ -403,7 +403,7 @@ def test_a_rate_leaves_the_times_of_instances(tmp_path, suffix):
         ),
         ("time,x\n0.0,1\n".encode("utf-16-le"), "is UTF-16: .*UTF-16LE"),
         ("time,x [\xb0]\n0.0,1\n".encode("latin-1"), "is not UTF-8 at byte 8, perhaps Latin-1"),
-        (b"time;x\n0,0;1,5\n0,1;2,5\n", r"has commas as decimal marks \(0,0\)"),
+        (b"time;x\n0,0;1,5\n0,1;2,5\n", r"has decimal commas \(0,0\)"),
         (b"0.0,1\n0.1,2\n", "has no header: the first line holds numbers"),
         (b"made by a tool\n100\ntime,x\ns,m\n0.0,1\n0.1,2\n", "has its numbers from line 5 on"),
         (b"", "is empty"),
@@ -437,7 +437,7 @@ def test_spaces_and_quotes_around_names_and_numbers(tmp_path):
 
 
 def bag(folder, name, begin, topics=("/a",), count=40, storage="mcap"):
-    """A bag file in a folder, without metadata.yaml."""
+    """Write a bag file in a folder without metadata.yaml."""
     pytest.importorskip("rosbags")
     from rosbags.rosbag2 import StoragePlugin, Writer
 
@@ -494,7 +494,7 @@ def test_a_folder_with_one_data_set_opens_it(tmp_path):
     recording = data.open(tmp_path)
     assert recording.names == ("a",) and recording.path == str(tmp_path / "run")
     (tmp_path / "other.bag").write_bytes(b"#ROSBAG, cut")
-    with pytest.raises(data.FormatError, match="other.bag is no ROS 1 bag"):
+    with pytest.raises(data.FormatError, match="other.bag: expected a ROS 1 bag"):
         data.open(tmp_path)
     assert data.open(tmp_path, damaged="keep").names == ("a",)
 

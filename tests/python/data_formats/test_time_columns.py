@@ -37,7 +37,7 @@ def csv(path, header, *columns):
 
 
 def seconds_of(recording, stream=None):
-    """Times less the first one, in seconds, to a microsecond."""
+    """Return the times minus the first one, in seconds, rounded to microseconds."""
     times = recording[stream or recording.names[0]].times()
     per = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, None: 1.0}[recording.unit]
     per = 1.0 if times.dtype.kind == "f" else per
@@ -138,7 +138,7 @@ def test_seconds_and_microseconds(tmp_path):
 
 
 def test_nanoseconds_beyond_a_second_are_no_part_of_a_pair(tmp_path):
-    """Two columns of one time in two units."""
+    """Two columns have the same time in two units."""
     path = csv(tmp_path / "a.csv", "time_sec,time_nsec,v", range(ROWS), NS, SECONDS)
     assert data.open(path).info("a").times.startswith("column time_sec, by its name, in s")
 
@@ -222,7 +222,7 @@ def test_a_struct_of_seconds_and_nanoseconds(tmp_path, nested, nulls):
     assert recording.unit == "ns" and set(stream.times().tolist()) <= set(NS)
     assert len(stream) == ROWS - nulls
     assert [str(each) for each in recording.left_out] == (
-        ["a: header.frame_id: is of string"] if nested else []
+        ["a: header.frame_id: has type string, which is not read"] if nested else []
     )
 
 
@@ -305,7 +305,9 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
     pair = [t // S for t in NS], [t % S for t in NS]
     path = csv(tmp_path / "a.csv", "time,sec,nanosec,word", SECONDS, *pair, ["x"] * ROWS)
     assert data.open(path, time="sec + nanosec")["a"].times().tolist() == NS
-    with pytest.raises(data.FormatError, match="--time word: column word is of string, no times"):
+    with pytest.raises(
+        data.FormatError, match="--time word: column word has type string, not times"
+    ):
         data.open(path, time="word")
 
 
@@ -313,13 +315,13 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
 def test_a_unit_for_a_column_whose_type_has_one(tmp_path, kind):
     table = pa.table({"stamp": pa.array(range(ROWS), pa.int64()).cast(kind), "x": SECONDS})
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(data.FormatError, match="which have no unit: leave out :s"):
+    with pytest.raises(data.FormatError, match="which have no unit: remove :s"):
         data.open(tmp_path / "a.parquet", time="stamp:s")
 
 
 @pytest.mark.parametrize(("seconds", "rest"), [(70, 10**9), (10**12, 0), (-(10**12), 0), (70, -1)])
 def test_a_pair_that_is_none_further_on(tmp_path, seconds, rest):
-    """Behind the rows by which the columns are chosen."""
+    """The wrong value comes after the rows that decide which columns are times."""
     count, at = 80_000, 79_000
     sec, nanosec = np.arange(count) // 10, np.arange(count) % 10 * 10**8
     sec[at], nanosec[at] = seconds, rest
@@ -363,7 +365,7 @@ def test_texts_of_parquet_of_any_name(tmp_path):
     pq.write_table(table.append_column("time", pa.array(SECONDS)), path)
     assert data.open(path)["a"].times().tolist() == SECONDS
     assert data.open(path, time="when")["a"].times().tolist() == NS
-    with pytest.raises(data.FormatError, match="column word is of .*no times"):
+    with pytest.raises(data.FormatError, match="column word has type .*, not times"):
         data.open(path, time="word")
 
 
@@ -377,7 +379,7 @@ def test_the_caller_names_a_column_that_one_file_has(tmp_path):
 
 def test_other_formats_have_no_column(tmp_path):
     rbc.data.Recording.of([]).save(tmp_path / "a.npz")
-    with pytest.raises(ValueError, match="--time t: is for tables and .npy arrays"):
+    with pytest.raises(ValueError, match="--time t works on tables and .npy arrays"):
         data.open(tmp_path / "a.npz", time="t")
 
 
@@ -478,7 +480,7 @@ def test_random_units_and_orders_of_columns(tmp_path, base, word, style, steps, 
     unit=st.sampled_from([None, "ns", "us", "ms", "s"]),
 )
 def test_never_fewer_times_than_the_file_has(tmp_path_factory, files, unit):
-    """Whatever the units of a folder are, times that differ stay so, or opening is refused."""
+    """For any units in a folder, different times stay different, or opening is refused."""
     folder = tmp_path_factory.mktemp("folder")
     counts = {}
     for i, (name, floats, steps) in enumerate(files):

@@ -1,4 +1,4 @@
-"""What bags compress with: all of it comes back, and no more than was told is ever unpacked."""
+"""Compression in bags: all bytes are restored, and never more than the stated size."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def test_another_size_than_told(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_than_a_chunk_may_have(kind):
-    """It may well be true, and takes memory that is not there."""
+    """The size may be correct, but needs more memory than there is."""
     packed = compress(kind, bytes(1000))
     for size, told in (((4 << 30) + (1 << 28), "4.25"), (1 << 40, "1,024.00"), ((1 << 64) - 1, "")):
-        match = f"says that it unpacks to {told}.* GiB, above 4 GiB; .* with mcap decompress"
+        match = f"declares {told}.* GiB, above 4 GiB; .* with mcap decompress"
         with pytest.raises(ValueError, match=match):
             decompressed(packed, kind, size)
     content = bytes(10)
@@ -79,7 +79,7 @@ def test_a_chunk_of_mcap_that_unpacks_to_terabytes(tmp_path):
     made.chunk(made.message(number, 2, body), [number], "lz4", size=5 << 40)
     path = tmp_path / "x.mcap"
     path.write_bytes(made.finished(declarations=declared))
-    with pytest.raises(data.FormatError, match=r"unpacks to 5,120.00 GiB, above 4 GiB"):
+    with pytest.raises(data.FormatError, match=r"declares 5,120.00 GiB, above 4 GiB"):
         data.open(path).load()
     kept = data.open(path, damaged="keep").load()
     assert len(kept["/p"]) == 1 and "above 4 GiB" in kept.problems[0].text

@@ -1,4 +1,4 @@
-"""Chunks of Zarr that are no files, are missing, or ask for more than they should."""
+"""Zarr chunks that are not files, are missing, or need too much memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(path, **options):
 
 
 def refused(path, match, **options):
-    """Also where damage is kept, if the message is none of damage."""
+    """Check that reading is refused, even with ``damaged="keep"`` if it is not about damage."""
     with pytest.raises(data.FormatError, match=match) as caught:
         read(path, **options)
     return caught.value
@@ -46,7 +46,7 @@ def refused(path, match, **options):
 
 
 def replay_buffer(folder):
-    """With a file of each kind, by Zarr's own version."""
+    """Write a replay buffer with the installed version of Zarr."""
     data_files.write_replay_buffer(folder, action=np.arange(22.0).reshape(11, 2))
     return folder
 
@@ -75,12 +75,12 @@ def test_a_folder_in_place_of_a_chunk(tmp_path):
     (path / "data/action/0.0").unlink()
     (path / "data/action/0.0").mkdir()
     (problem,) = data.open(path).load().problems
-    assert problem.text == "1 of 1 chunks are not there, and read as 0.0"
+    assert problem.text == "1 of 1 chunks is missing, and read as 0.0"
 
 
 @pytest.mark.parametrize("kind", ["recording", "episodes"])
 def test_damage_of_what_save_wrote_is_told(tmp_path, kind):
-    """Also of what is made of it: a part of a recording."""
+    """The damage is also reported for a part of the recording."""
     values = np.arange(22.0).reshape(11, 2)
     if kind == "episodes":
         data.Episodes({"a": rbc.Track(values, [0, 5, 11])}).save(tmp_path / "x", "zarr")
@@ -115,8 +115,8 @@ def test_missing_chunks_of_version_2(tmp_path, fill, value):
     expected[4:8, 0] = float("nan" if fill is None else fill)
     np.testing.assert_array_equal(given["action"].values, expected)
     (problem,) = given.problems
-    assert problem.text.startswith(f"1 of 6 chunks are not there, and read as {value}")
-    assert ("names no value" in problem.text) == (fill is None)
+    assert problem.text.startswith(f"1 of 6 chunks is missing, and read as {value}")
+    assert ("has no fill value" in problem.text) == (fill is None)
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -138,7 +138,7 @@ def test_chunks_are_found_by_any_name_that_they_may_have(tmp_path, nested, kind)
 
 
 def test_a_missing_and_a_damaged_chunk(tmp_path):
-    """The damage is not met by the way that missing chunks take."""
+    """The damaged chunk is not treated as missing."""
     path = tmp_path / "x"
     data_files.write_replay_buffer(path, action=np.arange(22.0).reshape(11, 2))
     chunks = sorted(p for p in (path / "data/action").rglob("*")
@@ -167,7 +167,7 @@ def test_chunks_that_are_missing_in_a_shard(tmp_path, place):
     made[2:4, 0] = 0  # which Zarr does not store
     given = data.open(tmp_path / "x").load()
     assert [p.text for p in given.problems] == [
-        "1 of 12 chunks are not in their files, and read as 0.0"
+        "1 of 12 chunks is missing in the files, and read as 0.0"
     ]
     values[2:4, 0] = 0
     np.testing.assert_array_equal(given["action"].values, values)
@@ -175,7 +175,7 @@ def test_chunks_that_are_missing_in_a_shard(tmp_path, place):
     given = data.open(tmp_path / "x").load()
     values[4:8] = 0
     np.testing.assert_array_equal(given["action"].values, values)
-    assert "1 of 3 files of chunks are not there" in given.problems[0].text
+    assert "1 of 3 files of chunks is missing" in given.problems[0].text
     shard = tmp_path / "x/data/action/c/2/0"
     content = shard.read_bytes()
     shard.unlink()
@@ -199,8 +199,8 @@ def test_an_array_without_metadata(tmp_path):
 
 
 def test_ends_of_episodes_are_whole_or_refused(tmp_path):
-    """Without them no row has an episode; also where damage is kept."""
-    for content, match in ((None, "1 of its chunks are not there"), (b"x", "a chunk cannot be")):
+    """Without them rows have no episode, so even ``damaged="keep"`` refuses them."""
+    for content, match in ((None, "1 of its chunks is missing"), (b"x", "a chunk cannot be")):
         path = v2_store(tmp_path / str(content))
         (path / "meta/episode_ends/0").unlink()
         if content:
@@ -215,7 +215,7 @@ def test_ends_of_what_save_wrote_that_do_not_fit(tmp_path):
     group = zarr.open_group(str(tmp_path / "x"), mode="r+")
     for ends in ([5, 1 << 40], [7, 5]):
         group["meta/episode_ends"][:] = ends
-        refused(tmp_path / "x", "robocache: is not whole: .*episode_offsets")
+        refused(tmp_path / "x", "robocache: is incomplete: .*episode_offsets")
 
 
 # ---- more than they should ----------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _deflated(bits):
 
 
 def _zstd_runs():
-    """A frame without its size, of blocks of one byte that is repeated."""
+    """Return a frame without its size, with blocks of one repeated byte."""
     runs = b"".join(((1 << 17) << 3 | 2).to_bytes(3, "little") + b"\0" for _ in range(4000))
     return MAGIC + b"\x00\x38" + runs + b"\x03\0\0\0"
 
@@ -276,7 +276,7 @@ def _peak():
 
 @pytest.mark.parametrize("packer", ["zlib", "gzip", "bz2", "lzma", "zstd", "blosc", "lz4"])
 def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
-    """Of each packer, also where their size has to be found by unpacking them."""
+    """Chunks of each packer, also if only unpacking shows their size."""
     from numcodecs import registry
 
     from robocache.data._formats.zarr import chunks as zarr_chunks
@@ -294,7 +294,7 @@ def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
 
 @needs_3
 def test_checksums_before_what_is_packed(tmp_path):
-    """Zarr stores a sum behind a chunk, or before it."""
+    """Zarr stores a checksum after a chunk, or before it."""
     packed = gzip.compress(ROWS.tobytes())
     codecs = [LITTLE, {"name": "gzip", "configuration": {"level": 5}}, {"name": "crc32c"}]
     total = importlib.import_module("google_crc32c").value(packed).to_bytes(4, "little")
@@ -333,7 +333,7 @@ def test_ends_beyond_what_a_store_may_unpack_to(tmp_path):
 
 
 def test_all_arrays_together(tmp_path):
-    """Each by itself is below the limit."""
+    """Each array is below the limit; their sum is not."""
     path = v2_store(tmp_path / "x")
     head = v2_array(ROWS, shape=[1 << 24, 2], chunks=[1 << 24, 2])
     write(path, {f"data/{name}/.zarray": head for name in "ab"})
@@ -343,7 +343,7 @@ def test_all_arrays_together(tmp_path):
 
 
 def test_many_small_chunks_of_which_few_are_there(tmp_path):
-    """The chunks that are there are read, and no others: 8 million take no longer than 1,000."""
+    """Only stored chunks are read: 8 million take no longer than 1,000."""
     path = v2_store(tmp_path / "x")
     write(path, {
         "data/action/.zarray": v2_array(ROWS, shape=[1 << 22, 2], chunks=[1, 1]),
@@ -354,7 +354,7 @@ def test_many_small_chunks_of_which_few_are_there(tmp_path):
     expected = np.zeros((10, 2))
     expected[3, 1] = 5
     np.testing.assert_array_equal(given["action"].values, expected)
-    assert "8388607 of 8388608 chunks are not there" in given.problems[-1].text
+    assert "8388607 of 8388608 chunks are missing" in given.problems[-1].text
 
 
 def test_packed_twice(tmp_path):
@@ -374,12 +374,12 @@ def test_a_member_of_a_zip_file_that_unpacks_to_terabytes(tmp_path):
             for _ in range(300):
                 chunk.write(bytes(1 << 20))
     before = _peak()
-    refused(tmp_path / "x.zip", "has 314572800 bytes, expected at most 160")
+    refused(tmp_path / "x.zip", "has 314572800 bytes, too many for a content of 160")
     assert _peak() - before < 100 << 20
 
 
 def test_a_zip_file_without_its_begin(tmp_path):
-    """Its members would begin before it."""
+    """Its members would begin before the file."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
     path.write_bytes(path.read_bytes()[30:])
     for damaged in ("refuse", "keep"):
@@ -404,14 +404,14 @@ def test_metadata_of_a_zip_file_that_unpack_to_much(tmp_path):
                 archive.write(file, file.relative_to(path))
         archive.writestr("a/.zattrs", b"{}")
         archive.writestr("a/.zgroup", b'{"zarr_format": 2, "a": [' + b"[]," * (6 << 20) + b"[]]}")
-    refused(tmp_path / "x.zip", "a/.zgroup: and the metadata before it have .* too many")
+    refused(tmp_path / "x.zip", "a/.zgroup: brings the metadata to .* too many")
 
 
 def test_many_episodes_of_length_0(tmp_path):
-    """One problem is noted, where one an episode took the square of their number."""
+    """One problem is noted; one per episode took time quadratic in their number."""
     path = v2_store(tmp_path / "x", ends=np.zeros(100_000, np.int64))
     (problem, _) = data.open(path, damaged="keep").problems
-    assert problem.place == "episode 0" and "as 99999 more have" in problem.text
+    assert problem.place == "episode 0" and "and so have 99999 others" in problem.text
 
 
 # ---- shortages ----------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_many_episodes_of_length_0(tmp_path):
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM])
 def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
-    """Neither damage nor missing, whatever is kept."""
+    """With ``damaged="keep"`` too, they count as neither damaged nor missing."""
     from robocache.data._formats.zarr import store as zarr_store
 
     path = replay_buffer(tmp_path / "x")
@@ -437,7 +437,7 @@ def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
 
 
 def test_no_threads_are_needed(tmp_path, monkeypatch):
-    """Zarr 3 waits for ever for a thread of its own that cannot start."""
+    """Zarr 3 waits forever for its own thread if it cannot start."""
     values = np.arange(22.0).reshape(11, 2)
 
     def fail(thread):
@@ -450,7 +450,7 @@ def test_no_threads_are_needed(tmp_path, monkeypatch):
 
 
 def test_folders_that_cannot_be_listed_now(tmp_path, monkeypatch):
-    """Their metadata would not be looked at, and their chunks would be missing."""
+    """Otherwise their metadata would be ignored, and their chunks reported as missing."""
     path = replay_buffer(tmp_path / "x")
     given = data.open(path)
     listed = os.scandir
@@ -477,7 +477,7 @@ def test_a_store_that_is_pickled_before_it_is_read(tmp_path, kind):
 
 @needs_3
 def test_within_an_event_loop(tmp_path):
-    """As in a notebook: a thread of its own reads there."""
+    """A separate thread reads within an event loop, such as a notebook's."""
     path = replay_buffer(tmp_path / "x")
 
     async def main():
@@ -495,7 +495,7 @@ def test_within_an_event_loop(tmp_path):
 
 @needs_3
 def test_what_waits_for_nothing_is_an_error():
-    """A callback that found no memory would be waited for without an end."""
+    """The reader would wait forever for a callback that failed for lack of memory."""
     from robocache.data._formats.zarr.calls import ran
 
     async def main():
@@ -506,7 +506,7 @@ def test_what_waits_for_nothing_is_an_error():
 
 
 def test_a_zip_file_in_a_forked_process(tmp_path):
-    """Each process reads by a place in the file of its own."""
+    """Each process has its own position in the file."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
     from robocache.data._formats.zarr import store as zarr_store
 

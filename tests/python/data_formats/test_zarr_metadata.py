@@ -1,4 +1,4 @@
-"""Zarr stores whose metadata name codecs that could run code: nothing of them is unpacked."""
+"""Zarr stores whose metadata name codecs that could run code are not unpacked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_pickle(tmp_path, changed, kind):
 
 
 def test_pickle_in_what_save_wrote(tmp_path):
-    """Its arrays are found by a description, by another way than those of a replay buffer."""
+    """Its arrays are found by a description, unlike the arrays of a replay buffer."""
     data.Episodes({"a": rbc.Track(ROWS, [0, 5, 10])}).save(tmp_path / "x", "zarr")
     head = tmp_path / "x/data/a/.zarray"
     head.write_text(json.dumps({**json.loads(head.read_text()), **V2_TRAP, "compressor": None}))
@@ -70,7 +70,7 @@ def test_version_3(tmp_path, codec, nested):
 
 
 def test_metadata_that_a_group_repeats(tmp_path):
-    """Zarr takes these, and does not look at the array's own."""
+    """Zarr uses these instead of the array's own metadata."""
     path = v2_store(tmp_path / "x", tmp_path / "sprung")
     files = {str(f.relative_to(path)): json.loads(f.read_text()) for f in path.rglob(".z*")}
     files["meta/episode_ends/.zarray"].update(V2_TRAP)
@@ -95,7 +95,7 @@ def test_metadata_that_a_group_repeats(tmp_path):
 
 def test_codecs_that_are_not_known(tmp_path):
     error = refused(v2_store(tmp_path / "x", compressor={"id": "theirs"}), "theirs")
-    assert "write the array anew, with zstd or blosc" in str(error)
+    assert "save the array again with zstd or blosc" in str(error)
     assert "packs its array with 7" in str(refused(v2_store(tmp_path / "y", filters=[7]), "7"))
     assert "pickle" in str(refused(v2_store(tmp_path / "z", filters=["pickle"])))
 
@@ -117,7 +117,7 @@ def test_harmless_codecs(tmp_path):
 
 def test_ends_of_objects(tmp_path):
     words = {"dtype": "|O", "filters": [{"id": "vlen-utf8"}], "fill_value": ""}
-    with pytest.raises(data.FormatError, match="meta/episode_ends: is of .*, expected numbers"):
+    with pytest.raises(data.FormatError, match="meta/episode_ends: has dtype .*, expected numbers"):
         data.open(v2_store(tmp_path / "x", **words))
 
 

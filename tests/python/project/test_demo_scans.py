@@ -314,7 +314,7 @@ def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     write_pcd(tmp_path / "a.pcd", "x y z", ["nan 2 3"])
     fails("a.pcd: no point is finite")
     (tmp_path / "a.pcd").write_text("not a cloud\n")
-    fails("a.pcd: cannot tell the format")
+    fails("a.pcd: unknown format")
     write_pcd(tmp_path / "a.pcd", "x y z intensity", ["1 2 3 4", "2 3 4 5"])
     np.savetxt(tmp_path / "relative.txt", np.eye(4))
     fails("relative.txt: got shape (4, 4) and PCD files: 1, expected (4, 4) and 2")

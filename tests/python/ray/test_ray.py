@@ -1,4 +1,4 @@
-"""Ray Data: the stages by themselves, and in a cluster of two nodes of which one is lost."""
+"""Ray Data: each stage, and a cluster of two nodes that loses one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import data_files
 import robocache as rbc
 
 pytest.importorskip("pyarrow")
-LIMIT = 300  # seconds; where Ray cannot start it would wait for minutes
+LIMIT = 300  # seconds; if Ray cannot start, it would wait for minutes
 LENGTHS = (5, 3, 4, 9)
 SPEC = rbc.WindowSpec({"observation.state": [-1, 0], "action": range(4)})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set and a bag."""
+    """Write a data set and a bag."""
     pytest.importorskip("rosbags")
     made = tmp_path_factory.mktemp("ray")
     data_files.write_lerobot(made / "lerobot", LENGTHS)
@@ -59,7 +59,7 @@ def merged(batches):
 
 
 def check_windows(rows, episodes, spec=SPEC):
-    """Rows of samples against the plain call, whatever their order."""
+    """Compare rows of samples, in any order, with the plain call."""
     which, anchors = spec.samples(episodes)
     assert sorted((row["episode"], row["anchor"]) for row in rows) == list(zip(which, anchors))
     rows = sorted(rows, key=lambda row: (row["episode"], row["anchor"]))
@@ -93,7 +93,7 @@ def check_aligned(rows, bag):
 
 @pytest.fixture(scope="module")
 def cluster(folder):
-    """What ray_cluster.py wrote: a process of its own, with a limit on its time."""
+    """Return the output of ray_cluster.py, run in a separate process with a time limit."""
     pytest.importorskip("ray", reason="Ray is not installed")
     short = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))  # sockets have short paths
     (short / "ray").mkdir()
@@ -140,7 +140,7 @@ def test_a_killed_worker_changes_no_bit(cluster, folder):
 
 
 def test_a_worker_that_always_dies_is_an_error(cluster, folder):
-    """Once it has been tried as often as is told; what was there before stays."""
+    """The error comes after the set number of attempts; existing files are unchanged."""
     assert re.match(r"Actor\w+Error: .*[Aa]ctor", cluster["with workers killed"]["error"])
     (old,) = (folder / "old").iterdir()
     assert old.name == "stats.json" and old.read_bytes() == b'{"old": {"mean": [0]}}'
@@ -210,7 +210,7 @@ def test_statistics_of_columns():
 
 
 def test_statistics_of_rows_of_any_length():
-    """Episodes [n,D] in a row each, and lists [D] as Parquet has them."""
+    """Rows with an episode [n,D] each, and rows with a list [D], as read from Parquet."""
     rng = np.random.default_rng(0)
     episodes = [rng.normal(size=(n, 2)) for n in (4, 0, 7)]
     lists = np.empty(3, object)
@@ -246,13 +246,13 @@ def test_a_second_pass_begins_where_the_first_ended():
         first.merge(rbc.StatisticsAccumulator.from_bytes(batch["state"][0]))
     assert not first.next_pass()
     same_statistics(first.result(), rbc.statistics(values))
-    with pytest.raises(ValueError, match="^u: was not there in the first pass"):
+    with pytest.raises(ValueError, match="^u: is new in this pass"):
         list(rbc.ray.Statistics(["u"], start={})({"u": values}))
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, 10), ({"max_task_retries": -1}, -1)])
 def test_a_batch_is_not_tried_for_ever(given, expected):
-    """By itself Ray gives a batch to one worker after the other, even if each dies of it."""
+    """Ray's default is to retry a batch on one worker after another, even if each one dies."""
     pytest.importorskip("ray.data")
     passed = []
 
@@ -286,7 +286,7 @@ def test_windows_are_those_of_the_plain_call(folder):
     chunks = list(cut(references(folder, 0, 1, 2, 3)))
     assert [len(chunk["episode"]) for chunk in chunks] == [5, 5, 5, 5, 1]
     check_windows(rows_of(chunks), rbc.data.open(folder / "lerobot"))
-    one = rows_of(cut(references(folder, 2)))  # numbers are those of the data set
+    one = rows_of(cut(references(folder, 2)))  # episode numbers of the data set
     assert {row["episode"] for row in one} == {2} and len(one) == LENGTHS[2]
 
 
@@ -308,13 +308,13 @@ def test_align_takes_some_episodes_and_streams(folder):
 
 
 def test_errors(folder, tmp_path):
-    with pytest.raises(ValueError, match="is a recording, whose streams have clocks of their own"):
+    with pytest.raises(ValueError, match="is a recording, whose streams have different clocks"):
         list(rbc.ray.Windows(SPEC)({"path": [str(folder / "bag")]}))
-    with pytest.raises(ValueError, match=r"state: shape is \[3\] in a row, expected"):
+    with pytest.raises(ValueError, match=r"state: a row has shape \[3\], expected"):
         list(rbc.ray.Windows(rbc.WindowSpec({"state": [0]}))({"state": np.zeros((9, 3))}))
-    with pytest.raises(KeyError, match="tracks: has 'action', but the columns are"):
+    with pytest.raises(KeyError, match="tracks: no column 'action' in the batch"):
         list(rbc.ray.Windows(SPEC)({"observation.state": np.zeros((9, 5, 3))}))
-    with pytest.raises(ValueError, match="spec: has the window 'path'"):
+    with pytest.raises(ValueError, match="spec: a window is named 'path'"):
         rbc.ray.Windows(rbc.WindowSpec({"path": [0]}))
     with pytest.raises(TypeError, match="spec: has dtype bfloat16, which Arrow lacks"):
         rbc.ray.Windows(rbc.WindowSpec({"a": [0]}, dtype="bfloat16"))
@@ -322,7 +322,7 @@ def test_errors(folder, tmp_path):
         rbc.ray.Windows({})
     with pytest.raises(KeyError, match="batch: has no column 'path'"):
         list(rbc.ray.Align(20)({"a": np.zeros(3)}))
-    with pytest.raises(KeyError, match="columns: has 'b'"):
+    with pytest.raises(KeyError, match="columns: no column 'b'"):
         list(rbc.ray.Statistics(["b"])({"a": np.zeros(3)}))
     with pytest.raises(TypeError, match="columns: is 'state', expected a list"):
         rbc.ray.Statistics("state")

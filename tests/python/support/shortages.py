@@ -105,7 +105,7 @@ def _cli(*arguments):
         for number in (*map(errno.__dict__.get, SHORT),):
             if os.strerror(number) in text:
                 raise OSError(number, text, str(out))
-        if "memory gave out" in text:
+        if "out of memory" in text:
             raise MemoryError(text)
         raise RuntimeError(text)
 

@@ -1,4 +1,4 @@
-"""Which tracks are the state and the action, and windows of them."""
+"""The tracks that hold the state and the action, and windows of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..data._kinds.tracks import kinds_of_track
 from ._common import Failure
 
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
-MOST_STEPS = 10_000  # of a window
+MOST_STEPS = 10_000  # per window
 _ACTIONS = ("action", "actions")
 
 
 def state_and_action(
-    given: Any, state: str | None, action: str | None, option: str
+    source: Any, state: str | None, action: str | None, option: str
 ) -> tuple[str, str]:
-    """The names of the tracks: as they were asked for, or as data sets mostly have them."""
-    if not isinstance(given, Episodes):
-        raise Failure(f"{option} works on data sets with episodes. {_what_is(given)}")
-    known = [name for name in given.tracks if given.track_info(name).channels]
+    """Return the track names of states and actions: the requested ones, or the usual ones."""
+    if not isinstance(source, Episodes):
+        raise Failure(f"{option} works on data sets with episodes. {_what_is(source)}")
+    known = [name for name in source.tracks if source.track_info(name).channels]
     if not known:
         raise Failure(f"{option}: this data set has no track with values")
     found = []
@@ -41,18 +41,18 @@ def state_and_action(
     return found[0], found[1]
 
 
-def _what_is(given: Any) -> str:
-    """A sentence about data without episodes, and how to make episodes of them."""
-    if not isinstance(given, Recording):
+def _what_is(source: Any) -> str:
+    """Return a sentence about data without episodes, and how to make episodes from them."""
+    if not isinstance(source, Recording):
         return "This is a point cloud"
-    if not has_something(given):
-        return f"This is a recording ({given.format}). There is {nothing_to('resample', given)}"
-    way = f"robocache resample {given.path or 'PATH'} --rate 30 -o FOLDER"
-    return f"This is a recording ({given.format}): make a data set of it with {way}"
+    if not has_something(source):
+        return f"This is a recording ({source.format}). There is {nothing_to('resample', source)}"
+    way = f"robocache resample {source.path or 'PATH'} --rate 30 -o FOLDER"
+    return f"This is a recording ({source.format}): make a data set of it with {way}"
 
 
 def action_windows(
-    given: Episodes,
+    source: Episodes,
     state: str,
     action: str,
     steps: int,
@@ -60,8 +60,8 @@ def action_windows(
     absolute: str | None,
     relative: bool,
 ) -> WindowSpec:
-    """States at some rows, and actions from the anchor on: relative to its state, if so asked."""
-    transforms = _relative(given, state, action, absolute) if relative else []
+    """Return the spec of states, and actions from the anchor on, optionally minus its state."""
+    transforms = _relative(source, state, action, absolute) if relative else []
     return WindowSpec(
         {
             "state": Window(history, track=state),
@@ -70,15 +70,15 @@ def action_windows(
     )
 
 
-def _relative(given: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
-    """Each channel less that of the state of its name; by their order where names differ."""
-    mine, theirs = given.track_info(action), given.track_info(state)
+def _relative(source: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
+    """Subtract from each channel the state channel of the same name, else of the same index."""
+    mine, theirs = source.track_info(action), source.track_info(state)
     same = mine.names is not None and theirs.names is not None
     by_name = same and set(mine.names or ()) <= set(theirs.names or ())
     if not by_name and mine.channels != theirs.channels:
         raise Failure(
             f"--relative: {action} has {mine.channels} channels and {state} {theirs.channels}, "
-            "and their names do not tell which goes with which"
+            "and their names do not match"
         )
     names = mine.names or tuple(str(i) for i in range(mine.channels))
     kept = [part for part in (absolute or "").split(",") if part]
@@ -88,12 +88,12 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
                 f"--absolute {part}: track {action} has no such channel. Its channels: "
                 f"{', '.join(names)}"
             )
-    of = (theirs.names or ()).index
+    state_index = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count
     for c in range(mine.channels):
         if names[c] in kept or str(c) in kept:
             continue
-        reference = of(names[c]) if by_name else c
+        reference = state_index(names[c]) if by_name else c
         if runs and runs[-1][0] + runs[-1][2] == c and runs[-1][1] + runs[-1][2] == reference:
             runs[-1][2] += 1
         else:
@@ -104,13 +104,13 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
     ]
 
 
-def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
+def require_kinds(source: Episodes, action: str, absolute: str | None) -> None:
     """Raise if a channel that --relative subtracts may be a quaternion.
 
-    It warns of rotations and angles, which --relative subtracts as numbers.
+    Rotations and angles, which --relative subtracts as numbers, cause a warning.
     """
     kept = {part for part in (absolute or "").split(",") if part}
-    track = given[action]
+    track = source[action]
     kinds = kinds_of_track(track, action)
     labels = track.names or tuple(str(i) for i in range(track.num_channels))
     doubtful = [group for group in kinds.candidates if not kept.issuperset(_names(group, labels))]
@@ -118,7 +118,7 @@ def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
         shown = [label for label in _names(group, labels) if label not in kept]
         if group.kind not in ("number", "step", "covariance") and shown:
             text = f"{action}: {', '.join(shown)}: kind {group.kind}, but --relative subtracts "
-            text += f"channel by channel. To leave them out: --absolute {','.join(shown)}"
+            text += f"channel by channel. To exclude them: --absolute {','.join(shown)}"
             print(f"robocache: warning: {printable(text)}", file=sys.stderr)
     require_sure({action: doubtful}, {action: track.names})
 

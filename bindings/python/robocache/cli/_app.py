@@ -29,7 +29,7 @@ from .windows import windows
 
 
 class _Group(TyperGroup):
-    """The commands; errors of usage quote arguments, which may be names of files, escaped."""
+    """The commands; usage errors quote arguments escaped, since they may be file names."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         with _escaped_errors():
@@ -60,7 +60,7 @@ class _Command(TyperCommand):
 
 
 class _Inspect(_Command):
-    """``--check`` takes a value after an equals sign, or none."""
+    """Let ``--check`` take an optional value after an equals sign."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -82,8 +82,8 @@ def _escaped_errors() -> Iterator[None]:
 app = typer.Typer(
     name="robocache",
     cls=_Group,
-    help="Robot recordings and data sets: what is wrong with them, statistics that are right, and "
-    "arrays for a model.",
+    help="Robot recordings and data sets: find what is wrong with them, compute exact statistics, "
+    "and make arrays for a model.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -106,14 +106,15 @@ def _options(
         ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error; works anywhere on the line."),
     ] = False,
 ) -> None:
     common.debug = common.debug or debug
 
 
 def _paragraphs(command: Callable[..., None]) -> str:
-    """Its docstring, a line a paragraph: the help wraps them to the width of the terminal."""
+    """Return a docstring with one line per paragraph; the help wraps it to the terminal."""
     return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(command.__doc__ or ""))
 
 
@@ -137,32 +138,32 @@ for _name, (_command, _) in COMMANDS.items():
 
 
 def _open_closed_streams() -> None:
-    """Else the next file that is opened, an output maybe, gets the number that errors go to."""
+    """Open closed standard streams, so that no output file gets the number of stderr."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line; what it returns is the exit code."""
+    """Run a command line and return its exit code."""
     _open_closed_streams()
-    given = list(arguments)
-    end_of_options = given.index("--") if "--" in given else len(given)
-    common.debug = "--debug" in given[:end_of_options]
-    given = [a for i, a in enumerate(given) if a != "--debug" or i > end_of_options]
+    remaining = list(arguments)
+    end_of_options = remaining.index("--") if "--" in remaining else len(remaining)
+    common.debug = "--debug" in remaining[:end_of_options]
+    remaining = [a for i, a in enumerate(remaining) if a != "--debug" or i > end_of_options]
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names that the terminal cannot show
+        if hasattr(stream, "reconfigure"):  # escape names that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
         signal.signal(signal.SIGTERM, _end)
     except ValueError:  # not in the main thread
         pass
     try:
-        app(given, prog_name="robocache")
+        app(remaining, prog_name="robocache")
         code: Any = 0
     except SystemExit as end:
         code = end.code
@@ -175,5 +176,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _end(number: int, frame: Any) -> None:
-    """Whatever is being written is removed on the way out."""
+    """Exit in the normal way, which removes partly written outputs."""
     raise SystemExit(128 + number)

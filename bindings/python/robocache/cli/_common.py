@@ -1,4 +1,4 @@
-"""What commands share: how data are opened, the options for that, and how errors are told."""
+"""Code shared by the commands: opening data, common options, and the reporting of errors."""
 
 import difflib
 import functools
@@ -31,17 +31,20 @@ DataPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Unit = Annotated[
     Optional[str],
-    typer.Option(help="Of integer times that do not tell it: ns, us, ms or s.", metavar="UNIT"),
+    typer.Option(
+        help="Unit of integer times, if the data do not say: ns, us, ms, s.", metavar="UNIT"
+    ),
 ]
 Fps = Annotated[
     Optional[float],
-    typer.Option(help="Rows a second, of data sets without times.", metavar="HZ"),
+    typer.Option(help="Rows per second, for data sets without times.", metavar="HZ"),
 ]
 Time = Annotated[
     Optional[str],
     typer.Option(
         "--time",
-        help="The column of times of tables, or the array of .npy files, and perhaps its unit.",
+        help="The column of times in tables, or the array of times among .npy files; optionally "
+        "with its unit.",
         metavar="COLUMN[:UNIT]",
     ),
 ]
@@ -49,7 +52,8 @@ Definitions = Annotated[
     Optional[list[str]],
     typer.Option(
         "--definition",
-        help="Of a ROS message that the bag does not define: pkg/msg/Type=file.msg. Repeatable.",
+        help="The definition of a ROS message that the bag lacks: pkg/msg/Type=file.msg. "
+        "Repeatable.",
         metavar="TYPE=FILE",
     ),
 ]
@@ -66,35 +70,42 @@ MaxUnpacked = Annotated[
 ]
 Clock = Annotated[
     Optional[str],
-    typer.Option(help="header or log; default: header stamps where they are good.", metavar="NAME"),
+    typer.Option(
+        help="header or log; default: header stamps if they are usable, else log times.",
+        metavar="NAME",
+    ),
 ]
 Streams = Annotated[
     Optional[list[str]],
-    typer.Option("--stream", "-s", help="These streams or tracks alone. Repeatable."),
+    typer.Option("--stream", "-s", help="Only these streams or tracks. Repeatable."),
 ]
 IgnoreTopics = Annotated[
     Optional[list[str]],
     typer.Option(
         "--ignore-topic",
-        help="A topic, or a type of messages, to leave out as if it were not there. Repeatable.",
+        help="Ignore this topic, or all topics of this message type. Repeatable.",
         metavar="TOPIC",
     ),
 ]
 Kind = Annotated[
     Optional[list[str]],
     typer.Option(
-        help="What channels are: quaternion, rotation_vector, euler, angle_deg, number, ... "
-        "Channels are a name, FIRST-LAST, names with commas, or what names begin with. Repeatable.",
+        help="What channels hold: quaternion, rotation_vector, euler, angle_deg, number, ... "
+        "CHANNELS is a name, FIRST-LAST, several names with commas, or a prefix. Repeatable.",
         metavar="STREAM:CHANNELS=KIND",
     ),
 ]
 AcceptGuesses = Annotated[
     bool,
-    typer.Option("--accept-guesses", help="Four channels that look like a quaternion are one."),
+    typer.Option(
+        "--accept-guesses", help="Treat four channels that look like a quaternion as one."
+    ),
 ]
 AsNumbers = Annotated[
     bool,
-    typer.Option("--as-numbers", help="Four channels that look like a quaternion are numbers."),
+    typer.Option(
+        "--as-numbers", help="Treat four channels that look like a quaternion as numbers."
+    ),
 ]
 
 Output = Annotated[
@@ -102,18 +113,16 @@ Output = Annotated[
     typer.Option("--output", "-o", help="Where to write.", show_default=False),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace what is there, once all is written.")
+    bool, typer.Option("--overwrite", help="Replace an existing output when writing succeeds.")
 ]
-Damaged = Annotated[
-    str, typer.Option(help="refuse: damage is an error; keep: what can be read is.")
-]
+Damaged = Annotated[str, typer.Option(help="refuse: stop at damage; keep: read what can be read.")]
 Device = Annotated[
-    str, typer.Option(help="cpu, cuda, cuda:N; auto: a GPU if torch or CuPy can hold data on it.")
+    str, typer.Option(help="cpu, cuda, cuda:N; auto: a GPU if torch or CuPy is installed.")
 ]
 
 
 class Failure(Exception):
-    """An error of the command line itself: the message is all there is to say."""
+    """An error of the command line itself; only its message is printed."""
 
 
 def open_data(
@@ -128,19 +137,21 @@ def open_data(
     time: Optional[str] = None,
     ignore_topics: Optional[list[str]] = None,
 ) -> Any:
-    """:func:`robocache.data.open` with what was asked for on the command line."""
+    """Open a path with :func:`robocache.data.open` and the options of the command line."""
     if unit not in (None, "ns", "us", "ms", "s"):
-        raise typer.BadParameter(f"{unit!r} is none of ns, us, ms, s", param_hint="--unit")
+        raise typer.BadParameter(f"{unit!r}: choose ns, us, ms or s", param_hint="--unit")
     if fps is not None and not 0 < fps < math.inf:
-        raise typer.BadParameter(f"{fps:g} is no finite number above 0", param_hint="--fps")
+        raise typer.BadParameter(f"{fps:g}: expected a finite number above 0", param_hint="--fps")
     texts = {}
     for definition in definitions or ():
         name, equals, file = definition.partition("=")
         if not equals:
-            raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
+            raise typer.BadParameter(
+                f"{definition!r}: expected TYPE=FILE", param_hint="--definition"
+            )
         texts[name] = text_of(Path(file))
     check_kind(path)
-    given = _data.open(
+    source = _data.open(
         path,
         damaged=damaged,
         unit=unit,
@@ -150,24 +161,24 @@ def open_data(
         max_unpacked=max_unpacked,
         time=time,
     )
-    return without(given, ignore_topics) if ignore_topics else given
+    return without(source, ignore_topics) if ignore_topics else source
 
 
-def without(given: Any, topics: list[str]) -> Any:
-    """The same without the topics of --ignore-topic; a name that it does not have is a warning."""
-    if isinstance(given, _data.Recording):
-        known = {*given.names, *(given.info(name).kind for name in given)}
-        for unread in given.unread:
+def without(source: Any, topics: list[str]) -> Any:
+    """Remove the topics of --ignore-topic; warn about names that match nothing."""
+    if isinstance(source, _data.Recording):
+        known = {*source.names, *(source.info(name).kind for name in source)}
+        for unread in source.unread:
             known |= {unread.place, unread.type}
-        known |= {place for each in given.left_out for place in (each.place, _topic(each.place))}
-        made: Any = given.without(topics)
-        unknown = [t for t in topics if t not in known and not of_topic(t, given.names)]
-    elif isinstance(given, _data.Episodes):
-        known = set(given.tracks)
-        made = given.select(tracks=[name for name in given.tracks if name not in topics])
+        known |= {place for each in source.left_out for place in (each.place, _topic(each.place))}
+        made: Any = source.without(topics)
+        unknown = [t for t in topics if t not in known and not of_topic(t, source.names)]
+    elif isinstance(source, _data.Episodes):
+        known = set(source.tracks)
+        made = source.select(tracks=[name for name in source.tracks if name not in topics])
         unknown = [topic for topic in topics if topic not in known]
     else:
-        raise Failure("--ignore-topic: is for recordings and episodes; this is a point cloud")
+        raise Failure("--ignore-topic works on recordings and episodes; this is a point cloud")
     for topic in unknown:
         shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
         print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
@@ -178,16 +189,16 @@ def _topic(place: str) -> str:
     return place.partition(": ")[0]
 
 
-def tell_unread(given: Any, used: Set[str]) -> None:
-    """Warn of what was not read of a recording; tables without times may be ``used`` anyway."""
-    for each in given.unread if isinstance(given, _data.Recording) else ():
+def warn_unread(source: Any, used: Set[str]) -> None:
+    """Warn about data that were not read, except tables in ``used`` (statistics need no times)."""
+    for each in source.unread if isinstance(source, _data.Recording) else ():
         if each.loses_numbers and os.path.splitext(each.place)[0] not in used - {each.place}:
             text = in_cli_words(f"not read: {each.place}: {each.reason}")
             print(f"robocache: warning: {printable(text)}", file=sys.stderr)
 
 
 def no_such(option: str, what: str, name: str, known: Collection[str], whose: str) -> str:
-    """The message that a name is none of those known, with one that is near, and some of them."""
+    """Return the message that a name is unknown, with a suggestion and some known names."""
     known = list(known)
     near = [f"/{name}"] if of_topic(f"/{name}", known) else []
     near = near or difflib.get_close_matches(name, known, 1)
@@ -198,50 +209,50 @@ def no_such(option: str, what: str, name: str, known: Collection[str], whose: st
     return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
 
 
-def with_kinds(given: Any, kinds: Optional[list[str]]) -> Any:
-    """The same with the kinds of channels that --kind declares."""
+def with_kinds(source: Any, kinds: Optional[list[str]]) -> Any:
+    """Apply the channel kinds that --kind declares."""
     if not kinds:
-        return given
-    if not hasattr(given, "with_kinds"):
-        raise Failure("--kind: is for recordings and episodes; this is a point cloud")
-    known = given.names if isinstance(given, _data.Recording) else tuple(given.tracks)
+        return source
+    if not hasattr(source, "with_kinds"):
+        raise Failure("--kind works on recordings and episodes; this is a point cloud")
+    known = source.names if isinstance(source, _data.Recording) else tuple(source.tracks)
     declared: dict[str, dict[str, str]] = {}
     for text in kinds:
         stream, channels, kind = parsed(text, known, "--kind")
         declared.setdefault(stream, {})[channels] = kind
-    return given.with_kinds(checked(declared))
+    return source.with_kinds(checked(declared))
 
 
 def guesses(accept_guesses: bool, as_numbers: bool) -> dict[str, bool]:
-    """Options of ``align`` for channels that may be quaternions."""
+    """Return the options of ``align`` for channels that may be quaternions."""
     if accept_guesses and as_numbers:
-        raise typer.BadParameter("--accept-guesses and --as-numbers exclude each other")
+        raise typer.BadParameter("use either --accept-guesses or --as-numbers, not both")
     return {"accept_guesses": accept_guesses, "as_numbers": as_numbers}
 
 
 def check_kind(path: Path) -> None:
-    """That a path is no device, pipe or socket: these may never end."""
+    """Raise if a path is a device, pipe or socket, since reading may never end."""
     special = special_kind(str(path)) if path.exists() else None
     if special is not None:
         raise Failure(f"{path}: is {special}, expected a file or a folder")
 
 
 def text_of(path: Path) -> str:
-    """The text of a small file that an option names: of a camera, a pose, a definition."""
+    """Read a small text file that an option names: a camera, a pose or a definition."""
     check_kind(path)
     with opened(str(path)) as file:
         content = file.read(_MOST_TEXT + 1)
     if len(content) > _MOST_TEXT:
-        text = f"has more than {_MOST_TEXT >> 20} MiB, expected the text of a camera, a pose or a "
-        raise _data.FormatError(str(path), "", text + "definition")
+        text = f"file is larger than {_MOST_TEXT >> 20} MiB, expected a camera, a pose"
+        raise _data.FormatError(str(path), "", text + " or a definition")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _data.FormatError(str(path), "", f"is not text in UTF-8: {error}") from None
+        raise _data.FormatError(str(path), "", f"not UTF-8 text: {error}") from None
 
 
 def check_clock(clock: Optional[str]) -> None:
-    """That --clock is one of those there are."""
+    """Check the value of --clock."""
     if clock not in (None, "header", "log"):
         raise typer.BadParameter(
             f"{clock!r}: choose header or log (tables have one clock; --clock is for bags)",
@@ -249,35 +260,35 @@ def check_clock(clock: Optional[str]) -> None:
         )
 
 
-def require_clock(given: Any, clock: Optional[str]) -> None:
+def require_clock(source: Any, clock: Optional[str]) -> None:
     """Refuse --clock for a recording whose streams have one clock only."""
-    if clock is None or not isinstance(given, _data.Recording):
+    if clock is None or not isinstance(source, _data.Recording):
         return
-    one = given.format in ("tables", "arrays")
-    if given.format == "streams in memory":
-        one = not any(clock in stream.clocks for stream in given.streams.values())
+    one = source.format in ("tables", "arrays")
+    if source.format == "streams in memory":
+        one = not any(clock in stream.clocks for stream in source.streams.values())
     if one:
         raise Failure(
-            f"--clock {clock}: is for bags, which have header stamps and log times. "
-            f"This recording ({given.format}) has one clock"
+            f"--clock {clock} works on bags, which have header stamps and log times. "
+            f"This recording ({source.format}) has one clock"
         )
 
 
-def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
-    """Refuses options that say nothing of data sets."""
+def require_recording(source: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options that apply only to recordings."""
     for option, value in options.items():
         if value is not None:
-            raise Failure(f"{option}: is of recordings alone, and this is {given.format}")
+            raise Failure(f"{option} works only on recordings; this is {source.format}")
 
 
-def tell_problems(*given: Any) -> None:
-    """What --damaged keep left out."""
-    for problem in dict.fromkeys(str(p) for each in given for p in getattr(each, "problems", ())):
+def warn_problems(*source: Any) -> None:
+    """Warn about damage that --damaged keep skipped."""
+    for problem in dict.fromkeys(str(p) for each in source for p in getattr(each, "problems", ())):
         print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
 def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording") -> list[str]:
-    """The streams that were asked for, or those of the topics; all without."""
+    """Return the requested streams, expanding topics to their streams; all if none is named."""
     known = list(known)
     found: dict[str, None] = {}
     for name in names or ():
@@ -289,7 +300,7 @@ def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording"
 
 
 def device_of(asked: str) -> str:
-    """Where arrays are to lie. The results are the same bits."""
+    """Return the device for arrays; the results are the same on each."""
     if asked != "auto":
         return asked
     libraries = ("torch", "cupy")
@@ -298,10 +309,10 @@ def device_of(asked: str) -> str:
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its errors told in a line: 1 for those, 130 for Ctrl-C."""
+    """Wrap a command so that errors print one line: exit code 1, or 130 for Ctrl-C."""
 
     @functools.wraps(command)
-    def told(*args: Any, **options: Any) -> None:
+    def wrapper(*args: Any, **options: Any) -> None:
         warnings.showwarning = _show_warning
         try:
             command(*args, **options)
@@ -312,20 +323,20 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except Exception as error:
-            if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
+            if debug or hasattr(error, "exit_code"):  # Typer's own: usage errors, exit
                 raise
             text = _with_option(one_line(error, options), options)
             path = printable(options.get("path", ""))
-            if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
+            if not isinstance(error, _CLEAR) and path not in text:  # the library names no file
                 text = f"{path}: {text}"
             print(f"robocache: error: {printable(text)}", file=sys.stderr)
             raise typer.Exit(1) from None
 
-    return told
+    return wrapper
 
 
 def _with_option(text: str, options: Mapping[str, Any]) -> str:
-    """A message that begins with an argument's name begins with the option of that name."""
+    """Replace an argument's name at the beginning of a message by its option."""
     name, colon, rest = text.partition(": ")
     if not colon or name not in options or name in ("path", *_NAMED_OTHERWISE):
         return text
@@ -334,23 +345,23 @@ def _with_option(text: str, options: Mapping[str, Any]) -> str:
 
 _NAMED_OTHERWISE = ("bounds", "mode", "as_json")
 
-# What says by itself what is wrong, and where.
-_TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
+# Errors whose messages already say what is wrong, and where.
+_CLEAR = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
 
 
 def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) -> str:
-    """What an error says, without a line break."""
+    """Return the message of an error without line breaks."""
     if isinstance(error, OSError) and error.strerror is not None:
         place = "" if error.filename is None else f"{printable(os.fsdecode(error.filename))}: "
         return f"{place}{error.strerror}"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
-        text = f"memory gave out{': ' + text if text else ''}"
-    elif not isinstance(error, _TOLD):
+        text = f"out of memory{': ' + text if text else ''}"
+    elif not isinstance(error, _CLEAR):
         text = f"{type(error).__name__}: {text}"
-    if isinstance(error, Failure):  # one line, whose names may hold line breaks
+    if isinstance(error, Failure):  # one line, but names in it may contain line breaks
         return in_cli_words(text, known)
-    for value in (known or {}).values():  # names of files keep their spaces and line breaks
+    for value in (known or {}).values():  # file names keep their spaces and line breaks
         if isinstance(value, (str, Path)) and str(value).strip():
             text = text.replace(str(value), printable(value))
     return " ".join(in_cli_words(text, known).split()) or type(error).__name__

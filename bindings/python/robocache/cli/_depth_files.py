@@ -1,4 +1,4 @@
-"""Files of a depth camera: folders of depth and colour images, the intrinsics and the pose."""
+"""Files of a depth camera: folders of depth and colour images, intrinsics, and a pose."""
 
 import json
 import os
@@ -24,54 +24,54 @@ _PGM = re.compile(rb"P([25])" + 3 * (_BETWEEN + rb"(\d{1,9})") + rb"\s")
 
 
 def names_of(folder: Path, endings: tuple[str, ...], what: str) -> list[str]:
-    """In the order of the numbers in their names."""
+    """Return the images of a folder, sorted by the numbers in their names."""
     if not folder.is_dir():
-        raise Failure(f"{folder}: is no folder")
+        raise Failure(f"{folder} is not a folder")
     found = [name for name in os.listdir(folder) if name.lower().endswith(endings)]
     if not found:
-        raise Failure(f"{folder}: holds no {what} ({', '.join(endings)})")
+        raise Failure(f"{folder} has no {what} ({', '.join(endings)})")
     stem, times = Counter(os.path.splitext(name)[0] for name in found).most_common(1)[0]
     if times > 1:
-        raise Failure(f"{folder}: holds two images of the name {stem}")
+        raise Failure(f"{folder} has two images named {stem}")
     return sorted(found, key=lambda name: (_numbers_in(name), name))
 
 
 def check_pairs(depths: list[str], colors: list[str]) -> None:
-    """Warns where names do not tell that a depth and a colour belong together."""
+    """Warn if the names do not show which depth and colour images belong together."""
     for depth, color in zip(depths, colors):
         same = os.path.splitext(depth)[0] == os.path.splitext(color)[0]
         if not same and (_numbers_in(depth) != _numbers_in(color) or not _numbers_in(depth)):
             warnings.warn(
-                f"--colors: goes by the order of names alone: {color} with {depth}; "
-                "give them the same numbers to be sure",
+                f"--colors: pairs {color} with {depth} only by the order of their names; "
+                "use the same numbers in both to be sure",
                 stacklevel=2,
             )
             return
 
 
 def depth_of(path: Path) -> Any:
-    """Depths [H,W], uint16 or floats of up to 32 bits."""
+    """Read depths [H,W], uint16 or floats of up to 32 bits."""
     depth = _image(path)
     kind, width = depth.dtype.kind, depth.dtype.itemsize
     if depth.ndim != 2 or kind not in "iuf" or width == 1:
-        text = f"is {depth.dtype} {list(depth.shape)}, expected one depth a pixel, of 16 bits or "
+        text = f"is {depth.dtype} {list(depth.shape)}, expected one depth per pixel, 16 bits or "
         raise FormatError(str(path), "", text + "float")
     if kind == "f":
         return depth.astype(np.float32 if width > 4 else depth.dtype.newbyteorder("="))
-    # Pillow makes 32 bits of 16 here and there.
+    # Pillow widens certain 16-bit images to 32 bits.
     if depth.size and (depth.min() < 0 or depth.max() > 65535):
-        raise FormatError(str(path), "", "has depths that 16 bits do not hold")
+        raise FormatError(str(path), "", "has depths outside 0 to 65535")
     return depth.astype(np.uint16)
 
 
 def color_of(path: Path, shape: tuple[int, ...]) -> Any:
-    """Red, green and blue [H,W,3] of a depth image of that shape."""
+    """Read red, green and blue [H,W,3] for a depth image of a shape."""
     color = _image(path)
     if color.ndim != 3 or color.shape[2] < 3 or color.dtype != np.uint8:
         text = f"is {color.dtype} {list(color.shape)}, expected red, green, blue of 8 bits"
         raise FormatError(str(path), "", text)
     if color.shape[:2] != shape:
-        text = f"has {list(color.shape[:2])} pixels, and its depth {list(shape)}"
+        text = f"has {list(color.shape[:2])} pixels, but its depth image has {list(shape)}"
         raise FormatError(str(path), "", text)
     return color[:, :, :3]
 
@@ -85,7 +85,7 @@ def _image(path: Path) -> Any:
     if path.suffix.lower() == ".npy":
         return _npy(path)
     with opened(str(path)) as file:
-        if file.read(2) in (b"P2", b"P5"):  # Pillow scales what is below 65535 to that
+        if file.read(2) in (b"P2", b"P5"):  # Pillow rescales these if their maximum is < 65535
             file.seek(0)
             return _pgm(path, file.read())
     try:
@@ -96,12 +96,12 @@ def _image(path: Path) -> Any:
         with opened(str(path)) as file, Image.open(file, formats=_FORMATS) as image:
             _require_size(path, image.size)
             pages = getattr(image, "n_frames", 1)
-            if pages > 1 and image.format != "MPO":  # a photo with its preview
+            if pages > 1 and image.format != "MPO":  # MPO: a photo with its preview
                 raise ValueError(f"has {pages} pages, expected one; save each as a file")
             return np.asarray(image)
     except UnidentifiedImageError:
         raise FormatError(str(path), "", "is not a PNG, TIFF, PPM or JPEG image") from None
-    except Exception as error:  # Pillow's readers have no common class
+    except Exception as error:  # Pillow's readers have no common base class
         raise_shortage(path)
         if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
             raise
@@ -109,11 +109,11 @@ def _image(path: Path) -> Any:
 
 
 def _npy(path: Path) -> Any:
-    """An array, which its file holds whole."""
+    """Read the single array of a .npy file."""
     require_regular(str(path))
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # also of an archive, which numpy reads too
+    except Exception as error:  # also for an archive, which numpy reads too
         raise_shortage(path)
         if isinstance(error, OSError) and error.errno:
             raise
@@ -125,18 +125,18 @@ def _npy(path: Path) -> Any:
 
 
 def _require_size(path: Path, size: tuple[int, int]) -> None:
-    """A small file may ask for gigabytes of pixels."""
+    """Raise if a small file claims gigabytes of pixels."""
     in_memory, in_file = 4 * size[0] * size[1], os.path.getsize(path)
-    if in_memory > Limit().of(in_file):
+    if in_memory > Limit().allowed(in_file):
         text = f"has {size[0]} x {size[1]} pixels, too many for a file of {in_file} bytes"
         raise FormatError(str(path), "", text)
 
 
 def _pgm(path: Path, content: bytes) -> Any:
-    """The numbers of a PGM file as they are."""
+    """Read the pixels of a PGM file without scaling."""
     head = _PGM.match(content)
     if head is None:
-        raise FormatError(str(path), "", "has no head of a PGM: P5 or P2, width, height, maximum")
+        raise FormatError(str(path), "", "has no PGM header: P5 or P2, width, height, maximum")
     plain = head[1] == b"2"
     width, height, most = (int(n) for n in head.groups()[1:])
     if not 0 < most < 65536:
@@ -147,7 +147,7 @@ def _pgm(path: Path, content: bytes) -> Any:
     if plain:
         words = re.sub(rb"#[^\r\n]*", b"", body).split()
         if not all(re.fullmatch(rb"\d{1,5}", word) for word in words):
-            raise FormatError(str(path), "", "has pixels that are no numbers of 16 bits")
+            raise FormatError(str(path), "", "has pixels that are not 16-bit numbers")
         values = np.array([int(word) for word in words], np.int64)
     else:
         extra = body[count * kind.itemsize :]
@@ -160,21 +160,21 @@ def _pgm(path: Path, content: bytes) -> Any:
         text = f"has {len(values)} pixels, expected {width} x {height}"
         raise FormatError(str(path), "", text)
     if count and values.max() > most:
-        raise FormatError(str(path), "", f"has {values.max()}, above its own maximum, {most}")
+        raise FormatError(str(path), "", f"has the value {values.max()}, above its maximum {most}")
     return values.astype(kind.newbyteorder("=")).reshape(height, width)
 
 
 _NAMES = ("fx", "fy", "cx", "cy")
-# Where distortion stands, in lower case: in ROS, OpenCV, RealSense, Kalibr, COLMAP.
+# Keys of distortion, in lower case: of ROS, OpenCV, RealSense, Kalibr, COLMAP.
 _DISTORTION = re.compile(
     r"d|k[1-6]|[ps][1-4]|coeffs|dist(ortion)?(_?(coeff\w*|param\w*))?|\w+_distortion"
 )
-_NONE = "has no camera: expected fx, fy, cx, cy, K, or intrinsic_matrix"
+_NONE = "is not a camera: expected fx, fy, cx, cy, or K, or intrinsic_matrix"
 
 
 @dataclass(frozen=True)
 class Camera:
-    """What a file tells of a camera."""
+    """The intrinsics of a camera, and its image size if the file has it."""
 
     path: Path
     values: list[float]  #: fx, fy, cx, cy
@@ -182,20 +182,20 @@ class Camera:
     height: Optional[int]
 
     def check(self, image: Path, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
-        """That an image is of the camera's size, and of that of the first one."""
+        """Check that an image has the camera's size, and the size of the first image."""
         found = f"has {shape[1]} x {shape[0]} pixels"
         width, height = self.width or shape[1], self.height or shape[0]
         if (height, width) != shape:
-            text = f"{found}, and {self.path} is of {width} x {height}; take the camera of this "
+            text = f"{found}, but {self.path} is for {width} x {height}; use the camera of this "
             raise FormatError(str(image), "", text + "size")
         if shape != first:
-            text = f"{found}, and the images before {first[1]} x {first[0]}; "
-            text += f"{self.path} fits one size: keep each size in a folder of its own"
+            text = f"{found}, but the images before have {first[1]} x {first[0]}; "
+            text += f"{self.path} is for one size: put each size in a separate folder"
             raise FormatError(str(image), "", text)
 
 
 def read_camera(path: Path) -> Camera:
-    """Of a .json with fx, fy, cx, cy by name or as a list, K, or Open3D's intrinsic_matrix."""
+    """Read a .json file with fx, fy, cx, cy by name or as a list, K, or intrinsic_matrix."""
     camera = _read(path)
     for name, value in zip(_NAMES, camera.values):
         required = "a finite number" + (" that is not 0" if name[0] == "f" else "")
@@ -205,15 +205,15 @@ def read_camera(path: Path) -> Camera:
 
 
 def _read(path: Path) -> Camera:
-    given = _json(path)
+    content = _json(path)
     sizes: list[Optional[int]] = [None, None]
-    if isinstance(given, dict):
-        _require_pinhole(given, path)
-        sizes = [_size(given, name, path) for name in ("width", "height")]
-        if "intrinsic_matrix" in given:
-            return Camera(path, _open3d(given["intrinsic_matrix"], path), *sizes)
-        given = given["K"] if "K" in given else [given.get(name) for name in _NAMES]
-    numbers = _numbers(given)
+    if isinstance(content, dict):
+        _require_pinhole(content, path)
+        sizes = [_size(content, name, path) for name in ("width", "height")]
+        if "intrinsic_matrix" in content:
+            return Camera(path, _open3d(content["intrinsic_matrix"], path), *sizes)
+        content = content["K"] if "K" in content else [content.get(name) for name in _NAMES]
+    numbers = _numbers(content)
     if numbers is None or numbers.shape not in ((4,), (9,), (3, 3)):
         raise FormatError(str(path), "", _NONE)
     if numbers.size == 9:
@@ -222,30 +222,30 @@ def _read(path: Path) -> Camera:
 
 
 def read_pose(path: Path) -> Any:
-    """4 x 4 numbers, row by row."""
+    """Read a 4 x 4 matrix in row-major order."""
     matrix = _numbers(_json(path))
     if matrix is None or matrix.shape not in ((16,), (4, 4)):
-        raise FormatError(str(path), "", "has no 4 x 4 numbers")
+        raise FormatError(str(path), "", "is not a 4 x 4 matrix of numbers")
     matrix = matrix.reshape(4, 4)
     if not np.isfinite(matrix).all():
         raise FormatError(str(path), "", "has numbers that are not finite")
     if not np.allclose(matrix[3], [0, 0, 0, 1], rtol=0, atol=1e-9):
-        text = f"its last row is {_words(matrix[3])}, expected 0 0 0 1; a pose stands row by row, "
-        raise FormatError(str(path), "", text + "transpose it if it stands column by column")
+        text = f"its last row is {_words(matrix[3])}, expected 0 0 0 1; a pose is row-major, "
+        raise FormatError(str(path), "", text + "so transpose a column-major one")
     return matrix
 
 
-def _require_pinhole(given: dict[str, Any], path: Path) -> None:
-    """That no lens is told of whose distortion would have to be undone."""
-    for name, value in given.items():
+def _require_pinhole(entries: dict[str, Any], path: Path) -> None:
+    """Raise if the file has lens distortion: images are not rectified."""
+    for name, value in entries.items():
         if _DISTORTION.fullmatch(name.lower()) and _is_any_not_zero(value):
-            text = "has distortion, which is not undone; rectify the images, and leave it out"
+            text = "lens distortion is not corrected; rectify the images and remove this key"
             raise FormatError(str(path), name, text)
 
 
-def _is_any_not_zero(given: Any) -> bool:
-    """Of a number, lists of them, or what OpenCV writes: rows, cols and data."""
-    waiting = [given]
+def _is_any_not_zero(value_or_list: Any) -> bool:
+    """Whether a number, nested lists, or OpenCV's {rows, cols, data} has a value other than 0."""
+    waiting = [value_or_list]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
@@ -259,35 +259,35 @@ def _is_any_not_zero(given: Any) -> bool:
 
 def _of_matrix(k: Any, path: Path) -> list[float]:
     if k[2].tolist() != [0, 0, 1]:
-        text = f"K: its last row is {_words(k[2])}, expected 0 0 1; K stands row by row, "
-        raise FormatError(str(path), "", text + "transpose it if it stands column by column")
+        text = f"K: its last row is {_words(k[2])}, expected 0 0 1; K is row-major, "
+        raise FormatError(str(path), "", text + "so transpose a column-major one")
     if k[0, 1] != 0 or k[1, 0] != 0:
-        raise FormatError(str(path), "", "K: has skew, expected 0 there; rectify the images")
+        raise FormatError(str(path), "", "K: has skew, expected 0; rectify the images")
     return [float(x) for x in (k[0, 0], k[1, 1], k[0, 2], k[1, 2])]
 
 
-def _open3d(given: Any, path: Path) -> list[float]:
-    """Which stands column by column."""
-    numbers = _numbers(given)
+def _open3d(matrix: Any, path: Path) -> list[float]:
+    """Read Open3D's intrinsic_matrix, which is column-major."""
+    numbers = _numbers(matrix)
     if numbers is None or numbers.shape != (9,):
-        raise FormatError(str(path), "", "intrinsic_matrix: is no list of 9 numbers")
+        raise FormatError(str(path), "", "intrinsic_matrix: expected a list of 9 numbers")
     if numbers[[2, 5, 8]].tolist() != [0, 0, 1]:
-        text = "intrinsic_matrix: stands row by row, and Open3D's column by column; "
+        text = "intrinsic_matrix: is row-major, but Open3D's is column-major; "
         raise FormatError(str(path), "", text + "name it K, or transpose it")
     return _of_matrix(numbers.reshape(3, 3).T, path)
 
 
-def _numbers(given: Any) -> Any:
-    """Lists of numbers as an array; None of anything else."""
+def _numbers(values: Any) -> Any:
+    """Return lists of numbers as an array; None for anything else."""
     try:
-        made = np.array(given)
+        made = np.array(values)
     except (TypeError, ValueError, RecursionError):
         return None
     return made.astype(np.float64) if made.dtype.kind in "iuf" else None
 
 
-def _size(given: dict[str, Any], name: str, path: Path) -> Optional[int]:
-    size = given.get(name)
+def _size(entries: dict[str, Any], name: str, path: Path) -> Optional[int]:
+    size = entries.get(name)
     if size is None:
         return None
     whole = type(size) is int or (type(size) is float and size.is_integer())
@@ -305,4 +305,4 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(str(path), "", f"is no JSON: {error}") from None
+        raise FormatError(str(path), "", f"is not JSON: {error}") from None

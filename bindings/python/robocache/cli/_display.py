@@ -1,4 +1,4 @@
-"""How things are shown: tables of 80 columns, lists, JSON."""
+"""Output of commands: tables, lists and JSON."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def _cell(value: Any) -> Text:
 
 
 class Page:
-    """What a command prints: coloured on a terminal alone, as wide as that, else 80 columns."""
+    """Output of a command: colours only on a terminal; as wide as the terminal, else 80 columns."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False, markup=False, emoji=False)
         self.console.width = min(self.console.width, _WIDEST)
 
     def print(self, what: Any = "", style: str | None = None, wrap: bool = True) -> None:
-        """Print a line, a table or another renderable of Rich, without spaces at ends of lines."""
+        """Print a string, a table or another Rich renderable, without trailing spaces."""
         what = printable(what) if isinstance(what, str) else what
         with self.console.capture() as captured:
             self.console.print(what, style=style, soft_wrap=not wrap)
         print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="")
 
     def items(self, parts: Iterable[str]) -> None:
-        """Parts with commas between them; a line breaks between two."""
+        """Print parts separated by commas, breaking lines only between parts."""
         lines: list[str] = []
         for part in parts:
             if lines and len(lines[-1]) + len(part) + 3 <= self.console.width:
@@ -49,7 +49,7 @@ class Page:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
-    """Names flush left and folded where they are long, numbers flush right."""
+    """Return a table: the first ``left`` columns flush left and folded, the others flush right."""
     head = [printable(title) for title in head]
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     made.show_header = any(head)
@@ -64,7 +64,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> 
 
 
 def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
-    """Lines of a mark, its colour and a text, which is wrapped beside the mark."""
+    """Return a list of marks, their colours and texts; texts are wrapped next to the mark."""
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
@@ -74,7 +74,7 @@ def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Print strict JSON: null for numbers that are not finite, and no character that steers."""
+    """Print strict JSON: null for numbers that are not finite, control characters escaped."""
     value = plain(value)
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
     lines = text.split("\n")

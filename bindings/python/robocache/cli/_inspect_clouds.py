@@ -1,4 +1,4 @@
-"""What `inspect` tells of point clouds."""
+"""The part of ``robocache inspect`` for point clouds."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..data._report.overview import disk_size
 from ..data.checks import Finding
 
 
-def clouds_of(given: PointCloud | PointClouds) -> list[tuple[str, Any]]:
-    """By the name of the file; each to be read by calling it."""
-    if isinstance(given, PointCloud):
-        return [(os.path.basename(given.path), lambda: given)]
-    return [(name, lambda i=i: given[i]) for i, name in enumerate(given.names)]
+def clouds_of(source: PointCloud | PointClouds) -> list[tuple[str, Any]]:
+    """Return file names, each with a function that reads the cloud."""
+    if isinstance(source, PointCloud):
+        return [(os.path.basename(source.path), lambda: source)]
+    return [(name, lambda i=i: source[i]) for i, name in enumerate(source.names)]
 
 
-def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
-    """As `overview` tells of recordings."""
+def inspect_clouds(source: PointCloud | PointClouds) -> dict[str, Any]:
+    """Return facts and findings about point clouds, in the form of `overview`."""
     streams: dict[str, Any] = {}
     findings: list[Finding] = []
-    for name, read in clouds_of(given):
+    for name, read in clouds_of(source):
         try:
             cloud = read()
             points = cloud.points
@@ -36,11 +36,11 @@ def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
         if not good.any():
             findings.append(Finding("error", "nan", name, "", "no point is finite"))
         elif not good.all():
-            text = f"{int((~good).sum())} of {len(points)} points have no reading"
+            text = f"{int((~good).sum())} of {len(points)} points are not finite"
             findings.append(Finding("note", "nan", name, "", text))
         zeros = int((kept == 0).all(axis=1).sum())
         if zeros > 1:
-            text = f"{zeros} points are 0, 0, 0: what some drivers write for no return"
+            text = f"{zeros} points are at 0, 0, 0, which some drivers write for no return"
             findings.append(Finding("note", "constant", name, "", text))
         streams[name] = {
             "samples": len(points),
@@ -52,9 +52,9 @@ def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
             "organized": [cloud.width, cloud.height] if cloud.height > 1 else None,
         }
     return {
-        "path": given.path,
-        "format": "point clouds" if isinstance(given, PointClouds) else "point cloud",
-        "size_bytes": disk_size(given.path),
+        "path": source.path,
+        "format": "point clouds" if isinstance(source, PointClouds) else "point cloud",
+        "size_bytes": disk_size(source.path),
         "kind": "clouds",
         "streams": streams,
         "left_out": [],

@@ -1,4 +1,4 @@
-"""Messages of the library with the options of the command line in place of arguments."""
+"""Messages of the library, with options of the command line instead of Python arguments."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Container
 
 _OPTIONS = {
     "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
-    "open the data set with rate=, frames a second": "pass --fps, rows a second",
+    "open the data set with rate=, frames per second": "pass --fps, rows per second",
     "data.open(..., rate=)": "--fps",
     "open it with rate=10": "--fps 10",
-    "choose the other streams with select()": "choose the other streams with -s",
+    "choose other streams with select()": "choose other streams with -s",
 }
 _ARGUMENT = re.compile(
     r"\b(clock|damaged|follow_links|max_unpacked|overwrite|span|unit)=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]))"
@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(
 
 
 def in_cli_words(text: str, known: Container[str] | None = None) -> str:
-    """A message about arguments as one about options; of a command that has ``known`` alone."""
+    """Replace Python arguments in a message by options, if the command has them (``known``)."""
 
     def option(found: re.Match[str]) -> str:
         name, word, digits = found.groups()

@@ -1,4 +1,4 @@
-"""Where commands may write: never over what they read."""
+"""Checks of output paths: a command never overwrites what it reads."""
 
 import os
 from collections.abc import Iterable
@@ -17,20 +17,24 @@ def check_output(
     option: str = "--output",
     within: Optional[str] = None,
 ) -> None:
-    """That an output takes nothing away, before any work is done.
+    """Check, before any work is done, that an output replaces nothing by mistake.
 
-    ``within``: how the name ends of a file that belongs into a data set that is read.
+    ``within``: suffix of output names that may replace a file inside a data set that is read.
     """
-    for given in inputs:
-        if given is None:
+    for input_path in inputs:
+        if input_path is None:
             continue
-        if lies_in(str(given), str(output)):
-            told = "is what is read" if lies_in(str(output), str(given)) else f"holds {given}"
-            raise Failure(f"{option}: {output} {told}, which it would replace; write elsewhere")
-        inside = lies_in(str(output), str(given)) and os.path.lexists(output)
+        if lies_in(str(input_path), str(output)):
+            relation = (
+                "is the input"
+                if lies_in(str(output), str(input_path))
+                else f"contains {input_path}"
+            )
+            raise Failure(f"{option}: {output} {relation}, which it would replace; write elsewhere")
+        inside = lies_in(str(output), str(input_path)) and os.path.lexists(output)
         if inside and not _belongs(output, within):
             raise Failure(
-                f"{option}: {output} lies in {given}, which is read, and exists; write elsewhere"
+                f"{option}: {output} exists inside the input {input_path}; write elsewhere"
             )
     require_place(str(output), overwrite)
 
@@ -40,5 +44,5 @@ def _belongs(output: Path, within: Optional[str]) -> bool:
 
 
 def definition_files(definitions: Optional[list[str]]) -> list[Path]:
-    """The files of --definition TYPE=FILE."""
+    """Return the files of --definition TYPE=FILE."""
     return [Path(text.partition("=")[2]) for text in definitions or () if "=" in text]

@@ -1,4 +1,4 @@
-"""``robocache cloud``: depth images into point clouds."""
+"""``robocache cloud``: turn depth images into point clouds."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def cloud(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A folder of depth images: .png, .tif, .pgm of 16 bits, or .npy.",
+            help="A folder of depth images: .png, .tif or .pgm with 16 bits, or .npy.",
             show_default=False,
         ),
     ],
@@ -39,60 +39,66 @@ def cloud(
     intrinsics: Annotated[
         Path,
         typer.Option(
-            help="A .json of the camera: fx, fy, cx, cy by name or as a list, a matrix K of 3 "
-            "rows, or Open3D's intrinsic_matrix.",
+            help="A .json file of the camera: fx, fy, cx, cy by name or as a list, a 3 x 3 matrix "
+            "K, or Open3D's intrinsic_matrix.",
             metavar="FILE",
             show_default=False,
         ),
     ],
     colors: Annotated[
         Optional[Path],
-        typer.Option(help="A folder of as many colour images, in the same order.", metavar="DIR"),
+        typer.Option(
+            help="A folder with one colour image per depth image, in the same order.",
+            metavar="DIR",
+        ),
     ] = None,
     pose: Annotated[
         Optional[Path],
         typer.Option(
-            help="A .json of 4 x 4 numbers: from the camera's frame to the cloud's.",
+            help="A .json file of a 4 x 4 matrix from the camera's frame to the cloud's.",
             metavar="FILE",
         ),
     ] = None,
     depth_scale: Annotated[
         Optional[float],
         typer.Option(
-            help="Units of depth to a metre; default: 1000 of integers, 1 of floats.",
+            help="Depth units per metre; default: 1000 for integers, 1 for floats.",
             metavar="N",
         ),
     ] = None,
     crop: Annotated[
         Optional[_Six],
-        typer.Option(help="Points inside of this box alone: two corners.", metavar="X Y Z X Y Z"),
+        typer.Option(
+            help="Keep only points in this box: x y z of two corners.", metavar="X Y Z X Y Z"
+        ),
     ] = None,
     voxel_size: Annotated[
         Optional[float],
-        typer.Option(help="Thinned out to the means of voxels of this edge.", metavar="M"),
+        typer.Option(help="Downsample to the means of voxels with this edge.", metavar="M"),
     ] = None,
     points: Annotated[
         Optional[int],
-        typer.Option(help="As many of each cloud, each the farthest from those before."),
+        typer.Option(help="Number of points to keep, by farthest point sampling."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Turn depth images into point clouds, an .npz file each.
+    """Turn depth images into point clouds, one .npz file each.
 
-    It holds points [N,3], or [N,6] with colours of 0 to 1. With --points N is the same for all, and
-    rows past `count` are 0. x points to the right, y down, z forward, unless a pose says otherwise.
+    Each file holds points [N,3], or [N,6] with colours from 0 to 1. With --points, N is the same
+    in all files, and rows from `count` on are 0. x points right, y down and z forward, unless
+    --pose is given.
     """
     if points is not None and points < 1:
-        raise typer.BadParameter("is below 1", param_hint="--points")
+        raise typer.BadParameter("must be at least 1", param_hint="--points")
     if voxel_size is not None and not voxel_size > 0:
-        raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
+        raise typer.BadParameter("must be above 0", param_hint="--voxel-size")
     check_output(output, overwrite, [path, intrinsics, colors, pose])
     names = names_of(path, DEPTHS, "depth images")
-    beside = [] if colors is None else names_of(colors, COLORS, "colour images")
-    if colors is not None and len(beside) != len(names):
-        raise Failure(f"{colors}: has {len(beside)} images, and {path} {len(names)}")
-    check_pairs(names, beside)
+    color_names = [] if colors is None else names_of(colors, COLORS, "colour images")
+    if colors is not None and len(color_names) != len(names):
+        raise Failure(f"{colors} has {len(color_names)} images, but {path} has {len(names)}")
+    check_pairs(names, color_names)
     options: dict[str, Any] = {"depth_scale": depth_scale, "crop": crop, "color_divisor": 255}
     camera = read_camera(intrinsics)
     options["pose"] = None if pose is None else read_pose(pose)
@@ -106,7 +112,7 @@ def cloud(
                 depth = depth_of(path / name)
                 first = first or depth.shape
                 camera.check(path / name, depth.shape, first)
-                color = None if colors is None else color_of(colors / beside[i], depth.shape)
+                color = None if colors is None else color_of(colors / color_names[i], depth.shape)
                 try:
                     made = unproject(depth, camera.values, colors=color, **options).trimmed()
                     arrays = _few(np.asarray(made.points), voxel_size, points)
@@ -129,7 +135,7 @@ def cloud(
 
 
 def _few(points: Any, voxel_size: Optional[float], most: Optional[int]) -> dict[str, Any]:
-    """Thinned out, and chosen from."""
+    """Downsample to voxel means, then choose at most ``most`` points."""
     if voxel_size is not None and len(points):
         low = points[:, :3].min(axis=0).astype(np.float64)
         high = points[:, :3].max(axis=0).astype(np.float64)

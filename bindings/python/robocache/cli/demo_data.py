@@ -1,8 +1,8 @@
-"""``robocache demo-data``: a recording to try the other commands with.
+"""``robocache demo-data``: a recording for trying out the other commands.
 
-It is a simulated robot arm: smooth motion, seen by five sensors as real ones see it, with jitter,
-lost samples, dropouts, stamps that repeat, and a sensor that is switched on late. The motion is a
-plain function of time, so that aligned streams can be compared with the truth.
+It is a simulated robot arm: smooth motion, recorded by five sensors with the faults of real ones:
+jitter, lost samples, dropouts, repeated stamps, and a sensor that is switched on late. The motion
+is a plain function of time, so aligned streams can be compared with the truth.
 """
 
 import csv
@@ -17,7 +17,7 @@ from .._files.atomic_write import written_beside
 from ._common import AsJson, Failure
 from ._display import print_json
 
-#: 2024-03-01 09:00:00 UTC in nanoseconds: f32 would round such stamps to 137 s, and f64 to 256 ns.
+#: 2024-03-01 09:00:00 UTC in nanoseconds: float32 rounds such stamps to 137 s, float64 to 256 ns.
 EPOCH_NS = 1_709_283_600_000_000_000
 DURATION_S = 20.0
 TICKS_PER_SECOND = 1_000_000_000
@@ -29,12 +29,12 @@ def demo_data(
     output: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Write a recording to try the other commands with: a simulated robot arm.
+    """Write a recording for trying out the other commands: a simulated robot arm.
 
-    Five sensors in a .csv file each, at 25 to 200 Hz, with the faults that recordings have.
+    One .csv file for each of five sensors, at 25 to 200 Hz, with the faults of real recordings.
     """
     if os.path.lexists(output):
-        raise Failure(f"{output}: exists; name a folder that does not")
+        raise Failure(f"{output} exists; name a new folder")
     streams = simulate_arm()
     with written_beside(str(output), overwrite=False) as part:
         os.mkdir(part)
@@ -78,7 +78,7 @@ def tool_position(t: Any) -> Any:
 
 
 def tool_orientation(t: Any) -> Any:
-    """Return a unit quaternion w, x, y, z, [N, 4]: a rotation about a fixed axis, to and fro."""
+    """Return a unit quaternion w, x, y, z, [N, 4]: a rotation back and forth about a fixed axis."""
     half = 0.5 * (0.8 * np.sin(1.1 * t) + 0.3 * np.sin(2.7 * t))
     return np.hstack([np.cos(half)[:, None], np.sin(half)[:, None] * np.array([0.36, 0.48, 0.8])])
 
@@ -89,7 +89,7 @@ def pose(t: Any) -> Any:
 
 
 def force(t: Any) -> Any:
-    """Return a force in N, [N, 3]: a pull while the gripper is closed, which fades in and out."""
+    """Return a force in N, [N, 3]: a pull while the gripper is closed, with soft edges."""
     pull = np.zeros(len(t))
     for begin, end in zip(_GRIPPER_SWITCHES_S[::2], _GRIPPER_SWITCHES_S[1::2]):
         pull += 0.5 * (np.tanh((t - begin - 0.1) / 0.04) - np.tanh((t - end - 0.1) / 0.04))
@@ -97,7 +97,7 @@ def force(t: Any) -> Any:
 
 
 def gripper(t: Any) -> Any:
-    """Return whether it is closed, [N, 1]."""
+    """Return whether the gripper is closed, [N, 1]."""
     return np.searchsorted(_GRIPPER_SWITCHES_S, t, side="right")[:, None] % 2 == 1
 
 
@@ -114,7 +114,7 @@ class SimulatedStream(NamedTuple):
 
 
 def simulate_arm(seed: int = 7) -> dict[str, SimulatedStream]:
-    """Return the streams of a robot arm by name."""
+    """Return the streams of a robot arm, by name."""
     rng = np.random.default_rng(seed)
 
     def stamps(
@@ -125,9 +125,9 @@ def simulate_arm(seed: int = 7) -> dict[str, SimulatedStream]:
         begin_s: float = 0.0,
         end_s: float = DURATION_S,
     ) -> np.ndarray:
-        """When a sensor was read, in seconds; dropouts as (begin, length)."""
+        """Return the times of a sensor's readings, in seconds; dropouts are (begin, length)."""
         ideal = np.arange(begin_s, end_s, 1 / rate_hz)
-        # Clipped, so that a reading never overtakes the one before it.
+        # Clipped so that readings stay in order.
         t = ideal + np.clip(rng.normal(0, jitter_s, len(ideal)), -0.45 / rate_hz, 0.45 / rate_hz)
         is_kept = rng.random(len(t)) >= lost
         for begin, length in dropouts:
@@ -148,20 +148,20 @@ def simulate_arm(seed: int = 7) -> dict[str, SimulatedStream]:
         return SimulatedStream(times, values, channels, rate_hz)
 
     joints_t = stamps(100, 0.0012, 0.01, [(4.35, 0.17), (11.2, 0.12), (16.05, 0.40)])
-    # A driver that at times reads twice in one turn of its loop, and gives both the same stamp.
+    # A driver that sometimes reads twice in one cycle and gives both readings the same stamp.
     twice = rng.choice(len(joints_t), 40, replace=False)
     joints_t = np.sort(np.concatenate([joints_t, joints_t[twice]]))
     imu_t = stamps(200, 0.0004, 0.003, [(4.88, 0.06), (9.0, 0.03), (18.2, 0.25)], begin_s=0.15)
     pose_t = stamps(
         30, 0.005, 0.01, [(5.02, 0.22), (12.8, 0.50)], begin_s=0.3, end_s=DURATION_S - 0.5
     )
-    # A network that now and then hands over the later of two messages first.
+    # A network that sometimes swaps two messages.
     for late in rng.choice(len(pose_t) - 1, 5, replace=False):
         pose_t[[late, late + 1]] = pose_t[[late + 1, late]]
-    # q and -q are the same orientation, and an estimator gives now the one, now the other.
+    # q and -q are the same orientation, and an estimator may return either.
     pose_readings = pose(pose_t)
     pose_readings[:, 3:] *= np.where(rng.random(len(pose_t)) < 0.2, -1, 1)[:, None]
-    # Switched on late.
+    # This sensor is switched on late.
     force_t = stamps(60, 0.002, 0.02, [], begin_s=4.42)
     gripper_t = stamps(25, 0.004, 0.01, [(14.1, 0.30)])
 
@@ -179,7 +179,7 @@ def simulate_arm(seed: int = 7) -> dict[str, SimulatedStream]:
 
 
 def _write_csv(path: str, stream: SimulatedStream) -> None:
-    """Write the samples in the order of their times, as `align` needs them."""
+    """Write the samples in time order, as `align` needs them."""
     order = np.argsort(stream.times, kind="stable")
     values = stream.values.astype(int) if stream.values.dtype == bool else stream.values
     with open(path, "w", encoding="ascii", newline="") as file:

@@ -8,7 +8,7 @@ from ._display import print_json
 
 
 def info(as_json: AsJson = False) -> None:
-    """Show the version, the devices, and why CUDA is not used if it is not."""
+    """Show the version, the devices, and if CUDA is not used, the reason."""
     if as_json:
         print_json(dataclasses.asdict(facts()))
     else:

@@ -1,4 +1,4 @@
-"""``robocache inspect``: what is there, and what is wrong with it."""
+"""``robocache inspect``: the contents of a recording or a data set, and what is wrong with it."""
 
 from typing import Annotated, Any, Optional
 
@@ -40,15 +40,15 @@ def inspect(
         typer.Option(
             "--check",
             metavar="[=errors]",
-            help="Exit with 1 if there are errors or warnings; with --check=errors, if there are "
+            help="Exit with 1 if there are errors or warnings; with --check=errors, only for "
             "errors.",
         ),
     ] = None,
     ignore: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="The identifier of findings to leave out, such as gaps or unread: --json shows "
-            "that of each. Repeatable.",
+            help="Identifier of findings to ignore, such as gaps or unread (--json shows them). "
+            "Repeatable.",
             metavar="IDENTIFIER",
         ),
     ] = None,
@@ -56,15 +56,15 @@ def inspect(
     max_gap: Annotated[
         Optional[float],
         typer.Option(
-            help="Longer times between samples are gaps; default: 2.5 periods.",
+            help="Report longer intervals as gaps; default: 2.5 periods.",
             metavar="SECONDS",
             min=0,
         ),
     ] = None,
     jitter: Annotated[
-        float, typer.Option(help="What intervals may vary, as a part of the period.", min=0)
+        float, typer.Option(help="Allowed variation of intervals, as a part of the period.", min=0)
     ] = 0.2,
-    everything: Annotated[bool, typer.Option("--all", help="Cut no list short.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Do not shorten lists.")] = False,
     kind: Kind = None,
     unit: Unit = None,
     fps: Fps = None,
@@ -74,16 +74,16 @@ def inspect(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is there, and find what is wrong with it.
+    """Show the contents of a recording or a data set, and find what is wrong with it.
 
     Gaps, jitter, stamps that repeat or go back, clocks that drift, channels that never change, NaN,
-    quaternions off unit length, messages that were not read, stored statistics that are not those
-    of the data. Damaged files are read as far
-    as they can be; damage makes the exit code 1 even without --check.
+    quaternions that are not of unit length, messages that were not read, stored statistics that
+    do not match the data. Damaged files are read as far as possible; damage makes the exit code 1
+    even without --check.
     """
     if check not in (None, *CHECKS):
         raise typer.BadParameter(
-            f"{check!r}: write --check, or --check=errors", param_hint="--check"
+            f"{check!r}: expected --check or --check=errors", param_hint="--check"
         )
     for each in ignore or ():
         if each == "damage":
@@ -93,7 +93,7 @@ def inspect(
             raise typer.BadParameter(
                 f"{text} Identifiers: {', '.join(KINDS)}", param_hint="--ignore"
             )
-    given = open_data(
+    source = open_data(
         path,
         damaged="keep",
         unit=unit,
@@ -104,72 +104,72 @@ def inspect(
         time=time,
         ignore_topics=ignore_topic,
     )
-    given = with_kinds(given, kind)
-    if isinstance(given, (PointCloud, PointClouds)):
-        told = inspect_clouds(given)
+    source = with_kinds(source, kind)
+    if isinstance(source, (PointCloud, PointClouds)):
+        facts = inspect_clouds(source)
     else:
-        told = overview(
-            given, checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit), unit
+        facts = overview(
+            source, checks.survey(source, max_gap=max_gap, jitter=jitter, unit=unit), unit
         )
-    left = [f for f in told["findings"] if f["kind"] not in (ignore or ())]
-    told["findings"] = left
+    left = [f for f in facts["findings"] if f["kind"] not in (ignore or ())]
+    facts["findings"] = left
     bad = [f for f in left if f["severity"] != "note"]
-    told["ok"] = not bad
+    facts["ok"] = not bad
     if as_json:
-        show.print_json(told)
+        show.print_json(facts)
     else:
-        _print(told, everything)
+        _print(facts, everything)
     fails = [f for f in bad if f["severity"] == "error"] if check == "errors" else bad
     if any(f["kind"] == "damage" for f in left) or (check is not None and fails):
         raise typer.Exit(1)
 
 
-def _print(told: dict[str, Any], everything: bool) -> None:
+def _print(facts: dict[str, Any], everything: bool) -> None:
     out = show.Page()
-    out.print(told["path"], style="bold", wrap=False)
-    out.items(head_parts(told))
+    out.print(facts["path"], style="bold", wrap=False)
+    out.items(head_parts(facts))
     out.print()
-    if told["kind"] == "clouds":
-        rows = [_cloud_row(name, of) for name, of in told["streams"].items()]
+    if facts["kind"] == "clouds":
+        rows = [_cloud_row(name, stream) for name, stream in facts["streams"].items()]
         out.print(show.table(("file", "points", "finite", "extent m", "fields"), rows))
     else:
-        ticks = told["time_unit"] == "ticks"
-        rows = [_row(name, of, ticks) for name, of in told["streams"].items()]
-        head = ["stream" if told["kind"] == "recording" else "track", "samples", "ch"]
+        ticks = facts["time_unit"] == "ticks"
+        rows = [_row(name, stream, ticks) for name, stream in facts["streams"].items()]
+        head = ["stream" if facts["kind"] == "recording" else "track", "samples", "ch"]
         head += ["rate" if ticks else "Hz", "period", "jitter", "gaps", "longest", "cover"]
         out.print(show.table(head, rows))
-        if told["clock"] is not None:
-            out.print(f"by {'header stamps' if told['clock'] == 'header' else 'log times'}")
-        elif ticks and any(of["rate"] is not None for of in told["streams"].values()):
-            out.print("unit of the times is not known (--unit ns, us, ms or s)")
-        lines = times_lines(told["streams"])
+        if facts["clock"] is not None:
+            out.print(f"by {'header stamps' if facts['clock'] == 'header' else 'log times'}")
+        elif ticks and any(stream["rate"] is not None for stream in facts["streams"].values()):
+            out.print("the unit of the times is not known (--unit ns, us, ms or s)")
+        lines = times_lines(facts["streams"])
         shown = lines if everything else lines[:_MOST]
         for line in shown:
             out.print(_cut(line, None if everything else _MOST))
         _more(out, lines, None if everything else _MOST)
     most = None if everything else _MOST
-    print_kinds(out, told, most)
-    if told["left_out"]:
+    print_kinds(out, facts, most)
+    if facts["left_out"]:
         out.print()
-        out.print(f"left out: {len(told['left_out'])}", style="bold")
+        out.print(f"omitted: {len(facts['left_out'])}", style="bold")
         out.print(
             show.listed(
                 ("  -", "", _cut(f"{o['place']}: {o['reason']}", most))
-                for o in told["left_out"][:most]
+                for o in facts["left_out"][:most]
             )
         )
-        _more(out, told["left_out"], most)
+        _more(out, facts["left_out"], most)
     out.print()
-    print_findings(out, told["findings"], most)
+    print_findings(out, facts["findings"], most)
 
 
-def print_kinds(out: show.Page, told: dict[str, Any], most: Optional[int]) -> None:
-    """Channels that are not numbers or steps, by stream, with what that was concluded from."""
+def print_kinds(out: show.Page, facts: dict[str, Any], most: Optional[int]) -> None:
+    """Print the channels that are not plain numbers or steps, by stream, with the reason."""
     lines = [
         ("  -", "", _cut(in_cli_words(f"{name}: {line}"), most))
-        for name, of in told["streams"].items()
-        if "kinds" in of
-        for line in kind_lines(of["kinds"])
+        for name, stream in facts["streams"].items()
+        if "kinds" in stream
+        for line in kind_lines(stream["kinds"])
     ]
     if lines:
         out.print()
@@ -184,7 +184,7 @@ def _cut(text: str, most: Optional[int]) -> str:
 
 
 def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optional[int]) -> None:
-    """Each with its severity, and how many there are."""
+    """Print findings with their severities, and the number of each."""
     lines = [(f["severity"], show.COLOURS[f["severity"]], finding_text(f)) for f in findings[:most]]
     if lines:
         out.print(show.listed(lines))
@@ -201,7 +201,7 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
 
 
 def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
-    """What to do about errors and warnings, once for each identifier."""
+    """Print what to do about errors and warnings, once for each identifier."""
     remedies: dict[str, str] = {}
     for found in findings:
         if found["severity"] != "note":
@@ -214,7 +214,7 @@ def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
 
 
 def finding_text(finding: dict[str, Any]) -> str:
-    """Where it is and what it is, in a line."""
+    """Return the place and the text of a finding in one line."""
     where = " ".join(part for part in (finding["stream"], finding["place"]) if part)
     text = in_cli_words(finding["text"])
     return f"{where}: {text}" if where else text
@@ -225,50 +225,52 @@ def _more(out: show.Page, listed: list[Any], most: Optional[int]) -> None:
         out.print(f"  ... and {len(listed) - most} more: --all shows them")
 
 
-def head_parts(told: dict[str, Any]) -> list[str]:
-    """Format, size, length and numbers."""
-    parts = [told["format"]]
-    if told["size_bytes"] is not None:
-        parts.append(size(told["size_bytes"]))
-    samples = sum(of["samples"] for of in told["streams"].values())
-    if told["kind"] == "recording":
-        if told["duration"] is not None:
-            length = duration(told["duration"], told["time_unit"] == "ticks")
-            since = f" from {told['begin_utc']} UTC" if told["begin_utc"] else ""
+def head_parts(facts: dict[str, Any]) -> list[str]:
+    """Return the format, size, duration and counts."""
+    parts = [facts["format"]]
+    if facts["size_bytes"] is not None:
+        parts.append(size(facts["size_bytes"]))
+    samples = sum(stream["samples"] for stream in facts["streams"].values())
+    if facts["kind"] == "recording":
+        if facts["duration"] is not None:
+            length = duration(facts["duration"], facts["time_unit"] == "ticks")
+            since = f" from {facts['begin_utc']} UTC" if facts["begin_utc"] else ""
             parts.append(length + since)
-        parts += [plural(len(told["streams"]), "stream"), plural(samples, "sample")]
-    elif told["kind"] == "episodes":
-        parts.append(plural(told["episodes"], "episode"))
-        if told["shortest"] is not None:
-            parts.append(f"{told['frames']} frames ({told['shortest']} to {told['longest']} each)")
-        if told["rate"] is not None:
-            parts.append(f"{told['rate']:g} Hz")
-        if told["tasks"]:
-            parts.append(plural(told["tasks"], "task"))
+        parts += [plural(len(facts["streams"]), "stream"), plural(samples, "sample")]
+    elif facts["kind"] == "episodes":
+        parts.append(plural(facts["episodes"], "episode"))
+        if facts["shortest"] is not None:
+            parts.append(
+                f"{facts['frames']} frames ({facts['shortest']} to {facts['longest']} each)"
+            )
+        if facts["rate"] is not None:
+            parts.append(f"{facts['rate']:g} Hz")
+        if facts["tasks"]:
+            parts.append(plural(facts["tasks"], "task"))
     else:
-        parts += [plural(len(told["streams"]), "cloud"), plural(samples, "point")]
+        parts += [plural(len(facts["streams"]), "cloud"), plural(samples, "point")]
     return parts
 
 
-def _row(name: str, of: dict[str, Any], ticks: bool) -> list[str]:
-    if of["rate"] is None:
-        return [name, str(of["samples"]), _or_dash(of["channels"]), *"-" * 6]
+def _row(name: str, stream: dict[str, Any], ticks: bool) -> list[str]:
+    if stream["rate"] is None:
+        return [name, str(stream["samples"]), _or_dash(stream["channels"]), *"-" * 6]
     return [
         name,
-        str(of["samples"]),
-        _or_dash(of["channels"]),
-        number(of["rate"], 4),
-        duration(of["period"], ticks),
-        duration(of["jitter"], ticks),
-        str(of["gaps"]),
-        duration(of["longest_gap"], ticks),
-        "-" if of["coverage"] is None else f"{of['coverage']:.0%}",
+        str(stream["samples"]),
+        _or_dash(stream["channels"]),
+        number(stream["rate"], 4),
+        duration(stream["period"], ticks),
+        duration(stream["jitter"], ticks),
+        str(stream["gaps"]),
+        duration(stream["longest_gap"], ticks),
+        "-" if stream["coverage"] is None else f"{stream['coverage']:.0%}",
     ]
 
 
-def _cloud_row(name: str, of: dict[str, Any]) -> list[str]:
-    extent = "-" if of["extent"] is None else " x ".join(f"{e:.3g}" for e in of["extent"])
-    return [name, str(of["samples"]), str(of["finite"]), extent, " ".join(of["fields"])]
+def _cloud_row(name: str, cloud: dict[str, Any]) -> list[str]:
+    extent = "-" if cloud["extent"] is None else " x ".join(f"{e:.3g}" for e in cloud["extent"])
+    return [name, str(cloud["samples"]), str(cloud["finite"]), extent, " ".join(cloud["fields"])]
 
 
 def _or_dash(value: Any) -> str:

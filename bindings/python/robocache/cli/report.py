@@ -1,4 +1,4 @@
-"""``robocache report``: a page that shows a recording or a data set."""
+"""``robocache report``: an HTML page about a recording or a data set."""
 
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -35,22 +35,22 @@ _FASTEST = 200.0  # Hz
 def report(
     path: DataPath,
     html: Annotated[
-        Optional[Path], typer.Option(help="The page to write: one file, which needs no other.")
+        Optional[Path], typer.Option(help="The page to write: a single, self-contained file.")
     ] = None,
     rerun: Annotated[
         Optional[Path],
-        typer.Option(help="A file for the Rerun viewer: all streams before and after alignment."),
+        typer.Option(help="A file for the Rerun viewer: all streams, before and after alignment."),
     ] = None,
     rate: Annotated[
         Optional[float],
         typer.Option(
-            help="What --rerun aligns to; default: that of the fastest stream, at most 200.",
+            help="Rate to align to for --rerun; default: the fastest stream's, at most 200.",
             metavar="HZ",
         ),
     ] = None,
     max_gap: Annotated[
         Optional[float],
-        typer.Option(help="Longer times between samples are gaps.", metavar="SECONDS", min=0),
+        typer.Option(help="Report longer intervals as gaps.", metavar="SECONDS", min=0),
     ] = None,
     kind: Kind = None,
     accept_guesses: AcceptGuesses = False,
@@ -67,20 +67,20 @@ def report(
 ) -> None:
     """Write a page with the timelines, rates, gaps, ranges and statistics of all streams.
 
-    What is damaged is left out and told; the exit code is 1 then.
+    Damaged data are skipped and reported; the exit code is then 1.
     """
     if html is None and rerun is None:
         raise typer.BadParameter(
             "say what to write: --html PAGE.html or --rerun FILE.rrd", param_hint="--html, --rerun"
         )
     if rate is not None and rerun is None:
-        raise typer.BadParameter("--rate is for --rerun alone")
+        raise typer.BadParameter("--rate is only valid with --rerun")
     read = [path, *definition_files(definition)]
     if html is not None:
         check_output(html, overwrite, read, "--html", within=".html")
     if rerun is not None:
         check_output(rerun, overwrite, [*read, html], "--rerun", within=".rrd")
-    given = open_data(
+    source = open_data(
         path,
         damaged="keep",
         unit=unit,
@@ -91,20 +91,20 @@ def report(
         time=time,
         ignore_topics=ignore_topic,
     )
-    if isinstance(given, (PointCloud, PointClouds)):
-        raise Failure("point clouds have no timeline: robocache inspect shows them")
-    given = with_kinds(given, kind)
+    if isinstance(source, (PointCloud, PointClouds)):
+        raise Failure("a point cloud has no timeline; use robocache inspect")
+    source = with_kinds(source, kind)
     written: dict[str, Any] = {}
     damaged = False
     if html is not None:
-        told = report_html(given, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
-        damaged = any(finding["kind"] == "damage" for finding in told["findings"])
-        written["html"], written["report"] = str(html), told
+        summary = report_html(source, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        damaged = any(finding["kind"] == "damage" for finding in summary["findings"])
+        written["html"], written["report"] = str(html), summary
     if rerun is not None:
-        own = _fastest(given, unit) if rate is None else rate
+        own = _fastest(source, unit) if rate is None else rate
         decided = guesses(accept_guesses, as_numbers)
-        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
-        damaged = damaged or bool(given.problems)
+        save_rerun(source, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
+        damaged = damaged or bool(source.problems)
         written["rerun"] = str(rerun)
     if as_json:
         show.print_json(written)
@@ -117,9 +117,11 @@ def report(
         raise typer.Exit(1)
 
 
-def _fastest(given: Any, unit: Optional[str]) -> float:
-    """The rate of the fastest stream, by its median period."""
-    periods = [of.period for of in given.report(unit=unit).streams.values() if of.period > 0]
+def _fastest(source: Any, unit: Optional[str]) -> float:
+    """Return the rate of the fastest stream, from its median period."""
+    periods = [
+        stream.period for stream in source.report(unit=unit).streams.values() if stream.period > 0
+    ]
     if not periods:
-        raise Failure("--rate: is needed, for no stream has a rate")
+        raise Failure("--rate: required, because no stream has a rate")
     return min(1 / float(min(periods)), _FASTEST)

@@ -1,4 +1,4 @@
-"""``robocache resample``: all streams onto one clock, written as a data set."""
+"""``robocache resample``: put all streams on one clock and write them as a data set."""
 
 import dataclasses
 from pathlib import Path
@@ -34,15 +34,15 @@ from ._common import (
     check_clock,
     chosen,
     guesses,
-    of_recordings,
     open_data,
     require_clock,
+    require_recording,
     with_kinds,
 )
 from ._messages import in_cli_words
 from ._outputs import check_output, definition_files
 
-_MOST = 12  # things that were left out, in a list
+_MOST = 12  # skipped items in a list
 _BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
 
@@ -51,23 +51,23 @@ def resample(
     output: Output,
     rate: Annotated[
         float,
-        typer.Option(help="Of the clock, times a second.", metavar="HZ", show_default=False),
+        typer.Option(help="Rate of the output, rows per second.", metavar="HZ", show_default=False),
     ],
     format: Annotated[
         Optional[str],
         typer.Option(
-            help="npz, zarr or lerobot; default: by the suffix, lerobot for a folder without."
+            help="npz, zarr or lerobot; default: by the suffix, lerobot for a name without suffix."
         ),
     ] = None,
     max_gap: Annotated[
         Optional[float],
-        typer.Option(help="Nothing is made up in longer gaps.", metavar="SECONDS", min=0),
+        typer.Option(help="Do not fill longer gaps.", metavar="SECONDS", min=0),
     ] = None,
     method: Annotated[
         Optional[list[str]],
         typer.Option(
             help="linear, previous, next, nearest, cubic, pchip, slerp, angle, angle_deg, ... "
-            "instead of what suits the kind, for a stream or for some channels. Repeatable.",
+            "instead of the default of the kind, for a stream or some channels. Repeatable.",
             metavar="STREAM[:CHANNELS]=METHOD",
         ),
     ] = None,
@@ -78,9 +78,7 @@ def resample(
         str,
         typer.Option(help="intersection: while all streams have samples; union: while any has."),
     ] = "intersection",
-    task: Annotated[
-        Optional[str], typer.Option(help="What the robot did in the recording.")
-    ] = None,
+    task: Annotated[Optional[str], typer.Option(help="The task that the robot performed.")] = None,
     stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
     clock: Clock = None,
@@ -94,16 +92,16 @@ def resample(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring all streams onto one clock, and write them as a data set.
+    """Resample all streams onto one clock, and write them as a data set.
 
-    Numbers are interpolated, quaternions by slerp, angles the shorter way round, integers and bool
-    taken from before: `robocache inspect` shows which channels are what. With --max-gap or --span
-    union a track "valid" shows what is not made up.
+    Numbers are interpolated, quaternions by slerp, angles along the shorter arc; integers and
+    bool take the previous sample. `robocache inspect` shows the kind of each channel. With
+    --max-gap or --span union, a track "valid" marks the rows that have data.
     """
     target = format or _BY_SUFFIX.get(output.suffix, "lerobot")
     check_output(output, overwrite, [path, *definition_files(definition)])
     check_clock(clock)
-    given = open_data(
+    source = open_data(
         path,
         damaged=damaged,
         unit=unit,
@@ -114,20 +112,20 @@ def resample(
         time=time,
         ignore_topics=ignore_topic,
     )
-    require_clock(given, clock)
-    given = with_kinds(given, kind)
-    if isinstance(given, Recording):
-        given = given.select(chosen(stream, given.names))
-    elif isinstance(given, Episodes):
-        of_recordings(given, {"--task": task, "--clock": clock})
-        given = given.select(tracks=chosen(stream, given.tracks, "This data set"))
+    require_clock(source, clock)
+    source = with_kinds(source, kind)
+    if isinstance(source, Recording):
+        source = source.select(chosen(stream, source.names))
+    elif isinstance(source, Episodes):
+        require_recording(source, {"--task": task, "--clock": clock})
+        source = source.select(tracks=chosen(stream, source.tracks, "This data set"))
     else:
-        raise Failure("point clouds have no rate: robocache voxelize takes them")
+        raise Failure("a point cloud has no rate; use robocache voxelize")
     decided: Any = guesses(accept_guesses, as_numbers)
     aligned = align(
-        given,
+        source,
         rate,
-        methods=_methods(method, given),
+        methods=_methods(method, source),
         **decided,
         max_gap=max_gap,
         span=span,
@@ -136,15 +134,15 @@ def resample(
         tasks=None if task is None else [task],
     )
     left_out = save(aligned, output, target, overwrite=overwrite)
-    told = _told(output, target, aligned, left_out, given, everything=stream is None)
+    summary = _summary(output, target, aligned, left_out, source, everything=stream is None)
     if as_json:
-        show.print_json(told)
+        show.print_json(summary)
     else:
-        _print(told)
+        _print(summary)
 
 
-def _methods(asked: Optional[list[str]], given: Any) -> dict[str, str]:
-    known = given.names if isinstance(given, Recording) else tuple(given.tracks)
+def _methods(asked: Optional[list[str]], source: Any) -> dict[str, str]:
+    known = source.names if isinstance(source, Recording) else tuple(source.tracks)
     methods = {}
     for text in asked or ():
         stream, channels, method = parsed(text, known, "--method")
@@ -154,11 +152,11 @@ def _methods(asked: Optional[list[str]], given: Any) -> dict[str, str]:
     return methods
 
 
-def _told(
-    output: Path, kind: str, aligned: Episodes, left_out: Any, given: Any, everything: bool
+def _summary(
+    output: Path, kind: str, aligned: Episodes, left_out: Any, source: Any, everything: bool
 ) -> Any:
-    """As JSON has it; ``everything``: no streams were chosen."""
-    unread = [u for u in getattr(given, "unread", ()) if everything or u.place in given.names]
+    """Return the output of --json; ``everything``: no streams were chosen."""
+    unread = [u for u in getattr(source, "unread", ()) if everything or u.place in source.names]
     valid = aligned["valid"] if "valid" in aligned else None
     tracks: dict[str, dict[str, Any]] = {}
     for name, track in aligned.tracks.items():
@@ -181,38 +179,38 @@ def _told(
         "left_out": [
             {"place": o.place, "reason": o.reason} for o in without_unread(left_out, unread)
         ],
-        "problems": [str(problem) for problem in given.problems],
+        "problems": [str(problem) for problem in source.problems],
     }
 
 
-def _print(told: Any) -> None:
+def _print(facts: Any) -> None:
     out = show.Page()
     rows = [
         [
             name,
-            of["rows"],
-            of["channels"] or "-",
-            of["dtype"] or "-",
-            "-" if of["valid"] is None else f"{of['valid']:.1%}",
+            stream["rows"],
+            stream["channels"] or "-",
+            stream["dtype"] or "-",
+            "-" if stream["valid"] is None else f"{stream['valid']:.1%}",
         ]
-        for name, of in told["streams"].items()
+        for name, stream in facts["streams"].items()
     ]
     out.print(show.table(("track", "rows", "ch", "dtype", "valid"), rows))
-    lines = [("damage", show.COLOURS["error"], text) for text in told["problems"]]
-    lines += [("cut", show.COLOURS["warning"], note) for note in told["notes"]]
+    lines = [("damage", show.COLOURS["error"], text) for text in facts["problems"]]
+    lines += [("cut", show.COLOURS["warning"], note) for note in facts["notes"]]
     lines += [
         ("not read", show.COLOURS["warning"], in_cli_words(f"{u['place']}: {u['reason']}"))
-        for u in told["unread"][:_MOST]
+        for u in facts["unread"][:_MOST]
         if u["loses_numbers"]
     ]
     lines += [
-        ("left out", "", in_cli_words(f"{o['place']}: {o['reason']}"))
-        for o in told["left_out"][:_MOST]
+        ("omitted", "", in_cli_words(f"{o['place']}: {o['reason']}"))
+        for o in facts["left_out"][:_MOST]
     ]
     if lines:
         out.print()
         out.print(show.listed(lines))
-    if len(told["left_out"]) > _MOST:
-        out.print(f"... and {len(told['left_out']) - _MOST} more: --json lists them")
+    if len(facts["left_out"]) > _MOST:
+        out.print(f"... and {len(facts['left_out']) - _MOST} more: --json lists them")
     out.print()
-    out.print(f"wrote {told['output']} ({told['format']})", wrap=False)
+    out.print(f"wrote {facts['output']} ({facts['format']})", wrap=False)

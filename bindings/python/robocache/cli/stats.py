@@ -1,4 +1,4 @@
-"""``robocache stats``: statistics that are exact, and whether those stored are."""
+"""``robocache stats``: exact statistics, and a check of stored ones."""
 
 import dataclasses
 import os
@@ -35,8 +35,8 @@ from ._common import (
     device_of,
     guesses,
     open_data,
-    tell_problems,
-    tell_unread,
+    warn_problems,
+    warn_unread,
     with_kinds,
 )
 from ._outputs import check_output, definition_files
@@ -46,68 +46,70 @@ _MOST_FINDINGS = 50  # findings by episode
 
 
 def compare(
-    given: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
+    source: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
 ) -> tuple[list[Finding], int]:
-    """What is not so, and how many stored statistics were compared: of tracks, or of episodes."""
+    """Return findings, and how many stored statistics (of tracks or episodes) were compared."""
     if not results:
         raise Failure("--check: there are no values to compare stored statistics with")
-    stored = given.stored_statistics() if isinstance(given, Episodes) else {}
+    stored = source.stored_statistics() if isinstance(source, Episodes) else {}
     if stored:
         findings = []
         for name, result in results.items():
             if name in stored:
-                findings += checks.check_stored(given, name, stored[name], result)
+                findings += checks.check_stored(source, name, stored[name], result)
             else:
                 findings.append(_missing(name, ""))
         return findings, sum(name in stored for name in results)
-    by_episode = _stored_by_episode(given)
+    by_episode = _stored_by_episode(source)
     if not by_episode:
         raise Failure("--check: this data set holds no statistics to compare with")
-    return _compare_episodes(given, list(results), names, by_episode)
+    return _compare_episodes(source, list(results), names, by_episode)
 
 
-def _missing(name: str, of: str) -> Finding:
-    text = f"no statistics are stored{of}; stats --write makes a file of them"
+def _missing(name: str, whose: str) -> Finding:
+    text = f"no statistics are stored{whose}; stats --write makes a file of them"
     return Finding("error", "statistics", name, "", text)
 
 
-def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
-    """In LeRobot v2.1 each episode has its own, and there are no others."""
-    if not isinstance(given, Episodes) or given.source is None:
+def _stored_by_episode(source: Any) -> list[dict[str, StatisticsResult]]:
+    """Return the statistics of each episode; LeRobot v2.1 stores no others."""
+    if not isinstance(source, Episodes) or source.source is None:
         return []
-    file = os.path.join(given.source, "meta", "episodes_stats.jsonl")
+    file = os.path.join(source.source, "meta", "episodes_stats.jsonl")
     if not os.path.isfile(file):
         return []
     try:
         stored = statistics_files.read_lerobot_episodes(file)
     except (ValueError, TypeError) as error:
         raise Failure(f"{file}: {error}") from None
-    if len(stored) != len(given):
+    if len(stored) != len(source):
         raise Failure(
-            f"{file}: has statistics of {len(stored)} episodes, the data set {len(given)}"
+            f"{file} has statistics of {len(stored)} episodes, but the data set has {len(source)}"
         )
     return [stored[number] for number in sorted(stored)]
 
 
 def _compare_episodes(
-    given: Episodes,
+    source: Episodes,
     tracks: list[str],
     names: dict[str, Any],
     stored: list[dict[str, StatisticsResult]],
 ) -> tuple[list[Finding], int]:
-    exact = given.select(tracks=tracks).statistics(per_episode=True)
+    exact = source.select(tracks=tracks).statistics(per_episode=True)
     findings: list[Finding] = []
     for name in tracks:
-        without = sum(name not in told for told in stored)
+        without = sum(name not in episode_stats for episode_stats in stored)
         if without:
             findings.append(_missing(name, f" of {without} of {len(stored)} episodes"))
     compared = 0
-    for e, told in enumerate(stored):
-        compared += any(name in told for name in tracks)
+    for e, episode_stats in enumerate(stored):
+        compared += any(name in episode_stats for name in tracks)
         for name in tracks:
-            if name not in told:
+            if name not in episode_stats:
                 continue
-            for found in checks.check_statistics(name, told[name], exact[name].row(e), names[name]):
+            for found in checks.check_statistics(
+                name, episode_stats[name], exact[name].row(e), names[name]
+            ):
                 place = f"episode {e} {found.place}".strip()
                 findings.append(dataclasses.replace(found, place=place))
         if len(findings) >= _MOST_FINDINGS:
@@ -120,7 +122,7 @@ _WRITERS = {
     "openpi": statistics_files.write_openpi,
     "gr00t": statistics_files.write_gr00t,
 }
-_MOST = 40  # channels of a table
+_MOST = 40  # channels per table
 _ROWS = ("all", "valid", "whole")
 
 
@@ -135,7 +137,7 @@ def stats(
     relative: Annotated[
         Optional[int],
         typer.Option(
-            help="Of the next H actions, each less the state that the first is taken in.",
+            help="Statistics of the next H actions, minus the state at the first one.",
             metavar="H",
             min=1,
             max=MOST_STEPS,
@@ -144,17 +146,17 @@ def stats(
     rows: Annotated[
         Optional[str],
         typer.Option(
-            help="Which of these count: all, held at the end as openpi has it; valid, those "
-            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it; "
-            "default: whole.",
+            help="The actions that count: all, repeating the last one past the end (openpi); "
+            "valid, those within the episode; whole, only samples with all H actions within it "
+            "(LeRobot, GR00T); default: whole.",
         ),
     ] = None,
     per_step: Annotated[
-        bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
+        bool, typer.Option("--per-step", help="Separate statistics for each of the H actions.")
     ] = False,
     absolute: Annotated[
         Optional[str],
-        typer.Option(help="Channels that stay absolute, with commas, such as a gripper's."),
+        typer.Option(help="Channels to keep absolute, with commas, such as the gripper."),
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
@@ -172,7 +174,7 @@ def stats(
     stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
     time: Time = None,
-    everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Do not shorten tables.")] = False,
     device: Device = "auto",
     damaged: Damaged = "refuse",
     definition: Definitions = None,
@@ -180,10 +182,10 @@ def stats(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count, range, mean, deviation and quantiles of each channel, exact.
+    """Compute count, range, mean, standard deviation and quantiles of each channel, exactly.
 
-    The mean and the deviation are those of exact arithmetic, rounded once; quantiles are those of
-    numpy.quantile. NaN and infinite values are counted and left out.
+    The mean and the standard deviation are computed in exact arithmetic and rounded once;
+    quantiles equal numpy.quantile. NaN and infinite values are counted, but not used.
     """
     if (write is None) != (output is None):
         if write is not None:
@@ -194,18 +196,18 @@ def stats(
         )
         raise typer.BadParameter(text, param_hint="--output")
     if write is not None and write not in _WRITERS:
-        raise typer.BadParameter(
-            f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
-        )
+        raise typer.BadParameter(f"{write!r}: choose {', '.join(_WRITERS)}", param_hint="--write")
     if output is not None:
         read = [path, *definition_files(definition)]
         check_output(output, overwrite, read, within="stats.json")
     if relative is not None and check:
-        raise typer.BadParameter("--check has nothing to compare --relative with")
+        raise typer.BadParameter("--check cannot be combined with --relative")
     if relative is not None and stream:
-        raise typer.BadParameter("--stream says nothing of --relative: --state and --action do")
+        raise typer.BadParameter(
+            "--stream cannot be combined with --relative; use --state and --action"
+        )
     if rows is not None and rows not in _ROWS:
-        raise typer.BadParameter(f"{rows!r} is none of {', '.join(_ROWS)}", param_hint="--rows")
+        raise typer.BadParameter(f"{rows!r}: choose {', '.join(_ROWS)}", param_hint="--rows")
     if relative is None:
         _check_alone(
             {
@@ -224,36 +226,36 @@ def stats(
         "time": time,
         "ignore_topics": ignore_topic,
     }
-    given = with_kinds(open_data(path, **opened), kind)
+    source = with_kinds(open_data(path, **opened), kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
     if relative is None:
-        results, names = _computed(given, stream, device)
+        results, names = _computed(source, stream, device)
     else:
-        tracks = state_and_action(given, state, action, "--relative")
-        picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
+        tracks = state_and_action(source, state, action, "--relative")
+        picked = source.select(tracks=list(dict.fromkeys(tracks))).load()
         if not decided:
             require_kinds(picked, tracks[1], absolute)
         results, names = _of_chunks(
             picked, tracks, relative, absolute, rows or "whole", per_step, device
         )
-    tell_problems(given)
+    warn_problems(source)
     if stream is None:
-        tell_unread(given, results.keys())
-    findings, compared = compare(given, results, names) if check else ([], 0)
+        warn_unread(source, results.keys())
+    findings, compared = compare(source, results, names) if check else ([], 0)
     bad = [found for found in findings if found.severity != "note"]
     if write is not None and output is not None:
         _WRITERS[write](output, results)
     if as_json:
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "path": str(path),
             "streams": {
                 name: {"names": names[name], **results[name].to_dict()} for name in results
             },
         }
         if check:
-            told["findings"] = [found.to_dict() for found in findings]
-            told.update(compared=compared, ok=not bad)
-        show.print_json(told)
+            summary["findings"] = [found.to_dict() for found in findings]
+            summary.update(compared=compared, ok=not bad)
+        show.print_json(summary)
     else:
         _print(results, names, None if everything else _MOST)
         if check:
@@ -267,7 +269,7 @@ def stats(
 def _check_alone(options: dict[str, Any]) -> None:
     for option, value in options.items():
         if value is not None:
-            raise typer.BadParameter(f"{option} is for --relative alone")
+            raise typer.BadParameter(f"{option} is only valid with --relative")
 
 
 def _of_chunks(
@@ -279,12 +281,12 @@ def _of_chunks(
     per_step: bool,
     device: str,
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """Of actions less the state that the first of them is taken in."""
+    """Return statistics of actions minus the state at the first of them."""
     longest = int(max(picked.lengths(tracks[1]), default=0))
     if longest == 0 or (rows == "whole" and steps > longest):
         raise Failure(
-            f"--relative: no episode has {steps} actions, the longest {longest}; take fewer, or "
-            "--rows valid"
+            f"--relative {steps}: the longest episode has {longest} actions; use a smaller "
+            "number, or --rows valid"
         )
     spec = action_windows(picked, *tracks, steps, [0], absolute, True)
     where, kept = device_of(device), cast(Any, rows)
@@ -296,17 +298,17 @@ def _of_chunks(
 
 
 def _computed(
-    given: Any, wanted: Optional[list[str]], device: str
+    source: Any, wanted: Optional[list[str]], device: str
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """By stream the statistics, and the names of the channels."""
-    if isinstance(given, Recording):
-        return _of_recording(given, chosen(wanted, given.names))
-    if not isinstance(given, Episodes):
-        raise Failure("point clouds have no channels over time: robocache inspect shows them")
-    with_values = [name for name, track in given.tracks.items() if track.values is not None]
-    picked = given.select(tracks=chosen(wanted, with_values, "This data set"))
+    """Return the statistics and the channel names, by stream."""
+    if isinstance(source, Recording):
+        return _of_recording(source, chosen(wanted, source.names))
+    if not isinstance(source, Episodes):
+        raise Failure("a point cloud has no channels over time; use robocache inspect")
+    with_values = [name for name, track in source.tracks.items() if track.values is not None]
+    picked = source.select(tracks=chosen(wanted, with_values, "This data set"))
     if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
-        raise Failure("nothing to count: no episode has rows")
+        raise Failure("nothing to count: all episodes are empty")
     where = device_of(device)
     names = {name: picked[name].names for name in picked.tracks}
     results = (picked if where == "cpu" else picked.to(where)).statistics()
@@ -314,14 +316,14 @@ def _computed(
 
 
 def _of_recording(
-    given: Recording, wanted: list[str]
+    source: Recording, wanted: list[str]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
-    """In as many passes through the file as exact quantiles take, in the memory of a piece."""
+    """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
     accumulators: dict[str, StatisticsAccumulator] = {}
     names: dict[str, Any] = {}
     unfinished = wanted
     while unfinished:
-        for piece in given.pieces(unfinished):
+        for piece in source.pieces(unfinished):
             if not piece.names or len(piece) == 0:
                 continue
             if piece.stream not in accumulators:
@@ -332,13 +334,13 @@ def _of_recording(
             name for name in unfinished if name in accumulators and accumulators[name].next_pass()
         ]
     if not accumulators:
-        raise Failure(nothing_to("count", given.select(wanted)))
+        raise Failure(nothing_to("count", source.select(wanted)))
     order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
     return {name: accumulators[name].result() for name in order}, names
 
 
 def _flat(result: StatisticsResult) -> StatisticsResult:
-    """Steps and channels as channels."""
+    """Return the result with steps and channels flattened into channels."""
     arrays = {
         name: getattr(result, name).reshape(-1)
         for name in ("count", "nonfinite", "min", "max", "mean", "std")
@@ -348,10 +350,10 @@ def _flat(result: StatisticsResult) -> StatisticsResult:
 
 
 def _on_host(result: StatisticsResult) -> StatisticsResult:
-    told = result.to_dict()
-    arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
-    quantiles = np.asarray(told.pop("quantiles"), np.float64)
-    return StatisticsResult(**arrays, quantiles=quantiles, **told)
+    fields = result.to_dict()
+    arrays = {key: fields.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
+    quantiles = np.asarray(fields.pop("quantiles"), np.float64)
+    return StatisticsResult(**arrays, quantiles=quantiles, **fields)
 
 
 def _print(

@@ -1,4 +1,4 @@
-"""``robocache sync``: offset and drift between two sensors of one motion."""
+"""``robocache sync``: offset and drift between two sensors that saw the same motion."""
 
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -26,14 +26,14 @@ from ._common import (
     Unit,
     check_clock,
     no_such,
-    of_recordings,
     open_data,
     require_clock,
-    tell_problems,
+    require_recording,
+    warn_problems,
 )
 
-_WEAK = 0.2  # a correlation that tells little
-_WIDE = 0.1  # of the offsets that were tried: an uncertainty that tells little
+_WEAK = 0.2  # correlation below which a result is unreliable
+_WIDE = 0.1  # uncertainty above which a result is unreliable, as a part of max_offset
 _MOST = 12  # channels in a message
 _SENSOR = "STREAM[:CHANNELS]"
 
@@ -45,42 +45,41 @@ def sync(
         typer.Option(
             "--a",
             metavar=_SENSOR,
-            help="A stream, and channels of it if not all: their names or how these begin, with "
-            "commas.",
+            help="A stream; to use only some channels, add their names or prefixes, with commas.",
             show_default=False,
         ),
     ],
     b: Annotated[
         str,
-        typer.Option("--b", metavar=_SENSOR, help="The other one.", show_default=False),
+        typer.Option("--b", metavar=_SENSOR, help="The other stream.", show_default=False),
     ],
     other: Annotated[
-        Optional[Path], typer.Option(help="Where --b is, if in another recording.")
+        Optional[Path], typer.Option(help="The recording that holds --b, if another one.")
     ] = None,
     kind_a: Annotated[
         str,
         typer.Option(
-            help="How --a tells of motion: values (a rate, as of a gyro), change, rotation_xyzw, "
+            help="What --a measures: values (a rate, as of a gyro), change, rotation_xyzw, "
             "rotation_wxyz.",
         ),
     ] = "auto",
-    kind_b: Annotated[str, typer.Option(help="How --b does.")] = "auto",
+    kind_b: Annotated[str, typer.Option(help="What --b measures.")] = "auto",
     match: Annotated[
         str,
         typer.Option(
-            help="each: channel by channel; any: in axes that are turned against each other."
+            help="each: channel by channel; any: for axes that are rotated against each other."
         ),
     ] = "auto",
     max_offset: Annotated[
-        float, typer.Option(help="Offsets are sought up to this.", metavar="SECONDS")
+        float, typer.Option(help="Largest offset to search.", metavar="SECONDS")
     ] = 1.0,
     max_drift: Annotated[
-        float, typer.Option(help="Drifts up to this; 0: none is sought.", metavar="PPM", min=0)
+        float, typer.Option(help="Largest drift to search; 0: no drift.", metavar="PPM", min=0)
     ] = 0.0,
     within: Annotated[
         Optional[float],
         typer.Option(
-            help="Exit with 1 unless the offset, with twice its uncertainty, is below this.",
+            help="Exit with 1 unless the offset plus twice its uncertainty is below this.",
             metavar="SECONDS",
         ),
     ] = None,
@@ -95,10 +94,10 @@ def sync(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find offset and drift between the clocks of two sensors of one motion.
+    """Find offset and drift between the clocks of two sensors that saw the same motion.
 
-    Such as a gyro against the turning of a pose, or joint states against the actions that commanded
-    them: by cross-correlation on a common clock, with an uncertainty.
+    For example a gyro and the rotation of a pose, or joint states and the actions that commanded
+    them. Uses cross-correlation on a common clock, and reports an uncertainty.
     """
     options: Any = {
         "damaged": damaged,
@@ -111,16 +110,16 @@ def sync(
         "time": time,
     }
     check_clock(clock)
-    given = _opened(path, other, **options)
-    beside = given if other is None else _opened(other, path, **options)
-    for each in (given, beside):
+    source = _opened(path, other, **options)
+    other_source = source if other is None else _opened(other, path, **options)
+    for each in (source, other_source):
         require_clock(each, clock)
-    if not isinstance(given, Recording) and not isinstance(beside, Recording):
-        of_recordings(given, {"--clock": clock})
-    first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
-    units = [_unit_of(given, first, unit), _unit_of(beside, second, unit)]
+    if not isinstance(source, Recording) and not isinstance(other_source, Recording):
+        require_recording(source, {"--clock": clock})
+    first, second = _sensor(source, a, "--a"), _sensor(other_source, b, "--b")
+    units = [_unit_of(source, first, unit), _unit_of(other_source, second, unit)]
     units[1] = units[1] or units[0]
-    taken = f"times of {a} were taken to be in {units[0]}, of {b} in {units[1]}"
+    taken = f"assumed units of times: {a} in {units[0]}, {b} in {units[1]}"
     try:
         result = find(
             first,
@@ -131,19 +130,19 @@ def sync(
             max_offset=max_offset,
             max_drift=1e-6 * max_drift,
             clock=clock,
-            unit=unit or getattr(given, "unit", None),
+            unit=unit or getattr(source, "unit", None),
         )
     except ValueError as error:
         if "no time in common" not in str(error):
             raise
         raise Failure(f"{error}; {taken}") from None
-    tell_problems(given, beside)
+    warn_problems(source, other_source)
     weak = result.correlation < _WEAK or result.uncertainty > _WIDE * max_offset
     failed = within is not None and not abs(result.offset) + 2 * result.uncertainty < within
     if as_json:
-        told = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
-        told["units"] = dict(zip("ab", units))
-        show.print_json(told)
+        summary = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
+        summary["units"] = dict(zip("ab", units))
+        show.print_json(summary)
     else:
         _print(result, b, weak)
         if unit is not None or other is not None:
@@ -153,7 +152,7 @@ def sync(
 
 
 def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
-    """A recording. One that tells another unit keeps it where the --unit is of the other file."""
+    """Open a recording; --unit is dropped if it is for the other file and this one has a unit."""
     try:
         return open_data(path, **options)
     except FormatError:
@@ -164,20 +163,20 @@ def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
 
 
 def _takes_unit(path: Path, without: dict[str, Any]) -> bool:
-    """Whether a recording does not tell the unit of its times."""
+    """Whether a recording does not say the unit of its times."""
     try:
         return getattr(open_data(path, **without), "unit", None) is None
-    except FormatError:  # where some files tell
+    except FormatError:  # some of its files say it
         return True
 
 
-def _unit_of(given: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
-    """The unit that the times of a stream or a track were taken to be in."""
+def _unit_of(source: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
+    """Return the unit that was used for the times of a stream or a track."""
     if isinstance(sensor, RecordedStream):
-        own = given.info(sensor.name).unit or sensor.unit
+        own = source.info(sensor.name).unit or sensor.unit
         times = next(iter(sensor.clocks.values()), None)
     else:
-        own, times = unit_of(sensor) or given.unit, sensor.times
+        own, times = unit_of(sensor) or source.unit, sensor.times
     return own or unit or ("s" if times is not None and times.dtype.kind == "f" else None)
 
 
@@ -194,29 +193,30 @@ def _print(result: Any, b: str, weak: bool) -> None:
     rows.append(("overlap", f"{result.overlap:.1f} s", ""))
     out.print(show.table(("", "", ""), rows))
     out.print()
-    out.print(f"add the offset to the times of {b}: clock_offset={result.offset:.6f} of its Stream")
+    offset = f"clock_offset={result.offset:.6f}"
+    out.print(f"add the offset to the times of {b}, or pass {offset} to its Stream")
     if weak:
         out.print(
-            "weak: the two have little motion in common, do not rely on it",
+            "weak: the two have little motion in common; do not rely on this result",
             style=show.COLOURS["warning"],
         )
 
 
-def _sensor(given: Any, asked: str, option: str) -> Any:
-    """A stream or a track, of the channels that were asked for."""
-    if not isinstance(given, (Recording, Episodes)):
+def _sensor(source: Any, asked: str, option: str) -> Any:
+    """Return a stream or a track with the requested channels."""
+    if not isinstance(source, (Recording, Episodes)):
         raise Failure(f"{option}: point clouds have no streams")
-    known = list(given.names if isinstance(given, Recording) else given.tracks)
+    known = list(source.names if isinstance(source, Recording) else source.tracks)
     fitting = [name for name in known if asked == name or asked.startswith(f"{name}:")]
     if not fitting:
-        if not known and isinstance(given, Recording):
-            raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
-        whose = "This recording has" if isinstance(given, Recording) else "This data set has"
+        if not known and isinstance(source, Recording):
+            raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
+        whose = "This recording has" if isinstance(source, Recording) else "This data set has"
         raise Failure(no_such(f"{option} {asked}", "stream", asked, known, whose))
     name = max(fitting, key=len)
-    stream = given[name]
-    if isinstance(given, Recording) and not (len(given[name]) and given[name].names):
-        raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
+    stream = source[name]
+    if isinstance(source, Recording) and not (len(source[name]) and source[name].names):
+        raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
     wanted = [part for part in asked[len(name) + 1 :].split(",") if part]
     if not wanted:
         return stream

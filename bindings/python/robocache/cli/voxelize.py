@@ -1,4 +1,4 @@
-"""``robocache voxelize``: point clouds into voxels."""
+"""``robocache voxelize``: turn point clouds into voxels."""
 
 from typing import Annotated, Any, Optional
 
@@ -35,7 +35,7 @@ def voxelize(
     output: Output,
     voxel_size: Annotated[
         float,
-        typer.Option(help="The edge of a voxel, in metres.", metavar="M", show_default=False),
+        typer.Option(help="Edge length of a voxel in metres.", metavar="M", show_default=False),
     ],
     bounds: Annotated[
         Optional[tuple[float, float, float, float, float, float]],
@@ -49,8 +49,8 @@ def voxelize(
         Optional[str],
         typer.Option(
             "--dense",
-            help=f"A whole grid of {', '.join(_MODES)}; default: the occupied voxels as a list, "
-            "with means.",
+            help=f"Write a full grid of {', '.join(_MODES)}; default: a list of the occupied "
+            "voxels, with means.",
             metavar="MODE",
         ),
     ] = None,
@@ -59,23 +59,23 @@ def voxelize(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn point clouds into voxels, one .npz file for all of them.
+    """Turn point clouds into voxels, in a single .npz file.
 
     It holds coords [V,3], features [V,C] (means of x, y, z and the other fields),
-    points_per_voxel [V] and offsets [clouds + 1]; with --dense grids [clouds,X,Y,Z] or
-    [clouds,X,Y,Z,C]. Points with a NaN or infinite coordinate are in no voxel.
+    points_per_voxel [V] and offsets [clouds + 1]; with --dense, grids [clouds,X,Y,Z] or
+    [clouds,X,Y,Z,C]. Points with a NaN or infinite coordinate are ignored.
     """
     if not voxel_size > 0:
-        raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
+        raise typer.BadParameter("must be above 0", param_hint="--voxel-size")
     if mode is not None and mode not in _MODES:
-        raise typer.BadParameter(f"{mode!r} is none of {', '.join(_MODES)}", param_hint="--dense")
+        raise typer.BadParameter(f"{mode!r}: choose {', '.join(_MODES)}", param_hint="--dense")
     check_output(output, overwrite, [path])
-    given = open_data(path, follow_links=follow_links, max_unpacked=max_unpacked)
-    if not isinstance(given, (PointCloud, PointClouds)):
-        raise Failure(f"{path}: holds no point clouds, but {given.format}")
-    low, high, fields = _survey(given)
-    grid = _grid(given.path, low, high, voxel_size, bounds)
-    arrays, rows = _voxels(given, grid, mode, fields)
+    source = open_data(path, follow_links=follow_links, max_unpacked=max_unpacked)
+    if not isinstance(source, (PointCloud, PointClouds)):
+        raise Failure(f"{path}: expected point clouds, got {source.format}")
+    low, high, fields = _survey(source)
+    grid = _grid(source.path, low, high, voxel_size, bounds)
+    arrays, rows = _voxels(source, grid, mode, fields)
     arrays.update(origin=np.array(grid["origin"]), voxel_size=np.array(voxel_size))
     with written_beside(str(output), overwrite) as part, open(part, "wb") as file:
         np.savez(file, **arrays)
@@ -92,11 +92,11 @@ def voxelize(
         out.print(f"wrote {output}", wrap=False)
 
 
-def _survey(given: Any) -> tuple[Any, Any, list[str]]:
-    """The box around all finite points, and the fields of numbers that all clouds have."""
+def _survey(source: Any) -> tuple[Any, Any, list[str]]:
+    """Return the box around all finite points, and the numeric fields that all clouds have."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     fields: Optional[list[str]] = None
-    for _, read in clouds_of(given):
+    for _, read in clouds_of(source):
         cloud = read()
         points = cloud.points
         points = points[np.isfinite(points).all(axis=1)].astype(np.float64)
@@ -112,7 +112,7 @@ def _grid(path: Any, low: Any, high: Any, voxel_size: float, bounds: Any) -> dic
         low, high = np.array(bounds[:3]), np.array(bounds[3:])
         if not (high > low).all():
             raise typer.BadParameter(
-                "the second corner is not above the first", param_hint="--range"
+                "the second corner must be above the first on each axis", param_hint="--range"
             )
         shape = np.ceil((high - low) / voxel_size - 1e-9).astype(np.int64)
     else:
@@ -124,15 +124,15 @@ def _grid(path: Any, low: Any, high: Any, voxel_size: float, bounds: Any) -> dic
 
 
 def _voxels(
-    given: Any, grid: dict[str, Any], mode: Optional[str], fields: list[str]
+    source: Any, grid: dict[str, Any], mode: Optional[str], fields: list[str]
 ) -> tuple[dict[str, Any], Any]:
-    """The arrays to write, and what to tell of each cloud."""
+    """Return the arrays to write, and the numbers to print for each cloud."""
     parts: list[dict[str, Any]] = []
     rows = []
-    clouds = clouds_of(given)
+    clouds = clouds_of(source)
     if mode is not None:
         _check_size(grid["shape"], mode, len(fields), len(clouds))
-    with progress("Voxelizing", disk_size(given.path) or 0, None) as done:
+    with progress("Voxelizing", disk_size(source.path) or 0, None) as done:
         for name, read in clouds:
             cloud = read()
             columns = [cloud.fields[name].astype(np.float32) for name in fields]
@@ -173,14 +173,14 @@ def _voxels(
 
 
 def _check_size(shape: list[int], mode: str, channels: int, clouds: int) -> None:
-    """That dense grids of all clouds fit into memory."""
-    each = {"occupancy": 1, "count": 4}.get(mode, 4 * channels)  # bytes of a voxel
+    """Check that dense grids of all clouds fit into memory."""
+    each = {"occupancy": 1, "count": 4}.get(mode, 4 * channels)  # bytes per voxel
     needed = float(np.prod([float(n) for n in shape])) * each * clouds
     if needed > _MOST_BYTES:
         raise Failure(
-            f"--dense: grids of {' x '.join(map(str, shape))} voxels take "
-            f"{needed / (1 << 30):.3g} GiB in all, above {_MOST_BYTES >> 30} GiB; take a larger "
-            "--voxel-size or a smaller --range, or leave --dense out"
+            f"--dense: grids of {' x '.join(map(str, shape))} voxels need "
+            f"{needed / (1 << 30):.3g} GiB, more than {_MOST_BYTES >> 30} GiB; use a larger "
+            "--voxel-size, a smaller --range, or no --dense"
         )
 
 

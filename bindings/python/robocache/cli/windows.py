@@ -1,4 +1,4 @@
-"""``robocache windows``: training samples out of episodes, and how fast they come."""
+"""``robocache windows``: cut training samples from episodes, and measure the speed."""
 
 import importlib.util
 import time
@@ -28,30 +28,30 @@ from ._common import (
     device_of,
     guesses,
     open_data,
-    tell_problems,
+    warn_problems,
     with_kinds,
 )
 
-_SECONDS = 2.0  # of a measurement
-_LEAST = 5  # batches of one
+_SECONDS = 2.0  # least duration of a measurement
+_LEAST = 5  # batches per measurement
 
 
 def windows(
     path: DataPath,
     bench: Annotated[
-        bool, typer.Option("--bench", help="Measure how many windows a second there are.")
+        bool, typer.Option("--bench", help="Measure the number of windows per second.")
     ] = False,
-    steps: Annotated[int, typer.Option(help="Actions of a window.", min=1, max=MOST_STEPS)] = 50,
+    steps: Annotated[int, typer.Option(help="Actions per window.", min=1, max=MOST_STEPS)] = 50,
     history: Annotated[
-        int, typer.Option(help="States of a window, the last one now.", min=1, max=MOST_STEPS)
+        int, typer.Option(help="States per window, up to now.", min=1, max=MOST_STEPS)
     ] = 2,
-    batch: Annotated[int, typer.Option(help="Windows of a batch.", min=1)] = 256,
+    batch: Annotated[int, typer.Option(help="Windows per batch.", min=1)] = 256,
     relative: Annotated[
-        bool, typer.Option("--relative", help="Actions less the state of now.")
+        bool, typer.Option("--relative", help="Subtract the current state from the actions.")
     ] = False,
     absolute: Annotated[
         Optional[str],
-        typer.Option(help="Channels of the action that stay absolute, with commas."),
+        typer.Option(help="Action channels to keep absolute, with commas."),
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
@@ -66,15 +66,15 @@ def windows(
     max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cut training samples out of episodes: some states, and the actions from now on.
+    """Cut training samples from episodes: some states, and the actions from now on.
 
-    It tells how many there are, and which part of them lies within their episodes. With --bench it
-    measures batches of random samples, by robocache.windows and, where torch is installed, by
+    Prints the number of samples, and how many of them lie fully within their episodes. With
+    --bench, measures random batches of robocache.windows and, if torch is installed, of
     robocache.torch.WindowLoader. Video is not read.
     """
     if absolute is not None and not relative:
-        raise typer.BadParameter("--absolute is for --relative alone")
-    given = open_data(
+        raise typer.BadParameter("--absolute is only valid with --relative")
+    source = open_data(
         path,
         damaged=damaged,
         definitions=definition,
@@ -82,29 +82,31 @@ def windows(
         max_unpacked=max_unpacked,
         ignore_topics=ignore_topic,
     )
-    given = with_kinds(given, kind)
+    source = with_kinds(source, kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
-    names = state_and_action(given, state, action, "windows")
-    episodes = given.select(tracks=list(dict.fromkeys(names))).load()
-    tell_problems(given, episodes)
+    names = state_and_action(source, state, action, "windows")
+    episodes = source.select(tracks=list(dict.fromkeys(names))).load()
+    warn_problems(source, episodes)
     if not episodes.lengths(names[1]).sum():
-        raise Failure("nothing to cut windows out of: no episode has rows")
+        raise Failure("there are no windows: all episodes are empty")
     if relative and not decided:
         require_kinds(episodes, names[1], absolute)
     rows = list(range(1 - history, 1))
     spec = action_windows(episodes, *names, steps, rows, absolute, relative)
-    told = _told(spec, episodes, steps)
+    summary = _summary(spec, episodes, steps)
     if bench:
         where = device_of(device)
-        told["device"], told["batch"] = where, batch
-        told["bench"] = _measured(spec, episodes.to(where) if where != "cpu" else episodes, batch)
+        summary["device"], summary["batch"] = where, batch
+        summary["bench"] = _measured(
+            spec, episodes.to(where) if where != "cpu" else episodes, batch
+        )
     if as_json:
-        show.print_json(told)
+        show.print_json(summary)
     else:
-        _print(spec, told)
+        _print(spec, summary)
 
 
-def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
+def _summary(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
     lengths = episodes.lengths(spec.track("action"))
     whole = int(np.maximum(lengths - steps + 1, 0).sum())
     inside = int(sum(np.clip(lengths - k, 0, None).sum() for k in range(steps)))
@@ -122,9 +124,9 @@ def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
 
 
 def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any]]:
-    """Seconds a batch, by each way there is."""
-    which, anchors = spec.samples(episodes)
-    order = np.random.default_rng(0).permutation(len(which))
+    """Return the seconds per batch of each method."""
+    indices, anchors = spec.samples(episodes)
+    order = np.random.default_rng(0).permutation(len(indices))
     wait = _waiting(episodes)
     state = {"at": 0}
 
@@ -132,14 +134,14 @@ def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any
         begin = state["at"] % max(len(order) - batch + 1, 1)
         rows = order[begin : begin + batch]
         state["at"] += batch
-        spec.cut(episodes, which[rows], anchors[rows])
+        spec.cut(episodes, indices[rows], anchors[rows])
         return len(rows)
 
-    told = [_timed("robocache.windows", cut, wait)]
+    timings = [_timed("robocache.windows", cut, wait)]
     if importlib.util.find_spec("torch") is not None:
         from .. import torch
 
-        loader = torch.WindowLoader(episodes, spec, min(batch, len(which)))
+        loader = torch.WindowLoader(episodes, spec, min(batch, len(indices)))
         batches = iter(loader)
 
         def load() -> int:
@@ -150,8 +152,8 @@ def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any
                 batches = iter(loader)
                 return len(next(batches))
 
-        told.append(_timed("robocache.torch.WindowLoader", load, wait))
-    return told
+        timings.append(_timed("robocache.torch.WindowLoader", load, wait))
+    return timings
 
 
 def _timed(name: str, run: Callable[[], int], wait: Callable[[], None]) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def _timed(name: str, run: Callable[[], int], wait: Callable[[], None]) -> dict[
 
 
 def _waiting(episodes: Any) -> Callable[[], None]:
-    """Waits for a GPU, where arrays are on one."""
+    """Return a function that waits for the GPU, if arrays are on one."""
     values = next(t.values for t in episodes.tracks.values() if t.values is not None)
     if hasattr(values, "is_cuda") and values.is_cuda:
         import torch
@@ -186,21 +188,25 @@ def _waiting(episodes: Any) -> Callable[[], None]:
     return lambda: None
 
 
-def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
+def _print(spec: WindowSpec, facts: dict[str, Any]) -> None:
     out = show.Page()
     for line in str(spec).split("\n"):
         out.print(line)
-    part = "" if told["valid"] is None else f"; {told['valid']:.1%} of all actions are in them"
+    part = "" if facts["valid"] is None else f"; {facts['valid']:.1%} of all actions are in them"
     out.print()
     out.print(
-        f"{told['samples']} samples of {told['episodes']} episodes, {told['whole']} of them whole"
+        f"{facts['samples']} samples of {facts['episodes']} episodes; {facts['whole']} are entirely"
         f" within their episodes{part}"
     )
-    if "bench" in told:
+    if "bench" in facts:
         rows = [
-            [of["by"], f"{1e6 * of['seconds_a_batch']:.1f}us", number(of["windows_a_second"], 4)]
-            for of in told["bench"]
+            [
+                stream["by"],
+                f"{1e6 * stream['seconds_a_batch']:.1f}us",
+                number(stream["windows_a_second"], 4),
+            ]
+            for stream in facts["bench"]
         ]
-        head = (f"on {told['device']}, {told['batch']} windows a batch", "a batch", "windows/s")
+        head = (f"on {facts['device']}, {facts['batch']} windows per batch", "batch", "windows/s")
         out.print()
         out.print(show.table(head, rows))

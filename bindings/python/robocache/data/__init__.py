@@ -1,4 +1,4 @@
-"""Recordings and data sets from disk: opened by their content, inspected, aligned, saved.
+"""Recordings and data sets on disk: open them by content, inspect, align and save them.
 
 >>> import pathlib, tempfile
 >>> import robocache as rbc

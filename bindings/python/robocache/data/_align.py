@@ -1,4 +1,4 @@
-"""Streams of different rates onto one clock: recordings into an episode, episodes into others."""
+"""Alignment of streams of different rates: recordings to an episode, episodes to new episodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 256  # episodes
 _MOST_ROWS = 10_000_000  # of one recording or episode, or
-_MOST_A_SAMPLE = 100  # as many rows for each sample: more are those of a wrong time
+_MOST_A_SAMPLE = 100  # rows per sample if that is more: beyond both, a time must be wrong
 VALID = "valid"
 NO_TIMES = "no column of times"
 
@@ -46,57 +46,57 @@ def align(
     accept_guesses: bool = False,
     as_numbers: bool = False,
 ) -> Episodes:
-    """All streams on one clock: one track a stream, all with the same times.
+    """Put all streams on one clock: one track per stream, all with the same times.
 
-    Rates are brought together by :func:`robocache.fuse`, each channel by its kind
-    (:doc:`/concepts/kinds`): numbers by linear interpolation, quaternions by slerp, angles by the
-    shorter way round, rotation vectors and matrices by way of quaternions, integers and bool by
-    what came before; these keep their dtype, and are 0 where they are not valid. Covariances are
-    left out.
+    The streams are resampled by :func:`robocache.fuse`, each channel by its kind
+    (:doc:`/concepts/kinds`): numbers by linear interpolation, quaternions by slerp, angles along
+    the shorter arc, rotation vectors and matrices as quaternions. Integers and bool take the
+    previous sample; they keep their dtype, and are 0 where they are not valid. Covariances are
+    omitted.
 
     Parameters
     ----------
     given
         A :class:`Recording`, which becomes one episode, or :class:`robocache.Episodes` with times.
     rate
-        Times a second; or, of a recording, the times themselves, in the unit of its own.
+        Rows per second; or, for a recording, the times themselves, in its unit.
     methods
-        By name of a stream another method, or a list of groups, as :func:`robocache.resample`
-        takes them; by "stream:channels" the method of some channels.
+        By stream name, a method or a list of groups, as for :func:`robocache.resample`; by
+        "stream:channels", the method of some channels. They replace the defaults of the kinds.
     max_gap
-        In seconds: within longer gaps values are NaN and not valid. With it, or where ``span`` is
-        "union", the track "valid" tells for each stream which rows are.
+        In seconds: within longer gaps values are NaN and not valid. If it is set, or ``span`` is
+        "union", the track "valid" marks the valid rows of each stream.
     span
-        "intersection": from where the last stream begins to where the first one ends; "union".
+        "intersection": from the begin of the last stream to the end of the first one; "union".
     clock
-        "header" or "log"; None: as :meth:`Recording.clock` tells. A stream without header stamps
-        keeps its log times.
+        "header" or "log"; None: see :meth:`Recording.clock`. A stream without header stamps uses
+        its log times.
     unit
-        Of times of a recording that do not tell it, and of integer times of episodes: "ns", "us",
-        "ms", "s". Floats of a known unit come out in seconds.
+        Unit of the times if the recording does not state one, or of integer times of episodes:
+        "ns", "us", "ms", "s". Float times of a known unit are returned in seconds.
     tasks
-        What was done in the episode: a list of one.
+        The task of the episode, in a list of one.
     backend
         As for :func:`robocache.fuse`.
     kinds
-        What channels are, as for :func:`open`.
+        Kinds of channels, as for :func:`open`.
     accept_guesses, as_numbers
-        Channels whose values look like a quaternion, but which nothing calls one, are an error.
-        ``accept_guesses`` takes them as quaternions, ``as_numbers`` as numbers.
+        Channels whose values look like a quaternion, but whose names do not, are an error.
+        ``accept_guesses`` treats them as quaternions, ``as_numbers`` as numbers.
 
     Returns
     -------
     Episodes
-        Streams without samples, or without channels, are in its ``left_out``.
+        Streams without samples or channels are listed in ``left_out``.
 
     Raises
     ------
     ValueError
         Streams have no times, or none in common, or times go back; or channels may be a
-        quaternion, and nothing says so.
+        quaternion, and no option decides it.
     """
     if accept_guesses and as_numbers:
-        raise ValueError("accept_guesses: goes without as_numbers, expected one of them")
+        raise ValueError("accept_guesses: cannot be combined with as_numbers")
     rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers)
     if kinds is not None:
         given = given.with_kinds(checked(kinds))
@@ -106,14 +106,19 @@ def align(
 
 
 def _recording(
-    given: Recording, rate: Any, clock_name: str | None, unit: str | None, tasks: Any, rules: Rules
+    recording: Recording,
+    rate: Any,
+    clock_name: str | None,
+    unit: str | None,
+    tasks: Any,
+    rules: Rules,
 ) -> Episodes:
     import numpy as np
 
-    clock_name = given.clock() if clock_name is None else clock_name
-    read = given.streams
-    left_out = omitted_by(given)
-    unread = {each.place for each in given.unread}
+    clock_name = recording.clock() if clock_name is None else clock_name
+    read = recording.streams
+    left_out = omitted_by(recording)
+    unread = {each.place for each in recording.unread}
     used: dict[str, RecordedStream] = {}
     static: dict[str, tuple[RecordedStream, Any]] = {}  # with their times
     for name, stream in read.items():
@@ -121,7 +126,7 @@ def _recording(
             if name not in unread:
                 left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
         elif not stream.clocks:
-            if not any(part.place.startswith(name) for part in given.unread):
+            if not any(part.place.startswith(name) for part in recording.unread):
                 left_out.append(LeftOut(name, NO_TIMES))
         elif stream.static:
             static[name] = stream, _with_unit(stream.times(clock_of(stream, clock_name)), unit)
@@ -137,7 +142,7 @@ def _recording(
             times = _times_of(stream, clock_name, unit)
             streams[name] = rules.stream(name, stream.values, times, plans[name])
     if not streams and not static:
-        raise ValueError(nothing_to("resample", given))
+        raise ValueError(nothing_to("resample", recording))
     timed = streams or _single(static)
     queries = _queries(rate, timed, unit, rules.span)
     parts, valid = fused(streams, queries, rules.backend, {}) if streams else ({}, None)
@@ -161,17 +166,17 @@ def _recording(
     if own_rate is not None and rules.span == "intersection":
         cut = cut_note({name: stream.times for name, stream in timed.items()}, queries)
     about = About(
-        f"aligned, of {given.format}",
+        f"aligned, of {recording.format}",
         unit,
         own_rate,
         left_out=tuple(left_out),
         notes=() if cut is None else (cut,),
     )
-    return make_episodes(tracks, tasks=tasks, source=given.path, about=about)
+    return make_episodes(tracks, tasks=tasks, source=recording.path, about=about)
 
 
 def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Stream[Any]]:
-    """Static transforms as one stream, where there is no other one that gives the times."""
+    """Return static transforms as one stream, for a recording without other streams."""
     import numpy as np
 
     times = np.sort(np.concatenate([times for _, times in static.values()]))
@@ -179,7 +184,7 @@ def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Strea
 
 
 def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
-    """The values of static transforms, each from its message on, and where there are any."""
+    """Return the values of static transforms at the queries, and a mask of the valid rows."""
     import numpy as np
 
     order = np.argsort(times, kind="stable")
@@ -193,33 +198,33 @@ def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
 def _with_static(
     parts: dict[str, Any], valid: Any, held: Mapping[str, tuple[Any, Any]], order: list[str]
 ) -> tuple[dict[str, Any], Any, list[str]]:
-    """Values and masks of all streams in their order, and their names."""
+    """Return values and masks of all streams in order, and their names."""
     import numpy as np
 
     if not held:
         return parts, valid, list(parts)
     masks = {name: valid[..., i] for i, name in enumerate(parts)}
     masks.update({name: mask for name, (_, mask) in held.items()})
-    values = {**parts, **{name: of for name, (of, _) in held.items()}}
+    values = {**parts, **{name: stream_values for name, (stream_values, _) in held.items()}}
     names = [name for name in order if name in values]
     return {name: values[name] for name in names}, np.stack([masks[n] for n in names], -1), names
 
 
 def _times_of(stream: RecordedStream, clock_name: str, unit: str | None) -> Any:
-    """By its clock, with their unit where that is known; floats of it in seconds."""
+    """Return the times of a stream with their unit, if known; floats of a known unit in seconds."""
     own = clock_of(stream, clock_name)
     times = stream.times(own)
-    if own != "log":  # which recorders write as whole nanoseconds
+    if own != "log":  # recorders write log times as whole nanoseconds
         require_digits(stream.name, times, None if unit is None else per_second(unit))
     if (times[1:] < times[:-1]).any():
         raise ValueError(
-            f"{printable(stream.name)}: its {own} times go back; take another clock=, or sort it"
+            f"{printable(stream.name)}: its {own} times go back; use another clock=, or sort it"
         )
     return _with_unit(in_seconds(times, unit), unit)
 
 
 def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, span: Any) -> Any:
-    """The clock of all streams: at a rate, or times that were given."""
+    """Return the common clock: even times at a rate, or the times in ``rate``."""
     import numpy as np
 
     if np.ndim(rate) == 0:
@@ -231,11 +236,11 @@ def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, sp
     return _with_unit(in_seconds(times, unit), unit)
 
 
-def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:
+def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:
     import numpy as np
 
-    timed = {name: t for name, t in given.tracks.items() if t.times is not None}
-    missing = [name for name in given.tracks if name not in timed]
+    timed = {name: t for name, t in episodes.tracks.items() if t.times is not None}
+    missing = [name for name in episodes.tracks if name not in timed]
     if missing:
         raise ValueError(
             f"this data set has no times (track {printable(missing[0])}). Say how many rows a "
@@ -243,7 +248,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
         )
     with_values = {name: t for name, t in timed.items() if t.values is not None}
     if not with_values:
-        raise ValueError("episodes: have no track with values")
+        raise ValueError("episodes: no track has values")
     plans = _plans(
         {
             name: (kinds_of_track(track, name), track.names, track.num_channels)
@@ -253,7 +258,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     )
     if np.ndim(rate) != 0:
         raise ValueError("rate: is an array, expected a number: each episode has its own times")
-    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(given))]
+    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(episodes))]
     rows = [times for times, _ in clocks]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     with_values = {name: t for name, t in with_values.items() if plans[name].kept != ()}
@@ -267,7 +272,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
             pieces[name].append(values)
     times = np.concatenate(rows) if rows else np.zeros(0)
     tracks = {}
-    left_out = list(given.left_out)
+    left_out = list(episodes.left_out)
     for name, track in timed.items():
         if track.values is None:
             tracks[name] = Track(None, offsets, times=times, files=track.files)
@@ -280,41 +285,41 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     if rules.may_miss:
         tracks[VALID] = Track(np.concatenate(valid), offsets, times=times, names=list(with_values))
     about = About(
-        f"aligned, of {given.format}",
-        given.unit,
+        f"aligned, of {episodes.format}",
+        episodes.unit,
         float(rate),
         left_out=tuple(left_out),
         notes=cut_notes([note for _, note in clocks]),
     )
-    return make_episodes(tracks, tasks=given.tasks, source=given.source, about=about)
+    return make_episodes(tracks, tasks=episodes.tasks, source=episodes.source, about=about)
 
 
 _OfStreams = Mapping[str, "tuple[Kinds, Sequence[str] | None, int]"]
 
 
 def _plans(
-    given: _OfStreams, rules: Rules, held: _OfStreams | None = None, known: Collection[str] = ()
+    streams: _OfStreams, rules: Rules, held: _OfStreams | None = None, known: Collection[str] = ()
 ) -> dict[str, Planned]:
-    """How each stream is aligned. Channels that may be quaternions are an error.
+    """Plan how each stream is aligned. Possible quaternions are an error.
 
-    Methods may name the channels of streams that are ``held``, and any stream that is ``known``.
+    Methods may name channels of the ``held`` streams, and any of the ``known`` streams.
     """
-    methods = rules.methods_of(known or list(given))
+    methods = rules.methods_of(known or list(streams))
     for name in methods.keys() & (held or {}).keys():
         rules.planned(name, *(held or {})[name], methods[name])
     plans = {
         name: rules.planned(name, kinds, names, width, methods.get(name, ()))
-        for name, (kinds, names, width) in given.items()
+        for name, (kinds, names, width) in streams.items()
     }
     refused = {name: plan.refused for name, plan in plans.items()}
-    require_sure(refused, {name: names for name, (_, names, _) in given.items()})
+    require_sure(refused, {name: names for name, (_, names, _) in streams.items()})
     return plans
 
 
 def _clock_of(
     episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, span: str
 ) -> tuple[Any, str | None]:
-    """The times of one episode, none where a track has no rows in it; and what they leave out."""
+    """Return the times of an episode, empty if a track has no rows in it, and a note on cuts."""
     import numpy as np
 
     streams: dict[str, Stream[Any]] = {}
@@ -332,7 +337,7 @@ def _clock_of(
 
 
 def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str = "") -> Any:
-    """Even times over streams; an error where they are far more than there are samples."""
+    """Return even times over streams; raise if they are far more than the samples."""
     import numpy as np
 
     ends = []
@@ -348,18 +353,18 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
         ends.append(_seconds(times[[0, -1]]))
     first, last = (max, min) if span == "intersection" else (min, max)
     length = last(end for _, end in ends) - first(begin for begin, _ in ends)
-    told = float(rate) if isinstance(rate, (int, float)) else 0.0
+    rate_hz = float(rate) if isinstance(rate, (int, float)) else 0.0
     samples = max(stream.values.shape[0] for stream in streams.values())
-    unknown = told > 1 and any(on_host(s.times).dtype.kind == "i" for s in streams.values())
-    if np.isfinite(told) and not unknown:  # else clock tells what is wrong
-        rows = length * told
+    unknown = rate_hz > 1 and any(on_host(s.times).dtype.kind == "i" for s in streams.values())
+    if np.isfinite(rate_hz) and not unknown:  # else clock() reports what is wrong
+        rows = length * rate_hz
         if rows > max(_MOST_ROWS, _MOST_A_SAMPLE * samples):
-            raise ValueError(where + _too_many(streams, rows, told))
+            raise ValueError(where + _too_many(streams, rows, rate_hz))
     return clock(streams, rate, span)
 
 
 def _too_many(streams: Mapping[str, Stream[Any]], rows: float, rate: float) -> str:
-    """It names the stream with the longest pause, for one wrong time makes one."""
+    """Return the error, naming the stream with the longest pause: a wrong time makes one."""
     import numpy as np
 
     longest, at, name = -1.0, 0, ""
@@ -369,14 +374,14 @@ def _too_many(streams: Mapping[str, Stream[Any]], rows: float, rate: float) -> s
             longest, at, name = float(steps.max()), int(steps.argmax()) + 1, own
     begin, end = _seconds(on_host(streams[name].times)[[0, -1]])
     return (
-        f"{name}: its times go from {begin:.10g} to {end:.10g} s, which at {rate:g} Hz makes "
-        f"{rows:.3g} rows; sample {at} is {longest:.4g} s after the one before. Leave out the "
-        "times that are wrong, by select(begin=, end=), or pass a lower rate"
+        f"{name}: its times go from {begin:.10g} to {end:.10g} s, which at {rate:g} Hz is "
+        f"{rows:.3g} rows; sample {at} is {longest:.4g} s after the one before. Exclude wrong "
+        "times with select(begin=, end=), or pass a lower rate"
     )
 
 
 def _seconds(times: Any) -> Any:
-    """As floats; of times without a unit in theirs."""
+    """Return times as floats in seconds; in ticks if they have no unit."""
     import numpy as np
 
     if times.dtype.kind not in "mM":
@@ -391,7 +396,7 @@ def _block(
     rules: Rules,
     plans: Mapping[str, Planned],
 ) -> tuple[dict[str, Any], Any]:
-    """Some episodes in one call: packed streams, padded clocks, and packed results."""
+    """Align some episodes in one call: packed streams, padded clocks, and packed results."""
     import numpy as np
 
     lengths = np.array([len(row) for row in rows], np.int64)
@@ -423,22 +428,25 @@ def _with_unit(times: Any, unit: str | None) -> Any:
 
 
 _PART = 0.1  # of the samples of a stream, or
-_SECONDS = 1.0  # as long: what is left out is worth a note
-_MENTIONED = 0.05  # of what a stream loses: an end that costs less is not the reason
-_SHOWN = 4  # streams, episodes
+_SECONDS = 1.0  # of its duration: losing more than either is worth a note
+_MENTIONED = 0.05  # of a stream's loss: an end that costs less is not mentioned as the reason
+_SHOWN = 4  # streams or episodes in a note
 
 
 def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
-    """What streams lose that are cut to the span that all of them share; None if it is little.
+    """Return a note on the samples lost outside the common span; None if there are few.
 
-    It is little if each stream loses at most 10 % of its samples and at most 1 s. ``times`` are
-    those of each stream, in ascending order; ``rows`` are the times of the result.
+    They are few if each stream loses at most 10 % of its samples and at most 1 s. ``times`` holds
+    the ascending times of each stream; ``rows`` are the times of the result.
     """
-    timed = {name: on_host(of) for name, of in times.items()}
-    timed = {name: of for name, of in timed.items() if len(of) > 1}
+    timed = {name: on_host(stream_times) for name, stream_times in times.items()}
+    timed = {name: stream_times for name, stream_times in timed.items() if len(stream_times) > 1}
     if len(timed) < 2 or len(rows) == 0:
         return None
-    first, last = min(of[0] for of in timed.values()), max(of[-1] for of in timed.values())
+    first, last = (
+        min(stream_times[0] for stream_times in timed.values()),
+        max(stream_times[-1] for stream_times in timed.values()),
+    )
     begins = max(timed, key=lambda name: timed[name][0])
     ends = min(timed, key=lambda name: timed[name][-1])
     begin, end = timed[begins][0], timed[ends][-1]
@@ -452,32 +460,41 @@ def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
     else:
         causes[True, True] = " and ".join(causes.values())
     lost: dict[str, list[str]] = {}
-    for name, of in timed.items():
-        before, after = max(_number(begin - of[0]), 0.0), max(_number(of[-1] - end), 0.0)
-        out = int(of.searchsorted(begin, "left")) + len(of) - int(of.searchsorted(end, "right"))
-        long = _is_seconds(of) and max(before, after) > _SECONDS
-        if out > _PART * len(of) or long:
+    for name, stream_times in timed.items():
+        before, after = (
+            max(_number(begin - stream_times[0]), 0.0),
+            max(_number(stream_times[-1] - end), 0.0),
+        )
+        out = (
+            int(stream_times.searchsorted(begin, "left"))
+            + len(stream_times)
+            - int(stream_times.searchsorted(end, "right"))
+        )
+        long = _is_seconds(stream_times) and max(before, after) > _SECONDS
+        if out > _PART * len(stream_times) or long:
             least = _MENTIONED * (before + after)
             cause = causes[before > least, after > least]
-            lost.setdefault(cause, []).append(_lost(name, out / len(of), before + after, of))
+            lost.setdefault(cause, []).append(
+                _lost(name, out / len(stream_times), before + after, stream_times)
+            )
     if not lost:
         return None
-    parts = [f"{_listed(names)} left out, since {cause}" for cause, names in lost.items()]
+    parts = [f"{_listed(names)} cut, because {cause}" for cause, names in lost.items()]
     return (
         f"{len(rows)} of {_rows(first, last, rows)} rows: {'; '.join(parts)}. To keep more, choose "
-        "the other streams with select(), or pass span='union'"
+        "other streams with select(), or pass span='union'"
     )
 
 
 def cut_notes(by_episode: Sequence[str | None]) -> tuple[str, ...]:
-    """The notes of some episodes, and how many others there are."""
+    """Return the first notes, and the number of the others."""
     cut = [f"episode {e}: {note}" for e, note in enumerate(by_episode) if note is not None]
     more = len(cut) - _SHOWN
     return (*cut[:_SHOWN], *([f"{more} more episodes are cut"] if more > 0 else []))
 
 
 def _lost(name: str, part: float, length: float, times: Any) -> str:
-    """Such as "95 % of imu"; of a long stream how long it is."""
+    """Return for example "95 % of imu"; for a small part of a long stream, its duration."""
     percent = f"{min(100 * part, 99):.0f} %" if part < 1 else "100 %"
     if part < 0.01 and _is_seconds(times):
         percent = f"{length:.3g} s"
@@ -493,7 +510,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _rows(first: Any, last: Any, rows: Any) -> int:
-    """How many rows the span of all streams has."""
+    """Return the number of rows that the span of all streams would have."""
     if len(rows) < 2:
         return len(rows)
     step = _number(rows[-1] - rows[0]) / (len(rows) - 1)
@@ -501,12 +518,12 @@ def _rows(first: Any, last: Any, rows: Any) -> int:
 
 
 def _is_seconds(times: Any) -> bool:
-    """Whether lengths of time are known in seconds; else they are ticks."""
+    """Whether durations are known in seconds; else they are in ticks."""
     return bool(times.dtype.kind != "i" and times.dtype.kind != "u")
 
 
 def _number(length: Any) -> float:
-    """A length of time in seconds, or in ticks."""
+    """Return a duration in seconds, or in ticks."""
     import numpy as np
 
     if isinstance(length, np.timedelta64):

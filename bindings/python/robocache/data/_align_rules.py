@@ -1,4 +1,4 @@
-"""Streams that are fused: how each is resampled, and what comes out in its own dtype."""
+"""How each stream is resampled in a fusion, and its result in the stream's own dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._kinds.kinds import Kinds, kind_option
 from ._kinds.methods import Plan, picks, plan_of
 from ._time_units import per_second
 
-_MOST = 64  # streams of a call of fuse
+_MOST = 64  # streams per call of fuse
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Rules:
         return self.max_gap is not None or self.span == "union"
 
     def methods_of(self, streams: Collection[str]) -> dict[str, list[tuple[str, Any]]]:
-        """Methods for channels, by stream, in their order."""
-        of: dict[str, list[tuple[str, Any]]] = {}
+        """Return methods for channels by stream, in their order."""
+        by_stream: dict[str, list[tuple[str, Any]]] = {}
         for key, method in self.methods.items():
             if key in streams:
-                of.setdefault(key, []).append(("*", method))
+                by_stream.setdefault(key, []).append(("*", method))
                 continue
             fits = [name for name in streams if key.startswith(f"{name}:")]
             if not fits:
@@ -50,8 +50,8 @@ class Rules:
                     f"{some(tuple(streams))} (methods= in Python)"
                 )
             name = max(fits, key=len)
-            of.setdefault(name, []).append((key[len(name) + 1 :], method))
-        return of
+            by_stream.setdefault(name, []).append((key[len(name) + 1 :], method))
+        return by_stream
 
     def planned(
         self,
@@ -61,12 +61,12 @@ class Rules:
         width: int,
         methods: Sequence[tuple[str, Any]],
     ) -> Planned:
-        """How one stream is aligned. Channels that may be quaternions are refused later."""
+        """Plan how one stream is aligned. Possible quaternions are refused later."""
         groups, candidates = kinds.groups, kinds.candidates
         asked: list[tuple[Sequence[int], str, str]] = []
         where = f"--method {printable(name)}"
         for channels, method in methods:
-            if not isinstance(method, str):  # groups, as robocache.resample takes them
+            if not isinstance(method, str):  # groups, as for robocache.resample
                 if channels != "*" or len(methods) > 1:
                     raise ValueError(f"{where}:{channels}: is {method!r}, expected one method")
                 return Planned(groups, None, method)
@@ -85,7 +85,7 @@ class Rules:
     def stream(
         self, name: str, values: Any, times: Any, planned: Planned, offsets: Any = None
     ) -> Stream[Any]:
-        """The columns of a stream that are aligned, with the way they are."""
+        """Return the columns of a stream that are aligned, with their methods."""
         import numpy as np
 
         if planned.plan is not None:
@@ -112,7 +112,7 @@ class Planned:
     groups: tuple[Group, ...]
     plan: Plan | None  # None: all columns by the given method
     method: Any
-    refused: tuple[Group, ...] = ()  # candidates about which nothing was said
+    refused: tuple[Group, ...] = ()  # possible quaternions without a decision
 
     @property
     def kept(self) -> tuple[int, ...] | None:
@@ -125,26 +125,26 @@ class Planned:
         return [names[column] for column in self.kept]
 
     def result(self, aligned: Any, dtype: Any) -> Any:
-        """The columns of the stream of what was aligned; ``dtype`` is that of its values."""
+        """Return the stream's columns from aligned ones; ``dtype`` is that of its values."""
         if self.plan is None or self.plan.is_plain:
             return aligned
         own = dtype if dtype.kind == "f" or picks(self.method) else aligned.dtype
         return self.plan.scattered(aligned, own)
 
     def kinds(self) -> Kinds:
-        """Kinds of the channels of the result."""
+        """Return the kinds of the channels of the result."""
         kept = self.kept
         return Kinds(self.groups if kept is None else chosen_groups(self.groups, kept))
 
     def left_out(self, name: str, labels: Sequence[str]) -> list[LeftOut]:
-        """Channels that are aligned only on request."""
+        """Return the channels that are aligned only on request."""
         found = []
         for group in self.groups if self.kept is not None else ():
             missing = [c for c in group.columns if c not in set(self.kept or ())]
             if missing:
                 shown = _run(labels, missing)
-                reason = f"{group.kind}, {len(missing)} channels: not interpolated; "
-                reason += f"--kind '{name}:{shown}=number' keeps them (kinds= in Python)"
+                reason = f"{group.kind} ({len(missing)} channels) is not interpolated; "
+                reason += f"--kind '{name}:{shown}=number' keeps it (kinds= in Python)"
                 found.append(LeftOut(f"{name}: {shown}", reason))
         return found
 
@@ -157,7 +157,7 @@ def _run(labels: Sequence[str], columns: Sequence[int]) -> str:
 
 
 def chosen_over(groups: Sequence[Group], chosen: Sequence[Group]) -> list[Group]:
-    """Groups after other groups took some of their columns."""
+    """Return the groups without the columns of ``chosen``, and ``chosen``."""
     taken = {column for group in chosen for column in group.columns}
     left = []
     for group in groups:
@@ -168,7 +168,7 @@ def chosen_over(groups: Sequence[Group], chosen: Sequence[Group]) -> list[Group]
 
 
 def require_sure(refused: Mapping[str, Sequence[Group]], names: Mapping[str, Any]) -> None:
-    """An error that lists all channels that may be quaternions, as options to paste."""
+    """Raise an error that lists all possible quaternions, as options to paste."""
     options = [
         kind_option(stream, names[stream], group)
         for stream, groups in refused.items()
@@ -179,21 +179,22 @@ def require_sure(refused: Mapping[str, Sequence[Group]], names: Mapping[str, Any
         group = refused[first][0]
         many = "these channels" if len(options) == 1 else f"{len(options)} groups of 4 channels"
         raise ValueError(
-            f"{printable(first)}: {many} may be a quaternion ({group.evidence}), and numbers that "
-            f"are interpolated one by one would be wrong then. Say what they are: "
-            f"{' '.join(options)} (or =number); --accept-guesses takes all of them as quaternions, "
-            "--as-numbers none (kinds=, accept_guesses=True, as_numbers=True in Python)"
+            f"{printable(first)}: {many} may be a quaternion ({group.evidence}), which must not be "
+            f"interpolated channel by channel. Say what they are: "
+            f"{' '.join(options)} (or =number); --accept-guesses treats all of them as "
+            "quaternions, --as-numbers as numbers (kinds=, accept_guesses=True, as_numbers=True in "
+            "Python)"
         )
 
 
 def fused(
     streams: Mapping[str, Stream[Any]], queries: Any, backend: Any, options: Any
 ) -> tuple[dict[str, Any], Any]:
-    """Each stream's values in a float of its own, and all masks."""
+    """Return the values of each stream in a float dtype, and all masks."""
     import numpy as np
 
-    given = streams
-    # Integers that are picked go by their row, which a float64 holds whatever they are.
+    originals = streams
+    # Integers are picked by row number, which is exact in float64 for any values.
     streams = {name: _by_row(stream) for name, stream in streams.items()}
     by_dtype: dict[str, list[str]] = {}
     for name, stream in streams.items():
@@ -215,8 +216,8 @@ def fused(
                 width = streams[name].values.shape[-1]
                 own = np.ascontiguousarray(fused[..., end - width : end])
                 values[name] = own
-                if streams[name] is not given[name]:
-                    values[name] = _taken(given[name], own[..., 0], options)
+                if streams[name] is not originals[name]:
+                    values[name] = _picked(originals[name], own[..., 0], options)
                 masks[name] = mask[..., i]
     return {name: values[name] for name in streams}, np.stack(
         [masks[name] for name in streams], axis=-1
@@ -224,7 +225,7 @@ def fused(
 
 
 def _by_row(stream: Stream[Any]) -> Stream[Any]:
-    """Of integers and bool the numbers of their rows; others as they are."""
+    """Return integers and bool as the numbers of their rows; other streams unchanged."""
     import numpy as np
 
     if stream.values.dtype.kind not in "iub":
@@ -233,8 +234,8 @@ def _by_row(stream: Stream[Any]) -> Stream[Any]:
     return dataclasses.replace(stream, values=rows)
 
 
-def _taken(stream: Stream[Any], rows: Any, options: Any) -> Any:
-    """Values by row; 0 where there is none, or past the end of a shorter clock."""
+def _picked(stream: Stream[Any], rows: Any, options: Any) -> Any:
+    """Return values by row; 0 for a missing row, or past the end of a shorter clock."""
     import numpy as np
 
     lengths = options.get("query_lengths")
@@ -251,7 +252,7 @@ def _taken(stream: Stream[Any], rows: Any, options: Any) -> Any:
 
 
 def _gap(seconds: float, dtype: Any) -> Any:
-    """In the ticks of times with a unit, else as it is."""
+    """Return a gap in the ticks of times with a unit, else unchanged."""
     import numpy as np
 
     if dtype.kind not in "mM":

@@ -1,4 +1,4 @@
-"""What is computed of episodes: reports, statistics."""
+"""Reports and statistics of episodes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 def report_of(episodes: Episodes, unit: str | None) -> Report:
-    """:func:`robocache.report` of all tracks with times."""
+    """Run :func:`robocache.report` on all tracks with times."""
     import numpy as np
 
-    told = {}
+    streams = {}
     for name, track in episodes.tracks.items():
         if track.times is None or track.num_rows == 0:
             continue
@@ -31,16 +31,16 @@ def report_of(episodes: Episodes, unit: str | None) -> Report:
         if track.time_unit is not None:
             times = times.view(track.time_unit.partition(",")[0].rstrip("]") + "]")
         offsets = on_host(track.episode_offsets)
-        told[name] = Stream(np.zeros((len(times), 0), np.float32), times, batch_offsets=offsets)
-    if not told:
+        streams[name] = Stream(np.zeros((len(times), 0), np.float32), times, batch_offsets=offsets)
+    if not streams:
         raise ValueError("episodes: no track has times")
-    return report(told, unit=episodes.unit or unit)
+    return report(streams, unit=episodes.unit or unit)
 
 
 def exact_of(
     track: Track, *, quantiles: Sequence[float] = LEVELS, per_episode: bool = False
 ) -> StatisticsResult:
-    """The statistics of a track's values."""
+    """Return the exact statistics of a track's values."""
     offsets = track.episode_offsets if per_episode else None
     return exact(track.values, quantiles=quantiles, batch_offsets=offsets, per_row=per_episode)
 
@@ -56,10 +56,10 @@ def statistics(
     rows: Accumulate = "whole",
     per_step: bool = False,
 ) -> dict[str, StatisticsResult]:
-    """Exact statistics of the tracks of episodes, where they lie: :func:`robocache.statistics`.
+    """Return exact statistics of the tracks of episodes, on their device.
 
-    Those of relative actions are of chunks: of each row the ``relative`` rows from it on, less the
-    state at it. They are counted as the chunks are cut, and never written.
+    With ``relative``, statistics of chunks of actions: for each row, the next ``relative`` rows
+    minus the state at it. Chunks are counted as they are cut, and never stored.
 
     Parameters
     ----------
@@ -70,42 +70,42 @@ def statistics(
     quantiles
         Levels from 0 to 1.
     per_episode
-        Of each episode by itself: arrays [E,D] and quantiles [E,Q,D].
+        Separate statistics for each episode: arrays [E,D] and quantiles [E,Q,D].
     relative
-        The number of rows of a chunk; None: of the values as they are.
+        Number of rows per chunk; None: statistics of the values themselves.
     to
-        With ``relative``: by track the track of which the state is; None: {"action":
-        "observation.state"}. They need the same channels; others are
-        :meth:`robocache.WindowSpec.statistics`'s, with its transforms.
+        With ``relative``: by action track, the track of the state; None: {"action":
+        "observation.state"}. Both need the same channels; otherwise use
+        :meth:`robocache.WindowSpec.statistics` with transforms.
     rows
-        With ``relative``: those of "whole" chunks, which lie in their episode (LeRobot, GR00T),
-        "valid" ones, or "all", where the last row is held (openpi).
+        With ``relative``: "whole" uses chunks entirely within their episode (LeRobot, GR00T),
+        "valid" the rows within it, "all" all rows, repeating the last one (openpi).
     per_step
-        With ``relative``: of each row of a chunk by itself, arrays [H,D].
+        With ``relative``: separate statistics for each row of a chunk, arrays [H,D].
 
     Returns
     -------
     dict
-        :class:`robocache.StatisticsResult` by track, as :mod:`robocache.statistics_files` writes
-        them.
+        :class:`robocache.StatisticsResult` by track, the input of
+        :mod:`robocache.statistics_files`.
     """
     if not isinstance(episodes, Episodes):
-        told = f"a {type(episodes).__name__}"
-        raise TypeError(f"episodes: is {told}, expected robocache.Episodes")
+        kind = type(episodes).__name__
+        raise TypeError(f"episodes: is a {kind}, expected robocache.Episodes")
     if relative is not None:
         if tracks is not None or per_episode:
-            raise ValueError("relative: goes with to, expected neither tracks nor per_episode")
+            raise ValueError("relative: cannot be combined with tracks or per_episode; use to")
         return _relative(
             episodes, count(relative, "relative"), dict(to or _RELATIVE), rows, per_step, quantiles
         )
     names = [n for n, t in episodes.tracks.items() if t.values is not None]
-    told = {}
+    results = {}
     for name in names if tracks is None else tracks:
         track = episodes[name]
         if track.values is None:
             raise ValueError(f"tracks: {printable(name)} has no values: they are in files")
-        told[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
-    return told
+        results[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
+    return results
 
 
 def _relative(
@@ -116,14 +116,14 @@ def _relative(
     per_step: bool,
     quantiles: Sequence[float],
 ) -> dict[str, StatisticsResult]:
-    """Of chunks less the state at their first row."""
-    told = {}
+    """Return statistics of chunks minus the state at their first row."""
+    results = {}
     for name, state in to.items():
         count, other = episodes[name].num_channels, episodes[state].num_channels
         if count != other:
             raise ValueError(
-                f"to: {name} has {count} channels, but {state} has {other}; a WindowSpec with its "
-                "transforms tells which of them go together"
+                f"to: {name} has {count} channels, but {state} has {other}; use a WindowSpec "
+                "with transforms that match the channels"
             )
         less = Transform("subtract", 0, count, reference=("state", 0))
         spec = WindowSpec(
@@ -133,5 +133,5 @@ def _relative(
             }
         )
         found = spec.statistics(episodes, rows=rows, per_step=per_step, quantiles=quantiles)
-        told[name] = found["chunk"]
-    return told
+        results[name] = found["chunk"]
+    return results

@@ -1,4 +1,4 @@
-"""What goes wrong with files: errors with the file and the place, and packages that are missing."""
+"""Errors about files, with the file and the place, and about missing packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .._printable import printable
 
 
 class FormatError(ValueError):
-    """A file or a folder is not what its format says, or none that is known.
+    """A file or a folder has an unknown format, or does not follow its format.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def _line(path: str, place: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """Damage that was read around, with ``damaged="keep"``, or what may well be damage."""
+    """Damage that ``damaged="keep"`` skipped, or something that is probably damage."""
 
     path: str  #: the file
     place: str  #: where in it
@@ -60,10 +60,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a file holds, but arrays of numbers cannot."""
+    """Contents of a file that cannot be stored in arrays of numbers."""
 
     place: str  #: a stream, a field of a stream, a feature
-    reason: str  #: why, and what it was
+    reason: str  #: what it is, and why it was omitted
 
     def __str__(self) -> str:
         return printable(f"{self.place}: {self.reason}")
@@ -74,29 +74,29 @@ class Unread:
     """Messages or rows of a source that were not read, and why."""
 
     place: str  #: the topic or the file
-    type: str  #: of the messages, or of the file; "" if that is not known
-    messages: int | None  #: how many, or rows of a table; None: not known
+    type: str  #: type of the messages, or of the file; "" if that is not known
+    messages: int | None  #: number of messages, or of rows in a table; None: not known
     bytes: int | None  #: their size in the file; None: not known
     reason: str  #: a whole sentence, with what to do
-    loses_numbers: bool = True  #: False where there is no numeric field, as in texts
+    loses_numbers: bool = True  #: False if there is no numeric field, as in texts
 
     def __str__(self) -> str:
-        if not self.type:  # a file, whose reason says all
+        if not self.type:  # a file; the reason is complete
             return printable(f"{self.place}: {self.reason}")
         count = "" if self.messages is None else f"{self.messages:,} "
         text = f"{count}messages of {self.type} were not read"
         return printable(f"{self.place}: {text}: {self.reason}")
 
 
-def omitted_by(given: Any) -> list[LeftOut]:
-    """What a recording or episodes do not hold of their source: left out, or not read."""
-    unread = getattr(given, "unread", ())
-    others = without_unread(given.left_out, unread)
+def omitted_by(source: Any) -> list[LeftOut]:
+    """Return the contents of the source that a recording or episodes do not hold."""
+    unread = getattr(source, "unread", ())
+    others = without_unread(source.left_out, unread)
     return [*others, *(LeftOut(part.place, part.reason) for part in unread)]
 
 
 def without_unread(left_out: Iterable[LeftOut], unread: Sequence[Unread]) -> list[LeftOut]:
-    """What was left out, without what ``unread`` says already."""
+    """Return the omitted contents, except those that ``unread`` already names."""
     said = [(part.place, part.reason) for part in unread]
     return [
         part
@@ -106,12 +106,12 @@ def without_unread(left_out: Iterable[LeftOut], unread: Sequence[Unread]) -> lis
 
 
 _NAMED = ("it is empty", "it is a Parquet file without", "it is an archive (tar")
-_UNNAMED = ("cannot be read: ", "is no Parquet file")  # reasons that packages give
+_UNNAMED = ("cannot be read: ", "is not a Parquet file")  # reasons that packages give
 _KEEP = "damaged='keep' reads the rest"
 
 
 class Damage:
-    """Refuses damage with an error, or keeps a list of it and goes on."""
+    """Raise an error for damage, or collect it in a list and continue."""
 
     def __init__(self, mode: str = "refuse") -> None:
         if mode not in ("refuse", "keep"):
@@ -121,9 +121,9 @@ class Damage:
         self._noted: set[Problem] = set()
 
     def found(self, path: Any, place: str, text: str) -> None:
-        """Raise, or note it once.
+        """Raise an error, or note the damage once.
 
-        Lack of memory and the like, met while reading, is raised as itself: it damages no file.
+        Lack of memory or similar resources is raised as itself, since no file is damaged.
         """
         raise_shortage(path)
         instead = _in_place_of(path, place)
@@ -136,7 +136,7 @@ class Damage:
         self.note(path, place, text)
 
     def note(self, path: Any, place: str, text: str) -> None:
-        """Keep what may be right or wrong, once."""
+        """Note a problem once."""
         problem = Problem(os.fsdecode(path), place, text)
         if problem not in self._noted:
             self._noted.add(problem)
@@ -144,9 +144,9 @@ class Damage:
 
 
 def _named(path: Any) -> str | None:
-    """A sentence about a file that is empty, cut off Parquet or an archive; else None.
+    """Return a sentence about a file that is empty, truncated Parquet or an archive; else None.
 
-    Readers do not name these themselves. An empty metadata.yaml is damage of its bag.
+    Readers do not describe these themselves. An empty metadata.yaml is damage of its bag.
     """
     from ._formats.strangers import stranger
 
@@ -161,7 +161,7 @@ def _named(path: Any) -> str | None:
 
 
 def _in_place_of(path: Any, place: str) -> str | None:
-    """A sentence about a Git LFS pointer or an HTML page at the path of a file; else None."""
+    """Return a sentence if a file is a Git LFS pointer or an HTML page; else None."""
     from ._formats.strangers import placeholder
 
     name = os.fsdecode(path)
@@ -169,14 +169,14 @@ def _in_place_of(path: Any, place: str) -> str | None:
 
 
 def nothing_of(damage: Damage) -> str:
-    """The reason that nothing of a source is read, with the first problem that was kept."""
+    """Return the reason that nothing of a source was read, with the first problem."""
     first = f"; {damage.problems[0]}" if damage.problems else ""
-    return f"none of its files can be read{first}"
+    return f"no file could be read{first}"
 
 
 @contextmanager
 def reading(path: Any) -> Iterator[None]:
-    """What packages raise about a damaged file, each in its own way, becomes a FormatError."""
+    """Turn the errors of packages about damaged files into a FormatError."""
     try:
         yield
     except Exception as error:
@@ -198,7 +198,7 @@ def reading(path: Any) -> Iterator[None]:
 
 
 def _says_enough(error: Exception) -> bool:
-    """Whether it is of the system, of what is installed, or one that this package raised."""
+    """Whether the error is clear: from the system, about imports, or raised by this package."""
     if isinstance(error, (FormatError, ImportError, MemoryError)):
         return True
     if isinstance(error, OSError):
@@ -217,7 +217,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOSPC, errno.EFBIG}
 _SHORT |= {errno.EDQUOT}
-# What libraries say in errors of their own: HDF5, SQLite, zstd, Arrow, Python's threads.
+# Texts in the errors of libraries: HDF5, SQLite, zstd, Arrow, Python's threads.
 _TEXTS = (
     (re.compile(r"can't start new thread|Resource temporarily unavailable", re.I), errno.EAGAIN),
     (re.compile(r"Too many open files", re.I), errno.EMFILE),
@@ -234,9 +234,9 @@ _TEXTS = (
 
 
 def raise_shortage(path: Any) -> None:
-    """If the error being handled is a lack of memory, threads, descriptors or space, raise that.
+    """If the current error is a lack of memory, threads, descriptors or space, raise that.
 
-    It is raised with the file's name: as MemoryError, or as OSError with its number.
+    It is raised with the file name: as MemoryError, or as OSError with its number.
     """
     shown = printable(os.fsdecode(path))
     error = sys.exc_info()[1]
@@ -245,8 +245,8 @@ def raise_shortage(path: Any) -> None:
         if number == errno.ENOMEM:
             if isinstance(error, MemoryError) and str(error).startswith(shown):
                 raise error
-            text = str(error) or "out of memory"
-            raise MemoryError(f"{shown}: {text}: too little memory") from error
+            text = str(error) or "allocation failed"
+            raise MemoryError(f"{shown}: {text}: out of memory") from error
         if number is not None:
             if isinstance(error, OSError) and error.filename is not None:
                 raise error
@@ -255,7 +255,7 @@ def raise_shortage(path: Any) -> None:
 
 
 def _lacking(error: BaseException) -> int | None:
-    """The number of the system's error if something was short; None if not."""
+    """Return the system's error number if a resource was exhausted, else None."""
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if isinstance(error, OSError) and error.errno is not None:
@@ -266,13 +266,13 @@ def _lacking(error: BaseException) -> int | None:
     return next((number for pattern, number in _TEXTS if pattern.search(text)), None)
 
 
-_ROOM = 64 << 20  # bytes of address space, which hold the stacks and heaps of a few threads
+_ROOM = 64 << 20  # bytes of address space for the stacks and heaps of a few threads
 
 
 def require_memory(path: Any) -> None:
     """Refuse to begin if this process has almost no memory left.
 
-    Libraries end the process, or wait for ever, if a new thread has no memory.
+    Some libraries abort or hang if a new thread has no memory.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def require_memory(path: Any) -> None:
 
 
 def require_thread(path: Any) -> None:
-    """Refuse to begin if no thread can start: libraries may end the process.
+    """Refuse to begin if no thread can start: some libraries would abort.
 
     Raises
     ------
@@ -313,7 +313,7 @@ def _threads() -> int:
 
 
 def needed(module: str, extra: str, what: str) -> Any:
-    """Import a package that is no requirement of this one."""
+    """Import an optional package."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -327,6 +327,6 @@ def needed(module: str, extra: str, what: str) -> Any:
 
 
 def some(names: Sequence[str], most: int = 6) -> str:
-    """A list of names in a message, cut where it gets long."""
+    """Return names for a message, shortened if there are many."""
     shown = ", ".join(map(repr, names[:most])) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")

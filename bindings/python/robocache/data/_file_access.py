@@ -1,4 +1,4 @@
-"""Files that are read: which ones, how they are opened, and how much they may unpack to."""
+"""Access to files: which ones are read, how they are opened, and how much they may unpack to."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import BinaryIO, TextIO
 
 from ._errors import FormatError
 
-# O_NONBLOCK: opening a pipe without a writer returns at once. It means nothing for a regular file.
+# O_NONBLOCK: opening a pipe without a writer returns at once. Regular files ignore it.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def special_kind(path: str) -> str | None:
-    """What a path is if it is neither a file nor a folder: reading such a path may never end."""
+    """Return the kind of a path that is not a file or a folder, since reading may never end."""
     return _special(os.stat(path).st_mode)
 
 
@@ -28,7 +28,7 @@ def _special(mode: int) -> str | None:
 
 
 def opened(path: str) -> BinaryIO:
-    """Open a regular file for reading, as bytes. It never waits and never changes the file.
+    """Open a regular file for reading bytes. Never waits, and never changes the file.
 
     Raises
     ------
@@ -37,10 +37,10 @@ def opened(path: str) -> BinaryIO:
     OSError
         The file cannot be opened.
     """
-    require_regular(path)  # opening a device may have an effect of its own
+    require_regular(path)  # opening a device may have side effects
     descriptor = os.open(path, _FLAGS)
     try:
-        _require_regular(path, os.fstat(descriptor).st_mode)  # what stands there may have changed
+        _require_regular(path, os.fstat(descriptor).st_mode)  # the path may have been replaced
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -54,7 +54,7 @@ def opened_text(path: str, errors: str = "strict") -> TextIO:
 
 @contextmanager
 def reopened(path: str) -> Iterator[str]:
-    """Give a path by which a library may open a regular file, even if the file is replaced.
+    """Yield a path that a library can open as the same file, even if the file is replaced.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def reopened(path: str) -> Iterator[str]:
 
 
 def walked(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Go through a folder as ``os.walk`` does, but with an error for a folder that cannot be read.
+    """Walk a folder as ``os.walk`` does, but raise an error for a folder that cannot be read.
 
     Links to folders are not followed.
 
@@ -84,24 +84,24 @@ def walked(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a folder is a regular file, or a link to one."""
+    """Whether a directory entry is a regular file, or a link to one."""
     return entry.is_file() if not entry.is_symlink() else os.path.isfile(entry.path)
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a folder is a folder, or a link to one."""
+    """Whether a directory entry is a folder, or a link to one."""
     return entry.is_dir() if not entry.is_symlink() else os.path.isdir(entry.path)
 
 
 def require_regular(path: str) -> None:
-    """Refuse a path that is not a regular file: for libraries that open files by their path.
+    """Refuse a path that is not a regular file, before a library opens it by path.
 
     Raises
     ------
     FormatError
         The path is a folder, a pipe, a socket or a device.
     FileNotFoundError
-        There is nothing.
+        The path does not exist.
     """
     _require_regular(path, os.stat(path).st_mode)
 
@@ -114,50 +114,52 @@ def _require_regular(path: str, mode: int) -> None:
 
 @dataclass(frozen=True)
 class Limit:
-    """How many bytes the compressed data of a source may unpack to.
+    """The number of bytes that the compressed data of a source may unpack to.
 
-    A small file can unpack to terabytes. Without a limit of the caller's, a source may unpack to
-    ``RATIO`` times its own size, or to ``LEAST`` bytes if that is more.
+    A small file can unpack to terabytes. By default, a source may unpack to ``RATIO`` times its
+    own size, or to ``LEAST`` bytes if that is more.
     """
 
-    given: int | None = None  #: bytes; None: by the size of the source
+    explicit: int | None = None  #: bytes; None: by the size of the source
 
     LEAST = 256 << 20
     RATIO = 200
 
     def __post_init__(self) -> None:
-        if self.given is not None and (type(self.given) is not int or self.given < 0):
-            raise ValueError(f"max_unpacked: is {self.given!r}, expected a number of bytes or None")
+        if self.explicit is not None and (type(self.explicit) is not int or self.explicit < 0):
+            raise ValueError(
+                f"max_unpacked: is {self.explicit!r}, expected a number of bytes or None"
+            )
 
     @property
     def least(self) -> int:
         """The bytes that a source of any size may unpack to."""
-        return self.of(0)
+        return self.allowed(0)
 
-    def of(self, size: int) -> int:
-        """The bytes that a source of ``size`` bytes may unpack to."""
-        return max(self.LEAST, self.RATIO * size) if self.given is None else self.given
+    def allowed(self, size: int) -> int:
+        """Return the bytes that a source of ``size`` bytes may unpack to."""
+        return max(self.LEAST, self.RATIO * size) if self.explicit is None else self.explicit
 
     def require(self, path: str, place: str, unpacked: int, size: int) -> None:
-        """Refuse a source of ``size`` bytes if it unpacks to more than it may.
+        """Refuse a source of ``size`` bytes if it unpacks to too many bytes.
 
         Raises
         ------
         FormatError
-            It does; the message names the option that raises the limit.
+            It unpacks to more; the message names the option that raises the limit.
         """
-        most = self.of(size)
+        most = self.allowed(size)
         if unpacked > most:
             raise FormatError(
                 path,
                 place,
-                f"unpacks to {unpacked:,} bytes or more, expected at most {most:,} from {size:,} "
-                f"bytes; if that is right, open it with max_unpacked={unpacked}",
+                f"unpacks to {unpacked:,} bytes or more, but at most {most:,} are allowed for "
+                f"{size:,} bytes; if this is expected, open it with max_unpacked={unpacked}",
             )
 
 
 class Folder:
-    """A data set's folder: neither ``..`` nor a link in a name leads out of it."""
+    """The folder of a data set: neither ``..`` nor links may lead out of it."""
 
     def __init__(self, path: str, follow_links: bool = False) -> None:
         self.path = path
@@ -165,12 +167,12 @@ class Folder:
         self.real = os.path.realpath(path)
 
     def file(self, name: str) -> str:
-        """The path of a file in it, by its name from there.
+        """Return the path of a file, by its name relative to the folder.
 
         Raises
         ------
         FormatError
-            It is not there, or elsewhere, or a device, a pipe or a socket.
+            The file does not exist, is outside, or is a device, a pipe or a socket.
         """
         joined = self.place(name)
         self.require_inside(name)
@@ -182,33 +184,33 @@ class Folder:
         return joined
 
     def place(self, name: str) -> str:
-        """The path that a name has in it, whether there is a file or not. Links are not looked at.
+        """Return the path of a name, whether it exists or not. Links are not resolved.
 
         Raises
         ------
         FormatError
-            The name alone leads elsewhere.
+            The name leads out of the folder.
         """
         parts = name.replace("\\", "/").split("/")
         if os.path.isabs(name) or ".." in parts:
-            raise FormatError(self.path, name, "leads out of the data set, and is not followed")
+            raise FormatError(self.path, name, "leads out of the data set, which is not allowed")
         return os.path.join(self.path, name)
 
     def require_inside(self, name: str) -> None:
-        """No link leads out of it on the way to a file.
+        """Check that no link on the way to a file leads out of the folder.
 
         Raises
         ------
         FormatError
-            One does.
+            A link leads out.
         """
         if not self.follow_links and not self.holds(os.path.join(self.path, name)):
             raise FormatError(
-                self.path, name, "is a link out of the data set; follow_links=True follows it"
+                self.path, name, "is a link out of the data set; follow_links=True allows it"
             )
 
     def holds(self, path: str) -> bool:
-        """Whether a path, all links followed, is in the folder."""
+        """Whether a path, with all links resolved, is in the folder."""
         real = os.path.realpath(path)
         return real == self.real or real.startswith(self.real.rstrip(os.sep) + os.sep)
 
@@ -217,15 +219,15 @@ class Folder:
 
 
 def head(path: str, size: int) -> bytes:
-    """The first bytes of a regular file; b"" of anything else."""
+    """Return the first bytes of a regular file; b"" for anything else."""
     if not os.path.isfile(path):
         return b""
     with opened(path) as file:
-        return file.read(size) or b""  # a system file that would wait returns None
+        return file.read(size) or b""  # None: a system file that would wait
 
 
 def what_is(path: str) -> str:
-    """What a file is that is not what its name tells."""
+    """Describe a file that is not what its name says."""
     if os.path.isdir(path):
         return "a folder"
     special = special_kind(path) if os.path.exists(path) else None

@@ -1,4 +1,4 @@
-"""What a check found: data, not text on a screen."""
+"""Findings of the checks, as data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Meaning:
-    """What findings of one identifier mean, and what to do about them."""
+    """The meaning of findings with one identifier, and what to do about them."""
 
-    severities: tuple[str, ...]  # that it may have
+    severities: tuple[str, ...]  # possible severities
     text: str
     remedy: str
 
@@ -35,17 +35,17 @@ MEANINGS = {
     "constant": Meaning(
         ("warning", "note"),
         "A channel, or all channels of a stream, have the same value in every sample.",
-        "Look whether the sensor was connected; leave the channel out.",
+        "Check that the sensor was connected, or exclude the channel.",
     ),
     "counts": Meaning(
         ("note",),
-        "A channel has integers that count something, which are held from sample to sample.",
+        "A channel has integers that count something. They keep the previous sample's value.",
         "`--kind STREAM:CHANNEL=number` interpolates them.",
     ),
     "damage": Meaning(
         ("error",),
         "A part of a file could not be read.",
-        "Copy the file again, or repair it. `--damaged keep` goes on without that part.",
+        "Copy the file again, or repair it. `--damaged keep` continues without that part.",
     ),
     "drift": Meaning(
         ("warning",),
@@ -54,43 +54,43 @@ MEANINGS = {
     ),
     "dtypes": Meaning(
         ("note",),
-        "An array has several dtypes in the episodes of an HDF5 data set. It is read as one that "
-        "holds all values exactly.",
-        "Write it with one dtype, if that was not intended.",
+        "An array has several dtypes in the episodes of an HDF5 data set. It is read as a dtype "
+        "that holds all values exactly.",
+        "Write it with one dtype, if this was not intended.",
     ),
     "empty": Meaning(
         ("note", "error"),
         "A stream has no samples, or an episode no rows.",
-        "Leave it out.",
+        "Exclude it.",
     ),
     "frame_changed": Meaning(
         ("warning",),
         "The frame of a stream changes: its values may be in several coordinate systems.",
-        "Cut the recording there (`select(begin=, end=)`), or leave the stream out.",
+        "Cut the recording there (`select(begin=, end=)`), or exclude the stream.",
     ),
     "gaps": Meaning(
         ("warning",),
         "Some times between samples are much longer than the period.",
-        "Pass `--max-gap`, so that nothing is made up within gaps.",
+        "Pass `--max-gap`, so that gaps are not filled.",
     ),
     "index": Meaning(
         ("error",),
-        "The columns `index` and `frame_index` of a LeRobot data set, or the rows at which "
-        "`meta/episodes` says that episodes begin and end, differ from its rows.",
-        "Correct the numbers: LeRobot takes rows by them. A data set without videos can be opened "
-        "and saved again with `format='lerobot'`, which counts the rows anew.",
+        "The columns `index` and `frame_index` of a LeRobot data set, or the first and last rows "
+        "of episodes in `meta/episodes`, differ from its rows.",
+        "Correct the numbers: LeRobot finds rows by them. A data set without videos can be opened "
+        "and saved again with `format='lerobot'`, which counts the rows again.",
     ),
     "index_statistics": Meaning(
         ("warning",),
         "The stored statistics of `index`, `frame_index` or `episode_index` differ from the rows. "
-        "A merge of data sets may leave them wrong.",
+        "Merging data sets can cause this.",
         "Compute the statistics of the merged data set again, or ignore this: no values are "
         "normalized by them.",
     ),
     "jitter": Meaning(
         ("warning",),
-        "The times between samples vary much.",
-        "Prefer header stamps to log times; raise `--jitter` if it is expected.",
+        "The times between samples vary a lot.",
+        "Prefer header stamps to log times; raise `--jitter` if this is expected.",
     ),
     "latency": Meaning(
         ("note",),
@@ -100,12 +100,12 @@ MEANINGS = {
     "lost_digits": Meaning(
         ("error",),
         "Many samples have the same time: the stamps were written with too few digits.",
-        "Write the stamps as integers of ns, or pass `--fps`, which takes the number of the row.",
+        "Write the stamps as integers of ns, or pass `--fps` to compute times from row numbers.",
     ),
     "nan": Meaning(
         ("error", "warning", "note"),
         "A channel has values that are NaN or infinite.",
-        "Leave the channel out, or treat the values as missing.",
+        "Exclude the channel, or treat the values as missing.",
     ),
     "order": Meaning(
         ("error",),
@@ -142,7 +142,7 @@ MEANINGS = {
     "repeats": Meaning(
         ("warning",),
         "Some times are equal to the one before.",
-        "Look whether the clock has too few digits.",
+        "Check whether the clock has too few digits.",
     ),
     "rotation_vector": Meaning(
         ("warning",),
@@ -158,7 +158,7 @@ MEANINGS = {
         ("note",),
         "A stream begins long after the first one, or ends long before the last one. An alignment "
         "keeps only the times that all streams have.",
-        "Leave the short stream out, or pass `--span union`.",
+        "Exclude the short stream, or pass `--span union`.",
     ),
     "statistics": Meaning(
         ("error",),
@@ -167,14 +167,13 @@ MEANINGS = {
     ),
     "tasks": Meaning(
         ("error", "warning"),
-        "The `task_index` of rows is not in `meta/tasks`, or is a task that the episode does not "
-        "have.",
+        "The `task_index` of rows is not in `meta/tasks`, or is not a task of the episode.",
         "Correct `task_index`, or the tasks in `meta`.",
     ),
     "unread": Meaning(
         ("error", "warning", "note"),
-        "Messages or rows were not read, or not all of their numbers. It is an error if nothing at "
-        "all was read, a note if there are no numbers to lose, as in texts, else a warning.",
+        "Messages or rows were not read, or only in part. This is an error if nothing was read, a "
+        "note if no numbers are lost (as in texts), else a warning.",
         "The text says why. `--ignore-topic` skips a topic that is not needed.",
     ),
     "zero_stamps": Meaning(
@@ -191,17 +190,17 @@ class Finding:
 
     severity: str  #: "error", "warning" or "note"
     kind: str  #: its identifier, which stays the same: "gaps", "jitter", "unread", ...
-    stream: str  #: the stream or the track; "" of the whole
-    place: str  #: where: a channel, an episode, a time; "" of all of the stream
+    stream: str  #: the stream or the track; "" for the whole
+    place: str  #: where: a channel, an episode, a time; "" for the whole stream
     text: str  #: what was found, with numbers
-    remedy: str = ""  #: what to do about it; by default, that of its identifier
+    remedy: str = ""  #: what to do about it; by default, the remedy of its identifier
 
     def __post_init__(self) -> None:
         if not self.remedy:
             object.__setattr__(self, "remedy", MEANINGS[self.kind].remedy)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain strings, as JSON takes them."""
+        """Return plain strings, for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -210,5 +209,5 @@ class Finding:
 
 
 def sorted_findings(findings: list[Finding]) -> list[Finding]:
-    """Errors first; else in the order in which they were found."""
+    """Return findings sorted by severity, errors first, else in the order found."""
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))

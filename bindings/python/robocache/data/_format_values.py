@@ -1,4 +1,4 @@
-"""Numbers, lengths of time and sizes in words; results as plain data."""
+"""Formatting of numbers, durations and sizes; results as plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def number(value: Any, digits: int = 5) -> str:
-    """A number in some digits; "-" where there is none."""
+    """Format a number; "-" for None and NaN."""
     if value is None:
         return "-"
     value = float(value)
@@ -17,7 +17,7 @@ def number(value: Any, digits: int = 5) -> str:
 
 
 def duration(seconds: Any, ticks: bool = False, digits: int = 3) -> str:
-    """A length of time in some digits, in the unit that suits it."""
+    """Format a duration in a suitable unit."""
     if seconds is None or math.isnan(float(seconds)):
         return "-"
     seconds = float(seconds)
@@ -34,7 +34,7 @@ def duration(seconds: Any, ticks: bool = False, digits: int = 3) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as MB and the like."""
+    """Format bytes as kB, MB or GB."""
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -44,12 +44,12 @@ def size(count: int) -> str:
 
 
 def plural(count: int, name: str) -> str:
-    """Such as "1 stream", "2 streams"."""
+    """Return for example "1 stream" or "2 streams"."""
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def plain(value: Any) -> Any:
-    """Dicts, lists, strings and finite numbers."""
+    """Convert to dicts, lists, strings and finite numbers."""
     import numpy as np
 
     if isinstance(value, dict):

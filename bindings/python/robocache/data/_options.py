@@ -1,4 +1,4 @@
-"""The options of ``open``, as the readers of all formats take them."""
+"""The options of ``open``, as passed to the readers."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class Options:
     definitions: Mapping[str, str] = field(default_factory=dict)
     follow_links: bool = False
     limit: Limit = field(default_factory=Limit)
-    time: str | None = None  # COLUMN[:UNIT] of the times of tables
+    time: str | None = None  # COLUMN[:UNIT], for tables
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by stream and channels

@@ -1,4 +1,4 @@
-"""Point clouds of files, one by one or a folder of them."""
+"""Point clouds in files: a single one, or a folder of them."""
 
 from __future__ import annotations
 
@@ -15,35 +15,37 @@ from ._options import Options
 
 @dataclass(frozen=True, eq=False)
 class PointCloud:
-    """The points of one file.
+    """A point cloud from a file.
 
-    ``cloud.points`` goes into :func:`robocache.voxelize` and the others, with ``cloud.fields`` as
-    features.
+    ``cloud.points`` is the input of :func:`robocache.voxelize` and similar functions; arrays in
+    ``cloud.fields`` can be its features.
     """
 
     path: str
     fields: Mapping[str, Any]  #: arrays [N], or [N,count], by name: "x", "intensity", "rgb"
-    width: int  #: of an organized cloud, else N
+    width: int  #: width of an organized cloud, else N
     height: int = 1
     viewpoint: tuple[float, ...] = (0, 0, 0, 1, 0, 0, 0)  #: x y z, and w x y z of a quaternion
 
     @property
     def points(self) -> Any:
-        """x, y, z: [N,3] in their dtype. Points without a reading are NaN."""
+        """x, y, z: [N,3] in their dtype. Missing points are NaN."""
         import numpy as np
 
         for axis in "xyz":
             if axis not in self.fields:
-                text = f"is missing: the cloud has no points, but {some(list(self.fields))}"
+                text = f"is missing: the cloud has only the fields {some(list(self.fields))}"
                 raise FormatError(self.path, f"field {axis}", text)
             if self.fields[axis].ndim != 1:
                 count = self.fields[axis].shape[1]
-                raise FormatError(self.path, f"field {axis}", f"has {count} numbers a point, not 1")
+                raise FormatError(
+                    self.path, f"field {axis}", f"has {count} numbers per point, expected 1"
+                )
         return np.stack([self.fields[axis] for axis in "xyz"], axis=1)
 
     @property
     def colors(self) -> Any:
-        """Red, green, blue as uint8 [N,3], out of the field rgb or rgba; None without."""
+        """Red, green, blue as uint8 [N,3], from the field rgb or rgba, or None."""
         import numpy as np
 
         packed = self.fields.get("rgb", self.fields.get("rgba"))
@@ -61,11 +63,11 @@ class PointCloud:
 
 
 class PointClouds(Sequence[PointCloud]):
-    """The clouds of a folder, in the order of the numbers in their names; each read when asked."""
+    """The clouds of a folder, sorted by the numbers in their names; each is read when indexed."""
 
     def __init__(self, path: str, names: list[str], read: Callable[[str], PointCloud]) -> None:
         self.path = path
-        self.names = names  #: of the files
+        self.names = names  #: names of the files
         self._read = read
 
     def __len__(self) -> int:
@@ -87,17 +89,17 @@ class PointClouds(Sequence[PointCloud]):
 
 
 def has_clouds(path: str, is_cloud: Callable[[str], bool]) -> bool:
-    """Whether some file of a folder is a cloud."""
+    """Whether a folder has at least one cloud."""
     return any(entry.is_file() and is_cloud(entry.path) for entry in os.scandir(path))
 
 
 def folder_of(
     path: str, is_cloud: Callable[[str], bool], suffix: str, what: str, options: Options
 ) -> list[str]:
-    """Files of a folder that are clouds, or should be by their suffix, by their numbers.
+    """Return the files of a folder that are clouds by content or suffix, sorted by number.
 
-    Those that are none are damage. Where that is kept they are still there, so that the others
-    keep their places: reading one is an error.
+    A file with the suffix that is not a cloud is damage. If damage is kept, the file stays in the
+    list, so that the others keep their index, but reading it is an error.
     """
     folder, found = Folder(path, options.follow_links), []
     for entry in sorted(os.scandir(path), key=_by_numbers):
@@ -106,7 +108,7 @@ def folder_of(
         if good or named:
             file = folder.file(entry.name)
             if not good:
-                options.damage.found(file, "", f"is no {what}, but {what_is(file)}")
+                options.damage.found(file, "", f"expected a {what}, got {what_is(file)}")
             found.append(entry.name)
     return found
 

@@ -1,4 +1,4 @@
-"""How far the reading of a large file is: with Rich where it is installed, else in plain text."""
+"""Progress bars for reading large files: with Rich if installed, else in plain text."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
 
-_LATE = 1.0  # seconds without a bar
+_LATE = 1.0  # seconds before a bar is shown
 
 
 @contextmanager
 def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """Give a function to call with the bytes that were read.
+    """Yield a function to call with the number of bytes read.
 
-    ``shown`` None: on a terminal, once it takes longer than a second.
+    ``shown`` None: show a bar on a terminal, if reading takes longer than a second.
     """
-    # A process that was started with its streams closed has none.
+    # sys.stderr is None if the process was started with closed streams.
     nowhere = sys.stderr is None or (shown is None and not sys.stderr.isatty())
     if shown is False or nowhere or total <= 0:
         yield lambda count: None
@@ -67,7 +67,7 @@ class _Bar:
 
 
 def _rich(title: str, total: int) -> Any:
-    """A bar that is running; None without Rich, or a terminal."""
+    """Return a running bar; None without Rich, or not on a terminal."""
     try:
         from rich.console import Console
         from rich.progress import (

@@ -1,4 +1,4 @@
-"""A recording: streams with their own clocks, read from disk when they are asked for."""
+"""Recordings: streams with their own clocks, read from disk on demand."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RecordedStream:
-    """The samples of one sensor, as they were recorded."""
+    """The samples of one sensor, as recorded."""
 
     name: str
-    kind: str  #: the type of its messages, or of the file
-    names: tuple[str, ...]  #: of the channels, such as "pose.orientation.x"
+    kind: str  #: type of the messages, or of the file
+    names: tuple[str, ...]  #: names of the channels, such as "pose.orientation.x"
     values: Any  #: [n,D] in NumPy, in the narrowest dtype that holds all channels
     clocks: Mapping[str, Any]  #: times [n] by clock: "log" and "header", or "time"
-    unit: str | None = None  #: what a tick of integer times is: "ns"; None if that is not known
-    dtypes: tuple[str, ...] | None = None  #: of each channel in the file; None: that of values
-    said: tuple[Said, ...] = field(default=(), repr=False)  # by the file, of what channels are
+    unit: str | None = None  #: unit of integer times: "ns"; None if it is not known
+    dtypes: tuple[str, ...] | None = None  #: dtype of each channel in the file; None: as values
+    said: tuple[Said, ...] = field(default=(), repr=False)  # kinds that the file states
     declared: Mapping[str, str] = field(default_factory=dict, repr=False)  # kinds by channels
 
     @property
     def channels(self) -> tuple[Channel, ...]:
         """The name, the kind and the unit of each channel: see :doc:`/concepts/kinds`.
 
-        Kinds that nothing states are concluded from all values, once.
+        Kinds that are not stated are inferred once, from all values.
         """
         return channels_in(self.kinds, self.names)
 
@@ -61,18 +61,18 @@ class RecordedStream:
         return finder.found()
 
     def with_kinds(self, declared: Mapping[str, str]) -> RecordedStream:
-        """The same with kinds of some of its channels."""
+        """Return the stream with kinds of some of its channels."""
         dtypes = self.dtypes or (self.values.dtype.name,) * len(self.names)
         kinds = redeclared(self.kinds, self.name, self.names, dtypes, self.values, declared)
         changed = dataclasses.replace(self)
         changed.__dict__["kinds"] = kinds
         return changed
 
-    static: bool = False  #: of transforms that stay as they are from their message on
+    static: bool = False  #: whether each sample is a static transform, valid from its time on
 
     @property
     def log_times(self) -> Any:
-        """When each sample was logged, or None."""
+        """The time at which each sample was logged, or None."""
         return self.clocks.get("log")
 
     @property
@@ -84,18 +84,18 @@ class RecordedStream:
         return len(self.values)
 
     def times(self, clock: str | None = None) -> Any:
-        """By one of its clocks, or by the first one that it has of log and time; None without."""
+        """Return the times of a clock; by default, of the log or the time column, or None."""
         if clock is None:
             clock = next((name for name in ("log", "time") if name in self.clocks), None)
             return None if clock is None else self.clocks[clock]
         if clock not in self.clocks:
-            raise KeyError(f"clock: is {clock!r}, but {self.name} has {some(list(self.clocks))}")
+            raise KeyError(f"clock: no clock {clock!r}; {self.name} has {some(list(self.clocks))}")
         return self.clocks[clock]
 
     def stream(self, clock: str | None = None, **options: Any) -> Stream[Any]:
-        """As :class:`robocache.Stream`, with its options: ``method``, ``max_gap`` and the others.
+        """Return a :class:`robocache.Stream`, with its options: ``method``, ``max_gap``, ...
 
-        Integer times of a known unit become timedelta64 of it.
+        Integer times of a known unit become timedelta64.
         """
         times = self.times(clock)
         if times is None:
@@ -107,12 +107,14 @@ class RecordedStream:
         return Stream(self.values, times, **options)
 
     def select(self, rows: Any = None, names: Collection[str] | None = None) -> RecordedStream:
-        """Some rows, by a slice, indices or a bool array, and some channels, by name."""
+        """Select rows by a slice, indices or a bool array, and channels by name."""
         values, clocks, chosen, dtypes = self.values, dict(self.clocks), self.names, self.dtypes
         if names is not None:
             unknown = [name for name in names if name not in self.names]
             if unknown:
-                raise KeyError(f"names: has {unknown[0]!r}, but {self.name} has {some(self.names)}")
+                raise KeyError(
+                    f"names: no channel {unknown[0]!r}; {self.name} has {some(self.names)}"
+                )
             chosen = tuple(dict.fromkeys(names))
             columns = [self.names.index(name) for name in chosen]
             values = values[:, columns]
@@ -138,35 +140,35 @@ class RecordedStream:
 
 @dataclass(frozen=True)
 class Ignored:
-    """Topics that :meth:`Recording.without` left out."""
+    """Topics that :meth:`Recording.without` excluded."""
 
-    asked: frozenset[str] = frozenset()  # topics and types
-    topics: frozenset[str] = frozenset()  # these, those of the types, and the streams of their keys
+    asked: frozenset[str] = frozenset()  # topics and types that were passed
+    topics: frozenset[str] = frozenset()  # these, topics of the types, and streams of their keys
 
     def topic(self, name: str, kind: str = "") -> bool:
-        """Whether it is one of them."""
+        """Whether a topic is excluded."""
         if not self.asked:
             return False
-        own = re.sub(r" (\([^()]*\)|#\d+)$", "", name)  # of several types or definitions
+        own = re.sub(r" (\([^()]*\)|#\d+)$", "", name)  # suffix of several types or definitions
         return kind in self.asked or name in self.topics or own in self.topics
 
     def place(self, place: str) -> bool:
-        """Whether a place is in one of them: a topic, or a field of it."""
+        """Whether a place is in an excluded topic: the topic, or a field of it."""
         return self.topic(place) or self.topic(place.partition(": ")[0])
 
     def problem(self, place: str) -> bool:
-        """Whether a problem is one of a topic of these."""
+        """Whether a problem belongs to an excluded topic."""
         return place.startswith("topic ") and self.topic(place[len("topic ") :])
 
 
 class Recording:
     """Streams of one recording, each with its own clock. ``print`` shows a table of them.
 
-    Nothing but the index is read before it is asked for: ``recording["/imu"]`` reads one stream,
-    ``recording.load()`` all of them in one pass, and ``pieces`` goes through a file of any size
-    without keeping it. What was read stays in memory.
+    Only the index is read at first: ``recording["/imu"]`` reads one stream, ``recording.load()``
+    all of them in one pass, and ``pieces`` iterates over a file of any size without keeping it.
+    Streams that were read stay in memory.
 
-    ``open`` makes it; so do ``load``, ``select`` and ``of`` out of streams in memory.
+    ``open`` returns recordings; ``of`` makes one from streams in memory.
     """
 
     def __init__(
@@ -189,7 +191,7 @@ class Recording:
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
         if chosen is None and source is None:
             chosen = list(self._loaded)
-        self._given = None if chosen is None else dict.fromkeys(chosen)  # None: all of the source
+        self._chosen = None if chosen is None else dict.fromkeys(chosen)  # None: all of the source
         self._progress = progress
         self._left_out = tuple(left_out)
         self._path = path
@@ -198,35 +200,35 @@ class Recording:
 
     @classmethod
     def of(cls, streams: Collection[RecordedStream], path: str | None = None) -> Recording:
-        """Of streams in memory."""
+        """Make a recording from streams in memory."""
         return cls(None, {stream.name: stream for stream in streams}, path=path)
 
-    # ---- what there is --------------------------------------------------------------------------
+    # ---- contents -------------------------------------------------------------------------------
 
     @property
     def path(self) -> str | None:
-        """Where it was opened."""
+        """The path that was opened."""
         return self._path if self._source is None else self._source.path
 
     @property
     def format(self) -> str:
-        """Such as "ROS 2 bag (MCAP)"."""
+        """The format, such as "ROS 2 bag (MCAP)"."""
         return "streams in memory" if self._source is None else self._source.kind
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the streams.
+        """The names of the streams.
 
-        Of a bag with topics that may have several keys, such as frames, it reads the first 16 MB:
-        each key in them is a stream. Keys that only come later become streams when they are read.
+        For a bag with topics that may have several keys, such as frames, this reads the first
+        16 MB: each key in them is a stream. Later keys become streams when they are read.
         """
-        if self._given is not None:
-            return tuple(self._given)
+        if self._chosen is not None:
+            return tuple(self._chosen)
         with reading(self._source.path if self._source is not None else ""):
             return tuple(self._source.streams) if self._source is not None else ()
 
     def of_topic(self, name: str) -> tuple[str, ...]:
-        """The streams of a topic: the one of its name, and those of its keys.
+        """Return the streams of a topic: the one of its name, and one for each of its keys.
 
         >>> from robocache import data
         >>> import numpy as np
@@ -238,7 +240,7 @@ class Recording:
         return of_topic(name, self.names)
 
     def info(self, name: str) -> StreamInfo:
-        """What is known of a stream without reading its data."""
+        """Return facts about a stream, without reading its data."""
         self._require(name)
         if self._source is not None and name not in self._loaded:
             return self._source.streams[name]
@@ -258,41 +260,44 @@ class Recording:
         )
 
     def count_in_file(self, name: str) -> int | None:
-        """How many samples the file says that a stream has; None where it does not say."""
+        """Return the number of samples that the file states for a stream, or None."""
         if self._source is None or name not in self._source.streams:
             return None
         return self._source.streams[name].count
 
     def declared(self, name: str) -> Mapping[str, str]:
-        """The kinds that were declared for a stream, by channels."""
+        """Return the kinds declared for a stream, by channels."""
         self._require(name)
         if name in self._loaded:
             return self._loaded[name].declared
         return self._kinds.get(name, {})
 
     def known_kinds(self, name: str) -> Kinds | None:
-        """The kinds of a stream's channels, where they were found before."""
+        """Return the kinds of a stream's channels; None if they are not known yet."""
         stream = self._loaded.get(name)
         return None if stream is None else stream.__dict__.get("kinds")
 
     def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Recording:
-        """The same with kinds of channels, as ``open`` takes them."""
+        """Return the recording with kinds of channels, as for ``open``."""
         require_streams(kinds, self.names)
-        for name, of in kinds.items():
+        for name, by_channels in kinds.items():
             names = self.info(name).names
-            for channels, kind in of.items():
-                if names is not None:  # else they are looked for once it is read
+            for channels, kind in by_channels.items():
+                if names is not None:  # else they are checked when the stream is read
                     where = f"kinds: {name}:{channels}={kind}"
                     columns_of(channels, names, len(names), where, name)
         loaded = {
             name: stream.with_kinds(kinds[name]) if name in kinds else stream
             for name, stream in self._loaded.items()
         }
-        own = {name: {**self._kinds.get(name, {}), **of} for name, of in kinds.items()}
+        own = {
+            name: {**self._kinds.get(name, {}), **by_channels}
+            for name, by_channels in kinds.items()
+        }
         return Recording(
             self._source,
             loaded,
-            chosen=self._given,
+            chosen=self._chosen,
             progress=self._progress,
             left_out=self._left_out,
             path=self._path,
@@ -309,10 +314,10 @@ class Recording:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What the recording holds and its streams do not, with the reason.
+        """Contents of the recording that its streams do not hold, with the reasons.
 
-        It reads the first messages of each topic. Lengths that change later in the recording are
-        told once it was read.
+        This reads the first messages of each topic. Lengths that change later in the recording are
+        listed after reading it.
         """
         if self._source is None:
             return self._left_out
@@ -324,7 +329,7 @@ class Recording:
     def unread(self) -> tuple[Unread, ...]:
         """Topics or files whose messages or rows were not read, with the reason.
 
-        It reads the first messages of each topic.
+        This reads the first messages of each topic.
         """
         if self._source is None:
             return self._unread
@@ -334,24 +339,24 @@ class Recording:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The topics and types that :meth:`without` left out."""
+        """The topics and types that :meth:`without` excluded."""
         return tuple(sorted(self._ignored.asked))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to know about the streams, of what was read so far: frames that change."""
+        """Findings about what was read so far, such as frames that change."""
         found = [] if self._source is None else getattr(self._source, "findings", [])
         return tuple(each for each in found if not each.stream or each.stream in self)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Damage that was read around, of what was read so far."""
+        """Damage that was skipped in what was read so far."""
         found = self._problems if self._source is None else self._source.damage.problems
         return tuple(each for each in found if not self._ignored.problem(each.place))
 
     @property
     def unit(self) -> str | None:
-        """What a tick of integer times is: "ns", "us"; None if that is not known."""
+        """Unit of integer times: "ns", "us"; None if it is not known."""
         if self._source is not None:
             return self._source.unit
         return next((stream.unit for stream in self._loaded.values()), None)
@@ -360,10 +365,10 @@ class Recording:
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        if self._given is None and self._source is not None:
+        if self._chosen is None and self._source is not None:
             with reading(self._source.path):
                 return name in self._source.streams
-        return name in (self._given or ())
+        return name in (self._chosen or ())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -380,7 +385,7 @@ class Recording:
             rows.append([name, count, channels, info.kind])
         lines = [f"{self.path or 'Recording'}: {self.format}", text_table(rows)]
         if self.left_out:
-            lines.append(f"left out: {len(self.left_out)}, see left_out")
+            lines.append(f"omitted: {len(self.left_out)}, see left_out")
         return "\n".join(lines)
 
     # ---- reading --------------------------------------------------------------------------------
@@ -392,7 +397,7 @@ class Recording:
         return self._loaded[name]
 
     def load(self, names: Collection[str] | None = None) -> Recording:
-        """The same with all streams, or some, in memory: one pass through the files."""
+        """Read all streams, or some, into memory in one pass, and return the recording."""
         chosen = self.names if names is None else tuple(names)
         for name in chosen:
             self._require(name)
@@ -400,7 +405,7 @@ class Recording:
         return self
 
     def pieces(self, names: Collection[str] | None = None) -> Iterator[Piece]:
-        """Go through all samples in the order of the file, piece by piece, without keeping them."""
+        """Iterate over all samples in the order of the file, in pieces, without keeping them."""
         chosen = self.names if names is None else tuple(names)
         for name in chosen:
             self._require(name)
@@ -417,10 +422,10 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self:
-            raise KeyError(f"stream: is {name!r}, expected one of {some(self.names)}")
+            raise KeyError(f"stream: no stream {name!r}; the recording has {some(self.names)}")
 
     def _expanded(self, names: Collection[str]) -> tuple[str, ...]:
-        """Names of streams, with those of its keys in place of a topic."""
+        """Return names of streams; a topic becomes the streams of its keys."""
         found: dict[str, None] = {}
         for name in names:
             found.update(dict.fromkeys([name] if name in self else of_topic(name, self.names)))
@@ -431,7 +436,7 @@ class Recording:
     def _read(self, names: list[str]) -> None:
         if not names or self._source is None:
             return
-        pieces: dict[str, list[Piece]] = {name: [] for name in names}  # and of keys that come late
+        pieces: dict[str, list[Piece]] = {name: [] for name in names}  # and of later keys
         with reading(self._source.path):
             for piece in self._source.pieces(names, self._progress):
                 pieces.setdefault(piece.stream, []).append(piece)
@@ -441,10 +446,10 @@ class Recording:
                 if name in self._kinds:
                     joined = dataclasses.replace(joined, declared=self._kinds[name])
                 self._loaded[name] = joined
-                if self._given is not None:
-                    self._given[name] = None
+                if self._chosen is not None:
+                    self._chosen[name] = None
 
-    # ---- what is done with it -------------------------------------------------------------------
+    # ---- methods --------------------------------------------------------------------------------
 
     def select(
         self,
@@ -455,19 +460,19 @@ class Recording:
         end: Any = None,
         clock: str | None = None,
     ) -> Recording:
-        """Some streams, some of their channels, and a span of time.
+        """Select streams, their channels, and a time range.
 
         Parameters
         ----------
         streams
-            Their names; None: all.
+            Names of streams; None: all.
         channels
-            By name of a stream the names of its channels; other streams keep theirs.
+            By stream name, the names of its channels; other streams keep all of theirs.
         begin, end
-            From ``begin`` on, and before ``end``, in the unit of the times. Static transforms of
-            before ``begin`` stay. With them, or with ``channels``, the streams are read.
+            From ``begin`` on and before ``end``, in the unit of the times. Static transforms from
+            before ``begin`` are kept. If these or ``channels`` are set, the streams are read.
         clock
-            Of ``begin`` and ``end``, as for :meth:`align`.
+            The clock of ``begin`` and ``end``, as for :meth:`align`.
         """
         chosen = self.names if streams is None else self._expanded(streams)
         for name in (*chosen, *(channels or {})):
@@ -496,7 +501,7 @@ class Recording:
             if begin is not None or end is not None:
                 times = stream.times(clock_of(stream, clock))
                 rows = np.ones(len(times), bool) if begin is None else times >= begin
-                rows |= stream.static  # they hold after their message
+                rows |= stream.static  # static transforms remain valid
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
         return Recording(
@@ -509,9 +514,9 @@ class Recording:
         )
 
     def without(self, topics: Collection[str]) -> Recording:
-        """The same without some topics, given by their names or their types.
+        """Return the recording without some topics, selected by name or type.
 
-        They are no streams, and checks and lists do not mention them.
+        They are no longer streams, and checks and lists do not mention them.
 
         >>> import numpy as np
         >>> from robocache import data
@@ -523,7 +528,7 @@ class Recording:
         asked = frozenset(topics) | self._ignored.asked
         found = {name for name in self if self.info(name).kind in asked}
         found |= {each.place for each in self.unread if each.type in asked}
-        for topic in asked - set(self.names):  # its streams of keys
+        for topic in asked - set(self.names):  # streams of its keys
             found.update(of_topic(topic, self.names))
         ignored = Ignored(asked, asked | found | self._ignored.topics)
         kept = self.select([name for name in self if not ignored.topic(name)])
@@ -532,10 +537,10 @@ class Recording:
         return kept
 
     def clock(self, names: Collection[str] | None = None) -> str:
-        """The clock that :meth:`report` and :meth:`align` take: "header", "log" or "time".
+        """Return the clock that :meth:`report` and :meth:`align` use: "header", "log" or "time".
 
-        "header" if all streams have header stamps, none of 0, none going back, and within 10 s of
-        the log times: they tell when something was measured. Else "log".
+        It is "header" if all streams have header stamps that are not 0, never go back, and are
+        within 10 s of the log times, since they say when something was measured. Else "log".
         """
         chosen = self.names if names is None else tuple(names)
         self.load(chosen)
@@ -552,20 +557,20 @@ class Recording:
         )
 
     def report(self, clock: str | None = None, unit: str | None = None) -> Report:
-        """Rates, jitter, gaps and repeats of all streams: :func:`robocache.report`.
+        """Report rates, jitter, gaps and repeats of all streams: :func:`robocache.report`.
 
-        ``unit`` is that of times that do not tell it, as those of CSV files.
+        ``unit``: unit of the times if the data do not state it, as in CSV files.
         """
         clock = self.clock() if clock is None else clock
-        told = {}
+        streams = {}
         for name in self.names:
             stream = self[name]
             if len(stream) and stream.clocks:
-                told[name] = stream.select(names=()).stream(clock_of(stream, clock))
-        return report(told, unit=self.unit or unit)
+                streams[name] = stream.select(names=()).stream(clock_of(stream, clock))
+        return report(streams, unit=self.unit or unit)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
-        """All streams on one clock, as one episode: see :func:`robocache.data.align`."""
+        """Put all streams on one clock, as one episode: see :func:`robocache.data.align`."""
         from ._align import align
 
         return align(self, rate, **options)
@@ -580,11 +585,11 @@ class Recording:
 
 
 def clock_of(stream: RecordedStream, clock: str) -> str:
-    """The clock, or what a stream without it has in its place."""
+    """Return the clock, or the one that a stream without it uses instead."""
     if not stream.clocks:
         raise ValueError(
-            f"{printable(stream.name)} has no times. Name their column with --time COLUMN, or give "
-            "the rows a second with --fps HZ, or choose other streams"
+            f"{printable(stream.name)} has no times. Name their column with --time COLUMN, or set "
+            "the rows per second with --fps HZ, or choose other streams"
         )
     if clock in stream.clocks:
         return clock
@@ -592,7 +597,7 @@ def clock_of(stream: RecordedStream, clock: str) -> str:
 
 
 def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> RecordedStream:
-    """One stream of its pieces, in the order of its log times."""
+    """Join the pieces of a stream, in the order of its log times."""
     import numpy as np
 
     if not pieces:
@@ -617,7 +622,7 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
 
 
 def of_topic(name: str, names: Collection[str]) -> tuple[str, ...]:
-    """The names that are a topic's, or those of keys of it."""
+    """Return the names that belong to a topic: its own, and one for each of its keys."""
     return tuple(own for own in names if own == name or own.startswith(f"{name}/"))
 
 

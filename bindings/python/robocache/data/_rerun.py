@@ -1,4 +1,4 @@
-"""Streams before and after alignment, for the Rerun viewer."""
+"""Export of streams before and after alignment to the Rerun viewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Data = Union[Recording, Episodes]
 
 _EPISODES = 16
-_MOST_CHANNELS = 64  # of a stream: more than anyone looks at
+_MOST_CHANNELS = 64  # per stream: more than anyone looks at
 
 
 def save_rerun(
@@ -29,30 +29,30 @@ def save_rerun(
     overwrite: bool = False,
     **options: Any,
 ) -> None:
-    """Write an .rrd file: each stream as it was recorded, and as :func:`align` brings it to a rate.
+    """Write an .rrd file with each stream as recorded, and as aligned by :func:`align`.
 
-    The viewer shows "before" and "after" of the first 64 channels of each stream over the seconds
-    since the begin; of episodes the first 16.
+    The viewer shows "before" and "after" for the first 64 channels of each stream, over the
+    seconds since the begin; of a data set, the first 16 episodes.
 
     Parameters
     ----------
     given
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
-        Of the file, which is written beside its place and then renamed.
+        The file to write. It is written under a temporary name and then renamed.
     rate
-        Of the clock, times a second.
+        Rows per second after alignment.
     overwrite
-        Whether to replace what is there.
+        Whether to replace an existing file.
     **options
-        As for :func:`align`.
+        Options of :func:`align`.
 
     Raises
     ------
     ModuleNotFoundError
         rerun-sdk is not installed: ``pip install 'robocache[rerun]'``.
     FileExistsError
-        There is something, and ``overwrite`` is not set.
+        The path exists, and ``overwrite`` is not set.
     """
     rr = needed("rerun", "rerun", "a file for Rerun")
     target = os.fsdecode(path)
@@ -77,7 +77,7 @@ def save_rerun(
 def _before(
     rr: Any, stream: Any, recording: Recording, aligned: Episodes, unit: str | None
 ) -> tuple[Any, float]:
-    """All streams of a recording; their begin, and how many ticks a second has."""
+    """Write all streams of a recording; return their begin, and the ticks per second."""
     import numpy as np
 
     clock = recording.clock()
@@ -86,15 +86,22 @@ def _before(
     times = {name: recording[name].times(clock_of(recording[name], clock)) for name in used}
     origin = min((np.min(t).item() for t in times.values()), default=0)
     for name in used:
-        of = recording[name]
-        _send(rr, stream, f"before/{name}", (times[name] - origin) / ticks, of.values, of.names)
-    if any(own.dtype.kind == "f" for own in times.values()):  # which align gives in seconds
+        recorded = recording[name]
+        _send(
+            rr,
+            stream,
+            f"before/{name}",
+            (times[name] - origin) / ticks,
+            recorded.values,
+            recorded.names,
+        )
+    if any(own.dtype.kind == "f" for own in times.values()):  # align returns these in seconds
         return origin / ticks, 1.0
     return origin, ticks
 
 
 def _begins(episodes: Episodes) -> list[Any]:
-    """The first time of each episode, of any track."""
+    """Return the first time of each episode over all tracks."""
     begins: list[Any] = [None] * len(episodes)
     for track in episodes.tracks.values():
         if track.times is None:

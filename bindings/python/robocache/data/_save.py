@@ -1,4 +1,4 @@
-"""Saving: what was written appears whole, or not at all."""
+"""Saving of recordings and episodes; an output appears completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def save(
     *,
     overwrite: bool = False,
 ) -> tuple[LeftOut, ...]:
-    """Write a recording or episodes, so that :func:`open` gives every value and stamp back.
+    """Write a recording or episodes so that :func:`open` returns the same values and stamps.
 
-    It is written beside its place and then renamed: a crash, a full disk or Ctrl-C leaves what was
-    there before.
+    The output is written under a temporary name and then renamed: after a crash, a full disk or
+    Ctrl-C, a previous output is still there.
 
     Parameters
     ----------
@@ -37,27 +37,27 @@ def save(
     path
         A file for "npz", a folder for the others.
     format
-        "npz": all in one file. "zarr": episodes as a replay buffer, as diffusion_policy has them,
-        recordings as a group a stream. "lerobot": episodes as a LeRobot v3.0 data set without
+        "npz": a single file. "zarr": episodes as a replay buffer, as in diffusion_policy,
+        recordings as one group per stream. "lerobot": episodes as a LeRobot v3.0 data set without
         videos, with exact statistics; all tracks need the same rows, as :meth:`Recording.align`
-        makes them.
+        returns them.
     overwrite
-        Whether to replace what is there.
+        Whether to replace an existing output.
 
     Returns
     -------
     tuple of LeftOut
-        What is not in the file: what was left out when ``given`` was read, and what the format
-        cannot hold.
+        Data that are not in the output: what was omitted when ``given`` was read, and what the
+        format cannot store.
 
     Raises
     ------
     FileExistsError
-        There is something, and ``overwrite`` is not set.
+        The path exists, and ``overwrite`` is not set.
     OSError
-        It cannot be written; what was there is still there.
+        Writing failed; a previous output is still there.
     ValueError
-        The format cannot hold it.
+        The format cannot store the data.
     TypeError
         ``given`` is neither a recording nor episodes.
     """
@@ -73,7 +73,7 @@ def save(
 
 
 def _data_of(given: Any) -> Data:
-    """A recording or episodes of this package."""
+    """Return the argument if it is a recording or episodes; else raise with advice."""
     from .. import Episodes, Track
     from ._recording import Recording
 
@@ -81,8 +81,8 @@ def _data_of(given: Any) -> Data:
         return given
     way = ""
     if isinstance(given, Track):
-        way = "; robocache.Episodes({'name': track}) makes episodes of a track"
+        way = "; use robocache.Episodes({'name': track})"
     elif isinstance(given, dict):
-        way = "; robocache.Episodes(tracks) makes episodes of a dict of tracks"
+        way = "; use robocache.Episodes(tracks)"
     text = f"given: is a {type(given).__name__}, expected a Recording or Episodes{way}"
     raise TypeError(text)

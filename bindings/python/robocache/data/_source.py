@@ -1,4 +1,4 @@
-"""What the reader of a format gives a Recording."""
+"""The interface between the reader of a format and a Recording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ._errors import Damage, LeftOut, Unread
 from ._kinds.kinds import Said
 
-OTHER_CLOCK = 10.0  # s between the header stamps and the log times: they are of two clocks
+OTHER_CLOCK = 10.0  # s between header stamps and log times from which they are different clocks
 
 # Pictures, videos, sound and point clouds: their messages hold no channels of numbers.
 _MEDIA = {"Image", "CompressedImage", "RawImage", "DisparityImage", "CompressedVideo"}
@@ -19,16 +19,16 @@ _MEDIA |= {"AudioData", "AudioDataStamped", "RawAudio", "PackedElementField"}
 
 @dataclass(frozen=True)
 class StreamInfo:
-    """What is known of a stream before its data are read."""
+    """Facts about a stream that are known before its data are read."""
 
     name: str
-    kind: str  #: the type of its messages, or of the file
-    count: int | None  #: of its samples; None: the file does not tell
-    names: tuple[str, ...] | None  #: of its channels; None: not known before its data are read
-    unit: str | None = None  #: of the times in a table's file, as it was taken; None: not known
-    said: tuple[Said, ...] = ()  # by the file, of what its channels are
+    kind: str  #: type of the messages, or of the file
+    count: int | None  #: number of samples; None: the file does not say
+    names: tuple[str, ...] | None  #: names of the channels; None: not known before reading
+    unit: str | None = None  #: unit used for the times of a table; None: not known
+    said: tuple[Said, ...] = ()  # kinds of channels that the file states
     times: str | None = None  #: where the times of a table come from, and why
-    static: bool = False  #: of transforms that stay as they are from their message on
+    static: bool = False  #: whether each sample is a static transform, valid from its time on
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Piece:
     """Some samples of a stream, in the order of the file."""
 
     stream: str
-    names: tuple[str, ...]  #: of the channels
+    names: tuple[str, ...]  #: names of the channels
     values: Any  #: [n,D], in NumPy
     clocks: Mapping[str, Any]  #: times by clock ("log", "header", "time"), each [n]
-    dtypes: tuple[str, ...] | None = None  #: of each channel, where values holds several kinds
-    said: tuple[Said, ...] = ()  # by the file, of what its channels are
+    dtypes: tuple[str, ...] | None = None  #: dtype of each channel, if values mixes several
+    said: tuple[Said, ...] = ()  # kinds of channels that the file states
 
     def __len__(self) -> int:
         return len(self.values)
 
 
 class Source(Protocol):
-    """A recording on disk, of which the index alone is in memory."""
+    """A recording on disk; only its index is in memory."""
 
     path: str
-    kind: str  # of the format, as it is shown
-    unit: str | None  # of integer times: "ns", "us"; None: unknown, or seconds as floats
+    kind: str  # name of the format
+    unit: str | None  # unit of integer times: "ns", "us"; None: unknown, or seconds as floats
     damage: Damage
 
     @property
@@ -63,13 +63,13 @@ class Source(Protocol):
     @property
     def unread(self) -> Sequence[Unread]: ...
 
-    # A source may have ``findings``, too: those about what was read so far.
+    # A source may also have ``findings`` about what was read so far.
 
     def look(self) -> None:
-        """Read as much as it takes to know the channels."""
+        """Read as much as is needed to know the channels."""
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
-        """All samples of some streams; ``shown``: with a progress bar, or None by its own rule."""
+        """Yield all samples of some streams; ``shown``: show a progress bar; None: automatic."""
 
 
 def is_media(kind: str) -> bool:
@@ -78,7 +78,7 @@ def is_media(kind: str) -> bool:
 
 
 def header_is_good(header: Any, log: Any) -> bool:
-    """Whether there are header stamps of the clock of the log, none 0 and none going back."""
+    """Whether header stamps exist, are not 0, never go back, and are close to the log times."""
     import numpy as np
 
     if header is None or log is None or len(header) == 0:

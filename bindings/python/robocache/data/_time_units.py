@@ -1,4 +1,4 @@
-"""How long a tick of times is."""
+"""Units of integer times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
 
 
 def per_second(unit: str | None) -> float:
-    """Ticks in a second; 1 of a unit that is not known."""
+    """Return the ticks per second; 1 for an unknown unit."""
     if unit is None:
         return 1.0
     if unit not in _PER_SECOND:
@@ -18,12 +18,12 @@ def per_second(unit: str | None) -> float:
 
 
 def in_seconds(times: Any, unit: str | None) -> Any:
-    """Times of floats in seconds, where their unit is known; integers as they are."""
+    """Return float times of a known unit in seconds; integer times unchanged."""
     ticks = per_second(unit)
     return times.astype("f8") / ticks if times.dtype.kind == "f" and ticks != 1 else times
 
 
 def unit_of(track: Any) -> str | None:
-    """That of a track's times, such as "ns"; None where they do not tell one of these."""
+    """Return the unit of a track's times, such as "ns"; None if it is not known."""
     match = re.search(r"\[(\w+)", track.time_unit or "")
     return match[1] if match and match[1] in _PER_SECOND else None

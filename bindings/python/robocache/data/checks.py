@@ -1,4 +1,4 @@
-"""What is wrong with a recording or a data set: findings as data, in one pass through its files.
+"""Checks of a recording or a data set: findings as data, in one pass through its files.
 
 >>> import numpy as np
 >>> from robocache import data
@@ -7,7 +7,7 @@
 >>> arm = data.RecordedStream("arm", "joints", ("a", "b"), values, {"log": times}, "ns")
 >>> for finding in data.checks.check(data.Recording.of([arm])):
 ...     print(finding)
-warning: arm log times: 1 gap of more than 25 ms; the longest of 130 ms at sample 40
+warning: arm log times: 1 gap of more than 25 ms; the longest is 130 ms at sample 40
 warning: arm: constant: none of its 2 channels ever changes
 """
 
@@ -57,23 +57,23 @@ __all__ = [
 ]
 
 
-_AT_ONCE = 1 << 10  # samples that are looked at together
-_LARGE = 1 << 20  # or bytes of them
-_INDICES = ("task_index",)  # numbers of things, which may well not change
+_AT_ONCE = 1 << 10  # samples per block,
+_LARGE = 1 << 20  # or bytes
+_INDICES = ("task_index",)  # indices, which may well be constant
 
 
 @dataclass
 class StreamSurvey:
-    """What one pass tells of a stream or a track."""
+    """Facts about a stream or a track from one pass."""
 
     name: str
-    names: tuple[str, ...] | None  #: of the channels
+    names: tuple[str, ...] | None  #: names of the channels
     channels: Channels  #: counts, ranges, NaN; its arrays are None before any sample
-    clocks: dict[str, list[Any]] = field(default_factory=dict)  #: times by clock, a row an episode
+    clocks: dict[str, list[Any]] = field(default_factory=dict)  #: by clock, times per episode
     _waiting: list[Any] = field(default_factory=list, repr=False)  # values of small pieces
 
     def add(self, values: Any) -> None:
-        """Take samples [n,D]. Small pieces are put together first: each call has its cost."""
+        """Add samples [n,D]. Small pieces are joined first, since each call has a fixed cost."""
         if self._waiting and self._waiting[0].dtype != values.dtype:
             self.flush()
         self._waiting.append(values)
@@ -82,7 +82,7 @@ class StreamSurvey:
             self.flush()
 
     def flush(self) -> None:
-        """Look at the samples that wait for more."""
+        """Process the samples that were held back."""
         import numpy as np
 
         waiting, self._waiting = self._waiting, []
@@ -91,24 +91,24 @@ class StreamSurvey:
 
     @property
     def samples(self) -> int:
-        """How many there are."""
+        """The number of samples."""
         return max([self.channels.rows, *(sum(map(len, r)) for r in self.clocks.values())])
 
 
 @dataclass
 class Survey:
-    """What one pass tells of a recording or a data set."""
+    """Facts about a recording or a data set from one pass."""
 
     streams: dict[str, StreamSurvey]
     findings: list[Finding]
-    unit: str | None  #: of integer times
-    statistics: dict[str, StatisticsResult] = field(default_factory=dict)  #: exact, of episodes
+    unit: str | None  #: unit of integer times
+    statistics: dict[str, StatisticsResult] = field(default_factory=dict)  #: exact, for episodes
 
     def report(self, clock: str | None = None, unit: str | None = None) -> Report:
-        """:func:`robocache.report` of the streams with times; ``unit``: if none is known."""
+        """Run :func:`robocache.report` on the streams with times; ``unit``: if none is known."""
         import numpy as np
 
-        told = {}
+        streams_with_times = {}
         for name, stream in self.streams.items():
             rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
             if sum(map(len, rows)) == 0:
@@ -118,26 +118,26 @@ class Survey:
                 times = times.view(f"timedelta64[{self.unit}]")
             offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
             own: Any = {} if len(rows) == 1 else {"batch_offsets": offsets.astype(np.int64)}
-            told[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
-        return report(told, unit=self.unit or unit)
+            streams_with_times[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
+        return report(streams_with_times, unit=self.unit or unit)
 
 
 def check(
     given: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
 ) -> list[Finding]:
-    """All findings, errors first.
+    """Return all findings, errors first.
 
     Parameters
     ----------
     given
-        A :class:`~robocache.data.Recording` or :class:`robocache.Episodes`. Recordings that
-        are not in memory are gone through piece by piece: it takes the memory of their times.
+        A :class:`~robocache.data.Recording` or :class:`robocache.Episodes`. Recordings that are not
+        in memory are read piece by piece; only their times are kept.
     max_gap
-        In seconds: longer intervals are gaps; None: those above 2.5 median intervals.
+        In seconds: longer intervals are gaps; None: 2.5 median intervals.
     jitter
-        The standard deviation of intervals, as a part of the median one, above which it is told.
+        Largest standard deviation of intervals, as a part of the median one, without a finding.
     unit
-        Of integer times that do not tell it, such as "us".
+        Unit of integer times if the data do not state it, such as "us".
 
     Returns
     -------
@@ -154,9 +154,9 @@ def survey(
     unit: str | None = None,
     watch: Callable[[Piece], Any] | None = None,
 ) -> Survey:
-    """As :func:`check`, with the times and ranges of each stream, for tables and plots.
+    """Return the findings of :func:`check` with the times and ranges of each stream.
 
-    ``watch`` is called with each piece of a recording, for what else is to be known of it.
+    ``watch`` is called with each piece of a recording.
     """
     import numpy as np
 
@@ -166,8 +166,7 @@ def survey(
             return _of_recording(given, limits, unit, watch)
         if isinstance(given, Episodes):
             return _of_episodes(given, limits, unit)
-    told = f"a {type(given).__name__}"
-    raise TypeError(f"given: is {told}, expected a Recording or Episodes")
+    raise TypeError(f"given: is a {type(given).__name__}, expected a Recording or Episodes")
 
 
 def _of_recording(
@@ -180,8 +179,8 @@ def _of_recording(
     for piece in recording.pieces():
         if watch is not None:
             watch(piece)
-        of = streams.get(piece.stream)
-        if of is None:
+        stream = streams.get(piece.stream)
+        if stream is None:
             info = recording.info(piece.stream)
             channels = Channels(
                 piece.stream,
@@ -194,17 +193,17 @@ def _of_recording(
                 rows=info.count,
                 kinds=recording.known_kinds(piece.stream),
             )
-            of = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
+            stream = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
             clocks[piece.stream] = {clock: [] for clock in piece.clocks}
-        of.add(piece.values)
+        stream.add(piece.values)
         for clock, times in piece.clocks.items():
             clocks[piece.stream].setdefault(clock, []).append(times)
-    for of in streams.values():
-        of.flush()
+    for stream in streams.values():
+        stream.flush()
     own = recording.unit or unit
     ticks = None if own is None else per_second(own)
     for name in list(clocks):
-        rows_of = clocks.pop(name)  # one stream after the other: times may be large
+        rows_of = clocks.pop(name)  # frees one stream after the other: times may be large
         streams[name].clocks = {clock: [np.concatenate(rows)] for clock, rows in rows_of.items()}
     findings = [
         Finding("error", "damage", "", f"{problem.path} {problem.place}".strip(), problem.text)
@@ -220,23 +219,23 @@ def _of_recording(
                 continue
             findings.append(Finding("note", "empty", name, "", "has no samples"))
             continue
-        of = streams[name]
-        if recording.info(name).static:  # one message, and constant from there on
+        stream = streams[name]
+        if recording.info(name).static:  # a single message, constant from then on
             continue
-        both = {"header", "log"} <= set(of.clocks)
-        good = both and header_is_good(of.clocks["header"][0], of.clocks["log"][0])
-        for clock, rows in of.clocks.items():
-            other = both and clock == ("log" if good else "header")  # the same gaps once more
+        both = {"header", "log"} <= set(stream.clocks)
+        good = both and header_is_good(stream.clocks["header"][0], stream.clocks["log"][0])
+        for clock, rows in stream.clocks.items():
+            other = both and clock == ("log" if good else "header")  # it has the same gaps
             findings += check_times(name, rows, ticks, limits, clock, only_order=other)
         if both:
-            findings += check_clocks(name, of.clocks["header"][0], of.clocks["log"][0])
-        first = next(iter(of.clocks.values()), None)
+            findings += check_clocks(name, stream.clocks["header"][0], stream.clocks["log"][0])
+        first = next(iter(stream.clocks.values()), None)
         if first is not None and len(first[0]):
             spans[name] = (
                 float(first[0].min()) / (ticks or 1.0),
                 float(first[0].max()) / (ticks or 1.0),
             )
-        findings += of.channels.findings()
+        findings += stream.channels.findings()
     if own is not None:
         findings += check_spans(spans)
     return Survey(streams, sorted_findings(findings), own)
@@ -253,7 +252,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
     findings: list[Finding] = []
     statistics: dict[str, StatisticsResult] = {}
     stored = episodes.stored_statistics()
-    seen: list[tuple[str, Any]] = []  # tracks of one clock are told of once
+    seen: list[tuple[str, Any]] = []  # tracks with the same times are checked once
     unit = episodes.unit or unit
     for name, track in episodes.tracks.items():
         width = track.num_channels
@@ -266,7 +265,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
             rows=track.num_rows,
             kinds=known_kinds(track, name),
         )
-        of = streams[name] = StreamSurvey(name, track.names, channels)
+        stream = streams[name] = StreamSurvey(name, track.names, channels)
         if track.values is not None:
             channels.add(on_host(track.values), begins_of(track))
             if name not in _INDICES:
@@ -276,15 +275,15 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
                 findings += check_stored(episodes, name, stored[name], statistics[name])
         if track.times is not None:
             times, cuts = on_host(track.times), on_host(track.episode_offsets)
-            of.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
+            stream.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
             if any(np.array_equal(times, other) for _, other in seen):
                 continue
             seen.append((name, times))
             known = unit_of(track) or unit
             ticks = None if known is None else per_second(known)
-            findings += check_times(name, of.clocks["time"], ticks, limits)
+            findings += check_times(name, stream.clocks["time"], ticks, limits)
             if episodes.rate is not None and times.dtype.kind == "f":
-                findings += check_rate(name, of.clocks["time"], episodes.rate)
+                findings += check_rate(name, stream.clocks["time"], episodes.rate)
     findings += episodes._checked(stored)
     for e in np.flatnonzero(episodes.lengths(next(iter(episodes.tracks))) == 0).tolist():
         findings.append(Finding("error", "empty", "", f"episode {e}", "has no rows"))

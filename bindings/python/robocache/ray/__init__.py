@@ -1,7 +1,7 @@
-"""Ray Data, where one machine is not enough: statistics, alignment and windows by many workers.
+"""Statistics, alignment and windows with Ray Data, for data too large for one machine.
 
-Stages are classes for ``map_batches``: Ray makes one in each actor of a pool, which keeps its
-context and what it opened. ``pip install 'robocache[ray]'``.
+Stages are classes for ``map_batches``: Ray creates one in each actor of a pool, and it keeps its
+context and open files. ``pip install 'robocache[ray]'``.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ def episodes(
     num_blocks: int | None = None,
     **options: Any,
 ) -> Any:
-    """A data set of Ray that tells where episodes are: a row an episode, of ``path`` and number.
+    """Return a Ray data set with one row per episode: its ``path`` and number.
 
-    Nothing but indexes is read. The stages of this module read the rest where they run, so paths
-    have to be the same on all machines, as on a shared file system.
-
+    Only indexes are read here. The stages of this module read the rest where they run, so paths
+    must be valid on all machines, as on a shared file system.
     Parameters
     ----------
     paths
-        Of recordings and data sets, as :func:`robocache.data.open` takes them: one, or a list. A
-        recording is one episode.
+        One path or a list of paths to recordings and data sets, as for
+        :func:`robocache.data.open`. A recording is one episode.
     num_blocks
-        How many blocks the rows lie in, of which an actor takes one at a time; None: up to 256.
+        Number of blocks of rows; an actor takes one block at a time. None: up to 256.
     options
-        Of :func:`robocache.data.open`. Stages take theirs apart.
+        Options of :func:`robocache.data.open`. Stages take their own.
 
     Returns
     -------
@@ -53,7 +52,7 @@ def episodes(
     Raises
     ------
     FormatError
-        A path is of no format that is known.
+        The format of a path is not known.
     ModuleNotFoundError
         Ray is not installed.
     """
@@ -67,7 +66,7 @@ def episodes(
         found = data.open(path, **options)
         if not isinstance(found, (data.Episodes, data.Recording)):
             raise ValueError(
-                f"{printable(path)}: is a point cloud, expected a recording or a data set"
+                f"{printable(path)} is a point cloud, expected a recording or a data set"
             )
         numbers = range(len(found)) if isinstance(found, data.Episodes) else [0]
         rows += [{PATH: path, EPISODE: number} for number in numbers]

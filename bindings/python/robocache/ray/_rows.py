@@ -1,4 +1,4 @@
-"""Rows of Ray Data as episodes and back: where data sets are, or what is in them."""
+"""Rows of Ray Data as episodes and back: references to data sets, or their values."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .._library.errors import shown
 from .._printable import printable
 
 if TYPE_CHECKING:
-    Batch = Mapping[str, Any]  # arrays of NumPy, with a row each along their first axis
+    Batch = Mapping[str, Any]  # NumPy arrays, with one row per entry of their first axis
 
 PATH, EPISODE, TIMES, UNIT = "path", "episode", "times", "time_unit"
-KEPT = (PATH, EPISODE, TIMES, UNIT)  # names of columns that are no tracks
+KEPT = (PATH, EPISODE, TIMES, UNIT)  # columns that are not tracks
 AT_ONCE = 16  # episodes that a worker reads together
 
 
 def is_reference(batch: Batch) -> bool:
-    """Whether rows tell where data are, and hold none."""
+    """Whether rows only refer to data by path, and hold no values."""
     return PATH in batch and set(batch) <= {PATH, EPISODE}
 
 
 class Worker:
-    """What an actor keeps from batch to batch: its context, and the data set that it read last.
+    """State that an actor keeps between batches: its context, and the last data set it opened.
 
-    A context has the threads that Ray gives the actor, and no more: there may be one a core.
+    The context uses only the threads that Ray assigned to the actor.
     """
 
     def __init__(self, device: str | None, options: Mapping[str, Any] | None) -> None:
@@ -40,11 +40,11 @@ class Worker:
         self._last: tuple[str, Any] = ("", None)
 
     def on_device(self, values: Any) -> Any:
-        """An array where the context is."""
+        """Move an array to the device of the context."""
         return values if self.device == "cpu" else moved(values, self.device, "values")
 
     def opened(self, batch: Batch) -> Iterator[tuple[str, list[int], Any]]:
-        """Path, episodes and data of references, some episodes at a time; a recording is one."""
+        """Yield path, episode numbers and data, a few episodes at a time; a recording is one."""
         for path, numbers in _runs(batch):
             found = self._open(path)
             if isinstance(found, data.Recording):
@@ -52,7 +52,7 @@ class Worker:
                 continue
             if not isinstance(found, data.Episodes):
                 raise ValueError(
-                    f"{printable(path)}: is a point cloud, expected a recording or a data set"
+                    f"{printable(path)} is a point cloud, expected a recording or a data set"
                 )
             chosen = list(range(len(found))) if numbers is None else numbers
             for begin in range(0, len(chosen), AT_ONCE):
@@ -63,13 +63,13 @@ class Worker:
         if self._last[0] == path:
             return self._last[1]
         found = data.open(path, **self._options)
-        # What is read of a recording stays in it, and of a data set in what is selected of it.
+        # A recording caches what it reads; a data set does not, only selections from it.
         self._last = (path, found) if isinstance(found, data.Episodes) else ("", None)
         return found
 
 
 def _runs(batch: Batch) -> Iterator[tuple[str, list[int] | None]]:
-    """Rows of one path that follow each other; None: all of its episodes."""
+    """Group consecutive rows of one path; None stands for all of its episodes."""
     paths = [str(path) for path in batch[PATH]]
     if EPISODE not in batch:
         yield from ((path, None) for path in paths)
@@ -83,7 +83,7 @@ def _runs(batch: Batch) -> Iterator[tuple[str, list[int] | None]]:
 
 
 def _resources() -> tuple[float, float]:
-    """The CPUs and GPUs that Ray gives this worker; one CPU where it is none of Ray's."""
+    """Return the CPUs and GPUs that Ray assigned; one CPU outside of a Ray worker."""
     try:
         import ray
     except ModuleNotFoundError:
@@ -101,7 +101,7 @@ def _resources() -> tuple[float, float]:
 
 
 def column_of(values: Sequence[Any]) -> Any:
-    """Arrays of any shapes as a column, one a row."""
+    """Return arrays of any shapes as a column, one per row."""
     import numpy as np
 
     column = np.empty(len(values), object)
@@ -111,14 +111,14 @@ def column_of(values: Sequence[Any]) -> Any:
 
 
 def row_of(episodes: data.Episodes, number: int, path: str, episode: int) -> dict[str, Any]:
-    """One of the aligned episodes as a batch of one row."""
+    """Return one of the aligned episodes as a batch of one row."""
     row: dict[str, Any] = {PATH: [path], EPISODE: [episode]}
     for name, track in episodes.tracks.items():
         if track.values is None:
             continue
         if name in KEPT:
             raise ValueError(
-                f"tracks: {name!r} is the name of a column; rename it, or leave it out"
+                f"tracks: {name!r} is the name of another column; rename it, or select other tracks"
             )
         begin, end = (int(track.episode_offsets[number + i]) for i in (0, 1))
         if TIMES not in row:
@@ -129,7 +129,7 @@ def row_of(episodes: data.Episodes, number: int, path: str, episode: int) -> dic
 
 
 def episodes_of(batch: Batch, names: Sequence[str]) -> data.Episodes:
-    """The rows of a batch as episodes, of some of its columns: [n,D] in each row."""
+    """Return the rows of a batch as episodes, from columns whose rows are [n,D]."""
     import numpy as np
 
     tracks = {}
@@ -142,18 +142,18 @@ def episodes_of(batch: Batch, names: Sequence[str]) -> data.Episodes:
     for name in names:
         if name not in batch:
             have = ", ".join(map(repr, batch))
-            raise KeyError(f"tracks: has {name!r}, but the columns are {have}")
+            raise KeyError(f"tracks: no column {name!r} in the batch; it has {have}")
         rows = [np.asarray(each) for each in batch[name]]
         for row in rows:
             if row.ndim != 2:
                 raise ValueError(
-                    f"{name}: shape is {list(row.shape)} in a row, expected [n,D]: a row is an "
-                    "episode here; frames are gathered with groupby(...).map_groups"
+                    f"{name}: a row has shape {list(row.shape)}, expected [n,D]: here a row is an "
+                    "episode; gather frames with groupby(...).map_groups"
                 )
         offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         values = np.concatenate(rows)
-        told = times if times is not None and len(times) == len(values) else None
-        tracks[name] = Track(values, offsets, times=told)
+        track_times = times if times is not None and len(times) == len(values) else None
+        tracks[name] = Track(values, offsets, times=track_times)
     return data.Episodes(tracks)
 
 
@@ -161,9 +161,9 @@ def episodes_of(batch: Batch, names: Sequence[str]) -> data.Episodes:
 
 
 def samples_of(column: Any, name: str) -> list[tuple[slice, Any]]:
-    """A column's samples [...,D], with the rows that they are of: all at once where that is so.
+    """Return samples [...,D] of a column with the rows they belong to, in one piece if possible.
 
-    Rows are numbers, samples [D], or of several samples, as images and whole episodes are.
+    A row is a number, a sample [D], or several samples, such as an image or an episode.
     """
     import numpy as np
 
@@ -183,7 +183,7 @@ def samples_of(column: Any, name: str) -> list[tuple[slice, Any]]:
 
 
 def columns_of_numbers(batch: Batch) -> list[str]:
-    """The names of all columns with numbers, but for those that tell where rows come from."""
+    """Return the names of the numeric columns, except those that say where rows come from."""
     import numpy as np
 
     names = []

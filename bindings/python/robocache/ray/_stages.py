@@ -19,20 +19,20 @@ _ANCHOR = "anchor"
 
 
 class Align:
-    """A stage that puts all streams of each recording on one clock, for ``map_batches``.
+    """A stage for ``map_batches`` that puts all streams of each recording on one clock.
 
-    Rows tell where recordings or episodes are, as those of :func:`episodes` do. Of each comes a row
-    with its ``path`` and ``episode``, the ``times`` [n], their ``time_unit`` ("" where it is not
-    known), and by track the values [n,D]: what :func:`robocache.data.align` gives, one by one.
+    Rows refer to recordings or episodes, as the rows of :func:`episodes` do. Each gives one row
+    with its ``path`` and ``episode``, the ``times`` [n], their ``time_unit`` ("" if not known),
+    and the values [n,D] of each track, as :func:`robocache.data.align` returns them.
 
     Parameters
     ----------
     rate
-        Times a second.
+        Rows per second.
     streams
         Names of streams or tracks; None: all.
     options
-        Of :func:`robocache.data.open`.
+        Options of :func:`robocache.data.open`.
     align
         ``methods``, ``max_gap``, ``span``, ``clock`` and ``unit`` of :func:`robocache.data.align`.
 
@@ -61,9 +61,9 @@ class Align:
         self._worker = Worker("cpu", options)
 
     def __call__(self, batch: Batch) -> Iterator[dict[str, Any]]:
-        """An episode after the other."""
+        """Yield one row per episode."""
         if PATH not in batch:
-            raise KeyError(f"batch: has no column {PATH!r}; robocache.ray.episodes makes it")
+            raise KeyError(f"batch: has no column {PATH!r}; robocache.ray.episodes adds it")
         for path, numbers, found in self._worker.opened(batch):
             if self._streams is not None:
                 chosen = list(self._streams)
@@ -75,23 +75,23 @@ class Align:
 
 
 class Windows:
-    """A stage that cuts training samples, for ``map_batches``: some thousand a batch.
+    """A stage for ``map_batches`` that cuts training samples, some thousands per batch.
 
-    Rows tell where episodes are, as those of :func:`episodes` do, or hold one each, as
-    :class:`Align` gives them. Of each sample comes a row with its ``path``, ``episode`` and
-    ``anchor``, and by window the values [O,D'] and, as "action.valid", which of them are valid
-    [O]: :meth:`robocache.WindowSpec.cut` of all samples.
+    Rows refer to episodes, as the rows of :func:`episodes` do, or hold one each, as
+    :class:`Align` returns them. Each sample gives one row with its ``path``, ``episode`` and
+    ``anchor``, and for each window the values [O,D'] and a mask of the valid ones [O], named
+    for example "action.valid": the result of :meth:`robocache.WindowSpec.cut`.
 
     Parameters
     ----------
     spec
         :class:`robocache.WindowSpec`.
     chunk
-        The samples of a batch that is given on; the last of some episodes has fewer.
+        Samples per output batch; the last batch may have fewer.
     options
-        Of :func:`robocache.data.open`, where rows tell where episodes are.
+        Options of :func:`robocache.data.open`, for rows that refer to episodes.
     device
-        None: "cuda" where Ray gives the actor a GPU, else "cpu".
+        None: "cuda" if Ray assigned a GPU to the actor, else "cpu".
 
     Examples
     --------
@@ -119,42 +119,44 @@ class Windows:
         for name in spec.windows:
             if name in taken:
                 raise ValueError(
-                    f"spec: has the window {shown(name)}, which is a column of its own"
+                    f"spec: a window is named {shown(name)}, the name of another column; rename it"
                 )
         self._spec, self._chunk = spec, count(chunk, "chunk")
         self._tracks = sorted({spec.track(name) for name in spec.windows})
         self._worker = Worker(device, options)
 
     def __call__(self, batch: Batch) -> Iterator[dict[str, Any]]:
-        """The samples of a batch, in their order, chunk by chunk."""
+        """Yield the samples of a batch, in order, in chunks."""
         if is_reference(batch):
             for path, numbers, found in self._worker.opened(batch):
                 if isinstance(found, data.Recording):
                     raise ValueError(
-                        f"{path}: is a recording, whose streams have clocks of their own; "
-                        "robocache.ray.Align puts them on one"
+                        f"{path} is a recording, whose streams have different clocks; "
+                        "put them on one with robocache.ray.Align"
                     )
                 yield from self._cut(found.select(tracks=self._tracks), [path], numbers)
             return
         made = episodes_of(batch, self._tracks)
         paths = [str(path) for path in batch[PATH]] if PATH in batch else [""]
-        told = batch[EPISODE] if EPISODE in batch else range(len(made))
-        yield from self._cut(made, paths, [int(number) for number in told])
+        episodes = batch[EPISODE] if EPISODE in batch else range(len(made))
+        yield from self._cut(made, paths, [int(number) for number in episodes])
 
     def _cut(
         self, made: data.Episodes, paths: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[dict[str, Any]]:
         import numpy as np
 
-        which, anchors = self._spec.samples(made)
+        indices, anchors = self._spec.samples(made)
         resident = made if self._worker.device == "cpu" else made.to(self._worker.device)
-        of_path = np.asarray(paths if len(paths) > 1 else list(paths) * len(made), object)
-        for begin in range(0, len(which), self._chunk):
+        row_paths = np.asarray(paths if len(paths) > 1 else list(paths) * len(made), object)
+        for begin in range(0, len(indices), self._chunk):
             part = slice(begin, begin + self._chunk)
-            cut = self._spec.cut(resident, which[part], anchors[part], backend=self._worker.context)
+            cut = self._spec.cut(
+                resident, indices[part], anchors[part], backend=self._worker.context
+            )
             rows = {
-                PATH: of_path[which[part]],
-                EPISODE: np.asarray(numbers)[which[part]],
+                PATH: row_paths[indices[part]],
+                EPISODE: np.asarray(numbers)[indices[part]],
                 _ANCHOR: anchors[part],
             }
             for name, (values, valid) in cut.items():

@@ -1,4 +1,4 @@
-"""Exact statistics of data sets of Ray: workers count, and what they counted is merged."""
+"""Exact statistics of Ray data sets: workers count, and their counts are merged."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from .._statistics.result import StatisticsResult
     from ._rows import Batch
 
-    Key = tuple[Any, str]  # the group, None without, and the column
+    Key = tuple[Any, str]  # group (None without groups), column
 
 
-_RETRIES = 10  # of a batch whose workers die
+_RETRIES = 10  # for a batch whose worker dies
 
 
 class Statistics:
-    """A stage that counts values exactly, for ``map_batches``: of each batch the states.
+    """A stage for ``map_batches`` that counts values exactly and returns a state per column.
 
-    A state is what :meth:`robocache.StatisticsAccumulator.to_bytes` gives. Merged in any order, the
-    states of all batches give the bits of one process. :func:`statistics` does all of that.
+    A state is the bytes of :meth:`robocache.StatisticsAccumulator.to_bytes`. The states of all
+    batches, merged in any order, give the same bits as one process. :func:`statistics` does both.
 
     Parameters
     ----------
     columns
-        Names, of numbers, samples [D], or arrays of samples [...,D]; None: all of numbers. Of rows
-        that tell where episodes are: the tracks.
+        Columns of numbers, of samples [D], or of arrays of samples [...,D]; None: all numeric
+        columns. For rows that refer to episodes: the tracks.
     by
-        A column whose values keep rows apart, such as "robot", or "path".
+        A column that groups the rows, such as "robot" or "path".
     quantiles, ddof
         As for :class:`robocache.StatisticsAccumulator`.
     start
-        By (group, column) the states that a pass after the first begins with, or None where it is
-        complete; or an ObjectRef of them.
+        The states to continue from in a pass after the first, by (group, column), or an ObjectRef
+        to them. A state of None means that the column is complete.
     options
-        Of :func:`robocache.data.open`, where rows tell where episodes are.
+        Options of :func:`robocache.data.open`, for rows that refer to episodes.
     device
-        None: "cuda" where Ray gives the actor a GPU, else "cpu".
+        None: "cuda" if Ray assigned a GPU to the actor, else "cpu".
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Statistics:
         self._worker = Worker(device, options)
 
     def __call__(self, batch: Batch) -> Iterator[dict[str, list[Any]]]:
-        """One batch of states, by column and, with ``by``, by group."""
+        """Yield one batch of states, by column and, if ``by`` is set, by group."""
         counted: dict[Key, StatisticsAccumulator | None] = {}
         for key, values in self._pieces(batch):
             if key not in counted:
@@ -85,22 +85,22 @@ class Statistics:
             if accumulator is not None:
                 accumulator.update(self._worker.on_device(values))
         states = [(key, each) for key, each in counted.items() if each is not None]
-        told: dict[str, list[Any]] = {
+        result: dict[str, list[Any]] = {
             "column": [name for (_, name), _ in states],
             "state": [each.to_bytes() for _, each in states],
         }
         if self._by is not None:
-            told["group"] = [group for (group, _), _ in states]
+            result["group"] = [group for (group, _), _ in states]
         if states:
-            yield told
+            yield result
 
     def _begun(self, key: Key, channels: int) -> StatisticsAccumulator | None:
-        """What counts a column of a batch; None where it is complete."""
+        """Return the accumulator for a column of a batch; None if the column is complete."""
         context = self._worker.context
         if self._start is None:
             return StatisticsAccumulator(channels, self._quantiles, self._ddof, context)
         if key not in self._start:
-            raise ValueError(f"{key[1]}: was not there in the first pass over the data")
+            raise ValueError(f"{key[1]}: is new in this pass; the first pass had no such column")
         state = self._start[key]
         return None if state is None else StatisticsAccumulator.from_bytes(state, backend=context)
 
@@ -112,7 +112,7 @@ class Statistics:
         for name in (*names, *([] if self._by is None else [self._by])):
             if name not in batch:
                 raise KeyError(
-                    f"columns: has {name!r}, but there are {', '.join(map(repr, batch))}"
+                    f"columns: no column {name!r}; the batch has {', '.join(map(repr, batch))}"
                 )
         for name in names:
             if name == self._by:
@@ -128,14 +128,14 @@ class Statistics:
         if self._by is None:
             yield None, values
             return
-        groups, which = np.unique(np.asarray(batch[self._by])[rows], return_inverse=True)
+        groups, indices = np.unique(np.asarray(batch[self._by])[rows], return_inverse=True)
         for number, group in enumerate(groups.tolist()):
             whole = len(groups) == 1
-            yield group, values if whole else values[which == number]
+            yield group, values if whole else values[indices == number]
 
     def _of_references(self, batch: Batch) -> Iterator[tuple[Key, Any]]:
         if self._by not in (None, PATH):
-            raise ValueError(f"by: is {self._by!r}, expected {PATH!r} of rows without values")
+            raise ValueError(f"by: is {self._by!r}, expected {PATH!r} for rows without values")
         for path, _, found in self._worker.opened(batch):
             group = None if self._by is None else path
             if isinstance(found, data.Recording):
@@ -162,33 +162,33 @@ def statistics(
     compute: Any = None,
     **resources: Any,
 ) -> dict[Any, Any]:
-    """Exact statistics of a data set of Ray: to the bit those of one process.
+    """Compute exact statistics of a Ray data set, with the same bits as one process.
 
-    Workers count, and what they counted is merged here. Where a machine is lost, Ray counts its
-    part again. Quantiles take passes over the data, as of
-    :class:`robocache.StatisticsAccumulator`: ``dataset.materialize()`` keeps what takes long to
-    make. A pass that sees other samples than the first is an error.
+    Workers count, and their counts are merged here. If a machine is lost, Ray counts its part
+    again. Quantiles need several passes over the data, as for
+    :class:`robocache.StatisticsAccumulator`; use ``dataset.materialize()`` if the data set is slow
+    to compute. It is an error if a later pass has other samples than the first.
 
     Parameters
     ----------
     dataset
-        ``ray.data.Dataset``: frames with columns of numbers, rows that are episodes, or what
-        :func:`episodes` gives.
+        ``ray.data.Dataset``: frames with columns of numbers, rows that hold episodes, or the
+        result of :func:`episodes`.
     columns, by, quantiles, ddof, options, device
         As for :class:`Statistics`.
     batch_size
-        Rows of which a worker makes one state; None: a block.
+        Number of rows for one state; None: one block.
     compute
-        Of ``map_batches``; None: ``ray.data.ActorPoolStrategy(min_size=1)``.
+        Passed to ``map_batches``; None: ``ray.data.ActorPoolStrategy(min_size=1)``.
     resources
-        Of ``map_batches``, for each actor: ``num_cpus``, ``num_gpus``, ``memory``, ... A batch
-        whose workers die is given to others 10 times, unless ``max_task_retries`` tells another
-        number; by itself Ray does so without end.
+        Passed to ``map_batches``, for each actor: ``num_cpus``, ``num_gpus``, ``memory``, ... A
+        batch whose worker dies is retried 10 times unless ``max_task_retries`` is set; Ray's own
+        default is to retry forever.
 
     Returns
     -------
     dict
-        :class:`robocache.StatisticsResult` by column; with ``by`` such dicts by group.
+        :class:`robocache.StatisticsResult` by column; with ``by``, a dict of them for each group.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def statistics(
     """
     ray = needed("ray", "ray", "robocache.ray.statistics")
     ray_data = needed("ray.data", "ray", "robocache.ray.statistics")
-    told = {"by": by, "quantiles": tuple(quantiles), "ddof": ddof, "options": options}
+    settings = {"by": by, "quantiles": tuple(quantiles), "ddof": ddof, "options": options}
     merged: dict[Key, StatisticsAccumulator] = {}
     unfinished: Collection[Key] | None = None
     start = None
@@ -205,7 +205,7 @@ def statistics(
         states = dataset.map_batches(
             Statistics,
             fn_constructor_args=[columns],
-            fn_constructor_kwargs={**told, "device": device, "start": start},
+            fn_constructor_kwargs={**settings, "device": device, "start": start},
             batch_size=batch_size,
             batch_format="numpy",
             compute=compute or ray_data.ActorPoolStrategy(min_size=1),
@@ -230,7 +230,7 @@ def statistics(
 def _results(merged: Mapping[Key, StatisticsAccumulator], in_groups: bool) -> dict[Any, Any]:
     if not in_groups:
         return {column: each.result() for (_, column), each in merged.items()}
-    told: dict[Any, dict[str, StatisticsResult]] = {}
+    by_group: dict[Any, dict[str, StatisticsResult]] = {}
     for (group, column), each in merged.items():
-        told.setdefault(group, {})[column] = each.result()
-    return told
+        by_group.setdefault(group, {})[column] = each.result()
+    return by_group

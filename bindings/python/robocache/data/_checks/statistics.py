@@ -1,4 +1,4 @@
-"""Statistics that a data set holds against those of its data."""
+"""Comparison of stored statistics with the exact ones of the data."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from ... import Track
     from ..._episodes.episodes import Episodes
 
-_OF_RANGE = 1e-3  # of the channel's range: what float32 and histograms may cost
-_OF_SIZE = 1e-5  # of the largest value: what sums of float32 cost
+_OF_RANGE = 1e-3  # of the channel's range: error of float32 and histograms
+_OF_SIZE = 1e-5  # of the largest value: error of float32 sums
 _LEAST = 1e-12
 _MOMENTS = ("min", "max", "mean", "std")
 
 
 @dataclass(frozen=True)
 class EpisodeQuantiles:
-    """The quantiles that a data set holds of each of its episodes."""
+    """The stored quantiles of each episode of a data set."""
 
-    counts: Any  # values of each episode, [E]
+    counts: Any  # number of values per episode, [E]
     levels: dict[str, tuple[float, Any]]  # "q01": 0.01 and the quantiles [E,D]
 
 
 def check_stored(episodes: Episodes, name: str, stored: Any, exact: Any) -> list[Finding]:
-    """The stored statistics of a track, which its data set may have made of those of episodes."""
+    """Check the stored statistics of a track, which may aggregate statistics of its episodes."""
     track = episodes[name]
 
     def aggregated() -> dict[str, dict[str, Any]]:
-        of = episodes._stored_by_episode(name)
-        return {} if of is None else aggregates_of(track, of)
+        by_episode = episodes._stored_by_episode(name)
+        return {} if by_episode is None else aggregates_of(track, by_episode)
 
     return check_statistics(name, stored, exact, track.names, aggregated)
 
@@ -43,15 +43,15 @@ def check_statistics(
     labels: Any = None,
     aggregated: Callable[[], dict[str, dict[str, Any]]] | None = None,
 ) -> list[Finding]:
-    """Two :class:`robocache.StatisticsResult` of one track, both numbers in each finding.
+    """Compare two :class:`robocache.StatisticsResult` of one track; findings quote both values.
 
-    ``aggregated`` gives quantiles [D] by name of a rule and of a level, such as "q01": what rules
-    make of the quantiles of episodes. Quantiles that follow one of them are a note.
+    ``aggregated`` returns quantiles [D] by rule and level, such as "q01": aggregates of the
+    quantiles of episodes. Stored quantiles that follow one of the rules cause only a note.
     """
     import numpy as np
 
     if tuple(stored.mean.shape) != tuple(exact.mean.shape):
-        text = f"stored for {stored.mean.shape[-1]} channels, but there are {exact.mean.shape[-1]}"
+        text = f"stored for {stored.mean.shape[-1]} channels; the data have {exact.mean.shape[-1]}"
         return [Finding("error", "statistics", name, "", text)]
     found = []
     count = int(np.max(stored.count))
@@ -61,18 +61,18 @@ def check_statistics(
     size = np.maximum(np.abs(exact.min), np.abs(exact.max))
     limit = _OF_RANGE * (exact.max - exact.min) + _OF_SIZE * size + _LEAST
     for key in _MOMENTS:
-        told, true = getattr(stored, key), getattr(exact, key)
-        if count < 0 and np.isnan(told).all():
-            continue  # a file without counts, as openpi's, has no ranges either
-        wrong = _differs(told, true, limit)
+        saved, true = getattr(stored, key), getattr(exact, key)
+        if count < 0 and np.isnan(saved).all():
+            continue  # files without counts, such as openpi's, have no ranges either
+        wrong = _differs(saved, true, limit)
         if wrong.any():
-            found.append(_finding(name, key, told, true, wrong, labels))
+            found.append(_finding(name, key, saved, true, wrong, labels))
     pairs = {}
     for level in stored.levels:
         if any(abs(level - known) < _LEAST for known in exact.levels):
             key = f"q{round(100 * level):02d}"
             pairs[key] = (stored.quantile(level), exact.quantile(level))
-    wrong_of = {key: _differs(told, true, limit) for key, (told, true) in pairs.items()}
+    wrong_of = {key: _differs(saved, true, limit) for key, (saved, true) in pairs.items()}
     wrong_of = {key: wrong for key, wrong in wrong_of.items() if wrong.any()}
     if wrong_of and aggregated is not None:
         rule, left = _best_rule(pairs, wrong_of, aggregated(), limit)
@@ -85,30 +85,30 @@ def check_statistics(
     return found
 
 
-def _differs(told: Any, true: Any, limit: Any) -> Any:
+def _differs(saved: Any, true: Any, limit: Any) -> Any:
     import numpy as np
 
     with np.errstate(invalid="ignore"):
-        return ~(np.abs(told - true) <= limit) & np.isfinite(true)  # NaN is wrong
+        return ~(np.abs(saved - true) <= limit) & np.isfinite(true)  # NaN is wrong
 
 
-def _worst(told: Any, true: Any, wrong: Any, labels: Any) -> tuple[int, str]:
-    """The channel that is the furthest off, and its name."""
+def _worst(saved: Any, true: Any, wrong: Any, labels: Any) -> tuple[int, str]:
+    """Return the channel with the largest error, and its name."""
     import numpy as np
 
-    at = int(np.argmax(np.where(wrong, np.abs(told - true), 0.0)))
+    at = int(np.argmax(np.where(wrong, np.abs(saved - true), 0.0)))
     return at, labels[at] if labels is not None else f"channel {at}"
 
 
-def _finding(name: str, key: str, told: Any, true: Any, wrong: Any, labels: Any) -> Finding:
-    at, label = _worst(told, true, wrong, labels)
+def _finding(name: str, key: str, saved: Any, true: Any, wrong: Any, labels: Any) -> Finding:
+    at, label = _worst(saved, true, wrong, labels)
     more = int(wrong.sum()) - 1
-    text = f"{key} is stored as {told[at]:.9g}, but it is {true[at]:.9g}"
+    text = f"{key} is stored as {saved[at]:.9g}, but the data have {true[at]:.9g}"
     text += f" (and {more} more channels)" if more else ""
     return Finding("error", "statistics", name, label, text)
 
 
-# ---- quantiles of all rows, made of those of the episodes ---------------------------------------
+# ---- quantiles aggregated from the quantiles of episodes ----------------------------------------
 
 _MEAN = "are the means of the quantiles of the episodes, weighted by rows (LeRobot 0.4 to 0.6.1)"
 _ENVELOPE = (
@@ -117,27 +117,29 @@ _ENVELOPE = (
 )
 
 
-def aggregates_of(track: Track, of: EpisodeQuantiles) -> dict[str, dict[str, Any]]:
-    """By rule and level what LeRobot makes of the quantiles of episodes, [D].
+def aggregates_of(track: Track, quantiles: EpisodeQuantiles) -> dict[str, dict[str, Any]]:
+    """Return LeRobot's aggregates [D] of the quantiles of episodes, by rule and level.
 
-    Empty if these are not quantiles of the episodes themselves.
+    The result is empty if ``of`` are not quantiles of the episodes.
     """
     import numpy as np
 
-    if not _hold(track, of):
+    if not _hold(track, quantiles):
         return {}
-    weights = np.asarray(of.counts, np.float64)[:, None] / max(1.0, float(np.sum(of.counts)))
+    weights = np.asarray(quantiles.counts, np.float64)[:, None] / max(
+        1.0, float(np.sum(quantiles.counts))
+    )
     mean, envelope = {}, {}
-    for key, (level, each) in of.levels.items():
+    for key, (level, each) in quantiles.levels.items():
         mean[key] = (weights * each).sum(axis=0)
         envelope[key] = each.min(axis=0) if level <= 0.5 else each.max(axis=0)
     return {_MEAN: mean, _ENVELOPE: envelope}
 
 
-def _hold(track: Track, of: EpisodeQuantiles) -> bool:
+def _hold(track: Track, quantiles: EpisodeQuantiles) -> bool:
     """Whether each quantile lies between the sorted values next to it, or close to them.
 
-    A histogram, of which LeRobot takes quantiles, does not interpolate as numpy.quantile does.
+    LeRobot takes quantiles from a histogram, which interpolates differently from numpy.quantile.
     """
     import numpy as np
 
@@ -146,7 +148,10 @@ def _hold(track: Track, of: EpisodeQuantiles) -> bool:
     values = on_host(track.values)
     cuts = on_host(track.episode_offsets).tolist()
     shape = (len(cuts) - 1, values.shape[1])
-    if any(each.shape != shape for _, each in of.levels.values()) or len(of.counts) != shape[0]:
+    if (
+        any(each.shape != shape for _, each in quantiles.levels.values())
+        or len(quantiles.counts) != shape[0]
+    ):
         return False
     for e, (begin, end) in enumerate(zip(cuts, cuts[1:])):
         rows = np.sort(values[begin:end].astype(np.float64, copy=False), axis=0)  # NaN at the end
@@ -155,7 +160,7 @@ def _hold(track: Track, of: EpisodeQuantiles) -> bool:
         if not count.all() or (count != end - begin).any():
             return False
         slack = _OF_RANGE * (rows[-1] - rows[0]) + _OF_SIZE * np.abs(rows).max(axis=0) + _LEAST
-        for level, each in of.levels.values():
+        for level, each in quantiles.levels.values():
             place = level * (len(rows) - 1)
             low = rows[max(0, int(np.floor(place)) - 1)] - slack
             high = rows[min(len(rows) - 1, int(np.ceil(place)) + 1)] + slack
@@ -167,7 +172,7 @@ def _hold(track: Track, of: EpisodeQuantiles) -> bool:
 def _best_rule(
     pairs: dict[str, Any], wrong: dict[str, Any], rules: dict[str, dict[str, Any]], limit: Any
 ) -> tuple[str, dict[str, Any]]:
-    """The rule that explains most of the quantiles, and what it leaves wrong."""
+    """Return the rule that explains most of the quantiles, and the quantiles that remain wrong."""
     best, left = "", wrong
     for rule, made in rules.items():
         rest = {
@@ -189,12 +194,12 @@ def _note(
     keys = [key for key, each in explained.items() if each.any()]
 
     def error(key: str) -> float:
-        told, true = pairs[key]
-        return float(np.max(np.where(explained[key], np.abs(told - true), 0.0)))
+        saved, true = pairs[key]
+        return float(np.max(np.where(explained[key], np.abs(saved - true), 0.0)))
 
     key = max(keys, key=error)
-    told, true = pairs[key]
-    at, label = _worst(told, true, explained[key], labels)
-    text = f"{', '.join(keys)} {rule}: {key} of {label} is stored as {told[at]:.9g}, but "
-    text += f"{true[at]:.9g} is the quantile of all rows"
+    saved, true = pairs[key]
+    at, label = _worst(saved, true, explained[key], labels)
+    text = f"{', '.join(keys)} {rule}: {key} of {label} is stored as {saved[at]:.9g}, but "
+    text += f"the quantile of all rows is {true[at]:.9g}"
     return Finding("note", "quantiles_aggregated", name, "", text)

@@ -11,20 +11,20 @@ from .._findings import Finding
 from .._source import OTHER_CLOCK
 
 _JITTER = 0.2  # of the period
-_BURSTS = 0.05  # of all intervals beyond the limit of a gap: no gaps any more, but bursts
-_MANY = 50  # intervals, from which on a stream is taken for a periodic one
+_BURSTS = 0.05  # of all intervals are longer than a gap: bursts rather than gaps
+_MANY = 50  # intervals from which on a stream counts as periodic
 _DRIFT = 0.005  # s over the recording
 _FEWEST = 10  # samples; fewer say nothing
 _SINCE_1970 = 946_684_800  # s: the year 2000
-_SHARED = 3  # samples a stamp
-_EDGE = 0.1  # of the samples at each end tell of the drift
+_SHARED = 3  # samples per stamp
+_EDGE = 0.1  # of the samples at each end are used for the drift
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a check of times minds."""
+    """Limits of the checks of times."""
 
-    gap: float | None = None  #: s; None: 2.5 periods, as robocache.report has it
+    gap: float | None = None  #: s; None: 2.5 periods, as in robocache.report
     jitter: float = _JITTER  #: of the period
 
 
@@ -36,11 +36,10 @@ def check_times(
     clock: str = "",
     only_order: bool = False,
 ) -> list[Finding]:
-    """Times of one stream by one clock: one array an episode, nothing between them.
+    """Check the times of one stream and clock: one array per episode.
 
-    ``per_second`` tells how many ticks there are in a second, None that it is not known;
-    ``only_order`` leaves out gaps and
-    jitter, which another clock of the stream tells.
+    ``per_second`` is the number of ticks per second; None: not known. ``only_order`` skips gaps
+    and jitter, if they are checked on another clock of the stream.
     """
     import numpy as np
 
@@ -65,7 +64,7 @@ def check_times(
     if len(steps) == 0:
         return found
     seconds = steps / (per_second or 1.0)
-    del steps  # of long recordings each such array is large
+    del steps  # in long recordings these arrays are large
     words = _seconds if per_second is not None else _ticks
     found += _order(name, place, rows, seconds, words)
     if only_order or not (seconds > 0).any():
@@ -83,14 +82,14 @@ def _order(
     found = []
     back, repeats = int((seconds < 0).sum()), int((seconds == 0).sum())
     if back:
-        at = _where(rows, int(np.argmax(seconds < 0)))
+        at = _sample_after(rows, int(np.argmax(seconds < 0)))
         worst = words(-float(seconds.min()))
         text = f"time goes back once, by {worst}, at {at}"
         if back > 1:
             text = f"time goes back {back} times, by up to {worst} (first: {at})"
         found.append(Finding("error", "order", name, place, text))
     if repeats:
-        at = _where(rows, int(np.argmax(seconds == 0)))
+        at = _sample_after(rows, int(np.argmax(seconds == 0)))
         equal = "1 of {0} stamps is" if repeats == 1 else f"{repeats} of {{0}} stamps are"
         text = f"{equal.format(sum(map(len, rows)))} equal to the one before (first: {at})"
         found.append(Finding("warning", "repeats", name, place, text))
@@ -115,8 +114,8 @@ def _regularity(
     if limits.gap is None and count > _BURSTS * len(seconds):
         mean = float(seconds.mean())
         text = (
-            f"comes in bursts: {words(period)} apart in the median, {words(mean)} in the "
-            f"mean, with {count} pauses of up to {words(float(seconds.max()))}"
+            f"comes in bursts: the median interval is {words(period)}, the mean {words(mean)}, "
+            f"with {count} pauses of up to {words(float(seconds.max()))}"
         )
         severity = "warning" if len(seconds) >= _MANY else "note"  # not all topics have a rate
         return [Finding(severity, "jitter", name, place, text)]
@@ -124,11 +123,11 @@ def _regularity(
         longest = int(np.argmax(seconds))
         text = (
             f"{count} gap{'s' if count > 1 else ''} of more than {words(limit)}; the longest "
-            f"of {words(float(seconds[longest]))} at {_where(rows, longest)}"
+            f"is {words(float(seconds[longest]))} at {_sample_after(rows, longest)}"
         )
         found.append(Finding("warning", "gaps", name, place, text))
     regular = seconds[(seconds <= 2.5 * period) & (seconds >= 0)]
-    regular -= period  # in place, and without a copy as std makes one: there may be very many
+    regular -= period  # in place; np.std would make a copy, and there may be very many
     mean = float(regular.mean()) if len(regular) else 0.0
     square = float(np.dot(regular, regular)) / max(len(regular), 1)
     jitter = max(square - mean * mean, 0.0) ** 0.5
@@ -140,11 +139,11 @@ def _regularity(
 
 @dataclass(frozen=True)
 class LostDigits:
-    """Stamps that many samples share, since they were written with too few digits."""
+    """Stamps that many samples share because they were written with too few digits."""
 
     samples: int
-    stamps: int  # that differ
-    step: float | None  # between them, in ticks; None of a single one
+    stamps: int  # different ones
+    step: float | None  # between them, in ticks; None: there is only one
 
     @property
     def text(self) -> str:
@@ -157,9 +156,9 @@ class LostDigits:
 def lost_digits(times: Any, per_second: float | None) -> LostDigits | None:
     """Whether times [n] are so coarse that most samples share their time with others.
 
-    Bursts of samples with one stamp are not a loss of digits. So the stamps that differ must be on
-    a grid of the kind that a short format leaves: float32 values, whole seconds or powers of ten of
-    these; or, below a second, powers of ten with as many samples at each of them.
+    Bursts of samples with one stamp do not count. The distinct stamps must be on a grid that
+    a short format leaves: float32 values, whole seconds or powers of ten of them; or, below a
+    second, powers of ten with the same number of samples at each.
     """
     import numpy as np
 
@@ -177,7 +176,7 @@ def lost_digits(times: Any, per_second: float | None) -> LostDigits | None:
     steps = steps[ends].astype(np.float64)
     step = float(steps.min())
     largest = float(np.abs(times[[0, -1]]).max())
-    slack = 4 * float(np.spacing(largest))  # of times that are or were floats
+    slack = 4 * float(np.spacing(largest))  # for times that are or were floats
     if (np.abs(steps / step - np.rint(steps / step)) > slack / step + 1e-6).any():
         return None
     lost = LostDigits(count, stamps, step)
@@ -211,17 +210,17 @@ def require_digits(name: str, times: Any, per_second: float | None) -> None:
     Raises
     ------
     ValueError
-        They did.
+        Most samples share their time with others.
     """
     lost = lost_digits(times, per_second)
     if lost is not None:
         raise ValueError(
-            f"{printable(name)}: {lost.text}. --fps HZ takes the number of the row instead"
+            f"{printable(name)}: {lost.text}. Use --fps HZ to compute times from row numbers"
         )
 
 
 def check_clocks(name: str, header: Any, log: Any) -> list[Finding]:
-    """Header stamps against log times, both in int64 ns and of one length."""
+    """Compare header stamps with log times, both int64 ns of the same length."""
     import numpy as np
 
     there = header > 0
@@ -231,7 +230,7 @@ def check_clocks(name: str, header: Any, log: Any) -> list[Finding]:
     middle = float(np.median(apart))
     words = f"{'ahead of' if middle > 0 else 'behind'} the log times"
     if abs(middle) > OTHER_CLOCK:
-        text = f"header stamps are of another clock: {_seconds(abs(middle))} {words}"
+        text = f"header stamps come from another clock: {_seconds(abs(middle))} {words}"
         return [Finding("warning", "clock", name, "header times", text)]
     found = []
     edge = max(1, int(_EDGE * len(apart)))
@@ -250,7 +249,7 @@ def check_clocks(name: str, header: Any, log: Any) -> list[Finding]:
 
 
 def check_spans(spans: dict[str, tuple[float, float]]) -> list[Finding]:
-    """Streams that begin late or end early, by their first and last times in seconds."""
+    """Find streams that begin late or end early, by their first and last times in seconds."""
     if len(spans) < 2:
         return []
     first, last = min(s[0] for s in spans.values()), max(s[1] for s in spans.values())
@@ -267,7 +266,7 @@ def check_spans(spans: dict[str, tuple[float, float]]) -> list[Finding]:
 
 
 def check_rate(name: str, rows: Sequence[Any], rate: float) -> list[Finding]:
-    """Stamps of episodes against their frame numbers, as LeRobot compares them."""
+    """Compare stamps of episodes with their frame numbers, as LeRobot does."""
     import numpy as np
 
     worst, where, far = 0.0, 0, 0
@@ -281,14 +280,14 @@ def check_rate(name: str, rows: Sequence[Any], rate: float) -> list[Finding]:
     if not far:
         return []
     text = (
-        f"times of {far} episodes are up to {_seconds(worst)} from frame / {rate:g} Hz, which "
-        "is what LeRobot takes them for"
+        f"times of {far} episodes differ by up to {_seconds(worst)} from frame / {rate:g} Hz, "
+        "the times that LeRobot assumes"
     )
     return [Finding("warning", "rate", name, f"episode {where}", text)]
 
 
-def _where(rows: Sequence[Any], index: int) -> str:
-    """The sample after an interval, counted over all rows; of episodes with their number."""
+def _sample_after(rows: Sequence[Any], index: int) -> str:
+    """Return the sample after an interval, counted over all rows, with its episode if several."""
     for number, row in enumerate(rows):
         if index < len(row) - 1:
             at = f"sample {index + 1}"
@@ -302,7 +301,7 @@ def _ticks(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    """A length of time in the unit that suits it."""
+    """Return a duration in a suitable unit."""
     if value < 1e-3:
         return f"{1e6 * value:.3g} us"
     if value < 1:

@@ -1,4 +1,4 @@
-"""What was not read of a recording: as findings, and as the reason that nothing can be done."""
+"""Data of a recording that were not read: as findings, and as reasons in errors."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
     from ..checks import StreamSurvey
 
 _SHOWN = 6  # reasons in a message
-_NAME_THEM = " (--time COLUMN names their column, --fps HZ says how many rows a second there are)"
+_NAME_THEM = " (--time COLUMN names their column, --fps HZ sets the number of rows per second)"
 
 
 def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list[Finding]:
-    """What was not read: warnings, notes where no numbers are lost, errors where nothing was read.
+    """Return findings about unread data: warnings, or notes if no numbers are lost.
 
-    ``seen`` are the streams after a pass through the recording.
+    They are errors if nothing was read. ``seen`` are the streams after a pass over the recording.
     """
     unread = recording.unread
     nothing = not any(
-        of.samples and of.clocks and (of.names or is_media(recording.info(name).kind))
-        for name, of in seen.items()
+        seen_stream.samples
+        and seen_stream.clocks
+        and (seen_stream.names or is_media(recording.info(name).kind))
+        for name, seen_stream in seen.items()
     )
     if not recording.names and recording.ignored and not unread:
-        return []  # the caller left all of it out
+        return []  # the caller excluded all topics
     findings = []
     for each in unread:
         if each.messages == 0 and not nothing:
             continue  # an empty stream
         severity = "note" if not each.loses_numbers else "error" if nothing else "warning"
-        of = seen.get(each.place)
-        text = _text(each, of, recording)
+        seen_stream = seen.get(each.place)
+        text = _text(each, seen_stream, recording)
         findings.append(Finding(severity, "unread", each.place, "", text))
     if nothing and not any(finding.severity == "error" for finding in findings):
         text = f"nothing was read: {'; '.join(_reasons(recording, seen))}"
@@ -46,17 +48,17 @@ def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list
     return findings
 
 
-def _text(each: Unread, of: StreamSurvey | None, recording: Recording) -> str:
-    """What was not read of a topic or a file, and why."""
+def _text(each: Unread, seen_stream: StreamSurvey | None, recording: Recording) -> str:
+    """Return what was not read of a topic or a file, and why."""
     from .._recording import of_topic
 
     if not _is_bag(recording):
         return each.reason
-    samples = 0 if of is None else of.samples
+    samples = 0 if seen_stream is None else seen_stream.samples
     kind = f" of {each.type}" if each.type else ""
-    if samples and of is not None and not of.names:
+    if samples and seen_stream is not None and not seen_stream.names:
         return f"{plural(samples, 'sample')}{kind}, but no channels: {each.reason}"
-    if of is None and of_topic(each.place, recording.names):  # its keys are streams
+    if seen_stream is None and of_topic(each.place, recording.names):  # its keys are streams
         count = "some" if each.messages is None else f"{each.messages:,}"
         return f"{count} messages{kind} were not read: {each.reason}"
     if not samples or not recording.info(each.place).names:
@@ -65,38 +67,38 @@ def _text(each: Unread, of: StreamSurvey | None, recording: Recording) -> str:
     total = recording.count_in_file(each.place)
     if each.messages is not None and (total is None or samples + each.messages <= total):
         return f"{each.messages:,} messages{kind} were not read: {each.reason}"
-    return f"some numbers are left out: {each.reason}"
+    return f"some numbers were not read: {each.reason}"
 
 
 def has_something(recording: Recording) -> bool:
-    """Whether a stream may have samples with channels and times, by the first messages."""
+    """Whether a stream may have samples with channels and times, judging by the first messages."""
     unread = _places(recording)
     streams = [recording.info(name) for name in recording.names if name not in unread]
-    return any(of.count != 0 and of.names for of in streams)
+    return any(seen_stream.count != 0 and seen_stream.names for seen_stream in streams)
 
 
 def _places(recording: Recording) -> set[str]:
-    """The topics of which something was not read, and the streams of such files."""
+    """Return the topics that were not fully read, and the streams of such files."""
     names = {name for each in recording.unread for name in (each.place, splitext(each.place)[0])}
     return names | {name for name in recording.names if name.partition(": ")[0] in names}
 
 
 def nothing_to(what: str, recording: Recording) -> str:
-    """The message that a recording has nothing to resample, to count, and so on, with reasons."""
+    """Return the message that a recording has nothing to resample, count, ..., with reasons."""
     return f"nothing to {what}: {'; '.join(_reasons(recording, {}))}"
 
 
 def _reasons(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list[str]:
-    """Why no stream can be used: a reason each."""
+    """Return the reasons why no stream can be used."""
     found = [f"{printable(each.place)}: {each.reason}" for each in recording.unread]
     unread = _places(recording)
     empty = []
     for name in recording.names:
         if name in unread:
             continue
-        info, of = recording.info(name), seen.get(name)
-        count = info.count if of is None else of.samples
-        names = info.names if of is None else of.names
+        info, seen_stream = recording.info(name), seen.get(name)
+        count = info.count if seen_stream is None else seen_stream.samples
+        names = info.names if seen_stream is None else seen_stream.names
         if count == 0 or (names is None and not count):
             empty.append(printable(name))
         elif not names:
@@ -112,7 +114,7 @@ def _reasons(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list[str
     if not found:
         what = "topics" if _is_bag(recording) else "streams"
         found.append(f"the recording has no {what}")
-        found += [f"{other} (left out)" for other in recording.left_out]
+        found += [f"{other} (omitted)" for other in recording.left_out]
     return _cut(found)
 
 

@@ -1,4 +1,4 @@
-"""Checks of channels: NaN, constants, quaternions; over pieces of a stream of any length."""
+"""Checks of channels: NaN, constants, quaternions; in one pass over a stream of any length."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNUSED = re.compile(r"covariance")  # constant in nearly every recording
 
 
 def quaternions_of(names: Sequence[str] | None, channels: int, track: str = "") -> list[int]:
-    """Where names say that a quaternion begins, of those whose channels are neighbours."""
+    """Return the first channels of quaternions, by their names, if their channels are adjacent."""
     found = guesses(track, None if names is None else tuple(names), channels)
     runs = [sorted(guess.columns) for guess in found if guess.kind == "quaternion"]
     return sorted(run[0] for run in runs if run == list(range(run[0], run[0] + 4)))
 
 
 class Channels:
-    """What is known of the channels of a stream after some of its pieces."""
+    """Facts about the channels of a stream, collected from its pieces."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class Channels:
         rows: int | None = None,
         kinds: Kinds | None = None,
     ) -> None:
-        """``dtypes``: of each channel, None: floats; others as of :class:`RecordedStream`.
+        """``dtypes``: one per channel; None: floats. Others as in :class:`RecordedStream`.
 
-        ``rows`` is how many samples there will be, where that is known; ``kinds`` those of the
-        channels, where they are known before.
+        ``rows`` is the total number of samples, if known; ``kinds`` the kinds of the channels, if
+        known.
         """
         self.name, self.names, self.width = name, names, channels
         dtypes = ("float64",) * channels if dtypes is None else dtypes
@@ -52,12 +52,12 @@ class Channels:
             )
         self._kinds = kinds
         self.rows = 0
-        self.count: Any = None  # [D], as those that follow, of all samples so far
+        self.count: Any = None  # [D], over all samples so far, as the next three
         self.nonfinite: Any = None
         self.low: Any = None
         self.high: Any = None
-        self.first: Any = None  # [D], of 64-bit integers: ranges in floats do not tell these apart
-        self.varies: Any = False  # [D], from the first
+        self.first: Any = None  # [D], of 64-bit integers, whose ranges are rounded to floats
+        self.varies: Any = False  # [D], whether a value differs from the first
         self._lengths: dict[tuple[int, ...], Lengths] = {}
         if self._finder is not None:
             self._lengths = self._finder.facts.lengths
@@ -68,27 +68,27 @@ class Channels:
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds of the channels, by all samples so far."""
+        """The kinds of the channels, from all samples so far."""
         if self._finder is not None and self._kinds is None:
             self._kinds = self._finder.found()
         return self._kinds or Kinds(())
 
     def add(self, values: Any, begins: Any = None) -> None:
-        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins."""
+        """Add the next samples [n,D]; ``begins`` [n]: where an episode begins."""
         import numpy as np
 
         from ... import statistics
 
         if len(values) == 0 or self.width == 0:
             return
-        told = statistics(values, quantiles=())
+        counts = statistics(values, quantiles=())
         if self.count is None:
-            self.count, self.nonfinite = told.count.copy(), told.nonfinite.copy()
-            self.low, self.high = told.min.copy(), told.max.copy()
+            self.count, self.nonfinite = counts.count.copy(), counts.nonfinite.copy()
+            self.low, self.high = counts.min.copy(), counts.max.copy()
         else:
-            self.count += told.count
-            self.nonfinite += told.nonfinite
-            self.low, self.high = np.fmin(self.low, told.min), np.fmax(self.high, told.max)
+            self.count += counts.count
+            self.nonfinite += counts.nonfinite
+            self.low, self.high = np.fmin(self.low, counts.min), np.fmax(self.high, counts.max)
         if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
             self.first = values[0].copy() if self.first is None else self.first
             self.varies |= (values != self.first).any(axis=0)
@@ -114,7 +114,7 @@ class Channels:
         bad = self.nonfinite.nonzero()[0].tolist()
         whole = [c for c in bad if self.count[c] == 0]
         if whole:
-            text = f"{self._some(whole)}: no finite value at all"
+            text = f"{self._some(whole)}: no value is finite"
             found.append(Finding("error", "nan", self.name, self.label(whole[0]), text))
         partly = [c for c in bad if self.count[c]]
         if partly:
@@ -132,12 +132,12 @@ class Channels:
         same = (self.low == self.high) & (self.count > 1) & np.logical_not(self.varies)
         same = same.nonzero()[0].tolist()
         if len(same) == self.width:
-            which = (
+            subject = (
                 "its channel never"
                 if self.width == 1
                 else f"none of its {self.width} channels ever"
             )
-            text = f"constant: {which} changes"
+            text = f"constant: {subject} changes"
             return [Finding("warning", "constant", self.name, "", text)]
         found = []
         used = [c for c in same if not _UNUSED.search(self.label(c))]
@@ -155,21 +155,23 @@ class Channels:
     def _off_unit(self) -> list[Finding]:
         found = []
         known = {group.columns for group in self.kinds.groups if group.kind == "quaternion"}
-        # Names say so, and not enough values: alignment asks for a decision.
+        # The names say a quaternion, but too few values confirm it: alignment needs a decision.
         doubtful = {g.columns: g for g in self.kinds.candidates if g.source == "names"}
         known |= set(doubtful)
-        for columns, of in self._lengths.items():
+        for columns, lengths in self._lengths.items():
             if columns not in known:
                 continue
             labels = [self.label(column) for column in sorted(columns)]
             place = os.path.commonprefix(labels).rstrip("._[") or labels[0]
-            if of.zero:
-                text = f"{of.zero} of {self.rows} quaternions are 0"
+            if lengths.zero:
+                verb = "is" if lengths.zero == 1 else "are"
+                text = f"{lengths.zero} of {self.rows} quaternions {verb} 0"
                 found.append(Finding("warning", "quaternion", self.name, place, text))
-            if of.off_slightly:
-                apart, at = of.worst
+            if lengths.off_slightly:
+                apart, at = lengths.worst
+                verb = "differs" if lengths.off_slightly == 1 else "differ"
                 text = (
-                    f"{of.off_slightly} of {self.rows} quaternions are off "
+                    f"{lengths.off_slightly} of {self.rows} quaternions {verb} from "
                     f"unit length, by up to {apart:.3g} at sample {at}"
                 )
                 if columns in doubtful:

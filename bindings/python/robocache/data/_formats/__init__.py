@@ -1,1 +1,1 @@
-"""The formats, a module or a folder each, and the registry that asks them."""
+"""The formats, one module or package each, and the registry that detects them."""

@@ -1,4 +1,4 @@
-"""Unpacking the chunks of bags, and how much they may unpack to."""
+"""Decompression of bags, and limits on the unpacked size."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .._errors import needed, raise_shortage
 from .._file_access import Limit
 from .messages.pieces import Rows
 
-_MOST = 4 << 30  # bytes of a chunk, which lie in memory at once; those of ROS 1 cannot tell of more
-_LEAST_RECORD = 64  # bytes that a record counts as
-_LZ4_RATIO = 255  # it packs no better
+_MOST = 4 << 30  # bytes of a chunk, which is held in memory; ROS 1 cannot declare more
+_LEAST_RECORD = 64  # bytes that a record counts at least
+_LZ4_RATIO = 255  # the best ratio of lz4
 
 Packed = TypeVar("Packed")
 Unpacked = TypeVar("Unpacked")
 
 
 class CannotUnpack(ValueError):
-    """Why packed data cannot be unpacked.
+    """Packed data cannot be unpacked.
 
     Attributes
     ----------
     unpacked : int or None
-        The bytes that were unpacked before that was found; None if it was found before.
+        The bytes that were unpacked before the fault was found; None if none were.
     """
 
     def __init__(self, reason: str, unpacked: int | None = None) -> None:
@@ -38,7 +38,7 @@ class CannotUnpack(ValueError):
 
 
 class Budget:
-    """The bytes that one pass through a file has unpacked, against its limit."""
+    """The bytes that one pass over a file has unpacked, and their limit."""
 
     def __init__(self, limit: Limit, path: str, size: int) -> None:
         self.limit, self.path, self.size = limit, path, size
@@ -50,22 +50,22 @@ class Budget:
         Raises
         ------
         FormatError
-            It unpacks to that, and the file would unpack to more than it may.
+            It unpacks to that size, and the file would unpack to more than is allowed.
         CannotUnpack
             It does not unpack to that size, or is larger than any chunk may be.
         """
         if declared > _MOST and kind in ("bz2", "lz4", "zstd"):
             raise CannotUnpack(_too_large(declared))
-        left = self.limit.of(self.size) - self.used
+        left = self.limit.allowed(self.size) - self.used
         if declared > left:
-            # A size that is damaged may say anything: the data say what is right.
+            # A damaged size may be anything: unpack the data to find out.
             if self._found_smaller(data, kind, max(left, 0)):
-                raise CannotUnpack(f"declares {declared} bytes, and unpacks to another size")
+                raise CannotUnpack(f"declares {declared} bytes, but unpacks to another size")
             self.limit.require(self.path, place, self.used + declared, self.size)
         self.used += declared
 
     def _found_smaller(self, data: bytes, kind: str, most: int) -> bool:
-        """Whether data end, or turn out to be damaged, before they have unpacked to ``most``."""
+        """Whether data end, or prove damaged, before unpacking to ``most`` bytes."""
         try:
             found = unpacked_size(data, kind, most + 1)
         except CannotUnpack as error:
@@ -76,27 +76,27 @@ class Budget:
         return found <= most
 
     def charge(self, place: str, count: int, size: int) -> None:
-        """Count records of a chunk: each takes memory of its own, and counts as some bytes.
+        """Count the records of a chunk: each needs memory, and counts as some bytes.
 
         Raises
         ------
         FormatError
-            There are more than the file may hold.
+            There are more than is allowed for the file.
         """
         self.used += max(0, count * _LEAST_RECORD - size)
         self.limit.require(self.path, place, self.used, self.size)
 
     def correct(self, declared: int, error: CannotUnpack) -> None:
-        """Count what a damaged chunk unpacked to instead of the size that it declares."""
+        """Count the real size of a damaged chunk instead of the declared one."""
         if error.unpacked is not None:
             self.used += error.unpacked - declared
 
 
 def ahead(unpack: Callable[[Packed], Unpacked], items: Iterator[Packed]) -> Iterator[Unpacked]:
-    """Unpack items in their order, by one thread per core, some of them ahead.
+    """Unpack items in order, some of them ahead, with one thread per core.
 
-    The first is unpacked by itself: many ask for no more. Where the system gives no more threads,
-    the calling thread unpacks.
+    The first item is unpacked without threads, since many callers need no more. If the system
+    cannot start threads, the calling thread unpacks.
     """
     for first in items:
         yield unpack(first)
@@ -126,16 +126,16 @@ def ahead(unpack: Callable[[Packed], Unpacked], items: Iterator[Packed]) -> Iter
                 future.cancel()
 
 
-ZSTD = b"\x28\xb5\x2f\xfd"  # what zstd data begin with, and no message in CDR
+ZSTD = b"\x28\xb5\x2f\xfd"  # first bytes of zstd data, which no CDR message has
 
 
 def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]:
-    """Messages that may be compressed one by one, unpacked, and the sizes of those that cannot be.
+    """Unpack messages that may be compressed singly; also return the sizes of those that fail.
 
     Raises
     ------
     FormatError
-        They unpack to more than the file may hold.
+        They unpack to more than is allowed for the file.
     """
     import numpy as np
 
@@ -143,7 +143,7 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
     longer = rows.sizes >= 4
     if not longer.all() or not len(rows):
         packed = np.zeros(len(rows), bool)
-        packed[longer] = rows.of(longer).field(0, "<u4") == magic
+        packed[longer] = rows.select(longer).field(0, "<u4") == magic
     else:
         packed = rows.field(0, "<u4") == magic
     if not packed.any():
@@ -153,13 +153,13 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
     for i, is_packed in enumerate(packed.tolist()):
         content = rows.message(i)
         if is_packed:
-            most = max(0, min(_MOST, budget.limit.of(budget.size) - budget.used)) + 1
+            most = max(0, min(_MOST, budget.limit.allowed(budget.size) - budget.used)) + 1
             parts = []
             try:
                 for part in _parts(content, "zstd", most, 1 << 20, budget.path):
                     parts.append(part)
                     budget.used += len(part)
-                    if budget.used > budget.limit.of(budget.size):
+                    if budget.used > budget.limit.allowed(budget.size):
                         place = "messages compressed one by one"
                         budget.limit.require(budget.path, place, budget.used, budget.size)
             except CannotUnpack as error:
@@ -170,18 +170,18 @@ def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]
         contents.append(content)
     sizes = np.array([len(content) for content in contents], np.int64)
     data = np.frombuffer(b"".join(contents), np.uint8)
-    made = rows.of(good)
+    made = rows.select(good)
     made = replace(made, data=data, starts=np.cumsum(sizes) - sizes, sizes=sizes)
     return made, {reason: np.array(each, np.int64) for reason, each in failed.items()}
 
 
 def decompressed(data: bytes, kind: str, size: int, path: str = "packed data") -> bytes:
-    """``size`` bytes. No more than these are unpacked.
+    """Unpack exactly ``size`` bytes.
 
     Raises
     ------
     CannotUnpack
-        The data are damaged, or have another size.
+            The data are damaged, or have another size.
     MemoryError
         There is too little memory; the message names the path.
     """
@@ -198,7 +198,7 @@ def decompressed(data: bytes, kind: str, size: int, path: str = "packed data") -
 
 
 def unpacked_size(data: bytes, kind: str, most: int, path: str = "packed data") -> int:
-    """The bytes that data unpack to, counted up to ``most``, with little memory."""
+    """Return the unpacked size of data, counted up to ``most``, with little memory."""
     if kind in ("", "none"):
         return len(data)
     return sum(map(len, _parts(data, kind, most, 1 << 20, path)))
@@ -206,13 +206,13 @@ def unpacked_size(data: bytes, kind: str, most: int, path: str = "packed data") 
 
 def _too_large(size: int) -> str:
     return (
-        f"says that it unpacks to {size / (1 << 30):,.2f} GiB, above {_MOST >> 30} GiB; if it "
-        "does, unpack the file with mcap decompress, for which there is no limit"
+        f"declares {size / (1 << 30):,.2f} GiB, above {_MOST >> 30} GiB; if this is "
+        "right, unpack the file with mcap decompress, which has no such limit"
     )
 
 
 def _parts(data: bytes, kind: str, most: int, at_once: int, path: str) -> Iterator[bytes]:
-    """Unpack data, up to ``most`` bytes, piece by piece."""
+    """Unpack data, up to ``most`` bytes, in pieces."""
     done = 0
     try:
         for part in _streams(_decompressor(kind), data, most, at_once, kind):
@@ -222,7 +222,7 @@ def _parts(data: bytes, kind: str, most: int, at_once: int, path: str) -> Iterat
         raise
     except CannotUnpack as error:
         raise CannotUnpack(str(error), done) from None
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise_shortage(path)
         raise CannotUnpack(f"its {kind} data are damaged: {error}", done) from None
 
@@ -242,23 +242,23 @@ def _decompressor(kind: str) -> Callable[[], Any]:
 def _streams(
     decompressor: Callable[[], Any], data: bytes, most: int, at_once: int, kind: str
 ) -> Iterator[bytes]:
-    """Unpack streams that follow one another, up to ``most`` bytes."""
+    """Unpack consecutive streams, up to ``most`` bytes."""
     left = most
     while data and left > 0:
         one = decompressor()
-        given = data
+        packed = data
         while left > 0 and not one.eof:
             wanted = min(left, at_once)
-            if kind == "lz4":  # it takes the memory of all that it may unpack at once
+            if kind == "lz4":  # it allocates max_length at once
                 wanted = min(wanted, len(data) * _LZ4_RATIO + 1)
-            part = one.decompress(given, max_length=wanted)
-            given = b""
+            part = one.decompress(packed, max_length=wanted)
+            packed = b""
             left -= len(part)
             if part:
                 yield part
             if one.eof or left <= 0:
                 break
-            if one.needs_input and not part:  # lz4 may hold more than it gave
+            if one.needs_input and not part:  # lz4 may hold output back
                 raise CannotUnpack("its packed data end too early")
         data = (
             b"" if left <= 1 or not one.eof else one.unused_data
@@ -266,7 +266,7 @@ def _streams(
 
 
 def unpacked_parts(file: BinaryIO, at_once: int, path: str) -> Iterator[bytes]:
-    """Unpack a file that is compressed with zstd, piece by piece.
+    """Unpack a file that is compressed with zstd, in pieces.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def unpacked_parts(file: BinaryIO, at_once: int, path: str) -> Iterator[bytes]:
             yield part
     except (ImportError, MemoryError):
         raise
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise_shortage(path)
         raise CannotUnpack(f"its zstd data are damaged or cut off: {error}") from None
 
@@ -295,7 +295,7 @@ def _zstd_file(file: BinaryIO) -> Any:
 
 
 class _Zstandard:
-    """A stream of the package zstandard, called as Python's own decompressors are."""
+    """A stream of the package zstandard with the interface of Python's decompressors."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -312,7 +312,7 @@ class _Zstandard:
 
 
 def _zstd() -> Callable[[], Any]:
-    """The zstd of Python, or the package that rosbags needs: another one before 0.11."""
+    """Return the decompressor of Python, or of the package that rosbags needs."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             made: Callable[[], Any] = importlib.import_module(name).ZstdDecompressor

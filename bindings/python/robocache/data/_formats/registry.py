@@ -1,4 +1,4 @@
-"""``open``: the formats, each with the test that recognizes it by its content."""
+"""``open``, and the formats, each with a test that recognizes it by its content."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .._point_clouds import PointClouds
     from .._recording import Recording
 
-# Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
-# to add its module here.
+# Modules with sniff(path) -> bool and open(path, options), tried in this order. To add a format,
+# add its module here.
 FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
@@ -39,7 +39,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder")  # formats of which the caller may name the times
+_WITH_COLUMNS = ("tables", "npy_folder")  # formats whose times the caller may name
 
 
 def open(
@@ -55,13 +55,13 @@ def open(
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
 ) -> Any:
-    """Open a recording or a data set. Its content decides the format, not its name.
+    """Open a recording or a data set. The format is detected by content, not by name.
 
     LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
     :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
-    files become a :class:`Recording`, or :class:`robocache.Episodes` where they say where episodes
-    are. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder of
-    them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
+    files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
+    begin. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
+    of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
 
     Parameters
     ----------
@@ -69,49 +69,49 @@ def open(
         A file or a folder. Names that are not UTF-8 may be bytes, or strings as ``os.fsdecode``
         returns them; control characters in them are escaped in all output.
     damaged
-        "refuse": damage is an error, that says where it is. "keep": what can be read is, and
-        ``problems`` tells what could not.
+        "refuse": damage is an error that says where it is. "keep": read what can be read;
+        ``problems`` lists the rest.
     unit
-        Of times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+        Unit of times if the data do not state it, as in CSV files: "ns", "us", "ms", "s".
     rate
-        Rows a second, of data sets that have no times: HDF5, Zarr, arrays, tables. A table whose
-        stamps lost their digits takes it too.
+        Rows per second, for data sets without times: HDF5, Zarr, arrays, tables. It also replaces
+        the stamps of a table that lost their digits.
     definitions
-        Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
-        by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
+        ROS message definitions that neither the bag nor the distribution has: the text of the .msg
+        file by type, such as "ackermann_msgs/msg/AckermannDriveStamped".
     follow_links
         Whether symbolic links may lead out of the data set, as in the cache of the Hugging Face
         Hub.
     max_unpacked
         Bytes that compressed data of a source may unpack to. None: 200 times the size of the
-        source, or 256 MiB if that is more. A small file can ask for terabytes: raise this only for
-        files whose origin you know.
+        source, or 256 MiB if that is more. A small file can unpack to terabytes: raise this only
+        for files from a trusted source.
     progress
-        Whether to show how far reading is; None: on a terminal, where it takes longer.
+        Whether to show a progress bar; None: on a terminal, if reading takes longer.
     kinds
-        What channels are, by stream and channels: ``{"imu": {"orientation": "quaternion_wxyz",
-        "yaw": "angle_deg"}}``. Channels are a name, "first-last", names with commas, or what their
-        names begin with. See :doc:`/concepts/kinds`.
+        Kinds of channels, by stream and channels: ``{"imu": {"orientation": "quaternion_wxyz",
+        "yaw": "angle_deg"}}``. Channels are a name, "first-last", names with commas, or a prefix.
+        See :doc:`/concepts/kinds`.
     time
         The column of times of CSV and Parquet files, or the array of times among .npy files:
-        "COLUMN" or "COLUMN:UNIT", such as "stamp:us". None: by the table in docs/concepts/times.md.
+        "COLUMN" or "COLUMN:UNIT", such as "stamp:us". None: chosen as in :doc:`/concepts/times`.
 
     Returns
     -------
     Recording, Episodes, PointCloud or PointClouds
-        For type checkers the type is Any. :func:`open_recording`, :func:`open_episodes` and
+        The annotated type is Any. :func:`open_recording`, :func:`open_episodes` and
         :func:`open_clouds` return one type, and raise :class:`FormatError` for the others.
 
     Raises
     ------
     FormatError
-        The format is not known, or what is there is not as it should be. It names file and place.
+        The format is not known, or the content violates it. The message names file and place.
     ModuleNotFoundError
-        The format takes a package that is not installed; the message names the extra.
+        The format needs a package that is not installed; the message names the extra.
     OSError
-        It cannot be read.
+        The path cannot be read.
     """
-    given = os.fsdecode(path)
+    name = os.fsdecode(path)
     options = Options(
         Damage(damaged),
         progress,
@@ -123,32 +123,32 @@ def open(
         time,
         checked(kinds),
     )
-    if not os.path.exists(given):
+    if not os.path.exists(name):
         from .strangers import missing
 
-        raise FileNotFoundError(printable(f"{given}: {missing(given)}"))
-    special = special_kind(given)
+        raise FileNotFoundError(printable(f"{name}: {missing(name)}"))
+    special = special_kind(name)
     if special is not None:
-        raise FormatError(given, "", f"is {special}, expected a file or a folder")
-    with reading(given):
-        module = format_of(given, FORMATS)
+        raise FormatError(name, "", f"is {special}, expected a file or a folder")
+    with reading(name):
+        module = format_of(name, FORMATS)
         if module is None:
-            inside = _data_sets_in(given) if os.path.isdir(given) else []
+            inside = _data_sets_in(name) if os.path.isdir(name) else []
             if len(inside) != 1:
-                raise FormatError(given, "", _unknown(given, inside))
-            for fault in _faults_beside(given, inside[0]):
-                options.damage.found(given, "", fault)
-            given = os.path.join(given, inside[0])
-            module = format_of(given, FORMATS)
-        opened_data = module.open(given, options)
+                raise FormatError(name, "", _unknown(name, inside))
+            for fault in _other_faults(name, inside[0]):
+                options.damage.found(name, "", fault)
+            name = os.path.join(name, inside[0])
+            module = format_of(name, FORMATS)
+        opened_data = module.open(name, options)
         if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
             raise ValueError(
-                f"--time {time}: is for tables and .npy arrays, and this is {opened_data.format}"
+                f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
             )
     if not options.kinds:
         return opened_data
     if not hasattr(opened_data, "with_kinds"):
-        raise ValueError("kinds: are of recordings and episodes; this is a point cloud")
+        raise ValueError("kinds: is only for recordings and episodes; this is a point cloud")
     return opened_data.with_kinds(options.kinds)
 
 
@@ -160,7 +160,7 @@ def open_recording(
     Raises
     ------
     FormatError
-        The path is a data set of episodes or a point cloud, or as :func:`open` raises it.
+        The path is a data set of episodes or a point cloud; else as for :func:`open`.
     """
     from .._recording import Recording
 
@@ -176,7 +176,7 @@ def open_episodes(path: str | bytes | os.PathLike[Any], **options: Unpack[OpenOp
     Raises
     ------
     FormatError
-        The path is a recording or a point cloud, or as :func:`open` raises it.
+        The path is a recording or a point cloud; else as for :func:`open`.
     """
     from ... import Episodes
 
@@ -194,7 +194,7 @@ def open_clouds(
     Raises
     ------
     FormatError
-        The path is a recording or a data set, or as :func:`open` raises it.
+        The path is a recording or a data set; else as for :func:`open`.
     """
     from .._point_clouds import PointCloud, PointClouds
 
@@ -217,7 +217,7 @@ def _other_type(path: Any, opened: Any, expected: str) -> FormatError:
 
 
 def format_of(path: str, formats: Sequence[str]) -> Any:
-    """The module that reads what is there; None if none does."""
+    """Return the module that reads a path; None if no format fits."""
     for name in formats:
         module = importlib.import_module(f".{name}", __package__)
         if module.sniff(path):
@@ -226,7 +226,7 @@ def format_of(path: str, formats: Sequence[str]) -> Any:
 
 
 def _data_sets_in(path: str) -> list[str]:
-    """The names of what can be opened in a folder, which is no data set itself."""
+    """Return the names of the data sets in a folder."""
     folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
     return sorted(
         entry.name
@@ -235,8 +235,8 @@ def _data_sets_in(path: str) -> list[str]:
     )
 
 
-def _faults_beside(path: str, name: str) -> list[str]:
-    """What is wrong with the other files of a folder that holds one data set."""
+def _other_faults(path: str, name: str) -> list[str]:
+    """Return the faults of the other files of a folder that holds one data set."""
     from .strangers import faults_in
 
     return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
@@ -268,7 +268,7 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
     faults = list(faults_in(path))
     if faults:
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        return f"none of its files can be read: {'; '.join(faults[:_SHOWN])}{more}"
+        return f"no file could be read: {'; '.join(faults[:_SHOWN])}{more}"
     held = []
     entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     for entry in entries[:_MOST_NAMES]:
@@ -276,7 +276,7 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         held.append(f"{entry.name} ({like})" if like else entry.name)
     more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
     holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
-    return f"no file in this folder is of a format that is read. {holds}. Formats: {_READ}"
+    return f"no file in this folder has a supported format. {holds}. Formats: {_READ}"
 
 
 def _listed(names: Sequence[str]) -> str:

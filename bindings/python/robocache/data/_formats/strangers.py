@@ -1,6 +1,6 @@
-"""Files that are not read, or damaged, named for what they are, with what to do about them.
+"""Descriptions of unsupported or damaged files, with what to do about them.
 
-A name is a whole sentence that follows the path of the file in a message.
+A description is a sentence that follows the path of the file in a message.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 from .._file_access import is_file, opened, what_is
 
-_HEAD = 4096  # bytes that are looked at
+_HEAD = 4096  # bytes that are examined
 _SHOWN = 40  # bytes of the beginning in a message
 _LFS = b"version https://git-lfs.github.com/spec/v1"
 _HUB = "huggingface.co"
 
 _NOT_YET = "which is not read yet"
 
-# What files begin with: a sentence. {name} is the name of the file, {stem} without its suffix.
+# First bytes of files, and a sentence. {name} is the name of the file, {stem} without its suffix.
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "it is compressed (zstd). Unpack it: zstd -d {name}"),
     (b"\x04\x22\x4d\x18", "it is compressed (lz4). Unpack it: lz4 -d {name}"),
@@ -29,30 +29,30 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"Rar!\x1a\x07", "it is an archive (RAR). Unpack it: unrar x {name}"),
     (
         b"ULog\x01\x12\x35",
-        f"it is a PX4 ULog, {_NOT_YET}. pyulog makes CSV files of it: ulog2csv {{name}}",
+        f"it is a PX4 ULog, {_NOT_YET}. Convert it to CSV files with pyulog: ulog2csv {{name}}",
     ),
     (
         b"\xa3\x95",
-        f"it is a log of ArduPilot (DataFlash), {_NOT_YET}. pymavlink makes CSV files of it: "
+        f"it is a log of ArduPilot (DataFlash), {_NOT_YET}. Convert it to CSV with pymavlink: "
         "mavlogdump.py --format csv --types IMU {name} > imu.csv",
     ),
     (
         b"ply\n",
-        f"it is a PLY file (points or a mesh), {_NOT_YET}. Open3D makes a PCD file of it: "
+        f"it is a PLY file (points or a mesh), {_NOT_YET}. Convert it to PCD with Open3D: "
         'open3d.io.write_point_cloud("{stem}.pcd", open3d.io.read_point_cloud("{name}"))',
     ),
     (b"LASF", f"it is a LAS or LAZ point cloud, {_NOT_YET}. Convert it to PCD: pdal translate"),
     (b"ASTM-E57", f"it is an E57 point cloud, {_NOT_YET}. Convert it to PCD"),
     (b"glTF", "it is a 3D model (glTF), not a recording"),
-    (b"RRF", "it is a recording of Rerun (.rrd), which is written but not read"),
+    (b"RRF", "it is a recording of Rerun (.rrd); RoboCache writes these, but does not read them"),
     (
         b"#ROSBAG V1",
-        "it is a ROS 1 bag of version 1, which is not read: rosbag fix makes a new one",
+        "it is a ROS 1 bag of version 1, which is not read. Convert it: rosbag fix",
     ),
-    (b"#ROSRECORD", "it is a ROS 1 bag of an early version: rosbag fix makes a new one"),
+    (b"#ROSRECORD", "it is a ROS 1 bag of an early version. Convert it: rosbag fix"),
     (
         b"SQLite format 3\0",
-        "it is an SQLite database without the tables topics and messages: it is no bag",
+        "it is an SQLite database without the tables topics and messages, so it is not a bag",
     ),
     (b"ARROW1", "it is an Arrow (Feather) file. Write a Parquet file of its table"),
     (b"FEA1", "it is a Feather file of version 1. Write a Parquet file of its table"),
@@ -102,7 +102,7 @@ _NUMBERS = re.compile(rf"(?:{_NUMBER})\Z", re.I)
 
 
 def stranger(path: str) -> str | None:
-    """What a file is that no reader takes; None if its beginning does not say."""
+    """Describe a file that no reader supports; None if its first bytes are not known."""
     name = os.path.basename(path)
     with opened(path) as file:
         start = file.read(_HEAD) or b""
@@ -122,7 +122,7 @@ def stranger(path: str) -> str | None:
 
 
 def placeholder(path: str) -> str | None:
-    """What to do about a file in whose place is a Git LFS pointer or a page of HTML; else None."""
+    """Return what to do about a Git LFS pointer or an HTML page at a path; None for other files."""
     if "\0" in path or not os.path.isfile(path):
         return None
     try:
@@ -138,26 +138,26 @@ def placeholder(path: str) -> str | None:
 
 def lfs_reason(start: bytes) -> str:
     size = re.search(rb"\nsize (\d{1,18})", start)
-    of = f" ({int(size[1]):,} bytes)" if size else ""
+    size_text = f" ({int(size[1]):,} bytes)" if size else ""
     return (
-        f"it is a Git LFS pointer, not the file itself{of}. Fetch the file: git lfs pull, in its "
-        "repository"
+        f"it is a Git LFS pointer, not the file itself{size_text}. Fetch the file: git lfs pull, "
+        "in its repository"
     )
 
 
 def unknown_file(path: str) -> str:
-    """Why a file cannot be opened that no reader takes."""
+    """Return why a file that no reader supports cannot be opened."""
     known = stranger(path)
     if known is not None:
         return known
     with opened(path) as file:
         start = file.read(_HEAD) or b""
     guess = _guess(start)
-    return f"cannot tell the format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
+    return f"unknown format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
 
 
 def shown(start: bytes) -> str:
-    """The first bytes of a file, in a message."""
+    """Format the first bytes of a file for a message."""
     line = start[:_SHOWN]
     if _is_text(line):
         return '"' + line.decode("utf-8", "replace").partition("\n")[0].rstrip("\r") + '"'
@@ -165,7 +165,7 @@ def shown(start: bytes) -> str:
 
 
 def look_alike(path: str) -> str:
-    """A few words on a file in a folder: what it is or looks like; "" if that is not known."""
+    """Describe a file in a folder in a few words; "" if it is not known."""
     known = stranger(path)
     if known is not None:
         what, _, remedy = known.removeprefix("it is ").partition(". ")
@@ -181,7 +181,7 @@ def _by_magic(start: bytes, end: bytes, name: str) -> str | None:
     if start.startswith(b"PAR1") and end != b"PAR1":
         return (
             "it is a Parquet file without its footer: the writer did not close it, or the copy is "
-            "not whole. Copy it again"
+            "incomplete. Copy it again"
         )
     if start.startswith(b"\x1f\x8b"):
         if name.lower().endswith((".tar.gz", ".tgz")):
@@ -226,13 +226,13 @@ def _by_text(start: bytes, name: str) -> str | None:
     begin = text.lstrip()[:512].lower()
     if begin.startswith(("<!doctype html", "<html")) or "<html" in begin[:256]:
         return (
-            "it is an HTML page, not a recording: a page for the login, an error or a preview was "
-            "saved in place of the file. Download the file itself"
+            "it is an HTML page, not a recording: a login page, an error or a preview was saved "
+            "instead of the file. Download the file itself"
         )
     if begin.startswith("<?xml") or begin.startswith("<error>"):
-        return "it is an XML file, not a recording: a server may have sent an error in its place"
+        return "it is an XML file, not a recording: a server may have sent an error instead"
     if "rosbag2_bagfile_information" in text:
-        return "it is the metadata of a ROS 2 bag. Open the folder that it is in"
+        return "it is the metadata of a ROS 2 bag. Open its folder"
     if begin.startswith(("{", "[")):
         return _json_kind(text)
     return None
@@ -242,13 +242,13 @@ def _json_kind(text: str) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("{") and len(lines) > 1 and _is_json(lines[0]):
         return (
-            f"it is a file of JSON lines, {_NOT_YET}. Make a table of it: pandas.read_json("
+            f"it is a file of JSON lines, {_NOT_YET}. Convert it to Parquet: pandas.read_json("
             '"{name}", lines=True).to_parquet("{stem}.parquet")'
         )
     if re.match(r"\s*(\{\s*(\"|\}|\Z)|\[\s*([\[{\"\]\d-]|\Z))", text):
         return (
             f"it is a JSON file, {_NOT_YET}. If it is part of a data set, open the folder of the "
-            "set; if it is a table, make a Parquet file of it: pandas.read_json"
+            "set; if it is a table, convert it to Parquet: pandas.read_json"
         )
     return None
 
@@ -264,7 +264,7 @@ def _is_json(line: str) -> bool:
 
 
 def _guess(start: bytes) -> str:
-    """A sentence on what a text of numbers looks like, or ""."""
+    """Return a sentence about a text of numbers, or ""."""
     if not _is_text(start):
         return ""
     lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
@@ -276,9 +276,9 @@ def _guess(start: bytes) -> str:
         return ""
     counts = {len(row.split()) for row in rows if _are_numbers(row.split())}
     if counts == {8} and len(counts) == 1 and all(_are_numbers(row.split()) for row in rows):
-        return f"It looks like a TUM trajectory (text, 8 numbers a row), {_NOT_YET}"
+        return f"It looks like a TUM trajectory (text, 8 numbers per row), {_NOT_YET}"
     if counts == {12} and all(_are_numbers(row.split()) for row in rows):
-        return f"It looks like poses of KITTI (text, 12 numbers a row), {_NOT_YET}"
+        return f"It looks like poses of KITTI (text, 12 numbers per row), {_NOT_YET}"
     for separator, called in (
         (",", "commas"),
         (";", "semicolons"),
@@ -291,8 +291,8 @@ def _guess(start: bytes) -> str:
             continue
         if all(map(_are_numbers, cells)):
             return (
-                f"It looks like a table without a header ({width} numbers a row, with {called} "
-                "between them). Write a first line with the names of the columns, such as "
+                f"It looks like a table without a header ({width} numbers per row, separated by "
+                f"{called}). Add a first line with the names of the columns, such as "
                 "time_s,x,y"
             )
         if len(cells) > 1 and all(map(_are_numbers, cells[1:])):
@@ -301,8 +301,8 @@ def _guess(start: bytes) -> str:
             _are_numbers([c.replace(",", ".") for c in r]) for r in cells[1:]
         ):
             return (
-                "It looks like a table with semicolons between columns and commas in numbers. "
-                "Save it with commas between columns and points in numbers"
+                "It looks like a table with semicolons between columns and decimal commas. "
+                "Save it with commas between columns and decimal points"
             )
     return ""
 
@@ -319,11 +319,11 @@ def _are_numbers(cells: list[str]) -> bool:
     return bool(cells) and all(_NUMBERS.match(cell) for cell in cells)
 
 
-# ---- paths that are none -------------------------------------------------------------------------
+# ---- paths that do not exist ---------------------------------------------------------------------
 
 
 def missing(path: str) -> str:
-    """What to do about a path where there is nothing: it may be an address, or an id of the Hub."""
+    """Return what to do about a path that does not exist: it may be a URL, or an id of the Hub."""
     if match := re.match(r"hf:/+(?:datasets/)?([\w.-]+/[\w.-]+)", path):
         return _from_hub(match[1])
     if match := re.match(rf"(?:https?:/+)?{_HUB}/+datasets/([\w.-]+/[\w.-]+)", path):
@@ -331,7 +331,7 @@ def missing(path: str) -> str:
     if match := re.match(r"(s3|gs|ftps?|https?|az|abfs|sftp|ssh)(?::/+)", path):
         tools = {"s3": "aws s3 cp", "gs": "gcloud storage cp"}
         command = f"{tools[match[1]]} {path} ." if match[1] in tools else f"curl -LO {path}"
-        return f"is an address. Download what is there first: {command}"
+        return f"is a URL. Download it first: {command}"
     if re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", path) and not os.path.isdir(
         os.path.dirname(path)
     ):
@@ -349,19 +349,19 @@ def _download(name: str) -> str:
 
 
 _KINDS = {
-    ".h5": "HDF5 file",
-    ".hdf5": "HDF5 file",
-    ".npy": ".npy file",
-    ".npz": "npz file",
-    ".pcd": "PCD file",
-    ".bin": "sweep of a LiDAR",
-    ".bag": "ROS 1 bag",
+    ".h5": "an HDF5 file",
+    ".hdf5": "an HDF5 file",
+    ".npy": "a .npy file",
+    ".npz": "an npz file",
+    ".pcd": "a PCD file",
+    ".bin": "a LiDAR sweep",
+    ".bag": "a ROS 1 bag",
 }
 _TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def faults_in(path: str) -> Iterator[str]:
-    """Each file that no reader takes, and why."""
+    """Yield a fault for each file that no reader supports."""
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         suffix = os.path.splitext(entry.name)[1].lower()
         if not is_file(entry) or entry.name.startswith("."):
@@ -374,4 +374,4 @@ def faults_in(path: str) -> Iterator[str]:
 
             yield f"{entry.name} {fault_of(entry.path)[0]}"
         elif suffix in _KINDS:
-            yield f"{entry.name} is no {_KINDS[suffix]}, but {what_is(entry.path)}"
+            yield f"{entry.name}: expected {_KINDS[suffix]}, got {what_is(entry.path)}"

@@ -1,1 +1,1 @@
-"""What channels mean: a number, an angle, a part of a quaternion."""
+"""The kinds of channels: a number, an angle, a part of a quaternion."""

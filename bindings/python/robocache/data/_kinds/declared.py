@@ -1,4 +1,4 @@
-"""Kinds that a caller declares: ``kinds=`` of ``open``, and ``--kind`` of the command line."""
+"""Kinds that a caller declares: ``kinds=`` in ``open``, and ``--kind`` on the command line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from ..._episodes.channels import Group
 from ..._printable import printable
 from .._errors import some
+from .._format_values import plural
 from .names import guesses, labels_of
 
 _ANGLES = {"": None, "_rad": "rad", "_deg": "deg", "_turn": "turn"}
@@ -16,7 +17,7 @@ _AXES = [
     *("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz"),
     *("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "XYX", "XZX", "YXY", "YZY", "ZXZ", "ZYZ"),
 ]
-# By the name of a kind: kind, channels (0: any number), unit, form, whether in [0, P).
+# By name of a kind: kind, channels (0: any number), unit, form, whether angles are in [0, P).
 SPELLINGS: dict[str, tuple[str, int, str | None, str, bool | None]] = {
     "number": ("number", 0, None, "", None),
     "step": ("step", 0, None, "", None),
@@ -64,16 +65,18 @@ Kinds = Mapping[str, Any]  # by stream: a kind, or kinds by channels
 
 
 def checked(kinds: Kinds | None) -> dict[str, dict[str, str]]:
-    """The kinds of streams by channels, of right types and spellings."""
+    """Return the kinds of streams by channels; raise if a type or a spelling is wrong."""
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
         raise TypeError(f"kinds: is a {type(kinds).__name__}, expected a dict by stream")
     made: dict[str, dict[str, str]] = {}
-    for stream, of in kinds.items():
-        by_channels = {"*": of} if isinstance(of, str) else of
+    for stream, declaration in kinds.items():
+        by_channels = {"*": declaration} if isinstance(declaration, str) else declaration
         if not isinstance(by_channels, Mapping):
-            raise TypeError(f"kinds[{stream!r}]: is {of!r}, expected kinds by channels")
+            raise TypeError(
+                f"kinds[{stream!r}]: is {declaration!r}, expected a kind, or a dict by channels"
+            )
         for channels, kind in by_channels.items():
             if kind not in SPELLINGS:
                 raise ValueError(
@@ -92,9 +95,9 @@ def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = 
 
 
 def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
-    """STREAM[:CHANNELS]=VALUE: the stream, the channels ("*" without), and the value.
+    """Split STREAM[:CHANNELS]=VALUE into the stream, the channels ("*" if missing) and the value.
 
-    Names of streams may hold colons: the longest that exists is meant.
+    Stream names may contain colons: the longest existing name is used.
     """
     known = tuple(known)
     left, equals, value = text.rpartition("=")
@@ -110,10 +113,10 @@ def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]
 def columns_of(
     selector: str, names: Sequence[str] | None, width: int, where: str, stream: str = ""
 ) -> list[int]:
-    """The columns that a selector names.
+    """Return the columns that a selector names.
 
-    It is a name, "first-last", several of these with commas, the beginning that names have in
-    common, or "*". Channels without names go by their numbers.
+    A selector is a name, "first-last", several of these with commas, a prefix that names share,
+    or "*". Channels without names are selected by number.
     """
     labels = labels_of(stream, names, width)
     found = _selected(selector, names, labels, width)
@@ -168,9 +171,9 @@ def _beginning(selector: str, labels: Sequence[str]) -> list[int]:
 def declared_groups(
     stream: str, declared: Mapping[str, str], names: Sequence[str] | None, dtypes: Sequence[str]
 ) -> list[Group]:
-    """The groups of a stream that a caller declared; a later declaration replaces a former one.
+    """Return the groups that a caller declared for a stream; later declarations win.
 
-    The ranges of angles are not known yet.
+    The ranges of angles are not filled in yet.
     """
     made: list[Group] = []
     width = len(dtypes)
@@ -181,7 +184,8 @@ def declared_groups(
         if count and (len(columns) % count or not columns):
             shown = some(tuple((names or labels_of(stream, None, width))[c] for c in columns))
             each = "" if count == 1 else f" of {count} channels"
-            raise ValueError(f"{where}: {kind}{each} cannot be made of {len(columns)}: {shown}")
+            have = plural(len(columns), "channel")
+            raise ValueError(f"{where}: {kind}{each} does not fit {have}: {shown}")
         made = [group for group in made if set(columns).isdisjoint(group.columns)]
         size = count or len(columns)
         for begin in range(0, len(columns), size):
@@ -201,7 +205,7 @@ def _form(kind: str, form: str) -> str:
 def _in_roles(
     stream: str, members: tuple[int, ...], names: Sequence[str] | None, width: int, order: str
 ) -> tuple[int, ...]:
-    """Columns in the order x y z w: as declared, else as the names say."""
+    """Return columns in the order x y z w: as declared, else by their names."""
     if order == "wxyz":
         return (*members[1:], members[0])
     if not order:

@@ -1,4 +1,4 @@
-"""The kinds of a stream's channels: of the caller, the file, names with values, values only."""
+"""The kinds of a stream's channels: from the caller, the file, names and values, or values."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .names import (
 from .values import NAMED_LENGTH, Facts, Range
 
 _NEAR = 1e-6  # of a turn
-_WIDE = 0.75  # of a turn: a range that wide shows where angles jump
-_SOME = 0.5  # of the rows of unit length: with fewer, the names are wrong; with more, in doubt
+_WIDE = 0.75  # of a turn: a range this wide shows where angles wrap
+_SOME = 0.5  # of the rows have unit length: below, the names are wrong; above, it is doubtful
 _OBJECT = re.compile(r"(^|/)(obs|next_obs|observations)/object(_state|-state)?$")
 _COUNTS = frozenset(("enc", "encoder", "encoders", "ticks", "tick", "count", "counts"))
 
@@ -47,12 +47,12 @@ class Kinds:
     """The groups of all channels of a stream, and what is doubtful about them."""
 
     groups: tuple[Group, ...]
-    candidates: tuple[Group, ...] = ()  # what may be quaternions; numbers in groups
+    candidates: tuple[Group, ...] = ()  # possible quaternions; in ``groups`` they are numbers
     findings: tuple[Finding, ...] = field(default=())
 
 
 class KindFinder:
-    """Finds the kinds of a stream's channels out of its pieces."""
+    """Determine the kinds of a stream's channels from its pieces."""
 
     def __init__(
         self,
@@ -79,11 +79,11 @@ class KindFinder:
         self.facts = Facts(name, names, dtypes, taken, ranged, four, joints, rows)
 
     def add(self, values: Any, begins: Any = None) -> None:
-        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins."""
+        """Add the next samples [n,D]; ``begins`` [n]: where an episode begins."""
         self.facts.add(values, begins)
 
     def found(self) -> Kinds:
-        """After the last piece."""
+        """Return the kinds, after the last piece."""
         groups: list[Group] = []
         findings: list[Finding] = []
         doubtful: list[Group] = []
@@ -117,7 +117,7 @@ class KindFinder:
     def _confirmed(
         self, guess: Guess, findings: list[Finding], doubtful: list[Group]
     ) -> list[Group]:
-        """The groups that the values confirm."""
+        """Return the groups that the values confirm."""
         if guess.kind == "quaternion":
             return self._quaternion(guess, findings, doubtful)
         if guess.kind == "rotation_vector":
@@ -142,8 +142,8 @@ class KindFinder:
                 doubtful.append(group)
             else:
                 text = (
-                    f"the names say a quaternion, but {lengths.off} of {lengths.rows} rows are off "
-                    f"unit length by more than {NAMED_LENGTH:g}"
+                    f"the names say a quaternion, but {lengths.off} of {lengths.rows} rows differ "
+                    f"from length 1 by more than {NAMED_LENGTH:g}"
                 )
                 where = self._as_numbers(guess.columns, text)
                 findings.append(Finding("warning", "quaternion", *where))
@@ -166,7 +166,7 @@ class KindFinder:
         return [Group("rotation_vector", guess.columns, unit, source="names", evidence=text)]
 
     def _vectors(self, taken: set[int]) -> list[Finding]:
-        """Warnings of rx, ry, rz without a position."""
+        """Warn about rx, ry, rz without a position."""
         text = "may be a rotation vector or Euler angles"
         return [
             Finding("warning", "rotation_vector", *self._as_numbers(columns, text))
@@ -175,20 +175,20 @@ class KindFinder:
         ]
 
     def _as_numbers(self, columns: Sequence[int], text: str) -> tuple[str, str, str]:
-        """The stream, the place and the text of a finding."""
+        """Return the stream, the place and the text of a finding."""
         return self.name, self._place(columns), f"{text}: interpolated as numbers"
 
     # ---- angles ---------------------------------------------------------------------------------
 
     def _euler(self, guess: Guess, findings: list[Finding]) -> list[Group]:
-        """Roll, pitch and yaw in one unit; else each separately."""
+        """Return roll, pitch and yaw as one group if in one unit, else separately."""
         ranges = [self.ranges[column] for column in guess.columns]
         if guess.unit is not None:
             unit: str | None = guess.unit
         else:
             unit = next((u for u in ("rad", "deg") if _all_in(ranges, u)), None)
         if unit is not None:
-            turns = [_turn_of(of, unit) for of in ranges]
+            turns = [_turn_of(angles, unit) for angles in ranges]
             if all(turn is not None for turn in turns):
                 positive = tuple(bool(turn) for turn in turns)
                 text = _text(guess.evidence, "values within a turn")
@@ -199,52 +199,58 @@ class KindFinder:
     def _angle(
         self, column: int, unit: str | None, joint: bool, findings: list[Finding]
     ) -> Group | None:
-        of, label = self.ranges[column], self.labels[column]
-        if of.low > of.high:
+        angles, label = self.ranges[column], self.labels[column]
+        if angles.low > angles.high:
             return None
         words = set(words_of(label))
         degrees = not words.isdisjoint(DEGREE_WORDS)
-        if unit is None and not words.isdisjoint(LONGITUDE_WORDS) and not of.whole["rad"]:
+        if unit is None and not words.isdisjoint(LONGITUDE_WORDS) and not angles.whole["rad"]:
             unit = "deg"
         for tried in (unit,) if unit is not None else ("rad", "deg"):
-            turn = _turn_of(of, tried)
+            turn = _turn_of(angles, tried)
             if turn is None:
                 continue
-            jumps = of.whole[tried] and not of.half[tried]
-            sure = unit is not None or degrees and tried == "deg" or _reaches_ends(of, tried)
-            if joint and jumps or not joint and (sure or tried == "rad" and _is_smooth(of, tried)):
-                if tried == "deg" and unit is None and not degrees and not of.whole[tried]:
+            jumps = angles.whole[tried] and not angles.half[tried]
+            sure = unit is not None or degrees and tried == "deg" or _reaches_ends(angles, tried)
+            if (
+                joint
+                and jumps
+                or not joint
+                and (sure or tried == "rad" and _is_smooth(angles, tried))
+            ):
+                if tried == "deg" and unit is None and not degrees and not angles.whole[tried]:
                     continue
-                text = f"values from {of.low:.4g} to {of.high:.4g}"
-                text += f", {plural(of.whole[tried], 'jump')} by about a turn" if jumps else ""
+                text = f"values from {angles.low:.4g} to {angles.high:.4g}"
+                text += f", {plural(angles.whole[tried], 'jump')} by about a turn" if jumps else ""
                 return Group("angle", (column,), tried, "", (turn,), "names", text)
         if not joint:
-            text = f"values from {of.low:.4g} to {of.high:.4g} are not within one turn"
-            if unit is None and _turn_of(of, "deg") is not None:
-                text = f"values from {of.low:.4g} to {of.high:.4g} of an angle in an unknown unit"
+            text = f"values from {angles.low:.4g} to {angles.high:.4g} are not within one turn"
+            if unit is None and _turn_of(angles, "deg") is not None:
+                text = f"values from {angles.low:.4g} to {angles.high:.4g} of an angle in an "
+                text += "unknown unit"
             text += ": interpolated as numbers"
             findings.append(Finding("note", "angle_range", self.name, label, text))
         return None
 
     def _with_range(self, group: Group) -> Group:
-        """An angle that was declared, in the range that its values show."""
+        """Add the range that the values show to a declared angle."""
         if group.kind not in ("angle", "euler"):
             return group
         unit = group.unit or unit_of(self.labels[group.columns[0]])
         unit = unit if unit in PERIODS else "rad"
         positive = []
         for column in group.columns:
-            of = self.ranges[column]
-            turn = False if of.low > of.high else _turn_of(of, unit)
+            angles = self.ranges[column]
+            turn = False if angles.low > angles.high else _turn_of(angles, unit)
             declared = group.positive[0] if group.positive else None
-            if group.kind == "euler" and group.form:  # by way of quaternions: any angles
+            if group.kind == "euler" and group.form:  # converted to quaternions: any angles
                 positive.append(bool(turn))
                 continue
-            if turn is None or (declared and of.low < 0):
+            if turn is None or (declared and angles.low < 0):
                 what = "less than 0" if turn is not None else f"more than one turn in {unit}"
                 raise ValueError(
                     f"kinds: {printable(self.name)}:{self.labels[column]} is {group.evidence}, "
-                    f"but its values go from {of.low:.6g} to {of.high:.6g}, {what}"
+                    f"but its values go from {angles.low:.6g} to {angles.high:.6g}, {what}"
                 )
             positive.append(bool(turn) if declared is None else declared)
         return Group(
@@ -262,14 +268,14 @@ class KindFinder:
         ]
         if not counts:
             return []
-        text = "integers that are held from sample to sample; `number` interpolates them"
+        text = "integer counts keep the previous value; kind `number` interpolates them"
         return [Finding("note", "counts", self.name, self._place(counts), text)]
 
     def _says_count(self, column: int) -> bool:
         return not _COUNTS.isdisjoint(words_of(self.labels[column]))
 
     def _rest(self, taken: set[int]) -> list[Group]:
-        """Runs of numbers, and of steps."""
+        """Group the other channels into runs of numbers and of steps."""
         groups: list[tuple[str, str, list[int]]] = []
         for column, dtype in enumerate(self.dtypes):
             if column in taken:
@@ -306,7 +312,7 @@ def _groups_said(said: Sequence[Said], names: Sequence[str] | None) -> list[Grou
 
 
 def kind_option(stream: str, names: Sequence[str] | None, group: Group) -> str:
-    """What to paste on the command line: --kind 'imu:q[0]-q[3]=quaternion'."""
+    """Return an option to paste on the command line: --kind 'imu:q[0]-q[3]=quaternion'."""
     columns = list(group.columns)
     if sorted(columns) == list(range(min(columns), min(columns) + len(columns))):
         columns.sort()
@@ -319,41 +325,41 @@ def kind_option(stream: str, names: Sequence[str] | None, group: Group) -> str:
 # ---- ranges of angles ---------------------------------------------------------------------------
 
 
-def _turn_of(of: Range, unit: str) -> bool | None:
-    """Whether values are in [0, P) rather than [-P/2, P/2); None where in neither.
+def _turn_of(angles: Range, unit: str) -> bool | None:
+    """Whether values are in [0, P) rather than [-P/2, P/2); None if in neither.
 
-    Where none is negative, P/2 itself is in the former only.
+    If none is negative, a value of P/2 belongs to the former.
     """
     period = PERIODS[unit]
     half, whole = period / 2 * (1 + _NEAR), period * (1 + _NEAR)
-    if of.low < 0:
-        return False if of.low >= -half and of.high <= half else None
-    if of.high >= period / 2 * (1 - _NEAR):
-        return True if of.high <= whole else None
+    if angles.low < 0:
+        return False if angles.low >= -half and angles.high <= half else None
+    if angles.high >= period / 2 * (1 - _NEAR):
+        return True if angles.high <= whole else None
     return False
 
 
-def _is_smooth(of: Range, unit: str) -> bool:
-    return not of.half[unit] and not of.whole[unit]
+def _is_smooth(angles: Range, unit: str) -> bool:
+    return not angles.half[unit] and not angles.whole[unit]
 
 
-def _reaches_ends(of: Range, unit: str) -> bool:
-    """Whether values come near the ends of a turn, which a range by chance does not."""
-    turn = _turn_of(of, unit)
+def _reaches_ends(angles: Range, unit: str) -> bool:
+    """Whether values come near the ends of a turn, which other values rarely do."""
+    turn = _turn_of(angles, unit)
     end = PERIODS[unit] * (1.0 if turn else 0.5)
-    return max(abs(of.low), abs(of.high)) >= _WIDE * end
+    return max(abs(angles.low), abs(angles.high)) >= _WIDE * end
 
 
 def _all_in(ranges: Sequence[Range], unit: str) -> bool:
-    """Whether all values are within a turn of a unit; of degrees some must show it."""
-    if any(of.low > of.high or _turn_of(of, unit) is None for of in ranges):
+    """Whether all values are within a turn of a unit; for degrees, a jump must confirm it."""
+    if any(angles.low > angles.high or _turn_of(angles, unit) is None for angles in ranges):
         return False
     if unit == "deg":
-        return any(of.whole["deg"] for of in ranges)
-    return all(_is_smooth(of, unit) or _reaches_ends(of, unit) for of in ranges)
+        return any(angles.whole["deg"] for angles in ranges)
+    return all(_is_smooth(angles, unit) or _reaches_ends(angles, unit) for angles in ranges)
 
 
-# ---- of a whole stream --------------------------------------------------------------------------
+# ---- whole streams ------------------------------------------------------------------------------
 
 
 def channels_in(kinds: Kinds, labels: Sequence[str]) -> tuple[Channel, ...]:
@@ -363,7 +369,7 @@ def channels_in(kinds: Kinds, labels: Sequence[str]) -> tuple[Channel, ...]:
 def kept_kinds(
     kinds: Kinds, name: str, names: Sequence[str], columns: Sequence[int], asked: bool
 ) -> Kinds:
-    """Kinds of some columns; a covariance that is requested by its name becomes a number."""
+    """Return the kinds of some columns; a covariance requested by name becomes a number."""
     groups = chosen_groups(kinds.groups, columns)
     if asked:
         groups = tuple(
@@ -387,7 +393,7 @@ def kept_kinds(
 def _findings_of(
     kinds: Kinds, name: str, names: Sequence[str] | None, columns: Collection[int]
 ) -> tuple[Finding, ...]:
-    """The findings about some columns, besides those of candidates."""
+    """Return the findings about some columns, except those about candidates."""
     labels = labels_of(name, names, sum(len(group.columns) for group in kinds.groups))
     others = set(labels) - {labels[column] for column in columns}
     return tuple(
@@ -406,7 +412,7 @@ def redeclared(
     values: Any,
     declared: Mapping[str, str],
 ) -> Kinds:
-    """Kinds after another declaration for some channels."""
+    """Return the kinds after another declaration for some channels."""
     finder = KindFinder(name, names, dtypes, declared=declared)
     finder.add(values)
     own = [group for group in finder.found().groups if group.source == "caller"]
@@ -425,7 +431,7 @@ def redeclared(
 def candidate_findings(
     name: str, names: Sequence[str] | None, width: int, candidates: Sequence[Group]
 ) -> list[Finding]:
-    """Findings for channels whose values only look like a quaternion."""
+    """Return findings for channels that look like a quaternion only by their values."""
     found = []
     for group in candidates:
         if group.source == "values":

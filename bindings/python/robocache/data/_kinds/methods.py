@@ -1,4 +1,4 @@
-"""How channels of each kind are aligned: the columns that go into one call, and the way back."""
+"""How channels of each kind are aligned: the columns of one call, and the conversion back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ... import convert_rotations
 from ..._arguments.resample_params import METHODS
 from ..._episodes.channels import PERIODS, Group
 
-_SAME = 1e-15  # components of a quaternion that are equal except for rounding
+_SAME = 1e-15  # difference of quaternion components that is only rounding
 _PICKS = ("previous", "next", "nearest")
-_VIA = ("rotation_vector", "matrix", "rot6d", "pose_3x4", "pose_4x4")  # by way of quaternions
+_VIA = ("rotation_vector", "matrix", "rot6d", "pose_3x4", "pose_4x4")  # aligned as quaternions
 _QUATERNION = 4
 
 
@@ -22,26 +22,26 @@ class Part:
 
     method: str
     columns: tuple[int, ...]
-    via: Rotation | None = None  # where they become quaternions before, and themselves after
+    via: Rotation | None = None  # converted to quaternions before, and back after
 
 
 @dataclass(frozen=True)
 class Rotation:
     """A rotation that is not stored as a quaternion."""
 
-    form: Any  # as convert_rotations names it
+    form: Any  # name in convert_rotations
     unit: str | None = None
     positive: tuple[bool, ...] = ()
 
     def quaternions(self, values: Any) -> Any:
-        """x y z w, in float64, of rows [...,C]."""
+        """Return rows [...,C] as quaternions x y z w in float64."""
         import numpy as np
 
         values = np.ascontiguousarray(values, np.float64)
         return convert_rotations(values * self._radians, self.form, "quat_xyzw", dtype="float64")
 
     def back(self, quaternions: Any, near: Any) -> Any:
-        """Rows of this form; of forms with several branches, that of the sample in ``near``."""
+        """Convert back to this form; if ambiguous, choose the value closest to ``near``."""
         import numpy as np
 
         near = np.ascontiguousarray(near, np.float64)
@@ -78,7 +78,7 @@ def _nearest_vector(made: Any, near: Any) -> Any:
         axis = np.where(length > 0, made / length, near / longest)
         turns = np.round(((axis * near).sum(axis=-1, keepdims=True) - length) / turn)
         best = axis * (length + turns * turn)
-        # A longer vector than half a turn follows samples that are longer than that too.
+        # Only if the samples are longer than half a turn may the result be.
         fits = (np.abs(length + turns * turn) <= turn / 2) | (longest > turn / 2 * (1 + 1e-9))
         best = np.where(fits & (np.abs(turns) > 0), best, made)
     return best
@@ -99,7 +99,7 @@ def _nearest_euler(made: Any, near: Any, form: str) -> Any:
 
 
 def _within(angles: Any, period: float, positive: bool) -> Any:
-    """In [0, P) or [-P/2, P/2)."""
+    """Wrap angles into [0, P) or [-P/2, P/2)."""
     import numpy as np
 
     low = 0.0 if positive else -period / 2
@@ -113,7 +113,7 @@ def _within(angles: Any, period: float, positive: bool) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the columns of a stream are aligned together, and which of them are."""
+    """How the columns of a stream are aligned together, and which columns result."""
 
     parts: tuple[Part, ...]
     kept: tuple[int, ...]  # columns of the result
@@ -121,7 +121,7 @@ class Plan:
 
     @property
     def method(self) -> Any:
-        """For the columns of :meth:`gathered`: one name, or groups of them."""
+        """The method for the columns of :meth:`gathered`: one name, or groups."""
         groups: list[list[Any]] = []
         for part in self.parts:
             own = [(_QUATERNION, "slerp")] if part.via is not None else []
@@ -147,7 +147,7 @@ class Plan:
         return any(part.via is not None for part in self.parts)
 
     def gathered(self, values: Any) -> Any:
-        """The columns [n,W] that are aligned, of values [n,D]."""
+        """Return the columns [n,W] to align, from values [n,D]."""
         import numpy as np
 
         if self.is_plain:
@@ -189,7 +189,7 @@ def plan_of(
     width: int,
     asked: Sequence[tuple[Sequence[int], str, str]] = (),
 ) -> Plan:
-    """Make the plan for kinds of channels, and for methods of some of them with their option."""
+    """Return the plan for kinds of channels, and for methods that options set for some of them."""
     parts: list[Part] = []
     for group in groups:
         parts += parts_of(group)
@@ -201,7 +201,7 @@ def plan_of(
 
 
 def parts_of(group: Group) -> list[Part]:
-    """How one group is aligned; nothing of covariances."""
+    """Return the parts that align one group; none for covariances."""
     kind, columns = group.kind, group.columns
     if kind == "covariance":
         return []
@@ -223,7 +223,7 @@ def angle_method(unit: str | None, positive: bool) -> str:
 
 
 def _rotation_parts(group: Group) -> list[Part]:
-    """Rotations by way of quaternions, positions by linear interpolation."""
+    """Align rotations as quaternions, and positions by linear interpolation."""
     columns = group.columns
     if group.kind == "rotation_vector":
         return [Part("nearest", columns, Rotation("rotvec", group.unit))]
@@ -262,15 +262,17 @@ def _replaced(
         elif not chosen.issuperset(part.columns):
             if len(part.columns) > 1 and (part.method == "slerp" or part.via is not None):
                 raise ValueError(
-                    f"{option}: names some channels of a rotation, expected all of them"
+                    f"{option}: names only some channels of a rotation, expected all of them"
                 )
             rest = tuple(column for column in part.columns if column not in chosen)
             left.append(Part(part.method, rest))
     if method != "slerp":
         return left + [Part(method, (column,)) for column in columns]
-    of = next((g for g in groups if set(g.columns) == chosen), None)
-    if of is not None and (of.kind == "euler" or of.kind in _VIA):
-        return left + _rotation_parts(of)
+    group_of_columns = next((g for g in groups if set(g.columns) == chosen), None)
+    if group_of_columns is not None and (
+        group_of_columns.kind == "euler" or group_of_columns.kind in _VIA
+    ):
+        return left + _rotation_parts(group_of_columns)
     if len(columns) % _QUATERNION:
         raise ValueError(
             f"{option}: these are {len(columns)} channels, but slerp takes 4 (x y z w). Name them: "

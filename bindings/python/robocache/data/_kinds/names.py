@@ -1,6 +1,6 @@
 """Kinds that names of channels suggest: quaternions, rotation vectors, Euler angles, angles.
 
-docs/concepts/kinds.md has these tables too; a test compares them.
+docs/concepts/kinds.md lists the same words; a test compares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANGLE_WORDS = (
     *("roll", "pitch", "yaw", "heading", "hdg", "course", "cog", "bearing", "azimuth"),
     *("theta", "phi", "psi", "lon", "lng", "longitude"),
 )
-JOINT_WORDS = ("joint", "joints", "angle", "angles", "direction")  # where they jump by a turn
+JOINT_WORDS = ("joint", "joints", "angle", "angles", "direction")  # if values jump by a turn
 DEGREE_WORDS = ("heading", "hdg", "course", "cog", "bearing", "azimuth", "lon", "lng", "longitude")
 LONGITUDE_WORDS = ("lon", "lng", "longitude")
 NO_ANGLE_WORDS = (
@@ -59,24 +59,24 @@ _PER_SECOND = re.compile(r"/\s*s|_per_s|(deg|rad)_s\b", re.IGNORECASE)
 _TURN = re.compile(r"(?<![a-z])(r|(rot|rotation)[_. ]?)\*", re.IGNORECASE)
 _JOINT = re.compile(r"(?<![a-z])[jq]_?\[?\d+\]?$", re.IGNORECASE)
 _PARTS = re.compile(r"[xyzw]", re.IGNORECASE)
-_MOST = 4096  # channels whose names are looked at
-_LONGEST = 32  # channels of one array that are one quaternion after the other
+_MOST = 4096  # streams with more channels are not examined
+_LONGEST = 32  # most channels of an array of quaternions
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A kind that names suggest for some channels. Their values may confirm it."""
+    """A kind that names suggest for some channels; the values may confirm it."""
 
     kind: str  # "quaternion", "rotation_vector", "euler", "angle"
     columns: tuple[int, ...]
-    unit: str | None  # as the names state it
-    evidence: str  # besides the names
-    sure: bool  # whether it is worth a word if the values do not confirm it
-    joint: bool = False  # an angle only where its values jump by a turn
+    unit: str | None  # the unit in the names
+    evidence: str  # in addition to the names
+    sure: bool  # whether to warn if the values do not confirm it
+    joint: bool = False  # whether it is an angle only if its values jump by a turn
 
 
 def labels_of(name: str, names: Sequence[str] | None, width: int) -> tuple[str, ...]:
-    """Names of channels; those without one, or with a bare number, have that of the stream."""
+    """Return the channel names; unnamed or numbered channels get the stream's name in front."""
     if names is None:
         return tuple(f"{name}[{i}]" for i in range(width))
     return tuple(f"{name}{n}" if re.fullmatch(r"\[\d+\]", n) else n for n in names)
@@ -86,12 +86,12 @@ _JOINT_CHANNEL = re.compile(r"(position|velocity|effort)\[")
 
 
 def words_of(name: str) -> list[str]:
-    """Words of a name in lower case: of "imu.yawRate_deg" imu, yaw, rate, deg."""
+    """Return the words of a name in lower case: "imu.yawRate_deg" gives imu, yaw, rate, deg."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
 def unit_of(name: str) -> str | None:
-    """The unit that a name states: in brackets at its end, or as a word for an angle."""
+    """Return the unit in a name: in brackets at its end, or a word for an angle unit."""
     if _JOINT_CHANNEL.match(name):  # the name of a joint is in the brackets
         return None
     bracket = _BRACKET.search(name)
@@ -110,7 +110,7 @@ def unit_of(name: str) -> str | None:
 def guesses(
     name: str, names: tuple[str, ...] | None, width: int, joints: bool = False
 ) -> tuple[Guess, ...]:
-    """Kinds that the names suggest; ``joints``: the channels are positions of joints."""
+    """Return the kinds that names suggest; ``joints``: the channels are joint positions."""
     if width == 0 or width > _MOST:
         return ()
     labels = labels_of(name, names, width)
@@ -125,13 +125,13 @@ def guesses(
     ):
         if taken.isdisjoint(guess.columns):
             found.append(guess)
-            if guess.kind != "quaternion":  # other readings apply where the values refuse it
+            if guess.kind != "quaternion":  # if values refuse a quaternion, others are tried
                 taken.update(guess.columns)
     return tuple(found)
 
 
 def _places(label: str) -> Iterator[tuple[str, str]]:
-    """Letters and words that may be the role of a channel, each with the name around it."""
+    """Yield letters and words that may be the role of a channel, with the name around each."""
     seen = set()
     for pattern in (_ISOLATED, _CAMEL):
         at = 0
@@ -144,12 +144,12 @@ def _places(label: str) -> Iterator[tuple[str, str]]:
 
 
 def _folded(key: str) -> str:
-    """A name around a role without its unit: x [m] and rx [rad] belong together."""
+    """Return the name around a role without its unit: x [m] and rx [rad] belong together."""
     return re.sub(r"\s+", " ", _UNIT_BEHIND.sub("", key).strip())
 
 
 def _quaternions(labels: Sequence[str]) -> Iterator[Guess]:
-    """Channels whose names differ in the letter of their role only."""
+    """Find channels whose names differ only in the letter of their role."""
     by_key: dict[str, dict[str, list[int]]] = {}
     whole: dict[str, str] = {}
     for column, label in enumerate(labels):
@@ -177,7 +177,7 @@ def _says_rotation(key: str) -> bool:
 
 
 def _of_arrays(labels: Sequence[str]) -> Iterator[Guess]:
-    """Numbered channels: q[0] to q[3], quat_0, Q1 to Q4; poses of 7 numbers and of 6."""
+    """Find numbered channels: q[0] to q[3], quat_0, Q1 to Q4; poses of 7 numbers and of 6."""
     by_key: dict[str, dict[int, int]] = {}
     whole: dict[str, str] = {}
     for column, label in enumerate(labels):
@@ -231,7 +231,7 @@ def _refuses_vector(key: str) -> bool:
 
 
 def _rotation_vectors(name: str, labels: Sequence[str]) -> Iterator[Guess]:
-    """rx ry rz beside x y z, or with pose, rotvec or axis_angle in the name."""
+    """Find rx ry rz next to x y z, or with pose, rotvec or axis_angle in the name."""
     by_key: dict[str, dict[str, int]] = {}
     whole: dict[str, str] = {}
     for column, label in enumerate(labels):
@@ -250,16 +250,16 @@ def _rotation_vectors(name: str, labels: Sequence[str]) -> Iterator[Guess]:
         if not short and not says:
             continue
         columns = (roles["x"], roles["y"], roles["z"])
-        beside = short and by_key.get(f"{key[: short.start()]}*{key[short.end() :]}", {})
-        beside_xyz = bool(beside) and {"x", "y", "z"} <= set(beside or {})
+        position = short and by_key.get(f"{key[: short.start()]}*{key[short.end() :]}", {})
+        near_xyz = bool(position) and {"x", "y", "z"} <= set(position or {})
         says_pose = not set(POSE_WORDS).isdisjoint(words_of(f"{name} {whole[key]}"))
-        if says or beside_xyz or says_pose:
-            text = "beside x, y, z" if beside_xyz else ""
+        if says or near_xyz or says_pose:
+            text = "next to x, y, z" if near_xyz else ""
             yield Guess("rotation_vector", columns, unit_of(labels[columns[0]]), text, True)
 
 
 def unplaced_vectors(name: str, names: Sequence[str] | None, width: int) -> list[tuple[int, ...]]:
-    """Channels rx, ry, rz that may be a rotation vector, but whose names do not say so."""
+    """Return channels rx, ry, rz that may be a rotation vector, but are not named as one."""
     if names is None or width > _MOST:
         return []
     guessed = guesses(name, tuple(names), width)
@@ -277,7 +277,7 @@ def unplaced_vectors(name: str, names: Sequence[str] | None, width: int) -> list
 
 
 def _euler(labels: Sequence[str]) -> Iterator[Guess]:
-    """roll, pitch and yaw of one thing."""
+    """Find roll, pitch and yaw with the same name around them."""
     by_key: dict[str, dict[str, int]] = {}
     for column, label in enumerate(labels):
         if not _may_be_angle(label):

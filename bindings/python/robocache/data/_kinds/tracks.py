@@ -23,7 +23,7 @@ def channels_of_track(track: Track) -> tuple[Channel, ...]:
 
 
 def kinds_of_track(track: Track, name: str) -> Kinds:
-    """The groups of the channels of a track; they are kept with it."""
+    """Return the groups of a track's channels, and cache them on the track."""
     known = known_kinds(track, name)
     if known is not None:
         return known
@@ -42,24 +42,24 @@ def kinds_of_track(track: Track, name: str) -> Kinds:
 
 
 def known_kinds(track: Track, name: str) -> Kinds | None:
-    """The kinds of a track's channels, where they were found before."""
+    """Return the cached kinds of a track's channels; None if they are not known yet."""
     known: Kinds | None = track.__dict__.get(_KINDS)
     return known if track.__dict__.get(_LABEL, name) == name else None
 
 
 def dtypes_of(track: Track) -> list[str]:
-    """The dtype of each channel."""
+    """Return the dtype of each channel."""
     return [str(on_host(track.values).dtype)] * track.num_channels
 
 
 def declared_in(track: Track) -> Mapping[str, str]:
-    """The kinds that were declared for a track, by channels."""
+    """Return the kinds declared for a track, by channels."""
     declared: Mapping[str, str] = track.__dict__.get(_DECLARED) or {}
     return declared
 
 
 def begins_of(track: Track) -> Any:
-    """Rows [n] at which an episode begins."""
+    """Return a mask [n] of the rows where an episode begins."""
     import numpy as np
 
     begins = np.zeros(track.num_rows, bool)
@@ -69,7 +69,7 @@ def begins_of(track: Track) -> Any:
 
 
 def labelled(track: Track, name: str, declared: Mapping[str, str] | None = None) -> Track:
-    """The same track with its name, and the kinds that were declared for it."""
+    """Return the track with its name and its declared kinds."""
     if declared and track.__dict__.get(_KINDS) is not None and track.values is not None:
         values = on_host(track.values)
         known = track.__dict__[_KINDS]
@@ -82,5 +82,5 @@ def labelled(track: Track, name: str, declared: Mapping[str, str] | None = None)
 
 
 def with_kinds(track: Track, name: str, kinds: Kinds) -> Track:
-    """The same track with kinds that are known."""
+    """Return the track with known kinds."""
     return track._with(**{_LABEL: name, _KINDS: kinds})

@@ -1,6 +1,6 @@
 """Facts about values that decide on kinds: lengths of quaternions, ranges and jumps of angles.
 
-They are collected piece by piece, so that a recording of any size is gone through once.
+They are collected piece by piece, so that a recording of any size needs only one pass.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from typing import Any
 from ..._episodes.channels import PERIODS
 from .names import Guess, guesses
 
-NAMED_LENGTH = 1e-2  # from 1, of a quaternion by its name
-LENGTH = 1e-3  # of one by its values only
-PART = 0.999  # of the rows that are not all zero
+NAMED_LENGTH = 1e-2  # tolerance of the length 1 of a quaternion that names suggest
+LENGTH = 1e-3  # the same if only values suggest it
+PART = 0.999  # of the rows that are not all zero must be within the tolerance
 LEAST_ROWS = 20
-_ROWS = 4096  # that are looked at together
-_FIRST_ROWS = 2048  # of the first block: few groups are left after it
+_ROWS = 4096  # rows per block
+_FIRST_ROWS = 2048  # rows of the first block, which rules out most candidates
 _MANY = 16  # groups of four channels
-_MOST_OFF = 1_000  # rows off unit length of a stream of unknown length, at most
-_POSE = 12  # channels of a pose of 3x4, and rows of 4
+_MOST_OFF = 1_000  # rows that may be off unit length in a stream of unknown length
+_POSE = 12  # channels of a 3x4 pose
 _LEAST_STEP = 0.5  # half of the shortest period, that of angles in turns
-_MOST_WIDE = 1 << 14  # channels among which candidates are looked for
+_MOST_WIDE = 1 << 14  # more channels than this are not searched for candidates
 
 
 @dataclass
 class Lengths:
-    """Statistics of the length of a vector of three or four channels."""
+    """Statistics of the length of vectors of three or four channels."""
 
     columns: tuple[int, ...]
     seen: int = 0
     rows: int = 0  # finite, and not all zero
     zero: int = 0
     off: int = 0  # further from 1 than NAMED_LENGTH, and not zero
-    off_slightly: int = 0  # than LENGTH
-    worst: tuple[float, int] = (0.0, 0)  # how far, in which row
+    off_slightly: int = 0  # further from 1 than LENGTH, and not zero
+    worst: tuple[float, int] = (0.0, 0)  # largest distance from 1, and its row
     longest: float = 0.0
 
     def add(self, values: Any) -> None:
@@ -64,7 +64,7 @@ class Lengths:
 
 @dataclass
 class Range:
-    """The range of an angle, and how often it changes by more than half a turn."""
+    """The range of an angle, and the number of its changes by more than half a turn."""
 
     low: float = float("inf")
     high: float = float("-inf")
@@ -72,7 +72,7 @@ class Range:
     whole: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PERIODS, 0))
 
     def add_steps(self, steps: Any) -> None:
-        """Steps [n] from sample to sample, at least one of them large."""
+        """Count the large steps among the steps [n] from sample to sample."""
         import numpy as np
 
         steps = steps[np.isfinite(steps)]
@@ -84,20 +84,20 @@ class Range:
 
 
 class Ranges:
-    """Ranges of all columns that may be angles."""
+    """Ranges of the columns that may be angles."""
 
     def __init__(self, columns: Sequence[int]) -> None:
         self.columns = list(columns)
         run = self.columns and self.columns[-1] - self.columns[0] + 1 == len(self.columns)
         # A slice does not copy.
         self.chosen: Any = slice(columns[0], columns[-1] + 1) if run else self.columns
-        self.of = {column: Range() for column in self.columns}
+        self.ranges = {column: Range() for column in self.columns}
         self.last: Any = None
         self.low: Any = None
         self.high: Any = None
 
     def add(self, values: Any, begins: Any) -> None:
-        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins, or None."""
+        """Add the next samples [n,D]; ``begins`` [n]: where an episode begins, or None."""
         import numpy as np
 
         own = values[:, self.chosen].astype(np.float64, copy=False)
@@ -116,13 +116,13 @@ class Ranges:
             steps[begins] = 0
         largest = np.fmax.reduce(steps, axis=0)
         for i in np.flatnonzero(largest > _LEAST_STEP).tolist():
-            self.of[self.columns[i]].add_steps(steps[:, i])
+            self.ranges[self.columns[i]].add_steps(steps[:, i])
 
     def found(self) -> dict[int, Range]:
-        for i, of in enumerate(self.of.values()):
+        for i, angles in enumerate(self.ranges.values()):
             if self.low is not None and self.low[i] <= self.high[i]:
-                of.low, of.high = float(self.low[i]), float(self.high[i])
-        return self.of
+                angles.low, angles.high = float(self.low[i]), float(self.high[i])
+        return self.ranges
 
 
 class Facts:
@@ -139,9 +139,9 @@ class Facts:
         joints: bool = False,
         rows: int | None = None,
     ) -> None:
-        """``known``: columns whose kind is known before, ``angles`` and ``quaternions`` among them.
+        """``known``: columns of known kinds; ``angles`` and ``quaternions`` are among them.
 
-        ``rows`` is how many there will be, where that is known.
+        ``rows`` is the total number of rows, if known.
         """
         self.name, self.names, self.dtypes = name, names, tuple(dtypes)
         width = len(self.dtypes)
@@ -160,15 +160,15 @@ class Facts:
         self.candidates = _Candidates(self.dtypes, skipped, rows)
 
     def _fits(self, guess: Guess) -> bool:
-        """Integers can be a part of a quaternion, but no angle: they are steps."""
+        """Whether the dtypes fit: integers may be in a quaternion, but as angles they are steps."""
         whole = [not self.dtypes[column].startswith("float") for column in guess.columns]
         return not any(whole) if guess.kind == "angle" else not all(whole)
 
     def add(self, values: Any, begins: Any = None) -> None:
-        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins."""
+        """Add the next samples [n,D]; ``begins`` [n]: where an episode begins."""
         if len(values) == 0 or values.shape[1] == 0:
             return
-        for begin in range(0, len(values), _ROWS):  # which stays in the caches
+        for begin in range(0, len(values), _ROWS):  # a block fits into the caches
             block = values[begin : begin + _ROWS]
             for lengths in self.lengths.values():
                 lengths.add(block)
@@ -196,7 +196,7 @@ class _Candidates:
             usable[column] = False
         self.most_off = _MOST_OFF if rows is None else int((1 - PART) * rows)
         last = self.width - 3 if self.width <= _MOST_WIDE else 0
-        # One entry for each four channels that are left, by the first of them.
+        # One entry for each possible group of four channels, by its first column.
         self.begins = np.array([i for i in range(last) if all(usable[i : i + 4])], np.int64)
         count = len(self.begins)
         self.off = np.zeros(count, np.int64)
@@ -204,7 +204,7 @@ class _Candidates:
         self.plain = np.ones(count, bool)  # all values are -1, 0 or 1
         self.low = np.full((count, 4), np.inf)
         self.high = np.full((count, 4), -np.inf)
-        self.poses: dict[tuple[int, int], int] = {}  # rows in which a pose around them is none
+        self.poses: dict[tuple[int, int], int] = {}  # rows where a pose around them is invalid
 
     def add(self, values: Any) -> None:
         begin, rows = 0, _FIRST_ROWS
@@ -245,7 +245,7 @@ class _Candidates:
                     self.poses[key] = self.poses.get(key, 0) + _not_rotations(part)
 
     def _drop_large(self, values: Any) -> None:
-        """Drop those with a channel of values that no quaternion has: most, in little time."""
+        """Drop candidates with values above 1; this removes most of them quickly."""
         import numpy as np
 
         if len(self.begins) < _MANY:
@@ -265,7 +265,7 @@ class _Candidates:
         return range(max(0, begin - _POSE + 4), min(begin, self.width - _POSE) + 1)
 
     def found(self, taken: Collection[int]) -> list[tuple[int, int]]:
-        """The first columns of candidates among those that are not taken, and rows of each."""
+        """Return the first columns of candidates outside ``taken``, and the rows of each."""
         ranges: dict[int, float] = {}
         rows: dict[int, int] = {}
         for i, begin in enumerate(self.begins.tolist()):
@@ -289,7 +289,7 @@ class _Candidates:
 
 
 def _not_rotations(values: Any) -> int:
-    """In how many rows [n,12] the rotation of a 3x4 matrix is none."""
+    """Return the number of rows [n,12] whose 3x3 part is not a rotation."""
     import numpy as np
 
     parts = values[:, [0, 1, 2, 4, 5, 6, 8, 9, 10]].astype(np.float64).reshape(-1, 3, 3)

@@ -1,4 +1,4 @@
-"""What a report shows of each stream: gathered in the same pass as the checks."""
+"""Facts for the report of each stream, gathered in the same pass as the checks."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .overview import finite, overview, survey_clock
 
 
 class Envelope:
-    """Of samples that come in pieces: at most ``2 * buckets`` stretches, each with its range.
+    """The ranges of samples that arrive in pieces, in at most ``2 * buckets`` stretches.
 
-    Neighbours are merged when there are too many, so that the memory stays what it is, however long
-    the stream. NaN and infinite values count for nothing.
+    Neighbouring stretches are merged if there are too many, so that memory does not depend on the
+    length of the stream. NaN and infinite values are ignored.
     """
 
     def __init__(self, buckets: int) -> None:
         import numpy as np
 
         self.buckets = buckets
-        self.width = 1  # samples of a stretch
+        self.width = 1  # samples per stretch
         self.parts: list[tuple[Any, ...]] = []  # first and last sample or time, low, high
-        self.count = 0  # of stretches
+        self.count = 0  # number of stretches
         self._minimum, self._maximum = np.fmin, np.fmax
 
     def add(self, times: Any, values: Any) -> None:
-        """Samples [n,D] and where they lie [n]: times, or their numbers."""
+        """Add samples [n,D] and their places [n]: times or indices."""
         import numpy as np
 
         if len(values) == 0:
@@ -62,7 +62,7 @@ class Envelope:
         return first[starts], last[ends], lows, self._maximum.reduceat(high, starts, axis=0)
 
     def result(self) -> tuple[Any, Any, Any, Any]:
-        """First and last place [B] of each stretch, and what lies between low and high [B,D]."""
+        """Return the first and last place [B] of each stretch, and its low and high [B,D]."""
         import numpy as np
 
         if not self.parts:
@@ -71,14 +71,14 @@ class Envelope:
         return first, last, low, high
 
 
-_BUCKETS = 256  # of an envelope at least, once there are so many samples
+_BUCKETS = 256  # least stretches of an envelope, if there are that many samples
 _BINS = 60  # of a histogram
-_LONGEST = 1e300  # a time between samples whose histogram does not overflow
+_LONGEST = 1e300  # longest interval whose histogram does not overflow
 
 
 @dataclass
 class Intervals:
-    """How the times between samples are spread."""
+    """A histogram of the times between samples."""
 
     counts: Any  # [bins]
     begin: float  # of the first bin, in s or ticks
@@ -88,12 +88,12 @@ class Intervals:
 
 @dataclass
 class StreamFacts:
-    """Of one stream or track."""
+    """Facts about one stream or track."""
 
     name: str
-    told: dict[str, Any]  # as `overview` has it
+    overview: dict[str, Any]  # as returned by `overview`
     names: tuple[str, ...]
-    extent: tuple[float, float] | None = None  # s or ticks since the begin of all
+    extent: tuple[float, float] | None = None  # s or ticks since the begin of all streams
     gaps: list[tuple[float, float]] = field(default_factory=list)
     intervals: Intervals | None = None
     envelope: tuple[Any, ...] | None = None  # first and last time, low, high of each stretch
@@ -103,16 +103,16 @@ class StreamFacts:
 
 @dataclass
 class Facts:
-    """Of a recording or a data set."""
+    """Facts about a recording or a data set."""
 
-    told: dict[str, Any]
+    overview: dict[str, Any]
     streams: list[StreamFacts]
-    whole: tuple[float, float]  # the extent of all, in s or ticks, or in rows of episodes
+    whole: tuple[float, float]  # extent of all streams, in s, ticks, or rows of episodes
     lengths: Any = None  # [E] of episodes
 
 
 class _Watch:
-    """Envelopes and exact means of the streams of a recording, piece by piece."""
+    """Collect envelopes and exact means of the streams of a recording, piece by piece."""
 
     def __init__(self) -> None:
         self.envelopes: dict[str, Envelope] = {}
@@ -134,32 +134,36 @@ class _Watch:
 
 
 def facts_of(
-    given: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+    source: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
 ) -> Facts:
-    """Of a recording or episodes, in one pass."""
+    """Return the facts about a recording or episodes, in one pass."""
     import numpy as np
 
     watch = _Watch()
-    survey = checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
-    told = overview(given, survey, unit)
+    survey = checks.survey(source, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
+    overview_data = overview(source, survey, unit)
     with np.errstate(invalid="ignore", over="ignore"):  # times may be infinite
-        if isinstance(given, Recording):
-            return _of_recording(given, survey, watch, told, max_gap)
-        return _of_episodes(given, survey, told, max_gap)
+        if isinstance(source, Recording):
+            return _of_recording(source, survey, watch, overview_data, max_gap)
+        return _of_episodes(source, survey, overview_data, max_gap)
 
 
 def _of_recording(
-    given: Recording, survey: Any, watch: _Watch, told: dict[str, Any], max_gap: float | None
+    source: Recording,
+    survey: Any,
+    watch: _Watch,
+    overview_data: dict[str, Any],
+    max_gap: float | None,
 ) -> Facts:
     import numpy as np
 
     ticks = per_second(survey.unit)
     clock = survey_clock(survey)
-    origin = told["begin"] or 0
+    origin = overview_data["begin"] or 0
     streams = []
-    for name in given.names:
+    for name in source.names:
         seen = survey.streams.get(name)
-        facts = StreamFacts(name, told["streams"][name], seen.names if seen else ())
+        facts = StreamFacts(name, overview_data["streams"][name], seen.names if seen else ())
         streams.append(facts)
         if seen is None:
             continue
@@ -168,11 +172,11 @@ def _of_recording(
         since = finite((finite(rows[0]) - origin) / ticks) if rows else np.zeros(0)
         if len(since):
             facts.extent = (float(np.min(since)), float(np.max(since)))
-            limit = facts.told["gap_limit"] if max_gap is None else max_gap
+            limit = facts.overview["gap_limit"] if max_gap is None else max_gap
             facts.gaps, facts.intervals = _regularity([since], limit)
         if name in watch.envelopes:
             first, last, low, high = watch.envelopes[name].result()
-            # Of its first clock, which the extent may not be of: they are near each other.
+            # The envelope uses the first clock, the extent maybe another: shift by their begins.
             own = finite(next(iter(seen.clocks.values()), [np.zeros(1)])[0])
             base = own.min() if len(own) else 0
             shift = 0.0 if facts.extent is None else facts.extent[0]
@@ -182,21 +186,23 @@ def _of_recording(
             facts.exact = watch.accumulators[name].result()
     ends = [facts.extent for facts in streams if facts.extent is not None]
     whole = (0.0, max([e[1] for e in ends], default=1.0))
-    return Facts(told, streams, whole)
+    return Facts(overview_data, streams, whole)
 
 
-def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: Any) -> Facts:
+def _of_episodes(
+    source: Episodes, survey: Any, overview_data: dict[str, Any], max_gap: Any
+) -> Facts:
     import numpy as np
 
-    stored = given.stored_statistics()
+    stored = source.stored_statistics()
     streams = []
     longest = 1
-    for name, track in given.tracks.items():
-        facts = StreamFacts(name, told["streams"][name], survey.streams[name].names or ())
+    for name, track in source.tracks.items():
+        facts = StreamFacts(name, overview_data["streams"][name], survey.streams[name].names or ())
         streams.append(facts)
         longest = max(longest, track.num_rows)
         rows = survey.streams[name].clocks.get("time", [])
-        limit = facts.told["gap_limit"] if max_gap is None else max_gap
+        limit = facts.overview["gap_limit"] if max_gap is None else max_gap
         if rows and limit is not None:
             ticks = per_second(survey.unit) if rows[0].dtype.kind == "i" else 1.0
             _, facts.intervals = _regularity([finite(row) / ticks for row in rows], limit)
@@ -210,12 +216,12 @@ def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: An
             facts.extent = (0.0, float(track.num_rows - 1))
             facts.exact = survey.statistics.get(name)
             facts.stored = stored.get(name)
-    lengths = given.lengths(next(iter(given.tracks)))
-    return Facts(told, streams, (0.0, float(max(longest - 1, 1))), lengths)
+    lengths = source.lengths(next(iter(source.tracks)))
+    return Facts(overview_data, streams, (0.0, float(max(longest - 1, 1))), lengths)
 
 
 def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]], Any]:
-    """Gaps as (begin, end), and the histogram of intervals."""
+    """Return gaps as (begin, end), and the histogram of intervals."""
     import numpy as np
 
     gaps: list[tuple[float, float]] = []

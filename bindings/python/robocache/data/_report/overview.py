@@ -1,4 +1,4 @@
-"""What `inspect` tells of a recording or a data set: the plain data of tables and JSON."""
+"""The result of `inspect` for a recording or a data set: plain data for tables and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._source import header_is_good
 from .._time_units import per_second
 from ..checks import StreamSurvey, Survey
 
-_EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_EPOCH_FROM = 946_684_800.0  # s: times before the year 2000 do not count from 1970
 _EPOCH_TO = 253_402_300_800.0  # s: the year 10000
 _REGULAR = (
     *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
@@ -27,8 +27,8 @@ _REGULAR = (
 
 
 @np.errstate(invalid="ignore", over="ignore")  # times may be infinite
-def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
-    """Of a recording or episodes after a survey of them."""
+def overview(source: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
+    """Return the overview of a recording or episodes after a survey."""
     clock = survey_clock(survey)
     regularity: dict[str, Any] = {}
     if any(rows for stream in survey.streams.values() for rows in stream.clocks.values()):
@@ -36,29 +36,31 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
             regularity = survey.report(clock, unit).to_dict()["streams"]
         except ValueError:  # no samples at all
             regularity = {}
-    told: dict[str, Any] = {
-        "path": str((given.path if isinstance(given, Recording) else given.source) or "in memory"),
-        "format": given.format,
-        "size_bytes": disk_size(given.path if isinstance(given, Recording) else given.source),
+    result: dict[str, Any] = {
+        "path": str(
+            (source.path if isinstance(source, Recording) else source.source) or "in memory"
+        ),
+        "format": source.format,
+        "size_bytes": disk_size(source.path if isinstance(source, Recording) else source.source),
         "time_unit": "s" if survey.unit is not None else "ticks",
         "clock": clock,
     }
-    if isinstance(given, Recording):
-        told.update(kind="recording", **_span(survey, clock))
-        told["streams"] = _streams(given, survey, regularity)
+    if isinstance(source, Recording):
+        result.update(kind="recording", **_span(survey, clock))
+        result["streams"] = _streams(source, survey, regularity)
     else:
-        told.update(kind="episodes", **_episodes(given))
-        told["streams"] = _tracks(given, survey, regularity)
-    unread = getattr(given, "unread", ())
-    left_out = without_unread(given.left_out, unread)
-    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
-    told["unread"] = [dataclasses.asdict(each) for each in unread]
-    told["findings"] = [finding.to_dict() for finding in survey.findings]
-    return told
+        result.update(kind="episodes", **_episodes(source))
+        result["streams"] = _tracks(source, survey, regularity)
+    unread = getattr(source, "unread", ())
+    left_out = without_unread(source.left_out, unread)
+    result["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
+    result["unread"] = [dataclasses.asdict(each) for each in unread]
+    result["findings"] = [finding.to_dict() for finding in survey.findings]
+    return result
 
 
 def survey_clock(survey: Survey) -> str | None:
-    """ "header" if all header stamps are good, "log" if there are log times; None of others."""
+    """Return "header" if all header stamps are good, "log" if there are log times, else None."""
     both = [s.clocks for s in survey.streams.values() if {"header", "log"} <= set(s.clocks)]
     if both and all(header_is_good(c["header"][0], c["log"][0]) for c in both):
         return "header"
@@ -66,7 +68,7 @@ def survey_clock(survey: Survey) -> str | None:
 
 
 def disk_size(path: Any) -> int | None:
-    """Bytes of a file, or of all files of a folder; links are not followed."""
+    """Return the bytes of a file, or of all files in a folder, without following links."""
     if path is None or not os.path.exists(path):
         return None
     if os.path.isfile(path):
@@ -79,12 +81,12 @@ def disk_size(path: Any) -> int | None:
 
 
 def finite(times: Any) -> Any:
-    """Return the times [n] that are finite numbers: others have no place on a time line."""
+    """Return the finite times [n]; others have no place on a time line."""
     return times[np.isfinite(times)] if times.dtype.kind == "f" else times
 
 
 def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
-    """The first and the last time of all streams."""
+    """Return the first and the last time over all streams."""
     ticks = per_second(survey.unit)
     ends = []
     for stream in survey.streams.values():
@@ -99,13 +101,13 @@ def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
     return {"begin": begin, "duration": (end - begin) / ticks, "begin_utc": utc}
 
 
-def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
-    told = {}
-    for name in given.names:
+def _streams(source: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    by_name = {}
+    for name in source.names:
         seen = survey.streams.get(name)
-        info = given.info(name)
+        info = source.info(name)
         names = seen.names if seen else info.names
-        told[name] = {
+        by_name[name] = {
             "type": info.kind,
             "samples": seen.samples if seen else 0,
             "channels": None if names is None else len(names),
@@ -114,35 +116,35 @@ def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> di
             "times": info.times,
             **_regular(regularity.get(name)),
         }
-    return told
+    return by_name
 
 
 def times_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lines that say where the times of each file of tables come from."""
+    """Return lines that say where the times of each table come from."""
     found: dict[str, str] = {}
-    for name, of in streams.items():
-        if of.get("times"):
-            found.setdefault(name.partition(": ")[0].partition("[")[0], of["times"])
+    for name, stream in streams.items():
+        if stream.get("times"):
+            found.setdefault(name.partition(": ")[0].partition("[")[0], stream["times"])
     return [f"{name}: times from {text}" for name, text in found.items()]
 
 
-def _episodes(given: Episodes) -> dict[str, Any]:
-    lengths = given.lengths(next(iter(given.tracks))) if given.tracks else np.zeros(0, int)
-    tasks = given.tasks
+def _episodes(source: Episodes) -> dict[str, Any]:
+    lengths = source.lengths(next(iter(source.tracks))) if source.tracks else np.zeros(0, int)
+    tasks = source.tasks
     return {
-        "episodes": len(given),
+        "episodes": len(source),
         "frames": int(lengths.sum()),
         "shortest": int(lengths.min()) if len(lengths) else None,
         "longest": int(lengths.max()) if len(lengths) else None,
-        "rate": given.rate,
+        "rate": source.rate,
         "tasks": None if tasks is None else len({str(task) for task in tasks if task is not None}),
     }
 
 
-def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
-    told = {}
-    for name, track in given.tracks.items():
-        told[name] = {
+def _tracks(source: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    by_name = {}
+    for name, track in source.tracks.items():
+        by_name[name] = {
             "type": "frames in files" if track.values is None else str(track.values.dtype),
             "samples": track.num_rows,
             "channels": track.num_channels if track.values is not None else None,
@@ -150,39 +152,39 @@ def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict
             "kinds": kinds_of(survey.streams[name], track.names),
             **_regular(regularity.get(name)),
         }
-    return told
+    return by_name
 
 
-def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
-    return {name: None if of is None else of[name] for name in _REGULAR}
+def _regular(values: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: None if values is None else values[name] for name in _REGULAR}
 
 
 def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
-    """Of each channel its name, kind and unit, and what that was concluded from."""
+    """Return the name, kind and unit of each channel, and what they were inferred from."""
     if seen is None or seen.channels.width == 0:
         return []
     labels = labels_of(seen.name, names, seen.channels.width)
     kinds = seen.channels.kinds
-    of = {column: group for group in kinds.groups for column in group.columns}
+    group_of = {column: group for group in kinds.groups for column in group.columns}
     return [
         {
             "name": channel.name,
             "kind": channel.kind,
             "unit": channel.unit,
-            "source": of[column].source,
-            "evidence": of[column].evidence,
+            "source": group_of[column].source,
+            "evidence": group_of[column].evidence,
         }
         for column, channel in enumerate(channels_in(kinds, names or labels))
     ]
 
 
 def kind_lines(channels: list[dict[str, Any]]) -> list[str]:
-    """In words: channels that are neither numbers nor steps, those of one evidence together."""
+    """Describe the channels that are neither numbers nor steps, grouped by evidence."""
     together: dict[tuple[Any, ...], list[str]] = {}
-    for of in channels:
-        if of["kind"] not in ("number", "step"):
-            key = (of["kind"], of["unit"], of["source"], of["evidence"])
-            together.setdefault(key, []).append(of["name"])
+    for channel in channels:
+        if channel["kind"] not in ("number", "step"):
+            key = (channel["kind"], channel["unit"], channel["source"], channel["evidence"])
+            together.setdefault(key, []).append(channel["name"])
     lines = []
     for (kind, unit, source, evidence), names in together.items():
         shown = ", ".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"

@@ -1,4 +1,4 @@
-"""``report_html``: a recording or a data set as one page of HTML that needs no other file."""
+"""``report_html``: a recording or a data set as a single, self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -87,24 +87,24 @@ td,th{padding-left:8px}table{font-size:.78rem}.row.last>span{display:none}
 
 
 _BYTES = 1_500_000  # of all bands together
-_PLOTTED = 64  # channels of a stream with a band
-_ROWS = 160  # channels of a stream at all
-_MOST_PLOTTED, _MOST_ROWS = 1500, 4000  # of the whole page
+_PLOTTED = 64  # channels per stream with a band
+_ROWS = 160  # channels per stream
+_MOST_PLOTTED, _MOST_ROWS = 1500, 4000  # per page
 _GAPS = 12
 _FINDINGS = 200
-_BARS = 400  # episodes, each with a bar
+_BARS = 400  # most bars in the plot of episode lengths
 
 
 def page(facts: Facts) -> str:
-    """The HTML."""
-    told = facts.told
-    title = os.path.basename(os.path.normpath(told["path"])) or told["path"]
-    parts = [_head(title, told), _findings(told["findings"]), _timelines(facts)]
+    """Return the HTML."""
+    overview = facts.overview
+    title = os.path.basename(os.path.normpath(overview["path"])) or overview["path"]
+    parts = [_head(title, overview), _findings(overview["findings"]), _timelines(facts)]
     if facts.lengths is not None:
         parts.append(_lengths(facts.lengths))
     room = _Room(facts.streams)
-    parts += [_stream(i, of, facts, room) for i, of in enumerate(facts.streams)]
-    parts.append(_left_out(told["left_out"]))
+    parts += [_stream(i, stream, facts, room) for i, stream in enumerate(facts.streams)]
+    parts.append(_left_out(overview["left_out"]))
     body = "\n".join(part for part in parts if part)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -116,20 +116,20 @@ def page(facts: Facts) -> str:
 
 
 class _Room:
-    """How many channels are shown, and in how many stretches: what the page can hold."""
+    """The space on the page: how many channels are shown, and with how many stretches."""
 
     def __init__(self, streams: Sequence[StreamFacts]) -> None:
         self.rows, self.plots = _MOST_ROWS, _MOST_PLOTTED
         widths = [
-            of.envelope[2].shape[1] - len(_still(of))
-            for of in streams
-            if of.envelope is not None and len(of.envelope[0])
+            stream.envelope[2].shape[1] - len(_still(stream))
+            for stream in streams
+            if stream.envelope is not None and len(stream.envelope[0])
         ]
         plotted = min(sum(min(width, _PLOTTED) for width in widths), _MOST_PLOTTED)
         self.stretches = int(min(max(_BYTES / max(10 * plotted, 1), 24), 320))
 
     def take(self, channels: int) -> tuple[int, int]:
-        """How many of a stream's channels to show, and how many with a plot."""
+        """Return the number of channels of a stream to show, and to plot."""
         rows = min(channels, _ROWS, self.rows)
         plots = min(rows, _PLOTTED, self.plots)
         self.rows -= rows
@@ -146,29 +146,29 @@ def _chips(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="chips">{items}</ul>'
 
 
-def _head(title: str, told: dict[str, Any]) -> str:
-    pairs = [(told["format"], "")]
-    if told["size_bytes"] is not None:
-        pairs.append((size(told["size_bytes"]), ""))
-    if told["kind"] == "recording":
-        if told["duration"] is not None:
-            pairs.append((duration(told["duration"], _ticks(told)), "long"))
-        if told["begin_utc"]:
-            pairs.append((told["begin_utc"], "UTC"))
-        pairs.append((str(len(told["streams"])), "streams"))
+def _head(title: str, facts: dict[str, Any]) -> str:
+    pairs = [(facts["format"], "")]
+    if facts["size_bytes"] is not None:
+        pairs.append((size(facts["size_bytes"]), ""))
+    if facts["kind"] == "recording":
+        if facts["duration"] is not None:
+            pairs.append((duration(facts["duration"], _ticks(facts)), "long"))
+        if facts["begin_utc"]:
+            pairs.append((facts["begin_utc"], "UTC"))
+        pairs.append((str(len(facts["streams"])), "streams"))
     else:
-        pairs += [(str(told["episodes"]), "episodes"), (str(told["frames"]), "frames")]
-        if told["rate"] is not None:
-            pairs.append((f"{told['rate']:g}", "Hz"))
-        if told["tasks"]:
-            pairs.append((str(told["tasks"]), "task" if told["tasks"] == 1 else "tasks"))
-        pairs.append((str(len(told["streams"])), "tracks"))
-    path = f'<p class="soft path">{_text(told["path"])}</p>'
+        pairs += [(str(facts["episodes"]), "episodes"), (str(facts["frames"]), "frames")]
+        if facts["rate"] is not None:
+            pairs.append((f"{facts['rate']:g}", "Hz"))
+        if facts["tasks"]:
+            pairs.append((str(facts["tasks"]), "task" if facts["tasks"] == 1 else "tasks"))
+        pairs.append((str(len(facts["streams"])), "tracks"))
+    path = f'<p class="soft path">{_text(facts["path"])}</p>'
     return f"<h1>{_text(title)}</h1>{path}{_chips(pairs)}"
 
 
-def _ticks(told: dict[str, Any]) -> bool:
-    return bool(told["time_unit"] == "ticks")
+def _ticks(facts: dict[str, Any]) -> bool:
+    return bool(facts["time_unit"] == "ticks")
 
 
 def _findings(findings: Sequence[dict[str, Any]]) -> str:
@@ -193,7 +193,7 @@ def _findings(findings: Sequence[dict[str, Any]]) -> str:
 
 
 def _remedies(findings: Sequence[dict[str, Any]]) -> str:
-    """What to do about errors and warnings, once for each identifier."""
+    """Return what to do about errors and warnings, once for each identifier."""
     remedies: dict[str, str] = {}
     for found in findings:
         if found["severity"] != "note":
@@ -206,34 +206,36 @@ def _remedies(findings: Sequence[dict[str, Any]]) -> str:
 
 
 def _timelines(facts: Facts) -> str:
-    """All streams over the time of the recording; all tracks with their rates."""
-    ticks = _ticks(facts.told)
+    """Return all streams over the time of the recording, or all tracks with their types."""
+    ticks = _ticks(facts.overview)
     rows = []
-    for i, of in enumerate(facts.streams):
+    for i, stream in enumerate(facts.streams):
         if facts.lengths is None:
-            label = f"{of.name}: {plural(len(of.gaps), 'gap')}"
-            middle = spans(of.extent, of.gaps, facts.whole, label)
+            label = f"{stream.name}: {plural(len(stream.gaps), 'gap')}"
+            middle = spans(stream.extent, stream.gaps, facts.whole, label)
         else:
-            channels = of.told["channels"]
-            kind = of.told["type"]
+            channels = stream.overview["channels"]
+            kind = stream.overview["type"]
             width = "" if channels is None else f", {plural(channels, 'channel')}"
             middle = f"<span>{_text(kind)}{width}</span>"
-        link = f'<a href="#s{i}">{_text(of.name)}</a>'
-        rows.append(f'<div class="row">{link}{middle}<span>{_rate(of, ticks)}</span></div>')
+        link = f'<a href="#s{i}">{_text(stream.name)}</a>'
+        rows.append(f'<div class="row">{link}{middle}<span>{_rate(stream, ticks)}</span></div>')
     if facts.lengths is not None:
         return f'<h2>Tracks</h2><div class="card">{"".join(rows)}</div>'
     axis = _axis("0", duration(facts.whole[1], ticks))
-    clock = {"header": "by header stamps", "log": "by log times"}.get(facts.told["clock"] or "", "")
+    clock = {"header": "by header stamps", "log": "by log times"}.get(
+        facts.overview["clock"] or "", ""
+    )
     words = f'<p class="soft">Blue: samples; red: gaps; {clock or "by their times"}.</p>'
     last = f'<div class="row last"><span></span>{axis}<span></span></div>'
     return f'<h2>Streams</h2><div class="card">{words}{"".join(rows)}{last}</div>'
 
 
-def _rate(of: StreamFacts, ticks: bool) -> str:
-    rate = of.told["rate"]
+def _rate(stream: StreamFacts, ticks: bool) -> str:
+    rate = stream.overview["rate"]
     if rate is None or rate != rate:
         return "no rate"
-    return f"{number(rate, 4)} {'a tick' if ticks else 'Hz'}"
+    return f"{number(rate, 4)} {'per tick' if ticks else 'Hz'}"
 
 
 def _axis(*labels: str) -> str:
@@ -241,7 +243,7 @@ def _axis(*labels: str) -> str:
 
 
 def _lengths(lengths: Any) -> str:
-    """Of episodes, the longest of several in a bar where there are many."""
+    """Return a bar per episode; if there are many, one for the longest of several."""
     import numpy as np
 
     count = len(lengths)
@@ -256,46 +258,48 @@ def _lengths(lengths: Any) -> str:
     return f'<h2>Lengths of episodes</h2><div class="card">{bars(shown / most, label)}{axis}</div>'
 
 
-def _stream(index: int, of: StreamFacts, facts: Facts, room: _Room) -> str:
-    told, ticks = of.told, _ticks(facts.told)
-    pairs = [(str(told["samples"]), "samples")]
-    if told["channels"] is not None:
-        pairs.append((str(told["channels"]), "channels"))
-    if told["rate"] is not None and told["rate"] == told["rate"]:
+def _stream(index: int, stream: StreamFacts, facts: Facts, room: _Room) -> str:
+    overview, ticks = stream.overview, _ticks(facts.overview)
+    pairs = [(str(overview["samples"]), "samples")]
+    if overview["channels"] is not None:
+        pairs.append((str(overview["channels"]), "channels"))
+    if overview["rate"] is not None and overview["rate"] == overview["rate"]:
         pairs += [
-            (number(told["rate"], 4), "a tick" if ticks else "Hz"),
-            (duration(told["period"], ticks), "period"),
-            (duration(told["jitter"], ticks), "jitter"),
-            (str(told["gaps"]), "gap" if told["gaps"] == 1 else "gaps"),
-            (duration(told["longest_gap"], ticks), "longest"),
+            (number(overview["rate"], 4), "per tick" if ticks else "Hz"),
+            (duration(overview["period"], ticks), "period"),
+            (duration(overview["jitter"], ticks), "jitter"),
+            (str(overview["gaps"]), "gap" if overview["gaps"] == 1 else "gaps"),
+            (duration(overview["longest_gap"], ticks), "longest"),
         ]
         for name in ("repeats", "disorder"):
-            if told[name]:
-                pairs.append((str(told[name]), {"disorder": "going back"}.get(name, name)))
-    parts = [f"<h3>{_text(of.name)}</h3>", f'<p class="soft">{_text(told["type"])}</p>']
+            if overview[name]:
+                pairs.append((str(overview[name]), {"disorder": "going back"}.get(name, name)))
+    parts = [f"<h3>{_text(stream.name)}</h3>", f'<p class="soft">{_text(overview["type"])}</p>']
     parts.append(_chips(pairs))
-    if of.gaps:
-        parts.append(_gaps(of, facts))
-    if of.intervals is not None:
-        parts.append(_histogram(of.intervals, told["gap_limit"], ticks))
-    parts.append(_channels(of, facts, room))
-    if of.stored is not None and of.exact is not None:
-        parts.append(_stored(of))
+    if stream.gaps:
+        parts.append(_gaps(stream, facts))
+    if stream.intervals is not None:
+        parts.append(_histogram(stream.intervals, overview["gap_limit"], ticks))
+    parts.append(_channels(stream, facts, room))
+    if stream.stored is not None and stream.exact is not None:
+        parts.append(_stored(stream))
     heading = "<h2>Each stream</h2>" if index == 0 else ""
     return f'{heading}<section class="card" id="s{index}">{"".join(parts)}</section>'
 
 
-def _gaps(of: StreamFacts, facts: Facts) -> str:
-    ticks = _ticks(facts.told)
-    longest = sorted(of.gaps, key=lambda gap: gap[0] - gap[1])[:_GAPS]
+def _gaps(stream: StreamFacts, facts: Facts) -> str:
+    ticks = _ticks(facts.overview)
+    longest = sorted(stream.gaps, key=lambda gap: gap[0] - gap[1])[:_GAPS]
     rows = [
         f"<tr><td>{begin:.10g}{'' if ticks else 's'}</td>"
         f"<td>{duration(end - begin, ticks)}</td></tr>"
         for begin, end in longest
     ]
-    many = f"the longest {len(longest)} of {len(of.gaps)}" if len(of.gaps) > _GAPS else ""
-    words = many or plural(len(of.gaps), "gap")
-    bar = spans(of.extent, of.gaps, facts.whole, f"{of.name}: {plural(len(of.gaps), 'gap')}")
+    many = f"the longest {len(longest)} of {len(stream.gaps)}" if len(stream.gaps) > _GAPS else ""
+    words = many or plural(len(stream.gaps), "gap")
+    bar = spans(
+        stream.extent, stream.gaps, facts.whole, f"{stream.name}: {plural(len(stream.gaps), 'gap')}"
+    )
     return (
         f"<h4>Timeline</h4>{bar}{_axis('0', duration(facts.whole[1], ticks))}"
         f"<details><summary>{words}</summary><table><tr><th>at</th><th>for</th></tr>"
@@ -303,24 +307,25 @@ def _gaps(of: StreamFacts, facts: Facts) -> str:
     )
 
 
-def _histogram(of: Intervals, limit: float | None, ticks: bool) -> str:
+def _histogram(intervals: Intervals, limit: float | None, ticks: bool) -> str:
     import numpy as np
 
-    heights = np.log1p(of.counts) / max(float(np.log1p(of.counts.max())), 1e-9)
+    heights = np.log1p(intervals.counts) / max(float(np.log1p(intervals.counts.max())), 1e-9)
     marks = []
-    if limit is not None and of.begin <= limit <= of.end:
-        marks.append((limit - of.begin) / (of.end - of.begin))
-    label = f"times between samples, {duration(of.begin, ticks)} to {duration(of.end, ticks)}"
-    beyond = f", {of.beyond} longer" if of.beyond else ""
-    told = "" if not marks else f"dashed: a gap from {duration(limit, ticks)} on"
-    begin, end = _apart(of.begin, of.end, ticks)
-    axis = _axis(begin, told, f"{end}{beyond}")
+    if limit is not None and intervals.begin <= limit <= intervals.end:
+        marks.append((limit - intervals.begin) / (intervals.end - intervals.begin))
+    ends = f"{duration(intervals.begin, ticks)} to {duration(intervals.end, ticks)}"
+    label = f"times between samples, {ends}"
+    beyond = f", {intervals.beyond} longer" if intervals.beyond else ""
+    legend = "" if not marks else f"dashed: a gap from {duration(limit, ticks)} on"
+    begin, end = _apart(intervals.begin, intervals.end, ticks)
+    axis = _axis(begin, legend, f"{end}{beyond}")
     title = "Times between samples (logarithmic counts)"
     return f"<h4>{title}</h4>{bars(heights, label, marks)}{axis}"
 
 
 def _apart(begin: float, end: float, ticks: bool) -> tuple[str, str]:
-    """Two lengths of time in as many digits as tell them apart."""
+    """Format two durations with enough digits to differ."""
     for digits in range(3, 10):
         words = duration(begin, ticks, digits), duration(end, ticks, digits)
         if words[0] != words[1]:
@@ -328,21 +333,21 @@ def _apart(begin: float, end: float, ticks: bool) -> tuple[str, str]:
     return words
 
 
-def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
+def _channels(stream: StreamFacts, facts: Facts, room: _Room) -> str:
     import numpy as np
 
-    if of.envelope is None or len(of.envelope[0]) == 0:
+    if stream.envelope is None or len(stream.envelope[0]) == 0:
         return ""
-    first, last, low, high = _fewer(of.envelope, room.stretches)
-    still = _still(of)
+    first, last, low, high = _fewer(stream.envelope, room.stretches)
+    still = _still(stream)
     moving = [c for c in range(low.shape[1]) if c not in still]
     rows, plots = room.take(len(moving))
-    limit = of.told["gap_limit"] if facts.lengths is None else None
+    limit = stream.overview["gap_limit"] if facts.lengths is None else None
     breaks = np.zeros(len(first), bool)
     if limit is not None and limit == limit:
         breaks[1:] = first[1:] - last[:-1] > limit
-    extent = of.extent or (float(first[0]), float(last[-1]))
-    names = of.names or tuple(f"[{c}]" for c in range(low.shape[1]))
+    extent = stream.extent or (float(first[0]), float(last[-1]))
+    names = stream.names or tuple(f"[{c}]" for c in range(low.shape[1]))
     parts = []
     for i, c in enumerate(moving[:rows]):
         plot = "<span></span>"
@@ -351,37 +356,37 @@ def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
             label = f"{names[c]} over time"
             plot = band(places, low[:, c], high[:, c], breaks, extent, label)
         parts.append(
-            f'<div class="channel"><span>{_text(names[c])}</span>{plot}{_numbers(of, c)}</div>'
+            f'<div class="channel"><span>{_text(names[c])}</span>{plot}{_numbers(stream, c)}</div>'
         )
     if len(moving) > rows:
         parts.append(f'<p class="soft">and {plural(len(moving) - rows, "channel")} more</p>')
     if still:
-        parts.append(_constant(of, [names[c] for c in still], still))
+        parts.append(_constant(stream, [names[c] for c in still], still))
     title = "Channels" if facts.lengths is None else "Channels, all episodes one after the other"
     return f"<h4>{title}</h4>{''.join(parts)}"
 
 
-def _still(of: StreamFacts) -> list[int]:
-    """Channels that never change."""
-    exact = of.exact
+def _still(stream: StreamFacts) -> list[int]:
+    """Return the channels that never change."""
+    exact = stream.exact
     if exact is None:
         return []
     same: list[int] = ((exact.count > 1) & (exact.min == exact.max)).nonzero()[0].tolist()
     return same
 
 
-def _constant(of: StreamFacts, names: list[str], channels: list[int]) -> str:
-    assert of.exact is not None
+def _constant(stream: StreamFacts, names: list[str], channels: list[int]) -> str:
+    assert stream.exact is not None
     shown = [
-        f"{_text(name)} = {number(of.exact.min[c])}" for name, c in zip(names[:_ROWS], channels)
+        f"{_text(name)} = {number(stream.exact.min[c])}" for name, c in zip(names[:_ROWS], channels)
     ]
     more = f", and {len(names) - _ROWS} more" if len(names) > _ROWS else ""
     words = "1 channel never changes" if len(names) == 1 else f"{len(names)} channels never change"
     return f"<details><summary>{words}</summary><p>{', '.join(shown)}{more}</p></details>"
 
 
-def _numbers(of: StreamFacts, c: int) -> str:
-    exact = of.exact
+def _numbers(stream: StreamFacts, c: int) -> str:
+    exact = stream.exact
     if exact is None:
         return "<span></span>"
     parts = [
@@ -394,7 +399,7 @@ def _numbers(of: StreamFacts, c: int) -> str:
 
 
 def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
-    """An envelope of at most so many stretches."""
+    """Reduce an envelope to at most ``most`` stretches."""
     import numpy as np
 
     first, last, low, high = envelope
@@ -411,17 +416,17 @@ def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
     )
 
 
-def _stored(of: StreamFacts) -> str:
-    """What the data set says of itself beside what is so."""
+def _stored(stream: StreamFacts) -> str:
+    """Return a table of stored statistics that differ from the exact ones."""
     import numpy as np
 
-    stored, exact = of.stored, of.exact
+    stored, exact = stream.stored, stream.exact
     assert stored is not None and exact is not None
-    wrong = check_statistics(of.name, stored, exact, of.names or None)
+    wrong = check_statistics(stream.name, stored, exact, stream.names or None)
     if tuple(stored.mean.shape) != tuple(exact.mean.shape):
         return f'<h4>Stored statistics</h4><p class="error">{_text(wrong[0].text)}</p>'
     if not wrong:
-        words = '<p><span class="good">As they are.</span></p>'
+        words = '<p><span class="good">They match the data.</span></p>'
         return f"<h4>Stored statistics</h4>{words}"
     keys = ["min", "max", "mean", "std"]
     pairs = [(key, getattr(stored, key), getattr(exact, key)) for key in keys]
@@ -429,20 +434,20 @@ def _stored(of: StreamFacts) -> str:
         if any(abs(level - known) < 1e-12 for known in exact.levels):
             name = f"q{round(100 * level):02d}"
             pairs.append((name, stored.quantile(level), exact.quantile(level)))
-    names = of.names or tuple(f"[{c}]" for c in range(len(exact.mean)))
+    names = stream.names or tuple(f"[{c}]" for c in range(len(exact.mean)))
     rows = []
-    for key, told, true in pairs:
+    for key, saved, true in pairs:
         with np.errstate(invalid="ignore"):
-            apart = np.abs(told - true)
+            apart = np.abs(saved - true)
         for c in np.flatnonzero(apart > 0).tolist():
-            alone = check_statistics(of.name, _only(stored, c), _only(exact, c))
+            alone = check_statistics(stream.name, _only(stored, c), _only(exact, c))
             if any(f.text.startswith(f"{key} ") for f in alone):
-                rows.append((key, names[c], told[c], true[c]))
+                rows.append((key, names[c], saved[c], true[c]))
     shown = rows[:_ROWS]
     cells = "".join(
-        f'<tr><td>{_text(name)}</td><td>{key}</td><td class="wrong">{told:.9g}</td>'
+        f'<tr><td>{_text(name)}</td><td>{key}</td><td class="wrong">{saved:.9g}</td>'
         f"<td>{true:.9g}</td></tr>"
-        for key, name, told, true in shown
+        for key, name, saved, true in shown
     )
     more = f'<p class="soft">and {len(rows) - len(shown)} more</p>' if len(rows) > _ROWS else ""
     counted = "".join(
@@ -450,13 +455,13 @@ def _stored(of: StreamFacts) -> str:
     )
     head = "<tr><th>channel</th><th></th><th>stored</th><th>exact</th></tr>"
     return (
-        f"<h4>Stored statistics that are not those of the data</h4>{counted}"
+        f"<h4>Stored statistics that do not match the data</h4>{counted}"
         f'<div class="wide"><table>{head}{cells}</table></div>{more}'
     )
 
 
 def _only(result: Any, c: int) -> Any:
-    """Of one channel."""
+    """Return the statistics of one channel."""
     import dataclasses
 
     arrays = {
@@ -476,7 +481,7 @@ def _left_out(left_out: Sequence[dict[str, str]]) -> str:
     more = len(left_out) - _FINDINGS
     last = f"<p>and {more} more</p>" if more > 0 else ""
     return (
-        f'<h2>Left out: {len(left_out)}</h2><div class="card"><details><summary>show</summary>'
+        f'<h2>Omitted: {len(left_out)}</h2><div class="card"><details><summary>show</summary>'
         f'<ul class="findings left">{items}</ul>{last}</details></div>'
     )
 
@@ -499,33 +504,33 @@ def report_html(
 ) -> dict[str, Any]:
     """Write a report as one HTML file: timelines, rates, gaps, ranges, statistics, findings.
 
-    The page needs nothing beside it, no network and no script, and is readable on a phone. Plots
-    are envelopes (the least and the greatest of each stretch), so that nothing short is lost and
-    the page stays below 3 MB, whatever the size of the data. Recordings that are not in memory are
-    gone through once, piece by piece.
+    The page is self-contained, without network access or scripts, and is readable on a phone. Plots
+    are envelopes (minimum and maximum of each stretch), so that short events stay visible and the
+    page stays below 3 MB for data of any size. Recordings that are not in memory are read once,
+    piece by piece.
 
     Parameters
     ----------
     given
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
-        Of the file. It is written beside its place and then renamed.
+        The file to write. It is written under a temporary name and then renamed.
     max_gap, jitter, unit
         As for :func:`robocache.data.checks.check`.
     overwrite
-        Whether to replace what is there.
+        Whether to replace an existing file.
 
     Returns
     -------
     dict
-        What ``robocache inspect --json`` prints: plain data.
+        The output of ``robocache inspect --json``, as plain data.
 
     Raises
     ------
     FileExistsError
-        There is something, and ``overwrite`` is not set.
+        The path exists, and ``overwrite`` is not set.
     OSError
-        It cannot be written; what was there is still there.
+        Writing failed; a previous file is still there.
     """
     from .facts import facts_of
 
@@ -535,4 +540,4 @@ def report_html(
     with written_beside(target, overwrite) as part:
         with open(part, "w", encoding="utf-8") as file:
             file.write(page(facts))
-    return facts.told
+    return facts.overview

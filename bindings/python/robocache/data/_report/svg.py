@@ -1,4 +1,4 @@
-"""Small plots as SVG: a few hundred bytes to some kilobytes each, and of no fixed width."""
+"""Small plots as SVG: some hundred bytes to some kilobytes each, without a fixed width."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from ..._printable import printable
 
-WIDE, HIGH = 1000, 100  # of all plots, which are then stretched to the page
+WIDE, HIGH = 1000, 100  # of all plots; they are stretched to the page
 
 
 def svg(body: str, css: str, label: str) -> str:
-    """A picture as wide as the page allows; ``label`` is what it shows, in words."""
+    """Return a picture as wide as the page allows; ``label`` describes it as text."""
     return (
         f'<svg class="{css}" viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
         f'aria-label="{escape(printable(label), quote=True)}">{body}</svg>'
@@ -25,7 +25,7 @@ def spans(
     whole: tuple[float, float],
     label: str,
 ) -> str:
-    """A bar from the first to the last time on that of the whole, with gaps, wide enough to see."""
+    """Return a bar of an extent within the whole time, with gaps at least as wide as visible."""
     scale = WIDE / max(whole[1] - whole[0], 1e-30)
 
     def bar(begin: float, end: float, css: str, least: float = 0.0) -> str:
@@ -42,7 +42,7 @@ def spans(
 
 
 def _merged(gaps: Sequence[tuple[float, float]], near: float) -> list[tuple[float, float]]:
-    """Gaps in order of time, those that would be drawn as one as one."""
+    """Join gaps, in time order, that would be drawn as one."""
     merged: list[tuple[float, float]] = []
     for begin, end in gaps:
         if merged and begin - merged[-1][1] < near:
@@ -53,7 +53,7 @@ def _merged(gaps: Sequence[tuple[float, float]], near: float) -> list[tuple[floa
 
 
 def bars(heights: Any, label: str, marks: Sequence[float] = ()) -> str:
-    """Bars from 0 to 1; ``marks``: vertical lines at parts of the width."""
+    """Return bars from 0 to 1; ``marks``: vertical lines at parts of the width."""
     width = WIDE / max(len(heights), 1)
     parts = []
     for i, height in enumerate(heights):
@@ -69,7 +69,7 @@ def bars(heights: Any, label: str, marks: Sequence[float] = ()) -> str:
 def band(
     places: Any, low: Any, high: Any, breaks: Any, extent: tuple[float, float], label: str
 ) -> str:
-    """What lies between low and high [n] over places [n]; a new piece begins where ``breaks``."""
+    """Return the area between low and high [n] over places [n]; ``breaks`` begin a new piece."""
     import numpy as np
 
     good = np.isfinite(low) & np.isfinite(high)
@@ -93,7 +93,7 @@ def band(
 
 
 def _outline(x: Any, low: Any, high: Any) -> str:
-    """Along the upper edge and back along the lower one, in relative steps: few bytes."""
+    """Return the path along the upper edge and back along the lower one, in relative steps."""
     points = list(zip(x.tolist(), high.tolist())) + list(zip(x.tolist(), low.tolist()))[::-1]
     path = f"M{points[0][0]} {points[0][1]}l"
     steps = []

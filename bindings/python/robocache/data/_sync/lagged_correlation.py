@@ -1,4 +1,4 @@
-"""Two motions on one even clock: their correlation over lags, out of sums over blocks of it."""
+"""Correlation of two motions on an even clock over lags, from sums over blocks."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_RIDGE = 1e-6  # of a variance: what channels that repeat each other are told apart by
-_FEWEST = 0.5  # of the samples that meet at the best lag: with fewer, chance decides
+_RIDGE = 1e-6  # of a variance, to regularize channels that repeat each other
+_FEWEST = 0.5  # of the samples at the best lag: with fewer, a correlation is chance
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Samples at even times; ``valid`` [n] tells where there are some."""
+    """Samples at even times; ``valid`` [n] is a mask of the existing ones."""
 
-    values: Any  # [n,D], of about unit variance
+    values: Any  # [n,D], with variances of about 1
     valid: Any  # bool [n]
 
 
 @dataclass(frozen=True)
 class Lagged:
-    """Of K blocks and L lags: covariances of a motion with another one at each lag, as sums.
+    """Covariances of two motions for K blocks and L lags, as sums.
 
-    With ``each`` of channel c with channel c: [K,L,D]. Else of all with all: [K,L,D,D'].
+    With ``each``, channel c with channel c: [K,L,D]. Else all with all: [K,L,D,D'].
     """
 
     lags: Any  # [L] in steps of the clock
-    samples: Any  # [K,L]: how many meet
+    samples: Any  # [K,L]: number of valid pairs
     aa: Any
     ab: Any
     bb: Any
     each: bool
 
     def only(self, blocks: Any) -> Lagged:
-        """Some of the blocks."""
-        return self._of(self.lags, lambda x: x[blocks])
+        """Return some of the blocks."""
+        return self._part(self.lags, lambda x: x[blocks])
 
     def near(self, begin: int, end: int) -> Lagged:
-        """Some of the lags."""
+        """Return some of the lags."""
         some = slice(max(begin, 0), max(end, 0))
-        return self._of(self.lags[some], lambda x: x[:, some])
+        return self._part(self.lags[some], lambda x: x[:, some])
 
-    def _of(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
+    def _part(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
         samples, aa, ab, bb = (part(x) for x in (self.samples, self.aa, self.ab, self.bb))
         return Lagged(lags, samples, aa, ab, bb, self.each)
 
 
 def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: bool) -> Lagged:
-    """Sums of blocks (begin, end) of ``a`` with ``b``, over lags of up to ``most`` steps.
+    """Return sums over blocks (begin, end) of ``a`` with ``b``, for lags up to ``most`` steps.
 
-    Sample i of ``a`` meets sample i + lag of ``b``; where one of them is not valid, nothing counts.
-    The means taken off are those of what meets, in each block and at each lag by itself: neither
-    an edge nor a gap nor a loud stretch draws the peak to itself.
+    Sample i of ``a`` is paired with sample i + lag of ``b``; pairs that are not valid are ignored.
+    Means are subtracted for the valid pairs of each block and lag, so that neither edges, gaps nor
+    loud stretches shift the peak.
     """
     import numpy as np
 
@@ -61,7 +61,7 @@ def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: boo
 
 
 def joined(parts: list[Lagged]) -> Lagged:
-    """The blocks of several rows."""
+    """Concatenate blocks."""
     import numpy as np
 
     names = ("samples", "aa", "ab", "bb")
@@ -70,27 +70,27 @@ def joined(parts: list[Lagged]) -> Lagged:
 
 
 def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
-    """A stretch cut into blocks of about a length."""
+    """Cut a stretch into blocks of about a length."""
     count = max(1, round((end - begin) / length))
     for k in range(count):
         yield begin + (end - begin) * k // count, begin + (end - begin) * (k + 1) // count
 
 
-def correlation(of: Lagged, shifts: Any) -> tuple[Any, Any]:
-    """The mean squared correlation [L] of all blocks together, and how many samples meet [L].
+def correlation(sums: Lagged, shifts: Any) -> tuple[Any, Any]:
+    """Return the mean squared correlation [L] over all blocks, and the number of pairs [L].
 
-    Block k is taken ``shifts[k]`` steps beyond the lag. Without ``each`` it is that of canonical
-    correlations, of the best linear maps of one motion to the other, whatever their axes are.
+    Block k is shifted by ``shifts[k]`` more steps. Without ``each`` it is the canonical
+    correlation, under the best linear maps between the motions, for any axes.
     """
     import numpy as np
 
     samples, aa, ab, bb = (
         sum(_shifted(x[k], s) for k, s in enumerate(shifts))
-        for x in (of.samples, of.aa, of.ab, of.bb)
+        for x in (sums.samples, sums.aa, sums.ab, sums.bb)
     )
     enough = samples > _FEWEST * np.max(samples)
     score = np.zeros(len(samples))
-    score[enough] = _squares(aa[enough], ab[enough], bb[enough], of.each).mean(axis=1)
+    score[enough] = _squares(aa[enough], ab[enough], bb[enough], sums.each).mean(axis=1)
     return score, samples
 
 
@@ -101,7 +101,7 @@ def _block(a: Grid, b: Grid, begin: int, end: int, most: int, each: bool) -> Any
     low, high = max(begin - most, 0), min(end + most, len(b.values))
 
     def spectra(grid: Grid, begin: int, end: int, put: int) -> Any:
-        """Of the mask, of the values, and of their products."""
+        """Return the spectra of the mask, the values, and their products."""
         mask = np.zeros(length)
         mask[put : put + end - begin] = grid.valid[begin:end]
         values = np.zeros((length, grid.values.shape[1]))
@@ -128,13 +128,13 @@ def _block(a: Grid, b: Grid, begin: int, end: int, most: int, each: bool) -> Any
         return samples, aa - sum_a**2 / n, ab - sum_a * sum_b / n, bb - sum_b**2 / n
     ab, n = over_lags(av[:, :, None], bv[:, None, :]), n[:, None, None]
     return samples, *(
-        of - x[:, :, None] * y[:, None, :] / n
-        for of, x, y in ((aa, sum_a, sum_a), (ab, sum_a, sum_b), (bb, sum_b, sum_b))
+        product - x[:, :, None] * y[:, None, :] / n
+        for product, x, y in ((aa, sum_a, sum_a), (ab, sum_a, sum_b), (bb, sum_b, sum_b))
     )
 
 
 def _shifted(values: Any, shift: float) -> Any:
-    """Rows at i + shift by cubic interpolation; 0 outside."""
+    """Shift rows by cubic interpolation; 0 outside."""
     import numpy as np
 
     if shift == 0:
@@ -168,7 +168,7 @@ def _squares(aa: Any, ab: Any, bb: Any, each: bool) -> Any:
 
 
 def _inverse_root(covariance: Any) -> Any:
-    """Of symmetric matrices, with eigenvalues lifted that sums over shifted blocks may leave."""
+    """Return inverse square roots; small eigenvalues are raised, as sums may leave them < 0."""
     import numpy as np
 
     values, vectors = np.linalg.eigh(covariance)

@@ -1,4 +1,4 @@
-"""What two sensors of one motion have in common: how they turn, how they change, what they say."""
+"""The motion that a sensor measures: rates, changes of values, or changes of rotations."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ KINDS = ("values", "change", "rotation_xyzw", "rotation_wxyz")
 _ANGULAR = re.compile(r"(^|[._])angular([._]?(velocity|rate))?[._][xyz]$|(^|[._])gyro", re.I)
 _GYRO = re.compile(r"angular_?(velocity|rate)|(^|[/_.])gyro$", re.I)
 _GAP = 2.5  # periods
-_FAR = 8.0  # deviations: values beyond are errors of a sensor, such as a pose that jumps
+_FAR = 8.0  # deviations: values beyond are sensor errors, such as a pose that jumps
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Rows of one or more recordings: seconds from a common origin, and what moved then."""
+    """Rows of one or more recordings: seconds from a common origin, and the motion then."""
 
     times: tuple[Any, ...]  # of each row [n], ascending
-    values: tuple[Any, ...]  # of each row [n,D], of about unit variance
+    values: tuple[Any, ...]  # of each row [n,D], with variances of about 1
     period: float  # s, the median
-    gap: float  # s: nothing is made up between samples further apart
+    gap: float  # s: longer intervals are not interpolated
 
 
 def kind_of(
     sensor: str, names: Sequence[str] | None, quaternions: Sequence[Sequence[int]]
 ) -> tuple[str, list[int] | None]:
-    """What "auto" takes: angular velocities, else how a quaternion turns, else all changes.
+    """Choose the kind for "auto": angular velocities, else a quaternion, else all changes.
 
-    Returns the kind, and the channels; None: all.
+    Returns the kind and the channels; None: all channels.
     """
     turning = [i for i, name in enumerate(names or ()) if _ANGULAR.search(name)]
     if len(turning) >= 3:
@@ -44,7 +44,7 @@ def kind_of(
 
 
 def motion_of(rows: Sequence[tuple[Any, Any]], kind: str, name: str) -> Motion:
-    """Of rows (times in seconds [n], values [n,D])."""
+    """Return the motion in rows of (times in seconds [n], values [n,D])."""
     import numpy as np
 
     if kind not in KINDS:
@@ -71,7 +71,7 @@ def motion_of(rows: Sequence[tuple[Any, Any]], kind: str, name: str) -> Motion:
 
 
 def _ordered(times: Any, values: Any) -> tuple[Any, Any]:
-    """By time. Of equal times the last counts; rows that are not finite do not."""
+    """Sort by time; drop rows that are not finite; of equal times keep only the last."""
     import numpy as np
 
     finite = np.isfinite(values).all(axis=1) & np.isfinite(times)
@@ -83,7 +83,7 @@ def _ordered(times: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _rates(times: Any, values: Any, gap: float, difference: Any) -> tuple[Any, Any]:
-    """Changes a second, at the middle between samples that are no further apart than a gap."""
+    """Return changes per second, at the middle between samples not further apart than a gap."""
     import numpy as np
 
     steps = np.diff(times)
@@ -93,7 +93,7 @@ def _rates(times: Any, values: Any, gap: float, difference: Any) -> tuple[Any, A
 
 
 def _turns(q: Any) -> Any:
-    """Rotation vectors [3,n-1] from each of quaternions [4,n] to the next, in the turning frame."""
+    """Return rotation vectors [3,n-1] between consecutive quaternions [4,n], in the body frame."""
     import numpy as np
 
     from ... import convert_rotations
@@ -106,7 +106,7 @@ def _turns(q: Any) -> Any:
 
 
 def _normalized(rows: list[Any]) -> tuple[Any, ...]:
-    """Each channel less its median, in its deviations, and none beyond some of them."""
+    """Return channels minus their medians, scaled by their deviations, and clipped."""
     import numpy as np
 
     every = np.concatenate(rows)

@@ -1,4 +1,4 @@
-"""Offset and drift between the clocks of two sensors of one motion."""
+"""Offset and drift between the clocks of two sensors that saw the same motion."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .motion import Motion, kind_of, motion_of
 
 _COARSEST, _FINEST = 0.005, 0.00025  # s: steps of the common clock
 _MOST_STEPS = 1 << 21
-_BLOCKS = (8, 48)  # at least, at most, of a recording that is not too short
-_SHORTEST = 0.5  # s of a block
-_GROUPS = 16  # of blocks, of which each is left out once
+_BLOCKS = (8, 48)  # least and most blocks of a recording, unless it is very short
+_SHORTEST = 0.5  # s per block
+_GROUPS = 16  # groups of blocks for the jackknife
 _NEAR = 16  # steps around a peak
 
 
 class Search:
-    """The best lag and drift: block k, in the middle of which it is t, lags by lag + drift * t."""
+    """Search for lag and drift: a block with its middle at t lags by lag + drift * t."""
 
     def __init__(
         self, a: Motion, b: Motion, each: bool, max_offset: float, max_drift: float
@@ -61,15 +61,15 @@ class Search:
             middles += [start + self.step * (begin + end - 1) / 2 for begin, end in blocks]
         if not parts or not any(part.samples.any() for part in parts):
             raise ValueError("a, b: have no time in common")
-        self.of: Lagged = joined(parts)
-        self.lags = self.of.lags
+        self.sums: Lagged = joined(parts)
+        self.lags = self.sums.lags
         self.middles = np.array(middles)
         self.middle = float(self.middles.min() + self.middles.max()) / 2
         self.reach = float(self.middles.max() - self.middles.min()) / 2
         self.drifts = self._drifts(max_drift)
 
     def _drifts(self, most: float) -> Any:
-        """Those to try first: at the ends they differ by less than a peak is wide."""
+        """Return the drifts to try first, so close that no peak lies between two of them."""
         import numpy as np
 
         if most == 0 or len(self.middles) < _BLOCKS[0]:
@@ -77,59 +77,59 @@ class Search:
         count = int(np.ceil(most * self.reach / max(4 * self.step, 0.02)))
         return np.linspace(-most, most, 2 * max(count, 1) + 1)
 
-    def best(self, of: Lagged, middles: Any, around: float | None = None) -> Any:
-        """The lag in s, the drift, the score there, and the scores of all lags at that drift."""
+    def best(self, sums: Lagged, middles: Any, around: float | None = None) -> Any:
+        """Return the lag in s, the drift, the score there, and all scores at that drift."""
         import numpy as np
 
         drift = 0.0 if around is None else around
         if len(self.drifts) > 1:
             if around is None:
-                tried = [self._height(of, middles, d) for d in self.drifts]
+                tried = [self._height(sums, middles, d) for d in self.drifts]
                 drift = float(self.drifts[int(np.argmax(tried))])
-            drift = self._refined(of, middles, drift)
-        scores = self._scores(of, middles, drift)
+            drift = self._refined(sums, middles, drift)
+        scores = self._scores(sums, middles, drift)
         at, score = _peak(scores)
-        return float(at + of.lags[0]) * self.step, drift, score, scores
+        return float(at + sums.lags[0]) * self.step, drift, score, scores
 
-    def _refined(self, of: Lagged, middles: Any, drift: float) -> float:
-        """By parabolas of three drifts that come closer, over lags around the peak."""
+    def _refined(self, sums: Lagged, middles: Any, drift: float) -> float:
+        """Refine a drift by parabolas through three drifts, over lags around the peak."""
         import numpy as np
 
         width = float(self.drifts[1] - self.drifts[0])
-        at, _ = _peak(self._scores(of, middles, drift))
+        at, _ = _peak(self._scores(sums, middles, drift))
         room = _NEAR + int(np.ceil(2 * width * self.reach / self.step))
-        near = of.near(int(at) - room, int(at) + room + 1)
+        near = sums.near(int(at) - room, int(at) + room + 1)
         for _ in range(4):
             heights = [self._height(near, middles, drift + width * k) for k in (-1, 0, 1)]
             drift += width * (_peak(np.array(heights))[0] - 1)
             width /= 3
         return drift
 
-    def _scores(self, of: Lagged, middles: Any, drift: float) -> Any:
-        return correlation(of, drift * (middles - self.middle) / self.step)[0]
+    def _scores(self, sums: Lagged, middles: Any, drift: float) -> Any:
+        return correlation(sums, drift * (middles - self.middle) / self.step)[0]
 
-    def _height(self, of: Lagged, middles: Any, drift: float) -> float:
-        return _peak(self._scores(of, middles, drift))[1]
+    def _height(self, sums: Lagged, middles: Any, drift: float) -> float:
+        return _peak(self._scores(sums, middles, drift))[1]
 
     def jackknife(self, found: Any) -> tuple[float, float]:
-        """Standard deviations of lag and drift: from how they move without each group of blocks."""
+        """Return standard deviations of lag and drift, from fits without each group of blocks."""
         import numpy as np
 
-        alive = np.flatnonzero(self.of.samples.max(axis=1) > 0)
+        alive = np.flatnonzero(self.sums.samples.max(axis=1) > 0)
         groups = np.array_split(alive, min(_GROUPS, len(alive)))
         if len(groups) < 2:
             return float("inf"), float("nan")
         moved = []
         for group in groups:
             rest = np.setdiff1d(alive, group)
-            moved.append(self.best(self.of.only(rest), self.middles[rest], found[1])[:2])
+            moved.append(self.best(self.sums.only(rest), self.middles[rest], found[1])[:2])
         spread = np.std(moved, axis=0) * np.sqrt(len(groups) - 1)
         return float(spread[0]), float(spread[1])
 
     def overlap(self, found: Any) -> float:
         import numpy as np
 
-        samples = correlation(self.of, found[1] * (self.middles - self.middle) / self.step)[1]
+        samples = correlation(self.sums, found[1] * (self.middles - self.middle) / self.step)[1]
         index = int(np.rint(found[0] / self.step)) - int(self.lags[0])
         overlap: float = self.step * samples[index].item()
         return overlap
@@ -141,7 +141,7 @@ def _on(clock: Any, times: Any, values: Any, gap: float) -> Grid:
 
 
 def _peak(scores: Any) -> tuple[float, float]:
-    """Where the highest one is, between the indices, and how high: by the parabola of three."""
+    """Return the place of the highest score, between indices, and its height, by a parabola."""
     import numpy as np
 
     at = int(np.argmax(scores))
@@ -158,45 +158,47 @@ def _peak(scores: Any) -> tuple[float, float]:
 if TYPE_CHECKING:
     Sensor = Union[RecordedStream, Track, tuple[Any, Any]]
 
-_FLOOR = 0.05  # of a step: what interpolation costs
+_FLOOR = 0.05  # of a step: error of the interpolation
 _MOST_CHANNELS = 16  # of motions in different axes
 
 
 @dataclass(frozen=True)
 class SyncResult:
-    """How far the clock of ``b`` is from that of ``a``: what :func:`sync` gives.
+    """The difference between the clocks of ``a`` and ``b``: the result of :func:`sync`.
 
     A sample that ``b`` stamped t was taken at ``t + offset + drift * (t - reference)`` on the clock
-    of ``a``: that is what :meth:`corrected` computes.
+    of ``a``; :meth:`corrected` computes this.
     """
 
     offset: float  #: s to add to the times of ``b``, at ``reference``
-    drift: float  #: s a second; 0.0 where it was not asked for
+    drift: float  #: s per second; 0.0 if no drift was searched for
     uncertainty: float  #: s, one standard deviation of ``offset``
-    drift_uncertainty: float  #: one standard deviation of ``drift``; NaN where it is not known
-    correlation: float  #: from 0 to 1, of both motions at that offset
+    drift_uncertainty: float  #: one standard deviation of ``drift``; NaN if not known
+    correlation: float  #: of both motions at this offset, from 0 to 1
     overlap: float  #: s in which both have samples
     reference: float  #: the middle of the overlap, in the unit of ``b``'s times
-    unit: str | None  #: of ``b``'s times if they are integers; None: seconds
+    unit: str | None  #: unit of ``b``'s times if they are integers; None: seconds
     lags: Any = field(repr=False, compare=False)  #: s [L]: the offsets that were tried
     scores: Any = field(repr=False, compare=False)  #: [L]: the correlation at each of them
 
     def corrected(self, times: Any) -> Any:
-        """Times of ``b`` on the clock of ``a``, in the same unit and dtype."""
+        """Convert times of ``b`` to the clock of ``a``, in the same unit and dtype."""
         import numpy as np
 
-        given = np.asarray(times)
+        original = np.asarray(times)
         ticks = per_second(self.unit)
-        since = given.astype(np.int64 if given.dtype.kind in "iumM" else np.float64)
+        since = original.astype(np.int64 if original.dtype.kind in "iumM" else np.float64)
         shift = self.offset * ticks + self.drift * (since - self.reference)
-        if given.dtype.kind in "iumM":
-            return (since + np.rint(shift).astype(np.int64)).astype(given.dtype)
-        return (since + shift).astype(given.dtype)
+        if original.dtype.kind in "iumM":
+            return (since + np.rint(shift).astype(np.int64)).astype(original.dtype)
+        return (since + shift).astype(original.dtype)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, without the curve."""
-        told = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {name: value for name, value in told.items() if name not in ("lags", "scores")}
+        """Return plain numbers, without the curve of scores."""
+        fields_by_name = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {
+            name: value for name, value in fields_by_name.items() if name not in ("lags", "scores")
+        }
 
     def __str__(self) -> str:
         text = f"offset {1e3 * self.offset:.3f} ms +- {1e3 * self.uncertainty:.3f} ms"
@@ -217,38 +219,38 @@ def sync(
     clock: str | None = None,
     unit: str | None = None,
 ) -> SyncResult:
-    """Find by how much two clocks differ, from what both sensors saw of one motion.
+    """Find how much two clocks differ, from the same motion seen by two sensors.
 
-    Both motions are put on one even clock and correlated at all offsets, in blocks of the
-    recording; gaps count for nothing. The peak is interpolated between the steps of the clock. How
-    much it moves when blocks are left out tells the uncertainty (the jackknife): where the two
-    have little motion in common, that is large.
+    Both motions are resampled to one even clock and correlated at all offsets, in blocks of the
+    recording; gaps are ignored. The peak is interpolated between the steps of the clock. The
+    uncertainty comes from how much the peak moves if blocks are skipped (the jackknife); it is
+    large if the two have little motion in common.
 
     Parameters
     ----------
     a, b
-        :class:`RecordedStream`, :class:`robocache.Track` (each episode is a recording by itself:
-        such as joint states and the actions that commanded them), or a tuple of times [n] and
+        :class:`RecordedStream`, :class:`robocache.Track` (each episode is a separate recording,
+        for example joint states and the actions that commanded them), or a tuple of times [n] and
         values [n,D]. Times are integers of a known unit, datetime64, timedelta64, or seconds.
     kind_a, kind_b
-        What of their channels moves. "values": they are rates already, as those of a gyroscope.
-        "change": their change a second. "rotation_xyzw", "rotation_wxyz": how a quaternion turns,
-        in its own frame. "auto": the channels of an angular velocity, if their names tell of one,
-        else how the first quaternion turns, else the change of all channels.
+        What the channels measure. "values": rates, as of a gyroscope. "change": values
+        whose change per second is used. "rotation_xyzw", "rotation_wxyz": a quaternion; its angular
+        velocity in its own frame is used. "auto": the channels of an angular velocity, if their
+        names say so, else the first quaternion, else the change of all channels.
     match
-        "each": channel c of ``a`` moves as channel c of ``b``, up to scale and sign. "any": by any
-        linear map, as in axes that are turned against each other. "auto": "each" if both have the
-        same names of channels or one channel, else "any".
+        "each": channel c of ``a`` moves as channel c of ``b``, up to scale and sign. "any": up to
+        any linear map, for axes that are rotated against each other. "auto": "each" if both have
+        the same channel names or a single channel, else "any".
     max_offset
-        Offsets are sought up to this many seconds.
+        Largest offset to search, in seconds.
     max_drift
-        Drifts are sought up to this, in seconds a second: 1e-3 is far more than clocks of quartz
-        have. 0: none is.
+        Largest drift to search, in seconds per second; 1e-3 is far more than quartz clocks have.
+        0: no drift.
     clock
-        Of recorded streams: "log", "header", "time"; None: header stamps where both have good ones,
-        else as :meth:`RecordedStream.times` has it.
+        Clock of recorded streams: "log", "header", "time"; None: header stamps if both have good
+        ones, else as in :meth:`RecordedStream.times`.
     unit
-        Of integer times that do not tell it: "ns", "us", "ms".
+        Unit of integer times if the data do not state it: "ns", "us", "ms".
 
     Returns
     -------
@@ -277,8 +279,8 @@ def sync(
     if clock is None and _have_headers(a) and _have_headers(b):
         clock = "header"
     sensors = [
-        _sensor(given, kind, name, clock, unit)
-        for given, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
+        _sensor(source, kind, name, clock, unit)
+        for source, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
     ]
     rows_a, rows_b = (sensor.rows for sensor in sensors)
     if len(rows_a) != len(rows_b):
@@ -291,7 +293,7 @@ def sync(
         motion_of([(times - origin, values) for times, values in sensor.rows], sensor.kind, name)
         for sensor, name in zip(sensors, "ab")
     ]
-    each = _each(match, *sensors)
+    each = _is_each(match, *sensors)
     first, second = (_alive(motion, name) for motion, name in zip(moving, "ab"))
     if each:
         both = [i for i in first if i in set(second)]
@@ -304,15 +306,16 @@ def sync(
             f"{_MOST_CHANNELS} each; select some"
         )
     search = Search(_only(moving[0], first), _only(moving[1], second), each, max_offset, max_drift)
-    found = search.best(search.of, search.middles)
+    found = search.best(search.sums, search.middles)
     lag, drift, score, scores = found
     if abs(lag) > max_offset:
         raise ValueError(
-            f"max_offset: is {max_offset:g} s, and the motions agree best beyond that, if they do"
+            f"max_offset: is {max_offset:g} s, but the best match is beyond it; raise it, or check "
+            "that both saw the same motion"
         )
     spread, drift_spread = search.jackknife(found)
     drifts = len(search.drifts) > 1
-    # a's time of b's sample stamped t is t - lag(t)
+    # a's time of a sample that b stamped t is t - lag(t)
     return SyncResult(
         offset=-lag,
         drift=-drift,
@@ -327,7 +330,7 @@ def sync(
     )
 
 
-# ---- what was given -----------------------------------------------------------------------------
+# ---- arguments ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -338,27 +341,27 @@ class _Sensor:
     unit: str | None
 
 
-def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | None) -> _Sensor:
+def _sensor(source: Any, kind: str, name: str, clock: str | None, unit: str | None) -> _Sensor:
     import numpy as np
 
     names: Any = None
     cuts = None
     label = ""
-    if isinstance(given, RecordedStream):
-        times, values, names = given.times(clock), given.values, given.names
-        label = given.name
-        unit = given.unit or unit
-    elif isinstance(given, Track):
+    if isinstance(source, RecordedStream):
+        times, values, names = source.times(clock), source.values, source.names
+        label = source.name
+        unit = source.unit or unit
+    elif isinstance(source, Track):
         from ..._arguments.to_numpy import on_host
 
-        times, values, names = given.times, given.values, given.names
+        times, values, names = source.times, source.values, source.names
         if times is None or values is None:
             raise ValueError(f"{printable(name)}: has no times or no values")
         times, values = on_host(times), on_host(values)
-        cuts = on_host(given.episode_offsets)[1:-1]
-        unit = unit_of(given) or unit
+        cuts = on_host(source.episode_offsets)[1:-1]
+        unit = unit_of(source) or unit
     else:
-        times, values = (np.asarray(array) for array in given)
+        times, values = (np.asarray(array) for array in source)
     if times is None or times.shape != values.shape[:1] or values.ndim != 2:
         raise ValueError(f"{printable(name)}: expected times [n] and values [n,D]")
     if times.dtype.kind in "mM":
@@ -371,7 +374,7 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
             f"{printable(name)}: its times are integers; pass their unit, such as unit='us'"
         )
     if kind == "auto":
-        kind, chosen = kind_of(label, names, _quaternions_of(given, name))
+        kind, chosen = kind_of(label, names, _quaternions_of(source, name))
         if chosen is not None:
             values = values[:, chosen]
             names = None if names is None else tuple(names[i] for i in chosen)
@@ -382,27 +385,27 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
     return _Sensor(rows, names, kind, unit)
 
 
-def _quaternions_of(given: Any, name: str) -> list[tuple[int, ...]]:
-    """The columns x y z w of each quaternion."""
-    if isinstance(given, RecordedStream):
-        kinds = given.kinds
-    elif isinstance(given, Track):
+def _quaternions_of(source: Any, name: str) -> list[tuple[int, ...]]:
+    """Return the columns x y z w of each quaternion."""
+    if isinstance(source, RecordedStream):
+        kinds = source.kinds
+    elif isinstance(source, Track):
         from .._kinds.tracks import kinds_of_track
 
-        kinds = kinds_of_track(given, given.__dict__.get("_label", name))
+        kinds = kinds_of_track(source, source.__dict__.get("_label", name))
     else:
         return []
     return [group.columns for group in kinds.groups if group.kind == "quaternion"]
 
 
-def _have_headers(given: Any) -> bool:
-    if not isinstance(given, RecordedStream):
+def _have_headers(source: Any) -> bool:
+    if not isinstance(source, RecordedStream):
         return False
-    return header_is_good(given.header_times, given.log_times)
+    return header_is_good(source.header_times, source.log_times)
 
 
 def _seconds(times: Any, ticks: float) -> Any:
-    """As float64; of integers the first is taken off before, so that no digit is lost."""
+    """Return times in seconds as float64; integers are scaled from the first, to keep digits."""
     import numpy as np
 
     if times.dtype.kind == "f" or len(times) == 0:
@@ -414,7 +417,7 @@ def _filled(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [(x, y) for x, y in zip(a, b) if len(x[0]) and len(y[0])]
 
 
-def _each(match: str, a: _Sensor, b: _Sensor) -> bool:
+def _is_each(match: str, a: _Sensor, b: _Sensor) -> bool:
     if match not in ("auto", "each", "any"):
         raise ValueError(f"match: is {match!r}, expected 'auto', 'each' or 'any'")
     widths = [sensor.rows[0][1].shape[1] for sensor in (a, b)]
@@ -429,7 +432,7 @@ def _each(match: str, a: _Sensor, b: _Sensor) -> bool:
 
 
 def _alive(motion: Motion, name: str) -> list[int]:
-    """Channels that change."""
+    """Return the channels that change."""
     import numpy as np
 
     every = np.concatenate(motion.values)

@@ -1,1 +1,1 @@
-"""NumPy files, and named arrays, which npz and Zarr share."""
+"""NumPy files, and the named arrays that npz and Zarr files store."""

@@ -1,6 +1,6 @@
-"""Recordings and episodes as named arrays and a description: what npz and Zarr files hold.
+"""Recordings and episodes as named arrays and a description, as stored in npz and Zarr files.
 
-The description is plain JSON. Arrays go by short names, so that no name of a stream becomes a path.
+The description is plain JSON. Arrays have short names, so that stream names never become paths.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from ...._episodes.channels import KINDS, SOURCES, Group
 from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About
 from ..._errors import FormatError, LeftOut, Problem
+from ..._format_values import plural
 from ..._kinds.kinds import Kinds, candidate_findings
 from ..._kinds.tracks import kinds_of_track, with_kinds
 from ..._recording import RecordedStream, Recording
 
 VERSION = 1
-_LONGEST = 255  # bytes of a name that all file systems hold
+_LONGEST = 255  # bytes of a name, the limit of file systems
 _CUT = 200
 Data = Union[Recording, Episodes]
 
 
-def flattened(given: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    """The description, and the arrays one by one."""
-    if isinstance(given, Recording):
-        return _recording(given)
-    return _episodes(given)
+def flattened(source: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    """Return the description, and the arrays one by one."""
+    if isinstance(source, Recording):
+        return _recording(source)
+    return _episodes(source)
 
 
-def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    streams = list(given.streams.values())
-    told = [
+def _recording(source: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    streams = list(source.streams.values())
+    descriptions = [
         {
             "name": stream.name,
             "kind": stream.kind,
@@ -56,14 +57,14 @@ def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, An
             for clock, times in stream.clocks.items():
                 yield f"s{i}_{clock}", times
 
-    left_out = [[each.place, each.reason] for each in given.left_out]
-    head = {"robocache": "recording", "version": VERSION, "source": given.path}
-    return {**head, "left_out": left_out, "streams": told}, arrays()
+    left_out = [[each.place, each.reason] for each in source.left_out]
+    head = {"robocache": "recording", "version": VERSION, "source": source.path}
+    return {**head, "left_out": left_out, "streams": descriptions}, arrays()
 
 
-def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
-    tracks = list(given.tracks.items())
-    told = [
+def _episodes(source: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    tracks = list(source.tracks.items())
+    descriptions = [
         {
             "name": name,
             "names": None if track.names is None else list(track.names),
@@ -83,110 +84,116 @@ def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]
             if track.times is not None:
                 yield f"t{i}_times", on_host(track.times)
 
-    tasks = None if given.tasks is None else [_plain(task) for task in given.tasks]
-    left_out = [[each.place, each.reason] for each in given.left_out]
-    head = {"robocache": "episodes", "version": VERSION, "source": given.source}
-    rest = {"tasks": tasks, "rate": given.rate, "unit": given.unit, "left_out": left_out}
-    return {**head, **rest, "tracks": told}, arrays()
+    tasks = None if source.tasks is None else [_plain(task) for task in source.tasks]
+    left_out = [[each.place, each.reason] for each in source.left_out]
+    head = {"robocache": "episodes", "version": VERSION, "source": source.source}
+    rest = {"tasks": tasks, "rate": source.rate, "unit": source.unit, "left_out": left_out}
+    return {**head, **rest, "tracks": descriptions}, arrays()
 
 
 def restored(
-    told: dict[str, Any],
+    description: dict[str, Any],
     array: Callable[[str], Any],
     path: str,
     kind: str,
     problems: Sequence[Problem] = (),
 ) -> Recording | Episodes:
-    """A recording or episodes, from their description and a function that reads their arrays.
+    """Return a recording or episodes, from their description and a function that reads arrays.
 
-    ``problems``: a list to which that function adds while it reads.
+    ``problems``: a list to which the function adds while it reads.
     """
-    left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
-    if told["robocache"] == "recording":
+    left_out = [LeftOut(place, reason) for place, reason in description.get("left_out", [])]
+    if description["robocache"] == "recording":
         streams = {}
-        for i, of in enumerate(told["streams"]):
-            clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
-            values, names = array(f"s{i}_values"), tuple(of["names"])
+        for i, entry in enumerate(description["streams"]):
+            clocks = {clock: array(f"s{i}_{clock}") for clock in entry["clocks"]}
+            values, names = array(f"s{i}_values"), tuple(entry["names"])
             if values.ndim != 2 or values.shape[1] != len(names):
-                text = f"has the shape {list(values.shape)}, but {len(names)} channels"
+                text = f"has shape {list(values.shape)}, but {len(names)} channels"
                 raise FormatError(path, f"s{i}_values", text)
             for clock, times in clocks.items():
                 if times.shape != values.shape[:1]:
-                    text = f"has the shape {list(times.shape)}, expected {len(values)} times"
+                    text = f"has shape {list(times.shape)}, expected {len(values)} times"
                     raise FormatError(path, f"s{i}_{clock}", text)
-            stream = streams[of["name"]] = RecordedStream(
-                of["name"],
-                of["kind"],
+            stream = streams[entry["name"]] = RecordedStream(
+                entry["name"],
+                entry["kind"],
                 names,
                 values,
                 clocks,
-                of["unit"],
-                None if of["dtypes"] is None else tuple(of["dtypes"]),
-                static=of.get("static") is True,
+                entry["unit"],
+                None if entry["dtypes"] is None else tuple(entry["dtypes"]),
+                static=entry.get("static") is True,
             )
-            kinds = _kinds(of, names, len(names), path, f"s{i}")
+            kinds = _kinds(entry, names, len(names), path, f"s{i}")
             if kinds is not None:
                 stream.__dict__["kinds"] = kinds
         return Recording(None, streams, left_out=left_out, path=path, problems=problems)
     tracks = {}
-    for i, of in enumerate(told["tracks"]):
+    for i, entry in enumerate(description["tracks"]):
         times = None
-        if of["times"] is not None:
+        if entry["times"] is not None:
             times = array(f"t{i}_times")
-            if of["times"]:
-                times = times.view(of["times"].partition(",")[0].rstrip("]") + "]")
-        files = of["files"]
-        track = tracks[of["name"]] = Track(
-            array(f"t{i}_values") if of["values"] else None,
+            if entry["times"]:
+                times = times.view(entry["times"].partition(",")[0].rstrip("]") + "]")
+        files = entry["files"]
+        track = tracks[entry["name"]] = Track(
+            array(f"t{i}_values") if entry["values"] else None,
             array(f"t{i}_offsets"),
             times=times,
-            names=of["names"],
+            names=entry["names"],
             files=None if files is None else [_tuple(file) for file in files],
         )
-        kinds = _kinds(of, track.names, track.num_channels, path, f"t{i}")
+        kinds = _kinds(entry, track.names, track.num_channels, path, f"t{i}")
         if kinds is not None:
-            tracks[of["name"]] = with_kinds(track, of["name"], kinds)
-    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
-    tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
+            tracks[entry["name"]] = with_kinds(track, entry["name"], kinds)
+    about = About(
+        kind, description["unit"], description["rate"], left_out=tuple(left_out), problems=problems
+    )
+    tasks = (
+        None if description["tasks"] is None else [_tuple(task) for task in description["tasks"]]
+    )
     return make_episodes(tracks, tasks=tasks, source=path, about=about)
 
 
 def _groups(kinds: Kinds) -> dict[str, Any]:
-    """Plain dicts of the groups, and which of them are in doubt."""
-    told = [dataclasses.asdict(group) for group in kinds.groups]
-    return {"groups": told, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
+    """Return the groups, and the doubtful groups, as plain dicts."""
+    groups = [dataclasses.asdict(group) for group in kinds.groups]
+    return {"groups": groups, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
 
 
 def _kinds(
-    of: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
+    entry: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
 ) -> Kinds | None:
-    """What was saved; None of files from before there were kinds."""
-    told = of.get("kinds")
-    if told is None:
+    """Return the saved kinds; None for older files without kinds."""
+    saved = entry.get("kinds")
+    if saved is None:
         return None
-    groups, candidates = ([_group(of) for of in told[key]] for key in ("groups", "candidates"))
+    groups, candidates = (
+        [_group(entry) for entry in saved[key]] for key in ("groups", "candidates")
+    )
     columns = sorted(column for group in groups for column in group.columns)
     inside = all(0 <= column < channels for group in candidates for column in group.columns)
     if columns != list(range(channels)) or not inside:
-        raise FormatError(path, place, f"its kinds are not those of {channels} channels")
-    findings = candidate_findings(of["name"], names, channels, candidates)
+        raise FormatError(path, place, f"its kinds do not fit {plural(channels, 'channel')}")
+    findings = candidate_findings(entry["name"], names, channels, candidates)
     return Kinds(tuple(groups), tuple(candidates), tuple(findings))
 
 
-def _group(told: dict[str, Any]) -> Group:
-    columns = tuple(int(column) for column in told["columns"])
-    positive = tuple(bool(each) for each in told["positive"])
-    texts = {key: told[key] for key in ("kind", "unit", "form", "source", "evidence")}
+def _group(fields: dict[str, Any]) -> Group:
+    columns = tuple(int(column) for column in fields["columns"])
+    positive = tuple(bool(each) for each in fields["positive"])
+    texts = {key: fields[key] for key in ("kind", "unit", "form", "source", "evidence")}
     known = texts["kind"] in KINDS and texts["source"] in SOURCES
     if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
-        raise ValueError(f"no group of channels: {texts}")
+        raise ValueError(f"not a group of channels: {texts}")
     return Group(columns=columns, positive=positive, **texts)
 
 
 def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
-    """Names of streams as names of files: no separators, no dots at the begin, no two the same.
+    """Make file names from stream names: no separators, no dots at the begin, no duplicates.
 
-    Files that were saved are found by them: names that a file system holds stay as they are.
+    Saved files are found by these names, so names that file systems allow must stay unchanged.
     """
     made: list[str] = []
     seen = set(reserved)
@@ -202,23 +209,23 @@ def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
 
 
 def _held(name: str, end: str = "") -> str:
-    """A name as it is, or cut so that a file system holds it."""
+    """Cut a name if it is too long for a file system."""
     if len((name + end).encode()) > _LONGEST:
         name = name.encode()[:_CUT].decode(errors="ignore")
     return name + end
 
 
 def parsed(text: str) -> dict[str, Any] | None:
-    """A description; None of what is none."""
+    """Parse a description; None if the text is not one."""
     try:
-        told = json.loads(text)
+        description = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) and told.get("robocache") else None
+    return description if isinstance(description, dict) and description.get("robocache") else None
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it."""
+    """Convert to types that JSON has."""
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, (int, float)) else str(value)

@@ -1,4 +1,4 @@
-"""One .npy file: its header, which is read first, and its numbers, which are read later."""
+"""A .npy file: its header is read first, its numbers later."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LONGEST = 1 << 16  # bytes of a header
 
 @dataclass(frozen=True)
 class Header:
-    """The shape and type of an array, and where its numbers begin in the file."""
+    """The shape and dtype of an array, and the offset of its numbers in the file."""
 
     shape: tuple[int, ...]
     dtype: Any
-    by_column: bool  # the order of FORTRAN
-    begin: int  # of the numbers, in bytes
+    by_column: bool  # Fortran order
+    begin: int  # offset of the numbers, in bytes
 
     @property
     def size(self) -> int:
@@ -33,7 +33,7 @@ class Header:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array in a file, which holds all of it. No file stays open."""
+    """An array in a file that holds all of it. No file stays open."""
 
     path: str
     header: Header
@@ -54,12 +54,12 @@ class StoredArray:
         return self.header.shape[0]
 
     def read(self) -> Any:
-        """The numbers, with their bytes in the order of this machine.
+        """Read the numbers in native byte order.
 
         Raises
         ------
         FormatError
-            The file is not what it was when it was opened.
+            The file has changed since it was opened.
         """
         import numpy as np
 
@@ -74,7 +74,7 @@ class StoredArray:
         return np.asarray(array, self.dtype.newbyteorder("="), order="C")
 
     def first(self, count: int) -> Any:
-        """The first numbers of an array of one axis."""
+        """Read the first numbers of a one-dimensional array."""
         import numpy as np
 
         count = min(count, len(self))
@@ -89,7 +89,7 @@ def stored_array(path: str) -> StoredArray:
     """Read the header of a file, and check that the file holds all numbers."""
     with opened(path) as file:
         if (file.read(len(MAGIC)) or b"") != MAGIC:
-            raise FormatError(path, "", f"is no .npy file, but {what_is(path)}")
+            raise FormatError(path, "", f"expected a .npy file, got {what_is(path)}")
         file.seek(0)
         return StoredArray(path, header_of(path, "", file, _size(file)))
 
@@ -99,12 +99,12 @@ def _size(file: BinaryIO) -> int:
 
 
 def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
-    """The header of an array of ``size`` bytes, which hold its numbers too.
+    """Read the header of an array of ``size`` bytes, including its numbers.
 
     Raises
     ------
     FormatError
-        It is damaged, or the bytes do not hold its numbers.
+        The header is damaged, or there are too few bytes for its numbers.
     """
     from numpy.lib import format as npy
 
@@ -118,7 +118,7 @@ def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
     try:
         read = npy.read_array_header_1_0 if first else npy.read_array_header_2_0
         shape, by_column, dtype = read(rest)
-    except Exception as error:  # of parsing, each in its own way
+    except Exception as error:  # parsing fails in many ways
         raise_shortage(path)
         line = str(error).partition("\n")[0]
         raise FormatError(path, place, f"is damaged, or cut off: {line}") from None

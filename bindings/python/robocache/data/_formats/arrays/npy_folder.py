@@ -1,4 +1,4 @@
-"""Folders of .npy files: streams with their times beside them, or episodes."""
+"""Folders of .npy files: streams with arrays of times, or episodes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .rows import channel_names, clock_rows, is_number, is_picture, stamps
 _CLOCK = re.compile(r"(^|[._-])(t|times?|timestamps?|stamps?)$")
 _EPISODE = "episode_index"
 _NO_TIMES = (
-    "no array of times is beside it. Name one with --time ARRAY, or give the rows a second with "
-    "--fps HZ"
+    "the folder has no array of times for it. Name one with --time ARRAY, or set the rows per "
+    "second with --fps HZ"
 )
 _MOST = 10_000  # files
-_SAMPLE = 1 << 16  # times by which a unit is judged
+_SAMPLE = 1 << 16  # times from which a unit is inferred
 _MOST_EMPTY = 1024  # columns of an array without rows
 
 
@@ -44,7 +44,7 @@ def sniff(path: str) -> bool:
     if any(name.endswith(".npy") for name in os.listdir(path)):
         return _has_some(path)
     others = [name for name in FORMATS if not __name__.endswith(f".{name}")]
-    for entry in os.scandir(path):  # a folder of data sets is none itself
+    for entry in os.scandir(path):  # a folder of data sets is not a data set
         if not is_folder(entry):
             continue
         is_set = os.path.exists(os.path.join(entry.path, f"{_EPISODE}.npy"))
@@ -57,7 +57,7 @@ def open(path: str, options: Options) -> Recording | Episodes:
     if os.path.isfile(path):
         array, linked = stored_array(path), []
         if not is_number(array.dtype):
-            raise FormatError(path, "", f"holds no numbers, but {array.dtype}")
+            raise FormatError(path, "", f"expected numbers, got {array.dtype}")
         name = os.path.basename(path).removesuffix(".npy")
         arrays = {name: array}
     else:
@@ -74,7 +74,7 @@ def open(path: str, options: Options) -> Recording | Episodes:
                 options.damage.found(file_path, "", error.reason)
     left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
     left_out += [
-        LeftOut(name, f"no numbers, but {array.dtype}")
+        LeftOut(name, f"has dtype {array.dtype}, which is not read")
         for name, array in arrays.items()
         if not is_number(array.dtype)
     ]
@@ -95,7 +95,7 @@ def open(path: str, options: Options) -> Recording | Episodes:
     arrays = {name: array for name, array in arrays.items() if name not in names}
     if not arrays:
         damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
-        raise FormatError(path, "", f"holds no arrays with a row a step{damaged}")
+        raise FormatError(path, "", f"has no array with one row per step{damaged}")
     index = arrays.get(_EPISODE)
     if index is not None and index.ndim == 1 and index.dtype.kind in "iu":
         return _by_index(path, arrays, options, left_out)
@@ -106,7 +106,7 @@ def open(path: str, options: Options) -> Recording | Episodes:
 
 
 def _is_empty(shape: tuple[int, ...]) -> bool:
-    """Whether there is no number in many places: they take no byte of a file."""
+    """Whether a shape has many places but no number: it takes no byte of a file."""
     return 0 in shape and math.prod(filter(None, shape)) > _MOST_EMPTY
 
 
@@ -119,7 +119,7 @@ def _is_npy(path: str) -> bool:
 
 
 def _files_in(path: str, walk: Callable[[str], Any] = walked) -> Iterator[str]:
-    """Names of .npy files below a folder; links to folders are not followed."""
+    """Yield names of .npy files below a folder; links to folders are not followed."""
     count = 0
     for base, directories, names in walk(path):
         directories.sort()
@@ -132,7 +132,7 @@ def _files_in(path: str, walk: Callable[[str], Any] = walked) -> Iterator[str]:
 
 
 def _linked_folders(path: str, folder: Folder) -> list[str]:
-    """Names of links to folders. One out of the data set is an error, unless links are followed."""
+    """Return names of links to folders; links out of the data set raise, unless followed."""
     found = []
     for base, directories, _ in walked(path):
         for name in sorted(directories):
@@ -146,7 +146,7 @@ def _linked_folders(path: str, folder: Folder) -> list[str]:
 
 
 def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -> Episodes:
-    """One array tells which episode each row is of."""
+    """Make episodes by an array with the episode number of each row."""
     import numpy as np
 
     index = arrays.pop(_EPISODE).read()
@@ -158,7 +158,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     rows = {name: array for name, array in arrays.items() if len(array) == len(index)}
     for name, array in arrays.items():
         if name not in rows:
-            text = f"has {len(array)} rows, but {_EPISODE} {len(index)}"
+            text = f"has {len(array)} rows, but {_EPISODE} has {len(index)}"
             options.damage.found(path, f"{name}.npy", text)
             left_out.append(LeftOut(name, text))
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
@@ -172,12 +172,12 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
         for name, array in rows.items()
     }
     if not tracks:
-        raise FormatError(path, "", f"has nothing beside {_EPISODE}")
-    return _made(path, tracks, options, left_out, [int(n) for n in numbers])
+        raise FormatError(path, "", f"has no array except {_EPISODE}")
+    return _episodes_from(path, tracks, options, left_out, [int(n) for n in numbers])
 
 
 def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -> Episodes:
-    """Episodes of one length: [E,T,...]."""
+    """Make episodes of equal length from [E,T,...]."""
     import numpy as np
 
     episodes, steps = next(iter(arrays.values())).shape[:2]
@@ -192,10 +192,10 @@ def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -
         )
         for name, array in arrays.items()
     }
-    return _made(path, tracks, options, left_out, list(range(episodes)))
+    return _episodes_from(path, tracks, options, left_out, list(range(episodes)))
 
 
-def _made(
+def _episodes_from(
     path: str, tracks: Any, options: Options, left_out: list[LeftOut], numbers: list[int]
 ) -> Episodes:
     times = next(iter(tracks.values())).times
@@ -215,7 +215,7 @@ def _made(
 
 
 class _Arrays:
-    """A source of streams (``_source.Source``): an array each, on the clock beside it."""
+    """A source of streams (``_source.Source``): one per array, with the array of its times."""
 
     kind = "arrays"
 
@@ -233,12 +233,12 @@ class _Arrays:
         self.arrays = {name: array for name, array in arrays.items() if name not in clocks}
         if not self.arrays:
             self.arrays, clocks = clocks, {}
-        self._by_rows(0)  # refuses a rate that is none
+        self._by_rows(0)  # refuses an invalid rate
         self.names = _names_of(self.arrays)
         self.clocks = {name: self._clock_of(name, clocks) for name in self.arrays}
         for name, array in clocks.items():
             if all(name != used[0] for used in self.clocks.values() if used):
-                left_out.append(LeftOut(name, f"{len(array)} times, of no array beside them"))
+                left_out.append(LeftOut(name, f"{len(array)} times that fit no array"))
 
         if self.rate is not None:
             self._replace_lost()
@@ -252,7 +252,7 @@ class _Arrays:
             self.unit = "s"
 
     def _replace_lost(self) -> None:
-        """Take the number of the row, where the stamps lost their digits."""
+        """Compute times from row numbers for stamps that lost their digits."""
         for name, clock in self.clocks.items():
             if clock is not None:
                 fits = row_of(clock[0].rpartition("/")[2])
@@ -261,23 +261,23 @@ class _Arrays:
                     self.clocks[name] = None
 
     def _clock_of(self, name: str, clocks: dict[str, Any]) -> tuple[str, Any] | None:
-        """The times in the same folder, of the same number; of several those named most alike."""
+        """Return the times in the same folder with the same length and the most similar name."""
         folder, _, own = name.rpartition("/")
-        beside = {
+        candidates = {
             clock: array
             for clock, array in clocks.items()
             if clock.rpartition("/")[0] == folder and len(array) == len(self.arrays[name])
         }
-        if not beside:
+        if not candidates:
             same = [c for c in clocks if c.rpartition("/")[0] == folder]
             if len(same) == 1 and own in ("value", "values"):
                 text = f"has {len(self.arrays[name])} rows, but {len(clocks[same[0]])} times"
                 self.damage.found(self.path, f"{name}.npy", text)
             return None
         best = max(
-            beside, key=lambda clock: len(os.path.commonprefix([own, clock.rpartition("/")[2]]))
+            candidates, key=lambda clock: len(os.path.commonprefix([own, clock.rpartition("/")[2]]))
         )
-        return best, beside[best]
+        return best, candidates[best]
 
     @functools.cached_property
     def streams(self) -> dict[str, StreamInfo]:
@@ -343,7 +343,7 @@ class _Arrays:
 
 
 def _names_of(arrays: Collection[str]) -> dict[str, str]:
-    """Of streams: processed_log/IMU/gyro/value is processed_log/IMU/gyro, if no other is."""
+    """Return stream names: folder/value becomes folder, if no other stream has that name."""
     short = {}
     for name in arrays:
         folder, _, own = name.rpartition("/")
@@ -361,7 +361,7 @@ def _is_clock(name: str, array: Any) -> bool:
 
 
 def _described(name: str, array: StoredArray, unit: str | None) -> Clock:
-    """What is known of an array of times before it is read."""
+    """Return what is known about an array of times before it is read."""
     fits = row_of(name.rpartition("/")[2])
     kind = "f" if array.dtype.kind == "f" else "i"
     stated = unit or (None if fits is None else fits[1] or _by_row(fits[0], kind))
@@ -375,7 +375,7 @@ def _by_row(row: int, kind: str) -> str | None:
 
 
 def _asked(path: str, arrays: dict[str, Any], asked: str) -> tuple[str, str | None]:
-    """The array of times that the caller named, and its unit."""
+    """Return the array of times that the caller named, and its unit."""
     for text, unit in split_unit(asked):
         name = text.removesuffix(".npy")
         found = [each for each in arrays if name in (each, each.rpartition("/")[2])]
@@ -386,5 +386,5 @@ def _asked(path: str, arrays: dict[str, Any], asked: str) -> tuple[str, str | No
 
 
 def _table(array: StoredArray) -> Any:
-    """[n,D] in memory."""
+    """Read an array as [n,D]."""
     return array.read().reshape(len(array), math.prod(array.shape[1:]))

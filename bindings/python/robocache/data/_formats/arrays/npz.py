@@ -1,4 +1,4 @@
-"""npz files that ``save`` wrote: one file, every value and stamp."""
+"""npz files written by ``save``: one file with every value and stamp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .npy import header_of
 
 KIND = "robocache npz"
 _DESCRIPTION = "robocache"
-_PART = 1 << 20  # bytes that are unpacked at once
+_PART = 1 << 20  # bytes unpacked at once
 
 
 def sniff(path: str) -> bool:
@@ -27,26 +27,26 @@ def sniff(path: str) -> bool:
             return f"{_DESCRIPTION}.npy" in archive.NameToInfo
     except Exception:  # errors of zipfile, struct and text decoding
         raise_shortage(path)
-        return path.endswith(".npz")  # cut off: opening it tells
+        return path.endswith(".npz")  # cut off: opening it reports that
 
 
 def open(path: str, options: Options) -> Any:
     with opened(path) as file:
         arrays = _Arrays(path, file, options.limit)
-        told = parsed(str(arrays.read(_DESCRIPTION)))
-        if told is None:
+        description = parsed(str(arrays.read(_DESCRIPTION)))
+        if description is None:
             raise FormatError(path, _DESCRIPTION, "is not a description of a recording")
         try:
-            return restored(told, arrays.read, path, KIND)
+            return restored(description, arrays.read, path, KIND)
         except FormatError:
             raise
         except Exception as error:  # the description has entries of other types
             raise_shortage(path)
-            raise FormatError(path, _DESCRIPTION, f"is not whole: {error!r}") from None
+            raise FormatError(path, _DESCRIPTION, f"is incomplete: {error!r}") from None
 
 
 class _Arrays:
-    """The arrays of an archive, by name. Together they hold no more than they may."""
+    """The arrays of an archive, by name, with a limit on their total size."""
 
     def __init__(self, path: str, file: BinaryIO, limit: Limit) -> None:
         self.path, self.limit = path, limit
@@ -88,7 +88,7 @@ class _Arrays:
 
 
 def _read_into(view: memoryview, file: IO[bytes]) -> int:
-    """Read until a buffer is full, or the file ends; then the rest, which has the checksum."""
+    """Read until the buffer is full, then to the end of the file, which checks the checksum."""
     count = 0
     while count < len(view) and (part := file.read(min(_PART, len(view) - count))):
         view[count : count + len(part)] = part
@@ -98,11 +98,11 @@ def _read_into(view: memoryview, file: IO[bytes]) -> int:
     return count
 
 
-def write(given: Data, part: str) -> None:
+def write(source: Data, part: str) -> None:
     import numpy as np
 
-    told, arrays = flattened(given)
+    description, arrays = flattened(source)
     with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, array in (*arrays, (_DESCRIPTION, np.array(json.dumps(told)))):
+        for name, array in (*arrays, (_DESCRIPTION, np.array(json.dumps(description)))):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Arrays with a row a step, of whatever shape a row is."""
+"""Arrays with one row per step, with rows of any shape."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from ..._errors import FormatError
 
-_NAMED = 2048  # channels, of which each gets a name
-_MOST = 1 << 16  # numbers a row
+_NAMED = 2048  # most channels that get names
+_MOST = 1 << 16  # numbers per row
 _PICTURE = 3  # axes of a row of uint8
 
 
 def channel_names(shape: Sequence[int]) -> tuple[str, ...] | None:
-    """Of rows of more than one axis: "[2][0]"; None of vectors, and of very long ones."""
+    """Return names such as "[2][0]" for rows with several axes; None for vectors and long rows."""
     if len(shape) < 2 or math.prod(shape) > _NAMED:
         return None
     places = itertools.product(*(range(extent) for extent in shape))
@@ -23,18 +23,18 @@ def channel_names(shape: Sequence[int]) -> tuple[str, ...] | None:
 
 
 def is_number(dtype: Any) -> bool:
-    """Whether streams and tracks hold it: no complex numbers, and no floats of 80 or 128 bits."""
+    """Whether streams and tracks can hold a dtype: no complex numbers, no floats over 64 bits."""
     return dtype.kind in "fiub" and dtype.itemsize <= 8
 
 
 def is_picture(shape: Sequence[int], dtype: Any) -> bool:
-    """Whether rows are too large for channels: pictures, large clouds."""
+    """Whether rows are too large for channels, as pictures and large clouds are."""
     row = tuple(shape[1:])
     return math.prod(row) > _MOST or (dtype.kind == "u" and len(row) >= _PICTURE)
 
 
 def stamps(array: Any, path: str, place: str) -> Any:
-    """Times as int64 or float64."""
+    """Return times as int64 or float64."""
     import numpy as np
 
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
@@ -44,7 +44,7 @@ def stamps(array: Any, path: str, place: str) -> Any:
 
 
 def clock_rows(lengths: Any, rate: float | None) -> Any:
-    """Times of episodes without, by their rate: each begins with 0; None without a rate."""
+    """Return times of episodes from a rate, each beginning at 0; None without a rate."""
     import numpy as np
 
     if rate is None:

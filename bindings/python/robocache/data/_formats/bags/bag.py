@@ -1,4 +1,4 @@
-"""What ROS bags of all kinds share: topics become streams, read piece by piece."""
+"""The common part of all ROS bags: topics become streams, read in pieces."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from ..messages.pieces import present
 from ..messages.ros_types import normalized
 from ..messages.topics import AnyTopic, Hooks, Part, topic_of
 from .mcap import Channel
-from .unread import beside_reason, is_beside
+from .unread import is_ros_topic, ros_topic_reason
 
 _LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
-_LOOK_FOR_KEYS = 16 << 20  # bytes of files that are read to find the keys of topics
-_FIELD = 16  # bytes that a field counts as which is followed by itself
+_LOOK_FOR_KEYS = 16 << 20  # bytes that are read to find the keys of topics
+_FIELD = 16  # bytes that each field counts that is followed separately
 
 
 class BagFile(Protocol):
-    """One file of a bag, which knows its topics and where their messages are."""
+    """One file of a bag, which has its topics and the places of their messages."""
 
     path: str
     size: int
-    packed_size: int  # as it is on disk, if it is compressed as a whole
-    indexed: bool  # whether pieces reads no more than the chunks with the messages
+    packed_size: int  # size on disk, if it is compressed as a whole
+    indexed: bool  # whether pieces() reads only the chunks with the messages
     channels: dict[int, Channel]
-    counts: dict[int, int] | None  # messages by channel, where that is known
+    counts: dict[int, int] | None  # messages by channel, if known
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
-        """Channels of messages, the messages, and how many bytes of the file were read.
+        """Yield channels of messages, the messages, and the number of bytes read.
 
-        There may be messages of other channels among them. A set may lose members meanwhile.
+        There may be messages of other channels among them. ``wanted`` may shrink meanwhile.
         """
 
 
@@ -50,7 +50,7 @@ class _Topic:
     streams: AnyTopic
     channels: list[tuple[int, int]]  # the file's index, the channel's id
     count: int | None
-    told: int | None = None  # by the metadata of the bag, where no index tells the count
+    stated_count: int | None = None  # by the bag's metadata, if no index has the count
     looked: bool = False
     left: int = 0  # bytes of the files that may still be read to find its channels
 
@@ -68,15 +68,15 @@ class _Unknown:
 
 
 class _Infos(Mapping[str, StreamInfo]):
-    """The stream infos of topics, by name. Topics of ROS itself are found, but not listed."""
+    """Stream infos of topics by name. ROS's own topics are found, but not listed."""
 
-    def __init__(self, topics: Mapping[str, _Topic], beside: Collection[str]) -> None:
+    def __init__(self, topics: Mapping[str, _Topic], unlisted: Collection[str]) -> None:
         self._places = {
             part.name: (topic, part, len(topic.streams.parts) == 1)
             for topic in topics.values()
             for part in topic.streams.parts
         }
-        self._listed = [name for name, at in self._places.items() if at[0].name not in beside]
+        self._listed = [name for name, at in self._places.items() if at[0].name not in unlisted]
 
     def __getitem__(self, name: str) -> StreamInfo:
         topic, part, alone = self._places[name]
@@ -94,7 +94,7 @@ class _Infos(Mapping[str, StreamInfo]):
 
 
 class Bag:
-    """A source of streams (``_source.Source``) out of the files of one bag."""
+    """A source of streams (``_source.Source``) from the files of one bag."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class Bag:
         self.limit = limit or Limit()
         self.size = sum(file.size for file in files)
         self.packed_size = sum(file.packed_size for file in files)
-        self.followed = 0  # fields of one pass
+        self.followed = 0  # fields in one pass
         self.unit: str | None = "ns"
         self.unknown: list[_Unknown] = []
-        self.beside: set[str] = set()  # topics that are no streams unless they are asked for
-        self.notes: list[Finding] = []  # of the files
-        self.beside_files: list[Unread] = []  # that are not of the bag
-        self._names: dict[str, int] = {}  # of topics, with how many have that name
+        self.on_request: set[str] = set()  # topics that are streams only on request
+        self.notes: list[Finding] = []  # about the files
+        self.unlisted_files: list[Unread] = []  # files that do not belong to the bag
+        self._names: dict[str, int] = {}  # of topics, with the number of topics with that name
         self.topics: dict[str, _Topic] = {}
         self._infos: _Infos | None = None
         self._looked_for_keys = False
@@ -133,14 +133,16 @@ class Bag:
             known: dict[str, tuple[Maker | str, list[tuple[int, int]]]] = {}
             for definition, own in by_definition.items():
                 found = self._maker(makers, typename, serialization, definition)
-                # Definitions that differ in comments are one.
+                # Definitions that differ only in comments are one.
                 key = ""
                 if len(by_definition) > 1:
                     key = found if isinstance(found, str) else found.fingerprint()
                 known.setdefault(key, (found, []))[1].extend(own)
             for found, own in known.values():
-                told = (counts or {}).get(topic) if name == topic and len(known) == 1 else None
-                self._add(name, typename, found, own, told)
+                count_in_metadata = (
+                    (counts or {}).get(topic) if name == topic and len(known) == 1 else None
+                )
+                self._add(name, typename, found, own, count_in_metadata)
 
     def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
         declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
@@ -155,8 +157,10 @@ class Bag:
     ) -> dict[tuple[str, str | bytes], list[tuple[int, int]]]:
         found: dict[tuple[str, str | bytes], list[tuple[int, int]]] = {}
         for number, channel in channels:
-            of = self.files[number].channels[channel]
-            found.setdefault((of.definition_kind, of.definition), []).append((number, channel))
+            definition = self.files[number].channels[channel]
+            found.setdefault((definition.definition_kind, definition.definition), []).append(
+                (number, channel)
+            )
         return found
 
     def _maker(
@@ -166,9 +170,9 @@ class Bag:
         serialization: str,
         definition: tuple[str, str | bytes],
     ) -> Maker | str:
-        """What makes decoders of a topic's messages, or why they cannot be read."""
+        """Return a maker of decoders for a topic's messages, or why they cannot be read."""
         try:
-            return makers.of(typename, serialization, *definition)
+            return makers.maker(typename, serialization, *definition)
         except ValueError as error:
             raise_shortage(self.path)
             return str(error)
@@ -179,26 +183,26 @@ class Bag:
         typename: str,
         made: Maker | str,
         channels: list[tuple[int, int]],
-        told: int | None,
+        count_in_metadata: int | None,
     ) -> None:
-        """Add a topic. One whose name is taken, as by another definition, gets a number."""
+        """Add a topic. If its name is used, as by another definition, it gets a number."""
         topic = name
         name = self._unique(name)
         count = self._count(channels)
-        told = told if count is None else None
-        count = told if count is None else count
-        if is_beside(topic, typename):
-            self.beside.add(name)
+        count_in_metadata = count_in_metadata if count is None else None
+        count = count_in_metadata if count is None else count
+        if is_ros_topic(topic, typename):
+            self.on_request.add(name)
         if isinstance(made, str):
             self.unknown.append(_Unknown(name, typename, channels, count, made))
             return
         latched = all(self.files[number].channels[c].latched for number, c in channels)
         hooks = Hooks(self._spend, self._unique, self._forget_infos)
         streams = topic_of(name, made, hooks, latched)
-        self.topics[name] = _Topic(name, typename, streams, channels, count, told)
+        self.topics[name] = _Topic(name, typename, streams, channels, count, count_in_metadata)
 
     def _unique(self, name: str) -> str:
-        """The name of a topic or stream, with a number if it is taken."""
+        """Return the name of a topic or stream, with a number if it is used already."""
         base = name
         while name in self._names:
             self._names[base] += 1
@@ -207,7 +211,7 @@ class Bag:
         return name
 
     def _spend(self, fields: int) -> None:
-        """Count fields that were followed one by one, which takes time, against the limit."""
+        """Count fields that were followed separately, which takes time, against the limit."""
         self.followed += fields
         followed = _FIELD * self.followed
         self.limit.require(self.path, "its strings and arrays", followed, self.packed_size)
@@ -221,23 +225,23 @@ class Bag:
             total += counts.get(channel, 0)
         return total
 
-    # ---- what a source is -----------------------------------------------------------------------
+    # ---- the interface of a source --------------------------------------------------------------
 
     @property
     def streams(self) -> Mapping[str, StreamInfo]:
-        """By name. Topics with keys are looked into, for their streams."""
+        """Streams by name. Topics with keys are examined first."""
         self._look_for_keys()
         if self._infos is None:
-            self._infos = _Infos(self.topics, self.beside)
+            self._infos = _Infos(self.topics, self.on_request)
         return self._infos
 
     def _forget_infos(self) -> None:
-        """The streams of a topic have changed."""
+        """Drop the cached infos, because the streams of a topic changed."""
         self._infos = None
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """Topics that are not read, and fields that are no channels, as far as was read."""
+        """Topics that are not read, and fields that are not channels, as far as read."""
         self.look()
         found = []
         for unknown in self.unknown:
@@ -245,8 +249,8 @@ class Bag:
             kind = f" of {unknown.typename}" if unknown.typename else ""
             found.append(LeftOut(unknown.name, f"{messages}{kind}: {unknown.reason}"))
         for name, topic in self.topics.items():
-            if name in self.beside:
-                found.append(LeftOut(name, beside_reason(name, topic.typename)))
+            if name in self.on_request:
+                found.append(LeftOut(name, ros_topic_reason(name, topic.typename)))
                 continue
             for part, field, reason in topic.streams.left_out():
                 found.append(LeftOut(f"{part.name}: {field}" if field else part.name, reason))
@@ -254,21 +258,21 @@ class Bag:
 
     @property
     def unread(self) -> list[Unread]:
-        """Topics whose messages were not read, or not all of them, as far as was read."""
+        """Topics whose messages were not read completely, as far as read."""
         self.look()
         self._count_unknown()
         found = [
             Unread(each.name, each.typename, each.count, each.bytes, each.reason)
             for each in self.unknown
-            if each.count != 0 and each.name not in self.beside
+            if each.count != 0 and each.name not in self.on_request
         ]
         for name, topic in self.topics.items():
-            if name not in self.beside and topic.count != 0:
+            if name not in self.on_request and topic.count != 0:
                 found += topic.streams.unread(topic.count)
-        return found + self.beside_files
+        return found + self.unlisted_files
 
     def _count_unknown(self) -> None:
-        """Count the messages of topics that are not read, where nothing says how many there are."""
+        """Count messages of topics that are not read, if their number is not known."""
         left = [each for each in self.unknown if each.count is None]
         for number, file in enumerate(self.files) if left else ():
             wanted = {channel for each in left for n, channel in each.channels if n == number}
@@ -281,20 +285,20 @@ class Bag:
                         counts[channel] += int(own.sum())
                         sizes[channel] += int(rows.sizes[own].sum())
             for each in left:
-                of = [channel for n, channel in each.channels if n == number]
-                each.count = (each.count or 0) + sum(counts[channel] for channel in of)
-                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in of)
+                numbers = [channel for n, channel in each.channels if n == number]
+                each.count = (each.count or 0) + sum(counts[channel] for channel in numbers)
+                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in numbers)
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found about files and keys, as far as was read."""
+        """Findings about files and keys, as far as read."""
         keys = [each for topic in self.topics.values() for each in topic.streams.findings()]
         return self.notes + keys
 
     def _look_for_keys(self) -> None:
-        """Look into topics that may have several keys.
+        """Examine topics that may have several keys.
 
-        If the file is damaged there, the keys up to that place count: reading finds the damage.
+        If the file is damaged, the keys up to that place count; reading reports the damage.
         """
         if self._looked_for_keys:
             return
@@ -311,7 +315,7 @@ class Bag:
     def look(self) -> None:
         """Read the first messages of topics whose channels are not known yet, within limits.
 
-        It is one pass for all of them, past chunks that have none of those that are left.
+        This is one pass for all of them, which skips chunks without such topics.
         """
         unknown = [
             topic
@@ -326,7 +330,7 @@ class Bag:
                 pass
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
-        """The samples of some streams, and those of keys that come later in topics given whole."""
+        """Yield samples of streams, including later keys of topics that are fully selected."""
         self._look_for_keys()
         wanted, known, given_whole, chosen = set(names), set(), [], []
         for topic in self.topics.values():
@@ -349,7 +353,7 @@ class Bag:
         """Read the messages of some topics, block by block.
 
         With ``looking``, a topic is done once its channels are known or enough was read for it. A
-        topic in which a frame has changed is read until the frame comes back, or to the end.
+        topic whose frame has changed is read until the frame comes back, or to the end.
         """
         self.followed = 0
         of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
@@ -361,7 +365,7 @@ class Bag:
         all_seen: dict[tuple[int, int], int] = {}
         done: set[str] = set()
         decoded, unindexed, looked = 0, 0, 0
-        budget = Budget(self.limit, self.path, self.packed_size)  # of packed messages
+        budget = Budget(self.limit, self.path, self.packed_size)  # for compressed messages
         with progress(f"Reading {self.kind}", self.size, shown) as read:
             for number, file in enumerate(self.files):
                 topics = of_file[number]
@@ -369,10 +373,10 @@ class Bag:
                 before, seen = 0, dict.fromkeys(wanted, 0)
                 for channels, rows, size in file.pieces(wanted) if wanted else ():
                     pieces: list[Piece] = []
-                    for topic, which in _by_topic(channels, topics, seen):
+                    for topic, rows_of_topic in _by_topic(channels, topics, seen):
                         if topic.name in done:
                             continue
-                        own = rows if which is None else rows.of(which)
+                        own = rows if rows_of_topic is None else rows.select(rows_of_topic)
                         if topic.streams.may_be_packed:
                             own, failed = unpacked_messages(own, budget)
                             for reason, sizes in failed.items():
@@ -413,37 +417,39 @@ class Bag:
                 topic.streams.flush(False)
 
     def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
-        """The messages of a whole pass, with those that the index of the file tells of."""
+        """Compare the messages of a complete pass with the counts in the file's index."""
         for channel, found in seen.items() if file.counts is not None else ():
-            told = (file.counts or {}).get(channel, 0)
+            stated = (file.counts or {}).get(channel, 0)
             topic = file.channels[channel].topic
-            self._compare_counts(file.path, topic, found, told, "the index")
+            self._compare_counts(file.path, topic, found, stated, "the index")
 
     def _compare_with_metadata(
         self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
     ) -> None:
-        """The same of files without an index of messages, with what metadata.yaml tells of all."""
+        """Compare the same for files without an index with the counts in metadata.yaml."""
         for topic in chosen:
-            if topic.told is not None:
+            if topic.stated_count is not None:
                 found = sum(seen[channel] for channel in topic.channels)
-                self._compare_counts(self.path, topic.name, found, topic.told, "metadata.yaml")
+                self._compare_counts(
+                    self.path, topic.name, found, topic.stated_count, "metadata.yaml"
+                )
 
-    def _compare_counts(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
-        text = f"{found:,} messages found, {whose} says {told:,}"
-        if found < told:
+    def _compare_counts(self, path: str, topic: str, found: int, stated: int, whose: str) -> None:
+        text = f"{found:,} messages found, {whose} says {stated:,}"
+        if found < stated:
             if any(file.path.endswith(".db3") for file in self.files):
-                text += ". A .db3-wal file may be missing beside the .db3"
+                text += ". A .db3-wal file next to the .db3 file may be missing"
             self.damage.found(path, f"topic {topic}", text)
-        elif found > told:
+        elif found > stated:
             self.damage.note(path, f"topic {topic}", text)
 
 
 def _by_topic(
     channels: Any, topics: Mapping[int, _Topic], seen: dict[int, int]
 ) -> Iterator[tuple[_Topic, Any]]:
-    """The topics of messages, each with the indices of its messages; None: all.
+    """Yield the topics of messages with the indices of their messages; None: all.
 
-    It counts messages by their channel.
+    It also counts messages by their channel.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""MCAP: chunks of messages, and an index at the end, without which a file is walked through."""
+"""MCAP: chunks of messages, and an index at the end; without it, all records are scanned."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ _RECORD = struct.Struct("<BQ")
 
 @dataclass(frozen=True)
 class Channel:
-    """A topic, as one writer of it declares it."""
+    """A topic, as declared by one of its writers."""
 
     id: int
     topic: str
     typename: str
     definition_kind: str
-    definition: str | bytes  # bytes of descriptors
+    definition: str | bytes  # bytes for descriptors
     serialization: str
     latched: bool = field(default=False, compare=False)  # late subscribers get the last message
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    at: int  # of the record
-    size: int  # of its content; of loose messages: of all their records
+    at: int  # offset of the record
+    size: int  # of its content; for loose messages: of all their records
     channels: frozenset[int] | None  # None: not known
     whole: bool = True  # whether the file has all of it
-    loose: bool = False  # messages outside of chunks, which are read as one
-    begin: int = 0  # the log time of its first message, as its head says
+    loose: bool = False  # messages outside of chunks, read as one chunk
+    begin: int = 0  # log time of its first message, from its head
 
 
 @dataclass(frozen=True)
 class _Indexed:
-    """A chunk, as the summary describes it."""
+    """A chunk, as listed in the summary."""
 
     at: int
     length: int  # of the record
     channels: frozenset[int] | None
-    index_length: int  # of the message indexes that follow it
-    begin: int  # the log time of its first message
+    index_length: int  # of the message indexes after it
+    begin: int  # log time of the first message
 
 
 class _Unreadable(Exception):
-    """Why a record cannot be read."""
+    """A record cannot be read."""
 
 
 class Mcap:
@@ -78,25 +78,25 @@ class Mcap:
         limit: Limit | None = None,
         content: Unpacked | None = None,
     ) -> None:
-        """``content``: that of a file which is compressed as a whole."""
+        """``content``: set for a file that is compressed as a whole."""
         self.path, self.damage, self.limit = path, damage, limit or Limit()
         self.content = content
         self.declared = _Declared()
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
-        self.ends: dict[int, int] = {}  # by the place of a chunk: where its message indexes end
+        self.ends: dict[int, int] = {}  # by offset of a chunk: the end of its message indexes
         self.indexed = True
         self.packed_size = os.path.getsize(path)
         with self.opened() as file:
             self.size = os.fstat(file.fileno()).st_size
             if file.read(8) != MAGIC:
-                raise FormatError(path, "byte 0", "does not begin as MCAP does")
+                raise FormatError(path, "byte 0", "does not begin like an MCAP file")
             if not self._read_summary(file):
                 self._walk(file)
         self.channels = self.declared.channels()
         known = frozenset(self.channels)
-        # Chunks with messages that nothing declares are read in each pass, which counts these.
+        # Chunks with undeclared messages are read in each pass, which counts these messages.
         self.chunks = [
             replace(chunk, channels=None) if chunk.channels and chunk.channels - known else chunk
             for chunk in self.chunks
@@ -121,17 +121,17 @@ class Mcap:
                 self.path,
                 place,
                 "the MCAP file was not closed (it has no footer here): the recorder stopped early, "
-                "or the copy is not whole",
+                "or the copy is incomplete",
             )
             return False
         begin, checksum = struct.unpack_from("<Q8xI", end, 9)
         if begin == 0:
-            return False  # without a summary, which is allowed
+            return False  # a file without a summary is valid
         if not 8 + 13 <= begin <= self.size - 37:
             self.damage.found(
                 self.path,
                 f"byte {self.size - 37}",
-                f"the footer points to a summary at byte {begin}, outside of the data of the file "
+                f"the footer points to a summary at byte {begin}, outside of the file's data "
                 f"({self.size} bytes)",
             )
             return False
@@ -139,7 +139,7 @@ class Mcap:
         file.seek(begin - 13)
         op, size = _RECORD.unpack(file.read(9))
         if (op, size) != (_DATA_END, 4):
-            reason = "the footer leads to a summary here, but the data do not end before it"
+            reason = "the footer points to a summary here, but the data do not end before it"
             self.damage.found(self.path, place, reason)
             return False
         file.seek(begin)
@@ -148,48 +148,48 @@ class Mcap:
             self.damage.found(self.path, place, "the checksum of the summary differs")
             return False
         try:
-            indexed, chunks_told = self._parsed(summary)
-            self._place(file, indexed, chunks_told, begin - 13)
+            indexed, chunks_stated = self._parsed(summary)
+            self._place(file, indexed, chunks_stated, begin - 13)
         except _Unreadable as error:
             self.damage.found(self.path, place, str(error))
             return False
         if not self.chunks:
-            return self.counts is not None and chunks_told == 0 and not any(self.counts.values())
-        # It need not repeat what the data declare.
+            return self.counts is not None and chunks_stated == 0 and not any(self.counts.values())
+        # The summary need not repeat declarations in the data.
         used = {number for number, count in (self.counts or {}).items() if count}
         used.update(*(chunk.channels or () for chunk in indexed))
         return bool(self.declared.kinds) and used <= self.declared.kinds.keys()
 
     def _parsed(self, summary: bytes) -> tuple[list[_Indexed], int | None]:
-        """The chunks that the summary lists, and how many it says there are."""
+        """Return the chunks that the summary lists, and the number of chunks it states."""
         chunks: list[_Indexed] = []
-        chunks_told, ended = None, 0
+        chunks_stated, ended = None, 0
         try:
             for op, at, size in _records(summary):
                 ended = at + size
                 if op == _CHUNK_INDEX:
                     chunks.append(_chunk_index(summary, at))
                 elif op == _STATISTICS:
-                    total, chunks_told = struct.unpack_from("<Q14xI", summary, at)
+                    total, chunks_stated = struct.unpack_from("<Q14xI", summary, at)
                     counts = _map(summary, at + 42, "<HQ")
-                    self.counts = counts if counts or not total else None  # which are optional
+                    self.counts = counts if counts or not total else None  # counts are optional
                 else:
                     self._declare(op, summary[at:ended])
         except (struct.error, IndexError):
             ended = -1
         if ended != len(summary):
             raise _Unreadable("the summary cannot be read")
-        return chunks, chunks_told
+        return chunks, chunks_stated
 
     def _place(
-        self, file: BinaryIO, indexed: list[_Indexed], chunks_told: int | None, end: int
+        self, file: BinaryIO, indexed: list[_Indexed], chunks_stated: int | None, end: int
     ) -> None:
-        """Check the chunks that the summary lists, and find what lies between them."""
+        """Check the chunks that the summary lists, and find what is between them."""
         if not indexed:
             return
-        if chunks_told is not None and chunks_told != len(indexed):
+        if chunks_stated is not None and chunks_stated != len(indexed):
             raise _Unreadable(
-                f"the index lists {len(indexed)} of the {chunks_told} chunks in the file"
+                f"the index lists {len(indexed)} of the {chunks_stated} chunks in the file"
             )
         indexed.sort(key=lambda chunk: chunk.at)
         done = 8
@@ -214,15 +214,13 @@ class Mcap:
         self._between(file, done, end)
 
     def _between(self, file: BinaryIO, at: int, end: int) -> None:
-        """Records between chunks, such as attachments, and messages that are in no chunk."""
+        """Take records between chunks, such as attachments, and messages outside of chunks."""
         while at < end:
             file.seek(at)
             head = file.read(9) if at + 9 <= end else b""
             op, size = _RECORD.unpack(head) if len(head) == 9 else (0, end)
             if at + 9 + size > end:
-                raise _Unreadable(
-                    f"byte {at}, which the summary passes over, is not a whole record"
-                )
+                raise _Unreadable(f"byte {at}, which the summary skips, is not a whole record")
             if op == _CHUNK:
                 raise _Unreadable(f"the summary omits the chunk at byte {at}")
             if op == _MESSAGE:
@@ -232,7 +230,7 @@ class Mcap:
             at += 9 + size
 
     def _walk(self, file: BinaryIO) -> None:
-        """Record by record, past what chunks hold, which a file without a summary takes."""
+        """Scan all records, skipping chunk contents; needed for a file without a summary."""
         self.declared, self.chunks, self.ends, self.counts = _Declared(), [], {}, None
         budget = Budget(self.limit, self.path, self.packed_size)
         at = 8
@@ -257,7 +255,7 @@ class Mcap:
             self.damage.found(self.path, f"byte {at}", "is cut off within a record")
 
     def _walk_chunk(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> None:
-        """Look into a chunk for the topics that it declares."""
+        """Find the topics that a chunk declares."""
         import numpy as np
 
         seen: set[int] = set()
@@ -268,15 +266,15 @@ class Mcap:
             for op, begin, size in table[_declare_something(table)].tolist():
                 self._declare(op, data[begin : begin + size])
             starts = table[(table[:, 0] == _MESSAGE) & (table[:, 2] >= 22), 1]
-            of = Rows(np.frombuffer(data, np.uint8), starts, starts, starts)
-            seen.update(present(of.field(0, "<u2")))
+            heads = Rows(np.frombuffer(data, np.uint8), starts, starts, starts)
+            seen.update(present(heads.field(0, "<u2")))
         file.seek(chunk.at + 9)
         begin = int.from_bytes(file.read(8), "little")
         found = _Chunk(chunk.at, chunk.size, frozenset(seen), chunk.whole, begin=begin)
         self.chunks.append(found)
 
     def _loose(self, at: int, size: int) -> None:
-        """A message outside of chunks: neighbours are read together, as if they were one."""
+        """Add a message outside of chunks; adjacent ones are read together, like a chunk."""
         last = self.chunks[-1] if self.chunks else None
         if last and last.loose and last.at + last.size == at and last.size < _LOOSE:
             self.chunks[-1] = _Chunk(last.at, last.size + 9 + size, None, loose=True)
@@ -284,7 +282,7 @@ class Mcap:
             self.chunks.append(_Chunk(at, 9 + size, None, loose=True))
 
     def _declare(self, op: int, record: bytes) -> None:
-        """A schema or a channel."""
+        """Take a schema or a channel."""
         try:
             self.declared.add(op, record)
         except _Unreadable as error:
@@ -293,9 +291,9 @@ class Mcap:
     # ---- messages -------------------------------------------------------------------------------
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[NDArray[np.uint16], Rows, int]]:
-        """Messages of some channels, chunk by chunk: which channel each is of, and bytes read.
+        """Yield messages of some channels by chunk: the channels, the messages, and bytes read.
 
-        Channels may be taken out of ``wanted`` meanwhile: chunks that have no others are skipped.
+        ``wanted`` may shrink meanwhile: chunks without wanted channels are skipped.
         """
         import numpy as np
 
@@ -308,7 +306,7 @@ class Mcap:
             for chunk in self.chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue
-                data = self._of(file, chunk, budget)
+                data = self._content_of(file, chunk, budget)
                 if data is None:
                     continue
                 if len(wanted) != many:
@@ -338,7 +336,7 @@ class Mcap:
                         own &= ~beyond
                     rows = Rows(content, rows.starts + 22, rows.sizes - 22, times.view(np.int64))
                     if not own.all():
-                        channels, rows = channels[own], rows.of(own)
+                        channels, rows = channels[own], rows.select(own)
                     yield channels, rows, read
                     read = 0
                 if chunk.whole and end != len(data):
@@ -348,18 +346,18 @@ class Mcap:
             reason = f"{short:,} are shorter than the head of a message: they are lost"
             self.damage.found(self.path, "messages", reason)
         for number, count in _counted(strange).items():
-            reason = f"has {count:,} messages, and nothing declares it clearly: they are lost"
+            reason = f"has {count:,} messages, and no clear declaration: they are lost"
             self.damage.found(self.path, f"channel {number}", reason)
         for number, count in _counted(late).items():
             place = f"topic {self.channels[number].topic}"
             reason = f"{count:,} messages have log times of 2**63 ns or more: they are lost"
             self.damage.found(self.path, place, reason)
 
-    def _of(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
+    def _content_of(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
         file.seek(chunk.at)
         if chunk.loose:
             return file.read(chunk.size)
-        if chunk.at in self.ends:  # as the summary says
+        if chunk.at in self.ends:  # listed in the summary
             place = f"chunk at byte {chunk.at}"
             if file.read(9) != _RECORD.pack(_CHUNK, chunk.size):
                 self.damage.found(
@@ -367,17 +365,17 @@ class Mcap:
                 )
                 return None
             if not _are_indexes(file, chunk.at + 9 + chunk.size, self.ends[chunk.at]):
-                reason = "what follows it are not the message indexes that the summary lists"
+                reason = "it is not followed by the message indexes that the summary lists"
                 self.damage.found(self.path, place, reason)
         return self._content(file, chunk, budget)
 
     def _compare(self, chunk: _Chunk, data: bytes, table: NDArray[Any], chosen: Any) -> None:
-        """Skip messages whose channel a chunk declares differently from the summary."""
+        """Skip messages whose channel is declared differently in a chunk and in the summary."""
         for op, at, size in table[_declare_something(table)].tolist():
             place = f"chunk at byte {chunk.at}"
             try:
                 conflicts = self.declared.conflicts(op, data[at : at + size])
-                if not conflicts:  # it may declare what the summary does not
+                if not conflicts:  # the summary may lack this declaration
                     self.declared.add(op, data[at : at + size])
                 for number, reason in conflicts:
                     if chosen[number]:
@@ -388,7 +386,7 @@ class Mcap:
                 self.damage.found(self.path, place, f"a schema or a channel {error}")
 
     def _content(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
-        """What a chunk holds; of one that is cut off what is there; None if it is damaged."""
+        """Return the content of a chunk, if truncated what exists; None if it is damaged."""
         place = f"chunk at byte {chunk.at}"
         file.seek(chunk.at + 9)
         try:
@@ -418,29 +416,29 @@ class Mcap:
             return None
         if checksum and zlib.crc32(content) != checksum:
             self.damage.found(
-                self.path, place, "it is corrupt (its checksum differs): its messages are left out"
+                self.path, place, "it is corrupt (its checksum differs): its messages are skipped"
             )
             return None
         return content
 
 
 class _Declared:
-    """Schemas and channels by their numbers, as the records of a file declare them."""
+    """Schemas and channels by number, as declared by the records of a file."""
 
     def __init__(self) -> None:
         self.schemas: dict[int, tuple[str, str, str | bytes]] = {}
         self.kinds: dict[int, tuple[int, str, str]] = {}  # of channels: schema, topic, encoding
         self.known: set[tuple[int, bytes]] = set()  # records, which many files repeat
-        self.unclear_schemas: set[int] = set()  # which were declared in several ways
+        self.unclear_schemas: set[int] = set()  # with conflicting declarations
         self.unclear_channels: set[int] = set()
 
     def add(self, op: int, record: bytes) -> None:
-        """Take a record, of a schema or a channel or anything else.
+        """Take a record: a schema, a channel or anything else.
 
         Raises
         ------
         _Unreadable
-            It cannot be read, or another one declares the same number in another way.
+            It cannot be read, or conflicts with another declaration of the same number.
         """
         if op not in (_SCHEMA, _CHANNEL) or (op, record) in self.known:
             return
@@ -456,7 +454,7 @@ class _Declared:
         self.known.add((op, record))
 
     def conflicts(self, op: int, record: bytes) -> list[tuple[int, str]]:
-        """Channels that a record declares differently from the records before it, and how."""
+        """Return channels that a record declares differently from earlier records, and how."""
         if (op, record) in self.known:
             return []
         number, value = _declaration(op, record)
@@ -468,7 +466,7 @@ class _Declared:
         return [(c, reason) for c, (schema, *_) in self.kinds.items() if schema == number]
 
     def _conflict(self, op: int, number: int, value: Any) -> str:
-        """How a declaration differs from the first one of its number; "" if it does not."""
+        """Describe how a declaration differs from the first one of its number; "" if it agrees."""
         if op == _SCHEMA:
             schema = self.schemas.get(number, value)
             if schema == value:
@@ -479,14 +477,14 @@ class _Declared:
         kind = self.kinds.get(number, value)
         if kind[1] != value[1]:
             return f"channel {number} is declared as {kind[1]!r} and as {value[1]!r}"
-        schemas = [self.schemas.get(of[0]) for of in (kind, value)]
+        schemas = [self.schemas.get(heads[0]) for heads in (kind, value)]
         same_schema = kind[0] == value[0] or (schemas[0] == schemas[1] and schemas[0] is not None)
         if same_schema and kind[2] == value[2]:
             return ""
         return f"channel {number}, {value[1]!r}, is declared with two schemas or encodings"
 
     def channels(self) -> dict[int, Channel]:
-        """Those whose declarations agree. A channel without a schema has no type."""
+        """Return the channels without conflicts. A channel without a schema has no type."""
         made = {}
         for number, (schema, topic, encoding) in self.kinds.items():
             if number not in self.unclear_channels and schema not in self.unclear_schemas:
@@ -496,7 +494,7 @@ class _Declared:
 
 
 def _declaration(op: int, record: bytes) -> tuple[int, Any]:
-    """The number that a record declares, and what it is."""
+    """Return the number that a record declares, and the declaration."""
     try:
         if op == _SCHEMA:
             (number,) = struct.unpack_from("<H", record)
@@ -508,7 +506,7 @@ def _declaration(op: int, record: bytes) -> tuple[int, Any]:
             else:
                 definition, _ = _text(record, at)
             if number == 0:
-                raise _Unreadable("a schema has the number 0, which stands for none")
+                raise _Unreadable("a schema has the number 0, which is reserved for no schema")
             return number, (name, encoding, definition)
         number, schema = struct.unpack_from("<HH", record)
         topic, at = _text(record, 4, LONGEST_NAME)
@@ -519,7 +517,7 @@ def _declaration(op: int, record: bytes) -> tuple[int, Any]:
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Kind, begin and size of what each record holds, up to one that is cut off."""
+    """Yield kind, begin and size of each record's content, up to a truncated record."""
     at, end, head = 0, len(data), _RECORD.unpack_from
     while at + 9 <= end:
         op, size = head(data, at)
@@ -535,7 +533,7 @@ def _declare_something(table: NDArray[np.int64]) -> Any:
 
 
 def _tables(data: bytes, place: str, budget: Budget) -> Iterator[NDArray[np.int64]]:
-    """The same as arrays, of ``AT_ONCE`` records each."""
+    """Yield the records as arrays, with ``AT_ONCE`` records each."""
     import numpy as np
 
     records = _records(data)
@@ -550,7 +548,7 @@ def _tables(data: bytes, place: str, budget: Budget) -> Iterator[NDArray[np.int6
 
 
 def _are_indexes(file: BinaryIO, at: int, end: int) -> bool:
-    """Whether a range of a file has message indexes and nothing else."""
+    """Whether a range of a file holds only message indexes."""
     while at + 9 <= end:
         file.seek(at)
         op, size = _RECORD.unpack(file.read(9))
@@ -561,8 +559,8 @@ def _are_indexes(file: BinaryIO, at: int, end: int) -> bool:
 
 
 def broken_off(end: int, size: int) -> str:
-    """What is wrong with a chunk whose records do not lead to its end."""
-    return f"it is corrupt from its byte {end} of {size} on: later messages in it are left out"
+    """Describe a chunk whose records do not lead to its end."""
+    return f"it is corrupt from its byte {end} of {size} on: later messages in it are skipped"
 
 
 def _chunk_index(data: bytes, at: int) -> _Indexed:
@@ -595,5 +593,5 @@ def _map(data: bytes, at: int, kinds: str) -> dict[int, Any]:
 
 
 def _counted(counts: Any) -> dict[int, int]:
-    """Those above 0, by their index."""
+    """Return the counts above 0, by their index."""
     return {int(i): int(counts[i]) for i in counts.nonzero()[0]}

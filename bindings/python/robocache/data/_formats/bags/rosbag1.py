@@ -1,4 +1,4 @@
-"""ROS 1 bags: chunks of records, and an index at the end; without it a file is walked through."""
+"""ROS 1 bags: chunks of records, and an index at the end; without it, all records are scanned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MESSAGE, _HEADER, _INDEX, _CHUNK, _CHUNK_INFO, _CONNECTION = range(2, 8)
 _U32 = struct.Struct("<I")
 _LONGEST_HEAD = LONGEST_NAME + 4096  # bytes
 _MOST_CONNECTIONS = 1 << 16
-_MOST_KINDS = 8  # of heads of one size that are compared at once
+_MOST_KINDS = 8  # kinds of heads of one size that are compared at once
 _WIDTHS = {"op": 1, "conn": 4, "time": 8}  # bytes of the fields of a message's head
 
 
@@ -48,18 +48,18 @@ def open(path: str, options: Options) -> Recording:
 
 @dataclass(frozen=True)
 class _Chunk:
-    record: int  # where it begins
-    at: int  # where its data begin
+    record: int  # offset
+    at: int  # offset of its data
     size: int
     compression: str
     unpacked: int
     channels: frozenset[int] | None  # None: not known
     whole: bool = True
-    begin: tuple[int, int] = (0, 0)  # the log time of its first message: s, ns
+    begin: tuple[int, int] = (0, 0)  # log time of its first message: s, ns
 
 
 class _Unreadable(Exception):
-    """Why an index cannot be read."""
+    """An index cannot be read."""
 
 
 class Ros1:
@@ -69,19 +69,19 @@ class Ros1:
         self.path, self.damage, self.limit = path, damage, limit or Limit()
         self.size = self.packed_size = os.path.getsize(path)
         self.channels: dict[int, Channel] = {}
-        self.unclear: set[int] = set()  # connections that were declared in several ways
+        self.unclear: set[int] = set()  # connections with conflicting declarations
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
         self.indexed = True
         with opened(path) as file:
             if file.read(len(_START)) != _START:
-                raise FormatError(path, "byte 0", "is no bag of version 2.0")
+                raise FormatError(path, "byte 0", "is not a bag of version 2.0")
             if not self._read_index(file):
                 self._walk(file)
         for number in self.unclear:
             self.channels.pop(number, None)
         known = frozenset(self.channels)
-        # Chunks with messages that nothing declares are read in each pass, which counts these.
+        # Chunks with undeclared messages are read in each pass, which counts these messages.
         self.chunks = [
             replace(chunk, channels=None) if chunk.channels and chunk.channels - known else chunk
             for chunk in self.chunks
@@ -95,7 +95,7 @@ class Ros1:
         place = f"byte {len(_START)}"
         header = self._record(file, len(_START))
         if header is None or header[0].get("op") != bytes([_HEADER]):
-            self.damage.found(self.path, place, "has no header of a bag")
+            self.damage.found(self.path, place, "has no bag header")
             return False
         fields, begin, size = header
         try:
@@ -109,7 +109,7 @@ class Ros1:
                 self.path,
                 "its header",
                 "the bag has no index: the recorder did not close it (.bag.active), or the copy "
-                "is not whole. rosbag reindex repairs it",
+                "is incomplete. rosbag reindex repairs it",
             )
             return False
         try:
@@ -121,9 +121,9 @@ class Ros1:
         return True
 
     def _follow(self, file: BinaryIO, at: int, end: int) -> dict[int, dict[int, int] | None]:
-        """The chunks of the file by their places, each with its messages by connection.
+        """Return the chunks of the file by offset, each with its messages by connection.
 
-        The message indexes that follow a chunk count them; None without such records.
+        The message indexes after a chunk count its messages; None without such records.
         """
         found: dict[int, dict[int, int] | None] = {}
         last = -1
@@ -161,7 +161,7 @@ class Ros1:
         chunks: int,
         found: dict[int, dict[int, int] | None],
     ) -> dict[int, int]:
-        """Messages by connection, as the index counts them, where it agrees with the file."""
+        """Return the messages by connection from the index; raise if it disagrees with the file."""
         counts: dict[int, int] = {}
         listed: dict[int, frozenset[int]] = {}
         begins: dict[int, tuple[int, int]] = {}
@@ -181,9 +181,7 @@ class Ros1:
                 if place in listed:
                     raise _Unreadable(f"its index lists the chunk at byte {place} several times")
                 if place not in found:
-                    raise _Unreadable(
-                        f"its index lists a chunk at byte {place}, where there is none"
-                    )
+                    raise _Unreadable(f"its index lists a chunk at byte {place}, but there is none")
                 if found[place] not in (None, own):
                     raise _Unreadable(f"its index and the chunk at byte {place} count differently")
                 listed[place] = frozenset(own)
@@ -205,7 +203,7 @@ class Ros1:
         return counts
 
     def _walk(self, file: BinaryIO) -> None:
-        """Record by record: chunks, and the connections in them."""
+        """Scan all records: chunks, and the connections in them."""
         self.channels, self.chunks, self.counts = {}, [], None
         self.unclear = set()
         budget = Budget(self.limit, self.path, self.size)
@@ -225,7 +223,7 @@ class Ros1:
             self.damage.found(self.path, f"byte {self.size}", "is cut off within a record")
 
     def _take(self, file: BinaryIO, at: int, op: bytes, budget: Budget) -> None:
-        """What a record tells of topics and messages."""
+        """Take topics and messages from a record."""
         if op == bytes([_CONNECTION]):
             self._connection(file, at)
         elif op == bytes([_CHUNK]):
@@ -239,8 +237,8 @@ class Ros1:
             self.damage.found(self.path, f"byte {at}", "has a message outside of chunks")
 
     def _record(self, file: BinaryIO, at: int) -> tuple[dict[str, bytes], int, int] | None:
-        """The fields of a record's head, where its data begin, and their size."""
-        if at > self.size:  # of a damaged index: perhaps no place that a file could have
+        """Return the fields of a record's head, the offset of its data, and their size."""
+        if at > self.size:  # from a damaged index: the offset may be impossible
             return None
         file.seek(at)
         start = file.read(4)
@@ -262,14 +260,14 @@ class Ros1:
         return begin + size
 
     def _declare(self, fields: dict[str, bytes], data: bytes) -> None:
-        """Take a connection. One that repeats the number of another has to agree with it."""
-        told = _fields(data)
+        """Take a connection. Another declaration of the same number must agree with it."""
+        fields_of_data = _fields(data)
         number = _number(fields, "conn")
         topic = fields["topic"].decode("utf-8", "replace")
         topic = ("/" if topic.startswith("/") else "") + "/".join(filter(None, topic.split("/")))
-        name = normalized(told["type"][:LONGEST_NAME].decode("utf-8", "replace"))
-        definition = told.get("message_definition", b"").decode("utf-8", "replace")
-        latched = told.get("latching") == b"1"
+        name = normalized(fields_of_data["type"][:LONGEST_NAME].decode("utf-8", "replace"))
+        definition = fields_of_data.get("message_definition", b"").decode("utf-8", "replace")
+        latched = fields_of_data.get("latching") == b"1"
         channel = Channel(number, topic, name, "ros1msg", definition, "ros1", latched)
         known = self.channels.setdefault(number, channel)
         if known != channel and number not in self.unclear:
@@ -297,7 +295,7 @@ class Ros1:
     def _look_into(
         self, chunk: _Chunk, content: bytes, budget: Budget
     ) -> tuple[frozenset[int] | None, tuple[int, int]]:
-        """Take the connections of a chunk; return those of its messages, and the first time."""
+        """Take connections of a chunk; return the connections and the begin of its messages."""
         seen = set()
         begin: tuple[int, int] | None = None
         for count, (at, size, data, length) in enumerate(_records(content), 1):
@@ -321,9 +319,9 @@ class Ros1:
     # ---- messages -------------------------------------------------------------------------------
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
-        """Messages of some connections, and others in the same chunks, and bytes read.
+        """Yield messages of some connections, and others in the same chunks, and bytes read.
 
-        Connections may be taken out of ``wanted`` meanwhile: chunks without others are skipped.
+        ``wanted`` may shrink meanwhile: chunks without wanted connections are skipped.
         """
         budget = Budget(self.limit, self.path, self.size)
         strange: dict[int, int] = {}
@@ -335,7 +333,7 @@ class Ros1:
                 if chunk.channels is None or not chunk.channels.isdisjoint(wanted)
             )
             packed = _packed(file, chosen, budget)
-            # bz2 takes longer than all the rest, and lets other threads run.
+            # bz2 takes longer than everything else, and lets other threads run.
             slow = any(chunk.compression == "bz2" for chunk in self.chunks)
             unpacked = ahead(_unpacked, packed) if slow else map(_unpacked, packed)
             for chunk, content in self._contents(unpacked, budget):
@@ -348,11 +346,11 @@ class Ros1:
                     if not right.all():
                         for number in present(channels[~right]):
                             _add(late, number, channels[~right] == number)
-                        channels, rows = channels[right], rows.of(right)
+                        channels, rows = channels[right], rows.select(right)
                     yield channels, rows, read
                     read = 0
         for number, count in sorted(strange.items()):
-            reason = f"has {count:,} messages, and nothing declares it clearly: they are lost"
+            reason = f"has {count:,} messages, and no clear declaration: they are lost"
             self.damage.found(self.path, f"connection {number}", reason)
         for number, count in sorted(late.items()):
             if number in self.channels:
@@ -363,7 +361,7 @@ class Ros1:
     def _messages(
         self, chunk: _Chunk, content: bytes, budget: Budget
     ) -> Iterator[tuple[Any, Rows, Any]]:
-        """All messages of a chunk: their connections, they, and the nanoseconds of their times."""
+        """Yield all messages of a chunk with connections, and the nanoseconds of their times."""
         import numpy as np
 
         data = np.frombuffer(content, np.uint8)
@@ -381,12 +379,14 @@ class Ros1:
             for size in np.unique(table[:, 1]).tolist():
                 own = np.flatnonzero(table[:, 1] == size)
                 heads = Rows(data, table[own, 0], table[own, 1], own)
-                for places, which in _by_head(heads, content):
-                    of = Rows(data, table[own[which], 0], own[which], own[which])
-                    numbers[own[which], 0] = of.field(places["conn"], "<u4")
-                    numbers[own[which], 1] = of.field(places["time"], "<u4")
-                    numbers[own[which], 2] = of.field(places["time"] + 4, "<u4")
-                    kept[own[which]] = True
+                for places, heads_like in _by_head(heads, content):
+                    like_heads = Rows(
+                        data, table[own[heads_like], 0], own[heads_like], own[heads_like]
+                    )
+                    numbers[own[heads_like], 0] = like_heads.field(places["conn"], "<u4")
+                    numbers[own[heads_like], 1] = like_heads.field(places["time"], "<u4")
+                    numbers[own[heads_like], 2] = like_heads.field(places["time"] + 4, "<u4")
+                    kept[own[heads_like]] = True
             table, numbers = table[kept], numbers[kept]
             times = numbers[:, 1].astype(np.int64) * 1_000_000_000 + numbers[:, 2]
             yield numbers[:, 0], Rows(data, table[:, 2], table[:, 3], times), numbers[:, 2]
@@ -396,7 +396,7 @@ class Ros1:
     def _contents(
         self, unpacked: Iterable[tuple[_Chunk, bytes | CannotUnpack]], budget: Budget
     ) -> Iterator[tuple[_Chunk, bytes | None]]:
-        """Chunks with what they hold; None of damaged ones."""
+        """Yield chunks with their contents; None for damaged chunks."""
         for chunk, content in unpacked:
             place = f"chunk at byte {chunk.at}"
             if isinstance(content, CannotUnpack):
@@ -413,7 +413,7 @@ class Ros1:
 def _packed(
     file: BinaryIO, chunks: Iterable[_Chunk], budget: Budget
 ) -> Iterator[tuple[_Chunk, bytes | CannotUnpack]]:
-    """Chunks with their packed data, as far as the budget allows to unpack them."""
+    """Yield chunks with their packed data, as far as the budget allows unpacking them."""
     for chunk in chunks:
         file.seek(chunk.at)
         content = file.read(chunk.size)
@@ -431,7 +431,7 @@ def _packed(
 def _unpacked(
     packed: tuple[_Chunk, bytes | CannotUnpack],
 ) -> tuple[_Chunk, bytes | CannotUnpack]:
-    """What a chunk holds, or why that is lost; one that is cut off is read if not compressed."""
+    """Unpack a chunk, or return why it is lost; a truncated one is used if not compressed."""
     chunk, content = packed
     if isinstance(content, CannotUnpack) or not chunk.whole and chunk.compression == "none":
         return packed
@@ -441,12 +441,12 @@ def _unpacked(
         return chunk, error
 
 
-def _add(counts: dict[int, int], number: int, which: Any) -> None:
-    counts[number] = counts.get(number, 0) + int(which.sum())
+def _add(counts: dict[int, int], number: int, mask: Any) -> None:
+    counts[number] = counts.get(number, 0) + int(mask.sum())
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Begin and size of each record's head, and of its data; one that is cut off is not told of."""
+    """Yield begin and size of each record's head and data, up to a truncated record."""
     at, end, u32 = 0, len(content), _U32.unpack_from
     while at + 8 <= end:
         (head_size,) = u32(content, at)
@@ -461,7 +461,7 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _places(own: bytes) -> dict[str, int]:
-    """Where the value of each field of a head begins."""
+    """Return the offset of the value of each field of a head."""
     places = {}
     at = 0
     while at + 4 <= len(own):
@@ -477,9 +477,9 @@ def _places(own: bytes) -> dict[str, int]:
 
 
 def _by_head(heads: Rows, content: bytes) -> Iterator[tuple[dict[str, int], Any]]:
-    """Heads of messages by where their fields are, each time with those that have them there.
+    """Yield the offsets of fields in heads, each with the heads that have them there.
 
-    All heads have one size. A few kinds of them are compared at once, others one by one.
+    All heads have one size. A few kinds are compared at once, the others one by one.
     """
     import numpy as np
 
@@ -494,7 +494,7 @@ def _by_head(heads: Rows, content: bytes) -> Iterator[tuple[dict[str, int], Any]
             left = left[1:]
             continue
         if kinds < _MOST_KINDS:
-            same = _like(heads.of(left), own, places)
+            same = _like(heads.select(left), own, places)
             yield places, left[same]
             left = left[~same]
         else:
@@ -504,7 +504,7 @@ def _by_head(heads: Rows, content: bytes) -> Iterator[tuple[dict[str, int], Any]
 
 
 def _like(heads: Rows, own: bytes, places: dict[str, int]) -> Any:
-    """Which heads have the same bytes as one of them, but for the channel and the time."""
+    """Return a mask of heads that equal one of them, except for the channel and the time."""
     import numpy as np
 
     free = np.zeros(len(own), bool)
@@ -528,14 +528,14 @@ def _fields(text: bytes) -> dict[str, bytes]:
 
 
 def _fault(error: Exception) -> str:
-    """What is wrong with a record that cannot be read."""
+    """Describe what is wrong with a record."""
     if isinstance(error, KeyError):
         return f"has no field {str(error.args[0])!r}: the bag is corrupt there"
-    return "has a field of another length than it should have: the bag is corrupt there"
+    return "has a field of a wrong length: the bag is corrupt there"
 
 
 def _time(value: bytes) -> tuple[int, int]:
-    """Seconds and nanoseconds; zeros if these are no eight bytes."""
+    """Return seconds and nanoseconds; zeros if the value does not have eight bytes."""
     if len(value) != 8:
         return 0, 0
     return _U32.unpack_from(value)[0], _U32.unpack_from(value, 4)[0]

@@ -1,4 +1,4 @@
-"""ROS 2 bags: a folder of MCAP or sqlite3 files, or one of these."""
+"""ROS 2 bags: a folder of MCAP or sqlite3 files, or one such file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .unpacked_files import Unpacked, is_packed, unpacked_start
 SUFFIXES = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd", ".mcap.zst", ".db3.zst")
 _PART = re.compile(r"(.*?)_?(\d+)$")
 _ADJOINING = 10.0  # s between the end of a part and the begin of the next one
-_OVERLAP = 1.0  # s that parts may share, since several threads write
+_OVERLAP = 1.0  # s that parts may overlap, since several threads write
 _SHOWN = 12  # files in a message
 _STATISTICS, _CHUNK_INDEX = 0x0B, 0x08
 _MOST = 256 << 20  # bytes of a summary
@@ -33,13 +33,13 @@ _MOST = 256 << 20  # bytes of a summary
 def require_one(folder: str, files: Sequence[BagFile]) -> None:
     """Refuse files that are several recordings.
 
-    Parts of one are called name_0, name_1, ... with the same topics, each from where the one before
-    ends.
+    Parts of one recording are called name_0, name_1, ..., have the same topics, and each begins
+    where the previous one ends.
 
     Raises
     ------
     FormatError
-        There are several. It names them.
+        There are several recordings. The message names them.
     """
     recordings = 1
     for before, after in zip(files, files[1:]):
@@ -56,7 +56,7 @@ def require_one(folder: str, files: Sequence[BagFile]) -> None:
 
 
 def stem(name: str) -> str:
-    """The name of a bag file without its suffix, also if it is compressed."""
+    """Return the name of a bag file without its suffix, also if it is compressed."""
     return next((name[: -len(end)] for end in SUFFIXES if name.endswith(end)), name)
 
 
@@ -75,14 +75,14 @@ def _goes_on(before: BagFile, after: BagFile) -> bool:
     if not (topics[0] <= topics[1] or topics[1] <= topics[0]):
         return False
     spans = span_of(before), span_of(after)
-    if spans[0] is None or spans[1] is None:  # without messages, or it is not known
+    if spans[0] is None or spans[1] is None:  # without messages, or unknown
         return True
     pause = (spans[1][0] - spans[0][1]) / 1e9
     return -_OVERLAP <= pause <= _ADJOINING
 
 
 def span_of(file: BagFile) -> tuple[int, int] | None:
-    """The first and the last log time of a bag file in ns, by its index."""
+    """Return the first and the last log time of a bag file in ns, from its index."""
     if isinstance(file, Mcap):
         return _span_of_summary(file)
     database = getattr(file, "database", None)
@@ -92,13 +92,13 @@ def span_of(file: BagFile) -> tuple[int, int] | None:
     try:
         with database.connection() as connection:
             begin, end = connection.execute(query).fetchone()
-    except sqlite3.Error:  # reading the messages says what is wrong
+    except sqlite3.Error:  # reading the messages reports what is wrong
         return None
     return (begin, end) if type(begin) is int and type(end) is int else None
 
 
 def _span_of_summary(mcap: Mcap) -> tuple[int, int] | None:
-    """Read the span of an MCAP file from its statistics, or from the index of its chunks."""
+    """Read the span of an MCAP file from its statistics, or from its chunk index."""
     size = mcap.size
     with mcap.opened() as file:
         file.seek(max(8, size - 37))
@@ -141,21 +141,21 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    """One recording of all files of a bag."""
+    """Open all files of a bag as one recording."""
     needed("numpy", "ros", "a ROS bag")
-    told = _Told()
+    metadata = _Metadata()
     files, notes = [path], list[Finding]()
-    renamed, beside = dict[str, str](), list[str]()
+    renamed, unlisted = dict[str, str](), list[str]()
     if os.path.isdir(path):
-        told = _metadata(path, options.damage)
+        metadata = _metadata(path, options.damage)
         folder = Folder(path, options.follow_links)
-        renamed = _renamed(folder, told.files)
-        files = _parts(folder, told.files, renamed, options.damage)
-        beside = _beside(path, files) if told.files else []
+        renamed = _renamed(folder, metadata.files)
+        files = _parts(folder, metadata.files, renamed, options.damage)
+        unlisted = _unlisted(path, files) if metadata.files else []
     opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
     for file in list(opened):
         other = os.path.basename(file.path)
-        if other in renamed and not _is_of(file, told):
+        if other in renamed and not _is_of(file, metadata):
             text = (
                 f"{_METADATA} names {renamed[other]}, which is not here: its messages are lost. "
                 f"{other} belongs to another recording: its topics or times differ"
@@ -163,14 +163,11 @@ def open(path: str, options: Options) -> Recording:
             options.damage.found(path, renamed[other], text)
             opened.remove(file)
         elif other in renamed:
-            text = (
-                f"{_METADATA} names {renamed[other]}, which is not here. {other} is, and is read "
-                "instead"
-            )
+            text = f"{_METADATA} names {renamed[other]}, which is not here. {other} is read instead"
             notes.append(Finding("note", "renamed", "", other, text))
     if not opened:
         raise FormatError(path, "", nothing_of(options.damage))
-    if len(opened) > 1 and not told.files:
+    if len(opened) > 1 and not metadata.files:
         require_one(path, opened)
     kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
     kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
@@ -180,47 +177,47 @@ def open(path: str, options: Options) -> Recording:
         opened,
         options.damage,
         options.definitions,
-        told.distribution,
-        told.counts,
+        metadata.distribution,
+        metadata.counts,
         options.limit,
     )
     bag.notes += notes
-    bag.beside_files += [
+    bag.unlisted_files += [
         Unread(
             name,
             "",
             None,
             os.path.getsize(os.path.join(path, name)),
-            f"{_METADATA} does not name this file. Open it by itself, or correct {_METADATA}",
+            f"{_METADATA} does not name this file. Open it separately, or correct {_METADATA}",
         )
-        for name in beside
+        for name in unlisted
     ]
     return Recording(bag, progress=options.progress)
 
 
-def _renamed(folder: Folder, told: Sequence[str]) -> dict[str, str]:
-    """Files that may be those that the metadata tell of, with the names there.
+def _renamed(folder: Folder, listed: Sequence[str]) -> dict[str, str]:
+    """Return files that may be those the metadata name, with their names there.
 
-    They are as many as those that are missing: they were renamed, or unpacked.
+    They were renamed or unpacked if there are as many as missing files.
     """
-    missing = [name for name in told if not folder.has(name)]
-    others = [name for name in _files_in(folder.path) if name not in told]
+    missing = [name for name in listed if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in listed]
     return dict(zip(others, missing)) if len(missing) == len(others) else {}
 
 
-def _is_of(file: BagFile, told: _Told) -> bool:
-    """Whether a file has topics and times that the metadata tell of, as far as they do."""
+def _is_of(file: BagFile, metadata: _Metadata) -> bool:
+    """Whether the topics and times of a file agree with the metadata, as far as known."""
     topics = {channel.topic for channel in file.channels.values()}
-    if told.counts and not topics <= told.counts.keys():
+    if metadata.counts and not topics <= metadata.counts.keys():
         return False
-    span = span_of(file) if told.span is not None else None
-    if span is None or told.span is None:
+    span = span_of(file) if metadata.span is not None else None
+    if span is None or metadata.span is None:
         return True
-    return told.span[0] - _SLACK <= span[0] and span[1] <= told.span[1] + _SLACK
+    return metadata.span[0] - _SLACK <= span[0] and span[1] <= metadata.span[1] + _SLACK
 
 
-def _beside(path: str, files: Sequence[str]) -> list[str]:
-    """Bag files that are not read, other than packed or unpacked copies of those that are."""
+def _unlisted(path: str, files: Sequence[str]) -> list[str]:
+    """Return bag files that are not read, except packed or unpacked copies of those read."""
     stems = {stem(os.path.basename(file)) for file in files}
     return [
         name
@@ -230,14 +227,14 @@ def _beside(path: str, files: Sequence[str]) -> list[str]:
 
 
 def _parts(
-    folder: Folder, told: Sequence[str], renamed: Mapping[str, str], damage: Damage
+    folder: Folder, listed: Sequence[str], renamed: Mapping[str, str], damage: Damage
 ) -> list[str]:
-    """The files of a bag: those that its metadata tell of, or else those that are there."""
-    names = list(told) or _files_in(folder.path)
+    """Return the files of a bag: the files in its metadata, or else in its folder."""
+    names = list(listed) or _files_in(folder.path)
     if not names:
         raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
-    missing = [name for name in told if not folder.has(name)]
-    others = [name for name in _files_in(folder.path) if name not in told] if missing else []
+    missing = [name for name in listed if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in listed] if missing else []
     instead = {name: other for other, name in renamed.items()}
     names = [instead.get(name, name) for name in names]
     files = []
@@ -258,15 +255,15 @@ def _missing(name: str, others: Sequence[str]) -> str:
     reason = f"{_METADATA} names {name}, which is not here: its messages are lost"
     if not others:
         return reason
-    are = f"{others[0]} is: was it renamed? Open that file, or correct {_METADATA}"
+    are = f"{others[0]} is here: was it renamed? Open that file, or correct {_METADATA}"
     if len(others) > 1:
-        are = f"{', '.join(others[:4])} are: were they renamed? Open these files, or correct "
+        are = f"{', '.join(others[:4])} are here: were they renamed? Open these files, or correct "
         are += _METADATA
     return f"{reason}. {are}"
 
 
 def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
-    """One file; None if it cannot be read, but there are others."""
+    """Open one file; None if it cannot be read, but there are others."""
     damage = options.damage
     start = head(file, 16)
     try:
@@ -296,7 +293,7 @@ def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
 
 
 def _files_in(path: str) -> list[str]:
-    """Bag files by name, the parts of a split one in their order, also those that are no files."""
+    """Return bag files by name, with the parts of a split bag in order."""
     found = [
         entry.name
         for entry in os.scandir(path)
@@ -306,7 +303,7 @@ def _files_in(path: str) -> list[str]:
 
 
 def _place(name: str) -> tuple[list[int], str]:
-    """Where a part of a split bag comes: by the last number before its suffix."""
+    """Return the sort key of a part of a split bag: the last number before its suffix."""
     return [int(n) for n in re.findall(r"\d+", stem(name))[-1:]] or [0], name
 
 
@@ -319,47 +316,47 @@ def _is_bag(path: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What metadata.yaml says."""
+class _Metadata:
+    """The content of metadata.yaml."""
 
     files: Sequence[str] = ()
     distribution: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # messages by topic
-    span: tuple[int, int] | None = None  # of the log times, ns
+    span: tuple[int, int] | None = None  # log times, ns
 
 
-def _metadata(path: str, damage: Damage) -> _Told:
-    """Nothing where there is none, or none that can be read."""
+def _metadata(path: str, damage: Damage) -> _Metadata:
+    """Read the metadata; the result is empty if they are missing or cannot be read."""
     file = os.path.join(path, _METADATA)
     if not os.path.lexists(file):
-        return _Told()
+        return _Metadata()
     yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
     try:
         text = _text(file)
     except (FormatError, FileNotFoundError) as error:
-        reason = error.reason if isinstance(error, FormatError) else "is a link to nothing"
+        reason = error.reason if isinstance(error, FormatError) else "is a broken link"
         damage.found(file, "", reason)
-        return _Told()
+        return _Metadata()
     try:
-        told = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
-        topics = told.get("topics_with_message_count") or ()
-        return _Told(
-            list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
-            told.get("ros_distro") or None,
-            {of["topic_metadata"]["name"]: int(of["message_count"]) for of in topics},
-            _span(told),
+        content = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
+        topics = content.get("topics_with_message_count") or ()
+        return _Metadata(
+            list(dict.fromkeys(map(os.path.basename, content.get("relative_file_paths") or ()))),
+            content.get("ros_distro") or None,
+            {topic["topic_metadata"]["name"]: int(topic["message_count"]) for topic in topics},
+            _span(content),
         )
-    except Exception as error:  # of the parser, which has many
+    except Exception as error:  # the parser has many kinds
         line = str(error).partition("\n")[0]
         damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
-        return _Told()
+        return _Metadata()
 
 
-def _span(told: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The first and the last log time that the metadata tell of; None if they do not."""
-    begin = (told.get("starting_time") or {}).get("nanoseconds_since_epoch")
-    length = (told.get("duration") or {}).get("nanoseconds")
-    if type(begin) is not int or type(length) is not int or not told.get("message_count"):
+def _span(content: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the first and the last log time in the metadata; None if they are missing."""
+    begin = (content.get("starting_time") or {}).get("nanoseconds_since_epoch")
+    length = (content.get("duration") or {}).get("nanoseconds")
+    if type(begin) is not int or type(length) is not int or not content.get("message_count"):
         return None
     return begin, begin + length
 

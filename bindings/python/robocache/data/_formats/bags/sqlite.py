@@ -1,4 +1,4 @@
-"""A ROS 2 bag in sqlite3: a table of topics and one of messages."""
+"""A ROS 2 bag in sqlite3: a table of topics and a table of messages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _DEFINITIONS = ("topic_type", "encoding", "encoded_message_definition")
 
 
 def has_messages(path: str) -> bool:
-    """Whether it is a bag, not a database of something else."""
+    """Whether a database is a bag."""
     try:
         with closing(connect(os.path.realpath(path))) as connection:
             if _is_bag(connection):
-                return True  # this may change, but there is no need for a copy
+                return True  # this may change, but a copy is not needed
         database = open_database(path, Damage("keep"), wait=0)
         with database.connection() as connection:
             found = _is_bag(connection)
@@ -32,19 +32,19 @@ def has_messages(path: str) -> bool:
         return found
     except (sqlite3.Error, FormatError):
         raise_shortage(path)
-        return True  # damaged, or being written: opening it tells
+        return True  # damaged, or being written: opening it reports that
 
 
 class Sqlite:
     """One file. The database is its own index."""
 
     def __init__(self, path: str, damage: Damage, packed: Limit | None = None) -> None:
-        """``packed``: for a file that is compressed as a whole, what it may unpack to."""
+        """``packed``: for a file that is compressed as a whole, the limit of its unpacked size."""
         self.path, self.damage, self.packed = path, damage, packed
         self.packed_size = os.path.getsize(path)
         self.indexed = False
         self.channels: dict[int, Channel] = {}
-        self.counts: dict[int, int] | None = None  # to count takes to read the whole file
+        self.counts: dict[int, int] | None = None  # counting would read the whole file
         self._odd = OddRows(path, damage)
         self._lost: set[int] = set()  # topics that are not read
         self._is_compared = False
@@ -77,7 +77,7 @@ class Sqlite:
         return self._database
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy of the database stays with the process that made it."""
+        """Drop a copy of the database, which stays with the process that made it."""
         state = self.__dict__.copy()
         if self._database is not None and self._database.is_copy:
             state["_database"] = None
@@ -87,7 +87,9 @@ class Sqlite:
 
     def _read_topics(self, connection: sqlite3.Connection) -> None:
         if not _is_bag(connection):
-            raise FormatError(self.path, "", "is no bag: it has no tables topics and messages")
+            raise FormatError(
+                self.path, "", "is not a bag: it lacks the tables topics and messages"
+            )
         definitions = self._definitions(connection)
         query = f"SELECT rowid, {', '.join(_TOPICS)} FROM topics NOT INDEXED ORDER BY rowid"  # nosec B608
         rows: dict[int, int] = {}  # of each topic
@@ -96,7 +98,7 @@ class Sqlite:
             if type(number) is not int:
                 self._odd.add("topics", row, f"id is {shown(number)}, expected an integer")
             elif number in rows:
-                self._odd.add("topics", row, f"id {number} is that of row {rows[number]} as well")
+                self._odd.add("topics", row, f"id {number} is also the id of row {rows[number]}")
             elif texts is None:
                 self._lost.add(number)
             else:
@@ -109,7 +111,7 @@ class Sqlite:
         self._odd.finish()
 
     def _definitions(self, connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-        """The encoding and the text of each type."""
+        """Return the encoding and the text of each type."""
         if "message_definitions" not in _tables(connection):
             return {}
         table, found = "message_definitions", dict[str, tuple[str, str]]()
@@ -121,14 +123,14 @@ class Sqlite:
             name, kind, text = texts
             if found.setdefault(name, (kind, text)) != (kind, text):
                 self._odd.add(
-                    table, row, f"defines {name!r}, which a row before it defines otherwise"
+                    table, row, f"defines {name!r}, which an earlier row defines differently"
                 )
         return found
 
     def _texts(
         self, table: str, row: int, names: Collection[str], values: list[Any]
     ) -> list[str] | None:
-        """The texts of a row; None if one of them is none. Bytes are read as UTF-8."""
+        """Return the texts of a row, decoded as UTF-8; None if one of them is not a text."""
         texts = []
         for name, value in zip(names, values):
             if not isinstance(value, bytes):
@@ -147,7 +149,7 @@ class Sqlite:
             try:
                 (count,) = connection.execute(query, [number]).fetchone()
             except sqlite3.DatabaseError:
-                continue  # reading the messages tells
+                continue  # reading the messages reports that
             self.damage.found(
                 self.path, f"table topics, id {number}", f"its {count:,} messages are lost"
             )
@@ -175,7 +177,7 @@ class Sqlite:
             raise
 
     def _compare_with_index(self, connection: sqlite3.Connection) -> None:
-        """Find rows that a damaged page hides: an index of the table still has them."""
+        """Find rows that a damaged page hides but an index of the table still has."""
         if self._is_compared:
             return
         self._is_compared = True
@@ -211,7 +213,7 @@ def _is_bag(connection: sqlite3.Connection) -> bool:
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    """Those that hold what they show: a view, or a column that is computed, may have no end."""
+    """Return the stored tables: views and computed columns may be endless."""
     found = set()
     for name, made in connection.execute("SELECT name, sql FROM sqlite_master WHERE type='table'"):
         if not (isinstance(name, Text) and isinstance(made, Text)):

@@ -1,8 +1,7 @@
-"""Open a SQLite database in a state that no process changes during reading.
-
-The source folder is never changed. SQLite changes it even when it only reads: it rolls transactions
-back and deletes logs. So this module reads the logs, and SQLite opens its files as immutable files,
-without locks. Reads are consistent for these reasons:
+"""Access to an SQLite database in a state that no process changes during reading.
+The source folder is never changed. SQLite changes it even when it only reads: it rolls back
+transactions and deletes logs. So this module reads the logs, and SQLite opens its files as
+immutable, without locks. Reads are consistent for these reasons:
 
 - A database without logs, which no process has open and which has not changed lately, is read in
   place. Each block of rows is used only if the files are still unchanged after it was read.
@@ -32,12 +31,12 @@ from ..._file_access import Limit, opened
 from .sqlite_logs import JOURNAL_HEADER, LOG_HEADER, Changes, is_hot, read_journal, read_log
 from .unpacked_files import unpack
 
-WAIT = 3.0  # seconds, for a state that no recorder changes
-_HOLD = 0.25  # seconds that a lock is held for at most: a recorder cannot commit meanwhile
+WAIT = 3.0  # seconds to wait for a state that no recorder changes
+_HOLD = 0.25  # seconds that a lock is held at most: a recorder cannot commit meanwhile
 _ASIDE = 3  # tries without a lock
-_RECENT = 2.0  # seconds: a database that changed lately may be recorded
+_RECENT = 2.0  # seconds: a database that changed lately may still be recorded
 _TICK = 0.05  # seconds within which two changes may get the same time
-_COPIED = 64 << 20  # bytes of a database without logs that are copied because it is recent
+_COPIED = 64 << 20  # bytes of a database without logs that is copied because it is recent
 _AT_ONCE = 4 << 20  # bytes
 
 # Bytes that SQLite locks in the database, and in "-shm": see os_unix.c and wal.c of SQLite.
@@ -50,7 +49,7 @@ _CHANGED = "was written while it was read: try again when the recorder has stopp
 
 
 class Text(bytes):
-    """Text of a database, which need not be UTF-8."""
+    """A text of a database, which need not be UTF-8."""
 
 
 class Database:
@@ -83,12 +82,12 @@ class Database:
         return self._copy is not None
 
     def check(self) -> None:
-        """Refuse what was read if the database was written since it was opened.
+        """Refuse data if the database was written since it was opened.
 
         Raises
         ------
         FormatError
-            It was.
+            It was written.
         """
         if self._state is None or self._copy is not None:
             return
@@ -97,12 +96,12 @@ class Database:
 
 
 def open_database(path: str, damage: Damage, wait: float | None = None) -> Database:
-    """A database in the state of its last transaction that was committed.
+    """Open a database in the state of its last committed transaction.
 
     Raises
     ------
     FormatError
-        It is being written for ``wait`` seconds (``WAIT``), or a log of it is damaged.
+            It is being written for ``wait`` seconds (default ``WAIT``), or a log is damaged.
     OSError
         There is no space for a copy, or no file descriptor.
     """
@@ -121,12 +120,12 @@ def open_database(path: str, damage: Damage, wait: float | None = None) -> Datab
 
 
 def unpacked_database(path: str, limit: Limit, recover: bool = False) -> Database:
-    """The database in a file that is compressed as a whole, as a private copy.
+    """Open the database in a file that is compressed as a whole, as a private copy.
 
     Raises
     ------
     FormatError
-        It is damaged, or unpacks to more than it may.
+        The file is damaged, or unpacks to more than is allowed.
     OSError
         There is no space for a copy.
     """
@@ -157,17 +156,17 @@ def _require_logs_of(path: str, damage: Damage) -> None:
             )
 
 
-# ---- what the files are at one moment ------------------------------------------------------------
+# ---- the state of the files at one moment --------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _State:
-    """The attributes of the files. They differ if a process has written to the database."""
+    """The attributes of the files, which change if a process writes to the database."""
 
-    place: tuple[int, ...]  # of the file
+    place: tuple[int, ...]  # device and inode
     size: int
     changed: int  # ns
-    header: bytes  # with a counter of transactions
+    header: bytes  # includes a counter of transactions
     log: _LogFile | None  # without its size: a recorder may append to it
     journal: _LogFile | None  # if it is hot
 
@@ -187,7 +186,7 @@ class _State:
 
     @property
     def logged(self) -> bool:
-        """Whether a write-ahead log holds something."""
+        """Whether a write-ahead log has content."""
         return self.log is not None and bool(self.log.start or self.log.reason)
 
     @property
@@ -211,13 +210,13 @@ class _LogFile:
 
     @classmethod
     def read(cls, path: str, size: int) -> _LogFile | None:
-        """Its first bytes; None if there is nothing."""
+        """Read its first bytes; None if it does not exist."""
         try:
             with opened(path) as file:
                 start = os.pread(file.fileno(), size, 0)
                 found = os.fstat(file.fileno())
         except FileNotFoundError:
-            return cls(reason="is a link to nothing") if os.path.lexists(path) else None
+            return cls(reason="is a broken link") if os.path.lexists(path) else None
         except FormatError as error:
             return cls(reason=error.reason)
         return cls((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns, start)
@@ -233,8 +232,8 @@ def _is_unchanged(path: str, state: _State) -> bool:
 
 
 # ---- locks ---------------------------------------------------------------------------------------
-# They belong to the open file, not to the process. So they stay when another descriptor of the file
-# is closed, and they conflict with locks of this process as well.
+# Locks belong to the open file, not to the process. So they stay when another descriptor of the
+# file is closed, and they conflict with locks of this process as well.
 
 
 def _lock(command: int, kind: int, file: BinaryIO, first: int, count: int = 1) -> tuple[int, ...]:
@@ -243,7 +242,7 @@ def _lock(command: int, kind: int, file: BinaryIO, first: int, count: int = 1) -
 
 
 def _is_locked(file: BinaryIO, kind: int, first: int, count: int = 1) -> bool:
-    """Whether a lock that is held conflicts with one of ``kind``."""
+    """Whether an existing lock conflicts with one of ``kind``."""
     try:
         return _lock(fcntl.F_OFD_GETLK, kind, file, first, count)[0] != fcntl.F_UNLCK
     except OSError as error:
@@ -288,9 +287,9 @@ def _hold_database(database: BinaryIO) -> bool:
 
 @contextmanager
 def _checkpoints_held(real: str) -> Iterator[None]:
-    """Keep recorders from moving a write-ahead log into the database; they go on appending to it.
+    """Keep recorders from moving a write-ahead log into the database; they can still append.
 
-    If that is impossible, the state of the files tells.
+    If that is impossible, the comparison of the file states detects it.
     """
     try:
         shared = opened(real + "-shm")
@@ -299,7 +298,7 @@ def _checkpoints_held(real: str) -> Iterator[None]:
         return
     with shared:
         _hold(shared, _CHECKPOINT)
-        _hold(shared, _FIRST_READER)  # without readers, the log would begin anew
+        _hold(shared, _FIRST_READER)  # without readers, the log would be restarted
         yield
 
 
@@ -321,13 +320,13 @@ class _Finding:
 
 
 class _Try:
-    """One try to get at a state that no process changes."""
+    """One attempt to get a state that no process changes."""
 
     def __init__(self, path: str, damage: Damage, faults: Counter[str], hold: bool) -> None:
         self.path, self.damage, self.faults, self.hold = path, damage, faults, hold
         self.real = os.path.realpath(path)
         self.log_prefix = self.real if os.path.islink(path) else path
-        self.until: float | None = None  # when a lock that is held has to end
+        self.until: float | None = None  # when to release a held lock
 
     def database(self) -> Database | None:
         with opened(self.real) as file, _checkpoints_held(self.real):
@@ -378,7 +377,7 @@ class _Try:
             finally:
                 os.close(descriptor)
             self._report(findings)
-            # Below, its name is removed. So no copy is left, even if this process is killed.
+            # The name is removed below, so no copy is left even if this process is killed.
             copy = connect(name, self.damage.keep)
             if state.journal is not None:
                 self._report(self._disagreement(copy))
@@ -405,7 +404,7 @@ class _Try:
     def _is_valid(self, file: BinaryIO, state: _State, copy: int) -> bool:
         """Whether no process wrote during the copy."""
         if self.until is None and not state.has_logs and state.is_within(_TICK):
-            # A change may have the time of one before it: so look at the content once more.
+            # A change may have the time of the previous one, so compare the contents again.
             if _is_written(file) or not _is_same(file.fileno(), copy):
                 return False
         return not _is_written(file) and _State.read(self.real, file) == state
@@ -423,8 +422,8 @@ class _Try:
                     changes.apply(log, copy)
             except FormatError as error:
                 changes = Changes(fault=f"{error.reason}: the messages in it are lost")
-            except FileNotFoundError:  # or it was deleted meanwhile, as the state will tell
-                changes = Changes(fault="is a link to nothing: the messages in it are lost")
+            except FileNotFoundError:  # or it was deleted meanwhile; comparing states detects that
+                changes = Changes(fault="is a broken link: the messages in it are lost")
             text = changes.fault or changes.remark
             if changes.fault and end == "-journal":
                 text += "; the database may hold a part of a transaction"
@@ -433,11 +432,11 @@ class _Try:
         return findings
 
     def _cut_transaction(self, database: int) -> list[_Finding]:
-        """A transaction that was cut off, of a recorder that kept its journal in memory."""
+        """Find a truncated transaction of a recorder that kept its journal in memory."""
         header = os.pread(database, 100, 0).ljust(100, b"\0")
         end = struct.unpack_from(">I", header, 28)[0] * _page_size(header)
         if not end or header[24:28] != header[92:96]:
-            return []  # of a writer that does not count pages
+            return []  # the writer does not count pages
         if not os.pread(database, _AT_ONCE, end).strip(b"\0"):
             return []
         excess = os.fstat(database).st_size - end
@@ -448,16 +447,16 @@ class _Try:
         return [_Finding(self.path, f"byte {end}", text, True)]
 
     def _disagreement(self, copy: sqlite3.Connection) -> list[_Finding]:
-        """Damage that a journal without its end leaves. Such a journal looks complete."""
+        """Find damage that a truncated journal leaves. Such a journal looks complete."""
         (text,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
         if text == b"ok":
             return []
         reason = text.decode("utf-8", "backslashreplace").replace("\n", " ")
-        reason = f"does not take back the whole transaction: then SQLite finds {reason!r}"
+        reason = f"does not undo the whole transaction: afterwards SQLite finds {reason!r}"
         return [_Finding(self.log_prefix + "-journal", "", reason, True)]
 
     def _may_be_unfinished(self, findings: list[_Finding]) -> bool:
-        """Whether damage may be what a recorder is writing now: then it does not stay."""
+        """Whether damage may be an unfinished write of a recorder: then it disappears."""
         text = str([finding for finding in findings if finding.is_damage])
         self.faults[text] += 1
         return text != "[]" and self.faults[text] <= 5
@@ -494,11 +493,11 @@ def connect(path: str, recover: bool = False) -> sqlite3.Connection:
     try:
         database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     except sqlite3.OperationalError:
-        opened(path).close()  # it may say why: SQLite does not
+        opened(path).close()  # this may give the reason, which SQLite does not
         raise
     database.text_factory = Text
     database.execute("PRAGMA temp_store=MEMORY")
     database.execute("PRAGMA trusted_schema=OFF")
-    if recover:  # else SQLite does not look at a file that is cut off
+    if recover:  # otherwise SQLite refuses a truncated file
         database.execute("PRAGMA writable_schema=ON")
     return database

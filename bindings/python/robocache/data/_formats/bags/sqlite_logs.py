@@ -1,4 +1,4 @@
-"""Logs of a SQLite database: the write-ahead log adds pages, and the journal restores pages.
+"""Logs of an SQLite database: the write-ahead log adds pages, and the journal restores pages.
 
 SQLite itself would delete a log in which it finds nothing, and the file that a journal names. So
 both are only read here, and applied to a copy. Formats: https://sqlite.org/fileformat2.html
@@ -21,7 +21,7 @@ _FRAME_HEADER = 24
 _LOG_MAGIC = 0x377F0682  # and the next number: checksums of big-endian words
 _LOG_VERSION = 3007000
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_TO_THE_END = 0xFFFFFFFF  # records of a journal: as many as the file holds
+_TO_THE_END = 0xFFFFFFFF  # record count of a journal: as many as the file holds
 _LOCK_BYTE = 1 << 30  # in a page that holds nothing
 _AT_ONCE = 8 << 20  # bytes
 
@@ -31,17 +31,17 @@ class Changes:
     """Pages to write into a copy of a database."""
 
     page_size: int = 0
-    pages: int | None = None  #: size of the database afterwards; None: it stays what it is
-    places: dict[int, int] = field(default_factory=dict)  #: byte in the log, by page
+    pages: int | None = None  #: size of the database afterwards; None: unchanged
+    places: dict[int, int] = field(default_factory=dict)  #: offset in the log, by page
     fault: str = ""  #: what is damaged in the log, and how much
     remark: str = ""  #: what may be right or wrong
 
     def require_fit(self, page_size: int, size: int) -> None:
-        """Change nothing in a database of ``size`` bytes whose pages or size are others."""
+        """Change nothing in a database of ``size`` bytes if the log does not fit it."""
         limit = size // max(1, page_size) + len(self.places)
         if self.page_size not in (0, page_size):
             self.fault = (
-                f"has pages of {self.page_size} bytes, its database of {page_size}: it is not read"
+                f"has pages of {self.page_size} bytes, but its database {page_size}: it is not read"
             )
         elif (self.pages or 0) > limit:
             self.fault = (
@@ -53,7 +53,7 @@ class Changes:
         self.pages = None
 
     def apply(self, log: BinaryIO, copy: int) -> None:
-        """Write them into the copy, an open file."""
+        """Write the pages into the copy, an open file."""
         if self.pages is None:
             return
         os.ftruncate(copy, self.pages * self.page_size)
@@ -89,7 +89,7 @@ def _fault_of_log_header(header: bytes) -> str:
         return f"is cut off: its header has {len(header)} of {LOG_HEADER} bytes"
     magic, version, page_size, *_ = struct.unpack(">8I", header)
     if magic & ~1 != _LOG_MAGIC:
-        return f"begins with {header[:4]!r}, not as a write-ahead log does"
+        return f"begins with {header[:4]!r}, unlike a write-ahead log"
     if version != _LOG_VERSION or not _is_page_size(page_size):
         return f"has a damaged header: version {version}, pages of {page_size} bytes"
     weights, power = _weights(LOG_HEADER - 8)
@@ -100,7 +100,7 @@ def _fault_of_log_header(header: bytes) -> str:
 
 
 class _Frames:
-    """All frames of a log, and how many at its begin are right."""
+    """All frames of a log, and the number of valid ones at its begin."""
 
     def __init__(self, log: BinaryIO, header: bytes, page_size: int, size: int, order: str) -> None:
         import numpy as np
@@ -128,7 +128,7 @@ class _Frames:
             heads = raw[:, :_FRAME_HEADER].copy().view(">u4").astype(np.uint32)
             self.heads[first : first + len(heads)] = heads
             if self.valid < first:
-                continue  # after a frame that is wrong: only its header matters
+                continue  # after a wrong frame, only headers matter
             words = np.concatenate([raw[:, :8], raw[:, _FRAME_HEADER:]], axis=1)
             sums = _words(words, order) @ weights
             for (page, _, *rest), added in zip(heads.tolist(), sums):
@@ -159,16 +159,16 @@ class _Frames:
         return changes
 
     def _of_this_use(self) -> Any:
-        """Numbers of the frames of this use of the log that follow the valid frames."""
+        """Return the indices of frames of this use of the log that follow the valid frames."""
         import numpy as np
 
         heads = self.heads[self.valid :]
         same = heads[:, 2:4] == np.array(self.salts, np.uint32)
-        empty = ~heads.any(axis=1)  # a file system that lost them
+        empty = ~heads.any(axis=1)  # lost by the file system
         return self.valid + np.flatnonzero(same.any(axis=1) | empty)
 
     def _fault(self, committed: int) -> str:
-        """Describe lost frames that may have been committed; an empty text if none is lost."""
+        """Describe lost frames that may have been committed; "" if none is lost."""
         rest = self._of_this_use()
         if len(rest):
             heads = self.heads[rest]
@@ -220,9 +220,9 @@ def _words(content: Any, order: str) -> NDArray[np.uint32]:
 
 @functools.lru_cache(maxsize=8)
 def _weights(size: int) -> tuple[NDArray[np.uint32], tuple[int, int, int, int]]:
-    """A checksum as a linear form modulo 2**32 of the words before it, and of the one before those.
+    """Return a checksum as a linear form, modulo 2**32, of the words and the checksum before.
 
-    SQLite's loop over pairs of words: ``a += x + b; b += y + a``.
+    It represents SQLite's loop over pairs of words: ``a += x + b; b += y + a``.
     """
     import numpy as np
 
@@ -246,16 +246,17 @@ def _next(before: tuple[int, int], power: tuple[int, int, int, int], added: Any)
 
 
 def is_hot(header: bytes) -> bool:
-    """Whether a journal that no process has open may hold pages to take back.
+    """Whether a journal that no process has open may hold pages to restore.
 
     A transaction that ends leaves a journal of 0 bytes, or zeros in its header. One that has not
+    written to the database yet has zeros instead of the format name and the record count.
     written to the database yet has zeros where the header names the format and counts records.
     """
     return any(header[:12])
 
 
 def read_journal(journal: BinaryIO) -> Changes:
-    """Read the pages that take back the transaction of a journal."""
+    """Read the pages that undo the transaction of a journal."""
     size = os.fstat(journal.fileno()).st_size
     header = os.pread(journal.fileno(), JOURNAL_HEADER, 0)
     if len(header) < JOURNAL_HEADER or header[:8] != _JOURNAL_MAGIC:
@@ -275,7 +276,7 @@ def read_journal(journal: BinaryIO) -> Changes:
     if not changes.fault and _names_another(journal, size):
         changes.fault = (
             "names a super-journal, of a transaction on several databases: whether it was "
-            "committed is not known, and what it wrote is not read"
+            "committed is not known, and its data are not read"
         )
     return changes
 
@@ -283,7 +284,7 @@ def read_journal(journal: BinaryIO) -> Changes:
 def _read_records(
     journal: BinaryIO, size: int, at: int, sector: int, header: bytes, changes: Changes
 ) -> int:
-    """Read the records after one header. Return the place of a next header."""
+    """Read the records after one header. Return the offset of the next header."""
     count, nonce = struct.unpack(">2I", header[8:16])
     record = 8 + changes.page_size
     begin = at + sector
@@ -295,7 +296,7 @@ def _read_records(
     for page, right in _records(journal, begin, there, changes.page_size, nonce):
         if not right or wrong:
             wrong = True
-            if right and to_the_end:  # one in the middle is damaged
+            if right and to_the_end:  # a record in the middle is damaged
                 changes.fault = f"a record at its byte {begin + read * record:,} is damaged"
                 break
             if not to_the_end:
@@ -312,7 +313,7 @@ def _read_records(
 
 
 def _records(journal: BinaryIO, begin: int, count: int, page_size: int, nonce: int) -> Any:
-    """Each record: its page, and whether its checksum is right."""
+    """Yield for each record its page, and whether its checksum is right."""
     import numpy as np
 
     record = 8 + page_size
@@ -323,9 +324,9 @@ def _records(journal: BinaryIO, begin: int, count: int, page_size: int, nonce: i
         raw = np.frombuffer(os.pread(journal.fileno(), want, begin + first * record), np.uint8)
         raw = raw[: len(raw) // record * record].reshape(-1, record)
         pages = raw[:, :4].copy().view(">u4")[:, 0]
-        told = raw[:, -4:].copy().view(">u4")[:, 0].astype(np.uint32)
+        checksums = raw[:, -4:].copy().view(">u4")[:, 0].astype(np.uint32)
         sums = (raw[:, summed].sum(axis=1, dtype=np.uint64) + nonce).astype(np.uint32)
-        right = (pages != 0) & (pages != _LOCK_BYTE // page_size + 1) & (told == sums)
+        right = (pages != 0) & (pages != _LOCK_BYTE // page_size + 1) & (checksums == sums)
         yield from zip(pages.tolist(), right.tolist())
 
 
@@ -338,7 +339,7 @@ def _names_another(journal: BinaryIO, size: int) -> bool:
     if not 0 < length <= min(size - 16, 1 << 16):
         return False
     name = os.pread(journal.fileno(), length, size - 16 - length)
-    signed = sum(byte - 256 * (byte > 127) for byte in name)  # as SQLite's chars are
+    signed = sum(byte - 256 * (byte > 127) for byte in name)  # SQLite uses signed chars
     return bool(checksum in (sum(name) % 2**32, signed % 2**32))
 
 

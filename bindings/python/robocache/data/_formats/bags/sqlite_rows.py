@@ -1,4 +1,4 @@
-"""Rows of a SQLite bag: its messages in blocks, and the rows that are not as they should be."""
+"""Rows of an SQLite bag: its messages in blocks, and odd rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .sqlite_files import Database, Text
 
 _AT_ONCE = 4 << 20  # bytes of messages
 _ROWS = 1 << 16  # messages
-_MOST_SQL = 900_000  # characters: SQLite takes a million
-_NAMED = 6  # odd rows of a table that are named one by one
+_MOST_SQL = 900_000  # characters: the limit of SQLite is a million
+_NAMED = 6  # odd rows per table that are named
 _FIRST, _LAST = -(2**63), 2**63 - 1  # row numbers
-_GAPS = 256  # damaged places that are read around
+_GAPS = 256  # damaged places that are skipped
 
 Block = tuple[list[int], list[int], list[bytes]]  # topics, times and contents of messages
 
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 def has_room(size: int) -> bool:
     """Whether there is memory for a row of a database of ``size`` bytes.
 
-    Python's sqlite3 raises MemoryError for damaged values too. Then there is room.
+    Python's sqlite3 also raises MemoryError for damaged values, even if there is memory.
     """
     try:
         return len(bytearray(2 * size + _AT_ONCE)) > 0
@@ -48,10 +48,10 @@ class OddRows:
         self._seen: dict[
             str, set[tuple[int, bool]]
         ] = {}  # rows by table, and whether they are lost
-        self._more: dict[str, int] = {}  # those that are not named, by table
+        self._more: dict[str, int] = {}  # number of rows that are not named, by table
 
     def add(self, table: str, row: int, reason: str, *, last: int | None = None) -> None:
-        """A row that is lost, or all rows up to the last one."""
+        """Report a row that is lost, or all rows up to ``last``."""
         place = f"table {table}, row {row}"
         if last is not None and last != row:
             place, reason = f"table {table}, rows {row} to {last}", f"{reason}: they are lost"
@@ -60,7 +60,7 @@ class OddRows:
         self._add(table, (row, True), place, reason)
 
     def remark(self, table: str, row: int, reason: str) -> None:
-        """A row that is damaged, but not lost."""
+        """Report a row that is damaged, but not lost."""
         self._add(table, (row, False), f"table {table}, row {row}", reason)
 
     def _add(self, table: str, key: tuple[int, bool], place: str, text: str) -> None:
@@ -74,7 +74,7 @@ class OddRows:
             self._more[table] = self._more.get(table, 0) + 1
 
     def finish(self) -> None:
-        """Report how many were not named."""
+        """Report the number of rows that were not named."""
         for table, count in self._more.items():
             total = len(self._seen[table])
             text = f"{count:,} more rows or ranges of rows are damaged, {total:,} in all"
@@ -87,11 +87,11 @@ def _follows(number: Any, last: int) -> bool:
 
 
 class _Disorder(sqlite3.DatabaseError):
-    """Rows are not in their order: pages are used more than once."""
+    """Rows are not in order: pages are used more than once."""
 
 
 class _End(sqlite3.DatabaseError):
-    """Nothing behind it is read."""
+    """Nothing after this place is read."""
 
 
 class Messages:
@@ -114,14 +114,14 @@ class Messages:
         self._rows: list[Any] = []
         self._gaps = 0  # damaged places
         self._pending: tuple[int, str] | None = None  # a row, and the error after it
-        # Rows whose topic is in no table are read as well, to report them.
+        # Rows with an unknown topic are read as well, to report them.
         others = ",".join(str(number) for number in sorted(known - wanted))
         self._which = ""
         if len(others) < _MOST_SQL:
             self._which = f" AND (topic_id IS NULL OR topic_id NOT IN ({others}))"
 
     def blocks(self) -> Iterator[Block]:
-        """Messages of the topics that are wanted."""
+        """Yield messages of the wanted topics."""
         start: int | None = _FIRST
         while start is not None:
             failed: sqlite3.DatabaseError | None = None
@@ -153,7 +153,7 @@ class Messages:
         self._odd.finish()
 
     def _read_some(self, cursor: sqlite3.Cursor, start: int | None) -> bool:
-        """Messages of some megabytes into ``_rows``; whether there may be more."""
+        """Read messages of some megabytes into ``_rows``; return whether there may be more."""
         self._rows = rows = []
         size = 0
         if start is not None:
@@ -176,7 +176,7 @@ class Messages:
         return more
 
     def _require_growth(self, size: int) -> None:
-        """Each page is read once: then row numbers grow, and the messages are within the file."""
+        """Check that row numbers grow and the messages fit the file: each page is read once."""
         rows, last = self._rows, self._last
         numbers = [row[0] for row in rows]
         if not all(map(_follows, numbers, [last, *numbers])):
@@ -191,10 +191,12 @@ class Messages:
         if self._size > self._database.size:
             raise _End("its messages are larger than the file")
 
-    def _query(self, columns: str, which: str | None = None) -> str:
-        # Only numbers are put into it.
-        which = self._which if which is None else which
-        return f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{which} ORDER BY rowid"  # nosec B608
+    def _query(self, columns: str, condition: str | None = None) -> str:
+        # Only numbers are inserted.
+        condition = self._which if condition is None else condition
+        return (
+            f"SELECT {columns} FROM messages NOT INDEXED WHERE rowid >= ?{condition} ORDER BY rowid"  # nosec B608
+        )
 
     def _sorted_out(self, rows: list[Any]) -> Block:
         """Select the messages whose values have the right types. The others are odd."""
@@ -217,7 +219,7 @@ class Messages:
         return topics, times, contents
 
     def _oddity(self, row: tuple[Any, ...]) -> str:
-        """Describe what is wrong with a message. The text is empty if the message is right."""
+        """Describe what is wrong with a message; "" if it is right."""
         _, topic, time, content = row
         if type(topic) is not int or topic not in self._known:
             return f"topic_id is {shown(topic)}, expected the id of a topic"
@@ -230,7 +232,7 @@ class Messages:
     # ---- after damage ----------------------------------------------------------------------------
 
     def _after(self, error: sqlite3.DatabaseError, start: int | None) -> int | None:
-        """Find the first row after damage. The result is None if no later row can be read."""
+        """Return the first row after damage; None if no later row can be read."""
         begin = self._last + 1 if start is None else max(self._last + 1, start)
         self._rows = []
         self._gaps += 1
@@ -264,15 +266,13 @@ class Messages:
         """Report an error of an earlier read, unless the next read fails at the same place."""
         if self._pending is not None and (failed is None or self._rows):
             last, reason = self._pending
-            reason = (
-                f"the rows that follow it cannot be read one by one, some may be lost: {reason}"
-            )
+            reason = f"the rows after it cannot be read together, some may be lost: {reason}"
             self._odd.remark("messages", last, reason)
         self._pending = None
 
-    def _one(self, columns: str, begin: int, which: str | None = None) -> tuple[Any, bool]:
-        """Read the next row, or None after the last row. Return also whether that succeeded."""
-        query = self._query(columns, which) + " LIMIT 1"
+    def _one(self, columns: str, begin: int, condition: str | None = None) -> tuple[Any, bool]:
+        """Read the next row, or None after the last row; also return whether that succeeded."""
+        query = self._query(columns, condition) + " LIMIT 1"
         try:
             row = self._connection.execute(query, [begin]).fetchone()
         except MemoryError:
@@ -284,7 +284,7 @@ class Messages:
         return (row, True) if row is None or row[0] >= begin else (None, False)
 
     def _after_pages(self, error: sqlite3.DatabaseError, begin: int) -> int | None:
-        """Find the first row after damaged pages: by steps that double, then by halving."""
+        """Return the first row after damaged pages: by doubling steps, then by bisection."""
         last = begin - 1
         try:
             for row in self._connection.execute(self._query("rowid", ""), [begin]):
@@ -313,7 +313,7 @@ class Messages:
         return good
 
     def _require_room(self) -> None:
-        """Raise the MemoryError that is being handled, if memory is short."""
+        """Raise the current MemoryError, if memory is short."""
         if not has_room(self._database.size):
             raise
 

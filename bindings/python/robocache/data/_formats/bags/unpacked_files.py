@@ -1,7 +1,7 @@
-"""Bag files that are compressed as a whole: unpacked to a private file, which has no name.
+"""Bag files that are compressed as a whole, unpacked to a private file without a name.
 
-The file is in the temporary folder, and its name is removed at once, so that it is gone with the
-last process that has it open, even if that is killed.
+The file is in the temporary folder, and its name is removed at once, so that it disappears with
+the last process that has it open, even if that process is killed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _AT_ONCE = 4 << 20  # bytes
 
 
 def is_packed(start: bytes) -> bool:
-    """Whether a file that begins so is compressed with zstd."""
+    """Whether a file with these first bytes is compressed with zstd."""
     return start.startswith(ZSTD)
 
 
 def unpacked_start(path: str, size: int) -> bytes:
-    """The first bytes that a compressed file unpacks to; fewer if it is damaged."""
+    """Return the first unpacked bytes of a compressed file; fewer if it is damaged."""
     with opened(path) as file:
         try:
             return next(unpacked_parts(file, size, path), b"")
@@ -37,7 +37,7 @@ def unpack(path: str, target: BinaryIO, limit: Limit) -> int:
     Raises
     ------
     FormatError
-        It is damaged, or unpacks to more than it may.
+        The file is damaged, or unpacks to more than is allowed.
     OSError
         There is no space for it.
     """
@@ -61,9 +61,9 @@ def unpack(path: str, target: BinaryIO, limit: Limit) -> int:
 
 
 class Unpacked:
-    """The content of a compressed file. It is unpacked when it is first opened.
+    """The content of a compressed file, which is unpacked when first opened.
 
-    Another process that gets a copy of this object unpacks the file again.
+    Another process that receives a copy of this object unpacks the file again.
     """
 
     def __init__(self, path: str, limit: Limit) -> None:
@@ -74,7 +74,7 @@ class Unpacked:
         return {**self.__dict__, "_file": None}
 
     def open(self) -> BinaryIO:
-        """Open the content, with a position of its own."""
+        """Open the content, with its own position."""
         if self._file is None:
             file: BinaryIO = tempfile.TemporaryFile(prefix="robocache-")
             try:

@@ -1,4 +1,4 @@
-"""Which messages of a bag were not read, and why."""
+"""Messages of a bag that were not read, and the reasons."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..._errors import Unread, some
 from ..._source import is_media
 from ..messages.fixed_layouts import PLACEHOLDER, basic_fields, element_of
 
-# Topics that robots record beside their own, by their types: they are left out by default.
-_BESIDE = {
+# Topics that ROS itself publishes, with their types: they are not read by default.
+_ROS_TOPICS = {
     "/rosout": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/rosout_agg": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/parameter_events": ("rcl_interfaces/msg/ParameterEvent",),
@@ -33,7 +33,7 @@ _SERIALIZATIONS = {
 }
 _READ = "ROS messages, JSON and protobuf are"
 
-_MOST_REASONS = 20  # of a topic
+_MOST_REASONS = 20  # per topic
 _BASE, _NAME = 1, 2  # rosbags' Nodetype
 _TEXTS = ("string", "wstring", "wchar")
 
@@ -45,42 +45,42 @@ class AnyDecoder(Protocol):
     failed_bytes: int
 
     def losses(self) -> list[str]:
-        """Which numbers of the messages are no channels, as sentences that say why."""
+        """Return sentences about the numbers of the messages that are not channels."""
 
     @property
     def only_texts(self) -> bool:
-        """Whether the type has texts and no numbers, other than those of the header."""
+        """Whether the type has texts and no numbers, except in the header."""
 
 
-def is_beside(topic: str, typename: str) -> bool:
-    """Whether a topic is one that ROS itself publishes."""
-    return typename in _BESIDE.get(topic, ())
+def is_ros_topic(topic: str, typename: str) -> bool:
+    """Whether a topic is published by ROS itself."""
+    return typename in _ROS_TOPICS.get(topic, ())
 
 
-def beside_reason(topic: str, typename: str) -> str:
-    """Why such a topic is left out."""
+def ros_topic_reason(topic: str, typename: str) -> str:
+    """Return why such a topic is not read."""
     return (
-        f"{typename}, which ROS itself publishes, is left out by default. "
-        f"Select it by its name to read it: --stream {topic}"
+        f"{typename}, which ROS itself publishes, is not read by default. "
+        f"To read it, select it by its name: --stream {topic}"
     )
 
 
 def serialization_reason(serialization: str) -> str:
-    """Why messages of an encoding are not read."""
+    """Return why messages of an encoding are not read."""
     if not serialization:
-        return f"the bag does not say in which encoding they are. {_READ} read"
+        return f"the bag does not state their encoding. {_READ} read"
     name = _SERIALIZATIONS.get(serialization, repr(serialization))
     return f"they are in {name}, which is not read ({_READ}). Convert the file to one of these"
 
 
 def unread_of(topic: str, decoder: AnyDecoder, count: int | None) -> Iterator[Unread]:
-    """What the decoder of a topic could not read, of what it has seen."""
+    """Yield what the decoder of a topic could not read, as far as it has seen."""
     failed = sum(decoder.failed.values())
     if failed:
         text = reasons_of(decoder.failed)
         size: int | None = decoder.failed_bytes
         if decoder.names is None and count is not None and count > failed:
-            failed, size = count, None  # of which only the first ones were looked at
+            failed, size = count, None  # only the first ones were examined
         yield Unread(topic, decoder.typename, failed, size, text)
     if decoder.names is None or is_media(decoder.typename):
         return
@@ -93,7 +93,7 @@ def unread_of(topic: str, decoder: AnyDecoder, count: int | None) -> Iterator[Un
 
 
 def reasons_of(failed: Mapping[str, int]) -> str:
-    """The most frequent reasons why messages of a topic were not read."""
+    """Return the most frequent reasons why messages of a topic were not read."""
     reasons = sorted(failed.items(), key=lambda item: -item[1])
     return "; ".join(
         reason if len(reasons) == 1 else f"{number:,} of them: {reason}"
@@ -109,7 +109,7 @@ def count_reason(reasons: dict[str, int], reason: str, count: int) -> None:
 
 
 def text_reason(values: Collection[str] | None) -> str:
-    """Why a string is no channel; None: it has many values."""
+    """Return why a string is not a channel; ``values`` None: it has many values."""
     if values is None or len(values) > 1:
         shown = "" if values is None else ": " + ", ".join(map(repr, sorted(values)))
         return f"string, which varies{shown}"
@@ -117,32 +117,32 @@ def text_reason(values: Collection[str] | None) -> str:
 
 
 def array_reason(least: int, most: int, kept: int) -> str:
-    """Why elements of an array are no channels, of which the first ones may be."""
+    """Return why elements of an array are not channels, except perhaps the first ones."""
     first = f"; the first {kept} are channels" if kept else ""
     return f"array of {least} to {most} elements{first}"
 
 
 def varying_reason(varying: Iterable[tuple[str, int, int]]) -> str:
-    """Which arrays are no channels: their names, and the least and the most elements."""
+    """Return a sentence about arrays that are not channels, with their least and most elements."""
     named = [f"{path} ({least:,} to {most:,} elements)" for path, least, most in varying]
     return (
         f"the length of {some(named, 4)} changes from message to message, and arrays of changing "
-        "length are no channels"
+        "length are not channels"
     )
 
 
 def has_numbers(types: Mapping[str, Any], typename: str) -> bool:
-    """Whether messages of a type have numbers, other than those of the header."""
+    """Whether messages of a type have numbers, except in the header."""
     return any(name not in _TEXTS for name in _basic_types(types, typename))
 
 
 def has_texts(types: Mapping[str, Any], typename: str) -> bool:
-    """Whether messages of a type have texts, other than those of the header."""
+    """Whether messages of a type have texts, except in the header."""
     return any(name in _TEXTS for name in _basic_types(types, typename))
 
 
 def array_has_numbers(types: Mapping[str, Any], typename: str, path: str) -> bool:
-    """Whether the elements of an array have numbers. ``path`` is that of a channel."""
+    """Whether the elements of an array have numbers. ``path`` is the path of a channel."""
     description: Any = (_NAME, typename)
     for part in path.split("."):
         fields = dict(types[description[1]][1]) if description[1] in types else {}

@@ -1,6 +1,6 @@
 """.bin sweeps of a LiDAR: KITTI's x y z intensity, nuScenes' x y z intensity ring, in float32.
 
-They have no header. What they are is told by their size, and by numbers that a sweep can have.
+They have no header: they are recognized by their size and by plausible values.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def _is_sweep(path: str) -> bool:
 
 
 def read(path: str) -> PointCloud:
-    """One file."""
+    """Read one file."""
     import numpy as np
 
     width = _width(path)
     if width is None:
-        raise FormatError(path, "", f"is no {_WHAT}")
+        raise FormatError(path, "", f"is not a {_WHAT}")
     with opened(path) as file:
         table = np.frombuffer(file.read(), "<f4").reshape(-1, width)
     fields = {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(_FIELDS[width])}
@@ -50,7 +50,7 @@ def read(path: str) -> PointCloud:
 
 
 def _width(path: str) -> int | None:
-    """How many numbers a point has; None of what is no sweep."""
+    """Return the numbers per point; None for a file that is not a sweep."""
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         return None
     size = os.path.getsize(path)
@@ -66,7 +66,7 @@ def _is_plausible(path: str, width: int) -> bool:
     table: Any = np.frombuffer(head(path, 4 * _LOOK * width), "<f4").reshape(-1, width)
     if not np.isfinite(table).all() or (np.abs(table[:, :3]) > _FAR).any():
         return False
-    tiny = (table[:, :3] != 0) & (np.abs(table[:, :3]) < 1e-20)  # what integers look like
+    tiny = (table[:, :3] != 0) & (np.abs(table[:, :3]) < 1e-20)  # integers read as floats
     if tiny.mean() > 0.01 or (table[:, 3] < 0).any() or (table[:, 3] > 65535).any():
         return False
     if width == 5:

@@ -15,8 +15,8 @@ _KINDS = {"F": "f", "U": "u", "I": "i"}
 _KEYS = ("FIELDS", "SIZE", "TYPE", "WIDTH", "HEIGHT", "POINTS", "DATA")
 _HEADER = 1 << 14  # bytes, at most
 _MOST = 1 << 31  # points
-_LZF_RATIO = 88  # 264 bytes are packed into 3 at best
-_EXACT = 1 << 53  # integers below it are exact in float64
+_LZF_RATIO = 88  # the best ratio: 264 bytes in 3
+_EXACT = 1 << 53  # smaller integers are exact in float64
 
 
 def sniff(path: str) -> bool:
@@ -40,35 +40,38 @@ def _is_pcd(path: str) -> bool:
 
 
 def read(path: str, limit: Limit) -> PointCloud:
-    """One file."""
+    """Read one file."""
     import numpy as np
 
     if not _is_pcd(path):
-        raise FormatError(path, "", f"is no PCD file, but {what_is(path)}")
+        raise FormatError(path, "", f"expected a PCD file, got {what_is(path)}")
     with opened(path) as file:
         content = file.read()
-    told, begin = _header(path, content)
+    header, begin = _header(path, content)
     try:
-        names = told["FIELDS"]
-        sizes, kinds = [int(size) for size in told["SIZE"]], [_KINDS[kind] for kind in told["TYPE"]]
-        counts = [int(count) for count in told.get("COUNT", ["1"] * len(names))]
-        width, height = int(told["WIDTH"][0]), int(told["HEIGHT"][0])
-        points, data = int(told["POINTS"][0]), told["DATA"][0]
+        names = header["FIELDS"]
+        sizes, kinds = (
+            [int(size) for size in header["SIZE"]],
+            [_KINDS[kind] for kind in header["TYPE"]],
+        )
+        counts = [int(count) for count in header.get("COUNT", ["1"] * len(names))]
+        width, height = int(header["WIDTH"][0]), int(header["HEIGHT"][0])
+        points, data = int(header["POINTS"][0]), header["DATA"][0]
         if not len(names) == len(sizes) == len(kinds) == len(counts):
-            raise ValueError("FIELDS, SIZE, TYPE and COUNT have not the same number")
+            raise ValueError("FIELDS, SIZE, TYPE and COUNT have different lengths")
         columns = [
             (name if name != "_" else f"_{i}", f"<{kind}{size}", (count,))
             for i, (name, kind, size, count) in enumerate(zip(names, kinds, sizes, counts))
         ]
         dtype = np.dtype(columns)
         if dtype.itemsize == 0:
-            raise ValueError("COUNT is 0 of all FIELDS")
-        place = told.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
+            raise ValueError("COUNT is 0 for all FIELDS")
+        place = header.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
         viewpoint = tuple(float(number) for number in place)
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise FormatError(path, "header", f"cannot be read: {error}") from None
     if not 0 <= points < _MOST or width * height != points:
-        raise FormatError(path, "header", f"has {points} points, but {width} x {height}")
+        raise FormatError(path, "header", f"has POINTS {points}, but {width} x {height}")
     body = memoryview(content)[begin:]
     if data == "ascii":
         records = _ascii(path, bytes(body), dtype, points)
@@ -87,7 +90,7 @@ def read(path: str, limit: Limit) -> PointCloud:
 
 
 def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
-    told: dict[str, list[str]] = {}
+    header: dict[str, list[str]] = {}
     at = 0
     while at < min(len(content), _HEADER):
         end = content.find(b"\n", at)
@@ -97,17 +100,17 @@ def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
         at = end + 1
         if not words or words[0].startswith("#"):
             continue
-        told[words[0]] = words[1:]
+        header[words[0]] = words[1:]
         if words[0] == "DATA":
-            missing = [key for key in _KEYS if not told.get(key)]
+            missing = [key for key in _KEYS if not header.get(key)]
             if missing:
                 raise FormatError(path, "header", f"has no {missing[0]}")
-            return told, at
+            return header, at
     raise FormatError(path, "header", "has no line DATA")
 
 
 def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
-    """Fields of lines, a point each."""
+    """Read the fields of a text with one point per line."""
     import numpy as np
 
     width = sum(dtype[name].shape[0] for name in dtype.names)
@@ -116,11 +119,13 @@ def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
         count = len(line.split())
         if count and row < points:
             if count != width:
-                text = f"has {count} numbers, but FIELDS and COUNT tell of {width}"
+                text = f"has {count} numbers, but FIELDS and COUNT say {width}"
                 raise FormatError(path, f"point {row}", text)
             row += 1
     if row < points:
-        raise FormatError(path, f"point {row}", f"is cut off: {points} points are told of")
+        raise FormatError(
+            path, f"point {row}", f"file ends here, but the header says POINTS {points}"
+        )
     words = body.split()[: points * width]
     try:
         table = np.array(words, np.float64).reshape(points, width)
@@ -132,32 +137,36 @@ def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
         base, (count,) = dtype[name].subdtype
         columns[name] = np.empty((points, count), base)
         for i in range(count):
-            told = None if table is None else table[:, at]
-            columns[name][:, i] = _column(path, name, words[at::width], told, base)
+            numbers = None if table is None else table[:, at]
+            columns[name][:, i] = _column(path, name, words[at::width], numbers, base)
             at += 1
     return columns
 
 
-def _column(path: str, name: str, words: list[bytes], told: Any, dtype: Any) -> Any:
-    """Numbers of a dtype; one that it does not hold is an error. ``told``: as float64, if known."""
+def _column(path: str, name: str, words: list[bytes], floats: Any, dtype: Any) -> Any:
+    """Return numbers in a dtype; refuse those out of range. ``told``: as float64, if known."""
     import numpy as np
 
     if dtype.kind == "f":
-        exact = _parsed(path, name, words, float, "no number") if told is None else told
+        exact = _parsed(path, name, words, float, "not a number") if floats is None else floats
         with np.errstate(over="ignore"):
             column = np.array(exact, np.float64).astype(dtype)
         wrong = np.isinf(column) & np.isfinite(exact)
         if wrong.any():
-            raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+            raise _wrong(path, name, words, int(wrong.argmax()), f"out of range for {dtype}")
         return column
     limits = np.iinfo(dtype)
-    if told is not None and (np.abs(told) < _EXACT).all() and (told == np.floor(told)).all():
-        numbers = told.astype(np.int64)
+    if (
+        floats is not None
+        and (np.abs(floats) < _EXACT).all()
+        and (floats == np.floor(floats)).all()
+    ):
+        numbers = floats.astype(np.int64)
     else:
-        numbers = np.array(_parsed(path, name, words, _integer, "no integer"), object)
+        numbers = np.array(_parsed(path, name, words, _integer, "not an integer"), object)
     wrong = (numbers < limits.min) | (numbers > limits.max)
     if wrong.any():
-        raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+        raise _wrong(path, name, words, int(wrong.argmax()), f"out of range for {dtype}")
     return numbers.astype(dtype)
 
 
@@ -172,7 +181,7 @@ def _parsed(path: str, name: str, words: list[bytes], parse: Any, what: str) -> 
 
 
 def _integer(word: bytes) -> int:
-    """Of "3", and of "3.0" or "3e2", as some write integers."""
+    """Parse "3", and also "3.0" or "3e2", which some programs write for integers."""
     try:
         return int(word)
     except ValueError:
@@ -192,28 +201,32 @@ def _binary(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:
 
     if len(body) < points * dtype.itemsize:
         row = len(body) // max(1, dtype.itemsize)
-        raise FormatError(path, f"point {row}", f"is cut off: {points} points are told of")
+        raise FormatError(
+            path, f"point {row}", f"file ends here, but the header says POINTS {points}"
+        )
     records = np.frombuffer(body, dtype, points)
     return {name: np.ascontiguousarray(records[name]) for name in dtype.names}
 
 
 def _compressed(path: str, body: Any, dtype: Any, points: int, limit: Limit) -> dict[str, Any]:
-    """Fields one after the other, packed by LZF."""
+    """Read fields one after the other, packed by LZF."""
     import numpy as np
 
     packed, size = (int.from_bytes(body[i : i + 4], "little") for i in (0, 4))
     if len(body) < 8 + packed:
-        raise FormatError(path, "points", f"are cut off: {len(body)} of {8 + packed} bytes")
+        text = f"file has {len(body)} of {8 + packed} compressed bytes: it was cut off"
+        raise FormatError(path, "points", text)
     if size != points * dtype.itemsize:
-        raise FormatError(path, "points", f"are {size} bytes, expected {points * dtype.itemsize}")
+        text = f"unpack to {size} bytes, but the header says {points} points of {dtype.itemsize} "
+        raise FormatError(path, "points", f"{text}bytes ({points * dtype.itemsize})")
     limit.require(path, "points", size, len(body))
     if size > packed * _LZF_RATIO:
-        text = f"are {packed} bytes, which unpack to {packed * _LZF_RATIO} at most, expected {size}"
+        text = f"{packed} packed bytes unpack to {packed * _LZF_RATIO} at most, expected {size}"
         raise FormatError(path, "points", text)
     try:
         content = _lzf(bytes(body[8 : 8 + packed]), size)
     except (IndexError, ValueError):
-        raise FormatError(path, "points", "cannot be unpacked: they are damaged") from None
+        raise FormatError(path, "points", "compressed data are damaged") from None
     columns = {}
     at = 0
     for name in dtype.names:
@@ -225,7 +238,7 @@ def _compressed(path: str, body: Any, dtype: Any, points: int, limit: Limit) -> 
 
 
 def _lzf(packed: bytes, size: int) -> bytes:
-    """Runs of literal bytes, and copies of what came before."""
+    """Unpack runs of literal bytes, and copies of earlier bytes."""
     out = bytearray()
     at, end = 0, len(packed)
     while at < end:
@@ -249,7 +262,7 @@ def _lzf(packed: bytes, size: int) -> bytes:
         apart = len(out) - begin
         if apart >= length:
             out += out[begin : begin + length]
-        else:  # what is copied begins with what it writes
+        else:  # the copy overlaps its own output
             out += (out[begin:] * (length // apart + 1))[:length]
     if len(out) != size:
         raise ValueError

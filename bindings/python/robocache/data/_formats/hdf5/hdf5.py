@@ -1,6 +1,6 @@
-"""HDF5: robomimic's one file of demonstrations, and ALOHA's one file an episode.
+"""HDF5: robomimic's file of demonstrations, and ALOHA's file per episode.
 
-``_hdf5_process`` reads the files, in another process; here is what their groups and arrays mean.
+``process`` reads the files in another process; this module interprets their groups and arrays.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .messages import decoded
 from .process import Failure, File, Piece
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # bytes of a user's block, which double
+_LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # sizes of a user block, a power of two
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
-_ACTIONS = ("actions", "action")  # after the last of which there may be one more observation
+_ACTIONS = ("actions", "action")  # the last action may be followed by one more observation
 _LAYOUTS = "neither a group data/demo_N (robomimic) nor an array action or qpos (ALOHA)"
 _TRAJECTORY = re.compile(r"(traj_\d+)/")  # a group of ManiSkill
-_EXACT = 2**53  # integers above are not all float64
+_EXACT = 2**53  # larger integers are not always exact in float64
 _TIMES = ("timestamp", "timestamps", "time")
 _SUFFIXES = (".hdf5", ".h5")
-_PIECE = 4 << 20  # bytes of rows that are read in one step, where chunks are smaller
+_PIECE = 4 << 20  # bytes of rows per step, if chunks are smaller
 _STAMP = 8  # bytes of the time of a row
-_NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file for each other one
+_NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file per further name
 
 
 def sniff(path: str) -> bool:
@@ -49,7 +49,7 @@ def sniff(path: str) -> bool:
 
 
 def _is_hdf5(path: str) -> bool:
-    """By its signature, in front of which may be a block of the user's, as MATLAB writes one."""
+    """Find the signature, which may follow a user block, as in MATLAB files."""
     if head(path, len(_MAGIC)) == _MAGIC:
         return True
     if not os.path.isfile(path):
@@ -69,10 +69,10 @@ def _is_hdf5(path: str) -> bool:
 class _Array:
     """An array that has one row per step."""
 
-    row: tuple[int, ...]  #: the shape of a row
+    row: tuple[int, ...]  #: shape of a row
     dtype: Any
-    step: int  #: rows that are read at once
-    more: int = 0  #: rows beyond those of the actions
+    step: int  #: rows read at once
+    more: int = 0  #: rows more than the actions have
 
     @property
     def bytes(self) -> int:
@@ -82,7 +82,7 @@ class _Array:
 
 @dataclass
 class _Demo:
-    """Where an episode is, and what it has."""
+    """The place of an episode, and its arrays."""
 
     file: str
     group: str
@@ -96,7 +96,7 @@ class _Demo:
 
 @dataclass
 class _Notes:
-    """Damage, attributes and omissions, gathered from all files of a data set."""
+    """Damage, attributes and omissions, collected over all files of a data set."""
 
     damage: Damage
     limit: Limit
@@ -146,35 +146,35 @@ def open(path: str, options: Options) -> Episodes:
         checks=functools.partial(_noted, tuple(notes.findings)),
     )
     read = functools.partial(_read, demos, infos, options)
-    tracks = {name: told for name, told in infos.items() if name not in _TIMES}
+    tracks = {name: info for name, info in infos.items() if name not in _TIMES}
     return make_episodes(
         LazyTracks(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
     )
 
 
 def _noted(findings: Sequence[Finding], chosen: Any, stored: Mapping[str, Any]) -> list[Finding]:
-    """What was found when the data set was opened."""
+    """Return what was found when the data set was opened."""
     return list(findings)
 
 
 def _files_in(path: str) -> list[str]:
-    """Names that are those of HDF5 files, in the order of their numbers."""
+    """Return the names with an HDF5 suffix, sorted by their numbers."""
     names = [entry.name for entry in os.scandir(path) if entry.name.lower().endswith(_SUFFIXES)]
     return sorted((name for name in names if not name.startswith("._")), key=_by_number)
 
 
 def _by_number(name: str) -> list[Any]:
-    """demo_2 before demo_10."""
+    """Return a sort key that puts demo_2 before demo_10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-# ---- what a file has ----------------------------------------------------------------------------
+# ---- contents of a file -------------------------------------------------------------------------
 
 
 def _look_into(path: str, notes: _Notes) -> list[_Demo]:
-    """The episodes of a file."""
+    """Return the episodes of a file."""
     if not _is_hdf5(path):
-        raise FormatError(path, "", f"is no HDF5 file, but {what_is(path)}")
+        raise FormatError(path, "", f"expected an HDF5 file, got {what_is(path)}")
     with File(path, notes.limit) as file:
         answer = file.step("top")
         if isinstance(answer, Failure):
@@ -183,9 +183,9 @@ def _look_into(path: str, notes: _Notes) -> list[_Demo]:
         top = answer[0]
         for name, reason in top["damaged"].items():
             notes.damage.found(path, name, reason)
-        notes.leave_out(top["left out"])
+        notes.leave_out(top["omitted"])
         for name in top["others"]:
-            notes.left_out.setdefault(name, "no part of the demonstrations")
+            notes.left_out.setdefault(name, "not part of the demonstrations")
         groups = [""]
         if top["groups"] is not None:
             groups = [f"data/{name}" for name in sorted(top["groups"], key=_by_number)]
@@ -200,8 +200,8 @@ def _look_into(path: str, notes: _Notes) -> list[_Demo]:
                 return
             names += found["names"]
             if names > _NAMES + file.size // _NAME:
-                text = "has more names than its size has room for, as links of groups make; write "
-                raise FormatError(path, group or "/", text + "it without such links")
+                text = "has more names than its size allows, as when groups link to each other; "
+                raise FormatError(path, group or "/", text + "write it without such links")
             demo = _demo(path, group, found, notes)
             if demo is not None:
                 demos.append(demo)
@@ -212,21 +212,23 @@ def _look_into(path: str, notes: _Notes) -> list[_Demo]:
 
 
 def _take_attributes(file: File, group: str, notes: _Notes) -> None:
-    """The attributes of the group that holds all episodes."""
+    """Take the attributes of the group that holds all episodes."""
     answer = file.step("attributes", group=group)
     if isinstance(answer, Failure):
         notes.damage.found(file.path, f"{group or '/'}, attributes", answer.reason)
         return
-    told, values = answer
-    for name, reason in told["damaged"].items():
+    answer_data, values = answer
+    for name, reason in answer_data["damaged"].items():
         notes.damage.found(file.path, f"{group or '/'}, attribute {name}", reason)
-    notes.leave_out({f"attribute {name}": reason for name, reason in told["left out"].items()})
-    for name, value in told["attributes"].items():
+    notes.leave_out(
+        {f"attribute {name}": reason for name, reason in answer_data["omitted"].items()}
+    )
+    for name, value in answer_data["attributes"].items():
         notes.info[name] = decoded(value, values)
 
 
 def _require_room(file: File, demos: Sequence[_Demo]) -> None:
-    """Refuse a file whose arrays have more bytes than one of its size may unpack to."""
+    """Refuse a file whose arrays have more bytes than it may unpack to."""
     total, most, place = 0, 0, ""
     for demo in demos:
         for name, array in demo.arrays.items():
@@ -237,7 +239,7 @@ def _require_room(file: File, demos: Sequence[_Demo]) -> None:
 
 
 def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo | None:
-    """One episode: its arrays with a row a step."""
+    """Return one episode: its arrays with one row per step."""
     import numpy as np
 
     damage, place = notes.damage, group or "/"
@@ -245,26 +247,26 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
         raise FormatError(path, place, found["refusal"])
     for name, reason in found["damaged"].items():
         damage.found(path, f"{place}/{name}", reason)
-    notes.leave_out(found["left out"])
+    notes.leave_out(found["omitted"])
     arrays = found["arrays"]
     known = next((name for name in _LENGTHS if name in arrays), None)
-    told = _number(found["told"])
+    stated = _number(found["stated"])
     if known is not None:
         length = int((arrays[known]["shape"] or [0])[0])
-    elif told is not None:
-        length = told
+    elif stated is not None:
+        length = stated
     elif not group:
         raise FormatError(path, "", f"no episodes found: {_LAYOUTS}{_looks_like(found)}")
     else:
         damage.found(path, place, f"has none of the arrays {some(_LENGTHS)}: its length is unknown")
         return None
     if length < 0:
-        damage.found(path, place, f"num_samples is {told}, expected no less than 0")
+        damage.found(path, place, f"num_samples is {stated}, expected 0 or more")
         return None
-    if found["told"] is not None and told is None:
+    if found["stated"] is not None and stated is None:
         damage.found(path, place, "num_samples is not a whole number")
-    elif told is not None and told != length:
-        damage.found(path, place, f"num_samples is {told}, but {known} has {length} rows")
+    elif stated is not None and stated != length:
+        damage.found(path, place, f"num_samples is {stated}, but {known} has {length} rows")
     if length == 0:
         damage.found(path, place, "has length 0")
     demo = _Demo(path, group, length)
@@ -274,11 +276,11 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
         if array["shape"] is None:
             notes.left_out.setdefault(name, "is empty")
         elif dtype is None or not is_number(dtype):
-            notes.left_out.setdefault(name, f"is of {array['type']}")
+            notes.left_out.setdefault(name, f"has type {array['type']}, which is not read")
         elif is_picture(shape, dtype):
             notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
         elif not shape or (shape[0] != length and shape[0] <= 1):
-            notes.left_out.setdefault(name, f"has shape {list(shape)}, not a row a step")
+            notes.left_out.setdefault(name, f"has shape {list(shape)}, not one row per step")
         elif shape[0] != length and not (known in _ACTIONS and shape[0] == length + 1):
             text = f"{name} has {shape[0]} rows, {known or 'the episode'} {length}"
             damage.found(path, place, text)
@@ -287,7 +289,7 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
             text = f"is packed with the filter {lacking}, which is not installed: pip install "
             notes.left_out.setdefault(name, f"{text}hdf5plugin")
         else:
-            if "unpacked" in array:  # HDF5 unpacks a chunk whole, however few rows of it there are
+            if "unpacked" in array:  # HDF5 unpacks whole chunks, even for a few rows
                 size = os.path.getsize(path)
                 notes.limit.require(path, f"{place}/{name}, a chunk", array["unpacked"], size)
             own = _array(shape, dtype, array["chunk"], "unpacked" in array)
@@ -296,7 +298,7 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
 
 
 def _looks_like(found: Mapping[str, Any]) -> str:
-    """What a file holds instead of a known layout."""
+    """Describe the contents of a file without a known layout."""
     arrays = found["arrays"]
     groups = list(dict.fromkeys(m[1] for name in arrays if (m := _TRAJECTORY.match(name))))
     if groups:
@@ -307,7 +309,7 @@ def _looks_like(found: Mapping[str, Any]) -> str:
 
 
 def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, packed: bool) -> _Array:
-    """An array, which is read by rows of whole chunks: a packed chunk is unpacked only once."""
+    """Describe an array; it is read in whole chunks, so that each is unpacked only once."""
     row = max(1, math.prod(shape[1:]) * dtype.itemsize)
     rows = min(chunk[0], shape[0]) if chunk else 1
     if not packed and rows * row > _PIECE:
@@ -315,19 +317,19 @@ def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, pack
     return _Array(shape[1:], dtype, max(1, rows, _PIECE // row // max(1, rows) * rows))
 
 
-def _number(told: dict[str, Any] | None) -> int | None:
-    """A whole number that an attribute holds."""
-    value = None if told is None else told.get("value")
+def _number(attribute: dict[str, Any] | None) -> int | None:
+    """Return a whole number from an attribute, or None."""
+    value = None if attribute is None else attribute.get("value")
     return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
 
 
-def _is(told: Any, number: int) -> bool:
-    """Whether an attribute is a number: it may be a text or an array."""
-    return isinstance(told, (int, float)) and told == number
+def _is(value: Any, number: int) -> bool:
+    """Whether an attribute equals a number; it may be a text or an array."""
+    return isinstance(value, (int, float)) and value == number
 
 
 def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
-    """Arrays that all episodes have, alike."""
+    """Return the arrays that all episodes have in the same form."""
     infos: dict[str, TrackInfo] = {}
     names = dict.fromkeys(name for demo in demos for name in demo.arrays)
     for name in names:
@@ -351,29 +353,29 @@ def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
         infos[name] = TrackInfo(channel_names(row), dtype.name, math.prod(row))
     if not infos:
         raise FormatError(
-            demos[0].file, demos[0].place, "has no array of numbers with a row a step"
+            demos[0].file, demos[0].place, "has no array of numbers with one row per step"
         )
     return infos
 
 
 def _unlike(name: str, demos: list[_Demo]) -> tuple[_Demo, str] | None:
-    """The first episode in which an array is missing or of another shape, and how."""
+    """Return the first episode in which an array is missing or differs, and how."""
     first = next(demo.arrays[name] for demo in demos if name in demo.arrays)
     everywhere = all(demo.arrays[name].more for demo in demos if name in demo.arrays)
     for demo in demos:
         own = demo.arrays.get(name)
         if own is None:
-            return demo, "is missing, or not a row a step"
+            return demo, "is missing, or does not have one row per step"
         if own.more and not everywhere:
             rows = f"has {demo.length + own.more} rows, the actions {demo.length}"
-            return demo, f"{rows}: one row more, which not all episodes have"
+            return demo, f"{rows}: one row more, but not in all episodes"
         if own.row != first.row:
             return demo, f"has rows {list(own.row)}, others {list(first.row)}"
     return None
 
 
 def _dtype_of(name: str, dtypes: Sequence[Any], notes: _Notes) -> Any:
-    """The dtype that holds an array of all episodes; a note where they have several."""
+    """Return a dtype that holds an array in all episodes; add a note if there are several."""
     import numpy as np
 
     counts = Counter(dtype.newbyteorder("=") for dtype in dtypes)
@@ -389,7 +391,7 @@ def _dtype_of(name: str, dtypes: Sequence[Any], notes: _Notes) -> Any:
 
 
 def _clock_in(infos: dict[str, TrackInfo]) -> str | None:
-    """The name of the times of all tracks."""
+    """Return the name of the array of times, or None."""
     return next((name for name in _TIMES if name in infos and infos[name].channels == 1), None)
 
 
@@ -428,7 +430,7 @@ def _read(
 def _read_file(
     path: str, wanted: Sequence[tuple[_Demo, dict[str, Any]]], options: Options, done: Any
 ) -> None:
-    """Arrays of episodes that are in one file, each into the place that it has."""
+    """Read arrays of the episodes in one file, each into its place."""
     import numpy as np
 
     pieces = []
@@ -441,26 +443,26 @@ def _read_file(
                 owner = (demo, into[begin:end])
                 pieces.append(Piece(demo.group, name, begin, end, array.row, native, owner))
 
-    def take(piece: Piece, values: Any, told: dict[str, Any]) -> None:
+    def take(piece: Piece, values: Any, facts: dict[str, Any]) -> None:
         demo, into = piece.owner
         place = f"{demo.place}/{piece.name}"
         if isinstance(values, Failure):
             stands = "NaN" if into.dtype.kind == "f" else "0"
             text = f"rows {piece.begin} to {piece.end - 1} cannot be read: {values.reason}"
             if options.damage.keep:
-                text += f"; {stands} stands for them"
+                text += f"; they are set to {stands}"
             options.damage.found(path, place, text)
             into[...] = np.nan if into.dtype.kind == "f" else 0
         else:
-            if piece.begin == 0 and told["unwritten"]:
-                options.damage.note(path, place, told["unwritten"])
-            if piece.begin == 0 and told["repeated"]:
-                text = f"the index lists {told['repeated']} chunks more than once"
+            if piece.begin == 0 and facts["unwritten"]:
+                options.damage.note(path, place, facts["unwritten"])
+            if piece.begin == 0 and facts["repeated"]:
+                text = f"the index lists {facts['repeated']} chunks more than once"
                 options.damage.found(path, place, text)
-            if piece.dtype.kind == "b":  # HDF5 stores it in a byte, which may hold another number
+            if piece.dtype.kind == "b":  # HDF5 stores a byte, which may hold another number
                 values = values.view(np.uint8) != 0
             if _rounds(values, into.dtype):
-                text = "has whole numbers above 2**53, which float64 rounds; other episodes have "
+                text = "has integers above 2**53, which float64 rounds; other episodes have "
                 options.damage.found(path, place, f"{text}another dtype")
             into[...] = values.reshape(into.shape)
         done(into.nbytes)
@@ -471,13 +473,13 @@ def _read_file(
 
 
 def _rounds(values: Any, dtype: Any) -> bool:
-    """Whether whole numbers do not all keep their value as floats."""
+    """Whether some integers change when converted to floats."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or dtype.kind != "f":
         return False
     return bool(((values > _EXACT) | (values < -_EXACT)).any())
 
 
 def _tasks(info: dict[str, Any], demos: list[_Demo]) -> list[Any] | None:
-    """LIBERO tells of the task in words."""
+    """Return the task, which LIBERO stores as text."""
     match = re.search(r'"language_instruction":\s*"([^"]+)"', str(info.get("problem_info", "")))
     return [match[1]] * len(demos) if match else None

@@ -1,4 +1,4 @@
-"""Follows the names in an HDF5 file, without leaving the file. It runs in the worker."""
+"""Resolution of names in an HDF5 file, without leaving the file. It runs in the worker."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import h5py
 
 from ..._errors import raise_shortage
 
-_HOPS = 16  # soft links that a name may lead through, as in HDF5 itself
+_HOPS = 16  # soft links that a name may go through, as in HDF5 itself
 _MOST = 10_000  # names below a group
 _LETTERS = 16 << 20  # in all paths below a group
-_DEEPEST = 64  # groups within groups
+_DEEPEST = 64  # levels of nested groups
 _OUTSIDE = "a link to another file, which is not followed"
-_ELSEWHERE = "may be kept in another file, which is not followed"
+_ELSEWHERE = "may be stored in another file, which is not followed"
 
 
 class LeadsNowhere(Exception):
-    """A name leads to nothing in this file. ``damaged``: because of damage, not of a link."""
+    """A name leads to nothing in this file. ``damaged``: due to damage, not to a link."""
 
     def __init__(self, reason: str, damaged: bool = False) -> None:
         super().__init__(reason)
@@ -28,27 +28,27 @@ class LeadsNowhere(Exception):
 
 @dataclass
 class Below:
-    """Everything below a group, by paths from there."""
+    """Everything below a group, by paths relative to it."""
 
-    #: Data sets of this file, with how they were made.
+    #: Data sets of this file, with their creation properties.
     arrays: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)  #: the reason of each
+    left_out: dict[str, str] = field(default_factory=dict)  #: with the reasons
     damaged: dict[str, str] = field(default_factory=dict)
-    names: int = 0  #: that were looked at
-    refusal: str = ""  #: why there are too many of them
+    names: int = 0  #: number of names that were examined
+    refusal: str = ""  #: set if there are too many
 
     def leave_out(self, name: str, error: LeadsNowhere) -> None:
         if error.damaged:
-            raise_shortage("")  # that is not damage
+            raise_shortage("")  # a shortage is not damage
             self.damaged[name] = error.reason
         self.left_out.setdefault(name, error.reason)
 
 
 def item_of(group: Any, name: str) -> Any:
-    """The group or data set of a name, as h5py's low-level object.
+    """Return the group or data set of a name, as h5py's low-level object.
 
-    Soft links are followed here, name by name: HDF5 itself opens another file where a soft link
-    leads through a link to that file.
+    Soft links are resolved here, name by name: HDF5 itself opens another file if a soft link
+    goes through a link to that file.
     """
     item, left, hops = group, _bytes(name).split(b"/")[::-1], 0
     while left:
@@ -68,7 +68,7 @@ def item_of(group: Any, name: str) -> Any:
             left += target.split(b"/")[::-1]
         elif kind is None:
             raise LeadsNowhere("a link to nothing")
-        else:  # to another file, or of a kind that programs define
+        else:  # a link to another file, or of a user-defined kind
             raise LeadsNowhere(_OUTSIDE)
     return item
 
@@ -96,23 +96,23 @@ def _bytes(name: str) -> bytes:
 
 
 def names_in(group: Any) -> Iterator[str]:
-    """The names in a group: also those that are not UTF-8."""
+    """Yield the names in a group, including names that are not UTF-8."""
     for name in group:
         yield name.decode("utf-8", "surrogateescape")
 
 
 def require_inside(plist: Any) -> None:
-    """Refuse a data set whose values may be in another file: a virtual or an external one."""
+    """Refuse a data set that may store values in another file: a virtual or an external one."""
     if plist.get_external_count() or plist.get_layout() == h5py.h5d.VIRTUAL:
         raise LeadsNowhere(_ELSEWHERE)
 
 
 def below(group: Any, progressed: Callable[[], None]) -> Below:
-    """Everything below a group. ``progressed`` is called for each name."""
+    """Return everything below a group. ``progressed`` is called for each name."""
     found = Below()
     letters = 0
     waiting: list[Iterator[tuple[str, str, Any]]] = [_names_in(group, "")]
-    above = [group]  # the groups on the way to the present one, itself included
+    above = [group]  # the groups on the path to the current one, including itself
     while waiting:
         entry = next(waiting[-1], None)
         if entry is None:
@@ -126,7 +126,7 @@ def below(group: Any, progressed: Callable[[], None]) -> Below:
         if found.names > _MOST or letters > _LETTERS:
             many = f"{_MOST} names" if found.names > _MOST else f"{_LETTERS >> 20} MB of names"
             found.refusal = (
-                f"has more than {many} below it, as links of groups to each other make; write it "
+                f"has more than {many} below it, as when groups link to each other; write it "
                 "without such links"
             )
             break
@@ -141,9 +141,9 @@ def below(group: Any, progressed: Callable[[], None]) -> Below:
             continue
         if isinstance(item, h5py.h5g.GroupID):
             if item in above:
-                found.left_out.setdefault(name, "a link to a group that it is in")
+                found.left_out.setdefault(name, "a link to a group that contains it")
             elif len(above) >= _DEEPEST:
-                found.left_out.setdefault(name, f"lies deeper than {_DEEPEST} groups")
+                found.left_out.setdefault(name, f"is nested in more than {_DEEPEST} groups")
             else:
                 waiting.append(_names_in(item, name + "/"))
                 above.append(item)
@@ -151,6 +151,6 @@ def below(group: Any, progressed: Callable[[], None]) -> Below:
 
 
 def _names_in(group: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
-    """Each name in a group, its path, and the group."""
+    """Yield each name in a group, its path, and the group."""
     for own in names_in(group):
         yield own, prefix + own, group

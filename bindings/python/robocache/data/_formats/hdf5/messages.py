@@ -1,6 +1,6 @@
-"""Messages from the worker that reads HDF5 to its parent process: JSON, and bytes of arrays.
+"""Messages from the HDF5 worker to its parent process: JSON, and bytes of arrays.
 
-No object is pickled: a damaged file may make the reading process send anything.
+No object is pickled, since a damaged file may make the worker send anything.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any, Callable
 from ..._errors import raise_shortage
 
 HEAD = struct.Struct("<QQ")  # of a message: bytes of JSON, bytes of arrays
-_MOST = 16 << 20  # bytes of an attribute
+_MOST = 16 << 20  # bytes per attribute
 _NUMBERS = "fiubSc"  # kinds of dtypes that are sent as bytes
 
 
 def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, Any], bytes]:
-    """All attributes, why some are skipped or damaged, and the bytes of arrays."""
-    told: dict[str, Any] = {}
+    """Return all attributes, why some are skipped or damaged, and the bytes of arrays."""
+    sent: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     damaged: dict[str, str] = {}
     buffers = bytearray()
-    for given in item.attrs:
+    for key in item.attrs:
         progressed()
-        name = given
-        if isinstance(given, bytes):  # as h5py gives a name that is not UTF-8
-            name = given.decode("utf-8", "surrogateescape")
+        name = key
+        if isinstance(key, bytes):  # h5py's form of a name that is not UTF-8
+            name = key.decode("utf-8", "surrogateescape")
         try:
-            found = _sent(item, given)
+            found = _sent(item, key)
         except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
             raise_shortage("")
             damaged[name] = f"cannot be read: {error}"
@@ -37,18 +37,18 @@ def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, 
             left_out[name] = found
             continue
         value, values = found
-        told[name] = {**value, "at": len(buffers), "bytes": len(values)}
+        sent[name] = {**value, "at": len(buffers), "bytes": len(values)}
         buffers += values
-    return {"attributes": told, "left out": left_out, "damaged": damaged}, bytes(buffers)
+    return {"attributes": sent, "omitted": left_out, "damaged": damaged}, bytes(buffers)
 
 
 def _sent(item: Any, name: str | bytes) -> tuple[dict[str, Any], bytes] | str:
-    """An attribute as JSON and bytes, or why it is skipped."""
+    """Return an attribute as JSON and bytes, or why it is skipped."""
     opened = item.attrs.get_id(name)
     try:
         size = opened.dtype.itemsize * math.prod(opened.shape or ())
     except TypeError as error:
-        return f"is of a type that NumPy does not have: {error}"
+        return f"has a type that NumPy lacks: {error}"
     if size > _MOST:
         return _too_large(size)
     value, values = encoded(item.attrs[name])
@@ -63,7 +63,7 @@ def _too_large(size: int) -> str:
 
 
 def encoded(value: Any) -> tuple[dict[str, Any] | None, bytes]:
-    """A value as JSON, and the bytes of an array. None: it is neither numbers nor text."""
+    """Return a value as JSON, and the bytes of an array; None if not numbers or text."""
     import numpy as np
 
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
@@ -87,13 +87,13 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def decoded(told: dict[str, Any], values: bytes | bytearray) -> Any:
-    """The value again."""
+def decoded(sent: dict[str, Any], values: bytes | bytearray) -> Any:
+    """Restore the value."""
     import numpy as np
 
-    if "value" in told:
-        return told["value"]
-    if "texts" in told:
-        return np.array(told["texts"], object).reshape(told["shape"])
-    own = values[told["at"] : told["at"] + told["bytes"]]
-    return np.frombuffer(own, told["dtype"]).reshape(told["shape"]).copy()
+    if "value" in sent:
+        return sent["value"]
+    if "texts" in sent:
+        return np.array(sent["texts"], object).reshape(sent["shape"])
+    own = values[sent["at"] : sent["at"] + sent["bytes"]]
+    return np.frombuffer(own, sent["dtype"]).reshape(sent["shape"]).copy()

@@ -1,8 +1,8 @@
-"""Reads HDF5 files in a separate process, the worker, which a damaged file may crash.
+"""Reading of HDF5 files in a separate process, the worker, which a damaged file may crash.
 
-The first file starts the worker, which then serves all files. It ends with this process, or when a
-file makes it crash or run for ever: then the next step starts another one. ``worker`` is the
-code that it runs.
+The first file starts the worker, which then serves all files. It ends with this process, or if a
+file makes it crash or run forever; then the next step starts a new one. The worker runs the
+module ``worker``.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from ..._errors import FormatError, needed, raise_shortage
 from ..._file_access import Limit, require_regular
 from .messages import HEAD
 
-SECONDS = "ROBOCACHE_HDF5_SECONDS"  # the variable of the environment
-_SECONDS = 3.0  # of processor time that a step may take
-_MOST_SECONDS = 60.0  # of a step, except for the values that it reads
-_SCAN, _UNPACK = 64 << 20, 8 << 20  # bytes a second, at the slowest
-_SLOT = 4 << 20  # bytes of values in a batch of steps
+SECONDS = "ROBOCACHE_HDF5_SECONDS"  # environment variable
+_SECONDS = 3.0  # of processor time per step
+_MOST_SECONDS = 60.0  # per step, not counting the values that it reads
+_SCAN, _UNPACK = 64 << 20, 8 << 20  # bytes per second, at the slowest
+_SLOT = 4 << 20  # bytes of values per batch of steps
 _ALIGN = 64  # bytes
-_STEPS, _LETTERS = 256, 8 << 10  # steps of a batch, and letters in their names
-_SHARED = 2 * (_SLOT + _ALIGN * _STEPS)  # bytes in memory that are kept
-_AHEAD = 64 << 10  # bytes of a request that is sent before the answers to the one before it
-_STRIKES = 8  # crashes over a file; then the rest of it is not read
+_STEPS, _LETTERS = 256, 8 << 10  # steps per batch, and letters in their names
+_SHARED = 2 * (_SLOT + _ALIGN * _STEPS)  # bytes of shared memory that are kept
+_AHEAD = 64 << 10  # bytes of a request that is sent before the previous one is answered
+_STRIKES = 8  # crashes per file; then the rest of it is not read
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a step gave nothing: a reason that is the file's."""
+    """The reason why a step failed because of the file."""
 
     reason: str
     locked: bool = False  #: another program writes the file
@@ -58,9 +58,9 @@ class Piece:
     name: str
     begin: int
     end: int
-    shape: tuple[int, ...]  #: of a row
+    shape: tuple[int, ...]  #: shape of a row
     dtype: Any  #: native
-    owner: Any = None  #: the caller's
+    owner: Any = None  #: data of the caller
 
     @property
     def bytes(self) -> int:
@@ -68,7 +68,7 @@ class Piece:
 
 
 class _Ended(Exception):
-    """The worker ended; ``code`` as of Popen."""
+    """The worker ended; ``code`` is the return code of Popen."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -76,7 +76,7 @@ class _Ended(Exception):
 
 
 class _Worker:
-    """The other process, and the connection to it."""
+    """The worker process, and the connection to it."""
 
     def __init__(self) -> None:
         import multiprocessing.spawn
@@ -84,7 +84,7 @@ class _Worker:
         executable = multiprocessing.spawn.get_executable()
         if not executable:
             raise RuntimeError(
-                "HDF5: no Python interpreter is known to read it in; name one with "
+                "HDF5: no Python interpreter is known for the reading process; set one with "
                 "multiprocessing.set_executable"
             )
         start = _START % ([each for each in sys.path if isinstance(each, str)], _PACKAGES)
@@ -97,7 +97,7 @@ class _Worker:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                    start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+                    start_new_session=True,  # Ctrl-C goes to this process, which ends the worker
                 )
             except BaseException:
                 here.close()
@@ -147,7 +147,7 @@ class _Worker:
         return made
 
     def share(self, size: int) -> None:
-        """Share ``size`` bytes of memory, for values; 0: give it back. Else values are sent."""
+        """Share ``size`` bytes of memory for values; 0: release it. Without it, values are sent."""
         self.shared = None
         if not hasattr(os, "memfd_create"):
             return
@@ -173,7 +173,7 @@ class _Worker:
         self.forget()
 
     def forget(self) -> None:
-        """Close this end of the connection, without ending the process."""
+        """Close this end of the connection without ending the process."""
         self.shared = None
         self.channel.close()
         if self.process.stderr is not None:
@@ -181,7 +181,7 @@ class _Worker:
 
 
 _DATA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Stand-ins for the packages, whose own imports would take longer than that of HDF5.
+# Stand-ins for the packages, whose own imports would take longer than the import of HDF5.
 _PACKAGES = {"robocache": os.path.dirname(_DATA), "robocache.data": _DATA}
 _START = """
 import sys
@@ -196,7 +196,7 @@ main()
 
 _lock = threading.RLock()
 _worker: _Worker | None = None
-_numbers = 0  # of the files that were opened
+_numbers = 0  # of opened files
 
 
 def _running() -> _Worker:
@@ -219,12 +219,12 @@ def _end() -> None:
 
 
 def _after_fork() -> None:
-    """Forget the worker: it belongs to the parent."""
+    """Forget the worker, which belongs to the parent."""
     global _worker, _lock
     worker, _worker = _worker, None
     _lock = threading.RLock()
     if worker is not None:
-        worker.process.returncode = 0  # no child of this process: nothing to wait for
+        worker.process.returncode = 0  # not a child of this process: there is nothing to wait for
         worker.forget()
 
 
@@ -233,13 +233,13 @@ atexit.register(_end)
 
 
 def _seconds() -> float:
-    given = os.environ.get(SECONDS, "")
+    text = os.environ.get(SECONDS, "")
     try:
-        seconds = float(given) if given else _SECONDS
+        seconds = float(text) if text else _SECONDS
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e9:
-        raise ValueError(f"{SECONDS}: is {given!r}, expected a number of seconds above 0")
+        raise ValueError(f"{SECONDS}: is {text!r}, expected a number of seconds above 0")
     return seconds
 
 
@@ -279,7 +279,7 @@ class File:
                     raise
 
     def require_unchanged(self) -> None:
-        """Refuse what was read while another program wrote it."""
+        """Refuse data that were read while another program wrote the file."""
         if self._stamp() != self.stamp:
             raise FormatError(self.path, "", "changed while it was read: read it again")
 
@@ -290,7 +290,7 @@ class File:
     # ---- steps ----------------------------------------------------------------------------------
 
     def step(self, name: str, **arguments: Any) -> tuple[dict[str, Any], bytearray] | Failure:
-        """One step: its answer."""
+        """Run one step and return its answer."""
         answers: list[Any] = []
         step = {"do": name, "file": self.number, **arguments}
         self._run([([step], 0)], lambda i, answer: answers.append(answer))
@@ -302,7 +302,7 @@ class File:
         groups: Sequence[str],
         take: Callable[[str, dict[str, Any] | Failure], None],
     ) -> None:
-        """The same step for many groups: ``take`` gets each answer."""
+        """Run the same step for many groups: ``take`` gets each answer."""
         made = [{"do": name, "file": self.number, "group": group} for group in groups]
         batches = [(part, 0) for part in _parts(made, lambda step: (0, len(step["group"])))]
 
@@ -314,9 +314,9 @@ class File:
     def read(
         self, pieces: Sequence[Piece], take: Callable[[Piece, Any, dict[str, Any]], None]
     ) -> None:
-        """Rows of arrays: ``take`` gets each piece, its values or a Failure, and what is known.
+        """Read rows of arrays: ``take`` gets each piece, its values or a Failure, and facts.
 
-        The values are there until ``take`` returns.
+        The values are valid until ``take`` returns.
         """
         import numpy as np
 
@@ -325,7 +325,7 @@ class File:
         batches = []
         parts = _parts(pieces, lambda piece: (piece.bytes, len(piece.group) + len(piece.name)))
         for number, part in enumerate(parts):
-            at = number % 2 * slot  # the worker fills one slot while the other one is emptied
+            at = number % 2 * slot  # the worker fills one slot while the other is emptied
             steps = []
             for piece in part:
                 places.append(at)
@@ -338,14 +338,14 @@ class File:
             if isinstance(answer, Failure):
                 take(piece, answer, {})
                 return
-            told, values = answer
+            facts, values = answer
             count = (piece.end - piece.begin) * _product(piece.shape)
             assert _worker is not None
             if _worker.shared is not None:
                 made = np.frombuffer(_worker.shared, piece.dtype, count, places[i])
             else:
                 made = np.frombuffer(values, piece.dtype, count)
-            take(piece, made.reshape(-1, *piece.shape) if count else made, told)
+            take(piece, made.reshape(-1, *piece.shape) if count else made, facts)
 
         self._run(batches, took, max(_SHARED, min(2, len(batches)) * slot))
 
@@ -362,7 +362,7 @@ class File:
             "at": at,
         }
 
-    # ---- how they run ---------------------------------------------------------------------------
+    # ---- execution ------------------------------------------------------------------------------
 
     def _run(
         self,
@@ -376,14 +376,14 @@ class File:
             sent: deque[tuple[deque[tuple[int, dict[str, Any]]], int]] = deque()
             while waiting or sent:
                 try:
-                    if not sent:  # else the worker that has them, also if it is gone
+                    if not sent:  # else keep the worker that has the steps, even if it has ended
                         worker = self._ready(shared)
                     while waiting and len(sent) < 2:
                         steps, size = waiting[0]
                         request = self._request([step for _, step in steps], size)
                         text = json.dumps(request).encode()
                         if sent and len(text) > _AHEAD:
-                            break  # the worker might wait for this process, and this one for it
+                            break  # avoid a deadlock of both processes waiting to send
                         worker.send_text(text)
                         sent.append(waiting.popleft())
                     answer = worker.receive()
@@ -411,7 +411,7 @@ class File:
                     _worker.shared = None
 
     def _drop(self, worker: _Worker, count: int) -> None:
-        """Receive answers that are not used."""
+        """Receive answers that are no longer needed."""
         try:
             for _ in range(count):
                 worker.receive()
@@ -422,7 +422,7 @@ class File:
             raise
 
     def _ready(self, shared: int) -> _Worker:
-        """The worker, with this file open in it."""
+        """Return the worker with this file open in it."""
         worker = _running()
         if self.opened_by is not worker:
             self._open()
@@ -434,7 +434,7 @@ class File:
     def _open(self) -> None:
         try:
             worker = _running()
-        except OSError as error:  # of the other process, which has no descriptor, say
+        except OSError as error:  # of the worker, for example no descriptor is left
             raise OSError(error.errno, error.strerror, self.path) from error
         step = {"do": "open", "file": self.number, "path": os.path.abspath(self.path)}
         try:
@@ -456,28 +456,28 @@ class File:
     def _request(self, steps: list[dict[str, Any]], size: int = 0) -> dict[str, Any]:
         seconds = _seconds()
         seconds += min(self.size / _SCAN, _MOST_SECONDS) + size / _UNPACK
-        allowed = self.limit.of(self.size)
+        allowed = self.limit.allowed(self.size)
         return {"steps": steps, "seconds": seconds, "allowed": allowed, "path": self.path}
 
     def _checked(self, answer: tuple[dict[str, Any], bytearray]) -> Any:
-        """An answer, or a Failure; raise a lack of memory or descriptors."""
-        told = answer[0]
-        if "short" in told:
-            if not told["short"]:
-                raise MemoryError(f"{self.path}: {told['failed']}: too little memory")
-            raise OSError(told["short"], os.strerror(told["short"]), self.path)
-        if "too much" in told:
-            allowed = self.limit.of(self.size)
+        """Return an answer, or a Failure; raise a lack of memory or descriptors."""
+        fields = answer[0]
+        if "short" in fields:
+            if not fields["short"]:
+                raise MemoryError(f"{self.path}: {fields['failed']}: out of memory")
+            raise OSError(fields["short"], os.strerror(fields["short"]), self.path)
+        if "too much" in fields:
+            allowed = self.limit.allowed(self.size)
             return Failure(
-                f"takes more memory than its {self.size:,} bytes may: expected at most "
-                f"{allowed:,} bytes; if that is right, open it with a larger max_unpacked"
+                f"needs more memory than allowed for a file of {self.size:,} bytes: at most "
+                f"{allowed:,} bytes; if this is expected, open it with a larger max_unpacked"
             )
-        if "failed" in told:
-            return Failure(told["failed"], told.get("locked", False))
+        if "failed" in fields:
+            return Failure(fields["failed"], fields.get("locked", False))
         return answer
 
     def _struck(self, ended: _Ended, sent: Any, waiting: Any, take: Callable[..., None]) -> None:
-        """The first step without an answer ended the worker: continue with the step after it."""
+        """Continue after the first step without an answer, which ended the worker."""
         _end()
         self.opened_by = None
         reason = self._reason(ended)
@@ -497,19 +497,19 @@ class File:
                     take(other, Failure(f"the data before it {reason}"))
 
     def _reason(self, ended: _Ended) -> str:
-        """Why the worker ended, if that was because of the file.
+        """Return why the worker ended, if the file is the cause.
 
         Raises
         ------
         MemoryError
-            The system ended it, as it does when memory is short.
+            The system ended it, as it does if memory is short.
         OSError
             Something else ended it.
         """
         if ended.code == -signal.SIGXCPU:
             return (
-                "keeps the HDF5 library busy without an end, as damage can; for a file that is "
-                f"right but slow, set {SECONDS} to more than {_seconds():g}"
+                "keeps the HDF5 library busy without an end, possibly due to damage; for an intact "
+                f"but slow file, set {SECONDS} to more than {_seconds():g}"
             )
         if ended.code in [-each for each in _CRASHES]:
             return f"crashed the HDF5 library ({signal.Signals(-ended.code).name})"
@@ -517,8 +517,8 @@ class File:
             return "crashed the HDF5 library, or kept it busy without an end"
         if ended.code == -signal.SIGKILL:
             raise MemoryError(
-                f"{self.path}: the process that read it was killed, as the system does when it has "
-                "too little memory"
+                f"{self.path}: the process that read it was killed, as the system does if memory "
+                "is short"
             )
         text = f"the process that read it ended with code {ended.code}"
         raise OSError(errno.EIO, text, self.path)
@@ -539,8 +539,8 @@ def _why_not_open(failure: Failure) -> str:
         return "another program has the file open for writing: close it there"
     if "consistency flags" in text or "already open for" in text:
         return (
-            "another program has the file open for writing, or died while it wrote: close it "
-            "there, or clear the mark of it in a copy with h5clear -s"
+            "another program has the file open for writing, or died while writing: close it "
+            "there, or clear its mark in a copy with h5clear -s"
         )
     begin = text.find("(")
     what = text[begin + 1 :].removesuffix(")") if begin >= 0 else text
@@ -555,7 +555,7 @@ def _numbered(batches: Iterable[tuple[list[Any], int]]) -> Any:
 
 
 def _parts(items: Sequence[Any], weight: Callable[[Any], tuple[int, int]]) -> list[list[Any]]:
-    """Items in parts of a size that one request may have, at least one in each."""
+    """Divide items into parts of at most a request's size, with at least one item each."""
     parts: list[list[Any]] = []
     size = letters = 0
     for item in items:

@@ -1,8 +1,8 @@
 """The process that reads HDF5 files for its parent.
 
-A damaged file can crash the HDF5 library, or keep it in a loop that never ends. Here that ends a
-process that does nothing else. It takes requests from a socket, each a list of steps, and sends
-an answer to each step. The system ends it when a step takes more processor time than it may.
+A damaged file can crash the HDF5 library, or keep it in an endless loop. Here this ends a process
+that does nothing else. It receives requests from a socket, each a list of steps, and sends an
+answer to each step. The system ends it if a step takes more processor time than is allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..._errors import raise_shortage
 from .links import Below, LeadsNowhere, below, item_of, names_in, require_inside
 from .messages import HEAD, attributes_of, encoded
 
-_SHOWN = 3  # ranges of rows in a text
+_SHOWN = 3  # ranges of rows in a message
 
 
 class Rows:
@@ -40,7 +40,7 @@ class Rows:
         self.repeated = 0  #: chunks that the index lists more than once
         #: Ranges of rows that hold a chunk that was never written, in order.
         self.unwritten: list[tuple[int, int]] = []
-        #: Ranges in which no chunk was written: HDF5 need not look for each chunk there.
+        #: Ranges in which no chunk was written: HDF5 need not search for chunks there.
         self.empty: list[tuple[int, int]] = []
         self.fill = np.zeros((), self.dtype)
         if math.prod(self.shape) == 0:
@@ -68,7 +68,7 @@ class Rows:
         self.empty = list(_between(sorted(present), step, rows))
 
     def unwritten_text(self) -> str:
-        """Such as "rows 500 to 999 were never written, and read as 0.0"; "" if all were."""
+        """Return for example "rows 500 to 999 were never written, and read as 0.0", or ""."""
         if not self.unwritten:
             return ""
         shown = [f"{a} to {b - 1}" for a, b in self.unwritten[:_SHOWN]]
@@ -79,12 +79,12 @@ class Rows:
         return f"rows {', '.join(shown)} were never written, and read as {self.fill[()]}"
 
     def read(self, begin: int, end: int, into: Any) -> None:
-        """Some rows, into an array of their shape."""
+        """Read some rows into an array of their shape."""
         found = (self.shape[1:], self.dtype)
         if found != (into.shape[1:], into.dtype) or end > self.shape[0]:
             raise ValueError(
-                f"is of {found[1]} {list(self.shape)}, but was of {into.dtype} with rows "
-                f"{list(into.shape[1:])}: it changed after it was opened"
+                f"has dtype {found[1]} and shape {list(self.shape)}, but had dtype {into.dtype} "
+                f"and rows {list(into.shape[1:])}: it changed after it was opened"
             )
         if into.size == 0:
             return
@@ -111,7 +111,7 @@ class Rows:
 
 
 def _offsets(dataset: Any) -> Any:
-    """The first element of each chunk that is there."""
+    """Return the first element of each stored chunk."""
     if not hasattr(dataset, "chunk_iter"):  # before HDF5 1.14
         return [dataset.get_chunk_info(i).chunk_offset for i in range(dataset.get_num_chunks())]
     found: list[tuple[int, ...]] = []
@@ -120,7 +120,7 @@ def _offsets(dataset: Any) -> Any:
 
 
 def _between(present: list[int], step: int, rows: int) -> Any:
-    """Ranges of rows in front of, between and behind blocks of ``step`` rows that are present."""
+    """Yield ranges of rows before, between and after present blocks of ``step`` rows."""
     at = 0
     for block in present:
         if at < block * step:
@@ -130,15 +130,15 @@ def _between(present: list[int], step: int, rows: int) -> Any:
         yield at, rows
 
 
-_ROOM = 256 << 20  # bytes of memory that a step may take for a file of any size
+_ROOM = 256 << 20  # bytes of memory that a step may use for a file of any size
 
 
 class Allowance:
-    """Limits of a step: memory, and processor time, after which the system ends the process."""
+    """The limits of a step: memory and processor time. Beyond the latter, the process is ended."""
 
     def __init__(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        # Values pass through a file in memory: no limit for files that are written applies to it.
+        # Values pass through a file in memory, which must not be subject to a file size limit.
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         self.memory = resource.getrlimit(resource.RLIMIT_AS)
@@ -154,23 +154,23 @@ class Allowance:
         resource.setrlimit(resource.RLIMIT_CPU, (end, hard))
 
     def progressed(self) -> None:
-        """Start the time of a step again: it made progress, so it is not in an endless loop."""
+        """Restart the time of a step: it made progress, so it is not in an endless loop."""
         if time.process_time() - self.since > self.seconds / 4:
             self.begin(self.seconds)
 
     def set_memory(self, size: int) -> None:
-        """Allow a step to allocate ``2 * size`` bytes more than now, and some room."""
+        """Allow a step to allocate ``2 * size`` bytes, and some room, in addition to now."""
         try:
             with open("/proc/self/statm", "rb") as file:
                 now = int(file.read().split()[0]) * mmap.PAGESIZE
-        except OSError:  # /proc is not there
+        except OSError:  # no /proc
             return
         most = now + 2 * size + _ROOM
         most = min((most, *(each for each in self.memory if each != resource.RLIM_INFINITY)))
         resource.setrlimit(resource.RLIMIT_AS, (most, self.memory[1]))
 
     def is_short(self, size: int) -> bool:
-        """Whether memory is short even for what such a step may take."""
+        """Whether memory is short even for what a step may use."""
         resource.setrlimit(resource.RLIMIT_AS, self.memory)
         try:
             mmap.mmap(-1, 2 * size + _ROOM).close()
@@ -184,7 +184,7 @@ class Worker:
         self.channel = channel
         self.allowance = Allowance()
         self.files: dict[int, Any] = {}
-        self.tops: dict[int, Any] = {}  # the groups that hold all others
+        self.tops: dict[int, Any] = {}  # root groups
         self.group: tuple[Any, Any] = (None, None)  # the last one: file and name, and itself
         self.rows: tuple[Any, Any] = (None, None)  # of the last data set that was read
         self.shared: mmap.mmap | None = None
@@ -205,7 +205,7 @@ class Worker:
                 self.send(*self.answered(step, request))
 
     def received(self, size: int) -> bytes | None:
-        """``size`` bytes from the other process; None: it is gone."""
+        """Receive ``size`` bytes from the parent process; None if it has ended."""
         parts = bytearray()
         while len(parts) < size:
             part = self.channel.recv(size - len(parts))
@@ -221,15 +221,15 @@ class Worker:
             self.channel.sendall(values)
 
     def answered(self, step: dict[str, Any], request: dict[str, Any]) -> tuple[Any, ...]:
-        """The answer to a step, as JSON: also to one that fails."""
+        """Return the answer to a step as JSON, also if it fails."""
         try:
             answer, *values = getattr(self, step["do"])(step)
             return (json.dumps(answer), *values)
-        except Exception as error:  # h5py raises many kinds about damage
+        except Exception as error:  # h5py raises many kinds for damage
             return (json.dumps(self._failed(error, request)),)
 
     def _failed(self, error: Exception, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a step that failed with the error being handled."""
+        """Return the answer to a step that failed with the current error."""
         try:
             raise_shortage(request["path"])
         except MemoryError:
@@ -247,7 +247,7 @@ class Worker:
     # ---- steps ----------------------------------------------------------------------------------
 
     def share(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """Take a file in memory, through which values pass; without bytes, give it back."""
+        """Take a file in memory for passing values; without bytes, release it."""
         self.shared = None
         if step["bytes"]:
             _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 1)
@@ -261,7 +261,7 @@ class Worker:
         return ({"shared": True},)
 
     def open(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """A file: its number here, and what is at its top."""
+        """Open a file under a number."""
         try:
             file = h5py.File(step["path"], "r")
         except OSError as error:
@@ -270,7 +270,7 @@ class Worker:
                 raise
             if error.errno in (None, errno.EAGAIN, errno.EACCES):
                 return ({"failed": _line(error), "locked": True},)
-            file = h5py.File(step["path"], "r", locking=False)  # its file system has no locks
+            file = h5py.File(step["path"], "r", locking=False)  # the file system has no locks
         self.files[step["file"]] = file
         self.tops[step["file"]] = h5py.h5g.open(file.id, b"/")
         return ({},)
@@ -284,7 +284,7 @@ class Worker:
         return ({},)
 
     def top(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """The groups in ``data``, or None where there is no such group."""
+        """Return the groups in ``data``, or None if there is no such group."""
         file = self.tops[step["file"]]
         data, found = None, Below()
         groups: list[str] | None = None
@@ -305,18 +305,18 @@ class Worker:
             {
                 "groups": groups,
                 "others": others,
-                "left out": found.left_out,
+                "omitted": found.left_out,
                 "damaged": found.damaged,
             },
         )
 
     def attributes(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """All attributes of a group."""
-        told, values = attributes_of(h5py.Group(self._group(step)), self.allowance.progressed)
-        return told, values
+        """Return all attributes of a group."""
+        answer, values = attributes_of(h5py.Group(self._group(step)), self.allowance.progressed)
+        return answer, values
 
     def look(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """An episode: its arrays, and the attribute that has its length."""
+        """Return the arrays of an episode, and the attribute with its length."""
         group = self._group(step)
         found = below(group, self.allowance.progressed)
         arrays = {}
@@ -325,15 +325,15 @@ class Worker:
             try:
                 arrays[name] = _described(dataset, plist)
             except (TypeError, ValueError) as error:
-                found.left_out[name] = f"is of a type that NumPy does not have: {_line(error)}"
-        told = None
+                found.left_out[name] = f"has a type that NumPy lacks: {_line(error)}"
+        stated = None
         if h5py.h5a.exists(group, b"num_samples"):
-            told, _ = encoded(h5py.Group(group).attrs["num_samples"])
+            stated, _ = encoded(h5py.Group(group).attrs["num_samples"])
         return (
             {
                 "arrays": arrays,
-                "told": told,
-                "left out": found.left_out,
+                "stated": stated,
+                "omitted": found.left_out,
                 "damaged": found.damaged,
                 "names": found.names,
                 "refusal": found.refusal,
@@ -341,7 +341,7 @@ class Worker:
         )
 
     def read(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """Rows of an array, into the file in memory or into the answer."""
+        """Read rows of an array, into the file in memory or into the answer."""
         key = (step["file"], step["group"], step["name"])
         if self.rows[0] != key:
             self.rows = (None, None)
@@ -367,10 +367,10 @@ class Worker:
 
 
 def _described(dataset: Any, plist: Any) -> dict[str, Any]:
-    """Facts about an array that need none of its values."""
+    """Return facts about an array that do not need its values."""
     dtype = dataset.dtype
     null = dataset.get_space().get_simple_extent_type() == h5py.h5s.NULL
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "shape": None if null else dataset.shape,
         "dtype": dtype.str if dtype.names is None and dtype.subdtype is None else "",
         "type": str(dtype)[:100],
@@ -378,24 +378,24 @@ def _described(dataset: Any, plist: Any) -> dict[str, Any]:
         "lacking": [],
     }
     if plist.get_layout() == h5py.h5d.CHUNKED:
-        told["chunk"] = plist.get_chunk()
+        facts["chunk"] = plist.get_chunk()
         filters = [plist.get_filter(i) for i in range(plist.get_nfilters())]
         if filters:
-            told["unpacked"] = math.prod(told["chunk"]) * dtype.itemsize
-            told["lacking"] = [_filter_name(each) for each in filters if not _available(each[0])]
-    return told
+            facts["unpacked"] = math.prod(facts["chunk"]) * dtype.itemsize
+            facts["lacking"] = [_filter_name(each) for each in filters if not _available(each[0])]
+    return facts
 
 
 def _available(number: int) -> bool:
     if h5py.h5z.filter_avail(number):
         return True
-    with contextlib.suppress(ImportError):  # which has the filters that HDF5 has not
+    with contextlib.suppress(ImportError):  # it has filters that HDF5 lacks
         import hdf5plugin  # noqa: F401
     return bool(h5py.h5z.filter_avail(number))
 
 
-def _filter_name(given: tuple[Any, ...]) -> str:
-    number, name = given[0], given[-1]
+def _filter_name(filter_facts: tuple[Any, ...]) -> str:
+    number, name = filter_facts[0], filter_facts[-1]
     text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
     return f"{text} ({number})" if text else str(number)
 
@@ -406,13 +406,13 @@ def _line(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Serve the process at the other end of the standard input, which is a socket."""
+    """Serve the process at the other end of standard input, which is a socket."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # the other process may ignore or block it
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     channel = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 2):  # libraries write there as they crash
+    for descriptor in (0, 2):  # libraries may write there when they crash
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
     Worker(channel).serve()
-    os._exit(0)  # nothing is left to write: HDF5's own end may crash after damage
+    os._exit(0)  # there is nothing to flush, and HDF5's own cleanup may crash after damage

@@ -1,8 +1,8 @@
-"""What LeRobot itself relies on: the numbers of rows and tasks, and statistics of these numbers.
+"""Checks of what LeRobot relies on: numbers of rows and tasks, and statistics of these numbers.
 
-LeRobot cuts episodes by ``dataset_from_index`` and ``dataset_to_index`` of meta/episodes, and takes
-the words of a task by the ``task_index`` of the row. Where they are wrong, it trains on rows of
-other episodes, or with other words.
+LeRobot cuts episodes by ``dataset_from_index`` and ``dataset_to_index`` of meta/episodes, and finds
+the text of a task by the ``task_index`` of the row. If they are wrong, it trains on rows of other
+episodes, or with other texts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _EPISODE, _INDEX, _FRAME, _TASK = "episode_index", "index", "frame_index", "task_index"
 _SPAN = ("dataset_from_index", "dataset_to_index")
-_WORDS = ("__index_level_0__", "task")  # columns of meta/tasks.parquet
+_WORDS = ("__index_level_0__", "task")  # columns of texts in meta/tasks.parquet
 
 
 def check_rows(info: Info, plan: Plan, options: Options, chosen: Any = None) -> list[Finding]:
-    """Findings of the kinds ``index`` and ``tasks``.
+    """Return findings with the identifiers ``index`` and ``tasks``.
 
-    ``chosen`` are the numbers of episodes whose rows are looked at; None: all.
+    ``chosen`` are the numbers of the episodes to check; None: all.
     """
     import numpy as np
 
@@ -43,8 +43,8 @@ def check_rows(info: Info, plan: Plan, options: Options, chosen: Any = None) -> 
     files = sorted(set(plan.file_of[chosen].tolist()))
     for file, path, table in tables_of(info, plan, files, (), (_EPISODE, *names), options):
         if table is None or isinstance(table, FormatError):
-            continue  # reading the tracks finds that
-        rows = _Rows.of(path, table, plan, file, chosen)
+            continue  # reading the tracks reports that
+        rows = _Rows.build(path, table, plan, file, chosen)
         if rows is None:
             continue
         for name in names:
@@ -65,16 +65,16 @@ def check_rows(info: Info, plan: Plan, options: Options, chosen: Any = None) -> 
                 right = rows.frame if name == _FRAME else begins[rows.episode] + rows.frame
                 column.take(info, plan, rows, values, right)
     found = _check_spans(info, plan, begins, options) if info.is_v3 else []
-    return found + [each for column in seen.values() for each in column.told()] + tasks.told()
+    return found + [each for column in seen.values() for each in column.report()] + tasks.report()
 
 
 def _finding(column: str, place: str, text: str) -> Finding:
-    """An error in a column of numbers of rows or tasks."""
+    """Return an error about a column with numbers of rows or tasks."""
     return Finding("error", "tasks" if column == _TASK else "index", column, place, text)
 
 
 def _begins(plan: Plan) -> Any:
-    """The row of the data set at which each episode begins, int64 [E]."""
+    """Return the row of the data set at which each episode begins, int64 [E]."""
     import numpy as np
 
     order = np.lexsort((plan.numbers, plan.file_of))
@@ -93,13 +93,13 @@ class _Rows:
     """The rows of chosen episodes in one file, sorted by episode."""
 
     path: str
-    at: Any  # their places in the file, int64 [n]
-    episode: Any  # the place of their episode in the plan, int64 [n]
-    frame: Any  # their places in the episode, int64 [n]
+    at: Any  # their indices in the file, int64 [n]
+    episode: Any  # the index of their episode in the plan, int64 [n]
+    frame: Any  # their indices in the episode, int64 [n]
 
     @classmethod
-    def of(cls, path: str, table: Any, plan: Plan, file: int, chosen: Any) -> _Rows | None:
-        """None where the numbers of episodes cannot be read."""
+    def build(cls, path: str, table: Any, plan: Plan, file: int, chosen: Any) -> _Rows | None:
+        """Return the rows; None if the numbers of episodes cannot be read."""
         import numpy as np
 
         own = np.flatnonzero(plan.file_of == file)
@@ -121,7 +121,7 @@ class _Rows:
 
 @dataclass
 class _Column:
-    """A column that counts rows, and where it does not."""
+    """A column that should count rows, and where it does not."""
 
     name: str
     wrong: int = 0
@@ -143,7 +143,7 @@ class _Column:
             self.first = _finding(self.name, place, text)
         self.wrong += count
 
-    def told(self) -> list[Finding]:
+    def report(self) -> list[Finding]:
         if self.first is None:
             return self.findings
         what = "over the data set" if self.name == _INDEX else "from 0 in each episode"
@@ -155,13 +155,13 @@ class _Column:
 
 
 def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[Finding]:
-    """The rows at which meta/episodes says that episodes begin and end."""
+    """Check the first and last rows of episodes in meta/episodes."""
     import numpy as np
 
     spans = {name: begins if name == _SPAN[0] else begins + plan.lengths for name in _SPAN}
     if not len(plan.numbers):
         return []
-    seen = np.zeros(len(plan.numbers), bool)  # an episode that is there twice counts once
+    seen = np.zeros(len(plan.numbers), bool)  # a repeated episode counts once
     wrong = np.zeros(len(plan.numbers), bool)
     first: tuple[int, str, int, int] | None = None
     for name in files_of_episodes(info.folder):
@@ -171,12 +171,12 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
                 table = read_table(path, [_EPISODE], _SPAN, options.limit)
                 numbers = whole_numbers(path, table, _EPISODE)
                 there = [key for key in _SPAN if key in table.column_names]
-                told = {key: whole_numbers(path, table, key) for key in there}
+                stated = {key: whole_numbers(path, table, key) for key in there}
         except FormatError as error:
             return [Finding("error", "index", "", f"{name} {error.place}".strip(), error.reason)]
         place = np.searchsorted(plan.numbers, numbers).clip(max=len(plan.numbers) - 1)
         known = np.flatnonzero((plan.numbers[place] == numbers) & ~seen[place])
-        for key, values in told.items():
+        for key, values in stated.items():
             odd = np.flatnonzero(values[known] != spans[key][place[known]])
             wrong[place[known][odd]] = True
             if len(odd) and first is None:
@@ -186,9 +186,9 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
         seen[place[known]] = True
     if first is None:
         return []
-    e, key, told_there, right = first
-    text = f"{key} is {told_there}, expected {right}; so for {int(wrong.sum()):,} of "
-    text += f"{len(wrong):,} episodes. LeRobot cuts episodes by these rows"
+    e, key, stored, right = first
+    text = f"{key} is {stored}, expected {right} (wrong for {int(wrong.sum()):,} of "
+    text += f"{len(wrong):,} episodes). LeRobot cuts episodes by these rows"
     return [Finding("error", "index", "", f"meta/episodes, episode {plan.numbers[e]}", text)]
 
 
@@ -196,7 +196,7 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
 
 
 class _Tasks:
-    """The words of tasks by number, and where rows disagree with the tasks of their episode."""
+    """The texts of tasks by number, and rows that disagree with the tasks of their episode."""
 
     def __init__(self, info: Info, plan: Plan, options: Options) -> None:
         self.info, self.plan = info, plan
@@ -209,7 +209,7 @@ class _Tasks:
         if _TASK not in info.features:
             return
         if not info.folder.has(self.file):
-            text = f"there is no {self.file}, so task_index stands for no words"
+            text = f"{self.file} is missing, so task_index has no texts"
             self.findings.append(Finding("warning", "tasks", "", "", text))
             return
         try:
@@ -235,7 +235,7 @@ class _Tasks:
                 there = f"{numbers[0]} to {numbers[-1]}" if numbers else "no tasks"
                 text = f"is {values[i]}, but {self.file} has {there}"
                 self.unknown = _finding(_TASK, self._place(rows, i), text)
-        # Each pair of an episode and a task once: rows by the thousand share one.
+        # Compare each pair of an episode and a task once: thousands of rows share one.
         begins = np.flatnonzero(np.diff(rows.episode, prepend=-1) | np.diff(values, prepend=-1))
         counts = np.diff(begins, append=len(values))
         for i, count in zip(begins.tolist(), counts.tolist()):
@@ -261,7 +261,7 @@ class _Tasks:
     def _place(self, rows: _Rows, i: int) -> str:
         return f"episode {self.plan.numbers[rows.episode[i]]}, row {rows.frame[i]}"
 
-    def told(self) -> list[Finding]:
+    def report(self) -> list[Finding]:
         found = list(self.findings)
         for first, count in ((self.unknown, self.rows_unknown), (self.other, self.rows_other)):
             if first is not None:
@@ -270,12 +270,12 @@ class _Tasks:
 
 
 def _words_of_table(path: str, options: Options) -> dict[int, str]:
-    """Tasks of v3: the words are the index of a table of pandas."""
+    """Read the tasks of v3: the texts are the index of a pandas table."""
     table = read_table(path, [_TASK], _WORDS, options.limit)
     numbers = whole_numbers(path, table, _TASK).tolist()
     name = next((name for name in _WORDS if name in table.schema.names), None)
     if name is None:
-        raise FormatError(path, "", "has no column of words, expected task")
+        raise FormatError(path, "", "has no text column, expected task")
     return dict(zip(numbers, map(str, texts(table[name]))))
 
 
@@ -285,8 +285,8 @@ def _words_of_lines(path: str, options: Options) -> dict[int, str]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            words[int(told[_TASK])] = str(told["task"])
+            entry = json.loads(line)
+            words[int(entry[_TASK])] = str(entry["task"])
         except (ValueError, RecursionError, KeyError, TypeError, OverflowError) as error:
             raise_shortage(path)
             raise FormatError(path, f"line {number}", f"is not a task: {error!r}") from None
@@ -297,7 +297,7 @@ def _words_of_lines(path: str, options: Options) -> dict[int, str]:
 
 
 def check_counters(plan: Plan, stored: Mapping[str, Any]) -> list[Finding]:
-    """Findings of the kind ``index_statistics``: as a merge of data sets leaves them."""
+    """Return findings with the identifier ``index_statistics``, typical of merged data sets."""
     import numpy as np
 
     order = np.lexsort((plan.numbers, plan.file_of))
@@ -316,8 +316,8 @@ def check_counters(plan: Plan, stored: Mapping[str, Any]) -> list[Finding]:
         if name in stored and np.size(stored[name].mean) == 1:
             wrong = _wrong_in(stored[name], values)
             if wrong:
-                key, told, right = wrong[0]
-                text = f"{key} is stored as {told:.9g}, but it is {right:.9g}"
+                key, saved, right = wrong[0]
+                text = f"{key} is stored as {saved:.9g}, but the rows have {right:.9g}"
                 others = ", ".join(other for other, _, _ in wrong[1:])
                 text += f" (also wrong: {others})" if others else ""
                 found.append(Finding("warning", "index_statistics", name, "", text))
@@ -325,7 +325,7 @@ def check_counters(plan: Plan, stored: Mapping[str, Any]) -> list[Finding]:
 
 
 def _wrong_in(stored: Any, values: Any) -> list[tuple[str, float, float]]:
-    """Statistics of a counter that are wrong: the name, the stored value and the right one."""
+    """Return the wrong statistics of a counter: the name, the stored value and the right one."""
     import numpy as np
 
     low, high = float(values.min()), float(values.max())
@@ -338,9 +338,9 @@ def _wrong_in(stored: Any, values: Any) -> list[tuple[str, float, float]]:
     )
     wrong = []
     for key, right, limit in rights:
-        told = float(np.reshape(getattr(stored, key), -1)[0])
-        if not abs(told - right) <= limit:  # NaN is wrong
-            wrong.append((key, told, right))
+        saved = float(np.reshape(getattr(stored, key), -1)[0])
+        if not abs(saved - right) <= limit:  # NaN is wrong
+            wrong.append((key, saved, right))
     count = int(np.max(stored.count))
     if count >= 0 and count != len(values):
         wrong.append(("count", count, len(values)))

@@ -1,4 +1,4 @@
-"""LeRobot data sets, v2.0 to v3.0: their tracks, and the statistics that they hold."""
+"""LeRobot data sets, v2.0 to v3.0: their tracks, and their stored statistics."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .rows import require_room
 if TYPE_CHECKING:
     from .meta import Info, Plan
 
-# Numbers of rows and episodes, which data.checks compares with the episodes: no tracks.
+# Numbers of rows and episodes, which data.checks compares with the episodes; they are not tracks.
 _BOOKKEEPING = ("frame_index", "episode_index", "index")
 _TIME = "timestamp"
 _TASK = "task_index"
-_STAMPS = "robocache.stamps"  # what float32 cannot hold of the times of episodes that save wrote
+_STAMPS = "robocache.stamps"  # times of episodes that float32 cannot hold, written by save
 
 
 def sniff(path: str) -> bool:
@@ -44,14 +44,14 @@ def open(path: str, options: Options) -> Episodes:
     infos, left_out = _tracks_of(info)
     left_out += _missing_videos(info, plan)
     if not infos:
-        raise FormatError(info.path, "features", "has no feature of numbers, and no video")
+        raise FormatError(info.path, "features", "has no numeric feature, and no video")
     read = functools.partial(_read, info, plan, options, infos)
     tasks = plan.tasks if info.own.tasks else None
     about = About(
         format=f"LeRobot {info.version}",
         unit="s",
         rate=info.fps,
-        info=info.told,
+        info=info.entries,
         left_out=tuple(left_out),
         problems=options.damage.problems,
         stored=functools.partial(stored_statistics, folder, options.damage),
@@ -72,24 +72,24 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
         elif name in (_TIME, _STAMPS, *_BOOKKEEPING) or (name == _TASK and not own.task_index):
             continue
         elif feature.is_number:
-            told = TrackInfo(feature.names, feature.dtype, feature.channels)
-            infos[own.names.get(name, name)] = told
+            track_info = TrackInfo(feature.names, feature.dtype, feature.channels)
+            infos[own.names.get(name, name)] = track_info
         else:
             left_out.append(LeftOut(name, _why_not(feature)))
     return infos, left_out
 
 
 def _why_not(feature: Feature) -> str:
-    """Why a feature without numbers becomes no track."""
+    """Return why a feature without numbers is not a track."""
     if feature.dtype == "image":
         return "pictures stay in the Parquet files; they are not read"
     if feature.dtype in ("string", "language"):
         return f"texts ({feature.dtype}) are not read"
-    return f"is of {feature.dtype}, expected numbers or a video"
+    return f"has dtype {feature.dtype}, expected numbers or a video"
 
 
 def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
-    """Frames are referred to whether their files are there or not; it is told if not."""
+    """Note video files that are missing; tracks refer to frames either way."""
     found = []
     listed: dict[str, dict[str, str]] = {}
     for name, feature in info.features.items():
@@ -98,12 +98,14 @@ def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
         files = {plan.video_name(name, e) for e in range(len(plan.lengths))}
         missing = [file for file in files if not file or not _is_there(info.folder, file, listed)]
         if missing:
-            found.append(LeftOut(name, f"{len(missing)} of {len(files)} video files are not there"))
+            verb = "is" if len(missing) == 1 else "are"
+            text = f"{len(missing)} of {len(files)} video files {verb} missing"
+            found.append(LeftOut(name, text))
     return found
 
 
 def _is_there(folder: Folder, name: str, listed: dict[str, dict[str, str]]) -> bool:
-    """Whether a file of the folder is there, by one listing of each directory."""
+    """Whether a file of the folder exists, with one listing per directory."""
     directory, _, base = name.rpartition("/")
     if directory not in listed:
         listed[directory] = listed_in(folder, directory)
@@ -116,7 +118,7 @@ def _is_there(folder: Folder, name: str, listed: dict[str, dict[str, str]]) -> b
 def _read(
     info: Info, plan: Plan, options: Options, infos: dict[str, TrackInfo], names: Any, chosen: Any
 ) -> dict[str, Track]:
-    """Tracks of the chosen episodes."""
+    """Read tracks of the chosen episodes."""
     import numpy as np
 
     from .rows import read_columns
@@ -146,7 +148,7 @@ def _read(
 
 
 def _times(values: Any, unit: str | None) -> Any:
-    """float64 seconds, or what was saved."""
+    """Return float64 seconds, or times in the unit in which they were saved."""
     import numpy as np
 
     if unit:
@@ -157,7 +159,7 @@ def _times(values: Any, unit: str | None) -> Any:
 def _checked(
     info: Info, plan: Plan, options: Options, chosen: Any, stored: Mapping[str, Any]
 ) -> list[Finding]:
-    """What LeRobot relies on, and no track holds."""
+    """Check what LeRobot relies on but no track holds."""
     found = check_rows(info, plan, options, chosen)
     return found if chosen is not None else found + check_counters(plan, stored)
 
@@ -168,7 +170,7 @@ _LINES = "meta/episodes_stats.jsonl"  # of v2.1
 
 
 def stored_statistics(folder: Folder, damage: Damage) -> dict[str, Any]:
-    """Those of all rows, :class:`robocache.StatisticsResult` by feature; empty without a file."""
+    """Return stored statistics of all rows, by feature; empty if there is no file."""
     name = "meta/stats.json"
     if not folder.has(name):
         return {}
@@ -183,11 +185,11 @@ def stored_statistics(folder: Folder, damage: Damage) -> dict[str, Any]:
 
 
 class QuantilesOfEpisodes:
-    """Reads the quantiles of the episodes of one track; None if there are none for all."""
+    """Read the quantiles of episodes for a track; None if not all episodes have them."""
 
     def __init__(self, info: Info, plan: Plan, limit: Limit) -> None:
         self.info, self.plan, self.limit = info, plan, limit
-        self.lines: Any = None  # of episodes_stats.jsonl, once they are read
+        self.lines: Any = None  # content of episodes_stats.jsonl, once it is read
 
     def __call__(self, track: str) -> EpisodeQuantiles | None:
         renamed = {name: feature for feature, name in self.info.own.names.items()}
@@ -195,11 +197,11 @@ class QuantilesOfEpisodes:
         try:
             with reading(self.info.folder.path):
                 return self._of_tables(feature) if self.info.is_v3 else self._of_lines(feature)
-        except (ValueError, TypeError):  # damaged: nothing can be compared with them
+        except (ValueError, TypeError):  # damaged: there is nothing to compare with
             return None
 
     def _of_tables(self, feature: str) -> EpisodeQuantiles | None:
-        """Columns "stats/action/q01" of meta/episodes."""
+        """Read columns "stats/action/q01" of meta/episodes."""
         import numpy as np
 
         prefix = f"stats/{feature}/"
@@ -231,7 +233,7 @@ class QuantilesOfEpisodes:
         return EpisodeQuantiles(counts[:, 0], levels) if levels and counts.shape[1] == 1 else None
 
     def _of_lines(self, feature: str) -> EpisodeQuantiles | None:
-        """Lines of episodes_stats.jsonl."""
+        """Read lines of episodes_stats.jsonl."""
         import numpy as np
 
         if self.lines is None:

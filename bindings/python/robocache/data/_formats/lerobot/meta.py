@@ -1,4 +1,4 @@
-"""``meta`` of a LeRobot data set: the features, and where the rows of each episode are."""
+"""``meta`` of a LeRobot data set: the features, and the place of each episode's rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _NUMBERS = {"float16", "float32", "float64", "int8", "int16", "int32", "int64"}
 _NUMBERS |= {"uint8", "uint16", "uint32", "uint64", "bool"}
-_MAX_LENGTH = 1 << 40  # rows of an episode
-_MAX_ROWS = 1 << 60  # rows of all, whose sums stay in 64 bits
+_MAX_LENGTH = 1 << 40  # rows per episode
+_MAX_ROWS = 1 << 60  # rows in all, so that sums fit 64 bits
 _MAX_AXES = 32  # of a shape
-_LONGEST_PATH = 4096  # bytes; no file system has longer ones
-_LONGEST_LINE = 16 << 20  # characters of a line of episodes.jsonl
+_LONGEST_PATH = 4096  # bytes, the limit of file systems
+_LONGEST_LINE = 16 << 20  # characters per line of episodes.jsonl
 _SHOWN = 80  # characters of a value in a message
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _V3_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -36,12 +36,12 @@ _STAMPS = re.compile(r"(datetime64|timedelta64)\[(ns|us|ms|s)(,.*)?\]")
 
 @dataclass(frozen=True)
 class Feature:
-    """What info.json says of one."""
+    """A feature in info.json."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    names: tuple[str, ...] | None  # of the channels, where they fit
+    names: tuple[str, ...] | None  # of the channels, if they fit
 
     @property
     def is_video(self) -> bool:
@@ -58,29 +58,29 @@ class Feature:
 
 @dataclass(frozen=True)
 class Own:
-    """The entry that ``save`` adds to info.json for data that LeRobot cannot describe."""
+    """The entry that ``save`` adds to info.json for facts that LeRobot has no place for."""
 
-    names: Mapping[str, str] = field(default_factory=dict)  # of tracks, by name of a feature
+    names: Mapping[str, str] = field(default_factory=dict)  # of tracks, by feature
     tasks: bool = True
     task_index: bool = True
     times: bool = True
-    stamps: str | None = None  # the kind of times: "timedelta64[ns]"
+    stamps: str | None = None  # type of the times: "timedelta64[ns]"
 
 
 @dataclass(frozen=True)
 class Info:
-    """info.json."""
+    """The content of info.json."""
 
     folder: Folder
     path: str
     version: str
     features: dict[str, Feature]
     fps: float | None
-    chunk: int  # episodes in one, of v2
+    chunk: int  # episodes per chunk, in v2
     data_path: str
     video_path: str | None
     own: Own
-    told: dict[str, Any]  # the rest
+    entries: dict[str, Any]  # the other entries
 
     @property
     def is_v3(self) -> bool:
@@ -89,28 +89,28 @@ class Info:
 
 @dataclass
 class Plan:
-    """Where each episode is."""
+    """The place of each episode."""
 
     info: Info
     numbers: NDArray[np.int64]  # the index of each episode, ascending
     lengths: NDArray[np.int64]
     tasks: list[Any] | None
-    files: list[str]  # of the data, by name from the folder
+    files: list[str]  # data files, relative to the folder
     file_of: NDArray[np.int64]  # for each episode
     missing: set[str] = field(default_factory=set)
     videos: dict[str, Any] = field(default_factory=dict)  # v3: chunk, file, begin by feature
-    adds_up: bool = False  # whether info.json tells the sum of the lengths
+    adds_up: bool = False  # whether info.json states the sum of the lengths
 
     @property
     def readable(self) -> NDArray[np.int64]:
-        """The length of each episode, 0 where its file is missing."""
+        """The length of each episode; 0 if its file is missing."""
         import numpy as np
 
         missing = np.array([name in self.missing for name in self.files], bool)
         return np.where(missing[self.file_of], 0, self.lengths)
 
     def without(self, left_out: Any) -> Plan:
-        """The plan without the episodes of a mask."""
+        """Return the plan without the episodes of a mask."""
         kept = (~left_out).nonzero()[0]
         return dataclasses.replace(
             self,
@@ -125,7 +125,7 @@ class Plan:
         )
 
     def video(self, feature: str, episode: int) -> Any:
-        """The file, and of v3 the time in it at which the episode begins."""
+        """Return the video file of an episode, and in v3 the time at which the episode begins."""
         name = self.video_name(feature, episode)
         if name is None:
             return None
@@ -133,7 +133,7 @@ class Plan:
         return (path, float(self.videos[feature][2][episode])) if self.info.is_v3 else path
 
     def video_name(self, feature: str, episode: int) -> str | None:
-        """By name from the folder; None if that is not told."""
+        """Return the name of a video file relative to the folder; None if it is not known."""
         template = self.info.video_path
         if template is None or (self.info.is_v3 and feature not in self.videos):
             return None
@@ -147,15 +147,15 @@ class Plan:
 
 def info_of(folder: Folder) -> Info:
     path = folder.file("meta/info.json")
-    told = _object(path)
+    content = _object(path)
 
     def get(key: str, kind: Any, default: Any = None) -> Any:
-        given = told.get(key, default)
-        if given is None and default is None and key in ("codebase_version", "features"):
+        value = content.get(key, default)
+        if value is None and default is None and key in ("codebase_version", "features"):
             raise FormatError(path, key, "is missing")
-        if given is not None and (not isinstance(given, kind) or isinstance(given, bool)):
-            raise FormatError(path, key, f"is {cut(given)}, expected {_words(kind)}")
-        return given
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise FormatError(path, key, f"is {cut(value)}, expected {_words(kind)}")
+        return value
 
     version = get("codebase_version", str)
     if version not in _VERSIONS:
@@ -186,17 +186,17 @@ def info_of(folder: Folder) -> Info:
         chunk=chunk or 1000,
         data_path=paths[0] if paths[0] is not None else _V3_PATH if v3 else _V2_PATH,
         video_path=paths[1],
-        own=_own(path, told.get("robocache")),
-        told={key: value for key, value in told.items() if key != "features"},
+        own=_own(path, content.get("robocache")),
+        entries={key: value for key, value in content.items() if key != "features"},
     )
 
 
-def _own(path: str, told: Any) -> Own:
-    if told is None:
+def _own(path: str, entry: Any) -> Own:
+    if entry is None:
         return Own()
-    if not isinstance(told, dict):
-        raise FormatError(path, "robocache", f"is {cut(told)}, expected an object")
-    names, stamps = told.get("names") or {}, told.get("stamps")
+    if not isinstance(entry, dict):
+        raise FormatError(path, "robocache", f"is {cut(entry)}, expected an object")
+    names, stamps = entry.get("names") or {}, entry.get("stamps")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise FormatError(path, "robocache.names", f"is {cut(names)}, expected names by name")
     if len(set(names.values())) != len(names):
@@ -204,45 +204,45 @@ def _own(path: str, told: Any) -> Own:
     if stamps and not (isinstance(stamps, str) and _STAMPS.fullmatch(stamps)):
         text = f"is {cut(stamps)}, expected a kind such as 'timedelta64[ns]'"
         raise FormatError(path, "robocache.stamps", text)
-    flags = {key: bool(told.get(key, True)) for key in ("tasks", "task_index", "times")}
+    flags = {key: bool(entry.get(key, True)) for key in ("tasks", "task_index", "times")}
     return Own(names=names, stamps=stamps or None, **flags)
 
 
-def _feature(path: str, name: str, told: Any) -> Feature:
+def _feature(path: str, name: str, entry: Any) -> Feature:
     where = f"features.{name}"
-    if not isinstance(told, dict) or not isinstance(told.get("dtype"), str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str):
         raise FormatError(path, where, "has no dtype")
-    shape = told.get("shape", [1])
+    shape = entry.get("shape", [1])
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise FormatError(path, f"{where}.shape", f"is {cut(shape)}, expected a list of extents")
     if len(shape) > _MAX_AXES:
         text = f"has {len(shape):,} extents, expected at most {_MAX_AXES}"
         raise FormatError(path, f"{where}.shape", text)
-    feature = Feature(name, told["dtype"], tuple(shape), None)
+    feature = Feature(name, entry["dtype"], tuple(shape), None)
     try:
-        names = tuple(_leaves(told.get("names")))
+        names = tuple(_leaves(entry.get("names")))
     except RecursionError:
-        raise FormatError(path, f"{where}.names", "has lists too deep within each other") from None
+        raise FormatError(path, f"{where}.names", "has lists nested too deeply") from None
     if len(names) == feature.channels and len(set(names)) == len(names) and feature.is_number:
         return Feature(name, feature.dtype, feature.shape, names)
     return feature
 
 
-def _leaves(told: Any) -> list[str]:
-    """Names are a list, a list of lists, or lists by group."""
-    if isinstance(told, str):
-        return [told]
-    if isinstance(told, dict):
-        if all(type(value) is int for value in told.values()):  # name: index
-            return sorted(told, key=lambda name: told[name])
-        told = list(told.values())
-    return [name for part in told for name in _leaves(part)] if isinstance(told, list) else []
+def _leaves(names: Any) -> list[str]:
+    """Flatten names, which are a list, a list of lists, or lists by group."""
+    if isinstance(names, str):
+        return [names]
+    if isinstance(names, dict):
+        if all(type(value) is int for value in names.values()):  # name: index
+            return sorted(names, key=lambda name: names[name])
+        names = list(names.values())
+    return [name for part in names for name in _leaves(part)] if isinstance(names, list) else []
 
 
 def filled(info: Info, key: str, template: str, chunk: int, number: int, video: str = "") -> str:
-    """A path of info.json. Its places are filled, and nothing else in it is followed.
+    """Fill the placeholders of a path template of info.json.
 
-    It is in the folder by its name; links are not looked at.
+    The result is inside the folder by its name; links are not resolved.
     """
     values: Mapping[str, Any] = {
         "chunk_index": chunk,
@@ -255,21 +255,21 @@ def filled(info: Info, key: str, template: str, chunk: int, number: int, video: 
     def fill(match: re.Match[str]) -> str:
         width = match[2] or ""
         if match[1] not in values or not _WIDTH.fullmatch(width):
-            reason = f"has the place {match[0]}, expected one such as {{episode_index:06d}}"
+            reason = f"has the placeholder {match[0]}, expected for example {{episode_index:06d}}"
             raise FormatError(info.path, key, reason)
         value = values[match[1]]
         return format(value, width[1:]) if isinstance(value, int) else value
 
     name = _PLACE.sub(fill, template)
     if len(name) > _LONGEST_PATH:
-        text = f"makes a path of {len(name):,} characters, expected at most {_LONGEST_PATH:,}"
+        text = f"gives a path of {len(name):,} characters, expected at most {_LONGEST_PATH:,}"
         raise FormatError(info.path, key, text)
     info.folder.place(name)
     return name
 
 
 def episodes_of(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
-    """Of v2 of episodes.jsonl, of v3 of meta/episodes."""
+    """Read the episodes: v2 from episodes.jsonl, v3 from meta/episodes."""
     import numpy as np
 
     plan = _v3(folder, info, damage, limit) if info.is_v3 else _v2(folder, info, damage)
@@ -293,13 +293,13 @@ def episodes_of(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Pla
         ("total_episodes", len(plan.lengths)),
         ("total_frames", int(plan.lengths.sum())),
     ):
-        given = info.told.get(key)
-        if given is not None and given != counted:
+        stated = info.entries.get(key)
+        if stated is not None and stated != counted:
             there = f"there are {counted} episodes"
             if key == "total_frames":
                 there = f"the episodes have {counted} rows"
-            damage.found(info.path, key, f"is {cut(given)}, but {there}")
-    plan.adds_up = info.told.get("total_frames") == int(plan.lengths.sum())
+            damage.found(info.path, key, f"is {cut(stated)}, but {there}")
+    plan.adds_up = info.entries.get("total_frames") == int(plan.lengths.sum())
     _look_for_files(folder, plan, damage)
     return plan
 
@@ -328,7 +328,7 @@ def _v2(folder: Folder, info: Info, damage: Damage) -> Plan:
 
 
 def lines_of(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text with their numbers, from 1."""
+    """Yield the lines of a text with their numbers, from 1."""
     with opened_text(path, errors="replace") as file:
         number = 1
         while line := file.readline(_LONGEST_LINE + 1):
@@ -340,30 +340,30 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _episode(path: str, number: int, line: str) -> tuple[int, int, Any]:
-    """The index, the length and the tasks that a line of episodes.jsonl tells."""
+    """Parse a line of episodes.jsonl: the index, the length and the tasks."""
     where = f"line {number}"
     try:
-        told = json.loads(line)
+        entry = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, where, f"is not an episode: {error}") from None
-    if not isinstance(told, dict):
-        raise FormatError(path, where, f"is not an episode: is {cut(told)}, expected an object")
+    if not isinstance(entry, dict):
+        raise FormatError(path, where, f"is not an episode: got {cut(entry)}, expected an object")
     for key in ("episode_index", "length"):
-        if key not in told:
+        if key not in entry:
             raise FormatError(path, where, f"is not an episode: {key} is missing")
-    index, length = _whole(told["episode_index"]), _whole(told["length"])
+    index, length = _whole(entry["episode_index"]), _whole(entry["length"])
     if index is None or length is None:
         key = "length" if index is not None else "episode_index"
-        text = f"is not an episode: {key} is {cut(told[key])}, expected a whole number"
+        text = f"is not an episode: {key} is {cut(entry[key])}, expected a whole number"
         raise FormatError(path, where, text)
-    return index, length, _task(told.get("tasks"))
+    return index, length, _task(entry.get("tasks"))
 
 
-def _whole(given: Any) -> int | None:
-    """A whole number of 64 bits, or None if the value is not one."""
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
-    return given if type(given) is int and -(2**63) <= given < 2**63 else None
+def _whole(number: Any) -> int | None:
+    """Return a whole number of 64 bits, or None if the value is not one."""
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return number if type(number) is int and -(2**63) <= number < 2**63 else None
 
 
 def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
@@ -405,14 +405,20 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
     paths = [
         filled(info, "data_path", info.data_path, int(chunk), int(file)) for chunk, file in unique
     ]
-    told = {
+    videos_by_name = {
         video: tuple(joined(f"videos/{video}/{key}") for key in _VIDEO)
         for video in videos
         if all(f"videos/{video}/{key}" in part for part in parts for key in _VIDEO)
     }
     tasks = [task for part in parts for task in part["tasks"]]
     plan = Plan(
-        info, joined(needed[0]), joined(needed[1]), tasks, paths, file_of.reshape(-1), videos=told
+        info,
+        joined(needed[0]),
+        joined(needed[1]),
+        tasks,
+        paths,
+        file_of.reshape(-1),
+        videos=videos_by_name,
     )
     return _ordered(damage, folder.place(files[0]), plan)
 
@@ -421,14 +427,14 @@ _VIDEO = ("chunk_index", "file_index", "from_timestamp")
 
 
 def _seconds(path: str, table: Any, name: str) -> Any:
-    """A column of times in videos, in seconds: float64 [n]."""
+    """Return a column of times in videos, in seconds: float64 [n]."""
     import numpy as np
 
     from ..tables.parquet import column
 
     values = column(path, table, name)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise FormatError(path, name, f"is of {table[name].type}, expected seconds")
+        raise FormatError(path, name, f"has type {table[name].type}, expected seconds")
     values = values.astype(np.float64)
     fits = (values >= 0) & (values < np.inf)
     if not fits.all():
@@ -438,7 +444,7 @@ def _seconds(path: str, table: Any, name: str) -> Any:
 
 
 def _ordered(damage: Damage, path: str, plan: Plan) -> Plan:
-    """By the index of the episodes, which come once each."""
+    """Sort the episodes by index, and drop repeated ones."""
     import numpy as np
 
     order = np.argsort(plan.numbers, kind="stable")
@@ -447,7 +453,7 @@ def _ordered(damage: Damage, path: str, plan: Plan) -> Plan:
     if len(again):
         damage.found(path, f"episode {numbers[again[0]]}", "appears twice; the first entry is used")
         order = np.delete(order, again + 1)
-    if plan.file_of is plan.numbers:  # a file each
+    if plan.file_of is plan.numbers:  # one file per episode
         plan.files, plan.file_of = [plan.files[i] for i in order.tolist()], np.arange(len(order))
     else:
         plan.file_of = plan.file_of[order]
@@ -460,7 +466,7 @@ def _ordered(damage: Damage, path: str, plan: Plan) -> Plan:
 
 
 def _look_for_files(folder: Folder, plan: Plan, damage: Damage) -> None:
-    """All data files are there, and in the folder, by one listing of each directory."""
+    """Check that all data files exist in the folder, with one listing per directory."""
     listed: dict[str, dict[str, str]] = {}
     needed = set(plan.file_of.tolist())
     for i, name in enumerate(plan.files):
@@ -481,7 +487,7 @@ def _look_for_files(folder: Folder, plan: Plan, damage: Damage) -> None:
 
 
 def listed_in(folder: Folder, directory: str) -> dict[str, str]:
-    """Names in a directory of the folder: "file", "link" or "other"."""
+    """Return the names in a directory of the folder: "file", "link" or "other"."""
     try:
         path = folder.file(directory)
     except FormatError as error:
@@ -499,7 +505,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def files_of_episodes(folder: Folder) -> list[str]:
-    """Names of the Parquet files of meta/episodes, in the order of their numbers."""
+    """Return the Parquet files of meta/episodes, sorted by their numbers."""
     found = []
     root = os.path.join(folder.path, "meta", "episodes")
     for base, _, names in walked(root):
@@ -510,31 +516,31 @@ def files_of_episodes(folder: Folder) -> list[str]:
     return found
 
 
-def _task(told: Any) -> Any:
-    """A string, several, or None."""
-    if isinstance(told, (list, tuple)):
-        texts = tuple(str(task) for task in told)
+def _task(value: Any) -> Any:
+    """Return a string, a tuple of several, or None."""
+    if isinstance(value, (list, tuple)):
+        texts = tuple(str(task) for task in value)
         return texts if len(texts) > 1 else (texts[0] or None) if texts else None
-    return None if told is None else str(told) or None
+    return None if value is None else str(value) or None
 
 
 def _object(path: str) -> dict[str, Any]:
     try:
         with opened_text(path) as file:
-            told = json.load(file)
+            content = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is no JSON, or cut off: {error}") from None
-    if not isinstance(told, dict):
-        raise FormatError(path, "", "is no object of JSON")
-    return told
+        raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
+    if not isinstance(content, dict):
+        raise FormatError(path, "", "is not a JSON object")
+    return content
 
 
-def cut(given: Any) -> str:
-    """A value in a message."""
+def cut(value: Any) -> str:
+    """Format a value for a message."""
     try:
-        text = repr(given)
+        text = repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits
-        return f"a {type(given).__name__}"
+        return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .meta import Feature, Info, Plan
 
 _EPISODE = "episode_index"
-_FILES = 64  # read ahead, of those with an episode each
-_BYTES = 64 << 20  # read ahead, of large ones
+_FILES = 64  # files read ahead, if each holds one episode
+_BYTES = 64 << 20  # bytes read ahead, of large files
 
 
 def read_columns(
     info: Info, plan: Plan, features: Sequence[Feature], chosen: Any, options: Options
 ) -> tuple[dict[str, Any], Any]:
-    """Each feature as [n,D] of the chosen episodes one after the other, and their lengths."""
+    """Return features [n,D] of the chosen episodes, concatenated, and their lengths."""
     import numpy as np
 
     names = [feature.name for feature in features]
@@ -35,7 +35,7 @@ def read_columns(
     files = sorted(set(plan.file_of[chosen].tolist()))
     pieces: dict[int, dict[str, Any]] = {}
     lengths = np.zeros(len(plan.lengths), np.int64)
-    # Ahead of reading only if info.json and the episodes agree on the number of rows.
+    # Allocate before reading only if info.json and the episodes agree on the number of rows.
     whole = _Whole(features, plan.readable if plan.adds_up else np.zeros_like(lengths), chosen)
 
     for file, path, table in tables_of(info, plan, files, wanted, (), options):
@@ -55,9 +55,9 @@ def tables_of(
     optional: Sequence[str],
     options: Options,
 ) -> Iterator[tuple[int, str, Any]]:
-    """Columns of data files, in order: the number of the file, its path and a table.
+    """Yield columns of data files in order: the index of the file, its path and a table.
 
-    The table is a FormatError where the file cannot be read, and None where it is missing.
+    The table is a FormatError if the file cannot be read, and None if it is missing.
     """
 
     def read(file: int) -> tuple[int, str, Any]:
@@ -82,7 +82,7 @@ def tables_of(
 
 
 def _two_threads(path: str) -> ThreadPoolExecutor:
-    """Threads that run before memory is taken: Python waits for ever for one that cannot start."""
+    """Start threads before memory is used: Python waits forever for one that cannot start."""
     require_memory(path)
     pool, gate = ThreadPoolExecutor(2), threading.Event()
     try:
@@ -97,12 +97,12 @@ def _two_threads(path: str) -> ThreadPoolExecutor:
 
 
 def require_room(info: Info, plan: Plan, limit: Limit) -> None:
-    """Refuse shapes of info.json with which the episodes are larger than their files may be.
+    """Refuse shapes in info.json for which the episodes are larger than their files allow.
 
     Raises
     ------
     FormatError
-        They are; the message names info.json and the feature.
+        The episodes are too large; the message names info.json and the feature.
     """
     import numpy as np
 
@@ -123,7 +123,7 @@ def require_room(info: Info, plan: Plan, limit: Limit) -> None:
 def _ahead(
     pool: ThreadPoolExecutor, read: Callable[[int], Any], files: list[int], sizes: list[int]
 ) -> Iterator[Any]:
-    """What files hold, in order, with some megabytes of them read ahead."""
+    """Yield the contents of files in order, reading some megabytes ahead."""
     waiting: deque[tuple[Any, int]] = deque()
     pending = 0
     for file, size in zip(files, sizes):
@@ -152,7 +152,7 @@ def _take(
     lengths: Any,
     damage: Damage,
 ) -> None:
-    """The rows of each episode in a file, as views."""
+    """Take the rows of each episode in a file, as views."""
     import numpy as np
 
     episodes = np.flatnonzero(plan.file_of == file)
@@ -169,7 +169,7 @@ def _take(
     except FormatError as error:
         damage.found(error.path, error.place, error.reason)
         return
-    if numbers is None:  # nothing but meta tells
+    if numbers is None:  # only meta says which rows belong to an episode
         ends = np.cumsum(plan.lengths[episodes])
         rows = int(ends[-1]) if len(ends) else 0
         if rows != table.num_rows:
@@ -191,13 +191,13 @@ def _take(
     odd = np.flatnonzero(ends - begins != plan.lengths[episodes])
     for i in odd.tolist():
         e = episodes[i]
-        told = f"{ends[i] - begins[i]} rows in this file, {plan.lengths[e]} in meta/episodes"
-        damage.found(path, f"episode {plan.numbers[e]}", told)
+        text = f"{ends[i] - begins[i]} rows in this file, {plan.lengths[e]} in meta/episodes"
+        damage.found(path, f"episode {plan.numbers[e]}", text)
     strange = int(len(numbers) - (ends - begins).sum())
     if strange:
         others = np.setdiff1d(numbers, plan.numbers[episodes])
-        which = f"episode {others[0]}" if len(others) == 1 else f"episodes {others[:3].tolist()}"
-        reason = f"{strange} rows belong to {which}, which meta/ does not place in this file"
+        names = f"episode {others[0]}" if len(others) == 1 else f"episodes {others[:3].tolist()}"
+        reason = f"{strange} rows belong to {names}, which meta/ does not place in this file"
         damage.found(path, _EPISODE, reason)
     lengths[episodes] = ends - begins
     for e, begin, end in zip(episodes.tolist(), begins.tolist(), ends.tolist()):
@@ -205,24 +205,24 @@ def _take(
 
 
 def _checked(path: str, table: Any, feature: Feature) -> Any:
-    """A column as [n,D], as info.json says that it is."""
+    """Return a column as [n,D]; raise if it differs from info.json."""
     values = column(path, table, feature.name)
     values = values.reshape(len(values), -1) if len(values) else values.reshape(0, feature.channels)
     if values.shape[1] != feature.channels:
         raise FormatError(
             path,
             feature.name,
-            f"has {values.shape[1]} numbers a row, but shape {list(feature.shape)} in info.json",
+            f"has {values.shape[1]} numbers per row, but shape {list(feature.shape)} in info.json",
         )
     if str(values.dtype) != feature.dtype:
         raise FormatError(
-            path, feature.name, f"is of {values.dtype}, but of {feature.dtype} in info.json"
+            path, feature.name, f"has dtype {values.dtype}, but {feature.dtype} in info.json"
         )
     return values
 
 
 class _Whole:
-    """All chosen episodes in one array a feature, which files are copied into as they are read."""
+    """All chosen episodes in one array per feature, filled while files are read."""
 
     def __init__(self, features: Sequence[Feature], lengths: Any, chosen: Any) -> None:
         import numpy as np
@@ -238,7 +238,7 @@ class _Whole:
         self.columns = {f.name: np.empty((rows, f.channels), f.dtype) for f in features}
 
     def keep(self, pieces: dict[int, dict[str, Any]]) -> None:
-        """Copy episodes that are as long as told, and let go of what they were read from."""
+        """Copy episodes of the expected length, and release what they were read from."""
         for e in list(pieces):
             piece = pieces[e]
             if any(len(values) != self.lengths[e] for values in piece.values()):
@@ -249,7 +249,7 @@ class _Whole:
             del pieces[e]
 
     def result(self, pieces: dict[int, dict[str, Any]], lengths: Any) -> dict[str, Any]:
-        """The columns; put together anew where an episode is missing, or of another length."""
+        """Return the columns; assemble them again if an episode is missing or of another length."""
         import numpy as np
 
         if (lengths[self.chosen] == self.planned).all():

@@ -16,30 +16,28 @@ from ..._errors import LeftOut, needed
 from ..._time_units import per_second
 from ..arrays.named_arrays import distinct
 
-_FILE = 100 << 20  # bytes of a data file, as LeRobot has it
+_FILE = 100 << 20  # bytes per data file, as in LeRobot
 _CHUNK = 1000  # files in a folder
 _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 _TASK = "task_index"
 _STAMPS = "robocache.stamps"
-_STRAY = 1e-4  # s that a row may be away from its frame: the tolerance of LeRobot
-_NOMINAL = 2e-4  # of the rate: what rounded stamps may cost
-_CLOSE = 1e-3  # of the rate: how near the mean and the median period are without dropouts
-_OWN = ("timestamp", "frame_index", "episode_index", "index", _TASK, _STAMPS)  # of each data set
+_STRAY = 1e-4  # s that a row may differ from its frame: LeRobot's tolerance
+_NOMINAL = 2e-4  # of the rate: error of rounded stamps
+_CLOSE = 1e-3  # of the rate: difference of mean and median period without dropouts
+_OWN = ("timestamp", "frame_index", "episode_index", "index", _TASK, _STAMPS)  # reserved columns
 
 
-def write(given: Any, part: str) -> Collection[LeftOut]:
-    """Episodes as a folder."""
-    if not isinstance(given, Episodes):
-        raise ValueError(
-            "format: 'lerobot' holds episodes on one clock; recording.align(rate) makes one"
-        )
+def write(episodes: Any, part: str) -> Collection[LeftOut]:
+    """Write episodes as a folder."""
+    if not isinstance(episodes, Episodes):
+        raise ValueError("format: 'lerobot' needs episodes on one clock; use recording.align(rate)")
     needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
-    return _Writer(given, part).write()
+    return _Writer(episodes, part).write()
 
 
 def nominal_rate(measured: float) -> float:
-    """The nearest n or n 1000/1001 (as 29.97) to a rate of stamps; the rate itself if none is."""
+    """Return the nearest n or n 1000/1001 (as 29.97) to a measured rate, if one is near."""
     whole, broadcast = round(measured), round(measured * 1.001)
     rates = [float(whole), broadcast * 1000 / 1001]
     near = min(rates, key=lambda rate: abs(rate - measured))
@@ -47,35 +45,35 @@ def nominal_rate(measured: float) -> float:
 
 
 class _Writer:
-    def __init__(self, given: Episodes, part: str) -> None:
+    def __init__(self, episodes: Episodes, part: str) -> None:
         import numpy as np
 
         self.part = part
         self.left_out: list[LeftOut] = []
         self.tracks: dict[str, Any] = {}
-        self.names: dict[str, str] = {}  # of features: the track's
-        task_tuples = [_words(task) for task in given.tasks or [None] * len(given)]
+        self.names: dict[str, str] = {}  # of tracks, by feature
+        task_tuples = [_words(task) for task in episodes.tasks or [None] * len(episodes)]
         self.task_tuples = task_tuples
         self.tasks = list(dict.fromkeys(task for tasks in task_tuples for task in tasks))
         for task in self.tasks:
             if not task.isprintable() and task != task.encode("utf-8", "replace").decode():
                 raise ValueError(
-                    f"tasks: {task!r} holds half of a surrogate pair, which Parquet cannot hold; "
-                    "rename it, or take 'npz'"
+                    f"tasks: {task!r} contains half of a surrogate pair, which Parquet cannot "
+                    "store; rename it, or use 'npz'"
                 )
-        self.has_tasks = given.tasks is not None
-        tracks = list(given.tracks.items())
+        self.has_tasks = episodes.tasks is not None
+        tracks = list(episodes.tracks.items())
         plain = [distinct([name])[0] for name, _ in tracks]
-        for feature, own, (name, track) in zip(self._features(given), plain, tracks):
+        for feature, own, (name, track) in zip(self._features(episodes), plain, tracks):
             if track.values is None:
-                self.left_out.append(LeftOut(name, "frames of a video, which stays where it is"))
+                self.left_out.append(LeftOut(name, "frames of a video, which is not copied"))
             elif track.num_channels == 0:
                 self.left_out.append(LeftOut(name, "no channels"))
             else:
                 self.tracks[feature] = track
                 self.names[feature] = name
                 if feature != own and plain.count(own) > 1:
-                    text = f"saved as the feature {feature}, for another track is named {own} too"
+                    text = f"saved as the feature {feature}, because another track is named {own}"
                     self.left_out.append(LeftOut(name, text))
         if not self.tracks:
             raise ValueError("format: 'lerobot' needs a track with values")
@@ -85,30 +83,30 @@ class _Writer:
                 raise ValueError(
                     f"format: 'lerobot' has one clock, but {printable(self.names[name])} "
                     "has other rows than "
-                    f"{printable(self.names[first_name])}; align them, or take 'npz'"
+                    f"{printable(self.names[first_name])}; align them, or use 'npz'"
                 )
         self.lengths = first.lengths
         self.offsets = on_host(first.episode_offsets)
         for e in np.flatnonzero(self.lengths == 0)[:1].tolist():
             raise ValueError(
-                f"format: 'lerobot' has no episodes without rows, but episode {e} is one; select "
-                "the others, or take 'npz'"
+                f"format: 'lerobot' cannot store empty episodes, and episode {e} is empty; select "
+                "the others, or use 'npz'"
             )
         self.times = self._times()
         self.unit = first.time_unit
-        self.ticks = self._ticks(given.unit)
-        self.rate = given.rate or self._rate(first)
+        self.ticks = self._ticks(episodes.unit)
+        self.rate = episodes.rate or self._rate(first)
 
-    def _features(self, given: Episodes) -> list[str]:
-        """What each track is called there: not as a column that LeRobot has for itself."""
-        names = list(given.tracks)
+    def _features(self, episodes: Episodes) -> list[str]:
+        """Return the feature name of each track; names of LeRobot's own columns are avoided."""
+        names = list(episodes.tracks)
         features = distinct(names, reserved=_OWN)
-        if _TASK in names and self._tells_tasks(given[_TASK]):
+        if _TASK in names and self._holds_tasks(episodes[_TASK]):
             features[names.index(_TASK)] = _TASK
         return features
 
-    def _tells_tasks(self, track: Any) -> bool:
-        """Whether it tells for each row a task of its episode, as LeRobot's own column does."""
+    def _holds_tasks(self, track: Any) -> bool:
+        """Whether a track has a task of the episode in each row, as LeRobot's column does."""
         if track.values is None or track.num_channels != 1 or track.names is not None:
             return False
         values = on_host(track.values).reshape(-1)
@@ -140,18 +138,18 @@ class _Writer:
         return nominal_rate(mean) if abs(mean - rate) <= _CLOSE * rate else float(rate)
 
     def _times(self) -> Any:
-        """Those of all tracks, or None."""
+        """Return the times that all tracks share, or None."""
         import numpy as np
 
-        told = [(n, on_host(t.times)) for n, t in self.tracks.items() if t.times is not None]
-        for name, times in told[1:]:
-            if not np.array_equal(times, told[0][1]):
+        timed = [(n, on_host(t.times)) for n, t in self.tracks.items() if t.times is not None]
+        for name, times in timed[1:]:
+            if not np.array_equal(times, timed[0][1]):
                 raise ValueError(
                     f"format: 'lerobot' has one clock, but {printable(self.names[name])} "
                     "has other times than "
-                    f"{printable(self.names[told[0][0]])}; align them, or take 'npz'"
+                    f"{printable(self.names[timed[0][0]])}; align them, or use 'npz'"
                 )
-        return told[0][1] if told else None
+        return timed[0][1] if timed else None
 
     # ---- columns --------------------------------------------------------------------------------
 
@@ -164,7 +162,7 @@ class _Writer:
         return self.left_out
 
     def _columns(self) -> dict[str, tuple[Any, Any]]:
-        """Every feature [n,D] with the names of its channels."""
+        """Return all features [n,D] with the names of their channels."""
         import numpy as np
 
         rows = int(self.offsets[-1])
@@ -189,7 +187,7 @@ class _Writer:
         }
 
     def _require_even(self, frames: Any, begins: Any) -> None:
-        """LeRobot takes row k of an episode for the time k / fps."""
+        """Require even rows: LeRobot assumes that row k of an episode is at time k / fps."""
         import numpy as np
 
         if self.times is None or len(self.times) == 0:
@@ -205,21 +203,21 @@ class _Writer:
         row = int(np.argmax(np.where(stray <= limit, 0.0, np.nan_to_num(stray, nan=np.inf))))
         episode = int(np.searchsorted(self.offsets, row, "right")) - 1
         raise ValueError(
-            f"format: 'lerobot' has rows at an even rate, but row {frames[row]} of episode "
-            f"{episode} is {stray[row]:.4g} s from {frames[row]} / {self.rate:g} Hz; bring the "
-            f"rows to a rate first: align({self.rate:.4g}), or robocache resample --rate "
+            f"format: 'lerobot' needs rows at an even rate, but row {frames[row]} of episode "
+            f"{episode} is {stray[row]:.4g} s from {frames[row]} / {self.rate:g} Hz; resample "
+            f"first: align({self.rate:.4g}), or robocache resample --rate "
             f"{self.rate:.4g}"
         )
 
     def _ticks(self, unit: str | None) -> float:
-        """Ticks of integer times in a second; 1 where their unit is not known, and of floats."""
+        """Return the ticks per second of integer times; 1 for an unknown unit, and for floats."""
         if self.times is None or self.times.dtype.kind == "f":
             return 1.0
         own = self.unit[self.unit.index("[") + 1 :].split(",")[0].rstrip("]") if self.unit else unit
         return 1.0 if own is None else per_second(own)
 
     def _same_stamps(self, seconds: Any) -> bool:
-        """Whether what LeRobot keeps as float32 is all that is known."""
+        """Whether LeRobot's float32 stamps hold the times without loss."""
         import numpy as np
 
         if self.unit is not None or self.times.dtype.kind != "f":
@@ -227,7 +225,7 @@ class _Writer:
         return bool(np.array_equal(seconds.astype(np.float32).astype(np.float64), self.times))
 
     def _task_rows(self) -> Any:
-        """Which task each row is of."""
+        """Return the task of each row."""
         import numpy as np
 
         if _TASK in self.tracks:
@@ -238,7 +236,7 @@ class _Writer:
     # ---- files ----------------------------------------------------------------------------------
 
     def _data(self, columns: Any, features: Any) -> list[int]:
-        """The data files; for each episode the number of its file."""
+        """Write the data files; return the index of the file of each episode."""
         pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
         parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
         arrays = {name: _arrow(pyarrow, array) for name, (array, _) in columns.items()}
@@ -256,7 +254,7 @@ class _Writer:
         return file_of
 
     def _statistics(self, columns: Any) -> tuple[Any, Any]:
-        """Of all rows, and of each episode."""
+        """Return statistics of all rows, and of each episode."""
         from .... import Track
 
         whole, parts = {}, {}
@@ -268,16 +266,16 @@ class _Writer:
         return whole, parts
 
     def _require_values(self, feature: str, statistics: Any) -> None:
-        """LeRobot's statistics are JSON, which has no NaN."""
+        """Require finite statistics: LeRobot stores them as JSON, which has no NaN."""
         import numpy as np
 
         empty = np.flatnonzero(~np.isfinite(on_host(statistics.min))).tolist()
         if empty and len(self.lengths):
             name = self.names.get(feature, feature)
             raise ValueError(
-                "format: 'lerobot' has statistics of all channels, but "
+                "format: 'lerobot' needs statistics of all channels, but "
                 f"{printable(name)} has no finite value "
-                f"in channel {empty[0]}; select the other tracks, or take 'npz'"
+                f"in channel {empty[0]}; select the other tracks, or use 'npz'"
             )
 
     def _meta(self, features: Any, files: list[int], statistics: Any, by_episode: Any) -> None:
@@ -307,7 +305,7 @@ class _Writer:
         }
         with open(self._path("meta/info.json"), "x", encoding="utf-8") as file:
             json.dump(info, file, indent=4)
-        kept = {name: of for name, of in statistics.items() if len(self.lengths)}
+        kept = {name: result for name, result in statistics.items() if len(self.lengths)}
         statistics_files.write_lerobot(self._path("meta/stats.json"), kept, images=())
         chunks = [[number // _CHUNK, number % _CHUNK] for number in files]
         columns: dict[str, Any] = {
@@ -347,7 +345,7 @@ def _feature(array: Any, names: Any) -> dict[str, Any]:
 
 
 def _hub(feature: dict[str, Any]) -> dict[str, Any]:
-    """A feature as the package datasets has it."""
+    """Return a feature in the notation of the package datasets."""
     value = {"dtype": feature["dtype"], "_type": "Value"}
     if feature["shape"] == [1]:
         return value
@@ -362,7 +360,7 @@ def _arrow(pyarrow: Any, array: Any) -> Any:
 
 
 def _tasks(pyarrow: Any, tasks: list[str]) -> Any:
-    """A table with the tasks as its index, as pandas keeps one."""
+    """Return a table with the tasks as its index, in pandas' format."""
     index = "__index_level_0__"
     columns = [
         {

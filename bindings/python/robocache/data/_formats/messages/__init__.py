@@ -1,1 +1,1 @@
-"""Messages of one topic become columns of numbers."""
+"""Conversion of the messages of one topic to columns of numbers."""

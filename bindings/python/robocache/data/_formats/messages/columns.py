@@ -1,4 +1,4 @@
-"""The messages of one topic as columns: channels by name, header stamps, and what is no channel."""
+"""The messages of one topic as columns: channels by name, header stamps, and omitted fields."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FIRST = 64  # messages that decide which arrays keep their length
-_FIRST_BYTES = 4 << 20  # or fewer of large ones
-_LONGEST_STRING = 1000  # bytes of one that is shown
-_EXACT = 2**53  # integers above are not all float64
+_FIRST = 64  # messages that decide which arrays keep their length,
+_FIRST_BYTES = 4 << 20  # or fewer large ones
+_LONGEST_STRING = 1000  # bytes of a string that is shown
+_EXACT = 2**53  # larger integers are not always exact in float64
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What messages became."""
+    """Decoded messages."""
 
     names: tuple[str, ...]
-    dtypes: tuple[str, ...]  # of each channel, as it was
+    dtypes: tuple[str, ...]  # original dtype of each channel
     values: Any  # [n,D]
     log: NDArray[np.int64]  # ns
     header: NDArray[np.int64] | None  # ns; None without header.stamp
-    marks: NDArray[np.int64] | None = None  # those of the rows
+    marks: NDArray[np.int64] | None = None  # of the rows
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A layout, and how NumPy reads it."""
+    """A layout, and the dtype for reading it."""
 
     layout: Layout
-    dtype: Any  # with a field for each run of its channels
+    dtype: Any  # with a field for each run of channels
 
     @classmethod
-    def of(cls, layout: Layout) -> _Known:
+    def build(cls, layout: Layout) -> _Known:
         import numpy as np
 
         runs = layout.runs
@@ -71,7 +71,7 @@ class _Known:
 
 
 class Decoder:
-    """Decodes one topic piece by piece."""
+    """Decode one topic in pieces."""
 
     def __init__(
         self,
@@ -82,47 +82,47 @@ class Decoder:
     ) -> None:
         self.typename = typename
         self.ros1 = serialization == "ros1"
-        self.may_be_packed = not self.ros1  # CDR does not begin as zstd does
+        self.may_be_packed = not self.ros1  # CDR never begins like zstd
         self.layouts = Layouts(typename, types, self.ros1, spend)
-        self.names: tuple[str, ...] | None = None  # once it is known
+        self.names: tuple[str, ...] | None = None  # once known
         self.dtypes: tuple[str, ...] = ()  # of the channels
-        self.said: tuple[Said, ...] = ()  # by their fields
-        self.dtype: Any = None  # that holds all of them
+        self.said: tuple[Said, ...] = ()  # kinds of channels by their fields
+        self.dtype: Any = None  # holds all channels
         self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
         self.known: LayoutTree[_Known] = LayoutTree()
         self.lengths: dict[str, tuple[int, int]] = {}  # of arrays without a fixed length
         self.strings: dict[str, set[str] | None] = {}  # None: many
         self.too_long: dict[str, str] = {}
-        self.rounded: set[str] = set()  # integers that float64 does not hold
-        self.failed: dict[str, int] = {}  # reasons for which messages were left out, how many
+        self.rounded: set[str] = set()  # channels with integers that float64 rounds
+        self.failed: dict[str, int] = {}  # number of skipped messages by reason
         self.failed_bytes = 0
         self.waiting: list[Rows] = []
 
     def begin(self) -> None:
-        """Before a pass through the messages; what was decided stays."""
+        """Prepare for a pass through the messages; decisions are kept."""
         self.failed.clear()
         self.failed_bytes = 0
         self.waiting.clear()
 
     def feed(self, rows: Rows) -> list[Columns]:
-        """Take messages; what comes back may be of messages before, or wait for more."""
+        """Take messages; return columns, perhaps of earlier messages, or none yet."""
         if self.names is not None:
             return [self._decoded(rows)]
         self.waiting.append(rows)
         if sum(map(len, self.waiting)) >= _FIRST:
             return self.flush()
-        self.waiting[-1] = rows.alone()
+        self.waiting[-1] = rows.compact()
         return self.flush() if sum(len(w.data) for w in self.waiting) >= _FIRST_BYTES else []
 
     def flush(self) -> list[Columns]:
-        """Messages that waited for more."""
+        """Return messages that were held back."""
         waiting, self.waiting = self.waiting, []
         if self.names is None and not self._decide(waiting):
             return []
         return [self._decoded(rows) for rows in waiting]
 
     def _decide(self, waiting: list[Rows]) -> bool:
-        """Find which channels there are, by the first messages; False if none can be read."""
+        """Determine the channels from the first messages; False if none can be read."""
         import numpy as np
 
         lengths: dict[str, set[int]] = {}
@@ -133,15 +133,15 @@ class Decoder:
         tree: LayoutTree[Layout] = LayoutTree()
         for few in _first_apart(waiting):
             if first is not None and looked >= _FIRST:
-                break  # where none can be read, all are looked at
+                break  # if none can be read, all are examined
             looked += len(few)
             found = []
-            for layout, of in tree.sorted(few, self.layouts.of):
+            for layout, members in tree.sorted(few, self.layouts.layout_of):
                 if layout.failure is not None:
-                    count_reason(failed, layout.failure, len(of))
-                    lost += int(few.sizes[of].sum())
+                    count_reason(failed, layout.failure, len(members))
+                    lost += int(few.sizes[members].sum())
                     continue
-                found.append(int(of[0]))
+                found.append(int(members[0]))
                 for path, count in layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)
             if found and first is None:
@@ -153,7 +153,7 @@ class Decoder:
             return False
         varying = {path for path, counts in lengths.items() if len(counts) > 1}
         names, self.kept = self.layouts.names(first, varying)
-        layout = self.layouts.of(first, self.kept)
+        layout = self.layouts.layout_of(first, self.kept)
         kinds = [np.dtype(run.dtype).newbyteorder("=") for run in layout.runs]
         self.dtypes = tuple(
             kind.name for kind, run in zip(kinds, layout.runs) for _ in range(run.count)
@@ -164,14 +164,14 @@ class Decoder:
         return True
 
     def _known_of(self, message: bytes) -> _Known:
-        """The layout of a message. It notes the arrays that are not channels."""
-        layout = self.layouts.of(message, self.kept)
+        """Return the layout of a message, and note the arrays that are not channels."""
+        layout = self.layouts.layout_of(message, self.kept)
         if layout.failure is None:
             self.too_long.update(layout.too_long)
             for path, count in layout.arrays.items():
                 least, most = self.lengths.get(path, (count, count))
                 self.lengths[path] = min(least, count), max(most, count)
-        return _Known.of(layout)
+        return _Known.build(layout)
 
     def _decoded(self, rows: Rows) -> Columns:
         import numpy as np
@@ -186,32 +186,32 @@ class Decoder:
             if layout.failure is not None:
                 self.fail(layout.failure, rows.sizes[chosen])
                 continue
-            of = rows if len(chosen) == len(rows) else rows.of(chosen)
+            part = rows if len(chosen) == len(rows) else rows.select(chosen)
             if layout.stamp is not None:
-                stamps, right = _stamps(of, layout)
+                stamps, right = _stamps(part, layout)
                 if not right.all():
                     reason = "their header stamps have 10**9 nanoseconds or more in a second"
-                    self.fail(reason, of.sizes[~right])
-                    stamps, chosen, of = stamps[right], chosen[right], of.of(right)
+                    self.fail(reason, part.sizes[~right])
+                    stamps, chosen, part = stamps[right], chosen[right], part.select(right)
                 stamped = True
                 header[chosen] = stamps
-            self._note(layout, of)
+            self._note(layout, part)
             kept[chosen] = True
-            if layout.runs and len(of):
-                records = of.records(known.dtype, layout.size)
-                whole = len(of) == len(rows)
-                block = values if whole else np.empty((len(of), len(names)), self.dtype)
+            if layout.runs and len(part):
+                records = part.records(known.dtype, layout.size)
+                whole = len(part) == len(rows)
+                block = values if whole else np.empty((len(part), len(names)), self.dtype)
                 for run in layout.runs:
                     self._fill(block, run, records[f"f{run.offset}"])
                 if not whole:
                     values[chosen] = block
         if not kept.all():
-            values, header, rows = values[kept], header[kept], rows.of(kept)
+            values, header, rows = values[kept], header[kept], rows.select(kept)
         stamps = header if stamped else None
         return Columns(names, self.dtypes, values, rows.times, stamps, rows.marks)
 
     def fail(self, reason: str, sizes: Any) -> None:
-        """Count messages that cannot be read, by the reason."""
+        """Count messages that cannot be read, by reason."""
         count_reason(self.failed, reason, len(sizes))
         self.failed_bytes += int(sizes.sum())
 
@@ -251,7 +251,7 @@ class Decoder:
                 self.strings[path] = None
 
     def left_out(self) -> list[tuple[str, str]]:
-        """Fields that are no channels, and messages that were not read, with the reason."""
+        """Return fields that are not channels, and messages that were not read, with reasons."""
         found = []
         for path, values in self.strings.items():
             if values is not None and not values:  # all of them are too long
@@ -269,7 +269,7 @@ class Decoder:
         return found
 
     def losses(self) -> list[str]:
-        """Which numbers of the messages are no channels, as sentences that say why."""
+        """Return sentences about the numbers of the messages that are not channels."""
         varying = [
             (path, least, most)
             for path, (least, most) in self.lengths.items()
@@ -281,25 +281,25 @@ class Decoder:
 
     @property
     def only_texts(self) -> bool:
-        """Whether the type has texts and no numbers, other than those of the header."""
-        of = self.layouts.types, self.typename
-        return has_texts(*of) and not has_numbers(*of)
+        """Whether the type has texts and no numbers, except in the header."""
+        arguments = self.layouts.types, self.typename
+        return has_texts(*arguments) and not has_numbers(*arguments)
 
 
 def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:
-    """The messages that decide, and then the others."""
+    """Yield the messages that decide, then the others."""
     left = _FIRST
     for rows in waiting:
-        parts = rows.of(slice(left)), rows.of(slice(left, None))
+        parts = rows.select(slice(left)), rows.select(slice(left, None))
         left = max(0, left - len(rows))
         yield from (part for part in parts if len(part))
 
 
 def _stamps(rows: Rows, layout: Layout) -> tuple[Any, Any]:
-    """Seconds and nanoseconds as int64 nanoseconds, and which of them are times."""
+    """Return stamps as int64 nanoseconds, and a mask of valid times."""
     import numpy as np
 
-    # ROS 1 counts seconds without a sign.
+    # ROS 1 has unsigned seconds.
     kind = layout.order + ("u4" if layout.ros1 else "i4")
     seconds = rows.field(layout.stamp or 0, kind).astype(np.int64)
     nanoseconds = rows.field((layout.stamp or 0) + 4, f"{layout.order}u4")

@@ -1,4 +1,4 @@
-"""Follow the same fields in many messages at once, where strings and arrays have any length."""
+"""Follow the same fields in many messages at once, with strings and arrays of any length."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
-_DEEPEST = 8  # messages within messages
+_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; other values are sequences
+_DEEPEST = 8  # levels of nested messages
 _MOST_STEPS = 64
 
 
 @dataclass(frozen=True)
 class Step:
-    """A field of a type, or a field of a message in it."""
+    """A field of a type, or a field of a nested message."""
 
     path: str
     kind: str  # "fixed", "string", "strings", "numbers"
@@ -29,7 +29,7 @@ class Step:
 
 
 def steps_of(types: Mapping[str, Any], typename: str) -> tuple[list[Step], bool]:
-    """The fields of a type that a cursor can pass, in their order, and whether these are all."""
+    """Return the fields of a type that a cursor can pass, and whether these are all."""
     fixed = FixedLayouts(types, Encoding("any", 1, 0, "<", False))
     found: list[Step] = []
     whole = typename in types and _add_steps(types, typename, "", fixed, found, 0)
@@ -57,8 +57,8 @@ def _add_steps(
             if not _add_steps(types, what, inner, fixed, found, depth + 1):
                 return False
         elif kind not in (_BASE, _NAME) and what[0][0] == _BASE:
-            of = what[0][1][0]
-            if of == "string":
+            element = what[0][1][0]
+            if element == "string":
                 found.append(Step(inner, "strings", description))
             elif kind != _ARRAY and fixed.has(what[0]):
                 found.append(Step(inner, "numbers", description))
@@ -70,7 +70,7 @@ def _add_steps(
 
 
 def by_encoding(rows: Rows, ros1: bool) -> Iterator[tuple[Encoding | None, Any]]:
-    """The encodings of messages, each with their indices; None: not known. Indices None: all."""
+    """Yield encodings (None: unknown) with the indices of their messages (None: all)."""
     import numpy as np
 
     if ros1:
@@ -81,7 +81,7 @@ def by_encoding(rows: Rows, ros1: bool) -> Iterator[tuple[Encoding | None, Any]]
     if long.all():
         heads = rows.field(0, ">u2").astype(np.int64)
     else:
-        heads[long] = rows.of(long).field(0, ">u2")
+        heads[long] = rows.select(long).field(0, ">u2")
         heads[~long] = -1
     if len(heads) and (heads == heads[0]).all():
         yield _encoding(int(heads[0])), None
@@ -95,27 +95,27 @@ def _encoding(head: int) -> Encoding | None:
 
 
 class Cursor:
-    """A place in each of many messages of one encoding.
+    """An offset in each of many messages of one encoding.
 
-    Messages that end too early are no longer ``good``, and stay where they are.
+    Messages that end too early are no longer ``good``, and their offset stays.
     """
 
     def __init__(self, rows: Rows, fixed: FixedLayouts, at: Any = None) -> None:
 
         self.rows, self.fixed, self.encoding = rows, fixed, fixed.encoding
-        # One number as long as it is the same in all messages.
+        # A single number while it is equal in all messages.
         self.at: Any = self.encoding.prefix if at is None else at
         self.good: NDArray[np.bool_] = rows.sizes >= self.at
 
-    def of(self, chosen: Any) -> Cursor:
-        """The same of some of the messages."""
+    def select(self, chosen: Any) -> Cursor:
+        """Return the cursor for some of the messages."""
         at = self.at if isinstance(self.at, int) else self.at[chosen]
-        made = Cursor(self.rows.of(chosen), self.fixed, at)
+        made = Cursor(self.rows.select(chosen), self.fixed, at)
         made.good = made.good & self.good[chosen]
         return made
 
     def skip(self, size: Any) -> Any:
-        """Go on by some bytes; returns where they begin."""
+        """Advance by some bytes; return the previous offset."""
         import numpy as np
 
         begin = self.at
@@ -133,7 +133,7 @@ class Cursor:
             self.at = self.at + -(self.at - self.encoding.prefix) % width
 
     def length(self) -> Any:
-        """The length of a string or an array: one number if all have the same."""
+        """Read the length of a string or an array: one number if all are equal."""
         import numpy as np
 
         self.align(4)
@@ -144,7 +144,7 @@ class Cursor:
         return np.where(self.good, values, 0)
 
     def string(self) -> tuple[Any, Any]:
-        """Where the bytes of a string begin, and how many they are."""
+        """Pass a string; return the offset and the number of its bytes."""
         import numpy as np
 
         size = self.length()
@@ -154,7 +154,7 @@ class Cursor:
         return begin, (max(size - 1, 0) if isinstance(size, int) else np.maximum(size - 1, 0))
 
     def fixed_part(self, description: Any) -> Any:
-        """Pass fields that always take the same bytes; returns where they begin, unaligned."""
+        """Pass fields of fixed size; return their offset, before alignment."""
         import numpy as np
 
         phase = (self.at - self.encoding.prefix) % self.encoding.aligned
@@ -182,7 +182,7 @@ class Cursor:
             there = np.flatnonzero((count > i) & self.good)
             if not len(there):
                 break
-            part = Cursor(self.rows.of(there), self.fixed, at[there])
+            part = Cursor(self.rows.select(there), self.fixed, at[there])
             part.string()
             at[there] = part.at
             self.good[there] &= part.good
@@ -203,7 +203,7 @@ class Cursor:
             self.skip(np.where(count > 0, skipped + width * count, 0))
 
     def numbers(self, begin: Any, dtype: Any) -> Any:
-        """The numbers at a place in each message; of messages that are not good anything."""
+        """Return the numbers at an offset in each message; undefined if not good."""
         import numpy as np
 
         view = self.rows.view(dtype)
@@ -215,7 +215,7 @@ class Cursor:
         return view[places]
 
     def values(self, begin: Any, description: Any, block: Any) -> None:
-        """Write the numbers of a fixed part, which begins at a place, into a block [n,D]."""
+        """Write the numbers of a fixed part at an offset into a block [n,D]."""
         import numpy as np
 
         phase = (begin - self.encoding.prefix) % self.encoding.aligned

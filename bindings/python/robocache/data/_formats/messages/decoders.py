@@ -1,4 +1,4 @@
-"""Decoders of the messages of a topic, by their encoding: CDR, ROS 1, JSON, protobuf."""
+"""Decoders of the messages of a topic, by encoding: CDR, ROS 1, JSON, protobuf."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from .ros_types import Types, fingerprint
 
 
 class AnyDecoder(Protocol):
-    """Decodes one topic piece by piece."""
+    """Decode one topic in pieces."""
 
     typename: str
-    names: tuple[str, ...] | None  # of the channels, once they are known
-    said: tuple[Said, ...]  # by the file, of what channels are
-    failed: dict[str, int]  # messages that cannot be read, by the reason
+    names: tuple[str, ...] | None  # of the channels, once known
+    said: tuple[Said, ...]  # kinds of channels that the file states
+    failed: dict[str, int]  # messages that cannot be read, by reason
     failed_bytes: int
-    may_be_packed: bool  # whether messages that begin as zstd does are compressed
+    may_be_packed: bool  # whether messages that begin like zstd are compressed
 
     def losses(self) -> list[str]:
-        """Which numbers of the messages are no channels, as sentences that say why."""
+        """Return sentences about the numbers of the messages that are not channels."""
 
     @property
     def only_texts(self) -> bool:
         """Whether the messages have texts and no numbers."""
 
     def begin(self) -> None:
-        """Before a pass through the messages; what was decided stays."""
+        """Prepare for a pass through the messages; decisions are kept."""
 
     def feed(self, rows: Rows) -> list[Columns]:
-        """Take messages; what comes back may be of messages before, or wait for more."""
+        """Take messages; return columns, perhaps of earlier messages, or none yet."""
 
     def flush(self) -> list[Columns]:
-        """Messages that waited for more."""
+        """Return messages that were held back."""
 
     def fail(self, reason: str, sizes: Any) -> None:
-        """Count messages that cannot be read, by the reason."""
+        """Count messages that cannot be read, by reason."""
 
     def left_out(self) -> list[tuple[str, str]]:
-        """Fields that are no channels, and messages that were not read, with the reason."""
+        """Return fields that are not channels, and messages that were not read, with reasons."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Maker:
     """Makes decoders of the messages of one type."""
 
     make: Callable[[], AnyDecoder]
-    fingerprint: Callable[[], str]  # the same for definitions that differ in comments only
+    fingerprint: Callable[[], str]  # equal for definitions that differ only in comments
     types: Mapping[str, Any]  # of ROS messages
 
     def __call__(self) -> AnyDecoder:
@@ -59,7 +59,7 @@ class Maker:
 
 
 class Makers:
-    """What a bag knows of the types of its messages."""
+    """The types of a bag's messages."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class Makers:
         spend: Callable[[int], None],
     ) -> None:
         self.distribution, self.spend = distribution, spend
-        # Definitions of the caller are looked at in any case: an error in them is one.
+        # Parse the caller's definitions in any case, so that an error in them is reported.
         self._types = Types(definitions) if definitions else None
 
-    def of(self, typename: str, serialization: str, kind: str, definition: str | bytes) -> Maker:
-        """For messages of one type, as its definition in the bag or the caller's says.
+    def maker(self, typename: str, serialization: str, kind: str, definition: str | bytes) -> Maker:
+        """Return a maker for messages of one type, with its definition in the bag or the caller's.
 
         Raises
         ------
@@ -86,12 +86,12 @@ class Makers:
         if serialization not in ("cdr", "ros1"):
             raise ValueError(serialization_reason(serialization))
         if not typename:
-            raise ValueError("the bag does not say of which type these messages are")
+            raise ValueError("the bag does not state the type of these messages")
         if isinstance(definition, bytes):
             raise ValueError(f"their definition is in {kind!r}, which is not read for ROS messages")
         if self._types is None:
             self._types = Types()
-        types = self._types.of(typename, kind, definition, self.distribution)
+        types = self._types.lookup(typename, kind, definition, self.distribution)
 
         make = partial(Decoder, typename, types, serialization, self.spend)
         return Maker(make, partial(fingerprint, typename, types), types)

@@ -1,7 +1,7 @@
-"""Types of ROS messages that always take the same bytes: where their numbers are.
+"""Offsets of the numbers in types of ROS messages that always take the same bytes.
 
-Such a part of a message is placed once and used wherever it is met, so that an array of a million
-poses takes no longer to place than one pose.
+Such a part of a message is laid out once and used wherever it occurs, so an array of a million
+poses takes no longer than one pose.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_ELEMENTS = 2048  # longer arrays are pictures and clouds, not channels
-MOST_NUMBERS = 1 << 17  # channels of one message
+MOST_NUMBERS = 1 << 17  # channels per message
 
 _SIZES = {"bool": 1, "byte": 1, "char": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2}
 _SIZES |= {"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}
@@ -19,9 +19,9 @@ _DTYPES = {"bool": "?", "byte": "u1", "char": "u1", "int8": "i1", "uint8": "u1",
 _DTYPES |= {"uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "int64": "i8"}
 _DTYPES |= {"uint64": "u8", "float64": "f8"}
 _WIDTHS = {dtype: _SIZES[name] for name, dtype in _DTYPES.items()}
-_DEEPEST = 32  # messages within messages
-_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
-PLACEHOLDER = "structure_needs_at_least_one_member"  # what a message without fields has
+_DEEPEST = 32  # levels of nested messages
+_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; other values are sequences
+PLACEHOLDER = "structure_needs_at_least_one_member"  # the field of a message without fields
 
 
 class CannotDecode(Exception):
@@ -30,27 +30,27 @@ class CannotDecode(Exception):
 
 @dataclass(frozen=True)
 class Encoding:
-    """How messages are laid out."""
+    """The rules by which messages are laid out."""
 
     name: str
-    aligned: int  # the widest alignment; 1: fields follow one another
+    aligned: int  # the widest alignment; 1: no alignment
     prefix: int  # bytes before the first field; alignment counts from there
     order: str  # "<" or ">"
-    terminated: bool  # strings count their final zero
+    terminated: bool  # whether string lengths include the final zero
 
 
 @dataclass(frozen=True)
 class Run:
-    """Numbers of one dtype, one after the other, which become channels one after the other."""
+    """Consecutive numbers of one dtype, which become consecutive channels."""
 
     offset: int
     dtype: str
-    column: int  # of the first one
+    column: int  # of the first number
     count: int
 
 
 class Runs:
-    """Runs in the making: neighbours become one."""
+    """A list of runs under construction; adjacent runs are merged."""
 
     def __init__(self) -> None:
         self.made: list[Run] = []
@@ -79,15 +79,15 @@ class Runs:
 
 @dataclass(frozen=True)
 class Part:
-    """Fields that take the same bytes in all messages, counted from before they are aligned."""
+    """Fields that take the same bytes in all messages, including their alignment."""
 
     size: int
     runs: tuple[Run, ...] = ()
-    too_long: tuple[tuple[str, str], ...] = ()  # arrays that are no channels: name, why
+    too_long: tuple[tuple[str, str], ...] = ()  # arrays that are not channels: name, reason
 
 
 class FixedLayouts:
-    """Parts by their type, for one encoding."""
+    """Parts by type, for one encoding."""
 
     def __init__(self, types: Mapping[str, Any], encoding: Encoding) -> None:
         self.types, self.encoding = types, encoding
@@ -96,9 +96,9 @@ class FixedLayouts:
         self._messages: dict[tuple[str, int], Part | CannotDecode] = {}
 
     def fields(self, name: str) -> list[Any]:
-        """The fields of a type as they are written.
+        """Return the fields of a type as they are serialized.
 
-        In CDR a message without fields takes one byte, which its definition need not show. In
+        In CDR, a message without fields takes one byte, which its definition may not show. In
         ROS 1 it takes none, and definitions for ROS 2 show one.
         """
         fields: list[Any] = self.types[name][1]
@@ -107,7 +107,7 @@ class FixedLayouts:
         return fields or [(PLACEHOLDER, (_BASE, ("uint8", 0)))]
 
     def has(self, description: Any, depth: int = 0) -> bool:
-        """Whether all that a description allows takes the same bytes."""
+        """Whether everything that a description allows takes the same bytes."""
         kind, what = description[0], description[1]
         if kind == _BASE:
             return what[0] in _SIZES
@@ -118,14 +118,16 @@ class FixedLayouts:
     def _has_message(self, name: str, depth: int) -> bool:
         known = self._fixed.get(name)
         if known is None:
-            self._fixed[name] = False  # one that contains itself is none
+            self._fixed[name] = False  # if it contains itself
             known = name in self.types and depth < _DEEPEST
-            known = known and all(self.has(of, depth + 1) for _, of in self.fields(name))
+            known = known and all(
+                self.has(description, depth + 1) for _, description in self.fields(name)
+            )
             self._fixed[name] = known
         return known
 
     def steps(self, description: Any, depth: int = 0) -> list[Any] | None:
-        """The fields of an element in their order: None is a string, others are parts.
+        """Return the fields of an element in order: None for a string, else parts.
 
         The result is None if an element contains arrays without a fixed length or unknown types.
         """
@@ -145,7 +147,7 @@ class FixedLayouts:
         return made
 
     def part(self, description: Any, phase: int) -> Part:
-        """The part that begins ``phase`` bytes after a place that is aligned."""
+        """Return the part that begins ``phase`` bytes after an aligned offset."""
         kind, what = description[0], description[1]
         if kind == _BASE:
             known = self._numbers.get((what[0], phase))
@@ -157,7 +159,7 @@ class FixedLayouts:
         return self._message(what, phase)
 
     def numbers(self, name: str, count: int, phase: int) -> Part:
-        """One number, or an array of them."""
+        """Return the part for one number, or an array of numbers."""
         if count == 0:
             return Part(0)
         size = _SIZES[name]
@@ -165,7 +167,7 @@ class FixedLayouts:
         if count > MOST_ELEMENTS:
             return Part(skipped + size * count, (), (("", f"array of {count:,} {name}"),))
         if name == "byte" and self.encoding.name == "ros1":
-            name = "int8"  # which ROS 2 has without a sign
+            name = "int8"  # signed, unlike in ROS 2
         dtype = self.encoding.order + _DTYPES[name] if size > 1 else _DTYPES[name]
         return Part(skipped + size * count, (Run(skipped, dtype, 0, count),))
 
@@ -173,7 +175,7 @@ class FixedLayouts:
         known = self._messages.get((name, phase))
         if known is None:
             try:
-                known = self._made(name, phase)
+                known = self._build(name, phase)
             except CannotDecode as error:
                 known = error
             self._messages[name, phase] = known
@@ -181,7 +183,7 @@ class FixedLayouts:
             raise CannotDecode(str(known))
         return known
 
-    def _made(self, name: str, phase: int) -> Part:
+    def _build(self, name: str, phase: int) -> Part:
         at, runs, too_long = 0, Runs(), []
         for field, description in self.fields(name):
             part = self.part(description, (phase + at) % self.encoding.aligned)
@@ -209,12 +211,12 @@ class FixedLayouts:
         return Part(size, tuple(runs.made), tuple((f"[]{path}", why) for path, why in too_long))
 
     def extent(self, inner: Any, count: int, phase: int) -> int:
-        """The bytes that an array takes. The alignment of its elements repeats itself."""
+        """Return the bytes of an array. The alignment of its elements is periodic."""
         if inner[0] == _BASE:
             size: int = _SIZES[inner[1][0]]
             return count and -phase % min(size, self.encoding.aligned) + size * count
         at = 0
-        seen: dict[int, int] = {}  # the first element that begins so
+        seen: dict[int, int] = {}  # the first element with an alignment
         ends: list[int] = []  # of the elements
         aligned = self.encoding.aligned
         for i in range(count):
@@ -231,7 +233,7 @@ class FixedLayouts:
         return at
 
     def names(self, description: Any, path: str) -> Iterator[str]:
-        """The names of the channels of a part, in their order."""
+        """Yield the names of the channels of a part, in order."""
         kind, what = description[0], description[1]
         if kind == _BASE:
             yield path
@@ -249,7 +251,7 @@ class FixedLayouts:
 
 
 def name_of(description: Any) -> str:
-    """The name of a type as messages show it."""
+    """Return the name of a type for messages to the user."""
     kind, what = description[0], description[1]
     if kind == _BASE:
         return str(what[0])
@@ -257,7 +259,7 @@ def name_of(description: Any) -> str:
 
 
 def element_of(description: Any) -> Any:
-    """The description of what an array has, or arrays in it; else the same."""
+    """Return the description of the elements of (nested) arrays; else the description."""
     while description[0] not in (_BASE, _NAME):
         description = description[1][0]
     return description
@@ -266,9 +268,9 @@ def element_of(description: Any) -> Any:
 def basic_fields(
     types: Mapping[str, Any], typename: str, passed: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """The fields of a type and of the types in it that are no messages: name, basic type.
+    """Yield name and basic type of the fields of a type and its nested types.
 
-    Arrays have the type of their elements. ``passed`` is a message in the first type to pass over.
+    Arrays have the type of their elements. ``passed`` is a field of the first type to skip.
     """
     seen, left = set[str](), [typename]
     while left:

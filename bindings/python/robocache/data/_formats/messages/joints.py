@@ -1,4 +1,4 @@
-"""Messages that name their joints: channels go by these names, in whatever order they come."""
+"""Messages that name their joints: channels are matched by these names, in any order."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NO_NAMES = "(no names)"
 
 
 class JointDecoder:
-    """Decodes the messages of one set of joints."""
+    """Decode the messages of one set of joints."""
 
     def __init__(self, decoder: Decoder, finder: Finder) -> None:
         self.decoder, self.finder = decoder, finder
-        self.order: int | None = None  # that the channels have: that of the first message
+        self.order: int | None = None  # order of the channels: that of the first message
         self._channels: dict[int, tuple[str, ...]] = {}  # by order
 
     @property
@@ -59,7 +59,7 @@ class JointDecoder:
             self.order = int(rows.marks[0])
 
     def _sorted(self, columns: Columns) -> Columns:
-        """The same with the channels in one order."""
+        """Return the columns with the channels in one order."""
         import numpy as np
 
         names = self.names or columns.names
@@ -75,7 +75,7 @@ class JointDecoder:
         return dataclasses.replace(columns, names=names, values=values)
 
     def _named(self, order: int) -> tuple[str, ...]:
-        """The names of the channels of messages that have their joints in an order."""
+        """Return the names of the channels of messages with an order of joints."""
         known = self._channels.get(order)
         if known is None:
             if len(self._channels) > 4096:
@@ -90,9 +90,9 @@ class JointDecoder:
 def renamed(
     channels: Sequence[str], kept: dict[str, int], joints: Sequence[str]
 ) -> tuple[str, ...]:
-    """Names of channels with those of joints for the places in arrays with an element a joint.
+    """Return channel names with joint names in arrays that have one element per joint.
 
-    ``kept`` has the number of elements of arrays without a fixed length, by the name of the array.
+    ``kept`` has the number of elements of arrays without a fixed length, by array name.
 
     >>> renamed(["position[0]", "position[1]", "limits[0]"], {"position": 2, "limits": 1}, "ab")
     ('position[a]', 'position[b]', 'limits[0]')
@@ -110,7 +110,7 @@ def renamed(
 
 
 def labels(names: Sequence[str]) -> list[str]:
-    """Names of joints that differ from each other; an empty name is the joint's place.
+    """Return distinct names of joints; an empty name becomes the joint's index.
 
     >>> labels(["a", "", "a"])
     ['a', '1', 'a #2']
@@ -131,7 +131,7 @@ def labels(names: Sequence[str]) -> list[str]:
 
 
 def label(names: Sequence[str]) -> str:
-    """A set of joints in the name of a stream: a few names, or the first one and how many more."""
+    """Name a set of joints in a stream name: a few names, or the first and how many more."""
     if not names:
         return NO_NAMES
     shown = sorted(labels(names))
@@ -141,5 +141,5 @@ def label(names: Sequence[str]) -> str:
 
 
 def printed(name: str) -> str:
-    """A name as it is shown: bytes that are no text are replaced."""
+    """Return a name for display: bytes that are not text are replaced."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -14,9 +14,10 @@ _BRACKETS = (b",", b"[", b"{")
 
 
 class JsonReader:
-    """Finds the fields of messages in JSON (``_tree_messages.Reader``).
+    """Find the fields of messages in JSON (``trees.Reader``).
 
-    ``schema`` is a JSON schema, or "". Only its types are used: JSON does not tell 0 from 0.0.
+    ``schema`` is a JSON schema, or "". Only its types are used, since JSON does not distinguish 0
+    from 0.0.
     """
 
     def __init__(self, schema: str = "") -> None:
@@ -25,12 +26,12 @@ class JsonReader:
             try:
                 self.schema = json.loads(schema or "{}")
             except (ValueError, RecursionError):
-                pass  # the messages themselves say enough
+                pass  # the messages themselves suffice
         self.dtypes: dict[str, str | None] = {}
         self.turns: dict[str, str] = {}
 
     def tree(self, content: bytes) -> Tree:
-        # Each object and array takes memory: a text of a few megabytes may ask for gigabytes.
+        # Each object and array uses memory: a text of some megabytes may need gigabytes.
         if sum(map(content.count, _BRACKETS)) > MOST_FIELDS:
             raise CannotRead(f"have more than {MOST_FIELDS:,} fields each")
         try:
@@ -38,7 +39,7 @@ class JsonReader:
         except RecursionError:
             raise CannotRead("are nested too deeply") from None
         except ValueError as error:
-            raise CannotRead(f"are no JSON ({_without_place(str(error))})") from None
+            raise CannotRead(f"are not JSON ({_without_place(str(error))})") from None
         tree = Tree()
         if isinstance(value, dict):
             self._take_stamp(tree, value)
@@ -74,7 +75,7 @@ class JsonReader:
             else:
                 tree.texts[path] = value
         elif value is None:
-            return  # as if it were missing
+            return  # treated as missing
         elif depth >= DEEPEST:
             tree.others[path] = f"is nested deeper than {DEEPEST} objects"
         elif kind is dict:
@@ -108,7 +109,7 @@ class JsonReader:
         return _DTYPES.get(kind) if isinstance(kind, str) else None
 
     def _resolved(self, schema: Any) -> dict[str, Any]:
-        """A schema, or the one in the same text that it refers to."""
+        """Return a schema, or the one in the same text that it refers to."""
         for _ in range(DEEPEST):
             if not isinstance(schema, dict):
                 return {}

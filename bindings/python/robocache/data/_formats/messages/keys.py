@@ -1,7 +1,7 @@
-"""The keys that tell apart the things of one topic: frames, children of transforms, joints.
+"""The keys that distinguish the things of a topic: frames, children of transforms, joints.
 
-A key of a message is a pair of numbers. The first one says which thing the message is about, such
-as the child frame of a transform or a set of joints. The second one says in which frame.
+A key of a message is a pair of numbers. The first one identifies the thing of the message, such
+as the child frame of a transform or a set of joints. The second one identifies the frame.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from .transforms import Elements
 
-MOST_KEYS = 1024  # of a topic
-MOST_ORDERS = 1 << 16  # in which a topic names its joints
-TOO_MANY, NOT_FOLLOWED = -1, -2  # in place of the number of a key
+MOST_KEYS = 1024  # per topic
+MOST_ORDERS = 1 << 16  # orders of joints per topic
+TOO_MANY, NOT_FOLLOWED = -1, -2  # instead of the number of a key
 NO_TEXT = "(no frame)"  # in the name of a stream
-_LONGEST = 200  # bytes of a key that are kept as they are
+_LONGEST = 200  # bytes of a key that are kept unchanged
 _LONGEST_ORDER = 1 << 16  # bytes of the names of joints in one message
 
 _HEADER = "std_msgs/msg/Header"
@@ -36,27 +36,27 @@ _NAMES = ("name", "names", "joint_names")
 
 @dataclass(frozen=True)
 class Recipe:
-    """Where the keys of a type of messages are."""
+    """The places of the keys in a type of messages."""
 
     steps: tuple[Step, ...]  # up to the last key
-    frames: tuple[str, ...]  # strings that say in which frame
-    thing: str | None = None  # the string, or array of strings, that says what it is about
-    joints: bool = False  # thing has the names of joints
-    elements: str | None = None  # the type of the elements that have the keys
+    frames: tuple[str, ...]  # strings that identify the frame
+    thing: str | None = None  # the string, or array of strings, that identifies the thing
+    joints: bool = False  # whether thing has the names of joints
+    elements: str | None = None  # type of the elements that have the keys
 
 
 @dataclass(frozen=True)
 class Keyed:
-    """Messages, or elements of them, with their keys."""
+    """Messages, or elements of messages, with their keys."""
 
     things: NDArray[np.int64]
     frames: NDArray[np.int64]
     content: Rows | Elements
-    groups: list[tuple[int, int, slice]] | None = None  # thing, frame, rows: in place of the arrays
+    groups: list[tuple[int, int, slice]] | None = None  # thing, frame, rows: instead of arrays
 
 
 class Signature:
-    """Bytes at some places in a message, which lead to the keys: messages with them have these."""
+    """Bytes at some offsets that determine the keys: messages with these bytes have these keys."""
 
     def __init__(self, rows: Rows, places: list[tuple[int, int]], groups: list[Any]) -> None:
         import numpy as np
@@ -66,7 +66,7 @@ class Signature:
         self.parts: list[tuple[int, Any, Any]] = []
         for begin, end in places:
             dtype = np.dtype(f"V{end - begin}")
-            self.parts.append((begin, dtype, rows.of(slice(1)).field(begin, dtype)[0]))
+            self.parts.append((begin, dtype, rows.select(slice(1)).field(begin, dtype)[0]))
 
     def fits(self, rows: Rows) -> bool:
         if not len(rows) or int(rows.sizes.min()) < self.least:
@@ -78,7 +78,7 @@ NONE: Any = None
 
 
 def recipe_of(types: Mapping[str, Any], typename: str) -> Recipe | None:
-    """How the keys of a type are found; None: it has none, or they cannot be reached."""
+    """Return how to find the keys of a type; None if it has none, or they cannot be reached."""
     if typename not in types:
         return None
     fields = dict(types[typename][1])
@@ -98,7 +98,7 @@ def recipe_of(types: Mapping[str, Any], typename: str) -> Recipe | None:
         return _recipe(steps, places, frames, _CHILD)
     if frames and has_child:
         frames.append(_CHILD)
-    if not frames:  # those of a message within, such as of an odometry with a quality
+    if not frames:  # use frames of a nested message, as in an odometry with a quality
         frames = [
             step.path
             for step in steps
@@ -125,7 +125,7 @@ def _recipe_of_elements(types: Mapping[str, Any], element: str) -> Recipe | None
 
 
 class Texts:
-    """Strings by number, in the order in which they were first seen."""
+    """Numbers for strings, in the order in which they were first seen."""
 
     def __init__(self, most: int, spend: Callable[[int], None], longest: int = _LONGEST) -> None:
         self.most, self.spend, self.longest = most, spend, longest
@@ -133,8 +133,8 @@ class Texts:
         self.all: list[bytes] = []
 
     def number(self, text: bytes) -> int:
-        """The number of a text; ``TOO_MANY`` of a new one if there are many."""
-        if len(text) > self.longest:  # such as a name of a megabyte: it is not kept
+        """Return the number of a text; ``TOO_MANY`` for a new one if there are many."""
+        if len(text) > self.longest:  # such as a name of a megabyte: it is not stored
             if self.longest > _LONGEST:
                 return TOO_MANY
             text = text[:_LONGEST] + hashlib.sha256(text).hexdigest().encode()
@@ -147,7 +147,7 @@ class Texts:
         return found
 
     def numbers(self, cursor: Cursor, begin: Any, size: Any, keep: Any = None) -> Any:
-        """The numbers of a string in each message; ``NOT_FOLLOWED`` where it has none."""
+        """Return the number of a string in each message; ``NOT_FOLLOWED`` if it has none."""
         import numpy as np
 
         found = np.full(len(cursor.rows), NOT_FOLLOWED, np.int64)
@@ -162,16 +162,16 @@ class Texts:
             groups = [(each, np.flatnonzero(sizes == each)) for each in np.unique(sizes).tolist()]
         distinct: list[tuple[int, bytes, Any]] = []  # first message, text, all messages
         for each, chosen in groups:
-            for first, text, which in self._distinct(cursor.rows, places[chosen], each):
-                distinct.append((int(chosen[first]), text, chosen[which]))
+            for first, text, indices in self._distinct(cursor.rows, places[chosen], each):
+                distinct.append((int(chosen[first]), text, chosen[indices]))
         self.spend(len(distinct) if len(distinct) > 1 else 0)
-        # Numbers are given in the order of the file.
-        for _, text, which in sorted(distinct, key=lambda of: of[0]):
-            found[good[which]] = self.number(text)
+        # Numbers are assigned in the order of the file.
+        for _, text, indices in sorted(distinct, key=lambda entry: entry[0]):
+            found[good[indices]] = self.number(text)
         return found
 
     def _distinct(self, rows: Rows, places: Any, size: int) -> Iterator[tuple[int, bytes, Any]]:
-        """Texts of one size, each with its first place and the indices of all of its places."""
+        """Yield texts of one size, each with its first index and all of its indices."""
         import numpy as np
 
         if size == 0:
@@ -184,15 +184,15 @@ class Texts:
         order = np.argsort(texts.view(f"S{size}"), kind="stable")
         in_order = texts[order]
         begins = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]]))
-        for which in np.split(order, begins[1:]):
-            yield int(which[0]), texts[which[0]].tobytes(), which
+        for indices in np.split(order, begins[1:]):
+            yield int(indices[0]), texts[indices[0]].tobytes(), indices
 
     def text(self, number: int) -> str:
         return self.all[number].decode("utf-8", "replace")
 
 
 class Pairs:
-    """Numbers for tuples of numbers, which say in which frames a message is."""
+    """Numbers for tuples of numbers, which identify the frames of a message."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -209,7 +209,7 @@ class Pairs:
         return found
 
     def numbers(self, columns: list[Any], length: int) -> Any:
-        """Of the same place in several arrays; a negative number in one of them stays."""
+        """Return numbers for rows of several arrays; a negative number in a row is kept."""
         import numpy as np
 
         if not columns:
@@ -217,16 +217,16 @@ class Pairs:
         table = np.stack(columns, axis=1)
         if length and (table == table[0]).all():
             return np.full(length, self._number(table[0].tolist()), np.int64)
-        rows, which = np.unique(table, axis=0, return_inverse=True)
+        rows, indices = np.unique(table, axis=0, return_inverse=True)
         numbers = np.array([self._number(row) for row in rows.tolist()], np.int64)
-        return numbers[which.reshape(-1)] if length else np.zeros(0, np.int64)
+        return numbers[indices.reshape(-1)] if length else np.zeros(0, np.int64)
 
     def _number(self, row: list[int]) -> int:
         return min(row) if min(row) < 0 else self.number(tuple(row))
 
 
 class Finder:
-    """Finds the keys of messages of one topic."""
+    """Find the keys of messages of one topic."""
 
     def __init__(
         self, recipe: Recipe, types: Mapping[str, Any], ros1: bool, spend: Callable[[int], None]
@@ -248,7 +248,7 @@ class Finder:
         return self._fixed[encoding]
 
     def keyed(self, rows: Rows) -> Keyed:
-        """The messages with their keys."""
+        """Return the messages with their keys."""
         import numpy as np
 
         if self._signature is not None and self._signature.fits(rows):
@@ -262,15 +262,15 @@ class Finder:
         for encoding, chosen in by_encoding(rows, self.ros1):
             if encoding is None:
                 continue
-            which = slice(None) if chosen is None else chosen
+            indices = slice(None) if chosen is None else chosen
             try:
-                cursor = Cursor(rows.of(which), self.fixed(encoding))
-                found, frames[which], marks[which], places = self._follow(cursor)
+                cursor = Cursor(rows.select(indices), self.fixed(encoding))
+                found, frames[indices], marks[indices], places = self._follow(cursor)
             except CannotDecode:
                 continue
             if chosen is None:
                 self._remember(rows, found, frames, marks, places)
-            things[which] = np.where(frames[which] == NOT_FOLLOWED, NOT_FOLLOWED, found)
+            things[indices] = np.where(frames[indices] == NOT_FOLLOWED, NOT_FOLLOWED, found)
         frames = np.where(things == NOT_FOLLOWED, NOT_FOLLOWED, frames)
         if self.recipe.joints:
             rows = Rows(rows.data, rows.starts, rows.sizes, rows.times, marks)
@@ -279,17 +279,17 @@ class Finder:
     def _remember(
         self, rows: Rows, things: Any, frames: Any, marks: Any, places: list[Any] | None
     ) -> None:
-        """Remember the bytes that lead to the key of messages that have the same one."""
+        """Remember the bytes that determine the key of messages, if all have the same key."""
         if places is None or not len(rows):
             return
         thing, frame, self._mark = int(things[0]), int(frames[0]), int(marks[0])
         if min(thing, frame, self._mark) >= 0 and all(
-            (of == of[0]).all() for of in (things, frames, marks)
+            (numbers == numbers[0]).all() for numbers in (things, frames, marks)
         ):
             self._signature = Signature(rows, places, [(thing, frame, slice(None))])
 
     def _follow(self, cursor: Cursor) -> tuple[Any, Any, Any, list[tuple[int, int]] | None]:
-        """Things, frames, marks; and where the bytes are that lead to them, if at fixed places."""
+        """Return things, frames, marks, and the offsets of the bytes they depend on, if fixed."""
         import numpy as np
 
         things: Any = np.zeros(len(cursor.rows), np.int64)
@@ -326,25 +326,25 @@ class Finder:
         return things, self.pairs.numbers(frames, len(cursor.rows)), marks, places
 
     def _things_of(self, orders: Any, encoding: Encoding) -> Any:
-        """The sets of joints that orders of their names have."""
+        """Return the sets of joints for orders of their names."""
         import numpy as np
 
         for text in self.orders.all[len(self.thing_of) :]:
             names = _names_in(text, encoding)
             self.joints.append(names)
             self.spend(len(names))
-            of = sorted(name.encode("utf-8", "surrogateescape") for name in names)
-            self.thing_of.append(self.things.number(b"\0".join(of)))
+            encoded = sorted(name.encode("utf-8", "surrogateescape") for name in names)
+            self.thing_of.append(self.things.number(b"\0".join(encoded)))
         table = np.array([*self.thing_of, NOT_FOLLOWED, TOO_MANY], np.int64)
-        return table[orders]  # the last two of the table are those of -2 and -1
+        return table[orders]  # indices -2 and -1 are the last two entries
 
     def frame_texts(self, frame: int) -> tuple[str, ...]:
-        """The strings of a key, such as the frame and the child frame of an odometry."""
+        """Return the strings of a key, such as the frame and the child frame of an odometry."""
         return tuple(self.texts.text(number) for number in self.pairs.all[frame])
 
 
 def _names_in(block: bytes, encoding: Encoding) -> tuple[str, ...]:
-    """The strings of an array, out of the bytes of all of them."""
+    """Return the strings of an array from the bytes of all of them."""
     names: list[str] = []
     at, width = 0, min(4, encoding.aligned)
     while at < len(block):

@@ -1,7 +1,7 @@
-"""Where the numbers of a message lie in its bytes, so that many are read with one NumPy dtype.
+"""The offsets of the numbers in a message's bytes, so that many are read with one NumPy dtype.
 
-CDR (ROS 2) and ROS 1 put fields one after the other. Only strings and arrays without a fixed length
-move what follows, so all messages whose lengths agree with those of one of them have its layout.
+CDR (ROS 2) and ROS 1 store fields one after the other. Only strings and arrays without a fixed
+length move later fields, so messages that agree in all lengths have the same layout.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_DEEPEST = 32  # messages within messages
-_MOST_FIELDS = 1 << 18  # of one message; parts that always take the same bytes count as one
-_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
+_DEEPEST = 32  # levels of nested messages
+_MOST_FIELDS = 1 << 18  # per message; parts of fixed size count as one
+_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; other values are sequences
 _TIME = "builtin_interfaces/msg/Time"
 _STAMPS = ("header.stamp", "stamp")
-_APART = ("header", *_STAMPS)  # fields that are looked into for a stamp
+_APART = ("header", *_STAMPS)  # fields that are searched for a stamp
 _WIDTHS_OF_WIDE = (4, 2, 1)  # Fast DDS and Cyclone; UTF-16; a count of bytes
 _ODD = {
     "wstring": "a wide string (wstring)",
@@ -51,30 +51,30 @@ _CDR = {
 
 
 def encodings(head: bytes, ros1: bool) -> Encoding | None:
-    """The encoding of messages that begin with some bytes; None: none that is known."""
+    """Return the encoding of messages by their first bytes; None if it is not known."""
     return ROS1 if ros1 else _CDR.get(int.from_bytes(head[:2], "big"))
 
 
 @dataclass
 class Layout:
-    """Of one message, and of all with its size and its lengths of strings and arrays."""
+    """The layout of messages with the same size and the same lengths of strings and arrays."""
 
     size: int
     order: str = "<"
-    lengths: list[tuple[int, str, int]] = field(default_factory=list)  # where, its dtype, value
+    lengths: list[tuple[int, str, int]] = field(default_factory=list)  # offset, dtype, value
     runs: list[Run] = field(default_factory=list)
     strings: list[tuple[str, int, int]] = field(default_factory=list)  # name, offset, bytes
     arrays: dict[str, int] = field(default_factory=dict)  # without a fixed length: elements by name
-    stamp: int | None = None  # where header.stamp is, or stamp
-    too_long: dict[str, str] = field(default_factory=dict)  # arrays that are no channels: why
+    stamp: int | None = None  # offset of header.stamp, or stamp
+    too_long: dict[str, str] = field(default_factory=dict)  # reasons, of arrays without channels
     ros1: bool = False
     failure: str | None = None  # why such messages cannot be read
 
 
 class Layouts:
-    """Finds the layouts of messages of one type.
+    """Find the layouts of messages of one type.
 
-    ``spend`` is called with the fields that it took to follow a message.
+    ``spend`` is called with the number of fields that were followed in a message.
     """
 
     def __init__(
@@ -91,18 +91,18 @@ class Layouts:
             _WIDTHS_OF_WIDE if _has_wide(typename, types) else _WIDTHS_OF_WIDE[:1]
         )
 
-    def of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
+    def layout_of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
         """Follow one message through its definition.
 
-        ``kept`` has, of arrays without a fixed length by name, how many of their elements are
-        channels; None: all. A layout with ``failure`` is of messages that cannot be read.
+        ``kept`` has the number of elements that are channels, by name of an array without a fixed
+        length; None: all. A layout with ``failure`` is of messages that cannot be read.
         """
         return self._best(message, kept, None).layout
 
     def names(self, message: bytes, varying: Collection[str]) -> tuple[list[str], dict[str, int]]:
-        """The channels of a message that can be read, and the ``kept`` for messages like it.
+        """Return the channels of a readable message, and ``kept`` for messages like it.
 
-        ``varying`` are the names of arrays that are no channels.
+        ``varying`` are the names of arrays that are not channels.
         """
         names: list[str] = []
         walk = self._best(message, dict.fromkeys(varying, 0), names)
@@ -113,7 +113,7 @@ class Layouts:
     ) -> _Walk:
         """Follow a message with the size of wide characters that fits it.
 
-        The size stays: messages that only one size fits decide for those that follow.
+        The size is remembered: messages that only one size fits decide for later messages.
         """
         if len(self._wide) == 1:
             return self._walked(message, kept, names, self._wide[0])
@@ -136,7 +136,7 @@ class Layouts:
         ):
             widths = " or ".join(str(width) for width, _, _ in fit)
             layout.failure = (
-                f"their wide strings may have {widths} bytes a character, and the messages do "
+                f"their wide strings may have {widths} bytes per character, and the messages do "
                 "not say which; numbers follow these strings"
             )
         return walk
@@ -163,12 +163,12 @@ class Layouts:
 
 
 def _has_wide(typename: str, types: Mapping[str, Any]) -> bool:
-    """Whether messages of a type, or those in them, have wide strings."""
+    """Whether messages of a type, or nested in it, have wide strings."""
     return any(name in ("wstring", "wchar") for _, name in basic_fields(types, typename))
 
 
 class _Walk:
-    """Follows one message. What it finds depends on the message's size and lengths only."""
+    """Follow one message. The result depends only on the message's size and lengths."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _Walk:
         wide: int = 4,
     ) -> None:
         self.bytes, self.types, self.wide = message, types, wide
-        self.where = ""  # the field that is followed
+        self.where = ""  # the current field
         self.kept, self.names = kept, names
         self.chosen: dict[str, int] = {}  # elements that are channels, by name of an array
         self.layout = Layout(len(message))
@@ -187,7 +187,7 @@ class _Walk:
         self.left = _MOST_FIELDS
 
     def begin(self, ros1: bool) -> Encoding:
-        """The encoding, which the first bytes of CDR tell."""
+        """Return the encoding, which the first bytes of CDR state."""
         self.layout.ros1 = ros1
         if ros1:
             return ROS1
@@ -196,7 +196,7 @@ class _Walk:
             self.layout.lengths.append((0, "<u4", int.from_bytes(self.bytes[:4], "little")))
         if len(self.bytes) < 4 or kind not in _CDR:
             start = self.bytes[:4].hex() or "nothing"
-            raise CannotDecode(f"they begin with {start}, which is no header of CDR")
+            raise CannotDecode(f"they begin with {start}, which is not a CDR header")
         return _CDR[kind]
 
     def follow(self, typename: str, encoding: Encoding, fixed: FixedLayouts) -> None:
@@ -204,7 +204,7 @@ class _Walk:
         self.at = encoding.prefix
         self.u32 = struct.Struct(f"{encoding.order}I")
         self.layout.order = encoding.order
-        if self.types.get(typename, (None, (None,)))[1]:  # else nothing is to be found in it
+        if self.types.get(typename, (None, (None,)))[1]:  # else the type has no fields
             self.message(typename, "", True, 0)
         # CDR may pad the end to 4 bytes.
         left = len(self.bytes) - self.at
@@ -226,7 +226,7 @@ class _Walk:
         return (self.at - self.encoding.prefix) % self.encoding.aligned
 
     def message(self, typename: str, path: str, keep: bool, depth: int) -> None:
-        """A message within; ``keep``: its numbers are channels."""
+        """Follow a nested message; ``keep``: its numbers are channels."""
         if typename not in self.types:
             raise CannotDecode(
                 f"the type {typename}, which they contain, is not defined in the bag. "
@@ -262,7 +262,7 @@ class _Walk:
             self.elements(path, what[0], count, self.choose(path, count) if keep else 0, depth)
 
     def choose(self, path: str, count: int) -> int:
-        """The number of elements of an array without a fixed length that are channels."""
+        """Return how many elements of an array without a fixed length are channels."""
         self.layout.arrays[path] = count
         if self.names is None and self.kept is not None:
             chosen = self.kept.get(path, 0)
@@ -292,7 +292,7 @@ class _Walk:
             chosen = min(chosen, MOST_ELEMENTS) if path in self.chosen else 0
         if not self.fixed.has(inner):
             if count > len(self.bytes):
-                raise CannotDecode(f"{path or 'an array'} says that it has {count} elements")
+                raise CannotDecode(f"{path or 'an array'} claims to have {count} elements")
             for i in range(chosen):
                 self.field(f"{path}[{i}]", inner, True, depth)
             if count > chosen:
@@ -315,9 +315,9 @@ class _Walk:
             self.names += self.fixed.names_of_elements(inner, chosen, path)
 
     def pass_over(self, inner: Any, count: int, depth: int) -> None:
-        """Pass over elements of various sizes that are not channels."""
+        """Skip elements of various sizes that are not channels."""
         steps = self.fixed.steps(inner)
-        if steps is None:  # there are arrays of such elements in them
+        if steps is None:  # the elements contain arrays without a fixed length
             for _ in range(count):
                 self.field("", inner, False, depth)
             return
@@ -355,7 +355,7 @@ class _Walk:
         self.skip(size)
 
     def odd(self, path: str, name: str, keep: bool) -> None:
-        """Pass over a field of a type that NumPy or this reader does not have."""
+        """Skip a field of a type that NumPy or this reader lacks."""
         if name == "wstring":
             self.skip(self.wide * self.length())
         elif name == "wchar":
@@ -368,7 +368,7 @@ class _Walk:
             self.layout.too_long[path] = f"{_ODD[name]}, which is not read"
 
     def ends(self) -> str:
-        """What is wrong with a message that is too short."""
+        """Describe a message that is too short."""
         return (
             f"a message ends ({len(self.bytes):,} bytes) before its field {self.where} is "
             "complete: the definition does not fit"
@@ -401,7 +401,7 @@ Kind = TypeVar("Kind", bound=Union[Layout, _HasLayout])
 
 
 class _Branch(Generic[Kind]):
-    """Messages that agree in all lengths so far, and the place of the next length."""
+    """Messages that agree in all lengths so far, and the offset of the next length."""
 
     def __init__(self, at: int, dtype: str) -> None:
         self.at, self.dtype = at, dtype
@@ -418,7 +418,7 @@ class LayoutTree(Generic[Kind]):
     def sorted(
         self, rows: Rows, find: Callable[[bytes], Kind]
     ) -> Iterator[tuple[Kind, NDArray[np.int64]]]:
-        """Layouts, each with the indices of the messages that have it, ascending.
+        """Yield layouts, each with the ascending indices of the messages that have it.
 
         ``find`` returns the layout of a message whose layout is not known yet.
         """
@@ -448,7 +448,7 @@ class LayoutTree(Generic[Kind]):
                 value = int.from_bytes(rows.data[at : at + 4].tobytes(), _ORDERS[branch.dtype])
                 left.append((branch.next, value, chosen))
             else:
-                values = rows.of(chosen).field(branch.at, branch.dtype)
+                values = rows.select(chosen).field(branch.at, branch.dtype)
                 left += [(branch.next, *group) for group in _groups(values, chosen)]
 
     def _remember(self, found: Kind) -> None:
@@ -467,7 +467,7 @@ class LayoutTree(Generic[Kind]):
 
 
 def _groups(values: Any, chosen: Any) -> list[tuple[int, Any]]:
-    """The distinct values, each with the chosen indices that have it."""
+    """Return the distinct values, each with the chosen indices that have it."""
     import numpy as np
 
     if not len(values):

@@ -15,20 +15,20 @@ class Rows:
     """Messages of one topic in a piece of a file."""
 
     data: NDArray[np.uint8]  # the piece
-    starts: NDArray[np.int64]  # where each message begins in it
+    starts: NDArray[np.int64]  # offset of each message
     sizes: NDArray[np.int64]
-    times: NDArray[np.int64]  # when they were logged, ns
-    marks: NDArray[np.int64] | None = None  # a number for each message, of whoever reads them
+    times: NDArray[np.int64]  # log times, ns
+    marks: NDArray[np.int64] | None = None  # a number per message, set by its reader
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def of(self, chosen: Any) -> Rows:
+    def select(self, chosen: Any) -> Rows:
         marks = None if self.marks is None else self.marks[chosen]
         return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen], marks)
 
-    def alone(self) -> Rows:
-        """The same without the rest of the piece, which may be large."""
+    def compact(self) -> Rows:
+        """Return the messages without the rest of the piece, which may be large."""
         import numpy as np
 
         content = b"".join(self.message(i) for i in range(len(self)))
@@ -40,15 +40,15 @@ class Rows:
         return self.data[begin : begin + int(self.sizes[i])].tobytes()
 
     def field(self, offset: int, dtype: Any) -> Any:
-        """The number ``offset`` bytes into each message, aligned or not."""
+        """Return the number ``offset`` bytes into each message, aligned or not."""
         return self.view(dtype)[self.starts + offset]
 
     def records(self, dtype: Any, size: int) -> Any:
-        """Messages of one size as a structured array."""
+        """Return messages of one size as a structured array."""
         return self.view(f"V{size}")[self.starts].view(dtype)
 
     def view(self, dtype: Any) -> Any:
-        """The number at each byte of the piece, which need not be aligned."""
+        """Return a view with the number at each byte of the piece, aligned or not."""
         import numpy as np
 
         size = np.dtype(dtype).itemsize
@@ -57,7 +57,7 @@ class Rows:
 
 
 def present(numbers: Any) -> list[int]:
-    """The numbers that there are, without sorting many of them."""
+    """Return the distinct numbers, without sorting many of them."""
     import numpy as np
 
     if not len(numbers):

@@ -1,4 +1,4 @@
-"""Messages in protobuf, whose descriptors are in the file."""
+"""Messages in protobuf, with descriptors in the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .trees import DEEPEST, MOST_FIELDS, MOST_LISTED, CannotRead, Tree, nanoseco
 _LARGEST_SET = 4 << 20  # bytes of descriptors
 _MOST_FILES = 4096
 _MEMORY = 128 << 20  # bytes that one message may take
-_EXAMINED = 1 << 20  # messages within one that are counted one by one
+_EXAMINED = 1 << 20  # nested messages that are counted one by one
 _PER_FIELD, _PER_MESSAGE = 16, 64  # bytes of memory
 # By FieldDescriptor.cpp_type.
 _DTYPES = {1: "int32", 2: "int64", 3: "uint32", 4: "uint64", 5: "float64", 6: "float32"}
@@ -21,12 +21,12 @@ _TIME, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 
 
 class ProtobufReader:
-    """Finds the fields of messages of one type (``_tree_messages.Reader``).
+    """Find the fields of messages of one type (``trees.Reader``).
 
     Raises
     ------
     ValueError
-        The descriptors are damaged, or do not have the type.
+        The descriptors are damaged, or lack the type.
     """
 
     def __init__(self, typename: str, descriptors: bytes) -> None:
@@ -52,14 +52,14 @@ class ProtobufReader:
                 pool.Add(file)
             self.descriptor = pool.FindMessageTypeByName(typename)
             self.made = factory.GetMessageClass(self.descriptor)
-        except Exception as error:  # the package has errors of its own, and of C++
+        except Exception as error:  # the package has its own errors, and errors of C++
             fault = str(error).partition("\n")[0][:200] or type(error).__name__
-            if "out of memory" in str(error):  # the package says so of damaged descriptors, too
+            if "out of memory" in str(error):  # the package also says so for damaged descriptors
                 require_memory("descriptors of protobuf")
                 fault = "they are damaged"
             else:
                 raise_shortage("descriptors of protobuf")
-        if fault:  # raised here, so that no caller finds a lack of memory in the context
+        if fault:  # raised here, so that a lack of memory is not in the context
             raise ValueError(f"their descriptors cannot be used, or lack {typename}: {fault}")
         self.descriptors = descriptors
         self.largest = _largest(self.descriptor)
@@ -80,7 +80,7 @@ class ProtobufReader:
         return tree
 
     def _require_small(self, content: bytes) -> None:
-        """Refuse a message that takes much more memory than its bytes: two make a message."""
+        """Refuse a message that needs much more memory than its size; two bytes can nest one."""
         if (len(content) // 2) * self.largest <= _MEMORY:
             return
         most = min(_EXAMINED, _MEMORY // self.largest)
@@ -90,8 +90,12 @@ class ProtobufReader:
         for path in stamp_paths():
             inner = message
             for i, name in enumerate(path):
-                of = inner.DESCRIPTOR.fields_by_name.get(name)
-                single = of is not None and of.cpp_type == _MESSAGE and not _is_repeated(of)
+                descriptor = inner.DESCRIPTOR.fields_by_name.get(name)
+                single = (
+                    descriptor is not None
+                    and descriptor.cpp_type == _MESSAGE
+                    and not _is_repeated(descriptor)
+                )
                 if not single or not inner.HasField(name):
                     break
                 inner = getattr(inner, name)
@@ -112,43 +116,47 @@ class ProtobufReader:
     def _message(
         self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...]
     ) -> None:
-        for of in message.DESCRIPTOR.fields:
-            inner = f"{path}.{of.name}" if path else of.name
-            left = stamp[1:] if stamp and stamp[0] == of.name else ()
-            if stamp == (of.name,):
+        for descriptor in message.DESCRIPTOR.fields:
+            inner = f"{path}.{descriptor.name}" if path else descriptor.name
+            left = stamp[1:] if stamp and stamp[0] == descriptor.name else ()
+            if stamp == (descriptor.name,):
                 continue
             tree.spend(inner)
-            if _is_repeated(of):
-                self._array(tree, inner, of, getattr(message, of.name), depth)
-            elif of.cpp_type == _MESSAGE:
-                if message.HasField(of.name):
-                    self._nested(tree, inner, getattr(message, of.name), depth, left)
-            elif not of.has_presence or message.HasField(of.name):
-                self._scalar(tree, inner, of, getattr(message, of.name))
+            if _is_repeated(descriptor):
+                self._array(tree, inner, descriptor, getattr(message, descriptor.name), depth)
+            elif descriptor.cpp_type == _MESSAGE:
+                if message.HasField(descriptor.name):
+                    self._nested(tree, inner, getattr(message, descriptor.name), depth, left)
+            elif not descriptor.has_presence or message.HasField(descriptor.name):
+                self._scalar(tree, inner, descriptor, getattr(message, descriptor.name))
 
     def _nested(
         self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...] = ()
     ) -> None:
-        of = message.DESCRIPTOR
-        if of.name == "Quaternion" and path not in self.turns and len(self.turns) < MOST_LISTED:
-            self.turns[path] = of.full_name
+        descriptor = message.DESCRIPTOR
+        if (
+            descriptor.name == "Quaternion"
+            and path not in self.turns
+            and len(self.turns) < MOST_LISTED
+        ):
+            self.turns[path] = descriptor.full_name
         if depth >= DEEPEST:
             tree.others[path] = f"is nested deeper than {DEEPEST} messages"
         else:
             self._message(tree, path, message, depth + 1, stamp)
 
-    def _scalar(self, tree: Tree, path: str, of: Any, value: Any) -> None:
-        if of.cpp_type != _STRING:
+    def _scalar(self, tree: Tree, path: str, descriptor: Any, value: Any) -> None:
+        if descriptor.cpp_type != _STRING:
             if path not in self.dtypes and len(self.dtypes) < MOST_FIELDS:
-                self.dtypes[path] = _DTYPES[of.cpp_type]
+                self.dtypes[path] = _DTYPES[descriptor.cpp_type]
             tree.add(path, value)
         elif isinstance(value, bytes):
-            tree.others[path] = "bytes, which are no numbers"
+            tree.others[path] = "bytes, which are not numbers"
         else:
             tree.texts[path] = value
 
-    def _array(self, tree: Tree, path: str, of: Any, values: Any, depth: int) -> None:
-        if of.message_type is not None and of.message_type.GetOptions().map_entry:
+    def _array(self, tree: Tree, path: str, descriptor: Any, values: Any, depth: int) -> None:
+        if descriptor.message_type is not None and descriptor.message_type.GetOptions().map_entry:
             tree.others[path] = "a map, which is not read"
             return
         if len(values) > MOST_LISTED:
@@ -158,10 +166,10 @@ class ProtobufReader:
         for i, value in enumerate(values):
             inner = f"{path}[{i}]"
             tree.spend(inner)
-            if of.cpp_type == _MESSAGE:
+            if descriptor.cpp_type == _MESSAGE:
                 self._nested(tree, inner, value, depth)
             else:
-                self._scalar(tree, inner, of, value)
+                self._scalar(tree, inner, descriptor, value)
 
     def dtype(self, path: str) -> str | None:
         return self.dtypes.get(path)
@@ -170,15 +178,15 @@ class ProtobufReader:
         return type(self), (self.descriptor.full_name, self.descriptors)
 
 
-def _is_repeated(of: Any) -> bool:
+def _is_repeated(descriptor: Any) -> bool:
     try:
-        return bool(of.is_repeated)
+        return bool(descriptor.is_repeated)
     except AttributeError:  # before protobuf 6
-        return bool(of.label == of.LABEL_REPEATED)
+        return bool(descriptor.label == descriptor.LABEL_REPEATED)
 
 
 def _in_order(files: list[Any]) -> list[Any]:
-    """Files after those that they import."""
+    """Sort files after the files that they import."""
     if len(files) > _MOST_FILES:
         raise ValueError(f"{len(files):,} files, expected at most {_MOST_FILES:,}")
     left = {file.name: file for file in files}
@@ -186,7 +194,7 @@ def _in_order(files: list[Any]) -> list[Any]:
     while left:
         ready = [f for f in left.values() if not any(name in left for name in f.dependency)]
         if not ready:
-            raise ValueError("files import each other in a circle")
+            raise ValueError("files import each other in a cycle")
         made += ready
         for file in ready:
             del left[file.name]
@@ -194,20 +202,22 @@ def _in_order(files: list[Any]) -> list[Any]:
 
 
 def _largest(descriptor: Any) -> int:
-    """The bytes of memory of the largest message that one may hold."""
+    """Return the memory of the largest message that a message may contain."""
     largest, seen, waiting = 0, set(), [descriptor]
     while waiting:
-        of = waiting.pop()
-        if of.full_name in seen:
+        descriptor_of_part = waiting.pop()
+        if descriptor_of_part.full_name in seen:
             continue
-        seen.add(of.full_name)
-        largest = max(largest, _PER_MESSAGE + _PER_FIELD * len(of.fields))
-        waiting += [each.message_type for each in of.fields if each.message_type is not None]
+        seen.add(descriptor_of_part.full_name)
+        largest = max(largest, _PER_MESSAGE + _PER_FIELD * len(descriptor_of_part.fields))
+        waiting += [
+            each.message_type for each in descriptor_of_part.fields if each.message_type is not None
+        ]
     return largest
 
 
 class _Counter:
-    """Counts messages within a message by its bytes, without unpacking it."""
+    """Count the messages nested in a message by its bytes, without unpacking it."""
 
     def __init__(self, most: int) -> None:
         self.found, self.most = 0, most
@@ -216,7 +226,7 @@ class _Counter:
     def messages(self, content: memoryview, descriptor: Any, depth: int) -> None:
         self.found += 1
         if self.found > self.most or depth > DEEPEST:
-            raise CannotRead("hold too many messages each to be unpacked")
+            raise CannotRead("contain too many messages each to be unpacked")
         inner = self.inner.get(descriptor.full_name)
         if inner is None:
             inner = self.inner[descriptor.full_name] = {
@@ -236,12 +246,12 @@ class _Counter:
                 at += 4
             elif kind == 2:
                 size, at = _varint(content, at)
-                of = inner.get(key >> 3)
-                if of is not None:
-                    self.messages(content[at : at + size], of, depth + 1)
+                part = inner.get(key >> 3)
+                if part is not None:
+                    self.messages(content[at : at + size], part, depth + 1)
                 at += size
             else:
-                raise CannotRead("hold groups, and are too large to be unpacked with them")
+                raise CannotRead("contain groups, which are not read in messages this large")
 
 
 def _varint(content: memoryview, at: int) -> tuple[int, int]:

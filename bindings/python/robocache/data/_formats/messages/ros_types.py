@@ -1,4 +1,4 @@
-"""Definitions of ROS messages, as rosbags parses them, and the kinds of channels they state."""
+"""Definitions of ROS messages, as parsed by rosbags, and the kinds of channels they state."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from .fixed_layouts import PLACEHOLDER, element_of
 _DEFAULT = "humble"
 _BASE, _NAME, _ARRAYS = 1, 2, (3, 4)  # rosbags' Nodetype
 _SEPARATOR = "=" * 80 + "\n"
-_LONGEST = 256 << 10  # characters of a definition, without comments; the parser takes 2 µs for each
-_SHOWN = 1000  # characters of what the parser says
+_LONGEST = 256 << 10  # characters of a definition without comments; parsing takes 2 µs for each
+_SHOWN = 1000  # characters of the parser's message
 _WIDE_BOUND = re.compile(r"^([ \t]*wstring)<=\d+", re.MULTILINE)
 _WIDE_CONSTANT = re.compile(r"^[ \t]*wstring(<=\d+)?[ \t]+\w+[ \t]*=.*\n", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(include|pragma)\b.*$", re.MULTILINE)
 _EMPTY_STRUCT = re.compile(r"\b(struct\s+\w+\s*)\{\s*\}")
 _ENUM = re.compile(r"\benum\s+(\w+)\s*\{")
-_NOTHING = re.compile(r"^[ \t\r]*(#.*)?\n", re.MULTILINE)  # lines with no field
+_NOTHING = re.compile(r"^[ \t\r]*(#.*)?\n", re.MULTILINE)  # lines without a field
 
 
 class Types:
-    """Field definitions by name of type: what :func:`._layouts.layout_of` follows."""
+    """Field definitions by name of type, the input of :class:`.layouts.Layouts`."""
 
     def __init__(self, extra: Mapping[str, str] | None = None) -> None:
         self.typesys = needed("rosbags.typesys", "ros", "a ROS bag")
         stores = self.typesys.Stores
         self.builtin = dict(self.typesys.get_typestore(stores.EMPTY).fielddefs)
-        self.parsed: dict[tuple[str, str, str], dict[str, Any] | str] = {}  # or why it cannot be
-        self.given: dict[str, Any] = {}
+        self.parsed: dict[tuple[str, str, str], dict[str, Any] | str] = {}  # or the error
+        self.definitions: dict[str, Any] = {}
         for name, text in (extra or {}).items():
-            self.given.update(self._parsed("ros2msg", text, normalized(name)))
+            self.definitions.update(self._parsed("ros2msg", text, normalized(name)))
         self.distribution: dict[str, Any] | None = None
 
-    def of(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
-        """Of one type and those in it: as its definition says, else as the distribution has it.
+    def lookup(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
+        """Return a type and its nested types, from its definition or from the distribution.
 
         Raises
         ------
@@ -48,11 +48,11 @@ class Types:
         if text:
             parsed = self._parsed(kind, text, name)
             own = next((n for n in (raw, name.replace("/msg/", "/", 1)) if n in parsed), None)
-            if name not in parsed and own is not None:  # of IDL that is not of ROS
+            if name not in parsed and own is not None:  # IDL from outside of ROS
                 parsed = {**parsed, name: parsed[own]}
-            return {**self.builtin, **parsed, **self.given}
-        if name in self.given:
-            return {**self._of_distribution(distribution), **self.given}
+            return {**self.builtin, **parsed, **self.definitions}
+        if name in self.definitions:
+            return {**self._of_distribution(distribution), **self.definitions}
         known = self._of_distribution(distribution)
         if name not in known:
             raise ValueError(
@@ -73,7 +73,7 @@ class Types:
         return self.distribution
 
     def _parsed(self, kind: str, text: str, name: str) -> dict[str, Any]:
-        """The types of a definition, which many topics may share."""
+        """Return the types of a definition, which many topics may share."""
         key = (kind, text, name)
         if key not in self.parsed:
             try:
@@ -117,7 +117,7 @@ class Types:
 
 
 def _replace_names(types: dict[str, Any], bases: Mapping[str, str]) -> None:
-    """Turn names of types that nothing defines, such as of an enumeration, into basic types."""
+    """Replace names of undefined types, such as enumerations, by basic types."""
 
     def replaced(description: Any) -> Any:
         kind, what = description[0], description[1]
@@ -129,11 +129,11 @@ def _replace_names(types: dict[str, Any], bases: Mapping[str, str]) -> None:
     if not bases:
         return
     for name, (constants, fields) in types.items():
-        types[name] = (constants, [(field, replaced(of)) for field, of in fields])
+        types[name] = (constants, [(field, replaced(description)) for field, description in fields])
 
 
 def fingerprint(name: str, types: dict[str, Any] | str) -> str:
-    """The fields of a type and of the types in it, or why they cannot be read."""
+    """Return the fields of a type and its nested types, or why they cannot be read."""
     if isinstance(types, str):
         return types
     fields: dict[str, str] = {}
@@ -151,13 +151,13 @@ def fingerprint(name: str, types: dict[str, Any] | str) -> str:
 
 
 def normalized(name: str) -> str:
-    """ROS 2's name of a type: pkg/msg/Type."""
+    """Return ROS 2's name of a type: pkg/msg/Type."""
     parts = name.replace("::", "/").split("/")
     return f"{parts[0]}/msg/{parts[1]}" if len(parts) == 2 else name
 
 
 def _idl_parts(text: str) -> list[str]:
-    # Includes are in the text, and a structure without fields takes one byte.
+    # Includes are part of the text, and a structure without fields takes one byte.
     text = _EMPTY_STRUCT.sub(rf"\1{{ uint8 {PLACEHOLDER}; }}", _INCLUDE.sub("", text))
     if not text.startswith(f"{_SEPARATOR}IDL: "):
         return [text]
@@ -172,7 +172,7 @@ _CONSTANT = {  # arrays that describe the sensor
 
 
 def said_by(typename: str, types: Mapping[str, Any], names: Sequence[str]) -> tuple[Said, ...]:
-    """Kinds of channels by the fields that they come from."""
+    """Return kinds of channels by the fields that they come from."""
     walk = _Fields(typename, types)
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
@@ -198,14 +198,14 @@ def said_by(typename: str, types: Mapping[str, Any], names: Sequence[str]) -> tu
 
 
 class _Fields:
-    """The types of the fields of a message, by their paths."""
+    """The types of the fields of a message, by path."""
 
     def __init__(self, typename: str, types: Mapping[str, Any]) -> None:
         self.types = types
         self.known: dict[str, str | None] = {"": typename}
 
     def type_of(self, path: str) -> str | None:
-        """The type of a message within, or of an element of an array of messages."""
+        """Return the type of a nested message, or of an element of an array of messages."""
         if path not in self.known:
             outer, _, field = path.rpartition(".")
             self.known[path] = self._named(self._description(outer, _INDEX.sub("", field)))
@@ -215,7 +215,9 @@ class _Fields:
         typename = self.type_of(outer)
         if typename is None or typename not in self.types:
             return None
-        return next((of for name, of in self.types[typename][1] if name == field), None)
+        return next(
+            (description for name, description in self.types[typename][1] if name == field), None
+        )
 
     def _named(self, description: Any) -> str | None:
         while description is not None and description[0] not in (1, _NAME):

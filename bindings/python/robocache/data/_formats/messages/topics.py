@@ -1,8 +1,7 @@
-"""The streams of one topic: one of all its messages, or one a key where it has several.
+"""The streams of a topic: one for all its messages, or one per key.
 
-A topic is split by its children of transforms and by its sets of joints wherever there are two of
-them. By frame it is split only if a frame comes back after another one; a frame that changes for
-good is a finding.
+A topic is split by child frames of transforms and by sets of joints, if it has several. It is split
+by frame only if a frame comes back after another one; a frame that changes for good is a finding.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_CHANGES = 4  # that a finding shows
+_MOST_CHANGES = 4  # changes in a finding
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a topic calls in the bag."""
+    """Functions of the bag that a topic calls."""
 
-    spend: Callable[[int], None]  # with the fields that were followed one by one
-    unique: Callable[[str], str]  # makes a name of a stream differ from all others
-    changed: Callable[[], None]  # when there are other streams than before
+    spend: Callable[[int], None]  # with the number of fields that were followed separately
+    unique: Callable[[str], str]  # makes the name of a stream unique
+    changed: Callable[[], None]  # when the streams have changed
 
 
 class StreamDecoder(Protocol):
-    """Decodes the messages of one stream."""
+    """Decode the messages of one stream."""
 
     @property
     def names(self) -> tuple[str, ...] | None: ...
@@ -57,16 +56,16 @@ class Part:
 
     decoder: StreamDecoder
     name: str = ""
-    count: int | None = None  # of samples, once the messages were counted
+    count: int | None = None  # of samples, once the messages are counted
     static: bool = False
 
 
 @dataclass
 class _Stretch:
-    """Where a frame was seen."""
+    """The span in which a frame was seen."""
 
     count: int
-    first: int  # ns of log time
+    first: int  # log time, ns
     last: int
 
 
@@ -75,11 +74,11 @@ class Frames:
     """The frames of one thing, in one pass."""
 
     seen: dict[int, _Stretch] = field(default_factory=dict)
-    last: int | None = None  # of the frames, in the order of the file
-    returned: bool = False  # one came back after another one
+    last: int | None = None  # the last frame, in the order of the file
+    returned: bool = False  # whether a frame came back after another one
 
     def add(self, frames: Any, times: NDArray[np.int64]) -> None:
-        """Take messages, at least one, with their frames, or the one frame of all of them."""
+        """Add messages, at least one, with their frames, or with one frame for all."""
         import numpy as np
 
         one = isinstance(frames, int)
@@ -101,12 +100,12 @@ class Frames:
 
     @property
     def in_order(self) -> list[tuple[int, _Stretch]]:
-        """The frames by the time at which they begin."""
-        return sorted(self.seen.items(), key=lambda of: (of[1].first, of[1].last))
+        """The frames sorted by the time at which they begin."""
+        return sorted(self.seen.items(), key=lambda item: (item[1].first, item[1].last))
 
     @property
     def come_back(self) -> bool:
-        """Whether one comes back after another one, in the order of log times."""
+        """Whether a frame comes back after another one, in the order of log times."""
         latest: int | None = None
         for _, stretch in self.in_order:
             if latest is not None and (
@@ -119,17 +118,17 @@ class Frames:
 
 @dataclass
 class _Thing:
-    """What messages are about: everything in a topic, a child frame, or a set of joints."""
+    """The subject of messages: the whole topic, a child frame, or a set of joints."""
 
     number: int
     frames: Frames = field(default_factory=Frames)
     parts: dict[int, Part] = field(default_factory=dict)  # by frame
-    whole: Part | None = None  # the stream of all frames in merged
+    whole: Part | None = None  # stream of all frames in ``merged``
     merged: set[int] = field(default_factory=set)
 
 
 class PlainTopic:
-    """A topic without keys: one stream."""
+    """A topic without keys: a single stream."""
 
     keyed = False
     undecided = False
@@ -146,7 +145,7 @@ class PlainTopic:
 
     @property
     def settled(self) -> bool:
-        """Whether no more messages are needed to know the streams and their channels."""
+        """Whether the streams and their channels are known without more messages."""
         return self.decoder.names is not None
 
     def begin(self, looking: bool) -> None:
@@ -175,12 +174,12 @@ class PlainTopic:
 class KeyedTopic:
     """A topic whose messages have keys.
 
-    Look at its messages first: ``begin(looking=True)``, ``feed``, ``flush``. This decides which
-    streams there are. Keys that only come later get streams of their own.
+    Examine its messages first: ``begin(looking=True)``, ``feed``, ``flush``. This decides on the
+    streams. Keys that appear only later get separate streams.
     """
 
     keyed = True
-    settled = False  # another message may have another key
+    settled = False  # later messages may have other keys
 
     def __init__(
         self,
@@ -193,7 +192,7 @@ class KeyedTopic:
         self.name, self.finder, self.made = name, finder, made
         self.unique, self.changed = hooks.unique, hooks.changed
         self.may_be_packed = not finder.ros1
-        self.failed: dict[str, int] = {}  # messages that cannot be unpacked, by the reason
+        self.failed: dict[str, int] = {}  # messages that cannot be unpacked, by reason
         self.failed_bytes = 0
         self.elements = None
         recipe = finder.recipe
@@ -201,12 +200,12 @@ class KeyedTopic:
         if recipe.elements is not None:
             self.elements = ElementFinder(finder, self.typename)
         self.static = self.elements is not None and (latched or name.endswith("tf_static"))
-        self.spare: Decoder | None = first  # of messages whose key cannot be found
+        self.spare: Decoder | None = first  # for messages whose key cannot be found
         self.things: dict[int, _Thing] = {}
-        self.main: Part | None = None  # where messages go whose keys cannot be found
+        self.main: Part | None = None  # stream of messages whose keys cannot be found
         self.decided = False
         self.looking = False
-        self.skipped = 0  # messages in this pass whose keys are too many
+        self.skipped = 0  # messages in this pass beyond the limit of keys
         self.unread_count = 0
         self.changes: list[Finding] = []
 
@@ -226,7 +225,7 @@ class KeyedTopic:
         return found
 
     def _main(self) -> Part:
-        """The stream of messages whose keys cannot be found: the first one there is."""
+        """Return the stream of messages whose keys cannot be found: the first one."""
         if self.main is None:
             first = next(iter(self.things.values()), None)
             if first is not None and first.whole is not None:
@@ -260,7 +259,7 @@ class KeyedTopic:
         return found
 
     def _label(self, thing: _Thing, frame: int) -> str:
-        """The name of a key."""
+        """Return the name of a key."""
         frames = [_named(text) for text in self.finder.frame_texts(frame)]
         if self.finder.recipe.joints:
             order = self.finder.thing_of.index(thing.number)
@@ -278,7 +277,7 @@ class KeyedTopic:
 
     @property
     def undecided(self) -> bool:
-        """Whether a frame has changed, and the rest of the messages shows if it comes back."""
+        """Whether a frame has changed, and later messages decide whether it comes back."""
         of_things = [thing.frames for thing in self.things.values()]
         return any(len(frames.seen) > 1 and not frames.come_back for frames in of_things)
 
@@ -296,31 +295,33 @@ class KeyedTopic:
             part.decoder.begin()
 
     def feed(self, rows: Rows) -> list[tuple[Part, Columns]]:
-        """Take messages; what comes back may be of messages before, or wait for more."""
+        """Take messages; return columns, perhaps of earlier messages, or none yet."""
         keyed = self.finder.keyed(rows) if self.elements is None else self.elements.keyed(rows)
         times = keyed.content.times
         found: list[tuple[Part, Any]] = []
         if keyed.groups is not None:
             for number, frame, rows_of in keyed.groups:
-                found += self._of_thing(number, frame, times[rows_of], keyed.content.of(rows_of))
+                found += self._of_thing(
+                    number, frame, times[rows_of], keyed.content.select(rows_of)
+                )
             return [(part, each) for part, own in found for each in part.decoder.feed(own)]
         if len(keyed.things) == 0:
             return []
         there = present(keyed.things)
         for number in there:
-            which = None if len(there) == 1 else keyed.things == number
-            frames = keyed.frames if which is None else keyed.frames[which]
-            of = times if which is None else times[which]
-            content = keyed.content if which is None else keyed.content.of(which)
+            indices = None if len(there) == 1 else keyed.things == number
+            frames = keyed.frames if indices is None else keyed.frames[indices]
+            part_times = times if indices is None else times[indices]
+            content = keyed.content if indices is None else keyed.content.select(indices)
             if number == TOO_MANY or number == NOT_FOLLOWED:
                 found += self._without_key(number, content)
                 continue
             bad = frames < 0
             if bad.any():
-                found += self._without_key(TOO_MANY, content.of(bad))
-                frames, of, content = frames[~bad], of[~bad], content.of(~bad)
+                found += self._without_key(TOO_MANY, content.select(bad))
+                frames, part_times, content = frames[~bad], part_times[~bad], content.select(~bad)
             if len(frames):
-                found += self._of_thing(number, frames, of, content)
+                found += self._of_thing(number, frames, part_times, content)
         return [(part, each) for part, own in found for each in part.decoder.feed(own)]
 
     def _without_key(self, number: int, content: Any) -> list[tuple[Part, Any]]:
@@ -338,7 +339,7 @@ class KeyedTopic:
             thing = self.things[number] = self._thing(number, there[0])
         thing.frames.add(frames, times)
         if self.looking:
-            # Either the stream of all frames or those of each are kept at the end.
+            # In the end, either the stream of all frames or one stream per frame is kept.
             if thing.whole is not None and thing.whole.decoder.names is None:
                 yield thing.whole, content
             merged = []
@@ -348,7 +349,7 @@ class KeyedTopic:
                 yield thing.whole, content
                 return
             if thing.whole is not None and merged:
-                yield thing.whole, content.of(_among(frames, merged))
+                yield thing.whole, content.select(_among(frames, merged))
         for frame in there:
             if frame in merged:
                 continue
@@ -358,10 +359,10 @@ class KeyedTopic:
                 if not self.looking:
                     part.name = self.unique(f"{self.name}/{self._label(thing, frame)}")
             if not self.looking or part.decoder.names is None:
-                yield part, content if len(there) == 1 else content.of(frames == frame)
+                yield part, content if len(there) == 1 else content.select(frames == frame)
 
     def _thing(self, number: int, frame: int) -> _Thing:
-        """A new thing. One that comes late has a stream of all its frames, too."""
+        """Add a thing. A late one also gets a stream of all its frames."""
         thing = _Thing(number)
         if not self.looking and not self.things and self.main is not None:
             thing.whole = self.main
@@ -376,7 +377,7 @@ class KeyedTopic:
         return thing
 
     def flush(self, complete: bool) -> list[tuple[Part, Columns]]:
-        """Messages that waited for more. ``complete``: all messages of the topic were seen."""
+        """Return messages that were held back. ``complete``: all messages were seen."""
         made = []
         for part in self._all_parts():
             made += [(part, columns) for columns in part.decoder.flush()]
@@ -394,7 +395,7 @@ class KeyedTopic:
         return made
 
     def _decide(self) -> None:
-        """Which streams there are, by the messages that were looked at."""
+        """Decide on the streams, by the messages that were examined."""
         self.decided = True
         self.changed()
         self.main = self.main if not self.things else None
@@ -406,7 +407,9 @@ class KeyedTopic:
                 if len(thing.merged) > 1 and thing.whole is not None:
                     if isinstance(thing.whole.decoder, ElementDecoder):
                         thing.whole.decoder.texts.pop(self.finder.recipe.frames[0], None)
-        by_time = sorted(self.things.items(), key=lambda of: of[1].frames.in_order[0][1].first)
+        by_time = sorted(
+            self.things.items(), key=lambda members: members[1].frames.in_order[0][1].first
+        )
         self.things = dict(by_time)
         parts = self.parts
         if len(parts) == 1:
@@ -420,7 +423,7 @@ class KeyedTopic:
                 part.name = self.unique(f"{self.name}/{self._label(thing, frame)}")
 
     def _changes(self, thing: _Thing) -> Iterator[Finding]:
-        """Frames that change within one stream."""
+        """Yield findings about frames that change within one stream."""
         stretches = [each for each in thing.frames.in_order if each[0] in thing.merged]
         if len(stretches) < 2 or thing.whole is None:
             return
@@ -430,7 +433,7 @@ class KeyedTopic:
             at += stretch.count
             changes.append(f"from {before!r} to {after!r} at sample {at}")
         more = len(changes) - _MOST_CHANGES
-        text = ", ".join(changes[:_MOST_CHANGES]) + (f", and {more} times more" if more > 0 else "")
+        text = ", ".join(changes[:_MOST_CHANGES]) + (f", and {more} more times" if more > 0 else "")
         place = f"sample {stretches[0][1].count}"
         what = " and ".join(path.rpartition(".")[2] for path in self.finder.recipe.frames)
         yield Finding("warning", "frame_changed", thing.whole.name, place, f"{what} changes {text}")
@@ -449,19 +452,19 @@ class KeyedTopic:
         return found
 
     def fail(self, reason: str, sizes: Any) -> None:
-        """Count messages that cannot be unpacked, by the reason."""
+        """Count messages that cannot be unpacked, by reason."""
         count_reason(self.failed, reason, len(sizes))
         self.failed_bytes += int(sizes.sum())
 
     def _failed(self) -> dict[str, int]:
-        """Messages that were not read before they came to a stream, by the reason."""
+        """Return messages that failed before they reached a stream, by reason."""
         failed = dict(self.failed)
         for reason, number in self.elements.failed.items() if self.elements is not None else ():
             failed[reason] = failed.get(reason, 0) + number
         return failed
 
     def unread(self, count: int | None) -> list[Unread]:
-        """What was not read, as far as was read; ``count``: of the messages of the topic."""
+        """Return what was not read so far; ``count``: number of messages of the topic."""
         found: list[Unread] = []
         for part in self.parts:
             own = _inner(part)
@@ -481,19 +484,19 @@ class KeyedTopic:
         kind = "sets of joints" if self.finder.recipe.joints else "frames"
         what = "transforms" if self.elements is not None else "messages"
         reason = (
-            f"they have more than {MOST_KEYS:,} {kind}, and the {what} with other {kind} are left "
-            "out. Is a number or a file's name in frame_id?"
+            f"they have more than {MOST_KEYS:,} {kind}, and the {what} with other {kind} are "
+            "skipped. Is a number or a file's name in frame_id?"
         )
         return [Unread(self.name, self.typename, self.unread_count, None, reason)]
 
 
 def _inner(part: Part) -> Any:
-    """The decoder of the messages of a part, without what sorts their joints."""
+    """Return the decoder of the messages of a part, without the sorting of joints."""
     return part.decoder.decoder if isinstance(part.decoder, JointDecoder) else part.decoder
 
 
 def _mixed(part: Part, decoder: Any, keys: Collection[str]) -> Iterator[Finding]:
-    """Frames within messages, other than their keys, that change from message to message."""
+    """Yield findings about frames in messages, except their keys, that change."""
     for path, texts in decoder.strings.items() if isinstance(decoder, Decoder) else ():
         own = path.rpartition(".")[2] in ("frame_id", "child_frame_id") and path not in keys
         if own and decoder.names and (texts is None or len(texts) > 1):
@@ -509,7 +512,7 @@ def _among(frames: Any, some: list[int]) -> Any:
 
 
 def _named(text: str) -> str:
-    """A frame in the name of a stream, without the slash that it may begin with."""
+    """Return a frame for the name of a stream, without a leading slash."""
     return text.lstrip("/") or NO_TEXT
 
 
@@ -522,7 +525,7 @@ def topic_of(
     hooks: Hooks,
     latched: bool = False,
 ) -> AnyTopic:
-    """The streams of a topic. ``latched``: new subscribers get the last message."""
+    """Return the streams of a topic. ``latched``: new subscribers get the last message."""
     first = made()
     recipe = recipe_of(made.types, first.typename) if isinstance(first, Decoder) else None
     if recipe is None or not isinstance(first, Decoder):

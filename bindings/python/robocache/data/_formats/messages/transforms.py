@@ -1,4 +1,4 @@
-"""Arrays of transforms, as /tf has them: each element becomes a sample of its own."""
+"""Arrays of transforms, as in /tf: each element becomes a separate sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_ALIKE = 64  # elements of messages whose shape is remembered
+_MOST_ALIKE = 64  # elements per message whose shape is remembered
 _STAMP, _SEQUENCE = "header.stamp", "header.seq"
 
 
@@ -27,23 +27,23 @@ class Elements:
     """Elements of the arrays in some messages, in the order of the file."""
 
     values: Any  # [n,D]
-    times: NDArray[np.int64]  # when their messages were logged, ns
+    times: NDArray[np.int64]  # log times of their messages, ns
     stamps: NDArray[np.int64]  # ns
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def of(self, chosen: Any) -> Elements:
+    def select(self, chosen: Any) -> Elements:
         return Elements(self.values[chosen], self.times[chosen], self.stamps[chosen])
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """Messages with the same keys at the same places."""
+    """Messages with the same keys at the same offsets."""
 
     encoding: Encoding
     signature: Signature
-    begins: list[dict[str, int]]  # of the fields of each element
+    begins: list[dict[str, int]]  # offsets of the fields of each element
     end: int
 
     def fits(self, rows: Rows) -> bool:
@@ -55,7 +55,7 @@ class _Shape:
 
 
 class ElementFinder:
-    """Finds the elements of messages of one topic, with their keys and values."""
+    """Find the elements of messages of one topic, with their keys and values."""
 
     def __init__(self, finder: Finder, typename: str) -> None:
         import numpy as np
@@ -84,21 +84,21 @@ class ElementFinder:
         kinds = [np.dtype(name) for name in set(dtypes)]
         self.dtype = np.result_type(*kinds) if kinds else np.dtype("f4")
         self.failed: dict[str, int] = {}
-        self._shape: _Shape | None = None  # of the last messages that were all alike
+        self._shape: _Shape | None = None  # of the last messages, if they were all alike
 
     def keyed(self, rows: Rows) -> Keyed:
-        """The elements of some messages. Messages that cannot be read are counted in ``failed``."""
+        """Return the elements of messages. Messages that cannot be read count in ``failed``."""
         import numpy as np
 
         if self._shape is not None and self._shape.fits(rows):
             return self._alike(rows, self._shape)
         parts: list[tuple[Any, ...]] = []
         for encoding, chosen in by_encoding(rows, self.finder.ros1):
-            which = np.arange(len(rows)) if chosen is None else chosen
+            indices = np.arange(len(rows)) if chosen is None else chosen
             try:
-                parts += self._elements(rows, which, encoding)
+                parts += self._elements(rows, indices, encoding)
             except CannotDecode as error:
-                count_reason(self.failed, str(error), len(which))
+                count_reason(self.failed, str(error), len(indices))
         if not parts:
             none = np.zeros(0, np.int64)
             empty = np.zeros((0, len(self.names)), self.dtype)
@@ -112,7 +112,7 @@ class ElementFinder:
         return Keyed(things, frames, Elements(values, rows.times[row], stamps))
 
     def _shape_of(self, rows: Rows, parts: list[Any]) -> _Shape | None:
-        """Where the elements of messages are that all have the same keys at the same places."""
+        """Return the shape of messages if all have the same keys at the same offsets."""
         encodings = list(by_encoding(rows, self.finder.ros1))
         encoding = encodings[0][0]
         if len(encodings) > 1 or encoding is None or len(parts) > _MOST_ALIKE:
@@ -144,7 +144,7 @@ class ElementFinder:
         return _Shape(encoding, Signature(rows, places, groups), begins, cursor.at)
 
     def _alike(self, rows: Rows, shape: _Shape) -> Keyed:
-        """The elements of messages that have a shape."""
+        """Return the elements of messages with a known shape."""
         import numpy as np
 
         count, each = len(rows), len(shape.begins)
@@ -167,17 +167,19 @@ class ElementFinder:
         content = Elements(values.reshape(count * each, -1), times, stamps.reshape(-1))
         return Keyed(NONE, NONE, content, shape.signature.groups)
 
-    def _elements(self, rows: Rows, which: Any, encoding: Encoding | None) -> list[tuple[Any, ...]]:
-        """Row, thing, frame, values and stamp of first elements, of second elements, and so on."""
+    def _elements(
+        self, rows: Rows, indices: Any, encoding: Encoding | None
+    ) -> list[tuple[Any, ...]]:
+        """Return row, thing, frame, values and stamp of first elements, second elements, ..."""
         import numpy as np
 
         if encoding is None:
-            self._explain(rows.of(which))
+            self._explain(rows.select(indices))
             return []
-        cursor = Cursor(rows.of(which), self.finder.fixed(encoding))
-        counts = np.broadcast_to(cursor.length(), len(which))
+        cursor = Cursor(rows.select(indices), self.finder.fixed(encoding))
+        counts = np.broadcast_to(cursor.length(), len(indices))
         good = cursor.good & (counts <= MOST_ELEMENTS)
-        at = np.broadcast_to(cursor.at, len(which)).copy()
+        at = np.broadcast_to(cursor.at, len(indices)).copy()
         parts = []
         most = int(np.where(good, counts, 0).max(initial=0))
         self.finder.spend(most * len(self.finder.recipe.steps))
@@ -185,25 +187,25 @@ class ElementFinder:
             there = np.flatnonzero((counts > i) & good)
             if not len(there):
                 break
-            own = Cursor(cursor.rows.of(there), cursor.fixed, _one(at[there]))
+            own = Cursor(cursor.rows.select(there), cursor.fixed, _one(at[there]))
             parts.append((there, *self._element(own)))
             good[there] &= own.good
             at[there] = own.at
         left = cursor.rows.sizes - at
         good &= (left >= 0) & (left <= (3 if encoding.prefix else 0))
         if not good.all():
-            self._explain(cursor.rows.of(~good))
+            self._explain(cursor.rows.select(~good))
         made = []
         for there, *arrays in parts:
             kept = good[there] & arrays.pop()
             if kept.all():
-                made.append((which[there], *arrays))
+                made.append((indices[there], *arrays))
             else:
-                made.append((which[there][kept], *(array[kept] for array in arrays)))
+                made.append((indices[there][kept], *(array[kept] for array in arrays)))
         return made
 
     def _element(self, cursor: Cursor) -> tuple[Any, ...]:
-        """Thing, frame, values and stamp of one element in each message, and which are times."""
+        """Return thing, frame, values and stamp of one element per message, and a valid mask."""
         import numpy as np
 
         finder, count = self.finder, len(cursor.rows)
@@ -236,14 +238,16 @@ class ElementFinder:
     def _explain(self, rows: Rows) -> None:
         """Count messages that cannot be read, with the reason."""
         tree: LayoutTree[Layout] = LayoutTree()
-        for layout, which in tree.sorted(rows, lambda message: self.layouts.of(message, {})):
+        for layout, indices in tree.sorted(
+            rows, lambda message: self.layouts.layout_of(message, {})
+        ):
             most = max(layout.arrays.values(), default=0)
             reason = f"array of {most:,} transforms, expected at most {MOST_ELEMENTS:,}"
-            count_reason(self.failed, layout.failure or reason, len(which))
+            count_reason(self.failed, layout.failure or reason, len(indices))
 
 
 class ElementDecoder:
-    """The elements of one key as columns: they are decoded when they are found."""
+    """The elements of one key as columns, which are decoded already when they are found."""
 
     def __init__(self, finder: ElementFinder, texts: dict[str, str]) -> None:
         self.finder, self.texts = finder, texts
@@ -251,7 +255,7 @@ class ElementDecoder:
         self.said = said_by(_TRANSFORM, finder.finder.types, finder.names)
 
     def begin(self) -> None:
-        """Before a pass through the messages."""
+        """Prepare for a pass through the messages."""
 
     def feed(self, elements: Any) -> list[Columns]:
         finder = self.finder
@@ -271,17 +275,17 @@ _ANY = Encoding("cdr", aligned=8, prefix=4, order="<", terminated=True)
 
 
 def _one(at: Any) -> Any:
-    """One number in place of an array of the same."""
+    """Return one number for an array whose elements are equal, else the array."""
     return int(at[0]) if (at == at[0]).all() else at
 
 
 def _stamps(cursor: Cursor, begin: Any) -> tuple[Any, Any]:
-    """Nanoseconds, and which of them are times."""
+    """Return nanoseconds, and a mask of valid times."""
     import numpy as np
 
     encoding = cursor.encoding
     begin = begin + -(begin - encoding.prefix) % min(4, encoding.aligned)
-    # ROS 1 counts seconds without a sign.
+    # ROS 1 has unsigned seconds.
     kind = encoding.order + ("u4" if encoding.name == "ros1" else "i4")
     seconds = cursor.numbers(begin, kind).astype(np.int64)
     nanoseconds = cursor.numbers(begin + 4, f"{encoding.order}u4")

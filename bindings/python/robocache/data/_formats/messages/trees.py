@@ -1,7 +1,7 @@
-"""Messages that say themselves which fields they have, such as JSON, as columns.
+"""Messages that name their own fields, such as JSON, as columns.
 
-Numbers become channels by their paths: ``position.x``, ``joints[0]``. The first messages decide
-which channels there are. A number that is missing in a message is NaN there.
+Numbers become channels by their paths: ``position.x``, ``joints[0]``. The first messages decide on
+the channels. A number that is missing in a message is NaN there.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .pieces import Rows
 
 Number = Union[bool, int, float]
 
-MOST_FIELDS = 1 << 18  # of one message
-DEEPEST = 32  # messages within messages
-_FIRST = 64  # messages that decide which channels there are
-_FIRST_BYTES = 4 << 20  # or fewer of large ones
+MOST_FIELDS = 1 << 18  # per message
+DEEPEST = 32  # levels of nested messages
+_FIRST = 64  # messages that decide on the channels,
+_FIRST_BYTES = 4 << 20  # or fewer large ones
 _AT_ONCE = 1 << 20  # numbers
-_MOST_TEXTS = 4  # of a field, which are shown
-_MOST_NAMES = 1000  # fields that are listed as left out
-_LONGEST_TEXT = 1000  # characters of one that is shown
+_MOST_TEXTS = 4  # values of a field that are shown
+_MOST_NAMES = 1000  # fields that are listed as omitted
+_LONGEST_TEXT = 1000  # characters of a text that is shown
 _LONGEST_PATH = 1000  # characters
-_EXACT = 2**53  # integers above are not all float64
-# Texts that say what numbers are about: a frame, the name of an element, or an array of names.
+_EXACT = 2**53  # larger integers are not always exact in float64
+# Texts that identify numbers: a frame, the name of an element, or an array of names.
 _FRAME = re.compile(r"(?:.*\.)?(?:child_|parent_)?frame_id|(?:.*\.)?(?:f|childF|parentF)rameId")
 _ELEMENT = re.compile(r".*\[\d+\]\.(?:name|joint_name|jointName)")
 _NAMES = re.compile(r"((?:.*\.)?)((?:name|names|joint_names|jointNames))\[\d+\]")
@@ -44,7 +44,7 @@ _ISO = re.compile(
 
 
 class CannotRead(ValueError):
-    """Why a message cannot be read: the end of a sentence that begins with "they"."""
+    """A message cannot be read; the text ends a sentence that begins with "they"."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Tree:
     numbers: dict[str, Number] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)  # of arrays
-    others: dict[str, str] = field(default_factory=dict)  # what is no channel, and why
+    others: dict[str, str] = field(default_factory=dict)  # fields that are not channels: reasons
     stamp: int | None = None  # ns
     left: int = MOST_FIELDS  # fields that may still follow
 
@@ -64,7 +64,7 @@ class Tree:
         Raises
         ------
         CannotRead
-            There are too many.
+            There are too many fields.
         """
         self.left -= 1
         if self.left < 0 or len(self.numbers) > MOST_NUMBERS:
@@ -73,7 +73,7 @@ class Tree:
             raise CannotRead(f"have a field whose path is longer than {_LONGEST_PATH:,} characters")
 
     def add(self, path: str, value: Number) -> None:
-        """Add a number. Two fields with the same path are no channel."""
+        """Add a number. Two fields with the same path are not channels."""
         if path in self.numbers or path in self.others:
             self.numbers.pop(path, None)
             self.others[path] = "two fields have this path"
@@ -84,46 +84,46 @@ class Tree:
 class Reader(Protocol):
     """Finds the fields of a message."""
 
-    turns: dict[str, str]  # paths of messages that are quaternions by their type, with the type
+    turns: dict[str, str]  # paths of messages whose type is a quaternion, with the type
 
     def tree(self, content: bytes) -> Tree:
-        """The fields of one message.
+        """Return the fields of one message.
 
         Raises
         ------
         CannotRead
-            It is damaged, or too large.
+            The message is damaged, or too large.
         """
 
     def dtype(self, path: str) -> str | None:
-        """The dtype of a number, as the definition of the messages says; None: it does not."""
+        """Return the dtype of a number in the definition of the messages, or None."""
 
 
 class TreeDecoder:
-    """Decodes one topic piece by piece: see ``_decoders.AnyDecoder``."""
+    """Decode one topic in pieces: see ``decoders.AnyDecoder``."""
 
     may_be_packed = False
 
     def __init__(self, typename: str, reader: Reader, spend: Callable[[int], None]) -> None:
         self.typename, self.reader, self.spend = typename, reader, spend
-        self.names: tuple[str, ...] | None = None  # once it is known
+        self.names: tuple[str, ...] | None = None  # once known
         self.dtypes: list[str] = []  # of the channels
         self.places: dict[str, int] = {}  # of the channels
-        self.arrays: tuple[str, ...] = ()  # beginnings of paths in arrays of changing length
+        self.arrays: tuple[str, ...] = ()  # prefixes of paths in arrays of changing length
         self.lengths: dict[str, tuple[int, int]] = {}
         self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
         self.texts: dict[str, set[str] | None] = {}  # None: many
-        self.numeric: set[str] = set()  # arrays with numbers that are no channels
+        self.numeric: set[str] = set()  # arrays with numbers that are not channels
         self.others: dict[str, str] = {}
-        self.keys: dict[str, str | None] = {}  # the first text of a key; None: it is no key
+        self.keys: dict[str, str | None] = {}  # the first text of a key; None: not a key
         self.missing: dict[str, int] = {}  # messages without a channel
-        self.late: dict[str, int] = {}  # messages with a number that the first ones do not have
+        self.late: dict[str, int] = {}  # messages with a number that the first ones lack
         self.rounded: set[str] = set()
         self.failed: dict[str, int] = {}
         self.failed_bytes = 0
         self.stamped = False
         self.waiting: list[Rows] = []
-        self.said: tuple[Said, ...] = ()  # of channels, by the types of messages within
+        self.said: tuple[Said, ...] = ()  # kinds of channels by types of nested messages
 
     def begin(self) -> None:
         self.failed.clear()
@@ -135,7 +135,7 @@ class TreeDecoder:
     def feed(self, rows: Rows) -> list[Columns]:
         if self.names is not None:
             return list(self._decoded(rows))
-        self.waiting.append(rows.alone())
+        self.waiting.append(rows.compact())
         if (
             sum(map(len, self.waiting)) >= _FIRST
             or sum(len(rows.data) for rows in self.waiting) >= _FIRST_BYTES
@@ -149,16 +149,16 @@ class TreeDecoder:
             return []
         return [columns for rows in waiting for columns in self._decoded(rows)]
 
-    # ---- what the first messages decide ---------------------------------------------------------
+    # ---- decisions by the first messages --------------------------------------------------------
 
     def _decide(self, waiting: list[Rows]) -> bool:
-        """Find which channels there are, by the first messages; False if none can be read."""
+        """Determine the channels from the first messages; False if none can be read."""
         trees: list[Tree] = []
         failed: dict[str, list[int]] = {}
         for rows in waiting:
             for i in range(len(rows)):
                 if len(trees) >= _FIRST:
-                    break  # where none can be read, all are looked at
+                    break  # if none can be read, all are examined
                 try:
                     trees.append(self._tree(rows.message(i)))
                 except CannotRead as error:
@@ -196,7 +196,7 @@ class TreeDecoder:
         return True
 
     def _dtype(self, path: str, values: list[Number], is_missing: bool) -> str:
-        """Of a channel. Integers that may be missing become floats, which have NaN."""
+        """Return the dtype of a channel. Integers that may be missing become floats, for NaN."""
         dtype = self.reader.dtype(path)
         if dtype is None:
             kinds = set(map(type, values))
@@ -221,7 +221,7 @@ class TreeDecoder:
     def _decoded(self, rows: Rows) -> Iterator[Columns]:
         at_once = max(1, _AT_ONCE // max(1, len(self.names or ())))
         for begin in range(0, len(rows), at_once):
-            yield self._block(rows.of(slice(begin, begin + at_once)))
+            yield self._block(rows.select(slice(begin, begin + at_once)))
 
     def _block(self, rows: Rows) -> Columns:
         import numpy as np
@@ -266,7 +266,7 @@ class TreeDecoder:
             block[:, column] = [_as_float(value) for value in values]
 
     def _widen(self, values: list[Number], numbers: dict[str, Number]) -> None:
-        """Make a channel of integers one of floats where a value is none."""
+        """Turn a channel of integers into floats if a value is not an integer."""
         import numpy as np
 
         for i, dtype in enumerate(self.dtypes):
@@ -281,26 +281,26 @@ class TreeDecoder:
                     self.dtypes[i] = "float64"
 
     def _require_keys(self, tree: Tree) -> None:
-        """Refuse a message about another frame or joint: there is nothing between these."""
+        """Refuse a message about another frame or joint, which must not be mixed."""
         for path, text in tree.texts.items():
             if path not in self.keys and len(self.keys) < MOST_FIELDS:
                 self.keys[path] = text if self._is_key(path) else None
             first = self.keys.get(path)
             if first is not None and text != first:
                 raise CannotRead(
-                    f"have another {path} than the first message, "
-                    f"{first[:_LONGEST_TEXT]!r}: frames and joints are kept apart in ROS messages "
-                    "only"
+                    f"have a {path} that differs from the first message's, "
+                    f"{first[:_LONGEST_TEXT]!r}: frames and joints are separated only in ROS "
+                    "messages"
                 )
 
     def _is_key(self, path: str) -> bool:
-        """Whether a text says what numbers are about that are channels."""
+        """Whether a text identifies numbers that are channels."""
         if path.startswith(self.arrays):
             return False
         self.spend(len(self.places))
         array = _NAMES.fullmatch(path)
         if array is not None:
-            # The numbers of arrays of the same length go by these names.
+            # The numbers of arrays of the same length have these names.
             count = self.kept.get(array[1] + array[2])
             others = [
                 f"{other}["
@@ -314,7 +314,7 @@ class TreeDecoder:
         return False
 
     def _compare(self, numbers: dict[str, Number]) -> None:
-        """Count channels that a message lacks, and numbers that are no channels."""
+        """Count channels that a message lacks, and numbers that are not channels."""
         for name in self.places:
             if name not in numbers:
                 self.missing[name] = self.missing.get(name, 0) + 1
@@ -326,13 +326,13 @@ class TreeDecoder:
                 continue
             array = re.sub(r"\[\d+\][^\[]*\Z", "", path)
             if array != path and array in self.kept:
-                self.numeric.add(array)  # it got longer, which is noted
+                self.numeric.add(array)  # its length increased, which is noted elsewhere
                 continue
             if path in self.late or len(self.late) < _MOST_NAMES:
                 self.late[path] = self.late.get(path, 0) + 1
 
     def _note(self, tree: Tree) -> None:
-        """Note what is no channel."""
+        """Note fields that are not channels."""
         for path, count in tree.lengths.items():
             if path in self.lengths or len(self.lengths) < _MOST_NAMES:
                 least, most = self.lengths.get(path, (count, count))
@@ -373,8 +373,8 @@ class TreeDecoder:
             found.append(varying_reason(varying))
         if self.late:
             found.append(
-                f"the first {_FIRST} messages do not have {some(list(self.late), 4)}, and these "
-                "decide which channels there are"
+                f"the first {_FIRST} messages, which determine the channels, do not have "
+                f"{some(list(self.late), 4)}"
             )
         return found
 
@@ -389,7 +389,7 @@ class TreeDecoder:
             found.append((path, f"is missing in {count:,} messages, where the channel is NaN"))
         for path, count in self.late.items():
             text = f"is in {count:,} messages, but not in the first {_FIRST}"
-            found.append((path, f"{text}, which decide the channels"))
+            found.append((path, f"{text}, which determine the channels"))
         for name in sorted(self.rounded):
             found.append((name, "integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
@@ -408,12 +408,12 @@ def _as_float(value: Number) -> float:
 
 
 def stamp_paths() -> tuple[tuple[str, ...], ...]:
-    """Where a message may say when it was measured."""
+    """Return the paths where a message may have its time of measurement."""
     return _STAMPS
 
 
 def nanoseconds(seconds: Any, fraction: Any) -> int | None:
-    """A time of two integers; None if they are none."""
+    """Return a time from two integers; None if they are not a time."""
     if type(seconds) is not int or type(fraction) is not int or not 0 <= fraction < 10**9:
         return None
     total = seconds * 10**9 + fraction
@@ -421,7 +421,7 @@ def nanoseconds(seconds: Any, fraction: Any) -> int | None:
 
 
 def stamp_of(value: Any) -> int | None:
-    """The time that a value of JSON is: seconds and nanoseconds, or ISO 8601 with a zone."""
+    """Parse a time in JSON: seconds and nanoseconds, or ISO 8601 with a zone."""
     if isinstance(value, dict) and len(value) == 2:
         seconds = next((value[key] for key in _SECONDS if key in value), None)
         fraction = next((value[key] for key in _NANOSECONDS if key in value), None)
@@ -444,4 +444,4 @@ def stamp_of(value: Any) -> int | None:
     return None
 
 
-MOST_LISTED = MOST_ELEMENTS  # elements of an array that is one of channels
+MOST_LISTED = MOST_ELEMENTS  # elements of an array of channels

@@ -1,4 +1,4 @@
-"""The times of a table: which columns they are, and what is known of them."""
+"""The times of a table: which columns hold them, and what is known about them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .time_columns import (
     row_of,
 )
 
-_LOOK = 1000  # rows by which dates are known
-_MOSTLY = 0.9  # of the steps of times that ascend
+_LOOK = 1000  # rows by which dates are recognized
+_MOSTLY = 0.9  # of the steps of ascending times
 _PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
 _SINCE_1970 = (946_684_800, 4_102_444_800)  # s: from 2000 to 2100
 _LATEST = 253_402_300_800  # s: the year 10000
-_LONGEST = 2**33  # s, which int64 holds as ns
+_LONGEST = 2**33  # s, the range of int64 in ns
 _PAIR = row_named("`sec` + `nanosec`")
 _DATES = row_named("a column of dates")
 _INDEX = row_named("the index of pandas")
@@ -38,24 +38,24 @@ _UNNAMED = row_named("a first column")
 class Clock:
     """The column of times, or the columns that are joined to times."""
 
-    name: str  # as messages show it
-    kind: str  # of its dtype: "i" or "f"
-    unit: str | None  # as its name or its type states
+    name: str  # as shown in messages
+    kind: str  # kind of its dtype: "i" or "f"
+    unit: str | None  # stated by its name or type
     columns: tuple[str, ...] = ()
     form: str = "numbers"  # "numbers", "pair", "rows", or one of texts: "date", "length", ...
-    ticks: int = 0  # of the second column of a pair, in a second
+    ticks: int = 0  # per second, of the second column of a pair
     row: int | None = None  # of the table of patterns
-    guess: str | None = None  # a unit that the size of its times leaves no doubt of
-    guessed: Any = None  # the time that it was guessed by
+    guess: str | None = None  # unit that follows from the size of the times without doubt
+    guessed: Any = None  # the time that the guess is based on
     sample: Any = field(default=None, repr=False)  # the first times, or all of them
-    others: tuple[str, ...] = ()  # columns that could be the times too
+    others: tuple[str, ...] = ()  # other possible columns of times
     is_asked: bool = False  # whether the caller named it
     asked: str | None = None  # the unit that the caller gave for this column
-    rate: float | None = None  # of rows, of the form "rows"
+    rate: float | None = None  # rows per second, for the form "rows"
 
     @property
     def why(self) -> str:
-        """The column that was taken, and the reason."""
+        """The chosen column, and the reason."""
         if self.rate is not None:
             return f"row / {self.rate:g} (--fps)"
         reason = _reason(self)
@@ -95,7 +95,7 @@ def _reason(clock: Clock) -> str:
 
 
 def flat(table: Any) -> Any:
-    """A table with the structs that hold a stamp (sec, nanosec) as columns of their own."""
+    """Split structs that hold a stamp (sec, nanosec) into separate columns."""
     arrow = needed("pyarrow", "tables", "a table")
     while any(holds_stamp(kind) for kind in table.schema.types):
         names: list[str] = []
@@ -114,7 +114,7 @@ def flat(table: Any) -> Any:
 
 
 def holds_stamp(kind: Any) -> bool:
-    """Whether a type is a struct with seconds and the rest of a second, perhaps further inside."""
+    """Whether a type is a struct with seconds and fractions, perhaps in a nested struct."""
     arrow = needed("pyarrow", "tables", "a table")
     if not arrow.types.is_struct(kind):
         return False
@@ -123,7 +123,7 @@ def holds_stamp(kind: Any) -> bool:
 
 
 def may_be_clock(name: str, kind: Any, index: Iterable[str]) -> bool:
-    """Whether a column that holds no numbers may hold the times, by its name and type."""
+    """Whether a column without numbers may hold the times, by its name and type."""
     arrow = needed("pyarrow", "tables", "a table")
     if arrow.types.is_time(kind) or arrow.types.is_date(kind):
         return True
@@ -133,38 +133,38 @@ def may_be_clock(name: str, kind: Any, index: Iterable[str]) -> bool:
 
 
 def names_of_times(schema: Any, index: Iterable[str], asked: str | None) -> list[str]:
-    """The columns of a Parquet file by whose values its times are chosen."""
+    """Return the columns of a Parquet file whose values are needed to choose its times."""
     arrow = needed("pyarrow", "tables", "a table")
     types, found = arrow.types, []
     paired = {
         name
-        for pair in pairs_of([of.name for of in schema if _is_number(of.type)])
+        for pair in pairs_of([column.name for column in schema if _is_number(column.type)])
         for name in pair[:2]
     }
-    for place, of in enumerate(schema):
-        is_number = _is_number(of.type)
+    for place, column in enumerate(schema):
+        is_number = _is_number(column.type)
         named = (
-            row_of(of.name) is not None
-            or of.name in index
-            or of.name in paired
-            or of.name.startswith("__index_level_")
-            or (place == 0 and _is_unnamed(of.name))
-            or (asked is not None and bare(of.name) in asked)
+            row_of(column.name) is not None
+            or column.name in index
+            or column.name in paired
+            or column.name.startswith("__index_level_")
+            or (place == 0 and _is_unnamed(column.name))
+            or (asked is not None and bare(column.name) in asked)
         )
-        is_time = types.is_timestamp(of.type) or types.is_duration(of.type)
+        is_time = types.is_timestamp(column.type) or types.is_duration(column.type)
         if (
-            (is_number and (named or "date" in plain_name(of.name)[0].lower()))
+            (is_number and (named or "date" in plain_name(column.name)[0].lower()))
             or is_time
-            or holds_stamp(of.type)
+            or holds_stamp(column.type)
         ):
-            found.append(of.name)
-        elif may_be_clock(of.name, of.type, index):
-            found.append(of.name)
+            found.append(column.name)
+        elif may_be_clock(column.name, column.type, index):
+            found.append(column.name)
     return found
 
 
 def times_of(path: str, clock: Clock, table: Any, first: int = 0) -> tuple[Any, Any]:
-    """The times of the rows of a table as int64 or float64, and where there are some."""
+    """Return the times of rows of a table as int64 or float64, and a mask of the valid ones."""
     import numpy as np
 
     if clock.rate is not None:
@@ -183,7 +183,7 @@ def times_of(path: str, clock: Clock, table: Any, first: int = 0) -> tuple[Any, 
     if values.dtype.kind == "u":
         if len(values) and values[mask].max(initial=0) > np.iinfo(np.int64).max:
             raise FormatError(
-                path, clock.name, "has times of 2**63 or more, which int64 does not hold"
+                path, clock.name, "has times of 2**63 or more, out of range for int64"
             )
         values = values.astype(np.int64)
     if values.dtype.kind == "f":
@@ -193,7 +193,7 @@ def times_of(path: str, clock: Clock, table: Any, first: int = 0) -> tuple[Any, 
 
 
 def _values(path: str, chunked: Any, form: str) -> tuple[Any, Any]:
-    """A column as numbers: ns of texts, ticks of dates."""
+    """Return a column as numbers: ns for texts, ticks for dates."""
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
@@ -225,15 +225,15 @@ def _filled(chunked: Any) -> Any:
 def _joined(
     path: str, clock: Clock, seconds: Any, rest: Any, mask: Any, first: int
 ) -> tuple[Any, Any]:
-    """Seconds and the rest of a second as int64 ns, and where there are both."""
+    """Return seconds and fractions as int64 ns, and a mask of rows that have both."""
     import numpy as np
 
-    mask = mask & (seconds == seconds) & (rest == rest)  # NaN is none
+    mask = mask & (seconds == seconds) & (rest == rest)  # not NaN
     seconds, rest = np.where(mask, seconds, 0), np.where(mask, rest, 0)
     odd = (rest < 0) | (rest >= clock.ticks) | (abs(seconds.astype(np.float64)) >= _LONGEST)
     if odd.any():
         row = int(np.argmax(odd))
-        text = f"is {seconds[row]} and {rest[row]}, expected seconds that int64 holds as ns and "
+        text = f"is {seconds[row]} and {rest[row]}, expected seconds that fit int64 in ns, and "
         raise FormatError(path, f"{clock.name}, row {first + row}", f"{text}0 to {clock.ticks - 1}")
     return seconds.astype(np.int64) * 10**9 + rest.astype(np.int64) * (10**9 // clock.ticks), mask
 
@@ -249,10 +249,10 @@ def chosen_clock(
     asked: str | None,
     whole: bool,
 ) -> Clock | None:
-    """The times of a table, by the table of patterns or as the caller asked.
+    """Choose the times of a table, by the table of patterns or as the caller requested.
 
-    ``table`` has all rows, or the first ones where ``whole`` is False. ``units`` are those of a
-    row below the header, ``index`` the names of pandas' index.
+    ``table`` has all rows, or only the first ones if ``whole`` is False. ``units`` are from a
+    line below the header, ``index`` holds the names of pandas' index.
     """
     names = table.column_names
     if asked is not None:
@@ -281,7 +281,7 @@ def _needs(clock: Clock) -> str:
 
 
 def _candidates(path: str, table: Any, units: dict[str, str], index: Sequence[str]) -> list[Clock]:
-    """Columns that may be the times, the first row of the table of patterns first."""
+    """Return columns that may be the times, in the order of the table of patterns."""
     arrow = needed("pyarrow", "tables", "a table")
     names = table.column_names
     kinds = dict(zip(names, table.schema.types))
@@ -323,7 +323,7 @@ def _candidates(path: str, table: Any, units: dict[str, str], index: Sequence[st
 def _clock(
     path: str, table: Any, name: str, kind: Any, units: dict[str, str], fits: tuple[int, str | None]
 ) -> Clock | None:
-    """One column as a clock; None where its type holds no times."""
+    """Return one column as a clock; None if its type cannot hold times."""
     arrow = needed("pyarrow", "tables", "a table")
     types = arrow.types
     row, stated = fits
@@ -370,7 +370,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_pair(path: str, table: Any, seconds: str, rest: str, ticks: int) -> bool:
-    """Whether both are whole, the rest is below a second, and int64 holds the seconds in ns."""
+    """Whether both are whole, fractions are below a second, and seconds fit int64 in ns."""
     import numpy as np
 
     if len(table) == 0:
@@ -391,7 +391,7 @@ def _range(path: str, table: Any, name: str) -> tuple[Any, Any]:
 
 
 def _counts_rows(path: str, clock: Clock, table: Any) -> bool:
-    """Whether a column without a name, or an index, only numbers the rows."""
+    """Whether an unnamed column or an index only numbers the rows."""
     import numpy as np
 
     if clock.row not in (_INDEX, _UNNAMED) or clock.form != "numbers" or clock.unit is not None:
@@ -404,7 +404,7 @@ def _counts_rows(path: str, clock: Clock, table: Any) -> bool:
 
 
 def _judged(path: str, clock: Clock, table: Any, whole: bool) -> tuple[float, bool]:
-    """The part of the rows that have a time, and whether the times ascend as they must."""
+    """Return the part of rows with a time, and whether the times ascend as required."""
     import numpy as np
 
     try:
@@ -435,7 +435,7 @@ def _judged(path: str, clock: Clock, table: Any, whole: bool) -> tuple[float, bo
 
 
 def _measured(path: str, clock: Clock, table: Any) -> Clock:
-    """A clock with its first times, and the unit that these leave no doubt of."""
+    """Add the first times to a clock, and the unit that they imply."""
     try:
         values, mask = times_of(path, clock, table)
     except FormatError:
@@ -445,7 +445,7 @@ def _measured(path: str, clock: Clock, table: Any) -> Clock:
 
 
 def guessed(clock: Clock) -> Clock:
-    """A clock with the unit that its first times leave no doubt of."""
+    """Add the unit that the first times of a clock imply without doubt."""
     if clock.unit is None and len(clock.sample):
         looks = _looks_like(clock.sample)
         clock.guessed = clock.sample[0].item()
@@ -461,7 +461,7 @@ def _is_epoch(ends: tuple[Any, Any], per_second: int) -> bool:
 
 
 def _looks_like(values: Any) -> str | None:
-    """The unit by which times fall within the years 2000 to 2100."""
+    """Return the unit in which times lie within the years 2000 to 2100, or None."""
     if len(values) == 0:
         return None
     ends = values.min(), values.max()
@@ -469,27 +469,27 @@ def _looks_like(values: Any) -> str | None:
 
 
 def looks_like(value: Any) -> str:
-    """What a time looks like, as the end of a sentence; "" where it may be anything."""
+    """Describe a time as the end of a sentence; "" if it may be anything."""
     import numpy as np
 
     unit = _looks_like(np.array([value]))
     return "" if unit is None else f"{value} looks like {unit} since 1970"
 
 
-# ---- what the caller asks for -------------------------------------------------------------------
+# ---- the column that the caller names -----------------------------------------------------------
 
 
 def asked_clock(
     path: str, table: Any, names: Sequence[str], asked: str, units: dict[str, str]
 ) -> Clock | None:
-    """The column that the caller named; None where a table has none of that name."""
+    """Return the column that the caller named; None if a table has no such column."""
     for text, unit in split_unit(asked):
         clock = _named(path, table, names, text, units)
         if clock is not None:
             clock.is_asked, clock.asked = True, unit
             what = clock.form if clock.form != "numbers" else _typed(table, clock)
             if unit is not None and what is not None:
-                reason = f"column {clock.name} holds {what}s, which have no unit: leave out"
+                reason = f"column {clock.name} holds {what}s, which have no unit: remove"
                 raise FormatError(path, "", f"--time {asked}: {reason} :{unit}")
             if unit is not None:
                 clock.unit = unit
@@ -498,7 +498,7 @@ def asked_clock(
 
 
 def _typed(table: Any, clock: Clock) -> str | None:
-    """What a column holds whose type has a unit: "date" or "length"; None of plain numbers."""
+    """Return "date" or "length" for a column whose type has a unit; None for plain numbers."""
     types = needed("pyarrow", "tables", "a table").types
     kind = table.schema.field(clock.columns[0]).type
     if types.is_timestamp(kind):
@@ -507,7 +507,7 @@ def _typed(table: Any, clock: Clock) -> str | None:
 
 
 def split_unit(asked: str) -> list[tuple[str, str | None]]:
-    """How COLUMN[:UNIT] may be meant: as a whole name, or as a name with a unit."""
+    """Return the readings of COLUMN[:UNIT]: as a whole name, or as a name with a unit."""
     found: list[tuple[str, str | None]] = [(asked, None)]
     name, colon, unit = asked.rpartition(":")
     if colon and unit in _PER_SECOND:
@@ -537,12 +537,14 @@ def _named(
     row, stated = row_of(name) or (_UNNAMED, None)
     clock = _clock(path, table, name, kinds[name], units, (row, stated))
     if clock is None:
-        raise FormatError(path, "", f"--time {text}: column {text} is of {kinds[name]}, no times")
+        raise FormatError(
+            path, "", f"--time {text}: column {text} has type {kinds[name]}, not times"
+        )
     return clock
 
 
 def too_late(clock: Clock, unit: str) -> int | None:
-    """The year of the last time in a unit, where that is after the year 9999."""
+    """Return the year of the last time in a unit, if it is after 9999."""
     sample = clock.sample
     if sample is None or len(sample) == 0:
         return None

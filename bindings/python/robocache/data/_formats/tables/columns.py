@@ -1,4 +1,4 @@
-"""Columns of CSV and Parquet files as arrays, each with the rows in which it has a value."""
+"""Columns of CSV and Parquet files as arrays, each with a mask of its values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .parquet import is_parquet, numbers_of, present_in, read_table, schema_and_
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers, or one of the lists in it."""
+    """A numeric column, or one element of the lists in it."""
 
-    name: str  # of the column
-    channel: str  # "pose[0]" of the column "pose"
-    values: Any  # [n]; of lists [n,D]
-    mask: Any  # [n], where there is a value
-    unit: str | None = None  # of dates and lengths of time
+    name: str  # name of the column
+    channel: str  # "pose[0]" for the column "pose"
+    values: Any  # [n]; for lists [n,D]
+    mask: Any  # [n], rows that have a value
+    unit: str | None = None  # for dates and durations
     is_date: bool = False
 
     def channels(self) -> dict[str, Column]:
-        """By name: itself, or one for each place in the lists."""
+        """Return channels by name: itself, or one for each element of the lists."""
         if self.values.ndim == 1:
             return {self.name: self}
         parts = {f"{self.name}[{i}]": self.values[:, i] for i in range(self.values.shape[1])}
@@ -47,9 +47,9 @@ def is_table(path: str) -> bool:
 
 
 def fault_of(path: str) -> tuple[str, bool]:
-    """Why a file with the suffix of a table is none, and whether that is damage."""
+    """Return why a file with a table's suffix cannot be read, and whether it is damaged."""
     if path.lower().endswith((".parquet", ".pq")):
-        return "does not begin as a Parquet file does", True
+        return "does not begin like a Parquet file", True
     return _csv.fault_of(path)
 
 
@@ -60,16 +60,16 @@ def fault_of(path: str) -> tuple[str, bool]:
 class Opened:
     """The columns of a file that may be numbers or times."""
 
-    table: Any  # of Arrow
-    units: dict[str, str]  # by column, of a line below the header
-    index: tuple[str, ...]  # columns that are the index of pandas
-    times: tuple[str, ...]  # columns that may be times, but hold no numbers
+    table: Any  # an Arrow table
+    units: dict[str, str]  # by column, from a line below the header
+    index: tuple[str, ...]  # columns of pandas' index
+    times: tuple[str, ...]  # columns without numbers that may be times
 
 
 def opened(path: str, limit: Limit, more: Collection[str] = ()) -> Opened:
-    """An Arrow table: of a text all columns, of a Parquet file those that may be read.
+    """Read a file: of a text all columns, of a Parquet file those that may be used.
 
-    ``more`` are columns of texts that may be the times whatever their name is.
+    ``more`` are text columns that may be the times, for any name.
     """
     if not is_parquet(path):
         table, units = _csv.read_csv(path, limit)
@@ -78,25 +78,26 @@ def opened(path: str, limit: Limit, more: Collection[str] = ()) -> Opened:
     _csv.require_apart(path, schema.names)
     index = index_of(schema)
     times = tuple(
-        of.name
-        for of in schema
-        if unread(of.type) and (of.name in more or may_be_clock(of.name, of.type, index))
+        field.name
+        for field in schema
+        if unread(field.type)
+        and (field.name in more or may_be_clock(field.name, field.type, index))
     )
-    names = [of.name for of in schema if not unread(of.type) or of.name in times]
+    names = [field.name for field in schema if not unread(field.type) or field.name in times]
     return Opened(flat(read_table(path, names, (), limit)), {}, index, times)
 
 
 def index_of(schema: Any) -> tuple[str, ...]:
-    """The columns of a Parquet file that pandas wrote as its index."""
+    """Return the columns of a Parquet file that pandas wrote as its index."""
     try:
-        told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        names = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return ()
-    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def unread(kind: Any) -> str | None:
-    """Why a column of some type has no numbers; None of one that may have some."""
+    """Return why a column of some type has no numbers; None if it may have some."""
     arrow = needed("pyarrow", "tables", "a table")
     types, inner = arrow.types, kind
     while types.is_list(inner) or types.is_fixed_size_list(inner):
@@ -104,17 +105,17 @@ def unread(kind: Any) -> str | None:
     if types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner):
         return None
     if inner is not kind:
-        return f"is of {kind}: is of {inner}, expected numbers"
+        return f"has type {kind}: {inner} is not numeric"
     if types.is_timestamp(kind) or types.is_duration(kind) or holds_stamp(kind):
         return None
     if types.is_struct(kind):
         fields = ", ".join(kind.field(i).name for i in range(kind.num_fields))
         return f"is a struct ({fields}), which is not read"
-    return "has no values" if types.is_null(kind) else f"is of {kind}"
+    return "has no values" if types.is_null(kind) else f"has type {kind}, which is not read"
 
 
 def numbers(path: str, name: str, chunked: Any) -> Column | str:
-    """A column as numbers, where it has some, and else the reason why it is left out."""
+    """Return a column as numbers, or the reason why it is skipped."""
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
@@ -131,13 +132,13 @@ def numbers(path: str, name: str, chunked: Any) -> Column | str:
         try:
             values = numbers_of(path, name, chunked)
         except FormatError as error:
-            return f"is of {kind}: {error.reason}"
+            return f"has type {kind}: {error.reason}"
         return Column(name, name, values, np.ones(len(chunked), bool))
-    mask = present_in(chunked)  # NumPy of Arrow would import pandas, which swallows Ctrl-C
+    mask = present_in(chunked)  # Arrow's to_numpy would import pandas, which swallows Ctrl-C
     if chunked.null_count:
         zero = arrow.scalar(False if arrow.types.is_boolean(kind) else 0, kind)
         chunked = chunked.fill_null(zero)
     values = numbers_of(path, name, chunked)
     if not name and np.array_equal(values, np.arange(len(values))):
-        return "numbers of rows, without a name"
+        return "numbers the rows, and has no name"
     return Column(name, name, values, mask, unit, is_date)

@@ -1,4 +1,4 @@
-"""CSV files: how they are recognized, and how their columns are read into Arrow tables."""
+"""CSV files: recognition, and reading of their columns into Arrow tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .parquet import numbers_of
 
 _LOOK = 1 << 14  # bytes; most headers are shorter
 _LONGEST = 16 << 20  # bytes of the header and the first row
-_COLUMN = 2048  # bytes that a column counts for in the limit, however few its rows are
+_COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _DELIMITERS = ",;\t"
-_LARGEST = 2**63  # from here on Arrow takes integers of a text for floats
-_NAN = ("nan", "-nan")  # are values, which nulls are not
-_LINES = 64  # of a text that is no table, among which the numbers may begin
+_LARGEST = 2**63  # from here on Arrow parses integers as floats
+_NAN = ("nan", "-nan")  # values, not nulls
+_LINES = 64  # of a text that is not a table, searched for numbers
 _COMMA_DECIMAL = re.compile(r"[+-]?\d+,\d+")
 _UNIT = re.compile(r"[^\W\d_][\w°/^*.·²³ -]{0,15}|[°%-]\w?")
-_STAMP = re.compile(r"\d{1,4}([-/:.])\d{1,2}\1\d{1,2}")  # how a date or a time of day begins
+_STAMP = re.compile(r"\d{1,4}([-/:.])\d{1,2}\1\d{1,2}")  # the begin of a date or a time of day
 _KNOWN_UNITS = set(
     "s sec seconds ms us ns m mm cm km rad deg degrees ° m/s m/s^2 m/s2 m/s² rad/s deg/s °/s g hz "
     "n nm n*m n.m v a c °c degc k pa hpa kpa mbar bar % kg - t ut gauss".split()
@@ -36,20 +36,20 @@ _KNOWN_UNITS = set(
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a text are a table."""
+    """How the lines of a text form a table."""
 
     delimiter: str
-    units: tuple[str, ...] | None  # of the second line, where the numbers begin below it
+    units: tuple[str, ...] | None  # from the second line, if numbers begin below it
 
 
 def delimiter_of(path: str) -> str | None:
-    """The character between the columns of a text, or None if the file is not a table."""
+    """Return the delimiter of a text table, or None if the file is not a table."""
     layout = _layout(_start(path))
     return None if layout is None else layout.delimiter
 
 
 def fault_of(path: str) -> tuple[str, bool]:
-    """The reason why a CSV file cannot be read, and whether the file is damaged."""
+    """Return why a CSV file cannot be read, and whether it is damaged."""
     start = _start(path)
     if not start.strip():
         return "is empty", True
@@ -59,14 +59,14 @@ def fault_of(path: str) -> tuple[str, bool]:
     if b"\n" not in start:
         if len(start) >= _LONGEST:
             return f"has a first line of more than {_LONGEST >> 20} MiB", True
-        return "the file has a single line without an end: no table, or cut off", True
+        return "the file has a single line without an end: not a table, or cut off", True
     if len(start.split()) and start.rstrip().count(b"\n") == 0:
         return "has a header and no rows", False
     return _reason(start), False
 
 
 def _other_encoding(start: bytes) -> str | None:
-    """What to do about a text that is not UTF-8; None of one that is."""
+    """Return what to do about a text that is not UTF-8; None if it is UTF-8."""
     for mark, name in ((b"\xff\xfe", "UTF-16LE"), (b"\xfe\xff", "UTF-16BE")):
         if start.startswith(mark):
             return _save_as("is UTF-16", "UTF-16")
@@ -85,7 +85,7 @@ def _save_as(what: str, encoding: str) -> str:
 
 
 def _reason(start: bytes) -> str:
-    """Why a text has no columns of numbers below a header, by its first lines."""
+    """Return why the first lines of a text are not columns of numbers below a header."""
     lines = _texts(start[: start.rfind(b"\n") + 1].splitlines()[:_LINES]) or []
     rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     for delimiter in (";", "\t"):
@@ -93,8 +93,8 @@ def _reason(start: bytes) -> str:
         marks = [cell for row in below for cell in row if _COMMA_DECIMAL.fullmatch(cell.strip())]
         if marks and all(len(row) > 1 for row in below):
             return (
-                f"has commas as decimal marks ({marks[0].strip()}), which are not read: "
-                "write numbers with points"
+                f"has decimal commas ({marks[0].strip()}), which are not read: "
+                "write numbers with decimal points"
             )
     for delimiter in _DELIMITERS:
         numeric = [
@@ -106,7 +106,7 @@ def _reason(start: bytes) -> str:
         ]
         if numeric and numeric[0] == rows[0][0]:
             return (
-                "has no header: the first line holds numbers. Add a line above them that names "
+                "has no header: the first line holds numbers. Add a line above with the names of "
                 "the columns, such as time,x,y"
             )
         if numeric and numeric[0] > 2:
@@ -118,7 +118,7 @@ def _reason(start: bytes) -> str:
 
 
 def _start(path: str) -> bytes:
-    """The first lines of a file: two that are not empty, if it may be a table, or all of it."""
+    """Read the first two non-empty lines of a file that may be a table; else all of it."""
     if not os.path.isfile(path):
         return b""
     with opened(path) as file:
@@ -143,7 +143,7 @@ def _whole_lines(start: bytes) -> bytes:
 
 
 def _may_be_table(start: bytes) -> bool:
-    """Whether bytes that may end within a character are a text with some delimiter."""
+    """Whether bytes, which may end within a character, are text with a delimiter."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
@@ -152,7 +152,7 @@ def _may_be_table(start: bytes) -> bool:
 
 
 def _layout(start: bytes) -> Layout | None:
-    """How the first lines are a table: a header, perhaps a line of units, and numbers."""
+    """Return the layout of the first lines: a header, maybe a line of units, and numbers."""
     texts = _texts(start.splitlines()[:4]) if b"\n" in start[:-1] else []
     for delimiter in _DELIMITERS:
         rows = [_cells(text, delimiter) for text in texts or () if text]
@@ -167,7 +167,7 @@ def _layout(start: bytes) -> Layout | None:
         if any(map(_is_number, third)) and _are_units(second):
             return Layout(delimiter, tuple(second))
         if any(map(_is_number, third)) and any(map(_STAMP.match, second)):
-            return Layout(delimiter, None)  # the first row has no numbers besides its time
+            return Layout(delimiter, None)  # the first row has no numbers except its time
     return None
 
 
@@ -179,7 +179,7 @@ def _texts(lines: Sequence[bytes]) -> list[str] | None:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, without quotes and the spaces around them."""
+    """Split a line into cells without quotes and surrounding spaces."""
     if '"' not in line:
         return [cell.strip() for cell in line.split(delimiter)]
     try:
@@ -190,7 +190,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _are_units(cells: Sequence[str]) -> bool:
-    """Whether the cells below a header are units: short words, and some are well known."""
+    """Whether the cells below a header are units: short words, some of them well known."""
     words = [cell.strip("[](){} ") for cell in cells if cell]
     return (
         bool(words)
@@ -211,8 +211,10 @@ def _is_number(text: str) -> bool:
 
 
 def read_csv(path: str, limit: Limit) -> tuple[Any, dict[str, str]]:
-    """An Arrow table of a text, and the units of its columns where a line below the header has
-    some."""
+    """Read a text as an Arrow table; also return the units in a line below the header, by column.
+
+    The units are empty if there is no such line.
+    """
     arrow = needed("pyarrow", "tables", "a table")
     start = _start(path)
     layout = _layout(start) or Layout(",", None)
@@ -239,14 +241,14 @@ def read_csv(path: str, limit: Limit) -> tuple[Any, dict[str, str]]:
 
 
 def require_apart(path: str, names: Sequence[str]) -> None:
-    """Refuse columns of one name."""
+    """Refuse duplicate column names."""
     again = [name for name, count in Counter(names).items() if count > 1]
     if again:
         raise FormatError(path, "", f"two columns are named {again[0]!r}: rename one")
 
 
 def _read(path: str, delimiter: str, skipped: int, texts: Sequence[str] = ()) -> Any:
-    """All columns; or those that are given, as texts."""
+    """Read all columns, or only ``texts``, as texts."""
     arrow = needed("pyarrow", "tables", "a table")
     reader = needed("pyarrow.csv", "tables", "a CSV file")
     size = max(
@@ -268,7 +270,7 @@ def _read(path: str, delimiter: str, skipped: int, texts: Sequence[str] = ()) ->
 
 
 def _too_large(path: str, table: Any) -> list[str]:
-    """Columns of floats that may be integers above the range of int64."""
+    """Return the float columns that may be integers above the range of int64."""
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
@@ -283,7 +285,7 @@ def _too_large(path: str, table: Any) -> list[str]:
 
 
 def _with_large(table: Any, texts: Any) -> Any:
-    """Columns as integers where all of their texts are such."""
+    """Replace columns by integers if all of their texts are integers."""
     arrow = needed("pyarrow", "tables", "a table")
     columns = dict(zip(table.column_names, table.columns))
     for name, chunked in zip(texts.column_names, texts.columns):

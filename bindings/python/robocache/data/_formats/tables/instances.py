@@ -1,4 +1,4 @@
-"""Tables in which several things share the rows: a column says which row is whose."""
+"""Tables in which several things share the rows: a column identifies the thing of each row."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..._errors import needed
 from .parquet import numbers_of, present_in
 from .texts import is_text
 
-_FEW, _MANY = 2, 64  # instances
-_MOSTLY = 0.9  # of the rows with a time say which thing they are of
-_REPEATED = 0.5  # of the rows, whose times others have too
+_FEW, _MANY = 2, 64  # things
+_MOSTLY = 0.9  # of the rows with a time identify their thing
+_REPEATED = 0.5  # of the rows have a time that another row has too
 
 
 @dataclass(frozen=True)
 class Instances:
-    """A column that says which thing each row is of."""
+    """A column that identifies the thing of each row."""
 
     column: str
     labels: tuple[Any, ...]  # integers or texts
-    counts: tuple[int, ...]  # rows of each
+    counts: tuple[int, ...]  # number of rows of each
 
     def rows(self, path: str, chunked: Any) -> dict[Any, Any]:
-        """The rows of each thing, as bool arrays. Rows that name none are of no thing."""
+        """Return the rows of each thing, as bool arrays. Rows without a value belong to none."""
         values, there = codes_of(path, self.column, chunked)
         if isinstance(values, tuple):
             codes, texts = values
@@ -34,13 +34,13 @@ class Instances:
 
 
 def may_say_which(kind: Any) -> bool:
-    """Whether a column of a type may say which thing a row is of: integers and texts may."""
+    """Whether a column of a type may identify the thing of a row: integers and texts may."""
     arrow = needed("pyarrow", "tables", "a table")
     return bool(arrow.types.is_integer(kind) or is_text(kind))
 
 
 def codes_of(path: str, name: str, chunked: Any) -> tuple[Any, Any]:
-    """Integers, or (codes, texts) of texts; and where there are some."""
+    """Return integers, or (codes, texts) for texts, and a mask of the rows that have a value."""
     arrow = needed("pyarrow", "tables", "a table")
     there = present_in(chunked)
     if is_text(chunked.type):
@@ -55,7 +55,7 @@ def codes_of(path: str, name: str, chunked: Any) -> tuple[Any, Any]:
 
 
 def times_repeat(times: Any) -> bool:
-    """Whether at least half of the rows share their time with another one."""
+    """Whether at least half of the rows share their time with another row."""
     import numpy as np
 
     if len(times) < 2 * _FEW:
@@ -67,9 +67,9 @@ def times_repeat(times: Any) -> bool:
 def instances_of(
     path: str, table: Any, names: Iterable[str], times: Any, mask: Any
 ) -> Instances | None:
-    """The first column by which the times of each thing are unique and ascend.
+    """Return the first column by which the times of each thing are unique and ascending.
 
-    Rows without a time, or without a value in the column, do not count.
+    Rows without a time, or without a value in the column, are ignored.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Parquet files: columns as arrays, and every doubt an error with the file and the column."""
+"""Parquet files: columns as arrays, and errors that name the file and the column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .parquet_footer import columns_of_leaves, groups_of, require_bounded
 
 
 def storage_of(table: Any) -> Any:
-    """A table whose columns have the storage of their extension types, also within lists."""
+    """Replace extension types of a table's columns by their storage, also within lists."""
     arrow = needed("pyarrow", "tables", _WHAT)
     for i, field in enumerate(table.schema):
         kind = storage_type(field.type)
@@ -32,7 +32,7 @@ def storage_of(table: Any) -> Any:
 
 
 def storage_schema(schema: Any) -> Any:
-    """The same of a schema."""
+    """Replace extension types of a schema by their storage."""
     for i, field in enumerate(schema):
         kind = storage_type(field.type)
         if kind is not field.type:
@@ -41,7 +41,7 @@ def storage_schema(schema: Any) -> Any:
 
 
 def storage_type(kind: Any) -> Any:
-    """The type without extension types; the same object if it has none."""
+    """Return a type without extension types; the same object if it has none."""
     arrow = needed("pyarrow", "tables", _WHAT)
     types = arrow.types
     if isinstance(kind, arrow.BaseExtensionType):
@@ -78,7 +78,7 @@ def is_parquet(path: str) -> bool:
 def read_table(
     path: str, wanted: Sequence[str], optional: Collection[str] = (), limit: Limit = _BY_SIZE
 ) -> Any:
-    """Columns of a file; those that are optional where it has them. Texts are in dictionaries."""
+    """Read columns of a file; ``optional`` ones only if it has them. Texts become dictionaries."""
 
     def read(file: Any) -> Any:
         there = file.schema_arrow.names
@@ -102,7 +102,7 @@ def read_table(
 
 
 def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:
-    """pyarrow's schema of a file, and the rows it says that it has."""
+    """Return the schema of a file, and its number of rows."""
 
     def read(file: Any) -> tuple[Any, int]:
         return storage_schema(file.schema_arrow), file.metadata.num_rows
@@ -113,30 +113,30 @@ def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:
 def table_without_nulls(
     path: str, names: Collection[str] | None = None, limit: Limit = _BY_SIZE
 ) -> tuple[Any, int]:
-    """An empty table with the columns of a file, and the number of rows in the file.
+    """Return an empty table with the columns of a file, and the number of rows in the file.
 
     The table is None if numbers may be null, or lists may have different lengths. ``names``
-    chooses columns; None: all.
+    selects columns; None: all.
     """
     arrow = needed("pyarrow", "tables", _WHAT)
 
     def read(file: Any) -> tuple[Any, int]:
-        schema, told = file.schema_arrow, file.metadata
+        schema, metadata = file.schema_arrow, file.metadata
         chosen = set(schema.names if names is None else names)
         fields = [field for field in storage_schema(schema) if field.name in chosen]
         owners = columns_of_leaves(file)
-        if owners is None or not told.num_rows:
-            return None, told.num_rows
+        if owners is None or not metadata.num_rows:
+            return None, metadata.num_rows
         require_bounded(path, file, chosen, limit)
         for field in fields:
             if arrow.types.is_list(field.type) or arrow.types.is_large_list(field.type):
-                return None, told.num_rows
+                return None, metadata.num_rows
         for group in groups_of(path):
             for owner, chunk in zip(owners, group.chunks):
                 if owner in chosen and chunk.nulls != 0:
-                    return None, told.num_rows
+                    return None, metadata.num_rows
         columns = [arrow.nulls(0, field.type) for field in fields]
-        return arrow.table(columns, schema=arrow.schema(fields)), told.num_rows
+        return arrow.table(columns, schema=arrow.schema(fields)), metadata.num_rows
 
     return with_file(path, read, limit)
 
@@ -144,7 +144,7 @@ def table_without_nulls(
 def batches_of(
     path: str, columns: Sequence[str], rows: int, limit: Limit = _BY_SIZE
 ) -> Iterator[Any]:
-    """Columns of a file, as tables of at most ``rows`` rows. Texts are in dictionaries."""
+    """Yield columns of a file as tables of at most ``rows`` rows. Texts become dictionaries."""
     parquet = needed("pyarrow.parquet", "tables", _WHAT)
     arrow = needed("pyarrow", "tables", _WHAT)
     names = list(columns)
@@ -169,7 +169,7 @@ def batches_of(
 
 
 def _parts(schema: Any, names: Sequence[str]) -> list[str]:
-    """Columns as pyarrow takes them: of structs the numbers, without the texts beside them."""
+    """Return columns in pyarrow's notation; of structs only the parts that are not texts."""
     arrow = needed("pyarrow", "tables", _WHAT)
     kinds = dict(zip(schema.names, schema.types))
     found = []
@@ -182,7 +182,7 @@ def _parts(schema: Any, names: Sequence[str]) -> list[str]:
 
 
 def leaves_of(name: str, kind: Any) -> Iterator[tuple[str, Any]]:
-    """The paths and the types of the parts of a struct, and of structs in it."""
+    """Yield the paths and types of the parts of a struct, also of nested structs."""
     arrow = needed("pyarrow", "tables", _WHAT)
     if not arrow.types.is_struct(kind):
         yield name, kind
@@ -210,47 +210,47 @@ def with_file(path: str, read: Callable[[Any], _T], limit: Limit = _BY_SIZE) -> 
                 return read(file)
         except (arrow.ArrowException, OSError) as error:
             fault = _fault(path, error, limit)
-    raise fault  # here, so that Damage.found does not see the error of pyarrow as its cause
+    raise fault  # outside of the handler, so that pyarrow's error is not its context
 
 
 _ASKED = re.compile(r"(?:malloc|realloc)\D* of size (\d+)|size (\d+) failed")
 
 
 def _fault(path: str, error: Exception, limit: Limit) -> FormatError:
-    """Convert an error of pyarrow to one of damage. Call it while the error is handled.
+    """Convert an error of pyarrow to a FormatError. Call it while the error is handled.
 
     Raises
     ------
     MemoryError, OSError
-        Memory, threads or descriptors are short, or the system does not read the file.
+        Memory, threads or descriptors are exhausted, or the system cannot read the file.
     """
     size = os.path.getsize(path)
     line = str(error).partition("\n")[0]
     asked = _ASKED.search(line)
-    if asked and int(asked[1] or asked[2]) > limit.of(size):
-        # A damaged header may ask for any number of bytes: that is not a lack of memory.
+    if asked and int(asked[1] or asked[2]) > limit.allowed(size):
+        # A damaged header may request any number of bytes: that is not a lack of memory.
         number = int(asked[1] or asked[2])
-        text = f"is damaged: asks for {number:,} bytes at once, but the file has {size:,}"
+        text = f"is damaged: requests {number:,} bytes at once, but the file has {size:,}"
         return FormatError(path, "", text)
     raise_shortage(path)
     if isinstance(error, OSError) and error.errno is not None:
         raise OSError(error.errno, os.strerror(error.errno), path) from error
-    return FormatError(path, "", f"is no Parquet file, or damaged: {line}")
+    return FormatError(path, "", f"is not a Parquet file, or damaged: {line}")
 
 
 def column(path: str, table: Any, name: str) -> Any:
-    """A column of numbers: [n]; of lists of one length [n,D], of lists of lists likewise."""
+    """Return a numeric column: [n]; for (nested) lists of equal length [n,D]."""
     return numbers_of(path, name, table[name])
 
 
 def numbers_of(path: str, name: str, chunked: Any) -> Any:
-    """The same of an array in chunks."""
+    """Return the numbers of a chunked array, as :func:`column` does."""
     import numpy as np
 
     arrow = needed("pyarrow", "lerobot", _WHAT)
     rows = len(chunked)
     array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
-    if isinstance(array, arrow.ChunkedArray):  # of no rows
+    if isinstance(array, arrow.ChunkedArray):  # without rows
         array = arrow.nulls(0, chunked.type)
     width = 1
     while True:
@@ -278,7 +278,7 @@ def numbers_of(path: str, name: str, chunked: Any) -> Any:
         arrow.types.is_boolean(kind)
     ):
         kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        raise FormatError(path, name, f"is of {kind}, expected numbers")
+        raise FormatError(path, name, f"has type {kind}, expected numbers")
     flat = _numbers(array)
     if chunked.type == kind:
         return flat
@@ -288,12 +288,12 @@ def numbers_of(path: str, name: str, chunked: Any) -> Any:
 
 
 def whole_numbers(path: str, table: Any, name: str) -> Any:
-    """A column of whole numbers as int64 [n]; floats without a fraction are such.
+    """Return a column of whole numbers as int64 [n]; floats without a fraction are accepted.
 
     Raises
     ------
     FormatError
-        It is of other numbers, or of lists, or one is beyond int64.
+        The column has other numbers, or lists, or a number beyond int64.
     """
     import numpy as np
 
@@ -301,9 +301,9 @@ def whole_numbers(path: str, table: Any, name: str) -> Any:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise FormatError(path, name, f"is of {table[name].type}, expected whole numbers")
+        raise FormatError(path, name, f"has type {table[name].type}, expected whole numbers")
     if values.dtype.kind == "f":
-        fits = (np.abs(values) < 2.0**53) & (values == np.floor(values))  # False of NaN
+        fits = (np.abs(values) < 2.0**53) & (values == np.floor(values))  # False for NaN
     else:
         fits = values <= np.iinfo(np.int64).max
     if not fits.all():
@@ -313,7 +313,7 @@ def whole_numbers(path: str, table: Any, name: str) -> Any:
 
 
 def texts(array: Any) -> list[Any]:
-    """Texts, or lists of them, of an array; equal ones are one string."""
+    """Return the texts, or lists of them, of an array; equal texts share one string."""
     arrow = needed("pyarrow", "lerobot", _WHAT)
     if isinstance(array, arrow.ChunkedArray):
         return [text for chunk in array.chunks for text in texts(chunk)]
@@ -331,10 +331,10 @@ def texts(array: Any) -> list[Any]:
 
 
 def _numbers(array: Any) -> Any:
-    """The numbers of an array without nulls, or bool, where they lie.
+    """Return the numbers or bools of an array without nulls, without a copy if possible.
 
-    pyarrow's ``to_numpy`` imports pandas in the middle of a call of C++, which takes a second, and
-    drops a Ctrl-C that comes meanwhile.
+    pyarrow's ``to_numpy`` imports pandas in the middle of a C++ call, which takes a second and
+    loses a Ctrl-C that arrives meanwhile.
     """
     import numpy as np
 
@@ -352,14 +352,14 @@ def _numbers(array: Any) -> Any:
 
 
 def present_in(array: Any) -> Any:
-    """Where an array, or one in chunks, is not null: bool [n]."""
+    """Return a mask [n] of the values of an array, or chunked array, that are not null."""
     import numpy as np
 
     arrow = needed("pyarrow", "tables", _WHAT)
     parts = [np.zeros(0, bool)]
     for part in array.chunks if isinstance(array, arrow.ChunkedArray) else [array]:
         present = part.buffers()[0] if part.null_count else None
-        if present is None:  # of no nulls, or of nothing else
+        if present is None:  # no nulls, or only nulls
             parts.append(np.full(len(part), part.null_count == 0))
         else:
             parts.append(_bits(present, part.offset, len(part)))
@@ -378,7 +378,7 @@ def _bits(buffer: Any, begin: int, count: int) -> Any:
 
 
 def integer_ranges(path: str, names: Collection[str]) -> dict[str, tuple[int, int]] | None:
-    """The least and the largest value of each column, and 0; None if the file lacks some."""
+    """Return the least and largest value of each column, and 0; None if the file lacks some."""
 
     def read(file: Any) -> dict[str, tuple[int, int]] | None:
         ranges: dict[str, tuple[int, int]] = {}

@@ -1,6 +1,6 @@
-"""The footer of a Parquet file: ranges and sizes of its columns, known before they are unpacked.
+"""The footer of a Parquet file: ranges and sizes of its columns, known before unpacking.
 
-pyarrow can read it too, but ends the process if a part of it is damaged: an unknown codec,
+pyarrow can read it too, but aborts the process if a part of it is damaged: an unknown codec,
 statistics of another type, histograms of another length. The format is the compact protocol of
 Thrift, with the field numbers of parquet.thrift (repository apache/parquet-format).
 """
@@ -17,7 +17,7 @@ from ..._errors import FormatError, needed
 from ..._file_access import Limit, opened
 
 _MAGIC = b"PAR1"
-_DEEPEST = 32  # structs within structs
+_DEEPEST = 32  # levels of nested structs
 _KINDS = (
     "BOOLEAN",
     "INT32",
@@ -37,13 +37,13 @@ class Chunk:
     """A column of a row group."""
 
     kind: str  #: the physical type; "" if it is unknown
-    path: str  #: the names that lead to it
+    path: str  #: path of names
     codec: int  #: 0: none
     values: int
     packed: int  #: bytes
-    begin: int  #: of its first page
+    begin: int  #: offset of its first page
     nulls: int | None  #: None: unknown
-    range: tuple[bytes, bytes] | None  #: the least and the largest value, as they are stored
+    range: tuple[bytes, bytes] | None  #: the least and the largest value, as stored
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Group:
 
 
 def groups_of(path: str) -> list[Group]:
-    """The row groups of a file.
+    """Return the row groups of a file.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def groups_of(path: str) -> list[Group]:
         end = os.pread(file.fileno(), 8, max(0, size - 8))
         length = int.from_bytes(end[:4], "little")
         if end[4:] != _MAGIC or length > size - 12:
-            raise FormatError(path, "", "is no Parquet file, or damaged: it has no footer")
+            raise FormatError(path, "", "is not a Parquet file, or damaged: it has no footer")
         data = os.pread(file.fileno(), length, size - 8 - length)
     try:
         footer, _ = struct_at(data, 0)
@@ -98,9 +98,9 @@ def _chunk(fields: Fields) -> Chunk:
 
 
 def struct_at(data: bytes, at: int, depth: int = 0) -> tuple[Fields, int]:
-    """A struct of the compact protocol of Thrift: its fields by number, and where it ends.
+    """Read a struct of Thrift's compact protocol; return its fields by number, and its end.
 
-    An IndexError says that the bytes end within a value, a KeyError that there is no such value.
+    An IndexError means that the bytes end within a value, a KeyError that a value is invalid.
     """
     if depth > _DEEPEST:
         raise KeyError(depth)
@@ -137,7 +137,7 @@ def _value(kind: int, data: bytes, at: int, depth: int) -> tuple[Any, int]:
     if kind in (4, 5, 6):
         number, at = _varint(data, at)
         return (number >> 1) ^ -(number & 1), at
-    if kind in (1, 2, 3):  # of a list: a bool takes a byte there
+    if kind in (1, 2, 3):  # a bool in a list takes a byte
         return data[at], at + 1
     if kind in (7, 8):
         size, at = (8, at) if kind == 7 else _varint(data, at)
@@ -149,14 +149,14 @@ def _value(kind: int, data: bytes, at: int, depth: int) -> tuple[Any, int]:
         at += 1
         if count == 15:
             count, at = _varint(data, at)
-        if count > len(data) - at:  # each takes a byte at least
+        if count > len(data) - at:  # each takes at least one byte
             raise IndexError(count)
         values = []
         for _ in range(count):
             value, at = _value(inner, data, at, depth + 1)
             values.append(value)
         return values, at
-    raise KeyError(kind)  # maps, which Parquet does not use
+    raise KeyError(kind)  # maps are not used by Parquet
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -173,17 +173,17 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
-_TEXT = 32  # bytes of a text, which is read as its number in a dictionary
-# Codecs whose output is at most about Limit.RATIO times their input: none, Snappy, and two of LZ4.
+_TEXT = 32  # bytes of a text, which is read as a dictionary index
+# Codecs whose output is at most about Limit.RATIO times their input: none, Snappy, both of LZ4.
 _WEAK = (0, 1, 5, 7)
 _LOOK = 1 << 9  # bytes that hold most page headers
-_LONGEST = 16 << 20  # bytes of a page header, which is what pyarrow allows
+_LONGEST = 16 << 20  # bytes of a page header; pyarrow's limit
 
 
 def columns_of_leaves(file: Any) -> list[str] | None:
-    """The name of the column that each leaf of a ``pyarrow.parquet.ParquetFile`` belongs to.
+    """Return the column that each leaf of a ``pyarrow.parquet.ParquetFile`` belongs to.
 
-    None: the two schemas of the file do not agree.
+    None: the two schemas of the file disagree.
     """
     schema = file.schema_arrow
     names = [name for name, kind in zip(schema.names, schema.types) for _ in range(_leaves(kind))]
@@ -203,18 +203,18 @@ def _extension() -> Any:
 
 
 def require_bounded(path: str, file: Any, names: Collection[str], limit: Limit) -> list[str]:
-    """Refuse columns of a file that unpack to more than they may.
+    """Refuse columns of a file that unpack to more than is allowed.
 
     Returns
     -------
     list
-        The paths of the leaves of these columns that are texts. They must be read into
-        dictionaries: a few bytes may stand for terabytes of them.
+        The paths of the text leaves of these columns. They must be read as dictionaries, since
+        a few bytes may represent terabytes of text.
 
     Raises
     ------
     FormatError
-        They do, or the file says that it holds more than its own bytes.
+        They unpack to more, or the file claims more bytes than it has.
     """
     size = os.path.getsize(path)
     owners = columns_of_leaves(file)
@@ -227,7 +227,7 @@ def require_bounded(path: str, file: Any, names: Collection[str], limit: Limit) 
                 continue
             packed += max(0, chunk.packed)
             if packed > size:
-                text = f"its columns have {packed:,} bytes or more, but the file {size:,}"
+                text = f"its columns claim {packed:,} bytes or more, but the file has {size:,}"
                 raise FormatError(path, "", f"is damaged: {text}")
             if chunk.kind == "BYTE_ARRAY":
                 texts[chunk.path] = None
@@ -251,7 +251,7 @@ def _width(file: Any, kind: str, leaf: int) -> int:
 
 
 def _pages(path: str, chunk: Chunk, size: int) -> Iterator[int]:
-    """The unpacked size of each page of a column, from the headers of the pages."""
+    """Yield the unpacked size of each page of a column, from the page headers."""
     at = chunk.begin
     end = min(at + chunk.packed, size)
     with opened(path) as file:
@@ -267,7 +267,7 @@ def _pages(path: str, chunk: Chunk, size: int) -> Iterator[int]:
 
 
 def _header(descriptor: int, at: int, end: int) -> tuple[int, int, int] | None:
-    """Unpacked bytes, packed bytes and the length of the header; None if it is not a header."""
+    """Return unpacked bytes, packed bytes and the header's length; None if it is not a header."""
     look = _LOOK
     while True:
         data = os.pread(descriptor, min(look, end - at), at)

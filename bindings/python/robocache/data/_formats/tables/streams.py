@@ -1,4 +1,4 @@
-"""The streams of one CSV or Parquet file: its columns of numbers, on its column of times."""
+"""The streams of one CSV or Parquet file: its numeric columns, on its column of times."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .texts import OddText, first_texts, form_of, is_text, odd_text_of, odd_text
 
 _MARKS = 10
 _LOOK = 1 << 16  # rows of a Parquet file by which its times are chosen
-_EXACT = 2**53  # integers above are not all float64
+_EXACT = 2**53  # larger integers are not always exact in float64
 
 
 @dataclass
 class Untimed:
-    """Rows of a table that have no time."""
+    """Rows of a table without a time."""
 
     column: str
     first: int  # row
     rows: int
-    of: int
+    total: int
 
 
 @dataclass
@@ -48,18 +48,18 @@ class Table:
     streams: dict[str, tuple[list[str], Any, dict[str, Any], list[str]]]
     clock: Clock | None
     left_out: list[LeftOut]
-    columns: list[str]  # which these are made of
-    large: set[str] = field(default_factory=set)  # columns of integers that float64 rounds
+    columns: list[str]  # columns that the streams are made of
+    large: set[str] = field(default_factory=set)  # integer columns that float64 would round
     untimed: Untimed | None = None
-    rows: int | None = None  # of a file that is read later, of which these are the streams
-    odd: list[OddText] = field(default_factory=list)  # in columns that were left out for them
+    rows: int | None = None  # of a file that is read later
+    odd: list[OddText] = field(default_factory=list)  # texts that make columns be skipped
     instances: Instances | None = None  # the things that share the rows
     labels: dict[str, Any] = field(default_factory=dict)  # the thing of each stream
     table_rows: int = 0  # of the file, or of the rows that were read
     names: tuple[str, ...] = ()  # of all columns of the file
 
     def count_of(self, stream: str, loaded: int) -> int:
-        """How many samples a stream has."""
+        """Return the number of samples of a stream."""
         if self.rows is None:
             return loaded
         if self.instances is None:
@@ -70,21 +70,21 @@ class Table:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller said of the times of tables."""
+    """The caller's options about the times of tables."""
 
     time: str | None = None  # COLUMN[:UNIT]
-    rate: float | None = None  # of rows without times
+    rate: float | None = None  # rows per second, for tables without times
 
 
-def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
-    """The streams of a Parquet file by what it tells of itself; None where that is not enough."""
+def from_metadata(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
+    """Return the streams of a Parquet file from its metadata; None if they are not sufficient."""
     if not is_parquet(path):
         return None
     try:
         schema, _ = schema_and_rows(path, limit)
         names = [field.name for field in schema if not unread(field.type)]
         empty, rows = table_without_nulls(path, names, limit)
-    except FormatError:  # which reading it tells better
+    except FormatError:  # reading the file gives a better error
         return None
     known = empty is not None and "" not in names and len(set(schema.names)) == len(schema)
     ranges = integer_ranges(path, names) if known else None
@@ -92,7 +92,7 @@ def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
         return None
     index = index_of(schema)
     first = _first(path, schema, index, limit, wanted.time)
-    sample = flat(empty) if first is None else first  # damaged within: reading it tells where
+    sample = flat(empty) if first is None else first  # reading the file will report the damage
     clock = chosen_clock(path, sample, {}, index, wanted.time, whole=False)
     if clock is not None and clock.form not in ("numbers", "pair"):
         return None
@@ -121,9 +121,11 @@ def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
 
 
 def _instances_in(path: str, clock: Clock, schema: Any, limit: Limit) -> Instances | None:
-    """Look for a column that says which thing each row is of, in the columns of such types."""
+    """Search for a column that identifies the thing of each row, in integer and text columns."""
     owners = owners_of(clock, schema)
-    names = [of.name for of in schema if may_say_which(of.type) and of.name not in owners]
+    names = [
+        column.name for column in schema if may_say_which(column.type) and column.name not in owners
+    ]
     try:
         table = flat(read_table(path, [*owners, *names], (), limit))
         times, mask = times_of(path, clock, table)
@@ -133,7 +135,7 @@ def _instances_in(path: str, clock: Clock, schema: Any, limit: Limit) -> Instanc
 
 
 def _first(path: str, schema: Any, index: Collection[str], limit: Limit, asked: str | None) -> Any:
-    """The first rows of the columns that may be times; None if they cannot be read."""
+    """Read the first rows of the columns that may be times; None if they cannot be read."""
     arrow = needed("pyarrow", "tables", "a table")
     names = names_of_times(schema, index, asked)
     if not names:
@@ -146,8 +148,8 @@ def _first(path: str, schema: Any, index: Collection[str], limit: Limit, asked: 
 
 
 def _texts_of_dates(path: str, schema: Any, asked: str | None, limit: Limit) -> list[str]:
-    """The columns of texts of a Parquet file that hold dates, or that the caller named."""
-    names = [of.name for of in schema if is_text(of.type)]
+    """Return the text columns of a Parquet file that hold dates, or that the caller named."""
+    names = [column.name for column in schema if is_text(column.type)]
     if asked is not None:
         return [name for name in names if name in {text for text, _ in split_unit(asked)}]
     first = first_texts(path, names, limit)
@@ -155,7 +157,7 @@ def _texts_of_dates(path: str, schema: Any, asked: str | None, limit: Limit) -> 
 
 
 def owners_of(clock: Clock, schema: Any) -> list[str]:
-    """The columns of a file that hold a clock's columns, which may be parts of a struct."""
+    """Return the file's columns that hold a clock, which may be inside a struct."""
     known = set(schema.names)
     return list(
         dict.fromkeys(c if c in known else next(k for k in known if c.startswith(f"{k}."))
@@ -164,7 +166,7 @@ def owners_of(clock: Clock, schema: Any) -> list[str]:
 
 
 def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table:
-    """Read all columns of numbers of a file, and make streams of them."""
+    """Read all numeric columns of a file into streams."""
     there = opened(path, limit)
     clock = chosen_clock(path, there.table, there.units, there.index, wanted.time, whole=True)
     if clock is None and is_parquet(path):
@@ -197,11 +199,15 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
 
 
 def _with_texts(path: str, table: Any, limit: Limit) -> Any:
-    """A table with the texts of a Parquet file too, which may say which thing a row is of."""
+    """Add the text columns of a Parquet file, which may identify the thing of a row."""
     if not is_parquet(path):
         return table
     schema, _ = schema_and_rows(path, limit)
-    names = [of.name for of in schema if is_text(of.type) and of.name not in table.column_names]
+    names = [
+        field.name
+        for field in schema
+        if is_text(field.type) and field.name not in table.column_names
+    ]
     if names:
         try:
             for name, column in zip(names, read_table(path, names, (), limit).columns):
@@ -212,7 +218,7 @@ def _with_texts(path: str, table: Any, limit: Limit) -> Any:
 
 
 def _with_digits(path: str, clock: Clock | None, table: Any, wanted: Wanted) -> Clock | None:
-    """A clock; by the rate of rows where there is none, or one whose stamps lost their digits."""
+    """Return the clock, or one from row numbers if it is missing or its stamps lost digits."""
     if wanted.rate is None:
         return clock
     if clock is None:
@@ -225,7 +231,7 @@ def _with_digits(path: str, clock: Clock | None, table: Any, wanted: Wanted) -> 
 
 
 def rows_clock(rate: float, instead: Clock | None = None) -> Clock:
-    """Times by the number of the row, in seconds. The stamps that they replace are not kept."""
+    """Return times from row numbers, in seconds. The stamps that they replace are dropped."""
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate: is {rate}, expected more than 0")
     columns = () if instead is None else instead.columns
@@ -235,7 +241,7 @@ def rows_clock(rate: float, instead: Clock | None = None) -> Clock:
 def _note_unread(
     table: Table, stem: str, path: str, schema: Any, limit: Limit, used: Collection[str] = ()
 ) -> None:
-    """Note the columns of a Parquet file whose types are not numbers."""
+    """Note the columns of a Parquet file that are not numeric."""
     place = {f"{stem}: {name}": i for i, name in enumerate(schema.names)}
     for name, kind in zip(schema.names, schema.types):
         reason = unread(kind)
@@ -245,7 +251,8 @@ def _note_unread(
         for part, inner in leaves_of(name, kind) if reason is None else ():
             place.setdefault(f"{stem}: {part}", place[f"{stem}: {name}"])
             if is_text(inner) and f"{stem}: {part}" not in known:
-                table.left_out.append(LeftOut(f"{stem}: {part}", f"is of {inner}"))
+                reason = f"has type {inner}, which is not read"
+                table.left_out.append(LeftOut(f"{stem}: {part}", reason))
     table.left_out.sort(key=lambda each: place.get(each.place, len(place)))
     table.odd = odd_texts_in(path, schema, limit)
 
@@ -259,9 +266,9 @@ def streams_of(
     instances: Instances | None = None,
     first: int = 0,
 ) -> Table:
-    """The streams of a table: columns of the same rows together, each thing for itself.
+    """Return the streams of a table: columns with the same rows together, each thing separately.
 
-    ``large`` are columns of integers that float64 rounds; None: those that are in these rows.
+    ``large`` are integer columns that float64 would round; None: find them in these rows.
     ``first`` is the number of the first row in the file.
     """
 
@@ -288,9 +295,9 @@ def streams_of(
         used.append(own)
         columns.update(column.channels())
     if large is None:
-        large = {name for name, of in columns.items() if _is_large(of)}
+        large = {name for name, column in columns.items() if _is_large(column)}
     else:
-        large = {name for name, of in columns.items() if of.name in large}
+        large = {name for name, column in columns.items() if column.name in large}
     rounded = {columns[name].name for name in large}
     rows_of = {} if instances is None else instances.rows(path, table[instances.column])
     times, untimed, there = None, None, None
@@ -298,7 +305,10 @@ def streams_of(
         times, there = times_of(path, clock, table, first)
         untimed, there = _untimed(clock, there, instances, rows_of)
         if untimed is not None:
-            times, columns = times[there], {name: of.rows(there) for name, of in columns.items()}
+            times, columns = (
+                times[there],
+                {name: column.rows(there) for name, column in columns.items()},
+            )
     there_are = [text for text in odd if text is not None]
     result = Table({}, clock, left_out, used, rounded, untimed, odd=there_are, instances=instances)
     result.table_rows = len(table)
@@ -307,7 +317,7 @@ def streams_of(
         return result
     for label, rows in rows_of.items():
         own_rows = rows if there is None else rows[there]
-        own_columns = {name: of.rows(own_rows) for name, of in columns.items()}
+        own_columns = {name: column.rows(own_rows) for name, column in columns.items()}
         own_times = None if times is None else times[own_rows]
         made: dict[str, Any] = {}
         _group(f"{stem}[{label}]", own_columns, large, own_times, made)
@@ -319,7 +329,7 @@ def streams_of(
 def _group(
     stem: str, columns: dict[str, Column], large: Collection[str], times: Any, streams: Any
 ) -> None:
-    """Add the streams of columns: those with values in the same rows together."""
+    """Add streams to ``streams``: one for all columns with values in the same rows."""
     import numpy as np
 
     groups: dict[bytes, list[str]] = {}
@@ -350,7 +360,7 @@ def _stream(
     clocks = {} if times is None else {"time": times}
     if not mask.all():
         values = values[mask]
-        clocks = {key: given[mask] for key, given in clocks.items()}
+        clocks = {key: times_of_clock[mask] for key, times_of_clock in clocks.items()}
     return names, values, clocks, [str(column.values.dtype) for column in columns]
 
 
@@ -358,7 +368,7 @@ def _stream(
 
 
 def _is_large(column: Column) -> bool:
-    values = column.values  # 0 where there is none
+    values = column.values  # 0 if missing
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
         return False
     return bool(values.max() > _EXACT or values.min() < -_EXACT)
@@ -367,7 +377,7 @@ def _is_large(column: Column) -> bool:
 def _apart(
     members: list[str], columns: dict[str, Column], large: Collection[str]
 ) -> list[list[str]]:
-    """Columns of large integers that one dtype with the rest would round, by their dtype."""
+    """Return groups of large integer columns that the common dtype would round, by dtype."""
     import numpy as np
 
     if np.result_type(*{columns[own].values.dtype for own in members}).kind != "f":
@@ -385,7 +395,7 @@ def _apart(
 def _untimed(
     clock: Clock, there: Any, instances: Instances | None, rows_of: Mapping[Any, Any]
 ) -> tuple[Untimed | None, Any]:
-    """Rows without a time, or that name no thing; and where the others are."""
+    """Return rows that lack a time or an identifier, and a mask of the other rows."""
     import numpy as np
 
     lacking = {clock.columns[0] if clock.columns else clock.name: ~there}
@@ -400,7 +410,7 @@ def _untimed(
 
 
 def _stacked(columns: list[Any]) -> Any:
-    """[n,D] in the dtype that holds all."""
+    """Stack columns to [n,D] in a dtype that holds all."""
     import numpy as np
 
     dtype = np.result_type(*{values.dtype for values in columns})
@@ -408,12 +418,12 @@ def _stacked(columns: list[Any]) -> Any:
 
 
 def _mark(number: int) -> str:
-    """The end of a name that another stream has already."""
+    """Return a suffix for a name that another stream already has."""
     return "'" * number if number < _MARKS else f"'{number}"
 
 
 def _common(names: list[str]) -> str:
-    """What columns of one stream have in common in their names."""
+    """Return the common prefix of the column names of a stream."""
     if len(names) == 1:
         return names[0]
     prefix = os.path.commonprefix(names).rstrip("._/[ ")

@@ -1,4 +1,4 @@
-"""CSV and Parquet files, one or a folder of them: a stream a file, with a column of times."""
+"""CSV and Parquet files, a single one or a folder: one stream per file, with a column of times."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..._source import Piece, StreamInfo
 from .clock import flat, looks_like, split_unit
 from .columns import fault_of, is_table
 from .parquet import batches_of
-from .streams import Table, Wanted, read, streams_of, told
+from .streams import Table, Wanted, from_metadata, read, streams_of
 from .units import Scale, scales_of
 
-_ROWS = 1 << 16  # of a piece
+_ROWS = 1 << 16  # rows per piece
 _SHOWN = 8  # names of columns in a message
 _SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
-_SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes of tables alone
+_SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes only of tables
 
 
 def sniff(path: str) -> bool:
@@ -42,12 +42,12 @@ def open(path: str, options: Options) -> Recording:
 
 
 def fault(path: str) -> str | None:
-    """Why a file with the suffix of a table is none; None of other files."""
+    """Return why a file with a table's suffix is not a table; None for other files."""
     return fault_of(path)[0] if _SURE.search(path) else None
 
 
 def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
-    """Tables by name; a file that has the suffix of one and is none is damage, or left out."""
+    """Return tables by name; other files with a table's suffix are damage, or omitted."""
     folder = Folder(path, options.follow_links)
     files: dict[str, str] = {}
     left_out: list[LeftOut] = []
@@ -70,19 +70,19 @@ def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut
 def _note_no_file(
     entry: os.DirEntry[str], folder: Folder, options: Options, left_out: list[LeftOut]
 ) -> None:
-    """Note an entry that has the suffix of a table but is not a file."""
+    """Note an entry with a table's suffix that is not a file."""
     folder.require_inside(entry.name)
     if is_folder(entry):
-        left_out.append(LeftOut(entry.name, "is a folder: open it on its own"))
+        left_out.append(LeftOut(entry.name, "is a folder: open it separately"))
     elif not os.path.exists(entry.path):
-        options.damage.found(entry.path, "", "is a link to nothing")
+        options.damage.found(entry.path, "", "is a broken link")
     else:
         kind = special_kind(entry.path)
         options.damage.found(entry.path, "", f"is {kind}, expected a regular file")
 
 
 def _stems(names: Collection[str]) -> dict[str, str]:
-    """Names of files without suffix; with it where two would be the same."""
+    """Return file names without suffix, or with it if two would be equal."""
     stems = {name: _SUFFIX.sub("", name) for name in names}
     taken = Counter(stems.values())
     return {
@@ -94,8 +94,8 @@ def _stems(names: Collection[str]) -> dict[str, str]:
 class _Tables:
     """A source of streams (``_source.Source``).
 
-    CSV is read at once, for all of its rows tell what kinds of numbers there are, and where none.
-    Parquet tells both before, mostly, and then is read piece by piece.
+    CSV is read completely when opened, since all rows are needed to know the types. Parquet mostly
+    states them in its metadata, and is then read in pieces.
     """
 
     kind = "tables"
@@ -112,7 +112,9 @@ class _Tables:
         for name, file in files.items():
             stem = self.stems[name]
             try:
-                table = told(stem, file, self.limit, wanted) or read(stem, file, self.limit, wanted)
+                table = from_metadata(stem, file, self.limit, wanted) or read(
+                    stem, file, self.limit, wanted
+                )
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -120,7 +122,7 @@ class _Tables:
                 continue
             self._note_untimed(file, table)
             for odd in table.odd:
-                self.damage.note(file, odd.place, odd.what)
+                self.damage.note(file, odd.place, odd.description)
             self.tables[name] = table
         self._require_names_apart()
         if options.time is not None:
@@ -141,19 +143,19 @@ class _Tables:
         missing = table.untimed
         if missing is not None:
             text = (
-                f"{missing.rows} of {missing.of} rows are skipped: their column {missing.column} "
-                f"is empty (first: row {missing.first})"
+                f"{missing.rows} of {missing.total} rows are skipped: their column "
+                f"{missing.column} is empty (first: row {missing.first})"
             )
             self.damage.found(path, f"{missing.column}, row {missing.first}", text)
 
     def _require_names_apart(self) -> None:
-        of: dict[str, str] = {}
+        owners: dict[str, str] = {}
         for name, table in self.tables.items():
             for stream in table.streams:
-                if stream in of:
-                    text = f"would have the stream {stream!r}, as {of[stream]} has: rename it"
+                if stream in owners:
+                    text = f"has the stream {stream!r}, as {owners[stream]} does: rename the file"
                     raise FormatError(self.files[name], "", text)
-                of[stream] = name
+                owners[stream] = name
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -175,7 +177,7 @@ class _Tables:
         }
 
     def _times_from(self, name: str, table: Table) -> str | None:
-        """The column that holds the times of a file, and the reason."""
+        """Return the column that holds the times of a file, and the reason."""
         clock = table.clock
         if clock is None:
             return None
@@ -205,16 +207,16 @@ class _Tables:
 
     @staticmethod
     def _reason(table: Table) -> str | None:
-        """Why nothing of a file can be aligned; None of most."""
+        """Return why nothing of a file can be aligned; None if something can."""
         if table.table_rows == 0:
             return "the table has no rows"
         if table.clock is None:
             return (
-                f"no column says the times (its columns: {_some(table.names)}). Name one with "
-                "--time COLUMN, or give the rows a second with --fps HZ"
+                f"no column holds times (columns: {_some(table.names)}). Name one with "
+                "--time COLUMN, or set the rows per second with --fps HZ"
             )
         if not any(names for names, *_ in table.streams.values()):
-            return f"the table has no numbers besides its times ({table.clock.name})"
+            return f"the table has no numbers except its times ({table.clock.name})"
         return None
 
     def look(self) -> None:
@@ -241,7 +243,7 @@ class _Tables:
                     yield Piece(stream, tuple(channels), values, scaled, tuple(dtypes))
 
     def _parts(self, name: str, table: Table) -> Iterator[Table]:
-        """A file in pieces."""
+        """Yield a file in pieces."""
         if table.rows is None:
             yield table
             return

@@ -1,4 +1,4 @@
-"""Columns of texts: numbers with marks or units among them, dates and lengths of time."""
+"""Text columns: numbers mixed with marks or units, dates and durations."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FORMS = {
     "length": (r"^\s*(?P<days>-?\d{1,6}) days?,?\s+\+?" + _CLOCK + r"\s*$",),
 }
 _DAY = 86_400 * 10**9  # ns
-_MOST_DAYS = 106_750  # which int64 holds as ns
-_FIRST_TEXTS = 1000  # texts that say of which form a column is
+_MOST_DAYS = 106_750  # the range of int64 in ns
+_FIRST_TEXTS = 1000  # texts that decide on the form of a column
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is one of texts, also in a dictionary."""
+    """Whether an Arrow type is text, also in a dictionary."""
     arrow = needed("pyarrow", "tables", "a table")
     if arrow.types.is_dictionary(kind):
         kind = kind.value_type
@@ -39,7 +39,7 @@ def is_text(kind: Any) -> bool:
 
 
 def form_of(path: str, texts: Any) -> str | None:
-    """What most of the first texts are: "date", "time of day", "day", "length"; None of others."""
+    """Return the form of most of the first texts: "date", "time of day", "day", "length"."""
     first = _plain(texts.slice(0, _FIRST_TEXTS))
     if len(first) == first.null_count:
         return None
@@ -51,7 +51,7 @@ def form_of(path: str, texts: Any) -> str | None:
 
 
 def parsed(path: str, form: str, texts: Any) -> tuple[Any, Any]:
-    """Texts of a form as ns (days of "day" too), and where they are such."""
+    """Return texts of a form as ns (also days), and a mask of the texts that match."""
     import numpy as np
 
     compute = needed("pyarrow.compute", "tables", "a table")
@@ -70,7 +70,7 @@ def parsed(path: str, form: str, texts: Any) -> tuple[Any, Any]:
 
 
 def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
-    """The nanoseconds of the parts of texts, and which are within their ranges."""
+    """Return the nanoseconds of the parts of texts, and a mask of those within range."""
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
@@ -78,7 +78,7 @@ def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
     names = {field.name for field in found.type}
 
     def part(name: str) -> Any:
-        """A part as a text; "" where it is missing."""
+        """Return a part as text; "" where it is missing."""
         if name not in names:
             return None
         return compute.fill_null(compute.struct_field(found, name), "")
@@ -96,8 +96,8 @@ def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
         half = numbers_of(
             path, "half", _chunked(compute.match_substring_regex(part("half"), "[Pp]"))
         )
-        given = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
-        hour = np.where(given, hour % 12 + 12 * half, hour)
+        has_half = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
+        hour = np.where(has_half, hour % 12 + 12 * half, hour)
     rest = np.zeros(len(found), np.int64)
     if "rest" in names:
         digits = compute.utf8_slice_codeunits(
@@ -118,7 +118,7 @@ def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
 
 
 def _days(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
-    """Days since 1970, and whether there is such a day."""
+    """Return days since 1970, and a mask of the days that exist."""
     import numpy as np
 
     good = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1678) & (year <= 2261)
@@ -129,7 +129,7 @@ def _days(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
 
 
 def _offsets(path: str, zones: Any) -> Any:
-    """The ns that local time of each zone is ahead of UTC."""
+    """Return how many ns each time zone is ahead of UTC."""
     import numpy as np
 
     coded = zones.dictionary_encode() if not hasattr(zones, "chunks") else None
@@ -148,7 +148,7 @@ def _offsets(path: str, zones: Any) -> Any:
 
 
 def over_midnight(times: Any) -> Any:
-    """Times of day that go on after midnight, in ns."""
+    """Make times of day continue after midnight, in ns."""
     import numpy as np
 
     if len(times) < 2:
@@ -157,7 +157,7 @@ def over_midnight(times: Any) -> Any:
 
 
 def _plain(texts: Any) -> Any:
-    """One array of texts, out of chunks and dictionaries."""
+    """Combine chunks and dictionaries into one array of texts."""
     arrow = needed("pyarrow", "tables", "a table")
     if isinstance(texts, arrow.ChunkedArray):
         if arrow.types.is_dictionary(texts.type):
@@ -176,13 +176,13 @@ def _chunked(array: Any) -> Any:
 
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)\s*$"
-_LOOK = 1024  # rows of a Parquet file, whose columns of texts are mostly no numbers
+_LOOK = 1024  # rows of a Parquet file that are read to decide on a text column
 _SHOWN = 40  # characters of a text
 
 
 @dataclass(frozen=True)
 class OddText:
-    """The first text among the numbers of a column, and how many there are."""
+    """The first text among the numbers of a column, and the number of such texts."""
 
     column: str
     row: int
@@ -194,15 +194,15 @@ class OddText:
         return f"{self.column}, row {self.row}"
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         shown = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 3] + "..."
         more = f" ({self.count:,} rows like that)" if self.count > 1 else ""
-        head = f"column {self.column} is left out: row {self.row} is"
+        head = f"column {self.column} is skipped: row {self.row} is"
         return f'{head} "{shown}", not a number{more}'
 
 
 def odd_text_of(path: str, name: str, texts: Any) -> OddText | None:
-    """Of a column of texts; None where most are no numbers, and of other columns."""
+    """Return the odd texts of a text column; None if most texts are not numbers."""
     import numpy as np
 
     fits = _are_numbers(path, name, texts)
@@ -213,7 +213,7 @@ def odd_text_of(path: str, name: str, texts: Any) -> OddText | None:
 
 
 def odd_texts_in(path: str, schema: Any, limit: Limit) -> list[OddText]:
-    """Of a Parquet file with such columns. Those whose first rows are no numbers are not read."""
+    """Find odd texts in a Parquet file. Columns whose first rows are not numbers are not read."""
     names = [field.name for field in schema if _is_text(field.type)]
     found = []
     for name, first in first_texts(path, names, limit).items():
@@ -227,7 +227,7 @@ def odd_texts_in(path: str, schema: Any, limit: Limit) -> list[OddText]:
 
 
 def first_texts(path: str, names: list[str], limit: Limit) -> dict[str, Any]:
-    """The first texts of columns, by name, of those that can be read."""
+    """Return the first texts of columns, by name, for the columns that can be read."""
     if not names:
         return {}
     try:
@@ -249,7 +249,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _are_numbers(path: str, name: str, texts: Any) -> Any:
-    """Which texts of a column are numbers, or nothing; None unless most are numbers."""
+    """Return a mask of texts that are numbers or null; None unless most are numbers."""
     import numpy as np
 
     if not _is_text(texts.type):
@@ -264,8 +264,8 @@ def _matches(path: str, name: str, texts: Any) -> Any:
     arrow = needed("pyarrow", "tables", "a table")
     compute = needed("pyarrow.compute", "tables", "a table")
     if not arrow.types.is_dictionary(texts.type):
-        told = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
-        return numbers_of(path, name, arrow.chunked_array([told]))
+        matched = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
+        return numbers_of(path, name, arrow.chunked_array([matched]))
     if len(texts.dictionary) == 0:  # all are null
         return ~present_in(texts)
     known = _matches(path, name, texts.dictionary)

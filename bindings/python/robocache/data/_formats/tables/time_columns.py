@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pattern:
-    """A row of the table: names of time columns, and what is known of such a column."""
+    """A row of the table: names of time columns, and what is known about such a column."""
 
-    names: str  # examples, as the documentation shows them
-    regex: str  # of the plain name, as plain_name gives it; "": other rules find the column
-    integers: str | None = None  # unit of integers, where the name does not state one
-    floats: str | None = None  # unit of floats likewise
-    needs: str = ""  # what the values must do, so that the column is taken
+    names: str  # examples, as in the documentation
+    regex: str  # for the result of plain_name; "": other rules find the column
+    integers: str | None = None  # unit of integers, if the name states none
+    floats: str | None = None  # the same for floats
+    needs: str = ""  # condition on the values for choosing the column
 
     def fits(self, plain: str) -> bool:
         return re.fullmatch(self.regex, plain) is not None
@@ -32,12 +32,12 @@ _WORDS = (
     "simulation|elapsed|since|from|start|boot|begin|beginning|relative|rel|absolute|abs|"
     "measurement|measured|acquisition|logging|server|message|msg|field|sample|date|1970"
 )
-_TIME = "timestamps?|times?|stamps?|datetimes?|ts"  # a word; no two match one text
+_TIME = "timestamps?|times?|stamps?|datetimes?|ts"  # one word
 _TIMES = f"time_stamps?|{_TIME}"
 _UNIT_WORDS = "nanoseconds|nanosecs?|nanos|nsecs?|microseconds|microsecs?|micros|usecs?"
 _UNIT_WORDS += "|milliseconds|millisecs?|millis|msecs?|seconds|secs?"
 
-# The first row whose columns fit is taken; docs/concepts/times.md shows the same table.
+# The first row that fits is used; docs/concepts/times.md has the same table.
 PATTERNS = (
     Pattern("`%time` (rostopic echo)", rf"%({_TIMES})", "ns", "s"),
     Pattern(
@@ -67,7 +67,7 @@ PATTERNS = (
     Pattern("`GPST`, `UTC`", r"gpst|utc|date_utc|utc_date", needs=ASCENDING),
     Pattern(
         "`gps_time`, `sensor_timestamp`, `time_boot_ms`, `elapsed_time` and others: "
-        "a word of time with one that says which",
+        "a word for time and one for its source",
         rf"(({_WORDS}|{_TIME})_)*({_TIME})(_({_WORDS}))*",
         needs=ASCENDING,
     ),
@@ -112,14 +112,14 @@ _FRACTIONS = (
 
 
 def bare(name: str) -> str:
-    """A column's name without the marks around it."""
+    """Return a column's name without quotes and spaces around it."""
     return name.strip().strip("\ufeff").strip().strip("\"'").strip()
 
 
 def plain_name(name: str) -> tuple[str, str | None]:
-    """A name in small letters with ``_`` between words, and the unit that it states.
+    """Return a name in lower case with ``_`` between words, and the unit in it.
 
-    ``T`` stays in capitals, since it is mostly a temperature, and ``%`` at the begin stays.
+    ``T`` stays upper case, since it is mostly a temperature, and ``%`` at the begin is kept.
     """
     text = bare(name)
     percent = text.startswith("%")
@@ -148,7 +148,7 @@ def plain_name(name: str) -> tuple[str, str | None]:
 
 
 def row_of(name: str) -> tuple[int, str | None] | None:
-    """The row of the table that a column's name fits, and the unit that it states."""
+    """Return the row of the table that fits a column's name, and the unit in the name."""
     plain, unit = plain_name(name)
     for text in dict.fromkeys((plain, plain.removeprefix("%"))):
         for row, pattern in enumerate(PATTERNS):
@@ -158,14 +158,14 @@ def row_of(name: str) -> tuple[int, str | None] | None:
 
 
 def row_named(begin: str) -> int:
-    """The number of a row of the table, by how its names begin."""
+    """Return the index of a row of the table, by the begin of its names."""
     return next(i for i, p in enumerate(PATTERNS) if p.names.startswith(begin))
 
 
 def pairs_of(names: list[str]) -> list[tuple[str, str, int]]:
-    """Columns of whole seconds and of the rest, and how many ticks of the rest a second has."""
+    """Return pairs of columns, seconds and fractions, and the ticks per second of the latter."""
     known = {bare(name): name for name in names}
-    rests: dict[tuple[str, int], str] = {}  # by what is before the unit, and the ticks
+    rests: dict[tuple[str, int], str] = {}  # by the text before the unit, and the ticks
     for text, name in known.items():
         for regex, ticks in _FRACTIONS:
             rest = regex.fullmatch(text)

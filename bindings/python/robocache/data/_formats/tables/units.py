@@ -1,4 +1,4 @@
-"""One unit for the times of several tables: each file states its own, or none."""
+"""A common unit for the times of several tables, if each may state its own unit."""
 
 from __future__ import annotations
 
@@ -10,83 +10,83 @@ from ..._errors import FormatError
 from ..._time_units import in_seconds, per_second
 from .clock import Clock, looks_like, too_late
 
-_FASTEST = 1e-6  # s between samples: floats that a unit would bring below that are seconds
+_FASTEST = 1e-6  # s between samples: floats that a unit would bring below are seconds
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How the times of one file become those of the recording."""
+    """The conversion of one file's times to the unit of the recording."""
 
-    unit: str | None  # of the file; None: not known, and nothing is changed
+    unit: str | None  # of the file; None: not known, and times are unchanged
     to: str | None  # of the recording
-    whole: bool = True  # whether the recording's are integers
+    whole: bool = True  # whether the recording's times are integers
 
-    def times(self, given: Any, path: str, place: str) -> Any:
-        """The times in the unit of the recording.
+    def times(self, values: Any, path: str, place: str) -> Any:
+        """Return the times in the unit of the recording.
 
         Raises
         ------
         FormatError
-            64 bits do not hold them, or times that differ would be the same.
+            The result does not fit in 64 bits, or different times would become equal.
         """
         import numpy as np
 
         if self.unit is None:
-            return given
+            return values
         if not self.whole:
-            return _distinct(given, in_seconds(given, self.unit), path, place, "s")
+            return _distinct(values, in_seconds(values, self.unit), path, place, "s")
         factor = per_second(self.to) / per_second(self.unit)
-        if given.dtype.kind == "f":
-            scaled = np.rint(given.astype(np.float64) * factor)
+        if values.dtype.kind == "f":
+            scaled = np.rint(values.astype(np.float64) * factor)
             if not (np.abs(scaled) < 2.0**63).all():  # infinite ones too
                 raise _too_far(path, place, self.to)
-            return _distinct(given, scaled.astype(np.int64), path, place, self.to)
-        if factor != 1 and len(given):
-            if max(int(given.max()), -int(given.min())) * int(factor) >= 2**63:
+            return _distinct(values, scaled.astype(np.int64), path, place, self.to)
+        if factor != 1 and len(values):
+            if max(int(values.max()), -int(values.min())) * int(factor) >= 2**63:
                 raise _too_far(path, place, self.to)
-            given = given * int(factor)
-        return given
+            values = values * int(factor)
+        return values
 
 
-def _distinct(given: Any, scaled: Any, path: str, place: str, unit: str | None) -> Any:
-    """The scaled times, if times that differ still do."""
+def _distinct(times_before: Any, scaled: Any, path: str, place: str, unit: str | None) -> Any:
+    """Return the scaled times; raise if different times became equal."""
     import numpy as np
 
-    before, after = (int(np.count_nonzero(np.diff(times))) + 1 for times in (given, scaled))
+    before, after = (int(np.count_nonzero(np.diff(times))) + 1 for times in (times_before, scaled))
     if after < before:
         text = (
-            f"{before} times that differ would become {after} in whole {unit}: give the unit of "
-            "these times with --time COLUMN:UNIT, or open the file alone"
+            f"{before} different times would become {after} in whole {unit}: give the unit of "
+            "these times with --time COLUMN:UNIT, or open the file separately"
         )
         raise FormatError(path, place, text)
     return scaled
 
 
 def _too_far(path: str, place: str, unit: str | None) -> FormatError:
-    text = f"its times do not fit in 64 bits as {unit}, the unit of all files: open it alone"
+    text = f"its times do not fit in 64 bits as {unit}, the unit of all files: open it separately"
     return FormatError(path, place, text)
 
 
 def scales_of(
     path: str, clocks: Mapping[str, Clock], unit: str | None
 ) -> tuple[str | None, dict[str, Scale]]:
-    """The unit of the recording, and the scale of each file's times.
+    """Return the unit of the recording, and the scale of each file's times.
 
-    Integers that do not state their unit take the one that was given, and floats if they can be of
-    it; without one floats are seconds and integers as the others are, where any of these state
-    theirs. What the size of integers leaves no doubt of comes last.
+    Integer times without a unit use ``unit``, and so do floats if it is plausible. Without
+    ``unit``, floats are seconds, and integers use the unit of the other files, if they state one.
+    A unit that follows from the size of integers is the last choice.
     """
-    told = {name: clock.unit for name, clock in clocks.items() if clock.unit is not None}
+    stated = {name: clock.unit for name, clock in clocks.items() if clock.unit is not None}
     if unit is not None:
-        per_second(unit)  # knows it
-        _require_fit(path, clocks, told, unit)
-    units = {name: told.get(name) or _given(clock, unit) for name, clock in clocks.items()}
+        per_second(unit)  # raises if it is unknown
+        _require_fit(path, clocks, stated, unit)
+    units = {name: stated.get(name) or _default_unit(clock, unit) for name, clock in clocks.items()}
     for name, clock in clocks.items():
         units[name] = units[name] or clock.guess
-    if told:
+    if stated:
         for name, clock in clocks.items():
             units[name] = units[name] or (
-                "s" if clock.kind == "f" else _of_others(path, told, name)
+                "s" if clock.kind == "f" else _unit_of_others(path, stated, name)
             )
     elif any(units.values()):
         for name, clock in clocks.items():
@@ -102,8 +102,8 @@ def scales_of(
     return to, {name: Scale(own, to) for name, own in known.items()}
 
 
-def _given(clock: Clock, unit: str | None) -> str | None:
-    """The unit that the caller gave, for times that state none: floats may be seconds still."""
+def _default_unit(clock: Clock, unit: str | None) -> str | None:
+    """Return the caller's unit for times without one; floats may still be seconds."""
     import numpy as np
 
     if unit is None or clock.kind == "i" or unit == "s" or clock.sample is None:
@@ -119,17 +119,19 @@ def _given(clock: Clock, unit: str | None) -> str | None:
 
 
 def _require_fit(
-    path: str, clocks: Mapping[str, Clock], told: Mapping[str, str], unit: str
+    path: str, clocks: Mapping[str, Clock], stated: Mapping[str, str], unit: str
 ) -> None:
-    """Refuse a unit that no file takes, or by which times are after the year 9999."""
-    if told and len(told) == len(clocks) and unit not in told.values():
-        name = next(iter(told))
+    """Refuse a unit that no file uses, or in which times would be after the year 9999."""
+    if stated and len(stated) == len(clocks) and unit not in stated.values():
+        name = next(iter(stated))
         clock = clocks[name]
         where = f"{name}: " if len(clocks) > 1 else ""
-        text = f"{where}column {clock.name} says {_WORDS[told[name]]}, but --unit {unit} was given"
-        raise FormatError(path, "", f"{text}. Leave --unit out")
+        text = (
+            f"{where}column {clock.name} says {_WORDS[stated[name]]}, but --unit {unit} was given"
+        )
+        raise FormatError(path, "", f"{text}. Remove --unit")
     for name, clock in clocks.items():
-        if name in told or clock.kind == "f":
+        if name in stated or clock.kind == "f":
             continue
         year = too_late(clock, unit)
         if year is not None:
@@ -142,8 +144,8 @@ def _require_fit(
 _WORDS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 
-def _of_others(path: str, told: Mapping[str, str], name: str) -> str:
-    units = sorted(set(told.values()))
+def _unit_of_others(path: str, stated: Mapping[str, str], name: str) -> str:
+    units = sorted(set(stated.values()))
     if len(units) > 1:
         raise FormatError(
             path,

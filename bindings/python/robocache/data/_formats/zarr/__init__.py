@@ -1,1 +1,1 @@
-"""Zarr stores: replay buffers, and what ``save`` writes."""
+"""Zarr stores: replay buffers, and the output of ``save``."""

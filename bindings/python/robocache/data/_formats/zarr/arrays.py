@@ -1,4 +1,4 @@
-"""The arrays of a Zarr store, read whole, with what their chunks lack."""
+"""The arrays of a Zarr store, read completely, with notes about missing chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .chunks import Chunks, Place, chunks_of
 from .store import Files, group_of
 
 _NUMBERS = "fiubmM"  # kinds of dtypes
-_FEW = 64  # chunks that may be missing before only the others are read
+_FEW = 64  # missing chunks from which on only the stored ones are read
 
 
 class Store:
@@ -23,7 +23,7 @@ class Store:
         self.group = group
         self._files = files
         self._options = options
-        self._bytes: dict[str, int] = {}  # of arrays, by their names
+        self._bytes: dict[str, int] = {}  # by array
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "group"}
@@ -33,7 +33,7 @@ class Store:
         self.group = group_of(self._files)
 
     def without_metadata(self, group: str, known: set[str]) -> list[str]:
-        """Folders of a group that hold files, but are neither an array nor a group of it."""
+        """Return folders of a group that hold files, but are neither an array nor a group."""
         return [
             name
             for name in sorted(self._files.names_in(group))
@@ -43,25 +43,25 @@ class Store:
         ]
 
     def require_limit(self, name: str, array: Any) -> Chunks:
-        """How an array is cut into chunks, if it takes no more memory than it may.
+        """Return the chunks of an array, if it needs no more memory than is allowed.
 
         Raises
         ------
         FormatError
-            With the arrays before it, it takes more than a store of this size may.
+            Together with the arrays before it, it needs too much for a store of this size.
         """
         chunks = chunks_of(self._files, self.path, name, array)
         self._bytes[name] = chunks.bytes
         limit, total = self._options.limit, sum(self._bytes.values())
-        if total > limit.of(0):  # else the sizes of its files do not matter
+        if total > limit.allowed(0):  # else the sizes of the files do not matter
             limit.require(self.path, name, total, self._files.total)
         return chunks
 
     @in_one_thread()
     def read(self, name: str, complete: bool = False) -> Any:
-        """All of an array; of a damaged one, what can be read, where damage is kept.
+        """Read an array; of a damaged one, what can be read, if damage is kept.
 
-        ``complete``: a part that is lost or missing is an error even then.
+        ``complete``: a lost or missing part is an error even then.
         """
         import numpy as np
 
@@ -72,7 +72,7 @@ class Store:
         if not hasattr(array, "dtype"):
             raise FormatError(self.path, name, "is a group, expected an array")
         if array.dtype.kind not in _NUMBERS:
-            raise FormatError(self.path, name, f"is of {array.dtype}, expected numbers")
+            raise FormatError(self.path, name, f"has dtype {array.dtype}, expected numbers")
         dtype = array.dtype.newbyteorder("=")
         chunks = self.require_limit(name, array)
         if array.size == 0:
@@ -85,13 +85,15 @@ class Store:
         if is_whole and not faults and not (absent and array.fill_value is None):
             try:
                 values = np.asarray(array[...])
-            except Exception:  # zarr's and its codecs' errors have no common class
+            except Exception:  # errors of zarr and its codecs have no common class
                 raise_shortage(self.path)  # else one of its chunks has a fault
         if values is None:
             values = self._by_chunk(array, chunks, stored, faults)
         if complete and (faults or absent or missing):
             count = len(faults) + absent + missing
-            text = _lost(chunks, faults) if faults else f"{count} of its chunks are not there"
+            text = (
+                _lost(chunks, faults) if faults else f"{count} of its chunks {_is(count)} missing"
+            )
             raise FormatError(self.path, name, text)
         if faults:
             self._options.damage.found(self.path, name, _lost(chunks, faults))
@@ -99,7 +101,7 @@ class Store:
         return values.astype(dtype, copy=False)
 
     def _look(self, chunks: Chunks, stored: list[Place]) -> tuple[dict[Place, str], int]:
-        """The faults of chunk files, and the number of chunks that are missing within files."""
+        """Return the faults of chunk files, and the number of chunks missing within files."""
         faults: dict[Place, str] = {}
         missing = 0
         for place in stored:
@@ -113,7 +115,7 @@ class Store:
     def _by_chunk(
         self, array: Any, chunks: Chunks, stored: list[Place], faults: dict[Place, str]
     ) -> Any:
-        """The chunks that can be read; NaN, or 0 of integers, where others should be."""
+        """Read chunk by chunk; lost chunks become NaN, or 0 for integers."""
         import numpy as np
 
         lost = np.nan if array.dtype.kind == "f" else np.zeros((), array.dtype)[()]
@@ -134,20 +136,20 @@ class Store:
     def _note_missing(
         self, array: Any, name: str, chunks: Chunks, absent: int, missing: int
     ) -> None:
-        """Note chunks that are not there. Zarr does not store chunks that hold only that value."""
+        """Note missing chunks. Zarr does not store chunks that hold only the fill value."""
         fill = array.fill_value
         as_what = f"read as {fill}"
         if fill is None:
             lost = "NaN" if array.dtype.kind == "f" else "0"
-            as_what = f"read as {lost}, for the array names no value for them"
+            as_what = f"read as {lost}, because the array has no fill value"
         if absent:
             noun = "chunks" if chunks.inner is None else "files of chunks"
-            text = f"{absent} of {chunks.count} {noun} are not there, and {as_what}"
+            text = f"{absent} of {chunks.count} {noun} {_is(absent)} missing, and {as_what}"
             self._options.damage.note(self.path, name, text)
         if missing:
             assert chunks.inner is not None
             count = math.prod(-(-n // i) for n, i in zip(chunks.shape, chunks.inner))
-            text = f"{missing} of {count} chunks are not in their files, and {as_what}"
+            text = f"{missing} of {count} chunks {_is(missing)} missing in the files, and {as_what}"
             self._options.damage.note(self.path, name, text)
 
 
@@ -162,8 +164,12 @@ def _lost(chunks: Chunks, faults: dict[Place, str]) -> str:
     return f"{len(faults)} of {chunks.count} chunks cannot be read; the first{rows}: {text}"
 
 
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def first_line(error: Exception) -> str:
-    """The first line of an error's message."""
+    """Return the first line of an error's message."""
     if isinstance(error, FormatError):
         return error.reason
     return str(error).partition("\n")[0] or type(error).__name__

@@ -1,8 +1,8 @@
-"""Zarr 3 in the thread that calls it.
+"""Zarr 3, run in the calling thread.
 
-Zarr 3 reads and writes in threads of its own, and waits for them without an end: for a thread that
-could not start, and for one that ran out of memory. Here its coroutines run to their end in the
-calling thread. They need no descriptor and no thread, and cannot wait for anything else.
+Zarr 3 reads and writes in its own threads, and waits for them forever: for a thread that could not
+start, and for one that ran out of memory. Here its coroutines run to completion in the calling
+thread. They need no descriptor and no other thread, and cannot wait for anything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 @contextmanager
 def in_one_thread() -> Iterator[None]:
-    """Blosc takes a thread that cannot start for damaged data: it starts none here."""
+    """Disable the threads of Blosc, which reports a thread that cannot start as damaged data."""
     try:
         blosc: Any = importlib.import_module("numcodecs.blosc")
     except ImportError:
@@ -31,10 +31,10 @@ def in_one_thread() -> Iterator[None]:
 
 
 class _Events:
-    """Stands for the files and threads that an event loop waits for: here are none."""
+    """A selector without any files and threads to wait for."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        if timeout is None:  # nothing will go on: what should have said so found no memory
+        if timeout is None:  # a deadlock: the task that should continue found no memory
             raise MemoryError("out of memory")
         return []
 
@@ -43,7 +43,7 @@ class _Events:
 
 
 class _Loop(asyncio.BaseEventLoop):
-    """Runs what would be for a thread at once."""
+    """An event loop that runs work for other threads at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,12 +64,12 @@ class _Loop(asyncio.BaseEventLoop):
 
 
 def ran(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine of Zarr's."""
+    """Return the result of a coroutine of Zarr."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return _run(coroutine)
-    results: list[Any] = []  # a loop runs in this thread, as in a notebook: take another thread
+    results: list[Any] = []  # a loop runs in this thread, as in a notebook: use another thread
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -100,7 +100,7 @@ def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _cancel_rest(loop: _Loop) -> None:
-    """Else a writer goes on with other chunks after one failed."""
+    """Cancel the other tasks, so that no writer continues after one failed."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
@@ -184,6 +184,6 @@ def _wrapped(zarr_object: Any) -> Group | Array:
 
 
 def open_group(store: Any, mode: str, **options: Any) -> Group:
-    """A group of Zarr 3."""
+    """Open a group of Zarr 3."""
     api = importlib.import_module("zarr.api.asynchronous")
     return Group(ran(api.open_group(store=store, mode=mode, **options)))

@@ -1,7 +1,7 @@
 """The chunks of a Zarr array: which ones are stored, and how much they unpack to.
 
-Zarr fills a chunk that is not stored with a value of the array, and unpacks a stored chunk to any
-size. This module examines both before Zarr reads a chunk.
+Zarr fills a missing chunk with the fill value of the array, and unpacks a stored chunk to any
+size. This module checks both before Zarr reads a chunk.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..._errors import FormatError
 from .metadata import codec_names
 from .store import Files
 
-Place = tuple[int, ...]  # of a chunk among the chunks, by axis
+Place = tuple[int, ...]  # of a chunk, by axis
 
-_SLACK = 1 << 18  # bytes that a chunk may have above twice its numbers: heads, sums, a zstd block
-_UNSEEN = 64 << 20  # bytes that a chunk may unpack to without a look
+_SLACK = 1 << 18  # bytes allowed above twice a chunk's numbers: headers, checksums, a zstd block
+_UNSEEN = 64 << 20  # bytes that a chunk may unpack to without a check
 _LZMA_MEMORY = 256 << 20  # bytes; the highest preset takes 65 MiB
 _CHECKSUMS = {"crc32": 0, "crc32c": -4, "adler32": 0, "fletcher32": -4, "jenkins_lookup3": -4}
 _STREAMS = ("zlib", "gzip", "bz2", "lzma")
@@ -30,19 +30,19 @@ _HEADS = ("blosc", "lz4", "zstd")
 
 @dataclass(frozen=True)
 class Chunks:
-    """How an array is cut into chunks, one file per chunk, and how the chunks are packed."""
+    """How an array is divided into chunks, one file per chunk, and how they are packed."""
 
     files: Files
-    array: str  #: its name in the store
+    array: str  #: name in the store
     shape: Place
-    chunk: Place  #: the shape of what one file holds
-    item: int  #: bytes of a number
-    start: str  #: what names of chunks begin with
-    separator: str  #: what is between the numbers in their names
-    codecs: tuple[Any, ...]  #: in the order in which a chunk is unpacked
-    inner: Place | None = None  #: the shape of the chunks that one file holds several of
+    chunk: Place  #: shape of the content of one file
+    item: int  #: bytes per number
+    start: str  #: prefix of chunk names
+    separator: str  #: separator between the numbers in chunk names
+    codecs: tuple[Any, ...]  #: in the order of unpacking
+    inner: Place | None = None  #: shape of the chunks within a file (a shard)
     index_first: bool = False  #: whether their index is at the begin of a file
-    index_sum: int = 0  #: bytes of the checksum behind the index
+    index_sum: int = 0  #: bytes of the checksum after the index
 
     @property
     def grid(self) -> Place:
@@ -51,7 +51,7 @@ class Chunks:
 
     @property
     def count(self) -> int:
-        """The number of files that an array has whose chunks are all stored."""
+        """The number of files if all chunks are stored."""
         return math.prod(self.grid)
 
     @property
@@ -60,14 +60,14 @@ class Chunks:
         return max(math.prod(self.shape), math.prod(self.chunk)) * self.item
 
     def key(self, place: Place) -> str:
-        """The name of a chunk's file."""
+        """Return the name of a chunk's file."""
         numbers = [str(n) for n in place]
         if self.start == "c":
             return f"{self.array}/{self.separator.join(['c', *numbers])}"
         return f"{self.array}/{self.separator.join(numbers or ['0'])}"
 
     def stored(self) -> list[Place]:
-        """The chunks that have a file, in order."""
+        """Return the chunks that have a file, in order."""
         found, grid = set(), self.grid
         for name in self.files.names(self.array):
             place = self._place(name[len(self.array) + 1 :])
@@ -87,19 +87,19 @@ class Chunks:
         return tuple(map(int, parts))
 
     def region(self, place: Place) -> tuple[slice, ...]:
-        """The part of the array that a chunk holds."""
+        """Return the region of the array that a chunk holds."""
         return tuple(
             slice(n * c, min((n + 1) * c, limit))
             for n, c, limit in zip(place, self.chunk, self.shape)
         )
 
     def unwritten(self, place: Place) -> int:
-        """Count the chunks that a file should hold and does not.
+        """Count the chunks that are missing in a file.
 
         Raises
         ------
         ValueError
-            A chunk of it is cut off, or would unpack to more than it has numbers for.
+            A chunk in it is cut off, or would unpack to more than its numbers.
         """
         key = self.key(place)
         if self.inner is None:
@@ -109,7 +109,7 @@ class Chunks:
         missing = 0
         per = [c // i for c, i in zip(self.chunk, self.inner)]
         within = [
-            min(p, -(-(limit - n * c) // i))  # those past the array's end hold nothing
+            min(p, -(-(limit - n * c) // i))  # chunks past the array's end hold nothing
             for p, i, n, c, limit in zip(per, self.inner, place, self.chunk, self.shape)
         ]
         used = spans.reshape(*per, 2)[tuple(slice(0, w) for w in within)].reshape(-1, 2)
@@ -121,7 +121,7 @@ class Chunks:
         return missing
 
     def _spans(self, key: str) -> Any:
-        """Begin and length of each chunk in a file."""
+        """Return begin and length of each chunk in a file."""
         import numpy as np
 
         assert self.inner is not None
@@ -148,12 +148,12 @@ def _is_number(text: str) -> bool:
 
 
 def chunks_of(files: Files, path: str, name: str, array: Any) -> Chunks:
-    """Describe the chunks of an array.
+    """Return the chunks of an array.
 
     Raises
     ------
     FormatError
-        Its chunks are cut or packed in a way that is not read.
+        Its chunks are divided or packed in an unsupported way.
     """
     shape, item = tuple(array.shape), array.dtype.itemsize
     metadata = array.metadata.to_dict() if hasattr(array, "metadata") else None
@@ -165,7 +165,7 @@ def chunks_of(files: Files, path: str, name: str, array: Any) -> Chunks:
         return Chunks(files, name, shape, tuple(array.chunks), item, "", separator, packers)
     grid, keys = metadata["chunk_grid"], metadata["chunk_key_encoding"]
     if grid["name"] != "regular" or keys["name"] not in ("default", "v2"):
-        raise FormatError(path, name, "has chunks of several sizes, or with names that are unknown")
+        raise FormatError(path, name, "has chunks of several sizes, or with unknown names")
     chunk = tuple(grid["configuration"]["chunk_shape"])
     configuration = keys.get("configuration") or {}
     start = "c" if keys["name"] == "default" else ""
@@ -204,7 +204,7 @@ def _is_big(codec: Any) -> bool:
 
 
 def _one_packer(path: str, name: str, codecs: list[Any]) -> tuple[Any, ...]:
-    """Codecs from the last to the first one. Only one of them may make more of few bytes."""
+    """Return codecs from last to first. Only one of them may expand data."""
     packers = [codec for codec in codecs if codec_names(codec)[0] in (*_STREAMS, *_HEADS)]
     if len(packers) > 1:
         names = " and ".join(codec_names(codec)[0] for codec in packers)
@@ -220,13 +220,13 @@ def _one_packer(path: str, name: str, codecs: list[Any]) -> tuple[Any, ...]:
 
 
 def _check(chunks: Chunks, key: str, begin: int, length: int, expected: int) -> None:
-    """A part of a file unpacks to no more than twice what is expected, and some bytes."""
+    """Raise if a part of a file unpacks to more than about twice the expected size."""
     limit = 2 * expected + _SLACK
     size = chunks.files.size_of(key)
     if begin + length > size:
         raise ValueError(f"a chunk is cut off: it ends at byte {begin + length} of {size}")
     if length > limit:
-        raise ValueError(f"has {length} bytes, expected at most {expected} and what packs them")
+        raise ValueError(f"has {length} bytes, too many for a content of {expected}")
     for codec in chunks.codecs:
         name = codec_names(codec)[0]
         if name in _CHECKSUMS:
@@ -246,7 +246,7 @@ def _check(chunks: Chunks, key: str, begin: int, length: int, expected: int) -> 
 def _unpacked(
     chunks: Chunks, key: str, begin: int, length: int, name: str, codec: Any, limit: int
 ) -> int:
-    """A number above the limit if a chunk unpacks to more bytes than the limit."""
+    """Return the unpacked size of a chunk, or a number above the limit if it is larger."""
 
     def part(count: int) -> bytes:
         return chunks.files.part(key, begin, begin + min(count, length))
@@ -258,7 +258,7 @@ def _unpacked(
     if name == "zstd":
         size = _zstd_content(part(18))
         return _zstd_blocks(part(length)) if size is None else size
-    if name in ("zlib", "gzip") and length * 1032 <= _UNSEEN:  # deflate packs no better
+    if name in ("zlib", "gzip") and length * 1032 <= _UNSEEN:  # the best ratio of deflate
         return 0
     return _streamed(_decompressor(name, codec), part(length), limit)
 
@@ -276,7 +276,7 @@ def _decompressor(name: str, codec: Any) -> Callable[[], Any]:
 
 
 class _Inflater:
-    """zlib's decompressor with the methods of bz2's."""
+    """A decompressor of zlib with the methods of bz2's."""
 
     def __init__(self, bits: int) -> None:
         self._stream = zlib.decompressobj(bits)
@@ -298,7 +298,7 @@ class _Inflater:
 
 
 def _streamed(make: Callable[[], Any], data: bytes, limit: int) -> int:
-    """The bytes that consecutive streams unpack to; unpacking stops above the limit."""
+    """Return the bytes that consecutive streams unpack to; stop above the limit."""
     total = 0
     while data and total <= limit:
         one = make()
@@ -320,7 +320,7 @@ def _pieces(one: Any, data: bytes) -> Iterator[bytes]:
 
 
 def _zstd_content(head: bytes) -> int | None:
-    """The size that the head of a zstd frame gives; None if it gives none."""
+    """Return the size in the header of a zstd frame; None if it has none."""
     if head[:4] != b"\x28\xb5\x2f\xfd" or len(head) < 6:
         return 0  # it cannot be unpacked
     flags = head[4]
@@ -333,7 +333,7 @@ def _zstd_content(head: bytes) -> int | None:
 
 
 def _zstd_blocks(data: bytes) -> int:
-    """An upper bound on the content of zstd frames that do not give their size."""
+    """Return an upper bound on the content of zstd frames without a size."""
     total, position = 0, 0
     while data[position : position + 4] == b"\x28\xb5\x2f\xfd" and position + 5 < len(data):
         flags = data[position + 4]

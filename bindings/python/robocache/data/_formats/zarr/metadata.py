@@ -1,7 +1,7 @@
-"""The metadata of a Zarr store, looked at before Zarr itself opens an array.
+"""The metadata of a Zarr store, checked before Zarr opens an array.
 
-Metadata name the codecs that unpack an array, and one of them, pickle, runs whatever code an array
-holds. Here a store is refused whose metadata name a codec that is not known to be harmless.
+Metadata name the codecs that unpack an array, and one of them, pickle, runs any code that an array
+contains. A store is refused if its metadata name a codec that is not known to be harmless.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..._file_access import Folder
 from .store import Files, FolderFiles, ZipFiles, folders_below
 
 _FILES = (".zgroup", ".zarray", ".zmetadata", "zarr.json")
-_MOST = 64 << 20  # bytes of one file of metadata
-_LEAST = 16 << 20  # bytes that the metadata in a zip file may have, however small it is
+_MOST = 64 << 20  # bytes of one metadata file
+_LEAST = 16 << 20  # bytes of metadata that any zip file may have
 
-# What turns bytes or numbers into others, and does nothing else.
+# Codecs that only convert bytes or numbers.
 _HARMLESS = {"zlib", "gzip", "bz2", "lzma", "lz4", "zstd", "blosc", "snappy", "zfpy", "pcodec"}
 _HARMLESS |= {"shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype"}
 _HARMLESS |= {"crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3", "base64"}
@@ -29,7 +29,7 @@ _PICTURES = "imagecodecs_"
 
 
 def require_harmless(files: Files, follow_links: bool) -> None:
-    """No link leads out of a store, and no codec of it can run code."""
+    """Check that no link leads out of a store, and that no codec of it can run code."""
     path = files.path
     if isinstance(files, FolderFiles):
         metadata = _folder_files(files, follow_links)
@@ -37,8 +37,8 @@ def require_harmless(files: Files, follow_links: bool) -> None:
         metadata = _zip_files(files)
     for place, text in metadata:
         try:
-            told = json.loads(text)
-            codecs = list(_codecs(told))
+            content = json.loads(text)
+            codecs = list(_codecs(content))
         except (ValueError, RecursionError) as error:
             raise FormatError(path, place, f"is not a Zarr group, or is damaged: {error}") from None
         for codec in codecs:
@@ -49,12 +49,12 @@ def require_harmless(files: Files, follow_links: bool) -> None:
 def _refusal(codec: Any) -> str:
     if codec_names(codec) == ["pickle"]:
         return (
-            "packs its array with pickle, which can run any code, and is not read; write the array "
-            "anew, as numbers"
+            "packs its array with pickle, which can run any code, and is not read; save the array "
+            "again as numbers"
         )
     return (
         f"packs its array with {(codec_names(codec) or [codec])[0]!r}, which is not known to be "
-        "harmless; write the array anew, with zstd or blosc"
+        "harmless; save the array again with zstd or blosc"
     )
 
 
@@ -62,7 +62,7 @@ def _refusal(codec: Any) -> str:
 
 
 def _folder_files(files: FolderFiles, follow_links: bool) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files of metadata."""
+    """Yield names and contents of the metadata files."""
     path = files.path
     folder = Folder(path, follow_links)
     for base, directories, names in folders_below(path, follow_links):
@@ -70,20 +70,20 @@ def _folder_files(files: FolderFiles, follow_links: bool) -> Iterator[tuple[str,
             file = os.path.join(base, name)
             place = os.path.relpath(file, path)
             if not follow_links and os.path.islink(file) and not folder.holds(file):
-                reason = "is a link out of the store; follow_links=True follows it"
+                reason = "is a link out of the store; follow_links=True allows it"
                 raise FormatError(path, place, reason)
             if name.lower() in _FILES and name in names and os.path.exists(file):
                 yield place, _limited(path, place, files.part(place, 0, _MOST + 1))
 
 
 def _zip_files(files: ZipFiles) -> Iterator[tuple[str, bytes]]:
-    """The same of a zipped store, also of members that have the same name."""
+    """Yield the same for a zipped store, also for members with equal names."""
     total = 0
     for member in files.members:
         if member.filename.rpartition("/")[2].lower() in _FILES:
             total += member.file_size
             if total > max(_LEAST, files.limit.RATIO * files.total):
-                reason = f"and the metadata before it have {total} bytes, too many for a file of "
+                reason = f"brings the metadata to {total} bytes, too many for a file of "
                 raise FormatError(files.path, member.filename, f"{reason}{files.total} bytes")
             text = files.content(member, min(member.file_size, _MOST + 1))
             yield member.filename, _limited(files.path, member.filename, text)
@@ -98,19 +98,19 @@ def _limited(path: str, place: str, text: bytes) -> bytes:
 # ---- codecs -------------------------------------------------------------------------------------
 
 
-def _codecs(told: Any) -> Iterator[Any]:
-    """Of an array; and of all arrays that the metadata of a group repeat."""
-    for node in _nodes(told):
+def _codecs(metadata: Any) -> Iterator[Any]:
+    """Yield the codecs of an array, or of all arrays that a group's metadata repeat."""
+    for node in _nodes(metadata):
         for key in ("filters", "compressor", "codecs"):
-            given = node.get(key)
-            for codec in given if isinstance(given, list) else [given]:
+            codecs = node.get(key)
+            for codec in codecs if isinstance(codecs, list) else [codecs]:
                 if codec is not None:
                     yield from _nested(codec)
 
 
-def _nodes(told: Any) -> Iterator[dict[str, Any]]:
-    """An array or a group, and what it repeats: version 2 in .zmetadata, 3 in zarr.json."""
-    waiting: list[Any] = [told]
+def _nodes(metadata: Any) -> Iterator[dict[str, Any]]:
+    """Yield an array or a group, and nodes it repeats: in .zmetadata (v2), zarr.json (v3)."""
+    waiting: list[Any] = [metadata]
     while waiting:
         node = waiting.pop()
         if not isinstance(node, dict):
@@ -125,19 +125,19 @@ def _nodes(told: Any) -> Iterator[dict[str, Any]]:
 
 
 def _nested(codec: Any) -> Iterator[Any]:
-    """A codec, and those within it, as those of shards."""
+    """Yield a codec and the codecs nested in it, as in shards."""
     waiting = [codec]
     while waiting:
         codec = waiting.pop()
         yield codec
         inner = codec.get("configuration") if isinstance(codec, dict) else None
         for key in ("codecs", "index_codecs"):
-            given = inner.get(key) if isinstance(inner, dict) else None
-            waiting += given if isinstance(given, list) else [given] if given else []
+            codecs = inner.get(key) if isinstance(inner, dict) else None
+            waiting += codecs if isinstance(codecs, list) else [codecs] if codecs else []
 
 
 def codec_names(codec: Any) -> list[str]:
-    """What it is called: by its id in version 2, by its name in version 3."""
+    """Return the names of a codec: its id in version 2, its name in version 3."""
     if isinstance(codec, dict):
         named = [codec[key] for key in ("id", "name") if key in codec]
     else:

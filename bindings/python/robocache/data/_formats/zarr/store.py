@@ -1,7 +1,7 @@
 """The files of a Zarr store, which are in a folder or in a zip file.
 
-Zarr opens files by itself, and waits for ever where a chunk is a pipe. Here it gets a store object
-that opens regular files only and never writes.
+Zarr's own stores wait forever if a chunk is a pipe. The store here opens only regular files, and
+never writes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..._errors import FormatError, needed, raise_shortage
 from ..._file_access import Limit, opened, require_regular
 from .calls import open_group
 
-_UNPACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # zipfile reads no more of them than asked
+_UNPACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # zipfile reads these in bounded memory
 _OTHERS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "lzma"}
 
 
 class FolderFiles(Mapping[str, bytes]):
-    """The files below a folder by their names from there, with "/" between the parts."""
+    """The files below a folder by their relative names, with "/" between the parts."""
 
     def __init__(self, path: str, follow_links: bool) -> None:
         self.path = path
@@ -48,12 +48,12 @@ class FolderFiles(Mapping[str, bytes]):
         return not stat.S_ISDIR(mode)
 
     def part(self, key: str, begin: int = 0, end: int | None = None) -> bytes:
-        """Some bytes of a file, fewer if it ends before; a negative begin counts from its end.
+        """Read some bytes of a file, fewer if it ends before; a negative begin is from the end.
 
         Raises
         ------
         KeyError
-            There is no such file.
+            The file does not exist.
         """
         try:
             file = opened(os.path.join(self.path, key))
@@ -66,13 +66,13 @@ class FolderFiles(Mapping[str, bytes]):
             return file.read(-1 if end is None else max(0, end - begin))
 
     def size_of(self, key: str) -> int:
-        """The bytes of a file."""
+        """Return the size of a file."""
         path = os.path.join(self.path, key)
         require_regular(path)
         return os.path.getsize(path)
 
     def names(self, prefix: str) -> Iterator[str]:
-        """All files below a folder of the store, including pipes and devices."""
+        """Yield all files below a folder of the store, including pipes and devices."""
         top = os.path.join(self.path, prefix)
         for base, _, names in folders_below(top, self.follow_links):
             inside = os.path.relpath(base, self.path)
@@ -80,7 +80,7 @@ class FolderFiles(Mapping[str, bytes]):
             yield from (start + name for name in names)
 
     def names_in(self, prefix: str) -> list[str]:
-        """The files and folders directly in a folder of the store."""
+        """Return the files and folders directly in a folder of the store."""
         try:
             return os.listdir(os.path.join(self.path, prefix))
         except (FileNotFoundError, NotADirectoryError):
@@ -88,18 +88,18 @@ class FolderFiles(Mapping[str, bytes]):
 
     @functools.cached_property
     def total(self) -> int:
-        """The bytes of all files."""
+        """The size of all files."""
         sizes = 0
         for name in self.names(""):
             try:
                 sizes += self.size_of(name)
-            except (FileNotFoundError, FormatError):  # a link to nothing, or a pipe
+            except (FileNotFoundError, FormatError):  # a broken link, or a pipe
                 continue
         return sizes
 
 
 def folders_below(top: str, follow_links: bool) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk through a folder as ``os.walk`` does, with an error for a folder that cannot be read."""
+    """Walk a folder as ``os.walk`` does, but raise for a folder that cannot be read."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
@@ -107,7 +107,7 @@ def folders_below(top: str, follow_links: bool) -> Iterator[tuple[str, list[str]
 
     seen: set[str] = set()
     for base, folders, names in os.walk(top, onerror=refuse, followlinks=follow_links):
-        if follow_links:  # which may lead in a circle
+        if follow_links:  # they may form a cycle
             real = os.path.realpath(base)
             if real in seen:
                 folders.clear()
@@ -117,7 +117,7 @@ def folders_below(top: str, follow_links: bool) -> Iterator[tuple[str, list[str]
 
 
 class ZipFiles(Mapping[str, bytes]):
-    """The members of a zip file by their names; of several of one name the last."""
+    """The members of a zip file by name; of several with one name, the last."""
 
     def __init__(self, path: str, limit: Limit) -> None:
         self.path = path
@@ -157,20 +157,20 @@ class ZipFiles(Mapping[str, bytes]):
             begin = max(0, member.file_size + begin)
         end = member.file_size if end is None else min(end, member.file_size)
         with self._lock:
-            if os.getpid() != self._process:  # forked processes share the place in an open file
+            if os.getpid() != self._process:  # forked processes share the position in the file
                 self._open()
             return self.content(member, end)[begin:]
 
     def content(self, member: zipfile.ZipInfo, size: int) -> bytes:
-        """The first bytes of a member."""
+        """Read the first bytes of a member."""
         if member.compress_type not in _UNPACKED:
             kind = _OTHERS.get(member.compress_type, f"method {member.compress_type}")
-            text = f"is packed with {kind}, expected deflate or no packing; pack the store anew"
+            text = f"is packed with {kind}, expected deflate or no packing; pack the store again"
             raise FormatError(self.path, member.filename, text)
         try:
             with self._archive.open(member) as file:
                 return file.read(size)
-        except Exception as error:  # zipfile's, zlib's, and the system's for a negative place
+        except Exception as error:  # of zipfile, zlib, and the system for a negative position
             raise_shortage(self.path)
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
@@ -200,7 +200,7 @@ def files_of(path: str, follow_links: bool, limit: Limit) -> Files:
 
 
 def group_of(files: Files) -> Any:
-    """The store's group, as Zarr opens it."""
+    """Open the group of a store with Zarr."""
     zarr = needed("zarr", "zarr", "a Zarr store")
     if is_old(zarr):
         return zarr.open_group(zarr.storage.KVStore(files), mode="r")
@@ -208,17 +208,17 @@ def group_of(files: Files) -> Any:
 
 
 def is_old(zarr: Any) -> bool:
-    """Whether it is Zarr 2, which has no coroutines and takes other stores."""
+    """Whether this is Zarr 2, which has no coroutines and uses other stores."""
     return int(zarr.__version__.partition(".")[0]) < 3
 
 
 @functools.cache
 def _store_class() -> Any:
-    """A store of Zarr 3, which is imported where it is needed."""
+    """Return a store class for Zarr 3, which is imported only if needed."""
     from zarr.abc import store as abc
 
     class Store(abc.Store):
-        """Reads a store's files, in the thread that asks for them."""
+        """Reads the files of a store, in the calling thread."""
 
         supports_writes = False
         supports_deletes = False

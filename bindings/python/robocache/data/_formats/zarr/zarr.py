@@ -1,4 +1,4 @@
-"""Zarr: replay buffers of diffusion_policy, UMI and DP3, and what ``save`` wrote."""
+"""Zarr: replay buffers of diffusion_policy, UMI and DP3, and the output of ``save``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEADS = (".zgroup", "zarr.json")
 _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
-_MOST_ROWS = 1 << 62  # which int64 holds, and no array has
+_MOST_ROWS = 1 << 62  # fits int64, and is more than any array has
 
 
 def sniff(path: str) -> bool:
@@ -39,7 +39,7 @@ def sniff(path: str) -> bool:
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             return any(name in archive.NameToInfo for name in _HEADS)
-    except Exception:  # zipfile's, struct's and those of texts
+    except Exception:  # errors of zipfile, struct and text decoding
         raise_shortage(path)
         return False
 
@@ -50,44 +50,46 @@ def open(path: str, options: Options) -> Recording | Episodes:
     require_harmless(files, options.follow_links)
     try:
         group = group_of(files)
-        told = dict(group.attrs).get(_DESCRIPTION)
-    except Exception as error:  # zarr's errors have no common class
+        description = dict(group.attrs).get(_DESCRIPTION)
+    except Exception as error:  # errors of zarr have no common class
         raise_shortage(path)
         text = f"is not a Zarr group, or is damaged: {first_line(error)}"
         raise FormatError(path, "", text) from None
     store = Store(path, group, files, options)
-    if isinstance(told, dict) and "robocache" in told:
+    if isinstance(description, dict) and "robocache" in description:
         try:
             problems = options.damage.problems
-            return restored(told, _reader(store, told), path, "robocache Zarr", problems)
+            return restored(
+                description, _reader(store, description), path, "robocache Zarr", problems
+            )
         except FormatError:
             raise
-        except Exception as error:  # of a description that does not fit its arrays
+        except Exception as error:  # the description does not fit its arrays
             raise_shortage(path)
             if isinstance(error, OSError):
                 raise
-            raise FormatError(path, _DESCRIPTION, f"is not whole: {error!r}") from None
+            raise FormatError(path, _DESCRIPTION, f"is incomplete: {error!r}") from None
     return _replay_buffer(store, options)
 
 
 def _replay_buffer(store: Store, options: Options) -> Episodes:
-    """``data`` of rows, ``meta/episode_ends`` of where episodes end."""
+    """Open a replay buffer: ``data`` has the rows, ``meta/episode_ends`` the ends of episodes."""
     import numpy as np
 
     path, group = store.path, store.group
     if "data" not in group or "meta" not in group or _ENDS not in group["meta"]:
         raise FormatError(
-            path, f"meta/{_ENDS}", "no such array: this Zarr store is no replay buffer"
+            path, f"meta/{_ENDS}", "no such array: this Zarr store is not a replay buffer"
         )
     ends = store.read(f"meta/{_ENDS}", complete=True)
     if ends.dtype.kind not in "iu":
-        raise FormatError(path, f"meta/{_ENDS}", f"is of {ends.dtype}, expected integers")
+        raise FormatError(path, f"meta/{_ENDS}", f"has dtype {ends.dtype}, expected integers")
     if ends.ndim != 1 or (ends[:1] < 0).any() or (ends[1:] < ends[:-1]).any():
-        raise FormatError(path, f"meta/{_ENDS}", "is no list of rows that ascend")
+        raise FormatError(path, f"meta/{_ENDS}", "is not an ascending list of rows")
     ends = ends.clip(max=_MOST_ROWS).astype(np.int64)
     empty = np.flatnonzero(np.diff(ends, prepend=0) == 0)
     if len(empty):
-        text = "has length 0" + (f", as {len(empty) - 1} more have" if len(empty) > 1 else "")
+        text = "has length 0" + (f", and so have {len(empty) - 1} others" if len(empty) > 1 else "")
         options.damage.found(path, f"episode {empty[0]}", text)
     total = int(ends[-1]) if len(ends) else 0
     infos, left_out = {}, []
@@ -96,7 +98,7 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         if is_picture(shape, array.dtype):
             left_out.append(LeftOut(name, f"pictures or clouds, {array.dtype} {list(shape)}"))
         elif array.dtype.kind not in "fiub":
-            left_out.append(LeftOut(name, f"is of {array.dtype}"))
+            left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not read"))
         elif not shape or shape[0] < total:
             rows = shape[0] if shape else 0
             options.damage.found(path, f"data/{name}", f"has {rows} rows, the episodes {total}")
@@ -112,11 +114,11 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
             width = int(np.prod(shape[1:], dtype=np.int64))
             infos[name] = TrackInfo(names, array.dtype.name, width)
     for name in sorted(group["data"].group_keys()):
-        left_out.append(LeftOut(name, "a group, expected an array with a row a step"))
+        left_out.append(LeftOut(name, "a group, expected an array with one row per step"))
     for name in store.without_metadata("data", {*infos, *(each.place for each in left_out)}):
         options.damage.found(path, f"data/{name}", "holds chunks, but no metadata of an array")
     if not infos:
-        raise FormatError(path, "data", "has no array of numbers with a row a step")
+        raise FormatError(path, "data", "has no array of numbers with one row per step")
     lengths = np.diff(ends, prepend=0).clip(min=0)
     read = functools.partial(_read, store, options, infos, lengths)
     about = About(
@@ -128,7 +130,7 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         problems=options.damage.problems,
     )
     if _TIMES in infos and infos[_TIMES].channels == 1:
-        del infos[_TIMES]  # of all tracks, which _read takes
+        del infos[_TIMES]  # the times of all tracks, which _read adds
     return make_episodes(
         LazyTracks(infos, lengths, read, one_by_one=True), source=path, about=about
     )
@@ -159,11 +161,11 @@ def _read(
     }
 
 
-def _reader(store: Store, told: dict[str, Any]) -> Any:
-    """The way to the arrays of a description."""
+def _reader(store: Store, description: dict[str, Any]) -> Any:
+    """Return a function that reads the arrays of a description by name."""
     import numpy as np
 
-    places = _places(told)
+    places = _places(description)
 
     def read(name: str) -> Any:
         if places[name]:
@@ -178,52 +180,52 @@ def _reader(store: Store, told: dict[str, Any]) -> Any:
 
 
 @in_one_thread()
-def write(given: Data, part: str) -> Collection[LeftOut]:
-    """Episodes whose tracks have the same rows as a replay buffer, all else as named arrays."""
+def write(source: Data, part: str) -> Collection[LeftOut]:
+    """Write episodes with equal rows in all tracks as a replay buffer, else named arrays."""
     import numpy as np
 
     zarr = needed("zarr", "zarr", "a Zarr store")
-    os.mkdir(part)  # so that an error of it is the system's
+    os.mkdir(part)  # so that an error has the system's message
     group = (
         zarr.open_group(part, mode="w") if is_old(zarr) else open_group(part, "w", zarr_format=2)
     )
-    told, arrays = flattened(given)
-    places = _places(told)
-    if isinstance(given, Episodes):
-        ends = _ends_of(given)
+    description, arrays = flattened(source)
+    places = _places(description)
+    if isinstance(source, Episodes):
+        ends = _ends_of(source)
         _put(group, f"meta/{_ENDS}", ends)
     for name, array in arrays:
         if places[name]:
             _put(group, places[name], np.ascontiguousarray(array))
-    described = {_DESCRIPTION: json.loads(json.dumps(told))}
+    described = {_DESCRIPTION: json.loads(json.dumps(description))}
     group.attrs.update(described) if is_old(zarr) else group.update_attributes(described)
     return ()
 
 
-def _ends_of(given: Episodes) -> Any:
-    """Where episodes end: in the same rows of all tracks."""
-    tracks = list(given.tracks.items())
+def _ends_of(source: Episodes) -> Any:
+    """Return the ends of episodes, which must be the same in all tracks."""
+    tracks = list(source.tracks.items())
     first_name, first = tracks[0]
     for name, track in tracks:
         if (track.lengths != first.lengths).any():
             raise ValueError(
-                f"format: 'zarr' has the same rows in all tracks, but {name} has other ones than "
-                f"{first_name}; align them, or take 'npz'"
+                f"format: 'zarr' needs the same rows in all tracks, but {name} has other rows than "
+                f"{first_name}; align them, or use 'npz'"
             )
     return first.lengths.cumsum()
 
 
-def _places(told: dict[str, Any]) -> dict[str, str]:
-    """Where each array of a description is in the group; "" of what others tell."""
+def _places(description: dict[str, Any]) -> dict[str, str]:
+    """Return the place of each array of a description in the group; "" if it is redundant."""
     places = {}
-    if told["robocache"] == "recording":
-        names = distinct([of["name"] for of in told["streams"]])
-        for i, (of, name) in enumerate(zip(told["streams"], names)):
+    if description["robocache"] == "recording":
+        names = distinct([entry["name"] for entry in description["streams"]])
+        for i, (entry, name) in enumerate(zip(description["streams"], names)):
             places[f"s{i}_values"] = f"streams/{name}/values"
-            for clock in of["clocks"]:
+            for clock in entry["clocks"]:
                 places[f"s{i}_{clock}"] = f"streams/{name}/{clock}"
         return places
-    names = distinct([of["name"] for of in told["tracks"]])
+    names = distinct([entry["name"] for entry in description["tracks"]])
     for i, name in enumerate(names):
         places[f"t{i}_offsets"] = ""
         places[f"t{i}_values"] = f"data/{name}"
@@ -240,10 +242,10 @@ def _put(group: Any, place: str, array: Any) -> None:
             shape=array.shape,
             dtype=array.dtype,
             chunks=chunks or "auto",
-            config={"write_empty_chunks": True},  # so that one that is not there was lost
+            config={"write_empty_chunks": True},  # so that a missing chunk means a loss
         )
-    except AttributeError:  # zarr 2, which writes them
+    except AttributeError:  # zarr 2, which writes empty chunks
         made = group.create_dataset(place, shape=array.shape, dtype=array.dtype, chunks=chunks)
-    # Chunk by chunk: of several at once zarr goes on writing some after one has failed.
+    # Chunk by chunk: otherwise zarr continues with other chunks after one has failed.
     for begin in range(0, len(array) if array.size else 0, rows):
         made[begin : begin + rows] = array[begin : begin + rows]
