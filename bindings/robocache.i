@@ -99,3 +99,7 @@ struct Name {};
 %rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
 
 %include "declarations.i"
+
+#if defined(SWIGPYTHON)
+%include "with_context.i"
+#endif

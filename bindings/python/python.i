@@ -340,40 +340,9 @@ PyObject* currentStream(PyObject* array, int32_t device_id);
 }
 %typemap(memberin) double [ANY] "memcpy($1, $input, sizeof $1);"
 
-/* ---- calls without a context ------------------------------------------------------------------ */
-
-/* Arrays are opened for the context of the object. */
+/* with_context.i has those that open arrays for the context of their object. */
 %ignore rbcAccumulatorUpdate;
 %ignore rbcAccumulatorUpdateWorkspaceSize;
 %ignore rbcAccumulatorGetResult;
-%rename(rbc_accumulator_update) accumulatorUpdate;
-%rename(rbc_accumulator_get_result) accumulatorGetResult;
 %ignore rbcLivePush;
 %ignore rbcLiveFuse;
-%rename(rbc_live_push) livePush;
-%rename(rbc_live_fuse) liveFuse;
-%inline %{
-static rbcStatus_t accumulatorUpdate(rbcContext_t context, struct rbcAccumulator* accumulator,
-                                     const rbcTensor* values,
-                                     const rbcAccumulatorUpdateParams* params) {
-  (void)context;
-  return rbcAccumulatorUpdate(accumulator, values, params);
-}
-static rbcStatus_t accumulatorGetResult(rbcContext_t context, struct rbcAccumulator* accumulator,
-                                        const rbcStatisticsOutputs* outputs) {
-  (void)context;
-  return rbcAccumulatorGetResult(accumulator, outputs);
-}
-static rbcStatus_t livePush(rbcContext_t context, struct rbcLive* live, int32_t stream_index,
-                            const rbcTensor* values, const rbcTensor* times) {
-  (void)context;
-  return rbcLivePush(live, stream_index, values, times);
-}
-static rbcStatus_t liveFuse(rbcContext_t context, struct rbcLive* live,
-                            const rbcTensor* query_times, const rbcOutput* out,
-                            const rbcOutput* valid, const rbcOutput* ages,
-                            const rbcLiveFuseParams* params) {
-  (void)context;
-  return rbcLiveFuse(live, query_times, out, valid, ages, params);
-}
-%}

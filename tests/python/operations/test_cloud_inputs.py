@@ -67,7 +67,7 @@ def test_lzf_that_cannot_unpack_to_what_it_should(tmp_path):
     path = pcd(tmp_path / "x.pcd", points, "binary_compressed", lzf(bytes(100), points * 12))
     refused("points: unpacks to 4,294,967,292 bytes or more", data.open, path)
     path = pcd(tmp_path / "x.pcd", 1000, "binary_compressed", lzf(bytes(100), 12000))
-    refused("are 100 bytes, which unpack to 8800 at most, expected 12000", data.open, path)
+    refused("100 packed bytes unpack to 8800 at most, expected 12000", data.open, path)
 
 
 def test_lzf_that_unpacks_to_more(tmp_path):
@@ -75,7 +75,7 @@ def test_lzf_that_unpacks_to_more(tmp_path):
     packed = b"\x00a" + b"\xe0\xff\x00" * 300_000
     assert len(packed) * 88 > 70 << 20
     path = pcd(tmp_path / "x.pcd", 100, "binary_compressed", lzf(packed, 1200))
-    refused("cannot be unpacked", data.open, path)
+    refused("compressed data are damaged", data.open, path)
 
 
 def test_the_limit_of_a_caller_counts(tmp_path):
@@ -223,7 +223,7 @@ def test_distortion_deep_in_lists(tmp_path):
     path.write_text(json.dumps(CAMERA)[:-1] + ', "D": ' + "[" * 800 + "0" + "]" * 800 + "}")
     assert camera.read_camera(path).values == [500, 500, 320, 240]
     path.write_text(json.dumps(CAMERA)[:-1] + ', "D": ' + "[" * 800 + "1" + "]" * 800 + "}")
-    refused("has distortion", camera.read_camera, path)
+    refused("lens distortion is not corrected", camera.read_camera, path)
 
 
 @pytest.mark.parametrize("read", [camera.read_camera, camera.read_pose, common.text_of])
@@ -231,9 +231,9 @@ def test_texts_that_are_too_long_or_none(tmp_path, read):
     path = tmp_path / "x.json"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    refused("has more than 4 MiB", read, path)
+    refused("file is larger than 4 MiB", read, path)
     path.write_bytes(b"\xff\xfe\x00")
-    refused("is not text in UTF-8", read, path)
+    refused("not UTF-8 text", read, path)
 
 
 def test_a_definition_that_is_a_pipe(tmp_path):

@@ -128,7 +128,7 @@ def sizes(part, names):
     found = {}
     if "max_voxels" in names:
         found["max_voxels"] = len(part.outputs["coords"])
-        found["dtype"] = part.outputs["features"].dtype
+        found["dtype"] = part.outputs["voxel_features"].dtype
     if "max_points" in names and "grouped" in part.outputs:
         found["max_points"] = part.outputs["grouped"].shape[1]
     if "max_points" in names and "points" in part.outputs:
@@ -150,7 +150,7 @@ def call(op, part, to):
     part = dataclasses.replace(part, inputs=inputs)
     answer = function(**keywords(part, function, to, operation.choices, written, operation.flags))
     if dataclasses.is_dataclass(answer):
-        return {name: getattr(answer, name) for name in part.outputs}
+        return {name: getattr(answer, name.removeprefix("voxel_")) for name in part.outputs}
     return dict(zip(written, answer if isinstance(answer, tuple) else (answer,)))
 
 
@@ -160,7 +160,7 @@ def call_windows(part, to):
     choices, streams, outputs = generate.OPERATIONS["windows"].choices, [], []
     for stream in part.streams:
         given = {name: to(tensor) for name, tensor in stream.inputs.items()}
-        affine = [given.pop(name, None) for name in ("shift", "scale", "bias", "low", "high")]
+        affine = [given.pop(name, None) for name in ("shift", "scale", "bias", "clip_min", "clip_max")]
         if any(each is not None for each in affine):
             given["normalization"] = rbc.Normalization(*affine)
         settings = dict(stream.settings)
@@ -177,7 +177,7 @@ def call_windows(part, to):
         streams,
         to(part.inputs["episodes"]),
         to(part.inputs["anchors"]),
-        anchor_stream=int(part.settings["anchor_stream"]),
+        anchor_stream=int(part.settings["anchor_stream_index"]),
         anchor_times=bool(part.settings["flags"]),
         out=[tuple(arrays) for arrays in outputs],
     )

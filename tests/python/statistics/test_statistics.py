@@ -173,7 +173,7 @@ def test_more_than_memory_holds():
         (
             lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64),
             ValueError,
-            "data: is no state",
+            "data: is not the state of an accumulator",
         ),
         (lambda v: rbc.StatisticsAccumulator.from_bytes("x"), TypeError, "data: is 'x'"),
     ],

@@ -124,7 +124,7 @@ CALLS = {
     ),
     "a reference without values": (
         lambda: cut(stream(None), stream(transforms=subtract())),
-        r"streams\[1\].transforms\[0\].reference_stream: is 0, which has no values to refer to$",
+        r"streams\[1\].transforms\[0\].reference: is 0, which has no values to refer to$",
     ),
     "interpolation of integers": (
         lambda: cut(stream(VALUES.astype(int), times=TIMES, method="linear")),
@@ -193,7 +193,7 @@ CALLS = {
     ),
     "an accumulator of other channels": (
         lambda: cut(stream(accumulator=rbc.StatisticsAccumulator(3))),
-        r"streams\[0\].accumulator: channels are 3, expected 2, or those of each of 2 offsets$",
+        r"streams\[0\].accumulator: num_channels is 3, expected 2, or those of each of 2 offsets$",
     ),
     "an accumulator of two streams": (
         lambda: cut(stream(accumulator=ACCUMULATOR), stream(accumulator=ACCUMULATOR)),

@@ -134,7 +134,7 @@ class OwnedTensor:
 
     def __init__(self, context: Context, dtype: tuple[int, int], shape: tuple[int, ...]) -> None:
         self._context = context
-        self._handle = _core.rbc_owned_tensor_create(context._handle, dtype, shape)
+        self._handle = _core.rbc_owned_tensor_create(context._handle, dtype, shape, None)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self._context._device_id == CPU:

@@ -20,14 +20,34 @@ def blamed(error: BaseException, name: str) -> TypeError | ValueError:
 
 
 # Names of the C interface in messages, and the names of the arguments in Python.
-_FIELD = re.compile(r"(?<![\w.])(streams\[\d+\]\.)?(?:params\.)?(shift|scale|cuda_stream)(?=:)")
+_ARGUMENT = {
+    "anchor_stream_index": "anchor_stream",
+    "clip_max": "high",
+    "clip_min": "low",
+    "clock_offset_ticks": "clock_offset",
+    "cuda_stream": "stream",
+    "levels": "quantiles",
+    "num_channels": "channels",
+    "reference_offset_index": "reference",
+    "reference_stream_index": "reference",
+    "scale": "std",
+    "shift": "mean",
+    "start_indices": "start_index",
+    "voxel_features": "features",
+}
+_FIELD = re.compile(
+    r"(?<![\w.])((?:streams\[\d+\]\.)?(?:transforms\[\d+\]\.)?)(?:params\.|outputs\.)?"
+    rf"({'|'.join(_ARGUMENT)})(?=:)"
+)
 _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
-_ARGUMENT = {"shift": "mean", "scale": "std", "cuda_stream": "stream"}
+# In Python, the accumulator and its rule are arguments of the stream.
+_OF_STREAM = re.compile(r"(?<![\w.])outputs(?=\[\d+\](?:\.accumulat|, expected another))")
 
 
 def in_python(message: str) -> str:
     """Return a message with Python's argument names instead of C's names."""
-    message = _FIELD.sub(lambda at: (at[1] or "") + _ARGUMENT[at[2]], message)
+    message = _FIELD.sub(lambda at: at[1] + _ARGUMENT[at[2]], message)
+    message = _OF_STREAM.sub("streams", message)
     return _OUTPUT.sub(lambda at: f"out[{at[1]}]{'[1]' if at[2] == 'valid' else ''}", message)
 
 
