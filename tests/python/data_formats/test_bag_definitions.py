@@ -66,7 +66,9 @@ def filled(store, name, rng, lengths, path=""):
             return bool(rng.integers(2))
         if base.startswith("float"):
             return float(np.dtype(base).type(rng.normal()))
-        limits = np.iinfo({"byte": "uint8", "char": "uint8"}.get(base, base))
+        if base == "byte":  # versions of rosbags disagree on its sign
+            return int(rng.integers(128))
+        limits = np.iinfo("uint8" if base == "char" else base)
         bound = 2**52 if limits.bits == 64 else limits.max
         return int(rng.integers(max(limits.min, -bound), bound, endpoint=True))
 
