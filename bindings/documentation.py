@@ -16,7 +16,9 @@ _MEMBER = re.compile(
     rf"^  [\w ]+\*? (\w+)(?:\[\w+\])?;(?:[ \t]*{_COMMENT})?$", re.DOTALL | re.MULTILINE
 )
 _STATUS = re.compile(rf"^  (RBC_STATUS_\w+) = \d+,?[ \t]*{_COMMENT}$", re.MULTILINE)
-_CONSTANTS = re.compile(rf"{_COMMENT}\n((?:#define RBC_\w+ (?:0x[0-9a-f]+|\d+)u?\b[^\n]*\n)+)", re.DOTALL)
+_CONSTANTS = re.compile(
+    rf"{_COMMENT}\n((?:#define RBC_\w+ (?:0x[0-9a-f]+|\d+)u?\b[^\n]*\n)+)", re.DOTALL
+)
 _CONSTANT = re.compile(rf"#define (RBC_\w+) (?:0x[0-9a-f]+|\d+)u?(?: +{_COMMENT})?\n")
 _ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
 _CONTEXT = "where the tensors live and the work runs"  # of every operation, in no header's table

@@ -509,3 +509,11 @@ def test_gradients_are_not_lost_silently():
     with torch.no_grad():
         stream = rbc.Stream(values, TIMES)
         assert rbc.fuse([stream], TIMES).shape == (4, 1)
+
+
+def test_packed_streams_at_whole_query_times():
+    """Query times that need a conversion find the rows of packed values by their offsets."""
+    values, times = np.arange(8.0).reshape(4, 2), np.array([0.0, 1, 0, 1])
+    stream = rbc.Stream(values, times, batch_offsets=[0, 2, 4])
+    fused = rbc.fuse([stream], np.array([[1], [0]]))
+    assert fused.tolist() == [[[2, 3]], [[4, 5]]]

@@ -160,7 +160,8 @@ def call_windows(part, to):
     choices, streams, outputs = generate.OPERATIONS["windows"].choices, [], []
     for stream in part.streams:
         given = {name: to(tensor) for name, tensor in stream.inputs.items()}
-        affine = [given.pop(name, None) for name in ("shift", "scale", "bias", "clip_min", "clip_max")]
+        affine = ("shift", "scale", "bias", "clip_min", "clip_max")
+        affine = [given.pop(name, None) for name in affine]
         if any(each is not None for each in affine):
             given["normalization"] = rbc.Normalization(*affine)
         settings = dict(stream.settings)

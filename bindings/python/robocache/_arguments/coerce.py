@@ -12,6 +12,7 @@ from typing import Any
 
 from .._library.errors import REFUSALS
 from .arrays import LIBRARY_TYPES, SEQUENCES
+from .resample_params import BATCH_OFFSETS
 from .time_units import Unit, require_one_unit, ticks_of
 from .times import times_of
 from .values import values_of
@@ -66,7 +67,7 @@ def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
 def _one_for_each(stream: Any, query_times: Any) -> Any:
     """Return a stream of one recording, repeated for each of B rows of queries."""
     native, values, times, options, *others = stream._native
-    for_each = one_for_each(values, times, query_times, options[4])
+    for_each = one_for_each(values, times, query_times, options[BATCH_OFFSETS])
     if for_each is values:
         return stream
     converted = (native, for_each, times, options, *others)

@@ -58,6 +58,9 @@ _last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
 # The arguments of a call without options.
 UNCHECKED, CHECKED = (_new(), None), (_new(), None)
+
+# Indices of the operands of a call, in the order of rbcResampleParams.
+LENGTHS, BATCH_OFFSETS = 1, 3
 _set_flags(CHECKED[0], _core.FLAG_CHECK_TIMES)
 
 

@@ -10,6 +10,7 @@ from .. import _core
 from .._arguments.call import array_of, begin, finished, writable
 from .._arguments.coerce import queries_of, streams_again
 from .._arguments.options import struct_of
+from .._arguments.resample_params import BATCH_OFFSETS, LENGTHS, UNCHECKED
 from .._arguments.shapes import out_shape
 from .._arguments.time_units import require_one_unit
 from .._arguments.to_numpy import on_host
@@ -242,7 +243,7 @@ def fuse(
 
         shape: tuple[int, ...] = ()
         if out is None or return_valid:
-            shape = out_shape(values, query_times, options[3], context)[:-1]
+            shape = out_shape(values, query_times, options[BATCH_OFFSETS], context)[:-1]
         owner = None
         if out is None:
             if dtype is None:
@@ -298,14 +299,10 @@ def _check_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     """Warn about the ranges of times on a GPU: by a call on the CPU without channels."""
     import numpy as np
 
-    from .._arguments.resample_params import UNCHECKED
-
     hosted = []
     for stream, values, times, options, *_ in native:
-        lengths, batch_offsets = (
-            on_host(options[1], "lengths"),
-            on_host(options[3], "batch_offsets"),
-        )
+        lengths = on_host(options[LENGTHS], "lengths")
+        batch_offsets = on_host(options[BATCH_OFFSETS], "batch_offsets")
         plain = (UNCHECKED[0], lengths, None, batch_offsets, None, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)

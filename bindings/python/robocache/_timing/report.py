@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._arguments.resample_params import BATCH_OFFSETS, LENGTHS
 from .._arguments.time_units import ticks_of
 from .._arguments.to_numpy import on_host
 from .._operations.stream import Stream
@@ -121,7 +122,8 @@ def _rows(stream: Any, name: str) -> list[Any]:
     _, values, times, options, *_ = stream._native
     host, offset = on_host(times, f"{name}.times"), offset_of(stream)
     host = host + offset if offset else host
-    lengths, batch_offsets = on_host(options[1], "lengths"), on_host(options[4], "batch_offsets")
+    lengths = on_host(options[LENGTHS], "lengths")
+    batch_offsets = on_host(options[BATCH_OFFSETS], "batch_offsets")
     if batch_offsets is not None:
         return [host[begin:end] for begin, end in zip(batch_offsets[:-1], batch_offsets[1:])]
     if host.ndim == 1:

@@ -199,7 +199,6 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "shape": _NUMBERS,
     "reduction": _NAME,
     "order": _NAME,
-    "fill_value": _NUMBER,
     "max_voxels": _NUMBER,
     "max_points": _NUMBER,
     "deterministic": _FLAG,
