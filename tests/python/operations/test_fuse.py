@@ -515,5 +515,5 @@ def test_packed_streams_at_whole_query_times():
     """Query times that need a conversion find the rows of packed values by their offsets."""
     values, times = np.arange(8.0).reshape(4, 2), np.array([0.0, 1, 0, 1])
     stream = rbc.Stream(values, times, batch_offsets=[0, 2, 4])
-    fused = rbc.fuse([stream], np.array([[1], [0]]))
+    fused = rbc.fuse([stream], [[1], [0]])
     assert fused.tolist() == [[[2, 3]], [[4, 5]]]
