@@ -14,9 +14,9 @@
 //   robocache::voxelize(context, {points, {point_count, 4}}, grid, {occupied, {200, 200, 16}});
 //
 // A tensor is memory and a shape. The memory is an array or any object with data() and size(),
-// whose size is then checked, or a pointer: {points.data(), {point_count, 4}}, on a GPU {pointer,
-// {point_count, 4}, {}, robocache::cuda()}. Without a shape the tensor has one dimension, as
-// `times`.
+// whose size is then checked, or a pointer: {points.data(), {point_count, 4}}. On a GPU:
+// {pointer, {point_count, 4}, {}, robocache::cuda()}. Without a shape the tensor has one dimension,
+// as `times`.
 //
 // A call that fails throws an exception of type Error, with the status and the library's message. A
 // call can return a Result instead; with -fno-exceptions every call does:
