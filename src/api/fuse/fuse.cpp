@@ -20,8 +20,8 @@ struct Arguments {
   const rbcFuseParams* params;
 };
 
-rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
-  const rbcResampleParams params = checkedParams(given);
+rbcResampleParams checkedStreamParams(const rbcResampleParams* input) {
+  const rbcResampleParams params = checkedParams(input);
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
   }

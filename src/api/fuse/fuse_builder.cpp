@@ -40,8 +40,8 @@ void requireValueDtypes(const View& values, const View& out, const MethodSet& me
 
 }  // namespace
 
-rbcResampleParams checkedParams(const rbcResampleParams* given, OwnOutside own) {
-  const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
+rbcResampleParams checkedParams(const rbcResampleParams* input, OwnOutside own) {
+  const rbcResampleParams params = readParams(input, rbcResampleParamsInit(), "params");
   if (params.outside != RBC_OUTSIDE_HOLD && params.outside != RBC_OUTSIDE_FILL &&
       params.outside != static_cast<int32_t>(own)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or %s",

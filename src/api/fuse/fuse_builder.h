@@ -38,7 +38,7 @@ enum class OwnOutside : int32_t {
   kNeutral = RBC_OUTSIDE_NEUTRAL,  // of windows
 };
 
-rbcResampleParams checkedParams(const rbcResampleParams* given,
+rbcResampleParams checkedParams(const rbcResampleParams* input,
                                 OwnOutside own = OwnOutside::kExtrapolate);
 
 // A call on its way to become a problem: first the shared tensors, then each stream, then finish().

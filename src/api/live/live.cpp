@@ -79,9 +79,9 @@ void addStreams(rbcLive& live, const rbcLiveStream* streams, int32_t count) {
   for (int32_t n = 0; n < count; ++n) {
     const char* separator = ": ";
     try {
-      const rbcLiveStream given = readElement(streams, stride, n, rbcLiveStreamInit(), "streams");
+      const rbcLiveStream input = readElement(streams, stride, n, rbcLiveStreamInit(), "streams");
       separator = ".";
-      live.streams.push_back(std::make_unique<LiveStream>(given, live.time_dtype));
+      live.streams.push_back(std::make_unique<LiveStream>(input, live.time_dtype));
     } catch (const Error&) {
       prefixLastError("streams[%d]%s", n, separator);
       throw;
@@ -114,9 +114,9 @@ void tryFuse(rbcLive& live) {
 }
 
 rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
-                const rbcLiveParams* given) {
+                const rbcLiveParams* input) {
   const ContextUse use(context);
-  const rbcLiveParams params = readParams(given, rbcLiveParamsInit(), "params");
+  const rbcLiveParams params = readParams(input, rbcLiveParamsInit(), "params");
   if (num_streams < 1 || num_streams > RBC_FUSE_MAX_STREAMS) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", num_streams,
          RBC_FUSE_MAX_STREAMS);
@@ -227,15 +227,16 @@ class Fusing {
 };
 
 template <class Time>
-void takeAll(rbcLive& live, const View& given) {
+void takeAll(rbcLive& live, const View& query_times) {
   LiveStream::Queries<Time> queries;
   queries.first = queries.last = 0;
   queries.none = true;
   queries.count = 0;
-  bool few = given.shape[0] <= LiveStream::kMaxFew;
-  for (int64_t i = 0; i < given.shape[0]; ++i) {
+  bool few = query_times.shape[0] <= LiveStream::kMaxFew;
+  for (int64_t i = 0; i < query_times.shape[0]; ++i) {
     Time query;
-    std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+    std::memcpy(&query, query_times.data + i * query_times.strides[0] * int64_t{sizeof query},
+                sizeof query);
     if (TimeMath<Time>::isNaN(query)) continue;
     if (queries.none) queries.first = queries.last = query;
     queries.none = false;
@@ -245,13 +246,13 @@ void takeAll(rbcLive& live, const View& given) {
     queries.last = std::max(queries.last, query);
   }
   if (!few) queries.count = 0;
-  for (const auto& stream : live.streams) stream->take(queries, given);
+  for (const auto& stream : live.streams) stream->take(queries, query_times);
 }
 
-const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
+const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
                         const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid) {
-  if (given == nullptr) return nullptr;
-  *view = normalize(given, "ages");
+  if (ages == nullptr) return nullptr;
+  *view = normalize(ages, "ages");
   requireHost(*view, "ages");
   const auto count = static_cast<int64_t>(live.streams.size());
   requireShape(*view, "ages", 1, &count);
@@ -273,7 +274,8 @@ void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out,
 // A tensor of the host that is as one of the device.
 rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char* name) {
   if (!device.contiguous()) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: has strides, expected a contiguous tensor on CUDA", name);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: has strides, expected a contiguous tensor on CUDA",
+         name);
   }
   memory->resize(
       std::max<size_t>(memory->size(), static_cast<size_t>(device.count * sizeOf(device.dtype))));

@@ -16,7 +16,7 @@ namespace rbc {
 class LiveStream {
  public:
   // Reads the description and copies what it points to. What rbcFuse verifies is left to it.
-  LiveStream(const rbcLiveStream& given, DType time_dtype);
+  LiveStream(const rbcLiveStream& input, DType time_dtype);
   LiveStream(const LiveStream&) = delete;
 
   LiveRing& ring() { return *ring_; }
@@ -41,9 +41,9 @@ class LiveStream {
     Time few[kMaxFew];
   };
 
-  // Takes what they need; `given` are all of them.
+  // Takes the samples that the queries need. `query_times` has all queries of the call.
   template <class Time>
-  void take(const Queries<Time>& queries, const View& given);
+  void take(const Queries<Time>& queries, const View& query_times);
 
   // Queries that were before all samples. From any thread.
   int64_t queriesBeforeFirst() const {
@@ -57,7 +57,7 @@ class LiveStream {
   void keepGroups();
   void describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape);
   // The caller's shift or scale, copied.
-  void keep(const rbcTensor* given, const char* name, std::vector<double>* values, rbcTensor* kept,
+  void keep(const rbcTensor* tensor, const char* name, std::vector<double>* values, rbcTensor* kept,
             const rbcTensor** used);
 
   const DType dtype_;

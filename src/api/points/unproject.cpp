@@ -43,8 +43,8 @@ void requireScale(const char* name, double scale) {
   }
 }
 
-rbcUnprojectParams checkedParams(const rbcUnprojectParams* given) {
-  const rbcUnprojectParams params = readParams(given, rbcUnprojectParamsInit(), "params");
+rbcUnprojectParams checkedParams(const rbcUnprojectParams* input) {
+  const rbcUnprojectParams params = readParams(input, rbcUnprojectParamsInit(), "params");
   if (params.depth_scale != 0) requireScale("depth_scale", params.depth_scale);
   requireScale("color_divisor", params.color_divisor);
   if (!(params.min_depth >= 0)) {

@@ -15,9 +15,9 @@ static_assert(RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC ==
                   static_cast<int>(VoxelOrder::kLexicographic) &&
               RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
 
-rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
-  const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
+rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
+  const rbcVoxelizeSparseParams params = readParams(input, rbcVoxelizeSparseParamsInit(), "params");
   if (params.reduction < RBC_REDUCE_SUM || params.reduction > RBC_REDUCE_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "reduction: is %d, expected RBC_REDUCE_SUM, _MEAN, _MAX or _MIN", params.reduction);
@@ -31,9 +31,9 @@ rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   return params;
 }
 
-rbcVoxelizeSparseOutputs checkedOutputs(const rbcVoxelizeSparseOutputs* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
-  return readParams(given, rbcVoxelizeSparseOutputsInit(), "outputs");
+rbcVoxelizeSparseOutputs checkedOutputs(const rbcVoxelizeSparseOutputs* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  return readParams(input, rbcVoxelizeSparseOutputsInit(), "outputs");
 }
 
 // An output without a batch. One without elements is as good as none, however many rows it has.

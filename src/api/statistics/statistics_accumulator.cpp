@@ -23,9 +23,9 @@ using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>
 
 // ---- made and taken apart -------------------------------------------------------------------------
 
-AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
-  const rbcAccumulatorParams params = readParams(given, rbcAccumulatorParamsInit(), "params");
+AccumulatorKind checkedKind(const rbcAccumulatorParams* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
+  const rbcAccumulatorParams params = readParams(input, rbcAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
   if (params.num_channels < 1 || params.num_channels > kMaxAccumulatorChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_channels: is %" PRId64 ", expected 1 to 2^24",
@@ -219,9 +219,9 @@ void put(const View* view, int64_t row, int64_t column, T value) {
   reinterpret_cast<T*>(view->data)[place] = value;
 }
 
-void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
-  const rbcStatisticsOutputs tensors = readParams(given, rbcStatisticsOutputsInit(), "outputs");
+void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  const rbcStatisticsOutputs tensors = readParams(input, rbcStatisticsOutputsInit(), "outputs");
   const AccumulatorKind& kind = accumulator.settled.kind;
   const int64_t shape[] = {kind.num_levels, kind.channels};
   HostOutputs outputs;
@@ -311,8 +311,7 @@ rbcStatus_t rbcAccumulatorUpdate(rbcAccumulator_t accumulator, const rbcTensor* 
   });
 }
 
-rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator,
-                                              const rbcTensor* values,
+rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator, const rbcTensor* values,
                                               const rbcAccumulatorUpdateParams* params,
                                               size_t* bytes) {
   return guard([&] {
@@ -391,8 +390,7 @@ rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccumulatorIn
   });
 }
 
-rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
-                                    size_t capacity) {
+rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels, size_t capacity) {
   return guard([&] {
     const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
     const rbc::AccumulatorKind& kind = use->settled.kind;

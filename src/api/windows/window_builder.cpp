@@ -87,8 +87,8 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
   if (segment.kind == WindowKind::kCopy) return;
   if (segment.reference_stream < 0 || segment.reference_stream >= num_streams) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_stream_index: is %d, expected 0 to %d: a stream of the call", index,
-         segment.reference_stream, num_streams - 1);
+         "transforms[%d].reference_stream_index: is %d, expected 0 to %d: a stream of the call",
+         index, segment.reference_stream, num_streams - 1);
   }
   const WindowStream& s = streams[segment.reference_stream];
   if (s.values == nullptr) {
@@ -118,11 +118,11 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
 
 int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
                          WindowSegment* segments) {
-  WindowSegment given[kMaxWindowTransforms];
+  WindowSegment stream[kMaxWindowTransforms];
   int32_t order[kMaxWindowTransforms] = {};
   for (int32_t i = 0; i < transforms.count; ++i) {
-    given[i] = segmentOf(transforms.list[i], i);
-    const WindowSegment& s = given[i];
+    stream[i] = segmentOf(transforms.list[i], i);
+    const WindowSegment& s = stream[i];
     if (s.count < 1) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "transforms[%d].count: is %" PRId64 ", expected 1 or more",
            i, s.count);
@@ -136,7 +136,7 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     order[i] = i;
   }
   std::sort(order, order + transforms.count,
-            [&](int32_t a, int32_t b) { return given[a].begin < given[b].begin; });
+            [&](int32_t a, int32_t b) { return stream[a].begin < stream[b].begin; });
   int32_t count = 0;
   int64_t begin = 0;
   int64_t out_begin = 0;
@@ -158,7 +158,7 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     add(copied);
   };
   for (int32_t i = 0; i < transforms.count; ++i) {
-    const WindowSegment& segment = given[order[i]];
+    const WindowSegment& segment = stream[order[i]];
     if (segment.begin < begin) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "transforms[%d]: shares channel %" PRId64 " with transforms[%d]", order[i],
@@ -435,20 +435,20 @@ void WindowBuilder::readShared(const WindowArguments& call) {
   p.time_dtype = DType::F32;
 }
 
-void WindowBuilder::addStream(const rbcWindowsStream& given) {
+void WindowBuilder::addStream(const rbcWindowsStream& stream) {
   WindowStream& s = streams_[problem_.num_streams];
   s = {};
-  given_[problem_.num_streams] = {};
-  if (given.mode != RBC_WINDOWS_MODE_GATHER && given.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
+  arguments_[problem_.num_streams] = {};
+  if (stream.mode != RBC_WINDOWS_MODE_GATHER && stream.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", given.mode);
+         "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", stream.mode);
   }
-  s.interpolates = given.mode == RBC_WINDOWS_MODE_INTERPOLATE;
-  readRows(given, &s);
-  readOffsets(given, &s);
-  readParameters(given, &s);
-  readTransforms(given, &s);
-  readGrids(given, &s);
+  s.interpolates = stream.mode == RBC_WINDOWS_MODE_INTERPOLATE;
+  readRows(stream, &s);
+  readOffsets(stream, &s);
+  readParameters(stream, &s);
+  readTransforms(stream, &s);
+  readGrids(stream, &s);
   ++problem_.num_streams;
 }
 
@@ -470,7 +470,7 @@ void WindowBuilder::finishStream(int32_t n) {
          "mode: is interpolate, but the anchors are rows of streams[%d], which has no times",
          p.anchor_stream);
   }
-  requireReferences(given_[n].transforms, streams_, p.num_streams);
+  requireReferences(arguments_[n].transforms, streams_, p.num_streams);
   s.in_double = s.values != nullptr && computesInDouble(s.values_dtype);
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (segments_[i].kind == WindowKind::kCopy) continue;
@@ -481,7 +481,7 @@ void WindowBuilder::finishStream(int32_t n) {
 
 void WindowBuilder::finishOutput(int32_t n) {
   WindowStream& s = streams_[n];
-  if (!given_[n].has_out) return;
+  if (!arguments_[n].has_out) return;
   const bool plain = copies(s) && !s.normalizes() && !s.clips();
   if (plain) s.angle_dtype = s.out.dtype;
   requireOutDtype(s, s.out.dtype, plain && s.neutral.data == nullptr, "out");
@@ -490,7 +490,8 @@ void WindowBuilder::finishOutput(int32_t n) {
 // What of a stream needs its output: that the fill value can be written.
 void WindowBuilder::finishFill(int32_t n) {
   WindowStream& s = streams_[n];
-  if (given_[n].has_out) s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");
+  if (arguments_[n].has_out)
+    s.fill_bits = elementBits(arguments_[n].fill_value, s.out.dtype, "fill_value");
 }
 
 bool WindowBuilder::copies(const WindowStream& s) const {
@@ -499,8 +500,8 @@ bool WindowBuilder::copies(const WindowStream& s) const {
 
 void WindowBuilder::addAccumulation(int32_t n) {
   const WindowStream& s = streams_[n];
-  if (given_[n].accumulator == nullptr) return;
-  rbcAccumulator& accumulator = requireAccumulator(context_, given_[n].accumulator);
+  if (arguments_[n].accumulator == nullptr) return;
+  rbcAccumulator& accumulator = requireAccumulator(context_, arguments_[n].accumulator);
   if (s.values == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is given, but values are null");
   }
@@ -519,8 +520,8 @@ void WindowBuilder::addAccumulation(int32_t n) {
   const bool per_channel = kind.channels == s.out_channels;
   if (!per_channel && !(fits && kind.channels == all)) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "accumulator: num_channels is %" PRId64 ", expected %" PRId64 ", or those of each of %" PRId64
-         " offsets",
+         "accumulator: num_channels is %" PRId64 ", expected %" PRId64
+         ", or those of each of %" PRId64 " offsets",
          kind.channels, s.out_channels, s.num_offsets);
   }
   if (kind.has_dtype) requireOutDtype(s, kind.dtype, copies(s), "accumulator");

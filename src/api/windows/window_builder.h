@@ -83,7 +83,7 @@ class WindowBuilder : public CallBase {
 
  private:
   // What later steps need of a stream's arguments.
-  struct Given {
+  struct StreamArguments {
     WindowTransforms transforms;
     rbcAccumulator_t accumulator;
     double fill_value;
@@ -91,13 +91,13 @@ class WindowBuilder : public CallBase {
   };
 
   void readShared(const WindowArguments& call);
-  void addStream(const rbcWindowsStream& given);
-  void readRows(const rbcWindowsStream& given, WindowStream* s);
-  void readOffsets(const rbcWindowsStream& given, WindowStream* s);
-  void readParameters(const rbcWindowsStream& given, WindowStream* s);
-  void readTransforms(const rbcWindowsStream& given, WindowStream* s);
-  void readGrids(const rbcWindowsStream& given, WindowStream* s);
-  void readOutputs(const rbcWindowsOutputs& given, int32_t n);
+  void addStream(const rbcWindowsStream& stream);
+  void readRows(const rbcWindowsStream& stream, WindowStream* s);
+  void readOffsets(const rbcWindowsStream& stream, WindowStream* s);
+  void readParameters(const rbcWindowsStream& stream, WindowStream* s);
+  void readTransforms(const rbcWindowsStream& stream, WindowStream* s);
+  void readGrids(const rbcWindowsStream& stream, WindowStream* s);
+  void readOutputs(const rbcWindowsOutputs& outputs, int32_t n);
   RealGrid readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s);
 
   void finishAnchors();
@@ -116,7 +116,7 @@ class WindowBuilder : public CallBase {
   bool has_times_ = false;  // any stream: problem_.time_dtype is theirs
   int32_t num_transforms_ = 0;
   int32_t num_accumulations_ = 0;
-  Given given_[kMaxWindowStreams];
+  StreamArguments arguments_[kMaxWindowStreams];
   WindowAccumulation accumulations_[kMaxWindowStreams];
   WindowSegment segments_[kMaxWindowSegments];
   ChannelSegment methods_[kMaxSegments];
