@@ -337,8 +337,7 @@ __global__ void __launch_bounds__(kTableThreads, 1)
   DropCounter drops(source);
   clearTable(a);
   auto cleared = grid.barrier_arrive();
-  // The dropped points of a single cloud are added at the end; with several clouds they are added
-  // as they are found.
+  // The dropped points of a single cloud are added at the end, those of several clouds at once.
   if constexpr (Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);
   grid.barrier_wait(std::move(cleared));
   if constexpr (!Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);

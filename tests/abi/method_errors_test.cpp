@@ -84,7 +84,7 @@ TEST_CASE("method errors: the array of groups and its length go together") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<Call>(
       {{kStatus, "groups:...null...num_groups is 2", [](Call& c) { c.params.num_groups = 2; }},
-       {kStatus, "groups:...is given...num_groups is 0", [](Call& c) {
+       {kStatus, "groups:...is set...num_groups is 0", [](Call& c) {
           c.regroup({group(0, 4)});
           c.params.num_groups = 0;
         }}});

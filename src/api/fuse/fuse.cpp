@@ -27,7 +27,7 @@ rbcResampleParams checkedStreamParams(const rbcResampleParams* input) {
   }
   if (params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.query_lengths: are given, expected them in rbcFuseParams");
+         "params.query_lengths: is set, expected null: set it in rbcFuseParams");
   }
   return params;
 }

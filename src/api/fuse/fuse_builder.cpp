@@ -13,7 +13,7 @@
 namespace rbc {
 namespace {
 
-// The stride of the batch dimension, 0 where the tensor has none.
+// Returns the stride of the batch dimension, 0 if the tensor has no batch.
 int64_t batchStride(const View& view, int rank_with_batch) {
   return view.ndim == rank_with_batch ? view.strides[0] : 0;
 }
@@ -174,7 +174,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
   readSampleMask(params.sample_mask, batch, batched && !packed, &s);
   read(params.lengths, "lengths", batch, &s.lengths);
   read(params.batch_offsets, "batch_offsets", packed ? batch + 1 : 0,
-       &s.offsets);  // else batch has no limit
+       &s.offsets);  // else the batch has no limit
   read(params.shift, "shift", s.channels, &s.shift);
   read(params.scale, "scale", s.channels, &s.scale);
   s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");

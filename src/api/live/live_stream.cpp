@@ -34,19 +34,19 @@ int64_t checkedChannels(const rbcLiveStream& input) {
   return input.num_channels;
 }
 
-// What rbcFuse takes of several recordings does not apply here.
+// Refuses the parameters of batches: a ring holds a single recording.
 void requireLiveParams(const rbcResampleParams& params) {
   const auto refuse = [](const void* field, const char* name) {
     if (field == nullptr) return;
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, but what a ring holds is one recording",
-         name);
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.%s: is set, expected null: a ring holds one recording", name);
   };
   refuse(params.lengths, "lengths");
   refuse(params.batch_offsets, "batch_offsets");
   refuse(params.sample_mask, "sample_mask");
 }
 
-// Of how many samples a value is made.
+// Returns how many samples a method combines.
 int64_t samplesOf(int32_t method) {
   switch (method) {
     case RBC_METHOD_PREVIOUS:
@@ -130,8 +130,8 @@ LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
   if (!(input.max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", input.max_age);
   }
-  // Methods of two samples look at those beside the query alone; the others at two neighbours on each
-  // side, or past an end at the last ones, and which of equal times come first matters to them.
+  // Methods of two samples use only the neighbours of the query. The others use two neighbours on
+  // each side, or the last ones past an end, and depend on the order of samples with equal times.
   times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
   max_age_ = timeLimitOf(input.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype);
@@ -161,7 +161,7 @@ LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
   fuse_.clock_offset_ticks = input.clock_offset_ticks;
 }
 
-// rbcFuse checks what the groups say.
+// Copies the groups; rbcFuse checks their contents.
 void LiveStream::keepGroups() {
   rbcChannelGroup groups[kMaxSegments];
   try {
@@ -195,7 +195,7 @@ void LiveStream::keep(const rbcTensor* tensor, const char* name, std::vector<dou
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", name,
          nameOf(view.dtype));
   }
-  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they are.
+  // Stored as f64. rbcFuse rounds them to its compute dtype, which restores the values of f32.
   const RealArray array = {view.data, view.strides[0], is_64};
   for (int64_t d = 0; d < channels_; ++d) values->push_back(array.at<double>(d));
   describe(kept, values->data(), DType::F64, 1, shape_ + 1);
@@ -220,7 +220,7 @@ void LiveStream::take(const Queries<Time>& queries, const View& query_times) {
     age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
     return;
   }
-  // What is taken begins before the first query, unless there is nothing.
+  // The samples begin before the first query, unless no earlier sample exists.
   if (taken.times[0] > from) {
     int64_t early = 0;
     for (int64_t i = 0; i < query_times.shape[0]; ++i) {

@@ -8,7 +8,7 @@
 namespace rbc {
 namespace {
 
-// As the points' type has it.
+// Rounds a number to the compute dtype of the points.
 double rounded(double x, bool in_double) {
   return in_double ? x : static_cast<double>(static_cast<float>(x));
 }

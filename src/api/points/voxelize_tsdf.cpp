@@ -50,7 +50,8 @@ rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* input) {
   return params;
 }
 
-// As the points' type has it. The volume is of f32 whatever they are.
+// Rounds the truncation to the compute dtype of the points. It must also be valid in f32, the dtype
+// of the volume.
 double checkedTruncation(double truncation, DType points) {
   if (!(truncation > 0) || !std::isfinite(truncation)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "truncation: is %g, expected more than 0", truncation);

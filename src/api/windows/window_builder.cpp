@@ -193,7 +193,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = 4 << 20;
 
-// The windows that are computed at a time: one at least.
+// Returns the number of windows that are computed at a time, at least one.
 int64_t windowsOfBlock(const WindowProblem& p, const WindowAccumulation& a) {
   const WindowStream& s = p.streams[a.stream];
   int64_t bytes = 0;
@@ -208,7 +208,7 @@ bool empty(const WindowProblem& p, const WindowAccumulation& a) {
          p.streams[a.stream].out_channels == 0;
 }
 
-// Some windows of one stream, neither normalized nor written but to scratch memory.
+// Some windows of one stream: not normalized, and written to scratch memory only.
 class Block {
  public:
   Block(const rbcContext& context, const WindowProblem& p, const WindowAccumulation& a, void* data)
@@ -308,7 +308,7 @@ size_t accumulateBytes(const rbcContext& context, const WindowProblem& problem,
 
 void accumulateWindows(rbcContext& context, const WindowProblem& problem,
                        const WindowAccumulation& accumulation, Scratch scratch) {
-  // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
+  // From here on only the work itself can fail: it is interrupted, or the device fails.
   rbcAccumulator& accumulator = *accumulation.accumulator;
   accumulator.settled.kind.has_dtype = true;
   accumulator.settled.kind.dtype = accumulation.dtype;
@@ -330,15 +330,15 @@ static_assert(RBC_WINDOWS_ACCUMULATE_ALL == static_cast<int>(WindowRule::kAll) &
               RBC_WINDOWS_ACCUMULATE_VALID == static_cast<int>(WindowRule::kValid) &&
               RBC_WINDOWS_ACCUMULATE_WHOLE == static_cast<int>(WindowRule::kWhole));
 
-// `as_it_is`: values are neither transformed nor normalized.
-void requireOutDtype(const WindowStream& s, DType dtype, bool as_it_is, const char* argument) {
+// `unchanged`: values are neither transformed nor normalized.
+void requireOutDtype(const WindowStream& s, DType dtype, bool unchanged, const char* argument) {
   if (s.values == nullptr) {
     if (dtype == DType::I64) return;
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int64 for numbers of rows", argument,
          nameOf(dtype));
   }
-  if (isFloat(dtype) || (as_it_is && dtype == s.values_dtype)) return;
-  if (as_it_is && !isFloat(s.values_dtype)) {
+  if (isFloat(dtype) || (unchanged && dtype == s.values_dtype)) return;
+  if (unchanged && !isFloat(s.values_dtype)) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s or a float", argument,
          nameOf(dtype), nameOf(s.values_dtype));
   }
@@ -398,7 +398,8 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
   p.methods = methods_;
 }
 
-// What `body` fails with begins with the element of the array, and what it puts into its argument.
+// Calls `body`. An error of it gets the array's element and the separator as a prefix; `body` may
+// set the separator through its argument.
 template <class Body>
 void WindowBuilder::inElement(const char* array, int32_t n, Body&& body) {
   operands.setStream(n, array);
@@ -461,7 +462,7 @@ void WindowBuilder::finishAnchors() {
   }
 }
 
-// What the streams have to know of each other, and what follows from that.
+// Checks a stream against the others, and sets the fields that depend on them.
 void WindowBuilder::finishStream(int32_t n) {
   const WindowProblem& p = problem_;
   WindowStream& s = streams_[n];
@@ -487,7 +488,7 @@ void WindowBuilder::finishOutput(int32_t n) {
   requireOutDtype(s, s.out.dtype, plain && s.neutral.data == nullptr, "out");
 }
 
-// What of a stream needs its output: that the fill value can be written.
+// Converts the fill value to the dtype of the output; fails if it cannot be written.
 void WindowBuilder::finishFill(int32_t n) {
   WindowStream& s = streams_[n];
   if (arguments_[n].has_out)
@@ -503,7 +504,7 @@ void WindowBuilder::addAccumulation(int32_t n) {
   if (arguments_[n].accumulator == nullptr) return;
   rbcAccumulator& accumulator = requireAccumulator(context_, arguments_[n].accumulator);
   if (s.values == nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is given, but values are null");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is set, expected null because values is null");
   }
   for (int32_t i = 0; i < num_accumulations_; ++i) {
     if (accumulations_[i].accumulator != &accumulator) continue;
@@ -520,9 +521,9 @@ void WindowBuilder::addAccumulation(int32_t n) {
   const bool per_channel = kind.channels == s.out_channels;
   if (!per_channel && !(fits && kind.channels == all)) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "accumulator: num_channels is %" PRId64 ", expected %" PRId64
-         ", or those of each of %" PRId64 " offsets",
-         kind.channels, s.out_channels, s.num_offsets);
+         "accumulator: num_channels is %" PRId64 ", expected %" PRId64 ", or %" PRId64
+         " for each of %" PRId64 " offsets",
+         kind.channels, s.out_channels, s.out_channels, s.num_offsets);
   }
   if (kind.has_dtype) requireOutDtype(s, kind.dtype, copies(s), "accumulator");
   const DType dtype = kind.has_dtype ? kind.dtype : s.in_double ? DType::F64 : DType::F32;

@@ -1,4 +1,4 @@
-// What rbcWindows is told of one stream, read into a WindowStream.
+// Reads the description of one stream of rbcWindows into a WindowStream.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -15,58 +15,62 @@
 namespace rbc {
 namespace {
 
-// Where a tensor without elements begins, so that it is told from one that is not given. Never read.
+// The address of a tensor without elements, so that it differs from a tensor that is null. Never
+// read.
 constexpr uint64_t kNothing = 0;
 const void* beginOf(const View& view) {
   return view.data != nullptr ? view.data : static_cast<const void*>(&kNothing);
 }
 
-// Of a stream's parameters those that the call has fields of its own for.
+// Fails if a parameter is set that the call has its own field for.
 void requireNone(const void* pointer, const char* field, const char* instead) {
   if (pointer == nullptr) return;
-  fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, expected null: %s", field, instead);
+  fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is set, expected null: %s", field, instead);
 }
 
 rbcResampleParams checkedWindowParams(const rbcResampleParams* input) {
   const rbcResampleParams params = checkedParams(input, OwnOutside::kNeutral);
   if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcWindowsParams");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.flags: is not 0, expected 0: set flags in rbcWindowsParams");
   }
-  requireNone(params.lengths, "lengths", "episode_offsets stand for them");
-  requireNone(params.query_lengths, "query_lengths", "all offsets count");
-  requireNone(params.batch_offsets, "batch_offsets", "episode_offsets stand for them");
-  requireNone(params.shift, "shift", "the stream's shift stands for it");
-  requireNone(params.scale, "scale", "the stream's scale stands for it");
+  requireNone(params.lengths, "lengths", "episode_offsets replaces it");
+  requireNone(params.query_lengths, "query_lengths", "every offset is a query");
+  requireNone(params.batch_offsets, "batch_offsets", "episode_offsets replaces it");
+  requireNone(params.shift, "shift", "the stream's shift replaces it");
+  requireNone(params.scale, "scale", "the stream's scale replaces it");
   return params;
 }
 
-// What only interpolation has a use for.
+// Fails if a parameter is set that only interpolation uses.
 void requireGatherParams(const rbcResampleParams& params) {
   if (params.method != RBC_METHOD_LINEAR) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.method: is %d, but mode is gather, which takes rows as they are", params.method);
+         "params.method: is %d, expected 0 (linear): mode is gather, which does not interpolate",
+         params.method);
   }
   if (params.groups != nullptr || params.num_groups != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.groups: are given, but mode is gather, which takes rows as they are");
+         "params.groups: is set, expected null: mode is gather, which does not interpolate");
   }
   if (!std::isinf(params.max_gap)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.max_gap: is %g, but mode is gather, which knows no gaps", params.max_gap);
+         "params.max_gap: is %g, expected INFINITY: mode is gather, which does not interpolate",
+         params.max_gap);
   }
   if (!std::isinf(params.tolerance)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.tolerance: is %g, but mode is gather, which takes rows as they are",
+         "params.tolerance: is %g, expected INFINITY: mode is gather, which does not interpolate",
          params.tolerance);
   }
 }
 
 }  // namespace
 
-// Values, times and episodes.
+// Reads the values, times and episodes.
 void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
   WindowProblem& p = problem_;
-  s->rows = std::numeric_limits<int64_t>::max();  // without values and times nobody knows
+  s->rows = std::numeric_limits<int64_t>::max();  // unknown without values and times
   if (stream.values != nullptr) {
     const View& values = operands.in(stream.values, "values");
     requireRank(values, "values", 2, 2);
@@ -118,13 +122,15 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
   const int64_t episodes = offsets.shape[0] - 1;
   if (p.num_streams > 0 && episodes != p.episodes) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "episode_offsets: are of %" PRId64 " episodes, expected %" PRId64 " as streams[0]",
+         "episode_offsets: number of episodes is %" PRId64 ", expected %" PRId64
+         " as in streams[0]",
          episodes, p.episodes);
   }
   p.episodes = episodes;
   if (episodes == 0 && p.windows > 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "episode_offsets: are of no episodes, expected some for %" PRId64 " samples", p.windows);
+         "episode_offsets: number of episodes is 0, expected 1 or more for %" PRId64 " samples",
+         p.windows);
   }
   s->episode_offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
 }
@@ -142,7 +148,7 @@ void WindowBuilder::readOffsets(const rbcWindowsStream& stream, WindowStream* s)
   s->offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
 }
 
-// Those of rbcResample, but for fill_value.
+// Reads the parameters of rbcResample. fill_value needs the output: see finishFill().
 void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream* s) {
   const rbcResampleParams params = checkedWindowParams(stream.params);
   arguments_[problem_.num_streams].fill_value = params.fill_value;
@@ -179,10 +185,10 @@ void WindowBuilder::readTransforms(const rbcWindowsStream& stream, WindowStream*
   }
   if ((stream.transforms == nullptr) != (stream.num_transforms == 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: %s, but num_transforms is %d",
-         stream.transforms == nullptr ? "is null" : "is given", stream.num_transforms);
+         stream.transforms == nullptr ? "is null" : "is set", stream.num_transforms);
   }
   if (s->values == nullptr && stream.num_transforms > 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: are given, but values are null");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: is set, expected null because values is null");
   }
   rbcWindowsTransform* const copies = transforms_ + num_transforms_;
   readElements(stream.transforms, stream.num_transforms, stream.transform_size, "transforms",
@@ -199,7 +205,7 @@ void WindowBuilder::readTransforms(const rbcWindowsStream& stream, WindowStream*
 RealGrid WindowBuilder::readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s) {
   if (tensor == nullptr) return {};
   if (s.values == nullptr)
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is given, but values are null", name);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is set, expected null because values is null", name);
   const View& view = operands.in(tensor, name);
   requireRank(view, name, 1, 2);
   const int64_t shape[] = {s.num_offsets, s.out_channels};
@@ -220,15 +226,14 @@ void WindowBuilder::readGrids(const rbcWindowsStream& stream, WindowStream* s) {
     for (const rbcTensor* tensor : {stream.neutral, stream.neutral_channels}) {
       if (tensor == nullptr) continue;
       fail(RBC_STATUS_INVALID_ARGUMENT,
-           "%s: is given, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
+           "%s: is set, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
            tensor == stream.neutral ? "neutral" : "neutral_channels", static_cast<int>(s->outside));
     }
     return;
   }
   if (s->values == nullptr) {
-    fail(
-        RBC_STATUS_INVALID_ARGUMENT,
-        "outside: is RBC_OUTSIDE_NEUTRAL, but values are null, expected RBC_OUTSIDE_HOLD or _FILL");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "outside: is RBC_OUTSIDE_NEUTRAL, but values is null, expected RBC_OUTSIDE_HOLD or _FILL");
   }
   s->neutral = readGrid(stream.neutral, "neutral", *s);
   if (stream.neutral_channels == nullptr) return;
