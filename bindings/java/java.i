@@ -216,7 +216,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %pragma(java) jniclasscode="  static {\n    NativeLoader.load();\n  }\n"
 
 /* A const pointer may be null, and a struct keeps the object of a field alive; outputs are
- * writable tensors. Native methods get the object as well as its address, so that it stays reachable. */
+ * writable tensors. Native methods get the object with its address, so that it stays reachable. */
 %typemap(javabase) SWIGTYPE "NativeStruct"
 %typemap(javaclassmodifiers) SWIGTYPE "public final class"
 %typemap(javain) SWIGTYPE* "required(\"$1_name\", $javainput)"

@@ -228,8 +228,8 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Returns the memory of a tensor that {@link #allocate} or {@link #of(ByteBuffer, DType, long...)}
-   * made.
+   * Returns the memory of a tensor made by {@link #allocate} or {@link #of(ByteBuffer, DType,
+   * long...)}.
    *
    * @return the buffer from its position on, in native byte order, with its own position and limit
    * @throws IllegalStateException if the tensor does not use a ByteBuffer
