@@ -68,7 +68,7 @@ TEST_CASE("fuse errors: struct_size of the streams") {
   }
 }
 
-TEST_CASE("fuse errors: an array is not read past its end, whatever an element says") {
+TEST_CASE("fuse errors: an array is not read past its end, for any contents of an element") {
   Call call;
   support::GuardedMemory memory(sizeof call.streams, support::Flush::kEnd);
   auto* const streams = reinterpret_cast<rbcFuseStream*>(memory.data());
@@ -178,7 +178,7 @@ TEST_CASE("fuse errors: streams of different batches") {
                         c.padded.values.reshape({3, 4});
                         c.padded.times.reshape({3});
                       }},
-                     // A batch of one beside none is a mistake too.
+                     // A batch of one and a stream without a batch do not fit either.
                      {kStatus, "streams[1].values: have no batch", [](Call& c) {
                         c.num_streams = 2;
                         c.stream_params[0].lengths = nullptr;
@@ -327,7 +327,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
   wrong("streams[0].times: row 1 decreases at index 1 (1 -> 0.5)", [](Call& c) {
     c.padded.times.fill<double>({0, 1, 2, 1, 0.5, 2});
   });
-  wrong("streams[1].times:", [&](Call& c) {  // the first stream's defect is told
+  wrong("streams[1].times:", [&](Call& c) {  // the first stream's error is reported
     late(c);
     nan(c);
   });
@@ -337,7 +337,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
     c.packed.times.restore();
     c.packed.times.fill<int64_t>({4, 5, 1, 9, 3});
   });
-  // What lies beyond a length is nobody's, and the order of rows to each other is free.
+  // Data past a length is not used, and rows need no order among each other.
   Call fine;
   fine.params.flags = RBC_FLAG_CHECK_TIMES;
   fine.padded.times.fill<double>({0, 1, 2, 0, 1, -9});

@@ -135,7 +135,7 @@ struct Call {
                                           mask_, &fuse_params, &bytes));
     return bytes;
   }
-  // Brings the outputs back. False if something beside them was written.
+  // Copies the outputs back. Returns false if memory around them was written.
   bool fetch(const Context& context) {
     return placed[1].fetch(context, out) && placed[2].fetch(context, mask);
   }

@@ -115,7 +115,7 @@ TEST_CASE("fuse: a stream without channels still has its valid") {
     CHECK(std::memcmp(call.out.raw.data, expected, sizeof expected) == 0);
     CHECK(call.mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1});
   }
-  // All of them without channels: the mask is all that is written, if there is one.
+  // All streams without channels: only the mask is written, if any.
   Call bare;
   bare.num_streams = 2;
   bare.padded.values.reshape({2, 3, 0});
@@ -133,7 +133,7 @@ TEST_CASE("fuse: a stream without channels still has its valid") {
   CHECK(std::memcmp(bare.mask.raw.data, expected, sizeof expected) == 0);
 }
 
-TEST_CASE("fuse: a stream that is absent gives its fill value, the others are as they were") {
+TEST_CASE("fuse: an absent stream gives its fill value, the others do not change") {
   Call call;
   call.padded.lengths.fill<int64_t>({0, 2});
   call.stream_params[0].fill_value = -3;

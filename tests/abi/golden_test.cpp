@@ -35,7 +35,7 @@ struct Data {
   std::vector<uint8_t> bytes;
 };
 
-// What stands before the streams of a case, or in a stream.
+// The statements before the streams of a case, or in a stream.
 struct Part {
   std::map<std::string, std::vector<double>> numbers;
   std::vector<rbcChannelGroup> groups;
@@ -235,7 +235,7 @@ class Call {
     return tensor.get();
   }
 
-  // What a call reads on the host, whatever the device.
+  // A tensor that a call reads on the host, for any device.
   const rbcTensor* hostTensor(const Data* input) {
     if (input == nullptr) return nullptr;
     used_.insert(input);
@@ -258,7 +258,7 @@ class Call {
     return memory.data();
   }
 
-  // What a struct that points to this one has a field for is that one's.
+  // A statement that fits a field of the outer struct belongs to the outer struct.
   void fill(std::type_index type, const Part& part, unsigned char* memory,
             const Struct* outer = nullptr) {
     const Struct& described = kStructs.at(type);

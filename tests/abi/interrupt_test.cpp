@@ -1,4 +1,5 @@
-// rbcContextSetCancelCallback by its clock: who is asked, when, and what a call that was ended leaves.
+// rbcContextSetCancelCallback over time: which thread calls the function, when, and the state after
+// a call that was ended.
 #include <chrono>
 #include <cstring>
 #include <thread>

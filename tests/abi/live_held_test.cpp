@@ -1,5 +1,5 @@
-// Live fusion while one of its threads is held in the middle of a call: nobody waits for it, and what
-// only one thread may do is refused to another.
+// Live fusion while one of its threads is stopped in the middle of a call: no other thread waits
+// for it, and calls that only one thread may make are refused.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>

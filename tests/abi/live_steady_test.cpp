@@ -1,4 +1,4 @@
-// What live fusion asks of the system once it is made: no memory, no lock, no call at all.
+// Live fusion after its creation uses no memory, no lock and no system call.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -79,7 +79,8 @@ class Robot {
         right &= rbcLivePush(live_.get(), n, &values, &times) == RBC_STATUS_SUCCESS;
       }
       for (int t = 0; t < kHistory; ++t) queries_[t] = i - 0.75 * (kHistory - 1 - t);
-      right &= rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages, nullptr) == RBC_STATUS_SUCCESS;
+      right &=
+          rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages, nullptr) == RBC_STATUS_SUCCESS;
     }
     return right;
   }

@@ -1,4 +1,4 @@
-// Messages do not depend on the caller's locale and rounding mode, and leave them as they are.
+// Messages do not depend on the caller's locale and rounding mode, and do not change them.
 #include <locale.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What rbcResample must refuse of methods, groups of channels and the affine part.
+// Errors of rbcResample in methods, groups of channels, shift and scale.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,7 +56,7 @@ void widen(Call& c, int64_t channels) {
 
 }  // namespace
 
-TEST_CASE("method errors: every method is taken, alone and in a group") {
+TEST_CASE("method errors: every method is accepted, as the method and in a group") {
   for (const int32_t method : kMethods) {
     Call call;
     call.params.method = method;
@@ -202,7 +202,7 @@ TEST_CASE("method errors: limits that no channel's method takes") {
       {{kStatus, "tolerance:",
         [](Call& c) {
           c.regroup({group(0, 2), group(2, 2, RBC_METHOD_PCHIP)});
-          c.params.method = RBC_METHOD_NEAREST;  // of no channel
+          c.params.method = RBC_METHOD_NEAREST;  // not a channel's method
           c.params.tolerance = 1;
         }},
        {kStatus, "outside:", [](Call& c) {
@@ -269,7 +269,7 @@ TEST_CASE("method errors: an affine part needs a float to be written to") {
            (shift ? c.params.scale : c.params.shift) = nullptr;
          }});
   }
-  // Each part may come alone, with any stride.
+  // Each may be set without the other, with any stride.
   for (const bool shift : {true, false}) {
     Call call;
     (shift ? call.params.scale : call.params.shift) = nullptr;

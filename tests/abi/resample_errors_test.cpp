@@ -1,5 +1,5 @@
-// Everything that rbcResample must refuse, but for methods, groups of channels and the affine part,
-// which have a file of their own.
+// Errors of rbcResample, except in methods, groups of channels, shift and scale: see
+// method_errors_test.cpp.
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -40,7 +40,7 @@ TEST_CASE("resample errors: the good call is good, with every option") {
   CHECK(bare.mask.array.untouched());
 }
 
-TEST_CASE("resample errors: where all memory is elsewhere, the values are told") {
+TEST_CASE("resample errors: if all memory is elsewhere, the message names the values") {
   checkError<Call>({RBC_STATUS_DEVICE_MISMATCH, "values: ...device", [](Call& c) {
                       for (const auto& tensor : Call::tensors())
                         tensor.of(c).raw.device = {RBC_DEVICE_CUDA, 0};
@@ -165,7 +165,8 @@ TEST_CASE("resample errors: parameters") {
       p.tolerance = limit;
     });
   }
-  // Seconds beside ticks, which rounded down would be 0. Floats may have such limits, and ticks 0.
+  // Seconds with ticks, which would round down to 0. Floats may have such limits, and ticks may be
+  // 0.
   for (const double limit : {0.05, 0x1p-1074, 0x1.fffffffffffffp-1}) {
     checkErrors<Call>({{kStatus, "max_gap: is ...less than one tick...whole ticks",
                         [&](Call& c) {
@@ -261,7 +262,7 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   wrong("times: row 0 is NaN at index 0", [](Call& c) {
     c.times.fill<double>({kNaN, 1, 2, 0, 1, 2});
   });
-  // The first defect is told.
+  // The first error is reported.
   wrong("times:...row 0...index 1", [](Call& c) { c.times.fill<double>({3, 2, 1, 2, 1, 0}); });
   wrong("times:...row 1...index 1", [](Call& c) { c.times.fill<double>({0, 0, 0, 2, 1, 0}); });
   wrong("times:...row 1...index 1...2 -> 1", [](Call& c) {

@@ -1,4 +1,4 @@
-// What rbcWindows refuses: the stream and the field are named, and nothing is written.
+// Errors of rbcWindows: the message names the stream and the field, and no output is written.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
 constexpr auto kDType = RBC_STATUS_DTYPE_MISMATCH;
 
-// Row numbers alone, so that streams[0] and streams[1] may be anything.
+// Only one stream, so that the others may be anything.
 void onlyActions(Call& c) { c.num_streams = 1; }
 
 }  // namespace
@@ -77,7 +77,7 @@ TEST_CASE("windows errors: shapes") {
        {"outputs[0].valid", {3, 2}, "shape is [3,2], expected [2,3]"},
        {"outputs[1].out", {2, 4, 7}, "shape is [2,4,7], expected [2,4,9]"},
        {"outputs[2].out", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"}});
-  // The rows of a stream without values and times are those of its mask.
+  // The mask sets the number of rows of a stream without values and times.
   support::checkError<Call>(
       {kShape, "streams[2].sample_mask: rank is 2 (shape [6,1]), expected 1", [](Call& c) {
          c.streams[0].params = nullptr;
@@ -110,7 +110,7 @@ TEST_CASE("windows errors: dtypes") {
           c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES;
           c.num_streams = 2;
         }},
-       // Integers stay what they are only where nothing is done with them.
+       // Integers keep their dtype only if they are copied.
        {kDType, "outputs[0].out: dtype is int16, expected int32 or a float", [](Call& c) {
           onlyActions(c);
           c.actions.values.raw.dtype = kI32;
@@ -122,7 +122,7 @@ TEST_CASE("windows errors: dtypes") {
         }}});
 }
 
-TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
+TEST_CASE("windows errors: parameters that belong elsewhere or are not used") {
   const float zeros[3] = {0, 0, 0};
   int64_t extent = 3;
   const rbcTensor some = {
@@ -198,7 +198,7 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
         }}});
 }
 
-TEST_CASE("windows errors: what has to have times") {
+TEST_CASE("windows errors: streams that need times") {
   double time = 0;
   const rbcTensor scalar = {&time, {RBC_DEVICE_CPU, 0}, 0, support::kF64, nullptr, nullptr, 0};
   checkErrors<Call>(
@@ -281,7 +281,7 @@ TEST_CASE("windows errors: transforms") {
         "streams[1].transforms[0].reference_begin: is 0, and 9 channels from there are not all of "
         "the 7 of streams[1]",
         [](Call& c) { c.transforms[1].reference_rotation = RBC_ROTATION_ROT6D_ROWS; }},
-       // A reference where there is no offset.
+       // A reference in a stream without offsets.
        {kInvalid,
         "streams[0].transforms[0].reference_offset_index: is 1, expected the index of one of",
         [](Call& c) {
@@ -294,7 +294,7 @@ TEST_CASE("windows errors: transforms") {
         }}});
 }
 
-TEST_CASE("windows errors: what the data tell, on the CPU") {
+TEST_CASE("windows errors: bad data, on the CPU") {
   const auto kNaN = std::numeric_limits<float>::quiet_NaN();
   checkErrors<Call>(
       {{kInvalid, "episodes: index 1 is 2, expected 0 to 1",
@@ -349,7 +349,7 @@ TEST_CASE("windows errors: what the data tell, on the CPU") {
         }}});
 }
 
-TEST_CASE("windows errors: times and all of the offsets, where they are checked") {
+TEST_CASE("windows errors: times and all offsets, if they are checked") {
   const auto checked = [](auto&& change) {
     return [change](Call& c) {
       c.params.flags = RBC_FLAG_CHECK_TIMES;
@@ -367,7 +367,7 @@ TEST_CASE("windows errors: times and all of the offsets, where they are checked"
           c.poses.times.fill<double>({0, 1, 2, 10, std::nan("")});
         }),
         kAlone},
-       // Of an episode that no sample is of.
+       // An episode without a sample.
        {kInvalid, "streams[2].episode_offsets: decrease at index 2 (4 -> 3)", checked([](Call& c) {
           c.episodes.fill<int32_t>({0, 0});
           c.numbers.episode_offsets.fill<int64_t>({0, 4, 3});
@@ -386,7 +386,7 @@ TEST_CASE("windows errors: times and all of the offsets, where they are checked"
   CHECK_SUCCEEDS(good.run());
 }
 
-TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
+TEST_CASE("windows errors: accumulators that do not fit are not changed") {
   using support::Accumulator;
   using support::Context;
   const Context& context = support::refusingContext();
@@ -416,13 +416,13 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
             c.outputs[0].accumulator = nullptr;
             c.outputs[2].accumulator = three.get();
           });
-  // Whatever else is wrong.
+  // Errors in other arguments.
   refused(three, kInvalid, "streams[2].offsets: is null",
           [](Call& c) { c.streams[2].offsets = nullptr; });
   refused(three, kInvalid, "episodes: index 0 is 7", [](Call& c) {
     c.episodes.fill<int32_t>({7, 0});
   });
-  // One of integers takes integers as they are, and nothing else.
+  // An accumulator of integers accepts only integers that are copied.
   rbcAccumulatorParams params = rbcAccumulatorParamsInit();
   params.num_channels = 3;
   params.dtype = support::kI32;
@@ -430,14 +430,14 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   support::require(rbcAccumulatorCreate(context.get(), &params, &made));
   const Accumulator integers(made);
   refused(integers, kDType, "outputs[0].accumulator: dtype is int32, expected a float", nothing);
-  // One whose quantiles are known.
+  // An accumulator whose quantiles are exact.
   const Accumulator resolved = support::makeAccumulator(context, 3, {0.5}, 8);
   const support::Array samples(support::kF32, {4, 3});
   do {
     support::require(support::update(context, resolved, samples));
   } while (support::nextPass(resolved));
   refused(resolved, kInvalid, "outputs[0].accumulator: its passes are over", nothing);
-  // More windows than it has room for: all are the same one, and nothing is written.
+  // More windows than the accumulator allows: all are the same window, and no output is written.
   int64_t windows = int64_t{1} << 40;
   int64_t stride = 0;
   refused(three, RBC_STATUS_UNSUPPORTED,
