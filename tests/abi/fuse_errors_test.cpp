@@ -1,4 +1,4 @@
-// Everything that rbcFuse must refuse: by a message that names the stream and the argument.
+// Errors of rbcFuse: the message names the stream and the argument.
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -80,7 +80,7 @@ TEST_CASE("fuse errors: an array is not read past its end, for any contents of a
   CHECK_SUCCEEDS(call.run());
 }
 
-TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the call") {
+TEST_CASE("fuse errors: reserved fields of a stream, and fields that belong to the call") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkError<Call>(
       {kStatus, "streams[1]: reserved0 is not 0", [](Call& c) { c.streams[1].reserved0 = 1; }});
@@ -92,7 +92,7 @@ TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the cal
                       }}});
 }
 
-TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") {
+TEST_CASE("fuse errors: errors of rbcResample in a stream name the stream") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<Call>(
       {{kStatus, "streams[1].method: is 99", [](Call& c) { c.stream_params[1].method = 99; }},
@@ -256,7 +256,7 @@ TEST_CASE("fuse errors: outputs that overlap an input, each other or themselves"
         }}});
 }
 
-TEST_CASE("fuse errors: clock batch_offsets") {
+TEST_CASE("fuse errors: clock offsets") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const double offset : {kNaN, kInfinity, -kInfinity}) {
     checkError<Call>({kStatus, "streams[2].clock_offset:...finite",
@@ -283,7 +283,7 @@ TEST_CASE("fuse errors: clock batch_offsets") {
 
 TEST_CASE("fuse errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always checks
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
       checkError<Call>({kStatus, message,
                         [&](Call& c) {
@@ -311,7 +311,7 @@ TEST_CASE("fuse errors: lengths and offsets out of range") {
   }
 }
 
-TEST_CASE("fuse errors: bad times, where checking is on") {
+TEST_CASE("fuse errors: bad times, with checking") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {

@@ -85,7 +85,7 @@ TEST_CASE("huge extents: rows that are not taken, in a batch") {
   CHECK_SUCCEEDS(rbcTakeRows(context.get(), &values, &indices, &out, nullptr));
 }
 
-TEST_CASE("huge extents: offsets that are one number") {
+TEST_CASE("huge extents: offsets with stride 0") {
   const Context context = support::cpuContext(1);
   const int64_t zero = 0;
   const double times[2] = {0, 1};

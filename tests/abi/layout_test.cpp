@@ -337,7 +337,7 @@ auto hasBits(int bits) {
   };
 }
 
-// Takes what the initializer made: the size, the defaults that others check, and zeros.
+// Checks an initialized struct: the size, the given defaults, and zeros elsewhere.
 template <class Struct, class... Others>
 void checkInitializer(Struct made, Others... others) {
   has(&Struct::struct_size, static_cast<uint32_t>(sizeof made))(made);
@@ -348,7 +348,7 @@ void checkInitializer(Struct made, Others... others) {
 
 }  // namespace
 
-TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
+TEST_CASE("layout: the initializers set the defaults, and other fields to zero") {
   constexpr double kInfinity = INFINITY;
   checkInitializer(rbcContextParamsInit());
   checkInitializer(rbcContextInfoInit());

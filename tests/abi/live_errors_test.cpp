@@ -1,4 +1,4 @@
-// Live fusion: what is refused.
+// Errors of live fusion.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ class GroupAtTheEnd {
 
 }  // namespace
 
-TEST_CASE("live errors: what it is made of") {
+TEST_CASE("live errors: creation") {
   const Context context = support::cpuContext(1);
   rbcResampleParams params = rbcResampleParamsInit();
   rbcLiveStream good = rbcLiveStreamInit();
@@ -89,7 +89,7 @@ TEST_CASE("live errors: what it is made of") {
                 "streams[0].max_ahead: is ");
   }
   live_params.time_dtype = support::kF64;
-  // A program that does not know clock_offset.
+  // A program whose struct has no clock_offset.
   rbcLiveStream older = good;
   older.struct_size = offsetof(rbcLiveStream, clock_offset);
   older.clock_offset = std::nan("");

@@ -21,7 +21,7 @@ std::atomic<int64_t> locks{0};
 
 }  // namespace
 
-// Replaces the C library's in the whole process.
+// Replaces the C library's function in the whole process.
 extern "C" __attribute__((visibility("default"))) int pthread_mutex_lock(
     pthread_mutex_t* mutex) noexcept {
   using Lock = int (*)(pthread_mutex_t*);
@@ -116,8 +116,8 @@ TEST_CASE("live: no allocation and no lock in steady state") {
   CHECK(locks.load() == before + 1);  // locks are counted
 }
 
-// The kernel kills a process that makes any call but to read, write and end.
-TEST_CASE("live: no call of the system in steady state") {
+// The kernel kills a process that makes any system call except read, write and exit.
+TEST_CASE("live: no system call in steady state") {
   constexpr int kForbidden = 3, kFailed = 4;
   const auto statusOf = [](bool call) {
     const pid_t child = fork();

@@ -60,7 +60,7 @@ constexpr Choice kChoices[] = {
     {RBC_METHOD_PCHIP, RBC_OUTSIDE_HOLD},   {RBC_METHOD_SLERP, RBC_OUTSIDE_HOLD},
     {RBC_METHOD_ANGLE, RBC_OUTSIDE_HOLD}};
 
-// Some streams, pushed at random, and fused now and then.
+// Streams that are pushed at random and fused sometimes.
 template <class Time>
 void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   Random random(seed);
@@ -146,7 +146,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         rows.insert(rows.end(), row.begin(), row.end());
         model.push(time, row);
       }
-      // Now and then with strides: columns lie far apart.
+      // Sometimes with strides, so that columns are far apart.
       const bool strided = random.chance(0.3);
       std::vector<float> columns(rows.size());
       for (int64_t i = 0; i < samples; ++i) {

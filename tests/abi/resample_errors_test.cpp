@@ -47,7 +47,7 @@ TEST_CASE("resample errors: if all memory is elsewhere, the message names the va
                     }});
 }
 
-TEST_CASE("resample errors: dtypes that do not go together") {
+TEST_CASE("resample errors: dtypes that do not fit together") {
   checkError<Call>({RBC_STATUS_DTYPE_MISMATCH, "times: ...int32...float32, float64 or int64",
                     [](Call& c) { c.times.raw.dtype = c.query_times.raw.dtype = kI32; }});
   checkDTypes<Call>({{"times", kF16, "dtype is float16, expected float32, float64 or int64"},
@@ -60,7 +60,7 @@ TEST_CASE("resample errors: dtypes that do not go together") {
                      {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"}});
 }
 
-TEST_CASE("resample errors: ranks and shapes that do not go together") {
+TEST_CASE("resample errors: ranks and shapes that do not fit together") {
   constexpr auto kStatus = RBC_STATUS_SHAPE_MISMATCH;
   checkShapes<Call>({{"values", {24}, "rank is 1 (shape [24]), expected 2 or 3"},
                      {"values", {}, "rank is 0 (shape []), expected 2 or 3"},
@@ -190,7 +190,7 @@ TEST_CASE("resample errors: parameters") {
   }
 }
 
-TEST_CASE("resample errors: a fill value that the output cannot hold") {
+TEST_CASE("resample errors: a fill value that the output cannot represent") {
   struct Row {
     rbcDType dtype;
     double bad[4];
@@ -228,7 +228,7 @@ TEST_CASE("resample errors: a fill value that the output cannot hold") {
 
 TEST_CASE("resample errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always checks
     support::checkRaggedRows<Call>("samples", Seen::kByTheCallAlone,
                                    [flags](Call& c) { c.params.flags = flags; });
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
@@ -244,7 +244,7 @@ TEST_CASE("resample errors: lengths and offsets out of range") {
   }
 }
 
-TEST_CASE("resample errors: bad times, where checking is on") {
+TEST_CASE("resample errors: bad times, with checking") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {
@@ -288,7 +288,7 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   CHECK_SUCCEEDS(packed.run());
 }
 
-TEST_CASE("resample errors: bad times without checking write something, but nothing elsewhere") {
+TEST_CASE("resample errors: bad times without checking write only the outputs") {
   support::Random random(17);
   for (int i = 0; i < 200; ++i) {
     support::ResampleCase c = support::randomResampleCase(static_cast<uint64_t>(7000 + i));
