@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads the C headers and tells SWIG what is in them: see robocache.i.
+"""Read the C headers and write their declarations for SWIG: see robocache.i.
 
     declarations.py HEADERS OUT
 
 writes OUT/declarations.i, one line for each handle, struct and operation; OUT/members.h, which
-tells the Python extension where the structs of parameters point; and what documentation.py makes
-of the comments, for Java and C#. The headers keep to forms that
-regular expressions can read; what does not is an error here.
+describes to the Python extension the pointers in structs of parameters; and the comments as Java
+and C# documentation, by documentation.py. The headers keep to forms that regular expressions can
+read; other forms are an error.
 """
 
 import re
@@ -27,7 +27,7 @@ _TENSORS = {"const rbcTensor*": "MEMBER_TENSOR", "const rbcOutput*": "MEMBER_OUT
 
 
 class Headers:
-    """What the headers declare, in their order."""
+    """The declarations of the headers, in their order."""
 
     def __init__(self, folder):
         umbrella = (folder / "robocache.h").read_text()
@@ -51,20 +51,20 @@ class Headers:
                 _require(f"members of {name}", len(self.structs[name]), body.count(";"))
 
     def sized(self):
-        """The structs that have an initializer."""
+        """Return the structs that have an initializer."""
         return [name for name, own in self.structs.items() if ("uint32_t", "struct_size") in own]
 
     def plain(self):
-        """Those without a struct_size that the others hold or point to arrays of."""
+        """Return the structs without a struct_size that sized structs contain or point to."""
         held = [base for name in self.sized() for _, _, base, _ in self.members(name)]
         return [name for name in dict.fromkeys(held) if name not in (*self.sized(), "rbcTensor")]
 
     def arrays(self):
-        """(struct, argument) of the arrays that functions take."""
+        """Return (struct, argument) of the arguments that are arrays with a length."""
         return self._found(_ARRAY)
 
     def each(self):
-        """(struct, argument) of those without a length: they have a struct for each of an array."""
+        """Return (struct, argument) of arrays without a length: as long as another array."""
         return self._found(_EACH)
 
     def _found(self, pattern):
@@ -75,7 +75,7 @@ class Headers:
         return [name for name in self.functions if f"{name}WorkspaceSize" in self.functions]
 
     def members(self, struct):
-        """(C kind, name, type, its number) of what a struct points to or holds whole."""
+        """Yield (C kind, name, type, name of its length) of members that are structs or pointers."""
         own = self.structs[struct]
         names = {member for _, member in own}
         for kind, member in own:
@@ -96,7 +96,7 @@ def _require(what, read, declared):
 
 
 def _after_what_they_include(folder, names):
-    """The headers in an order in which each comes after those that it includes."""
+    """Return the headers so that each comes after the headers that it includes."""
     ordered = []
 
     def add(name):

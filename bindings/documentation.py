@@ -1,4 +1,4 @@
-"""Turns the comments of the C headers into Javadoc and into XML documentation for C#.
+"""Convert the comments of the C headers to Javadoc and to XML documentation for C#.
 
 declarations.py calls it. A declaration without a comment is an error.
 """
@@ -21,13 +21,13 @@ _CONSTANTS = re.compile(
 )
 _CONSTANT = re.compile(rf"#define (RBC_\w+) (?:0x[0-9a-f]+|\d+)u?(?: +{_COMMENT})?\n")
 _ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
-_CONTEXT = "where the tensors live and the work runs"  # of every operation, in no header's table
+_CONTEXT = "where the tensors live and the work runs"  # an argument of every operation that no header's table lists
 _NUMBERS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "double": "double"}
 _UNSEEN = re.compile(r"(struct|group|transform)_size|reserved\d?")
 
 
 class Comments:
-    """What the headers say, by name: blocks of (kind, content), and the arguments of functions."""
+    """The comments of the headers by name, as blocks of (kind, content), and the arguments."""
 
     def __init__(self, text):
         self.arguments = {}
@@ -61,7 +61,7 @@ class Comments:
 
 
 def _blocks(comment):
-    """The paragraphs, lists and formulas of a comment, in their order."""
+    """Return the paragraphs, lists and formulas of a comment, in their order."""
     starred = comment.startswith("\n *")
     lines = [line[3:] for line in comment.splitlines()] if starred else [" ".join(comment.split())]
     blocks = []
@@ -89,7 +89,7 @@ def _blocks(comment):
 
 
 def _split(blocks, arguments):
-    """The table of arguments goes apart from the rest."""
+    """Separate the table of arguments from the other blocks."""
     for at, (kind, items) in enumerate(blocks):
         if kind == "list" and items[0][0] in arguments:
             own = {"context": _CONTEXT} if "context" in arguments else {}
@@ -106,7 +106,7 @@ class _Javadoc:
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
     def text(text):
-        plain, *rest = text.split("`")  # what follows is code and plain text in turn
+        plain, *rest = text.split("`")  # then code and plain text in turn
         rest = (
             f"{{@code {code}}}{_Javadoc.escaped(text)}" for code, text in zip(rest[::2], rest[1::2])
         )
@@ -154,7 +154,7 @@ def _sentence(text):
 
 
 def comment(style, blocks, arguments=None):
-    """A comment in a style, without the indentation of its first line."""
+    """Return a comment in a style, without the indentation of its first line."""
     first, *others = blocks
     rest = []
     for kind, content in others:
@@ -178,7 +178,7 @@ def _quoted(text):
 
 
 def _entries(style, comments, rename):
-    """(where it stands, C name, comment) of everything."""
+    """Yield (kind, C name, comment) of every declaration."""
     for name, blocks in comments.types.items():
         yield "type", name, comment(style, blocks)
     for name, blocks in {**comments.members, **comments.constants, **comments.statuses}.items():
@@ -221,7 +221,7 @@ def _tag(name):
 
 
 def operations(comments, headers):
-    """The operations as methods of the C# class Context: what may be null is optional."""
+    """Return the operations as methods of the C# class Context; nullable arguments are optional."""
     methods = [
         _method(comments, name, headers.functions[name])
         for name in headers.operations()
@@ -248,7 +248,7 @@ def _method(comments, name, declared):
 
 
 def _class(argument, declared):
-    """The type of an argument in C#: an array of what a count follows."""
+    """Return the type of an argument in C#: an array if a count follows."""
     number, struct = re.search(rf"(?:(\w+)|const rbc(\w+)\*) {argument}\b", declared).groups()
     if number is not None:
         handle = number.removeprefix("rbc").removesuffix("_t")
@@ -267,5 +267,5 @@ def _camel(name):
 
 
 def enumerations(header):
-    """A header with the comments of its enums in the form that SWIG takes over into Java's."""
+    """Return a header whose enum comments are in the form that SWIG copies to Java."""
     return _STATUS.sub(lambda each: each[0].replace("/*", "/**<"), header)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the comments of the C headers stand in the documentation of another language.
+"""Check that the documentation of another language has the comments of the C headers.
 
 documentation_test.py HEADERS (RoboCache.java | RoboCache.xml)
 """
@@ -24,7 +24,7 @@ def first_sentence(headers, operation):
 
 
 def javadoc(source, operation):
-    """The text of a function, and of its arguments by name."""
+    """Return the text of a function, and the texts of its arguments by name."""
     name = operation[0].lower() + operation[1:]
     (comment,) = re.findall(
         rf"/\*\*((?:(?!\*/).)*)\*/\s+public static void {name}\(", source, re.DOTALL
@@ -35,7 +35,7 @@ def javadoc(source, operation):
 
 
 def xml(source, operation):
-    """The same of a method of Context."""
+    """Return the same for a method of Context."""
     root = ElementTree.fromstring(source)
     (member,) = (
         each

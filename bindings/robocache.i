@@ -1,7 +1,6 @@
 /*
- * The C interface for every language: what is shared, by rules. What there is, handle by handle and
- * struct by struct, declarations.py reads from the headers; what a language does in its own way
- * stands in its <language>.i.
+ * The rules that all languages share for the C interface. declarations.py reads the handles and
+ * structs from the headers. The rules of a single language are in its <language>.i.
  */
 %module robocache
 
@@ -13,18 +12,18 @@
 %include <stdint.i>
 #define RBC_API
 
-/* Names: prefixes go. */
+/* Names lose their prefixes. */
 %rename("%(regex:/^rbc(.*)/\\1/)s", regexmatch$name="^rbc") "";
 %rename("%(regex:/^RBC_(.*)/\\1/)s", regexmatch$name="^RBC_") "";
 
-/* Callbacks do not cross into managed languages. */
+/* Callbacks are not available in managed languages. */
 %rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM|STRUCT_)") "";
 %ignore rbcAllocator;
 %ignore rbcContextParams::allocator;
 %ignore rbcCancelCallback;
 %ignore rbcContextSetCancelCallback;
 
-/* Constructors do it. */
+/* Constructors call these. */
 %ignore rbcInitParams;
 %ignore rbcStruct;
 
@@ -41,7 +40,7 @@ RBC_CONSTRUCTOR(Name)
 }
 %enddef
 
-/* A handle: an object that owns what was created, and gives it back once. */
+/* A handle: an object that owns the created object and destroys it once. */
 %define RBC_HANDLE(Name, Destroy)
 %nodefaultctor Name;
 %noexception Name::~Name;
@@ -61,17 +60,17 @@ struct Name {};
 %include "csharp.i"
 #endif
 
-/* A language may tell of a constructor that got no memory. */
+/* A language may define how a constructor reports that memory is exhausted. */
 #ifndef RBC_CONSTRUCTOR
 %define RBC_CONSTRUCTOR(Name)
 %noexception Name::Name;
 %enddef
 #endif
 
-/* A language may have rules for: a constant without a sign; a struct without a struct_size, whose
- * bytes stand in others; a member that is or points to a struct or a tensor, and a struct with such
- * as an argument, by itself, in an array, and in an array that is as long as the one before; an
- * operation. */
+/* Macros that a language may define, for: an unsigned constant; a struct without a struct_size, which
+ * other structs contain; a member that is or points to a struct or a tensor; a struct with such
+ * members as an argument, in an array, or in an array as long as the preceding one; an operation.
+ * */
 #ifndef RBC_UNSIGNED
 %define RBC_UNSIGNED(Name, Value) %enddef
 #endif
@@ -94,7 +93,7 @@ struct Name {};
 %define RBC_OPERATION(Name) %enddef
 #endif
 
-/* After the language's rules for names: constructors set what a struct says of itself. */
+/* After the language's rules for names: constructors set the sizes that a struct contains. */
 %rename("$ignore", %$ismember, regexmatch$name="^(struct_size|group_size|transform_size|reserved[0-9]?)$") "";
 %rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
 

@@ -30,7 +30,7 @@ VERSION = ".".join(
 )
 MACHINE = platform.machine()
 TREE = f"robocache-{VERSION}-linux-{MACHINE}"
-# What they were made for: this machine, and maybe 64-bit ARM by cross compilation.
+# The machines of the packages: this one, and possibly 64-bit ARM by cross compilation.
 MACHINES = sorted(
     re.search(r"-linux-(\w+)\.tar\.gz$", name)[1]
     for name in os.listdir(DIST)
@@ -41,11 +41,11 @@ LIBRARY = re.compile(r"librobocache\.so(\.\d+)*$")
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1"}
 SYSTEM_LIBRARIES |= {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 ELF_MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
-NEWEST_GLIBC = 34  # 2.34: Ubuntu 22.04, Debian 12, RHEL 9; what Debian 12's tools can do at best
+NEWEST_GLIBC = 34  # 2.34: Ubuntu 22.04, Debian 12, RHEL 9; Debian 12's tools allow nothing older
 
 
 def package(pattern):
-    """The one file in dist/ of that name; a test is skipped if a binding was left out."""
+    """Return the only file in dist/ of that name; skip the test if a binding was not built."""
     found = fnmatch.filter(os.listdir(DIST), pattern)
     if not found:
         raise unittest.SkipTest(f"SKIPPED: no {pattern} in dist/")
@@ -54,7 +54,7 @@ def package(pattern):
 
 
 def contents(path):
-    """The files of a package: {name: bytes}."""
+    """Return the files of a package: {name: bytes}."""
     if path.suffix == ".gz":
         with tarfile.open(path) as archive:
             return {m.name: archive.extractfile(m).read() for m in archive if m.isfile()}
@@ -67,16 +67,16 @@ def contents(path):
 
 
 def all_files():
-    """(package and file, bytes) of everything in dist/."""
+    """Yield (package and file, bytes) of all files in dist/."""
     for path in sorted(DIST.iterdir()):
         for name, data in contents(path).items():
             yield f"{path.name}: {name}", data
 
 
 def machine_of(data):
-    """That of a library; a link to one has none."""
-    told = ELFFile(io.BytesIO(data)).header.e_machine if data.startswith(b"\x7fELF") else None
-    return next((name for name, elf in ELF_MACHINES.items() if elf == told), None)
+    """Return the machine of a library; None for a link to a library."""
+    code = ELFFile(io.BytesIO(data)).header.e_machine if data.startswith(b"\x7fELF") else None
+    return next((name for name, elf in ELF_MACHINES.items() if elf == code), None)
 
 
 def run(*command, **options):
@@ -110,7 +110,7 @@ class AllPackages(unittest.TestCase):
                     for name, data in all_files()
                     if LIBRARY.search(name) and machine_of(data) == machine
                 }
-                # One in the wheel and one in the tree beside those.
+                # One more in the wheel, and one in the tree.
                 self.assertEqual(len(found), len(binary_jars) + 2, found)
                 self.assertEqual(len(set(found.values())), 1, found)
 
@@ -217,7 +217,7 @@ class Wheel(unittest.TestCase):
 
 @unittest.skipUnless("aarch64" in MACHINES and MACHINE != "aarch64", "SKIPPED: no packages for ARM")
 class CrossCompiled(unittest.TestCase):
-    """What was made for 64-bit ARM on another machine, as far as QEMU's user mode shows it."""
+    """The packages for 64-bit ARM made on another machine, tested in QEMU's user mode."""
 
     def test_all_of_it_is_for_that_machine(self):
         wheel = contents(package("*_aarch64.whl"))
@@ -227,7 +227,7 @@ class CrossCompiled(unittest.TestCase):
         self.assertEqual({machine_of(data) for data in libraries}, {"aarch64"})
 
     def python(self, program):
-        """What it prints with the wheel, in Python of that machine, which has no driver here."""
+        """Return the output of a program with the wheel, in that machine's Python, without a driver."""
         root = ROOT / "build/aarch64/python"
         with tempfile.TemporaryDirectory() as folder:
             with zipfile.ZipFile(package("*_aarch64.whl")) as wheel:

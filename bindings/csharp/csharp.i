@@ -1,6 +1,6 @@
 /*
- * C#: structs and handles as objects over SafeHandles, statuses as exceptions, and what a call
- * points to pinned for its length.
+ * C#: structs and handles are objects over SafeHandles, statuses are exceptions, and memory that a
+ * call points to is pinned for the duration of the call.
  */
 %{
 #include "native.h"
@@ -19,20 +19,20 @@
 %csconst(1);
 %include "documentation_csharp.i"
 %pragma(csharp) moduleclassmodifiers="/// <summary>
-/// The C interface, with its arguments in their order, and the constants of parameters. Context has
+/// The C interface, with the same order of arguments, and the constants of parameters. Context has
 /// the operations in a form for C#.
 /// </summary>
 public static class"
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-/* Sizes are long, as C# counts. */
+/* Sizes are long, as in C#. */
 %apply long long { int64_t, uint64_t, size_t };
 %typemap(csin) size_t "Counted.Size($csinput, \"$1_name\")"
 %apply long long* OUTPUT { size_t* bytes };
 %apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
 
-/* Arrays and lists say first how many elements follow. */
+/* The number of elements comes before an array or list. */
 %typemap(ctype) (int32_t ndim, const int64_t* shape) "const int64_t*"
 %typemap(imtype) (int32_t ndim, const int64_t* shape) "long[]"
 %typemap(cstype) (int32_t ndim, const int64_t* shape) "long[]"
@@ -42,7 +42,7 @@ public static class"
   $2 = ($2_ltype)($input + 1);
 }
 
-/* Streams of CUDA, memory and DLPack's managed tensors stay pointers. */
+/* CUDA streams, memory and DLPack's managed tensors are pointers. */
 %apply void* VOID_INT_PTR { void*, struct DLManagedTensor*, struct DLManagedTensorVersioned* };
 %define POINTER_OUTPUT(Type)
 %typemap(ctype) Type** "void **"
@@ -56,7 +56,7 @@ POINTER_OUTPUT(void)
 POINTER_OUTPUT(struct DLManagedTensor)
 POINTER_OUTPUT(struct DLManagedTensorVersioned)
 
-/* Structs that never grow are values: src/ has them. */
+/* Structs that never grow are value types, defined in src/. */
 %define VALUE_STRUCT(Name, Type)
 %ignore Name;
 %typemap(ctype) Name, Name* "Name *"
@@ -72,7 +72,7 @@ POINTER_OUTPUT(struct DLManagedTensorVersioned)
     } %}
 %typemap(csvarout) Name, Name* %{
     get {
-      NativeHandle handle = swigCPtr; // is not released before the field was read
+      NativeHandle handle = swigCPtr; // keeps the struct until the field is read
       bool held = false;
       try {
         handle.DangerousAddRef(ref held);
@@ -91,7 +91,7 @@ VALUE_STRUCT(rbcVoxelGrid, VoxelGrid)
 
 /* ---- statuses ------------------------------------------------------------------------------- */
 
-/* The message is copied before anything else can run on this thread. */
+/* The message is copied before other code can run on this thread. */
 %typemap(ctype, out="void") rbcStatus_t "int"
 %typemap(imtype, out="void") rbcStatus_t "int"
 %typemap(cstype, out="void") rbcStatus_t "Status"
@@ -127,7 +127,7 @@ SWIGEXPORT void SWIGSTDCALL RoboCacheSetStatusCallback(StatusCallback callback) 
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* NativeObject has the SafeHandle, which P/Invoke keeps from being released during a call. */
+/* NativeObject has the SafeHandle; P/Invoke keeps it alive during a call. */
 %typemap(imtype, out="global::System.IntPtr") SWIGTYPE*
     "global::System.Runtime.InteropServices.SafeHandle"
 %typemap(csclassmodifiers) SWIGTYPE "public partial class"
@@ -144,7 +144,7 @@ SWIGEXPORT void SWIGSTDCALL RoboCacheSetStatusCallback(StatusCallback callback) 
     $imcall;
   }
 
-/* Creators give the object out. */
+/* Functions that create an object return it. */
 %define RBC_HANDLE_TYPEMAPS(Name)
 %typemap(ctype) struct Name** "void **"
 %typemap(imtype) struct Name** "out global::System.IntPtr"
@@ -159,11 +159,11 @@ SWIGEXPORT void SWIGSTDCALL RoboCacheSetStatusCallback(StatusCallback callback) 
 
 /* ---- tensors and structs of parameters ------------------------------------------------------ */
 
-/* What a const pointer points to is pinned for the call, with all that it points to itself. */
+/* The target of a const pointer is pinned for the call, with everything that it points to. */
 %define PINNED(PATTERN, WRITABLE)
 %typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\", WRITABLE)) {", terminator="    }")
     PATTERN "NativeObject.getCPtr($csinput)"
-/* A struct keeps what its members point to. */
+/* A struct keeps the objects alive that its members point to. */
 %typemap(csvarin) PATTERN %{
     set {
       $imcall;
@@ -179,7 +179,7 @@ PINNED(const rbcOutput*, true)
       return ($csclassname)Holds("$1_name");
     } %}
 
-/* An array of structs is put together from objects. */
+/* An array of structs is copied from objects. */
 %define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
 %typemap(ctype) (const Name* Argument, int32_t num_##Argument) "void **"
 %typemap(imtype) (const Name* Argument, int32_t num_##Argument) "global::System.IntPtr[]"
@@ -197,7 +197,7 @@ PINNED(const rbcOutput*, true)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
 %enddef
 
-/* As long as the array whose length is the third argument. */
+/* An array of the same length as the array whose length is the third argument. */
 %define RBC_EACH_ARGUMENT(Name, Class, Argument)
 %typemap(ctype) const Name* Argument "void **"
 %typemap(imtype) const Name* Argument "global::System.IntPtr[]"
@@ -248,7 +248,7 @@ PINNED(const rbcOutput*, true)
     } %}
 %typemap(csvarout) double [ANY] %{
     get {
-      NativeHandle handle = swigCPtr; // is not released before the field was read
+      NativeHandle handle = swigCPtr; // keeps the struct until the field is read
       bool held = false;
       try {
         handle.DangerousAddRef(ref held);
@@ -260,7 +260,7 @@ PINNED(const rbcOutput*, true)
       }
     } %}
 
-/* The outputs of windows keep the accumulator that they feed. */
+/* The outputs of windows keep their accumulator alive. */
 %typemap(csvarin) struct rbcAccumulator* rbcWindowsOutputs::accumulator %{
     set {
       $imcall;
@@ -283,7 +283,7 @@ PINNED(const rbcOutput*, true)
   }
 }
 
-/* Of accumulators: what NextPass returns, and the levels, into an array with room for all. */
+/* Accumulators: the result of NextPass, and the levels, in an array that is large enough. */
 %apply int* OUTPUT { int32_t* more };
 %apply void* VOID_INT_PTR { const void* data };
 %typemap(ctype) (double* levels, size_t capacity) "double*"

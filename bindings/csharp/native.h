@@ -1,5 +1,5 @@
 /*
- * What the wrappers of C# do on the native side: raise statuses, gather arrays, describe tensors.
+ * The native side of the C# wrappers: raises statuses, copies arrays, describes tensors.
  */
 #ifndef ROBOCACHE_BINDINGS_CSHARP_NATIVE_H
 #define ROBOCACHE_BINDINGS_CSHARP_NATIVE_H
@@ -10,7 +10,7 @@
 
 #include <robocache/robocache.h>
 
-/* Set before the first call: makes a pending exception of the status and a copy of the message. */
+/* Set before the first call: makes a pending exception from a status and a copied message. */
 typedef void (*StatusCallback)(int status, const char* message);
 static StatusCallback statusCallback;
 
@@ -18,14 +18,14 @@ static void raiseStatus(rbcStatus_t status) {
   if (status != RBC_STATUS_SUCCESS) statusCallback((int)status, rbcGetLastError());
 }
 
-/* An array of copies of the objects, for free(); null: no memory. */
+/* Returns an array of copies of the objects, for free(); null: no memory. */
 static void* gather(void* const* objects, int32_t count, size_t size) {
   char* const array = (char*)malloc(count > 0 ? (size_t)count * size : 1);
   for (int32_t i = 0; array != NULL && i < count; ++i) memcpy(array + i * size, objects[i], size);
   return array;
 }
 
-/* A tensor in one block with its shape and strides, for free(); null: no memory. */
+/* Returns a tensor in one block with its shape and strides, for free(); null: no memory. */
 static rbcTensor* newTensor(rbcDevice device, rbcDType dtype, int32_t ndim, const int64_t* shape,
                             const int64_t* strides) {
   const size_t extents = (size_t)ndim * sizeof *shape;
@@ -44,7 +44,7 @@ static rbcTensor* newTensor(rbcDevice device, rbcDType dtype, int32_t ndim, cons
   return tensor;
 }
 
-/* What an owned tensor holds, for free(); null: a status was raised, or no memory. */
+/* Returns the view of an owned tensor, for free(); null: a status was raised, or no memory. */
 static rbcTensor* newView(rbcOwnedTensor_t owned, int32_t writable) {
   rbcTensor view;
   const rbcStatus_t status = rbcOwnedTensorGetView(owned, writable, &view);

@@ -1,6 +1,6 @@
 /*
- * Java: statuses as exceptions, results returned, structs as objects that keep what they refer to.
- * The base classes named here stand in src/main/java and hold what is written by hand.
+ * Java: statuses are exceptions, results are returned, structs are objects that keep the objects
+ * alive that they refer to. The base classes are in src/main/java and contain the handwritten code.
  */
 %{
 #include "java_support.h"
@@ -14,7 +14,7 @@
 %rename("%(regex:/^rbc(.)(.*)/\\l\\1\\2/)s", %$isfunction, regexmatch$name="^rbc") "";
 %rename("%(lowercamelcase)s", %$ismember, %$isvariable) "";
 
-/* Java knows no unsigned literals. */
+/* Java has no unsigned literals. */
 %define RBC_UNSIGNED(Name, Value)
 %javaconstvalue(Value) Name;
 %enddef
@@ -32,7 +32,7 @@
     this.value = value;
   }
 
-  /** Null for one that a newer library has and this binding does not know. */
+  /** Null for a status of a newer library that this binding does not have. */
   static Status of(int value) {
     for (Status status : values()) {
       if (status.value == value) return status;
@@ -43,13 +43,13 @@
 %typemap(jni) rbcStatus_t "void"
 %typemap(jtype) rbcStatus_t "void"
 %typemap(jstype) rbcStatus_t "void"
-/* The message is copied at once; what follows frees the arguments and returns. */
+/* The message is copied at once; the following code frees the arguments and returns. */
 %typemap(out) rbcStatus_t {
   if ($1 != RBC_STATUS_SUCCESS) throwStatus(jenv, $1, rbcGetLastError());
 }
 %typemap(javaout) rbcStatus_t { $jnicall; }
 
-/* What a call gives through a pointer at the end is what it returns in Java. */
+/* A result that C writes through the last pointer is the return value in Java. */
 %define RETURNS(Function, Type, Result)
 %typemap(jni) rbcStatus_t Function "jlong"
 %typemap(jtype) rbcStatus_t Function "long"
@@ -126,7 +126,7 @@ RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 ARRAY_TYPEMAP(double, double, jdouble, Double)
 ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 
-/* A shape: as many extents as the array has. */
+/* A shape: the array's length is the rank. */
 %typemap(jni) (int32_t ndim, const int64_t* shape) "jlongArray"
 %typemap(jtype) (int32_t ndim, const int64_t* shape) "long[]"
 %typemap(jstype) (int32_t ndim, const int64_t* shape) "long[]"
@@ -147,8 +147,8 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
   }
 }
 
-/* An array of objects becomes an array of their structs. Native code is given the objects
- * themselves, so they and what they keep stay reachable until it returns. */
+/* An array of objects becomes an array of their structs. Native code gets the objects
+ * themselves, so they and the objects that they keep stay reachable until it returns. */
 %define STRUCTS_TYPEMAP(Name, JavaName, STRUCTS, COUNT)
 %typemap(jni) (STRUCTS, COUNT) "jobjectArray"
 %typemap(jtype) (STRUCTS, COUNT) "NativeObject[]"
@@ -167,7 +167,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
 %enddef
 
-/* As long as the array whose length is the third argument. */
+/* An array of the same length as the array whose length is the third argument. */
 %define RBC_EACH_ARGUMENT(Name, Class, Argument)
 %typemap(jni) const Name* Argument "jobjectArray"
 %typemap(jtype) const Name* Argument "NativeObject[]"
@@ -183,7 +183,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(freearg) const Name* Argument "free((void*)$1);"
 %enddef
 
-/* The levels of quantiles, into an array with room for all. */
+/* The levels of quantiles, in an array that is large enough. */
 %typemap(jni) (double* levels, size_t capacity) "jdoubleArray"
 %typemap(jtype) (double* levels, size_t capacity) "double[]"
 %typemap(jstype) (double* levels, size_t capacity) "double[]"
@@ -215,8 +215,8 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) jniclasscode="  static {\n    NativeLoader.load();\n  }\n"
 
-/* What is constant may be null, and is kept by the struct that it is set in; outputs are writable
- * tensors. Native methods are given the object beside its address, so it stays reachable. */
+/* A const pointer may be null, and a struct keeps the object of a field alive; outputs are
+ * writable tensors. Native methods get the object with its address, so that it stays reachable. */
 %typemap(javabase) SWIGTYPE "NativeStruct"
 %typemap(javaclassmodifiers) SWIGTYPE "public final class"
 %typemap(javain) SWIGTYPE* "required(\"$1_name\", $javainput)"
@@ -266,7 +266,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 /* A dtype is one of the enum DType: its code and bits in an int. */
 %ignore rbcDevice;
 %ignore rbcDType;
-%ignore rbcAccumulatorParams::dtype; /* that of the first update */
+%ignore rbcAccumulatorParams::dtype; /* the dtype of the first update is used */
 %ignore rbcAccumulatorInfo::dtype;
 %typemap(jni) rbcDType "jint"
 %typemap(jtype) rbcDType "int"
@@ -288,7 +288,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 DTYPE_SETTER(rbcLiveStream, dtype, "Of the values; float32 by default.")
 DTYPE_SETTER(rbcLiveParams, time_dtype, "Of all times; float64 by default.")
 
-/* Tensor, with its factories in AbstractTensor, never changes: nothing is set but by these two. */
+/* Tensor, with its factories in AbstractTensor, is immutable: only these two set fields. */
 %ignore rbcTensor::data;
 %ignore rbcTensor::device;
 %ignore rbcTensor::ndim;
@@ -298,7 +298,7 @@ DTYPE_SETTER(rbcLiveParams, time_dtype, "Of all times; float64 by default.")
 %ignore rbcTensor::byte_offset;
 %define TENSOR_GETTER(CType, Name, Result)
 %typemap(javaout) CType rbcTensor::Name {
-    open("tensor"); // refuses a view whose owner is closed
+    open("tensor"); // throws if the owner of a view is closed
     return Result;
   }
 %enddef
@@ -348,7 +348,7 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
   }
 }
 
-/* Outputs keep the accumulator that they feed. */
+/* Outputs keep their accumulator alive. */
 %typemap(javain) struct rbcAccumulator* rbcWindowsOutputs::accumulator
     "optional(\"$1_name\", $javainput)"
 %typemap(javaout) struct rbcAccumulator* rbcWindowsOutputs::accumulator {
@@ -371,17 +371,17 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
   }
 }
 %javamethodmodifiers rbcWindowsTransform::rbcWindowsTransform "
-  /** One that copies, of no channels yet. */
+  /** A transform that copies, without channels so far. */
   public"
 
 %javamethodmodifiers rbcTensorInfo::rbcTensorInfo "
-  /** An empty one, for {@code RoboCache.tensorGetInfo} to fill. */
+  /** An empty object, for {@code RoboCache.tensorGetInfo} to fill. */
   public"
 %javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t) "
-  /** Channels {@code begin} to {@code begin + count - 1}, by a method of {@link RoboCache}. */
+  /** Channels {@code begin} to {@code begin + count - 1}, with a method of {@link RoboCache}. */
   public"
 %javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t, int32_t) "
-  /** Channels by {@code METHOD_ANGLE}, of a unit and a range of {@link RoboCache}: {@code PERIOD_...}. */
+  /** Channels with {@code METHOD_ANGLE}, and the unit and range of angles: {@code PERIOD_...}. */
   public"
 %extend rbcChannelGroup {
   rbcChannelGroup(int64_t begin, int64_t count, int32_t method) {
@@ -406,7 +406,7 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
 }
 
 %javamethodmodifiers rbcVoxelGrid::rbcVoxelGrid(const double[3], const double[3], const int64_t[3]) "
-  /** A grid; the arrays have three elements, along x, y and z. */
+  /** A grid; the arrays have three elements, for x, y and z. */
   public"
 %extend rbcVoxelGrid {
   rbcVoxelGrid(const double origin[3], const double voxel_size[3], const int64_t shape[3]) {

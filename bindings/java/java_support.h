@@ -1,5 +1,5 @@
 /*
- * What the generated wrapper calls: exceptions, tensors, arrays of structs.
+ * Functions for the generated wrapper: exceptions, tensors, arrays of structs.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_JAVA_SUPPORT_H
@@ -12,7 +12,7 @@
 
 #include <robocache/robocache.h>
 
-/* ---- exceptions: what throws leaves one pending, and the caller returns ---------------------- */
+/* ---- exceptions: a function that throws leaves one pending, and the caller returns --- */
 
 static void throwNew(JNIEnv* env, const char* class_name, const char* message) {
   const jclass thrown = (*env)->FindClass(env, class_name);
@@ -49,7 +49,7 @@ static void throwStatus(JNIEnv* env, rbcStatus_t status, const char* message) {
   throwRoboCache(env, status, message);
 }
 
-/* ---- arrays: 0 or -1 after a throw ---------------------------------------------------------- */
+/* ---- arrays: 0, or -1 after a throw --------------------------------------------------------- */
 
 static int requireLength(JNIEnv* env, jarray array, const char* name, jsize expected) {
   const jsize length = array == NULL ? -1 : (*env)->GetArrayLength(env, array);
@@ -65,7 +65,7 @@ static int requireLength(JNIEnv* env, jarray array, const char* name, jsize expe
   return 0;
 }
 
-/* Reads one extent or stride a dimension and returns how many. */
+/* Reads one extent or stride per dimension, and returns their number. */
 static int32_t readExtents(JNIEnv* env, jlongArray array, const char* name,
                            jlong extents[RBC_TENSOR_MAX_NDIM]) {
   const jsize length = array == NULL ? -1 : (*env)->GetArrayLength(env, array);
@@ -95,7 +95,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   return address_field != NULL ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
-/* Copies the structs of an array of NativeObject, none of them null, into one to be freed. */
+/* Copies the structs of an array of NativeObject, without nulls, to an array that must be freed. */
 static int requireCount(JNIEnv* env, const char* name, int32_t count, int32_t expected) {
   if (count == expected) return 1;
   char message[128];
@@ -151,7 +151,7 @@ static rbcTensor* newTensor(void* data, int32_t device_type, int32_t device_id, 
   return &block->tensor;
 }
 
-/* Of its first element, whatever its position; null if it is not direct. */
+/* The address of a buffer's first element, for any position; null if it is not direct. */
 static void* bufferAddress(JNIEnv* env, jobject buffer) {
   return (*env)->GetDirectBufferAddress(env, buffer);
 }

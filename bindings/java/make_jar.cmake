@@ -1,4 +1,4 @@
-# Packs a folder into a jar whose bytes depend on its files alone.
+# Packs a folder into a jar whose bytes depend only on its files.
 # Usage: cmake -DJAR=tool [-DMANIFEST=file] -P make_jar.cmake JAR_FILE FOLDER
 
 math(EXPR last "${CMAKE_ARGC} - 1")

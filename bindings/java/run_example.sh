@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run an example with nothing but the jar, and compare what it prints.
+# Run an example with only the jar, and compare its output.
 # Usage: run_example.sh JAVA JAR EXAMPLE.java EXPECTED.txt
 set -euo pipefail
 

@@ -1,10 +1,10 @@
-/* NumPy's array struct, which knows of read-only arrays. */
+/* NumPy's array struct, which has a flag for read-only arrays. */
 #ifndef ROBOCACHE_BINDINGS_ARRAY_STRUCT_H
 #define ROBOCACHE_BINDINGS_ARRAY_STRUCT_H
 
 #include "described_array.h"
 
-/* What `__array_struct__` holds. */
+/* The contents of `__array_struct__`. */
 typedef struct ArrayStruct {
   int two;
   int ndim;
@@ -12,7 +12,7 @@ typedef struct ArrayStruct {
   int item_size;
   int flags;
   Py_ssize_t* shape;
-  Py_ssize_t* strides; /* bytes */
+  Py_ssize_t* strides; /* in bytes */
   void* data;
   PyObject* descriptor;
 } ArrayStruct;
@@ -20,7 +20,7 @@ typedef struct ArrayStruct {
 #define ARRAY_NATIVE_BYTE_ORDER 0x200
 #define ARRAY_WRITEABLE 0x400
 
-/* 1 if the dtype of `array` has this name. */
+/* Returns 1 if the dtype of `array` has this name. */
 static int dtypeIs(PyObject* array, const char* expected) {
   PyObject* dtype = PyObject_GetAttrString(array, "dtype");
   PyObject* name = dtype != NULL ? PyObject_GetAttrString(dtype, "name") : NULL;
@@ -55,7 +55,7 @@ static int arrayDType(PyObject* array, const ArrayStruct* from, ArgumentName nam
     PyObject* given = PyObject_GetAttrString(array, "dtype");
     PyObject* text = given != NULL ? PyObject_Str(given) : NULL;
     Py_XDECREF(given);
-    if (text == NULL) { /* as the array interface writes a type */
+    if (text == NULL) { /* the array interface's code of the type */
       PyErr_Clear();
       text = PyUnicode_FromFormat("%c%d", from->kind, from->item_size);
     }
@@ -73,15 +73,15 @@ static int arrayDType(PyObject* array, const ArrayStruct* from, ArgumentName nam
 
 static int openArrayStruct(TensorArgument* argument, PyObject* array, ArgumentName name,
                            int writable) {
-  static PyObject* attribute = NULL; /* a string is made once */
+  static PyObject* attribute = NULL; /* the string is made once */
   if (attribute == NULL) attribute = PyUnicode_InternFromString("__array_struct__");
   if (attribute == NULL) return -1;
   PyObject* capsule = PyObject_GetAttr(array, attribute);
   if (capsule == NULL) return blameArgument(name);
   argument->owner = capsule;
   if (!PyCapsule_IsValid(capsule, NULL)) {
-    PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ is no capsule of the array interface",
-                 textOf(name));
+    PyErr_Format(PyExc_TypeError,
+                 "%s: its __array_struct__ is not a capsule of the array interface", textOf(name));
     return -1;
   }
   const ArrayStruct* from = (const ArrayStruct*)PyCapsule_GetPointer(capsule, NULL);

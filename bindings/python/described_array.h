@@ -1,4 +1,4 @@
-/* A described array, what messages call it, and what has to be given back. */
+/* A described array, its name in messages, and the resources to release. */
 #ifndef ROBOCACHE_BINDINGS_DESCRIBED_ARRAY_H
 #define ROBOCACHE_BINDINGS_DESCRIBED_ARRAY_H
 
@@ -10,7 +10,7 @@
 
 #include "dlpack.h"
 
-/* A described array, and what has to be given back after the call. Zeroed: nothing. */
+/* A described array, and the resources to release after the call. Zeroed: no resources. */
 typedef struct TensorArgument {
   rbcTensor tensor;
   PyObject* owner; /* keeps shape and strides alive */
@@ -24,10 +24,10 @@ typedef struct TensorArgument {
 #define NO_TENSOR {.owner = NULL}
 /* clang-format on */
 
-/* What messages call an argument. It becomes text when there is a message to write. */
+/* The name of an argument in messages. It is formatted only when a message is written. */
 typedef struct ArgumentName {
   const char* text;
-  const char* array; /* a member of array[index]; null: an argument by itself */
+  const char* array; /* the argument is a member of array[index]; null: it is not in an array */
   int index;
 } ArgumentName;
 
@@ -44,7 +44,7 @@ static const char* textOf(ArgumentName name) {
   return text;
 }
 
-/* Leaves an exception that is set as it is, whatever the deleters run. */
+/* Releases the resources. An exception that is set survives the deleters. */
 static void closeTensor(TensorArgument* argument) {
   if (argument->versioned != NULL || argument->managed != NULL) {
     PyObject *type, *value, *trace;
@@ -77,8 +77,8 @@ static int checkRank(const rbcTensor* tensor, ArgumentName name) {
 }
 
 /*
- * What an object raises where it cannot be described tells of the argument from here on, in a line.
- * Other kinds of exceptions are the object's own: they stay as they are.
+ * Replaces an exception that an object raised because it cannot be described by one line that names
+ * the argument. Exceptions of other types come from the object itself and are not changed.
  */
 static int blameArgument(ArgumentName name) {
   PyObject* kind = PyExc_ValueError;

@@ -1,6 +1,6 @@
 /*
  * DLPack's managed forms and its table of C functions (`__dlpack_c_exchange_api__`, DLPack 1.2 and
- * later), with the layout of dlpack.h. rbcTensor has that of DLTensor.
+ * later), with the layout of dlpack.h. rbcTensor has the layout of DLTensor.
  */
 #ifndef ROBOCACHE_BINDINGS_DLPACK_H
 #define ROBOCACHE_BINDINGS_DLPACK_H
@@ -25,7 +25,7 @@ typedef struct DLManagedTensorVersioned {
   rbcTensor tensor;
 } DLManagedTensorVersioned;
 
-/* Functions that return int give 0, or -1 with a Python exception set. None synchronizes. */
+/* Functions with an int result return 0, or -1 with a Python exception. They do not synchronize. */
 typedef struct DLPackExchange {
   uint32_t major;
   uint32_t minor;

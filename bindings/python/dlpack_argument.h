@@ -1,4 +1,4 @@
-/* Arrays by DLPack: by its C functions, which need no capsule, or by `__dlpack__`. */
+/* Arrays through DLPack: by its C functions, which need no capsule, or by `__dlpack__`. */
 #ifndef ROBOCACHE_BINDINGS_DLPACK_ARGUMENT_H
 #define ROBOCACHE_BINDINGS_DLPACK_ARGUMENT_H
 
@@ -6,7 +6,7 @@
 
 static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* managed,
                        ArgumentName name, int writable) {
-  argument->versioned = managed; /* from here on closeTensor calls the deleter */
+  argument->versioned = managed; /* closeTensor now calls the deleter */
   if (managed->major != DLPACK_MAJOR) {
     PyErr_Format(PyExc_BufferError, "%s: is in DLPack version %u, expected %d", textOf(name),
                  (unsigned)managed->major, DLPACK_MAJOR);
@@ -23,7 +23,7 @@ static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* manag
 static int openExchange(TensorArgument* argument, const TypeEntry* entry, PyObject* object,
                         ArgumentName name, int writable) {
   const DLPackExchange* exchange = entry->exchange;
-  /* What is borrowed has no flag that tells whether it is read-only. */
+  /* A borrowed tensor has no flag for read-only memory. */
   if (exchange->borrow != NULL && (!writable || entry->always_writable)) {
     if (exchange->borrow(object, &argument->tensor) != 0) return blameArgument(name);
     return checkRank(&argument->tensor, name);
@@ -33,7 +33,7 @@ static int openExchange(TensorArgument* argument, const TypeEntry* entry, PyObje
   return openManaged(argument, managed, name, writable);
 }
 
-/* The type in what `__dlpack_device__` gave, a pair of ints; -1 with an exception set. */
+/* Returns the type in `__dlpack_device__`'s result, a pair of ints; -1 with an exception set. */
 static long deviceType(PyObject* device) {
   PyObject* pair = PyTuple_Check(device) || PyList_Check(device) ? PySequence_Tuple(device) : NULL;
   long type = -1;
@@ -51,7 +51,7 @@ static long deviceType(PyObject* device) {
   return -1;
 }
 
-/* The stream on which `context` will use an object, as `__dlpack__` wants it; new reference. */
+/* Returns the stream of `context` in the form that `__dlpack__` expects; a new reference. */
 static PyObject* consumerStream(PyObject* object, rbcContext_t context) {
   PyObject* device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
   const long device_type = device != NULL ? deviceType(device) : -1;
@@ -65,7 +65,7 @@ static PyObject* consumerStream(PyObject* object, rbcContext_t context) {
                         : PyLong_FromLong(1); /* 1: the legacy stream */
 }
 
-/* Calls `__dlpack__` in the form of DLPack 1.0, or, where that is unknown, in the older one. */
+/* Calls `__dlpack__` in the form of DLPack 1.0, or in the older form if the object lacks that. */
 static PyObject* callDLPack(PyObject* object, rbcContext_t context) {
   PyObject* result = NULL;
   PyObject* stream = consumerStream(object, context);
@@ -111,7 +111,7 @@ static int openDLPack(TensorArgument* argument, PyObject* object, ArgumentName n
   return result;
 }
 
-/* Capsule destructors, for a managed tensor that nobody took. */
+/* Capsule destructors, for managed tensors that were not taken over. */
 static void dropUntaken(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
   DLManagedTensorVersioned* managed =
@@ -125,7 +125,7 @@ static void dropUntakenLegacy(PyObject* capsule) {
   if (managed->deleter != NULL) managed->deleter(managed);
 }
 
-/* A capsule that owns `managed`, which goes if there is no memory for one. */
+/* Returns a capsule that owns `managed`; deletes `managed` if the capsule cannot be allocated. */
 static PyObject* newCapsule(DLManagedTensorVersioned* managed) {
   PyObject* capsule = PyCapsule_New(managed, "dltensor_versioned", dropUntaken);
   if (capsule == NULL) managed->deleter(managed);

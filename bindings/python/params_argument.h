@@ -1,10 +1,10 @@
 /*
  * Structs with the arrays that belong to them, for the length of a call.
  *
- * A struct that Python holds has scalars alone. What it points to or holds whole comes behind it in
- * a tuple, in the order of its members, None for null; it is described in a copy of the struct,
- * which is the call's own: one struct serves many threads. members.h, written by declarations.py,
- * tells the members of each.
+ * A struct in Python has only scalars. Its tensors and structs follow it in a tuple, in the order
+ * of its members, with None for null. A call describes them in its own copy of the struct, so that
+ * many threads can use one struct. members.h, written by declarations.py, lists the members of each
+ * struct.
  */
 #ifndef ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
 #define ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
@@ -15,10 +15,10 @@
 
 typedef enum MemberKind {
   MEMBER_TENSOR, /* any array */
-  MEMBER_OUTPUT, /* one to write to */
-  MEMBER_VALUE,  /* a struct inside the other: its bytes */
-  MEMBER_ARRAY,  /* structs that it points to, and their number beside it: their bytes */
-  MEMBER_STRUCT  /* a struct that it points to: a tuple again */
+  MEMBER_OUTPUT, /* an array to write to */
+  MEMBER_VALUE,  /* a struct inside the other one: its bytes */
+  MEMBER_ARRAY,  /* a pointer to structs, with a member for their number: their bytes */
+  MEMBER_STRUCT  /* a pointer to a struct: again a tuple */
 } MemberKind;
 
 struct StructType;
@@ -27,8 +27,8 @@ typedef struct Member {
   const char* name;
   MemberKind kind;
   size_t offset;
-  size_t size;                   /* of a struct that it is or points to */
-  size_t count;                  /* MEMBER_ARRAY: the offset of their number, an int32_t */
+  size_t size;                   /* the size of the struct that the member is or points to */
+  size_t count;                  /* MEMBER_ARRAY: the offset of the number of structs, an int32_t */
   const struct StructType* type; /* MEMBER_STRUCT */
 } Member;
 
@@ -37,19 +37,19 @@ typedef struct StructType {
   size_t size;
   const Member* members;
   int num_members;
-  int num_tensors; /* with those of the structs that it points to */
-  size_t room;     /* the bytes of these */
+  int num_tensors; /* including the structs that it points to */
+  size_t room;     /* the bytes of the structs that it points to */
 } StructType;
 
 #include "members.h"
 
-/* What is left of a call's memory for what its structs point to. */
+/* The rest of a call's memory for tensors and structs that its structs point to. */
 typedef struct Room {
   TensorArgument* tensors; /* zeroed */
   char* structs;
 } Room;
 
-/* Whose members are read: for messages, and for the stream that arrays will be used on. */
+/* The argument whose members are read, for messages, and the context that will use the arrays. */
 typedef struct Reader {
   const char* array; /* see ArgumentName */
   int index;
@@ -59,7 +59,7 @@ typedef struct Reader {
 static int openStruct(const StructType* type, PyObject* tuple, const Reader* reader,
                       void* structure, Room* room);
 
-/* The bytes of whole structs; their number, or -1 with an exception set. */
+/* Copies the bytes of structs. Returns their number, or -1 with an exception set. */
 static Py_ssize_t readStructs(PyObject* given, const Member* member, char** bytes) {
   Py_ssize_t size = 0;
   if (PyBytes_AsStringAndSize(given, bytes, &size) != 0) return -1;
@@ -113,14 +113,14 @@ static int openMember(const Member* member, PyObject* given, const Reader* reade
   return 0;
 }
 
-/* Copies the struct that stands first in a tuple, and describes what follows in its members. */
+/* Copies the first item of a tuple, a struct, and describes the other items in its members. */
 static int openStruct(const StructType* type, PyObject* tuple, const Reader* reader,
                       void* structure, Room* room) {
   PyObject* object = PyTuple_GetItem(tuple, 0);
   if (object == NULL) return -1;
   void* given = NULL;
   if (!SWIG_IsOK(SWIG_ConvertPtr(object, &given, *type->type, 0)) || given == NULL) {
-    PyErr_SetString(PyExc_TypeError, "params: is no struct of parameters");
+    PyErr_SetString(PyExc_TypeError, "params: is not a struct of parameters");
     return -1;
   }
   memcpy(structure, given, type->size);
@@ -133,7 +133,7 @@ static int openStruct(const StructType* type, PyObject* tuple, const Reader* rea
   return 0;
 }
 
-/* One struct. The arguments are the type's num_tensors, zeroed, and room its bytes. */
+/* Opens one struct. `arguments` has the type's num_tensors, zeroed, and `room` has its bytes. */
 static int openOne(const StructType* type, PyObject* tuple, rbcContext_t context, void* structure,
                    TensorArgument* arguments, void* structs) {
   const Reader reader = {NULL, 0, context};
@@ -147,9 +147,9 @@ static void closeTensors(TensorArgument* arguments, Py_ssize_t count) {
 
 /* ---- arrays of structs ---------------------------------------------------------------------- */
 
-/* Zeroed: nothing to give back. */
+/* Zeroed: no resources. */
 typedef struct ArrayArgument {
-  void* structs; /* in one block with what they point to */
+  void* structs; /* in one block with the structs that they point to */
   TensorArgument* tensors;
   Py_ssize_t count;
   Py_ssize_t num_tensors;

@@ -1,4 +1,4 @@
-/* Which protocol a type speaks, looked at once. */
+/* A cache of the protocol that each type of array supports. */
 #ifndef ROBOCACHE_BINDINGS_PROTOCOLS_H
 #define ROBOCACHE_BINDINGS_PROTOCOLS_H
 
@@ -10,10 +10,10 @@ typedef struct TypeEntry {
   PyTypeObject* type;
   Protocol protocol;
   const DLPackExchange* exchange;
-  int always_writable; /* no array of the type is read-only */
+  int always_writable; /* arrays of the type are never read-only */
 } TypeEntry;
 
-/* 1 if the class comes from this module itself. */
+/* Returns 1 if this module itself defines the class. */
 static int isOfModule(PyObject* type, const char* expected) {
   PyObject* module = PyObject_GetAttrString(type, "__module__");
   const int same = module != NULL && PyUnicode_Check(module) &&
@@ -48,7 +48,7 @@ static TypeEntry inspectType(PyTypeObject* type) {
   return entry;
 }
 
-/* The GIL guards the table. Types in it are kept alive, so that no other type gets the address. */
+/* The GIL guards the table. It keeps its types alive, so that their addresses are not reused. */
 static TypeEntry lookUpType(PyTypeObject* type) {
   static TypeEntry known[16];
   static int count = 0;

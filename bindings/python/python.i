@@ -20,15 +20,15 @@
 /* ---- statuses ------------------------------------------------------------------------------- */
 
 %{
-/* What ends a call is the exception of a signal's handler. */
+/* A signal handler's exception ends the call, and replaces the error. */
 static void raiseFailure(rbcStatus_t status, const char* message) {
   if (status != RBC_STATUS_CANCELLED || !PyErr_Occurred()) raiseStatus(status, message);
 }
 %}
 
 /*
- * The message is copied before anything else can run on this thread. A call that may ask for signals
- * must not hold the GIL: pollSignals would wait for it for ever.
+ * The message is copied before other code can run on this thread. A call that may poll for signals
+ * must not hold the GIL: pollSignals would wait for it forever.
  */
 %define CALL_WITHOUT_THE_GIL
   char message[1024];
@@ -44,7 +44,7 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 %exception {
   CALL_WITHOUT_THE_GIL
 }
-/* These two give None, or what Python is to warn of. */
+/* These two return None, or a tuple for a warning. */
 %exception rbcResample {
   CALL_WITHOUT_THE_GIL
   resultobj = odditiesOfResample(arg3, arg4, arg7);
@@ -56,7 +56,7 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 %noexception rbcStatusName;
 %ignore rbcGetLastError;
 
-/* The result is what the outputs make it; None without any. Memory may have given out for them. */
+/* The result is built from the outputs; None without outputs. Their memory may be exhausted. */
 %typemap(out) rbcStatus_t ""
 %typemap(ret) rbcStatus_t {
   if (PyErr_Occurred()) {
@@ -89,7 +89,7 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 
 /* ---- handles and pointers ------------------------------------------------------------------- */
 
-/* An object that destroys the handle when it goes; delete_<Name> does it at once. */
+/* An object that destroys the handle when it is deleted; delete_<Name> destroys it at once. */
 %define RBC_HANDLE_TYPEMAPS(Name)
 %typemap(in) struct Name* (void* pointer = NULL) {
   if (!SWIG_IsOK(SWIG_ConvertPtr($input, &pointer, $descriptor, $disown))) {
@@ -125,7 +125,7 @@ static void raiseFailure(rbcStatus_t status, const char* message) {
 
 %apply int* OUTPUT { int32_t* more };
 
-/* Export writes what it is asked for once it has told how much that is. */
+/* The first call of the export returns the number of bytes, the second call writes them. */
 %ignore rbcAccumulatorExport;
 %rename(rbc_accumulator_export) exportAccumulator;
 %noexception exportAccumulator;
@@ -179,7 +179,7 @@ static PyObject* exportAccumulator(struct rbcAccumulator* accumulator) {
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/* Any array, for the length of the call; every function that takes one has a context first. */
+/* Any array, for the duration of the call; the first argument of the function is a context. */
 %define TENSOR_TYPEMAP(PATTERN, WRITABLE)
 %typemap(in) PATTERN (TensorArgument argument = NO_TENSOR) {
   if ($input != Py_None) {
@@ -193,7 +193,7 @@ static PyObject* exportAccumulator(struct rbcAccumulator* accumulator) {
 TENSOR_TYPEMAP(const rbcTensor*, 0)
 TENSOR_TYPEMAP(const rbcOutput*, 1)
 
-/* Structs with what they point to: tuples that params_argument.h tells of. */
+/* Structs with their tensors and structs: tuples, as params_argument.h describes. */
 %define RBC_STRUCT_ARGUMENT(Name)
 %typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS + 1] = {NO_TENSOR},
                           double room[Name##_ROOM / sizeof(double) + 1]) {
@@ -214,7 +214,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "closeArray(&opened$argnum);"
 %enddef
 
-/* As long as the array whose length is the third argument. */
+/* An array of the same length as the array whose length is the third argument. */
 %define RBC_EACH_ARGUMENT(Name, Class, Argument)
 %typemap(in) const Name* Argument (ArrayArgument opened = NO_ARRAY) {
   if (openArray(&Name##_TYPE, $input, "$1_name", arg1, &opened) != 0) SWIG_fail;
@@ -227,7 +227,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 %typemap(freearg) const Name* Argument "closeArray(&opened$argnum);"
 %enddef
 
-/* Python's structs have scalars alone. */
+/* Structs in Python have only scalars. */
 %define RBC_MEMBER(Name, Member)
 %ignore Name::Member;
 %enddef
@@ -267,7 +267,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
   PyObject* describe(void) { return describeTensor($self); }
 }
 
-/* Owned tensors go out as DLPack capsules; what comes in is described by Tensor. */
+/* Owned tensors are returned as DLPack capsules; arguments are described by Tensor. */
 %ignore rbcDevice;
 %ignore rbcTensorInfo;
 %ignore rbcTensorGetInfo;
@@ -328,7 +328,7 @@ PyObject* currentStream(PyObject* array, int32_t device_id);
 
 /* ---- vectors -------------------------------------------------------------------------------- */
 
-/* As many numbers as the array has. */
+/* Vectors of fixed length: the array must have as many numbers. */
 %typemap(in) double [ANY] (double numbers[$1_dim0]) {
   for (Py_ssize_t i = 0; i < $1_dim0; ++i) {
     PyObject* number = PySequence_GetItem($input, i);

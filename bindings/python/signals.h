@@ -1,8 +1,8 @@
 /*
- * Python's handlers of signals, such as that of Ctrl-C, during calls that take long.
+ * Python's signal handlers, such as the one for Ctrl-C, during long calls.
  *
- * They run on one thread, the main one, and only while it holds the GIL. A call has released it:
- * the library's polls take it back for a moment.
+ * They run on the main thread, and only while it holds the GIL, which a call has released. The
+ * library polls for signals during a call, and each poll takes the GIL for a moment.
  */
 #ifndef ROBOCACHE_BINDINGS_SIGNALS_H
 #define ROBOCACHE_BINDINGS_SIGNALS_H
@@ -10,7 +10,7 @@
 #include <Python.h>
 #include <robocache/robocache.h>
 
-static unsigned long signal_thread; /* where handlers run; written under the GIL */
+static unsigned long signal_thread; /* the thread that runs handlers; written under the GIL */
 static PyThreadState* signal_state; /* of that thread while it is in a call */
 
 /* Releases the GIL for a call. */
@@ -21,7 +21,7 @@ static PyThreadState* leavePython(void) {
   return state;
 }
 
-/* Other threads are not kept: they would wait for a GIL that they have no use for. */
+/* Other threads do not poll: they would wait for the GIL without need. */
 static int32_t pollSignals(void* unused) {
   (void)unused;
   if (PyThread_get_thread_ident() != signal_thread) return 0;
@@ -29,7 +29,7 @@ static int32_t pollSignals(void* unused) {
   PyEval_RestoreThread(state);
   const int32_t raised = PyErr_CheckSignals() != 0;
   PyEval_SaveThread();
-  signal_state = state; /* a handler may have made calls of its own */
+  signal_state = state; /* a handler may itself have made calls */
   return raised;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Python arrays as rbcTensor, without a copy: the part of the wrapper that SWIG cannot know.
+ * Python arrays as rbcTensor, without a copy: the part of the wrapper that SWIG cannot generate.
  *
- * A type is looked at once. In order of preference: NumPy's array struct, which knows of read-only
- * arrays; DLPack's C functions, which need no capsule; DLPack's `__dlpack__`.
+ * Protocols in order of preference: NumPy's array struct, which has a flag for read-only arrays;
+ * DLPack's C functions, which need no capsule; DLPack's `__dlpack__`. Each type is examined once.
  */
 #ifndef ROBOCACHE_BINDINGS_TENSOR_ARGUMENT_H
 #define ROBOCACHE_BINDINGS_TENSOR_ARGUMENT_H
@@ -11,9 +11,9 @@
 #include "dlpack_argument.h"
 
 /*
- * Describes `object` in *argument, which was zeroed and is closed after the call, whatever comes
- * back: 0, -1 with an exception set, or 1 if the object is no array. `context` tells on which
- * stream the array will be used; it may be null.
+ * Describes `object` in *argument, which the caller has zeroed, and closes after the call for any
+ * result: 0, -1 with an exception set, or 1 if the object is not an array. The stream of `context`,
+ * which may be null, will use the array.
  */
 static int openTensor(TensorArgument* argument, PyObject* object, ArgumentName name,
                       rbcContext_t context, int writable) {
@@ -36,7 +36,7 @@ static void raiseNoArray(ArgumentName name, PyObject* object) {
   Py_DECREF(type);
 }
 
-/* openTensor, where what is no array is an error: 0, or -1 with an exception set. */
+/* As openTensor, but an object that is not an array is an error: 0, or -1 with an exception set. */
 static int requireTensor(TensorArgument* argument, PyObject* object, ArgumentName name,
                          rbcContext_t context, int writable) {
   const int opened = openTensor(argument, object, name, context, writable);
@@ -55,7 +55,7 @@ static rbcTensor* newTensor(PyObject* array, const char* name, rbcContext_t cont
   }
   rbcTensor* tensor = &argument->tensor;
   if (argument->owner == NULL && argument->versioned == NULL && argument->managed == NULL) {
-    /* Borrowed: shape and strides are the producer's, which may change them. */
+    /* Borrowed: shape and strides belong to the producer, which may change them. */
     Py_INCREF(array);
     argument->owner = array;
     for (int i = 0; i < tensor->ndim; ++i) {
@@ -90,7 +90,7 @@ static PyObject* describeTensor(const rbcTensor* tensor) {
                        (int)tensor->dtype.code, (int)tensor->dtype.bits, shape);
 }
 
-/* A (code, bits) pair; 0, or -1 with an exception set. */
+/* Reads a (code, bits) pair. Returns 0, or -1 with an exception set. */
 static int readDType(PyObject* pair, rbcDType* dtype) {
   PyObject* code = PySequence_GetItem(pair, 0);
   PyObject* bits = code != NULL ? PySequence_GetItem(pair, 1) : NULL;
@@ -104,12 +104,13 @@ static int readDType(PyObject* pair, rbcDType* dtype) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* The number of extents, or -1 with an exception set. */
+/* Reads a shape. Returns the number of extents, or -1 with an exception set. */
 static int32_t readShape(PyObject* shape, int64_t* extents) {
   const Py_ssize_t ndim = PySequence_Size(shape);
   if (ndim < 0) return -1;
   if (ndim > RBC_TENSOR_MAX_NDIM) {
-    PyErr_Format(PyExc_ValueError, "shape: has %zd extents, expected 0 to %d", ndim, RBC_TENSOR_MAX_NDIM);
+    PyErr_Format(PyExc_ValueError, "shape: has %zd extents, expected 0 to %d", ndim,
+                 RBC_TENSOR_MAX_NDIM);
     return -1;
   }
   for (Py_ssize_t i = 0; i < ndim; ++i) {
@@ -121,7 +122,7 @@ static int32_t readShape(PyObject* shape, int64_t* extents) {
   return (int32_t)ndim;
 }
 
-/* The current stream of an array's framework on a CUDA device, an int; None if it cannot tell. */
+/* Returns the current stream of an array's framework on a CUDA device, an int; None if unknown. */
 static PyObject* currentStream(PyObject* object, int32_t device_id) {
   const TypeEntry entry = lookUpType(Py_TYPE(object));
   if (entry.protocol != EXCHANGE) Py_RETURN_NONE;
@@ -130,7 +131,7 @@ static PyObject* currentStream(PyObject* object, int32_t device_id) {
   return PyLong_FromVoidPtr(stream);
 }
 
-/* Sets the Python exception that a status stands for. */
+/* Sets the Python exception for a status. */
 static void raiseStatus(rbcStatus_t status, const char* message) {
   switch (status) {
     case RBC_STATUS_INVALID_ARGUMENT:

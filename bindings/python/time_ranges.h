@@ -1,11 +1,12 @@
 /*
- * Whether the times of a call can be what was meant, looked at beside the call itself, where it costs
- * next to nothing: queries of which none lies in its samples' range (milliseconds against
- * nanoseconds), and times of float32 that are too large to differ (seconds since the epoch).
+ * Cheap checks for times that are probably wrong, made along with a call: no query is in the range
+ * of its samples (milliseconds instead of nanoseconds), or times of float32 are too large to differ
+ * (seconds since the epoch).
  *
- * Of each row the first and the last time and query are read, up to the first row that they settle;
- * all queries only where none does. Memory of the CPU alone: anything else would have to be waited
- * for. Indexes are bounded here, since another thread may write them after the library read them.
+ * The check reads the first and the last time and query of each row, up to the first row that
+ * decides. It reads all queries only if no row decides. It reads only CPU memory, since other
+ * memory would require waiting. Indexes are bounded here, because another thread may write them
+ * after the library has read them.
  */
 #ifndef ROBOCACHE_BINDINGS_TIME_RANGES_H
 #define ROBOCACHE_BINDINGS_TIME_RANGES_H
@@ -16,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Times in the order of integers: an i64 is itself, a float its bits. Both ways. */
+/* Converts times to integers of the same order, and back: i64 is unchanged, floats become bits. */
 static int64_t orderedBits(int64_t bits) { return bits < 0 ? INT64_MIN - bits : bits; }
 
 /* A tensor of up to two dimensions, [rows, count]. */
@@ -25,10 +26,10 @@ typedef struct TimeRows {
   int64_t stride;
   int64_t row_stride;
   int64_t count;
-  int64_t rows; /* -1: one for all */
+  int64_t rows; /* -1: one row for all */
   int32_t size;
   int is_float;
-  int is_there; /* whatever it points to, which is null of an empty tensor */
+  int is_there; /* the tensor was passed; the pointer of an empty tensor may be null */
 } TimeRows;
 
 static TimeRows timeRowsOf(const rbcTensor* tensor) {
@@ -72,13 +73,13 @@ static int64_t integerAt(const TimeRows* given, int64_t row, int64_t i) {
   return narrow;
 }
 
-/* What moves a time: a clock offset, or a tolerance. */
+/* A shift of times: a clock offset, or a tolerance. */
 typedef struct Shift {
   double real;
   int64_t ticks;
 } Shift;
 
-/* 0 for a time that is NaN. */
+/* Returns 0 if the time is NaN. */
 static int orderAt(const TimeRows* given, int64_t row, int64_t i, Shift shift, int64_t* order) {
   if (!given->is_float) {
     const int64_t time = integerAt(given, row, i);
@@ -121,7 +122,7 @@ typedef struct TimedCall {
   TimeRows query_lengths;
   TimeRows batch_offsets;
   double tolerance;
-  Shift shift; /* of the samples, on to the clock of the queries */
+  Shift shift; /* of the samples, to the clock of the queries */
 } TimedCall;
 
 static int64_t boundedAt(const TimeRows* indexes, int64_t row, int64_t most) {
@@ -138,7 +139,7 @@ static int64_t rowsOf(const TimedCall* call) {
   return call->query_lengths.is_there ? call->query_lengths.count : 1;
 }
 
-/* Where the times of a row begin and end; 0 if there are fewer than two, which have no range. */
+/* Finds the range of a row's times. Returns 0 if the row has fewer than two times. */
 static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t* end) {
   const TimeRows* offsets = &call->batch_offsets;
   if (offsets->is_there) {
@@ -151,7 +152,7 @@ static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t
   return *end - *begin >= 2;
 }
 
-/* The range that queries of a row may lie in; 0 if there is none. */
+/* Finds the range that the queries of a row may have. Returns 0 if the row has no range. */
 static int rangeOf(const TimedCall* call, int64_t row, Range* range) {
   int64_t begin, end;
   if (!samplesOf(call, row, &begin, &end)) return 0;
@@ -172,7 +173,7 @@ static int overlap(Range a, Range b) { return a.low <= b.high && b.low <= a.high
 
 static const Shift kNoShift = {0, 0};
 
-/* 1 if the first and the last query of some row settle that there is one in range. */
+/* Returns 1 if the first and the last query of a row show that a query is in range. */
 static int settledByEnds(const TimedCall* call, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
     Range samples, queries = kNoRange;
@@ -186,7 +187,7 @@ static int settledByEnds(const TimedCall* call, int64_t rows) {
   return 0;
 }
 
-/* 1 if some query lies in its row's range, or there are no two to compare. Else both ranges. */
+/* Returns 1 if a query is in its row's range or no row has both ranges. Else writes both ranges. */
 static int someInRange(const TimedCall* call, int64_t rows, Range* samples, Range* queries) {
   *samples = *queries = kNoRange;
   for (int64_t row = 0; row < rows; ++row) {
@@ -205,7 +206,7 @@ static int someInRange(const TimedCall* call, int64_t rows, Range* samples, Rang
   return samples->low > samples->high || queries->low > queries->high;
 }
 
-/* 1 if the times of the first row that has some are of float32, and coarser than their period. */
+/* Returns 1 if the first row with times has float32 times that are coarser than their period. */
 static int tooCoarse(const TimedCall* call, int64_t rows, double* last, double* apart) {
   int64_t begin, end;
   int64_t row = 0;
@@ -220,8 +221,8 @@ static int tooCoarse(const TimedCall* call, int64_t rows, double* last, double* 
 }
 
 /*
- * 1 if the first query lies in the range of the first row, as it mostly does: without lengths, batch_offsets
- * and NaN, and in 64 bits. 0 says nothing.
+ * Returns 1 if the first query is in the range of the first row, the usual case. For 64-bit times
+ * without lengths, batch_offsets and NaN. 0 means unknown.
  */
 static int plainlyInRange(const rbcTensor* times, const rbcTensor* query_times) {
   if (times->ndim < 1 || query_times->ndim < 1) return 0;
@@ -253,9 +254,9 @@ static int plainlyInRange(const rbcTensor* times, const rbcTensor* query_times) 
 }
 
 /*
- * A tuple of what to warn of, NULL without an error if there is nothing: (stream, "range", first and
- * last time of the samples, of the queries) or (stream, "float32", last time, its distance to the
- * next float).
+ * Returns a tuple for a warning, or NULL without an error: (stream, "range", first and last time of
+ * the samples, first and last time of the queries) or (stream, "float32", last time, its distance
+ * to the next float).
  */
 static PyObject* odditiesOf(int stream, const rbcTensor* times, const rbcTensor* query_times,
                             const rbcResampleParams* params, const rbcTensor* query_lengths,
@@ -296,7 +297,7 @@ static PyObject* odditiesOfResample(const rbcTensor* times, const rbcTensor* que
                     kNoShift);
 }
 
-/* Of the first stream that has some. */
+/* Returns the warning of the first stream that has one. */
 static PyObject* odditiesOfFuse(const rbcFuseStream* streams, int32_t num_streams,
                                 const rbcTensor* query_times, const rbcFuseParams* params) {
   PyObject* told = NULL;

@@ -1,8 +1,9 @@
 /*
- * NumPy's arrays in warm memory. They own it, as any new array does: NumPy takes an allocator for the
- * arrays that a thread makes (its NEP 49), and an array gives its memory back to the one it is from.
+ * NumPy arrays in warm memory. They own it, as any new array does: NumPy lets a thread set the
+ * allocator of its new arrays (NEP 49), and an array returns its memory to the allocator that it
+ * came from.
  *
- * NumPy's C API is a table of functions whose places never change; what is used of it stands here.
+ * NumPy's C API is a table of functions at fixed places. The places that are used are below.
  */
 #ifndef ROBOCACHE_BINDINGS_WARM_ARRAYS_H
 #define ROBOCACHE_BINDINGS_WARM_ARRAYS_H
@@ -26,7 +27,7 @@ typedef struct NumPyHandler {
   void (*free)(void* context, void* data, size_t bytes);
 } NumPyHandler;
 
-static PyObject* (*set_numpy_handler)(PyObject* handler); /* null: NumPy's own memory is taken */
+static PyObject* (*set_numpy_handler)(PyObject* handler); /* null: NumPy's own memory is used */
 static PyObject* warm_handler;
 
 static void* allocateForNumPy(void* context, size_t bytes) {
@@ -49,7 +50,7 @@ static void freeForNumPy(void* context, void* data, size_t bytes) {
   freeWarm(data);
 }
 
-/* Takes NumPy's `_ARRAY_API`. Tells whether it is one that has allocators, of NumPy 1.22 or later. */
+/* Stores NumPy's `_ARRAY_API`. Returns whether it has allocators: NumPy 1.22 or later. */
 static PyObject* useNumPy(PyObject* api) {
   static NumPyHandler handler = {
       "robocache",        1,           NULL, allocateForNumPy, allocateZerosForNumPy,
@@ -65,7 +66,7 @@ static PyObject* useNumPy(PyObject* api) {
   Py_RETURN_TRUE;
 }
 
-/* make(shape, dtype) with the memory from here. What is smaller than WARM_LEAST is no slower. */
+/* Calls make(shape, dtype) with memory from here. Arrays below WARM_LEAST are not slower. */
 static PyObject* warmArray(PyObject* make, PyObject* shape, PyObject* dtype) {
   if (set_numpy_handler == NULL) return PyObject_CallFunctionObjArgs(make, shape, dtype, NULL);
   PyObject* before = set_numpy_handler(warm_handler);

@@ -1,9 +1,9 @@
 /*
- * Memory of large results. What one leaves behind is kept for the next: fresh pages of the system
- * cost a fault and a clearing each, which can take longer than writing the result.
+ * Memory of large results. The memory of a deleted result is kept for the next one: each fresh page
+ * of the system costs a fault and a clearing, which can take longer than writing the result.
  *
- * A block is its own header, one cache line, and the data behind it. Idle blocks are in one list, the
- * last used first: its memory is the likeliest to be in the caches.
+ * A block is a header of one cache line, followed by the data. Idle blocks are in one list with the
+ * last used block first, since its memory is the most likely to be in the caches.
  */
 #ifndef ROBOCACHE_BINDINGS_WARM_MEMORY_H
 #define ROBOCACHE_BINDINGS_WARM_MEMORY_H
@@ -15,22 +15,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WARM_LEAST ((size_t)1 << 20) /* smaller ones are left to malloc, which keeps them warm */
+#define WARM_LEAST ((size_t)1 << 20) /* smaller blocks use malloc, which keeps them warm */
 #define WARM_HUGE_PAGE ((size_t)2 << 20)
 #define WARM_HEADER ((size_t)64)
 
 typedef struct WarmBlock {
-  size_t bytes;  /* with the header */
-  int is_mapped; /* else of malloc */
+  size_t bytes;  /* including the header */
+  int is_mapped; /* else from malloc */
   struct WarmBlock* next;
 } WarmBlock;
 
-/* All but `mutex` under it. */
+/* All members except `mutex` are guarded by it. */
 static struct {
   pthread_mutex_t mutex;
   WarmBlock* idle;
   size_t idle_bytes;
-  size_t limit; /* of idle_bytes */
+  size_t limit; /* for idle_bytes */
 } warm = {PTHREAD_MUTEX_INITIALIZER, NULL, 0, (size_t)256 << 20};
 
 static void unmapWarmBlocks(WarmBlock* first) {
@@ -41,7 +41,7 @@ static void unmapWarmBlocks(WarmBlock* first) {
   }
 }
 
-/* Under the mutex: takes those out of the list that exceed `most` bytes, the longest idle first. */
+/* With the mutex held: removes blocks, the longest idle first, until `most` bytes are left. */
 static WarmBlock* takeIdleAbove(size_t most) {
   WarmBlock** at = &warm.idle;
   size_t kept = 0;
@@ -62,7 +62,7 @@ static size_t idleWarmMemory(void) {
   return bytes;
 }
 
-/* Gives back what is idle above `most` bytes; returns how much that was. */
+/* Frees idle blocks down to `most` bytes; returns the number of bytes freed. */
 static size_t releaseWarmMemory(size_t most) {
   pthread_mutex_lock(&warm.mutex);
   const size_t before = warm.idle_bytes;
@@ -80,7 +80,7 @@ static size_t limitWarmMemory(size_t limit) {
   return releaseWarmMemory(limit);
 }
 
-/* In a forked child idle blocks are the parent's pages, of which a write would make copies. */
+/* In a forked child the idle blocks are pages of the parent, which a write would copy. */
 static void lockWarmMemory(void) { pthread_mutex_lock(&warm.mutex); }
 static void unlockWarmMemory(void) { pthread_mutex_unlock(&warm.mutex); }
 static void forgetWarmMemory(void) {
@@ -93,14 +93,14 @@ static void watchForksOnce(void) {
   pthread_atfork(lockWarmMemory, unlockWarmMemory, forgetWarmMemory);
 }
 
-/* Results of nearly one size share blocks: eight sizes from each power of two to the next. */
+/* Results of similar size share blocks: eight sizes from each power of two to the next. */
 static size_t roundedWarmSize(size_t bytes) {
   size_t step = WARM_LEAST / 8;
   while (step <= bytes / 16) step *= 2;
   return (bytes + step - 1) / step * step;
 }
 
-/* On huge pages, where the system has them, if it is some of those. */
+/* Uses huge pages if the system has them and the block spans several. */
 static WarmBlock* mapWarmBlock(size_t bytes) {
   const int huge = bytes >= 2 * WARM_HUGE_PAGE;
   const size_t more = huge ? WARM_HUGE_PAGE : 0;
@@ -134,7 +134,7 @@ static WarmBlock* takeWarmBlock(size_t bytes) {
   return block;
 }
 
-/* At 64 bytes, and of any contents; null if memory gives out. */
+/* Returns memory aligned to 64 bytes with any contents; null if no memory is available. */
 static void* allocateWarm(size_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (bytes > SIZE_MAX / 4) return NULL;

@@ -1,8 +1,8 @@
 /*
  * RoboCache: status codes, the last error, versions.
  *
- * Every rbc* function that can fail returns an rbcStatus_t; nothing throws or aborts, and
- * nothing prints unless the environment variable RBC_LOG asks for it (rbcContextGetInfo).
+ * Every rbc* function that can fail returns an rbcStatus_t. No function throws, aborts or prints.
+ * The environment variable RBC_LOG makes operations print a line each: see rbcContextGetInfo.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_BASE_H
@@ -17,7 +17,7 @@
 #define RBC_API
 #endif
 
-/* The release, and the ABI that a binary can rely on: the SONAME's number. */
+/* The release. RBC_ABI_VERSION is the version of the binary interface, the number in the SONAME. */
 #define RBC_VERSION_MAJOR 0
 #define RBC_VERSION_MINOR 1
 #define RBC_VERSION_PATCH 0
@@ -27,24 +27,24 @@
 extern "C" {
 #endif
 
-/* How a call ended: RBC_STATUS_... */
+/* The result of a call: RBC_STATUS_... */
 typedef int32_t rbcStatus_t;
 
-/* A device and a stream, on which operations run: see context.h. */
+/* A device and a stream that operations run on: see context.h. */
 typedef struct rbcContext* rbcContext_t;
 
-/* Values never change meaning; new ones are added at the end. */
+/* The values of rbcStatus_t. A value never changes its meaning; new ones are added at the end. */
 enum rbcStatus {
-  RBC_STATUS_SUCCESS = 0,             /* the call did what it says */
+  RBC_STATUS_SUCCESS = 0,             /* the call did its work */
   RBC_STATUS_INVALID_ARGUMENT = 1,    /* a null pointer, an unknown constant, a bad value */
-  RBC_STATUS_UNSUPPORTED = 2,         /* valid, but not offered by this build or in this state */
+  RBC_STATUS_UNSUPPORTED = 2,         /* valid, but this build or state does not offer it */
   RBC_STATUS_DEVICE_MISMATCH = 3,     /* the context cannot reach a tensor's memory */
   RBC_STATUS_DTYPE_MISMATCH = 4,      /* a dtype does not fit the operation or other tensors */
   RBC_STATUS_SHAPE_MISMATCH = 5,      /* a rank or an extent does not fit the others */
   RBC_STATUS_OUT_OF_MEMORY = 6,       /* on the host, on the device or in the caller's allocator */
   RBC_STATUS_WORKSPACE_TOO_SMALL = 7, /* cannot grow during stream capture: reserve first */
   RBC_STATUS_CUDA_ERROR = 8,          /* CUDA reported an error; the message names it */
-  RBC_STATUS_NOT_AVAILABLE = 9,       /* no such device, or no usable driver, on this machine */
+  RBC_STATUS_NOT_AVAILABLE = 9,       /* this machine has no such device or no usable driver */
   RBC_STATUS_INTERNAL = 10,           /* a defect of RoboCache: please report it */
   RBC_STATUS_CANCELLED = 11,          /* rbcContextSetCancelCallback's function ended the call */
   RBC_STATUS_BUFFER_TOO_SMALL = 12,   /* the caller's memory is too small for the result */
@@ -54,21 +54,22 @@ enum rbcStatus {
 };
 
 /*
- * The name of a status, such as "RBC_STATUS_SUCCESS"; "RBC_STATUS_UNKNOWN" for any other number.
- * Static storage.
+ * Returns the name of a status, such as "RBC_STATUS_SUCCESS", and "RBC_STATUS_UNKNOWN" for any
+ * other number. The string is static.
  */
 RBC_API const char* rbcStatusName(rbcStatus_t status);
 
 /*
- * One line about the calling thread's most recent failed call. It names the argument, what it was
- * and what was expected; "" if no call of this thread failed yet. A successful call leaves it as it
- * is. The thread's next failing call overwrites it: copy it to keep it.
+ * Returns one line about the most recent failed call of the calling thread: the argument, the value
+ * that was found and what was expected. Returns "" if no call of the thread has failed. A
+ * successful call does not change the text. The thread's next failing call overwrites it: copy it
+ * to keep it.
  */
 RBC_API const char* rbcGetLastError(void);
 
 /*
- * The loaded library's release version as major * 10000 + minor * 100 + patch, and its ABI version.
- * Either pointer may be null.
+ * Writes the release version of the loaded library, as major * 10000 + minor * 100 + patch, and its
+ * ABI version. Either pointer may be null.
  */
 RBC_API rbcStatus_t rbcGetVersion(int32_t* release_version, int32_t* abi_version);
 
@@ -79,19 +80,19 @@ RBC_API rbcStatus_t rbcGetVersion(int32_t* release_version, int32_t* abi_version
 /*
  * Parameter structs
  *
- * Each opens with `uint32_t struct_size` and comes with an inline initializer
- * (rbcResampleParamsInit(), ...) that is compiled into the caller, so that struct_size tells which
- * fields the caller knows. The library reads min(struct_size, own size) bytes and takes the
- * defaults for the rest: a program keeps running on a newer library, and on an older one as long as
- * the fields that the old one does not know are zero. Reserved fields must be zero.
+ * Each starts with `uint32_t struct_size` and has an inline initializer such as
+ * rbcResampleParamsInit(). The initializer is compiled into the caller, so struct_size shows which
+ * fields the caller has. The library reads min(struct_size, own size) bytes and uses the defaults
+ * for the rest. A program therefore runs on a newer library, and on an older one as long as the
+ * fields that the older one lacks are zero. Reserved fields must be zero.
  *
- * Structs that are elements of an array (rbcChannelGroup, rbcWindowsTransform) have no size of their
- * own; the struct that points to the array holds it, and its initializer sets it.
+ * Structs that are elements of an array (rbcChannelGroup, rbcWindowsTransform) have no struct_size.
+ * The struct that points to the array holds their size, and its initializer sets it.
  *
  * Callers that cannot compile the inline initializers (Rust, Julia, ctypes) use rbcInitParams.
  */
 
-/* Numbers of the structs, for rbcInitParams. */
+/* The structs' numbers, for rbcInitParams. */
 enum rbcStruct {
   RBC_STRUCT_CONTEXT_PARAMS = 1,
   RBC_STRUCT_CONTEXT_INFO = 2,
@@ -132,7 +133,8 @@ extern "C" {
  *   struct_id    RBC_STRUCT_...
  *   params       struct_size bytes; all are written
  *   struct_size  the size that the caller declares, a multiple of 8 from 8 to 65536. If it is less
- *                than the library's, only the first fields are written; if it is more, the rest is 0
+ *                than the library's size, only the first fields are written; if it is more, the
+ *                rest is set to 0
  *
  * Errors: INVALID_ARGUMENT.
  */
@@ -145,8 +147,8 @@ RBC_API rbcStatus_t rbcInitParams(int32_t struct_id, void* params, size_t struct
 /*
  * Flags
  *
- * `flags` of params: the lower 16 bits mean the same in every operation that takes them, the upper
- * 16 bits belong to one operation (RBC_<OPERATION>_FLAG_...).
+ * `flags` of params: the lower 16 bits have the same meaning in every operation that supports them;
+ * the upper 16 bits belong to one operation (RBC_<OPERATION>_FLAG_...).
  */
 #define RBC_FLAG_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
 

@@ -1,4 +1,4 @@
-// Depth images into point clouds, farthest points, rows by index. See robocache.hpp.
+// Point clouds from depth images, farthest points, rows by index. See robocache.hpp.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,23 +16,23 @@ ROBOCACHE_NAMESPACE_BEGIN
 
 // The options of unproject; the tensors are optional.
 struct UnprojectOptions {
-  double depth_scale = 0;            // a divisor: units of depth to a metre; 0: 1000 for integers, else 1
-  double min_depth = 0;              // points are farther than this
-  double max_depth = INFINITY;       // and nearer than this
+  double depth_scale = 0;       // a divisor, depth units per metre; 0: 1000 for integers, else 1
+  double min_depth = 0;         // kept points are farther than this
+  double max_depth = INFINITY;  // kept points are nearer than this
   std::array<double, 3> crop_min = {-INFINITY, -INFINITY, -INFINITY};  // in the cloud's frame
   std::array<double, 3> crop_max = {INFINITY, INFINITY, INFINITY};
-  double pixel_offset = 0;           // of a pixel's centre: 0 or 0.5
-  double color_divisor = 1;          // colours are divided by it
-  int32_t pixel_stride = 1;          // every n-th row and column, from the first
+  double pixel_offset = 0;                         // of a pixel's centre: 0 or 0.5
+  double color_divisor = 1;                        // colours are divided by it
+  int32_t pixel_stride = 1;                        // every n-th row and column, from the first
   std::optional<Tensor> pose;                      // [B,4,4] or [4,4]: camera to cloud
   std::optional<Tensor> colors;                    // [B,H,W,C], [H,W,C] without batch
-  std::optional<Tensor> num_points_over_capacity;  // [B], without batch []; i64, written: beyond P
-  std::optional<Tensor> pixels;  // [B,P], [P] without batch; i32 or i64, written; then -1
+  std::optional<Tensor> num_points_over_capacity;  // [B] or []; i64, written: points beyond P
+  std::optional<Tensor> pixels;  // [B,P] or [P]; i32 or i64, written: each point's pixel, then -1
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcUnproject...).
+// Returns finish(call, arguments of rbcUnproject...).
 template <class Finish>
 auto unproject(const Finish& finish, const Context& context, const Tensor& depth,
                const Tensor& intrinsics, const Tensor& points, const Tensor& num_points,
@@ -56,7 +56,7 @@ auto unproject(const Finish& finish, const Context& context, const Tensor& depth
 
 }  // namespace detail
 
-// Makes point clouds of depth images.
+// Makes point clouds from depth images.
 //
 //   depth       [B,H,W], [H,W] without batch
 //   intrinsics  [B,4], or [4]: fx, fy, cx, cy
@@ -72,7 +72,7 @@ Returned<Errors, void> unproject(const Context& context, const Tensor& depth,
                            num_points, options);
 }
 
-// The workspace that this call of unproject takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of unproject, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> unprojectWorkspaceSize(const Context& context, const Tensor& depth,
                                                 const Tensor& intrinsics, const Tensor& points,
@@ -84,16 +84,16 @@ Returned<Errors, size_t> unprojectWorkspaceSize(const Context& context, const Te
 
 // The options of farthestPoints. The tensors are optional.
 struct FarthestPointsOptions {
-  int64_t start_index = 0;              // the first point, by its number in its cloud
-  std::optional<Tensor> start_indices;  // [B] i32 or i64: one for each cloud
+  int64_t start_index = 0;              // the index of the first point in its cloud
+  std::optional<Tensor> start_indices;  // [B] i32 or i64: one per cloud
   std::optional<Tensor> lengths;        // [B] i32 or i64: valid points of padded clouds
   std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the clouds of packed points
-  std::optional<Tensor> distances;      // [B,K], [K] without batch; any float, written
+  std::optional<Tensor> distances;      // [B,K] or [K]; any float, written: squared distances
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcFarthestPoints...).
+// Returns finish(call, arguments of rbcFarthestPoints...).
 template <class Finish>
 auto farthestPoints(const Finish& finish, const Context& context, const Tensor& points,
                     const Tensor& indices, const FarthestPointsOptions& options) {
@@ -109,7 +109,7 @@ auto farthestPoints(const Finish& finish, const Context& context, const Tensor& 
 
 }  // namespace detail
 
-// Chooses points one after the other, each the farthest from those before.
+// Chooses points of each cloud. Each next point is the farthest from the points chosen before.
 //
 //   points   [B,N,C]; [N,C] without batch; [N,C] packed, with batch_offsets
 //   indices  [B,K], [K] without batch; i32 or i64; written whole
@@ -123,7 +123,7 @@ Returned<Errors, void> farthestPoints(const Context& context, const Tensor& poin
                                 options);
 }
 
-// The workspace that this call of farthestPoints takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of farthestPoints, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> farthestPointsWorkspaceSize(const Context& context, const Tensor& points,
                                                      const Tensor& indices,
@@ -134,7 +134,7 @@ Returned<Errors, size_t> farthestPointsWorkspaceSize(const Context& context, con
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcTakeRows...).
+// Returns finish(call, arguments of rbcTakeRows...).
 template <class Finish>
 auto takeRows(const Finish& finish, const Context& context, const Tensor& values,
               const Tensor& indices, const Tensor& out, double fill_value) {
@@ -161,7 +161,7 @@ Returned<Errors, void> takeRows(const Context& context, const Tensor& values, co
                           fill_value);
 }
 
-// The workspace that this call of takeRows takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of takeRows, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> takeRowsWorkspaceSize(const Context& context, const Tensor& values,
                                                const Tensor& indices, const Tensor& out,

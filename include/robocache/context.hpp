@@ -16,23 +16,24 @@
 ROBOCACHE_NAMESPACE_BEGIN
 
 // A device and a stream, with the workspace and the threads that operations use. Only one thread at
-// a time may use a context. Movable; destroying it lets enqueued work complete.
+// a time may use a context. Movable. Destroying it does not wait: enqueued work still completes.
 class Context {
  public:
 #if defined(__cpp_exceptions)
-  // CUDA if a device is usable, else the CPU.
+  // Uses CUDA if a device is usable, else the CPU.
   Context() : Context(rbcContextParamsInit()) {}
   explicit Context(const rbcContextParams& params) : Context(create<Throw>(params)) {}
 #endif
 
-  // See rbcContextCreate. The default is CUDA if a device is usable, else the CPU.
+  // Creates a context: see rbcContextCreate. The default is CUDA if a device is usable, else the
+  // CPU.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Context> create(const rbcContextParams& params = rbcContextParamsInit()) {
     rbcContext_t context = nullptr;
     const rbcStatus_t status = rbcContextCreate(&params, &context);
     return Errors::report(detail::done(status, Context(context)));
   }
-  // With this many threads; 0: as many as the process has CPUs.
+  // Creates a CPU context with this number of threads; 0: as many as the process has CPUs.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Context> cpu(int32_t num_threads = 0) {
     rbcContextParams params = rbcContextParamsInit();
@@ -40,7 +41,8 @@ class Context {
     params.num_threads = num_threads;
     return create<Errors>(params);
   }
-  // On a cudaStream_t of the device, which stays the caller's; null: the legacy default stream.
+  // Creates a CUDA context on a cudaStream_t of the device; null: the legacy default stream. The
+  // caller keeps the ownership of the stream.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Context> cuda(int32_t device_id = 0, void* cuda_stream = nullptr) {
     rbcContextParams params = rbcContextParamsInit();
@@ -50,46 +52,48 @@ class Context {
     return create<Errors>(params);
   }
 
-  // For the C interface; null if it was moved from.
+  // The handle for the C interface; null if this object was moved from.
   rbcContext_t get() const noexcept { return context_.get(); }
 
-  // The backend, the device, threads and memory, and why CUDA is not used.
+  // Returns the backend, the device, threads and memory, and why CUDA is not used.
   template <class Errors = DefaultErrors>
   Returned<Errors, rbcContextInfo> info() const {
     rbcContextInfo info = rbcContextInfoInit();
     const rbcStatus_t status = rbcContextGetInfo(get(), &info);
     return Errors::report(detail::done(status, info));
   }
-  // The cudaStream_t that calls enqueue on; null on the CPU.
+  // Returns the cudaStream_t that calls enqueue on; null on the CPU.
   template <class Errors = DefaultErrors>
   Returned<Errors, void*> cudaStream() const {
     void* cuda_stream = nullptr;
     const rbcStatus_t status = rbcContextGetCudaStream(get(), &cuda_stream);
     return Errors::report(detail::done(status, cuda_stream));
   }
-  // Later calls enqueue on this stream, and wait there for the workspace without stopping the host.
+  // Makes later calls enqueue on this stream. They wait there for the workspace; the host does not
+  // wait.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> setCudaStream(void* cuda_stream) {
     return check<Errors>(rbcContextSetCudaStream(get(), cuda_stream));
   }
-  // Waits for what was enqueued, and reports its errors.
+  // Waits for the enqueued work, and reports its errors. Not during stream capture.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> synchronize() {
     return check<Errors>(rbcContextSynchronize(get()));
   }
-  // Long calls on the CPU call `callback(user_data)` about every 50 ms, and fail with CANCELLED once it
-  // returns anything but 0. See rbcContextSetCancelCallback.
+  // Makes long calls on the CPU call `callback(user_data)` about every 50 ms. They fail with
+  // CANCELLED once it does not return 0. See rbcContextSetCancelCallback.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> setCancelCallback(rbcCancelCallback callback, void* user_data = nullptr) {
     return check<Errors>(rbcContextSetCancelCallback(get(), callback, user_data));
   }
-  // Grows the workspace to what an operation's ...WorkspaceSize returns. So does every call that needs
-  // more, so the same call before the capture of a CUDA graph does it, too.
+  // Grows the workspace to the size that an operation's ...WorkspaceSize returns. Every call that
+  // needs more also grows it, so the same call before the capture of a CUDA graph has this effect
+  // too.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> reserve(size_t bytes) {
     return check<Errors>(rbcContextReserve(get(), bytes));
   }
-  // Starts the CPU threads: call it before timing.
+  // Starts the CPU threads now; call it before timing.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> warmUp() {
     return check<Errors>(rbcContextWarmUp(get()));
@@ -105,8 +109,9 @@ class Context {
   std::unique_ptr<rbcContext, Destroy> context_;
 };
 
-// A compact tensor on a context's device, or one taken over from DLPack. Can be moved; its memory
-// lives until it and every DLPack tensor made of it are gone, and does not need the context.
+// A compact tensor on a context's device, or a tensor taken over from DLPack. Movable. Its memory
+// lives until the tensor and every DLPack tensor exported from it are destroyed. It may outlive the
+// context.
 class OwnedTensor {
  public:
 #if defined(__cpp_exceptions)
@@ -114,7 +119,7 @@ class OwnedTensor {
       : OwnedTensor(create<Throw>(context, dtype, shape)) {}
 #endif
 
-  // Uninitialized memory of the context's device. See rbcOwnedTensorCreate.
+  // Allocates uninitialized memory on the context's device: see rbcOwnedTensorCreate.
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> create(const Context& context, rbcDType dtype,
                                               const Shape& shape) {
@@ -125,8 +130,8 @@ class OwnedTensor {
         context.get(), dtype, static_cast<int32_t>(shape.rank()), extents, nullptr, &tensor);
     return Errors::report(detail::done(status, OwnedTensor(tensor)));
   }
-  // Takes over a managed tensor without a copy. On failure the caller keeps it, as
-  // rbcOwnedTensorImportDLPackVersioned says.
+  // Takes over a managed tensor without a copy. On failure the caller keeps it; see
+  // rbcOwnedTensorImportDLPackVersioned for an exception.
   template <class Errors = DefaultErrors>
   static Returned<Errors, OwnedTensor> fromDLPack(DLManagedTensorVersioned* managed) {
     rbcOwnedTensor_t tensor = nullptr;
@@ -139,8 +144,9 @@ class OwnedTensor {
     const rbcStatus_t status = rbcOwnedTensorImportDLPack(managed, &tensor);
     return Errors::report(detail::done(status, OwnedTensor(tensor)));
   }
-  // Shares the memory: it lives until the managed tensor's deleter was called, too. The second form is
-  // that of DLPack before 1.0, which cannot say "read-only": a read-only tensor is UNSUPPORTED.
+  // Exports the tensor without a copy. The memory lives at least until the managed tensor's deleter
+  // is called. The second form is for DLPack before 1.0, which has no read-only flag: a read-only
+  // tensor is UNSUPPORTED.
   template <class Errors = DefaultErrors>
   Returned<Errors, DLManagedTensorVersioned*> toDLPack() const {
     DLManagedTensorVersioned* managed = nullptr;
@@ -154,11 +160,11 @@ class OwnedTensor {
     return Errors::report(detail::done(status, managed));
   }
 
-  // For the C interface; null if it was moved from.
+  // The handle for the C interface; null if this object was moved from.
   rbcOwnedTensor_t get() const noexcept { return tensor_.get(); }
 
-  // Its memory, for calls; valid as long as this tensor. INVALID_ARGUMENT if it was imported
-  // read-only and is not const here.
+  // Describes its memory, for calls; valid as long as this tensor. Without const, a tensor that was
+  // imported read-only fails with INVALID_ARGUMENT.
   template <class Errors = DefaultErrors>
   Returned<Errors, Tensor> view() {
     return Errors::report(describe(true));
@@ -185,7 +191,7 @@ class OwnedTensor {
 
 namespace detail {
 
-// One call of the C interface. If a tensor is wrong, it reports that and makes no call.
+// One call of the C interface. If a tensor is invalid, it reports that and does not make the call.
 class Call {
  public:
   const rbcTensor* in(const Tensor& tensor, const char* argument) {
@@ -205,7 +211,7 @@ class Call {
     return tensor ? out(*tensor, argument) : nullptr;
   }
 
-  // Whose arguments come next.
+  // Sets the stream that error messages name for the following arguments.
   void enterStream(int stream) { stream_ = stream; }
   void leaveStreams() { stream_ = -1; }
 
@@ -213,7 +219,7 @@ class Call {
   Returned<Errors, void> make(Function function, Arguments... arguments) {
     return Errors::report(error_ ? Result<void>(*error_) : done(function(arguments...)));
   }
-  // The same for a function that writes a size through its last argument.
+  // Makes the call of a function that writes a size through its last argument.
   template <class Errors, class Function, class... Arguments>
   Returned<Errors, size_t> size(Function function, Arguments... arguments) {
     if (error_) return Errors::report(Result<size_t>(*error_));
@@ -233,7 +239,8 @@ class Call {
   std::optional<Error> error_;
 };
 
-// An operation, and the size of its workspace, are called with the same arguments.
+// run() and measure() return functions with the same arguments, for an operation and for the size
+// of its workspace.
 template <class Errors, class Function>
 auto run(Function function) {
   return [function](Call& call, auto... arguments) {
@@ -254,8 +261,7 @@ int32_t count(const std::vector<Element>& elements) {
 
 }  // namespace detail
 
-// What the library makes of a tensor: its address, extents and strides, with nothing implicit. See
-// rbcTensorGetInfo.
+// Returns a tensor's address, extents and strides, with defaults resolved: see rbcTensorGetInfo.
 template <class Errors = DefaultErrors>
 Returned<Errors, rbcTensorInfo> tensorInfo(const Tensor& tensor) {
   detail::Call call;
@@ -264,7 +270,8 @@ Returned<Errors, rbcTensorInfo> tensorInfo(const Tensor& tensor) {
   return Errors::report(done ? Result<rbcTensorInfo>(info) : Result<rbcTensorInfo>(done.error()));
 }
 
-// Between tensors of one shape and dtype; returns when host memory has been read or written.
+// Copies between tensors of the same shape and dtype. A copy to or from host memory returns when it
+// is done; a copy within a GPU is enqueued.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> copy(const Context& context, const Tensor& source,
                             const Tensor& destination) {

@@ -16,7 +16,7 @@
 
 #include "base.h"
 
-// Code compiled without exceptions has a namespace of its own, so that a program may mix both kinds.
+// Code compiled without exceptions has its own namespace, so that a program may mix both kinds.
 #if defined(__cpp_exceptions)
 #define ROBOCACHE_NAMESPACE_BEGIN namespace robocache {
 #define ROBOCACHE_NAMESPACE_END }
@@ -31,7 +31,8 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// The loaded library's release version as major * 10000 + minor * 100 + patch, and its ABI version.
+// Return the loaded library's release version, major * 10000 + minor * 100 + patch, and its ABI
+// version.
 inline int32_t version() noexcept {
   int32_t release = 0;
   rbcGetVersion(&release, nullptr);
@@ -43,16 +44,16 @@ inline int32_t abiVersion() noexcept {
   return abi;
 }
 
-// The name of a status, such as "RBC_STATUS_SHAPE_MISMATCH". Static storage.
+// Returns the name of a status, such as "RBC_STATUS_SHAPE_MISMATCH". The string is static.
 inline const char* statusName(rbcStatus_t status) noexcept { return rbcStatusName(status); }
 
-// Why a call failed.
+// The status and the message of a failed call.
 class Error : public std::runtime_error {
  public:
   Error(rbcStatus_t status, const std::string& message)
       : std::runtime_error(message), status_(status) {}
 
-  // The kind of failure; what() is the library's message.
+  // The status; what() is the library's message.
   rbcStatus_t status() const noexcept { return status_; }
 
  private:
@@ -71,8 +72,8 @@ namespace detail {
 
 }  // namespace detail
 
-// A T, or the Error that says why there is none. It has the members of C++23's std::expected, but
-// value() throws the Error itself. It is the same class in every C++ standard, so that code for
+// A T, or the Error that explains why there is no T. It has the members of C++23's std::expected,
+// but value() throws the Error itself. It is the same class in every C++ standard, so that code for
 // different standards can be linked together.
 template <class T>
 class [[nodiscard]] Result {
@@ -80,23 +81,24 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::move(value)) {}
   Result(Error error) : state_(std::move(error)) {}
 
-  // Whether there is a value.
+  // Returns whether there is a value.
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
 
-  // The value; without one the Error is thrown. With -fno-exceptions the program aborts then.
+  // Returns the value. Throws the Error if there is no value; with -fno-exceptions the program
+  // aborts instead.
   T& value() & { return get(*this); }
   const T& value() const& { return get(*this); }
   T&& value() && { return std::move(get(*this)); }
 
-  // The value; there must be one.
+  // Returns the value. Undefined without a value.
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
   const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
   T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
-  // Why there is no value; there must be none.
+  // Returns the Error. Undefined if there is a value.
   const Error& error() const noexcept { return *std::get_if<1>(&state_); }
 
  private:
@@ -109,30 +111,30 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Success, or the Error that says why the call failed.
+// Success, or the Error of the failed call.
 template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
-  // Whether it succeeded.
+  // Returns whether the call succeeded.
   bool has_value() const noexcept { return !error_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
 
-  // Throws the Error if there is one. With -fno-exceptions the program aborts then.
+  // Throws the Error if the call failed; with -fno-exceptions the program aborts instead.
   void value() const {
     if (error_) detail::raise(*error_);
   }
 
-  // Why it failed; it must have failed.
+  // Returns the Error. Undefined if the call succeeded.
   const Error& error() const noexcept { return *error_; }
 
  private:
   std::optional<Error> error_;
 };
 
-// How a function reports failures, as its template argument: as a Result.
+// Template argument that makes a function return a Result.
 struct Expect {
   template <class T>
   using Return = Result<T>;
@@ -144,7 +146,8 @@ struct Expect {
 };
 
 #if defined(__cpp_exceptions)
-// As an exception of type Error: the default, except with -fno-exceptions.
+// Template argument that makes a function throw an Error. It is the default, except with
+// -fno-exceptions.
 struct Throw {
   template <class T>
   using Return = T;
@@ -159,7 +162,7 @@ using DefaultErrors = Throw;
 using DefaultErrors = Expect;
 #endif
 
-// A T from a function that can fail: T with Throw, Result<T> with Expect.
+// The return type of a function that can fail: T with Throw, Result<T> with Expect.
 template <class Errors, class T>
 using Returned = typename Errors::template Return<T>;
 
@@ -178,7 +181,8 @@ Result<T> done(rbcStatus_t status, T value) {
 
 }  // namespace detail
 
-// Reports that a call of the C interface failed, with that call's message.
+// Converts the status of a call of the C interface that has just been made. If it failed, the Error
+// has the message of that call.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> check(rbcStatus_t status) {
   return Errors::report(detail::done(status));

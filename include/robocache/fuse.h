@@ -11,17 +11,17 @@
 extern "C" {
 #endif
 
-/* The most streams in a call of rbcFuse. */
+/* The maximum number of streams in a call of rbcFuse. */
 #define RBC_FUSE_MAX_STREAMS 64
 
-/* One sensor, as rbcResample takes it. The tensors and params stay the caller's. */
+/* One sensor, as for rbcResample. The caller keeps the ownership of the tensors and params. */
 typedef struct rbcFuseStream {
   uint32_t struct_size;
   uint32_t reserved0;              /* 0 */
   const rbcTensor* values;         /* [B,S,D], [S,D] or packed [N,D], as for rbcResample */
-  const rbcTensor* times;          /* [B,S], [S] or [N], of the same dtype in every stream */
+  const rbcTensor* times;          /* [B,S], [S] or [N]; the same dtype in every stream */
   const rbcResampleParams* params; /* null: defaults; flags and query_lengths must be unset */
-  double clock_offset;             /* f32, f64 times: a sample at t counts as at t + clock_offset */
+  double clock_offset;             /* for f32, f64 times: added to the time of each sample */
   int64_t clock_offset_ticks;      /* the same for i64 times */
 } rbcFuseStream;
 
@@ -32,7 +32,7 @@ static inline rbcFuseStream rbcFuseStreamInit(void) {
   return stream;
 }
 
-/* What all streams of a call share. */
+/* The parameters that all streams of a call share. */
 typedef struct rbcFuseParams {
   uint32_t struct_size;
   uint32_t flags;                 /* RBC_FLAG_CHECK_TIMES or 0 (default) */
@@ -47,24 +47,24 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
 }
 
 /*
- * Resamples N streams, each with its own rate, at the same T query times and writes them side by
- * side: each stream as rbcResample would write it, the channels of the first stream first.
+ * Resamples N streams, each with its own rate, at the same T query times, and writes them side by
+ * side: the channels of the first stream first. Each stream's channels are what rbcResample writes.
  *
  *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS, all with the same struct_size;
  *                any dtypes that rbcResample can write as a float
  *   query_times  [B,T], or [T] shared by the batch; the dtype of every stream's times
  *   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; f16, bf16, f32 or f64
- *   valid        [B,T,N]; [T,N] without batch; bool or u8; or null; as rbcResample's of each stream
+ *   valid        [B,T,N]; [T,N] without batch; bool or u8; or null; as in rbcResample, per stream
  *   params       null: defaults
  *
- * Either every stream has a batch (values of rank 3, or packed), all of the same B, or none has.
- * A stream that is absent from some of the batch has length 0 there. Channel groups: of all streams
- * together RBC_FUSE_MAX_CHANNEL_GROUPS at most.
+ * Either every stream has a batch (values of rank 3, or packed) of the same B, or no stream has
+ * one. A stream that is absent from a row of the batch has length 0 there. All streams together may
+ * have at most RBC_FUSE_MAX_CHANNEL_GROUPS channel groups.
  *
  * With a clock offset, a query is looked up at q - clock_offset: one subtraction, rounded in the
  * dtype of times; i64 saturates.
  *
- * CUDA: one launch whatever N is, no intermediate tensors, no allocation, no copy, can be captured.
+ * CUDA: one launch for any N, no intermediate tensors, no allocation, no copy, can be captured.
  * Everything else - strides, rules, arithmetic, checking, synchronization, errors - is as for
  * rbcResample. Errors name the stream: "streams[2].values: ...".
  */
@@ -73,8 +73,8 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
                             const rbcOutput* valid, const rbcFuseParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Checks the
- * arguments as that call does; on failure *bytes does not change.
+ * Writes the size in bytes of the workspace that the same call of rbcFuse needs, for
+ * rbcContextReserve. Checks the arguments as that call does; on failure *bytes does not change.
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,

@@ -13,13 +13,13 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// One sensor: its samples, as for resample, and how they are resampled. It does not own the memory.
+// One sensor: its samples and how they are resampled, as for resample. It does not own the memory.
 struct FuseStream : StreamOptions {
   FuseStream(const Tensor& samples, const Tensor& at) : values(samples), times(at) {}
 
   Tensor values;
-  Tensor times;                    // of the same dtype in every stream
-  double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
+  Tensor times;                    // the same dtype in every stream
+  double clock_offset = 0;         // for f32, f64 times: added to the time of each sample
   int64_t clock_offset_ticks = 0;  // the same for i64 times
 };
 
@@ -27,19 +27,19 @@ struct FuseStream : StreamOptions {
 struct FuseOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
-  std::optional<Tensor> valid;          // [B,T,N] bool or u8, written: 1 where there is a value
+  std::optional<Tensor> valid;          // [B,T,N] bool or u8, written: 1 if the value is valid
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcFuse...).
+// Returns finish(call, arguments of rbcFuse...).
 template <class Finish>
 auto fuse(const Finish& finish, const Context& context, const std::vector<FuseStream>& streams,
           const Tensor& query_times, const Tensor& out, const FuseOptions& options) {
   Call call;
   rbcResampleParams params[RBC_FUSE_MAX_STREAMS];
   rbcFuseStream raw[RBC_FUSE_MAX_STREAMS];
-  // The library refuses more by their number, before it looks at one.
+  // If there are more, the library refuses their number before it reads any of them.
   const size_t used = std::min<size_t>(streams.size(), RBC_FUSE_MAX_STREAMS);
   for (size_t n = 0; n < used; ++n) {
     const FuseStream& stream = streams[n];
@@ -64,7 +64,7 @@ auto fuse(const Finish& finish, const Context& context, const std::vector<FuseSt
 
 // Resamples the streams onto one clock, side by side, in one launch.
 //
-//   streams      N of them, 1 to RBC_FUSE_MAX_STREAMS
+//   streams      [N], 1 to RBC_FUSE_MAX_STREAMS
 //   query_times  [B,T], or [T] shared by the batch; the dtype of the streams' times
 //   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; written whole
 //
@@ -76,7 +76,7 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<FuseStream
   return detail::fuse(detail::run<Errors>(rbcFuse), context, streams, query_times, out, options);
 }
 
-// The workspace that this call of fuse takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of fuse, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> fuseWorkspaceSize(const Context& context,
                                            const std::vector<FuseStream>& streams,

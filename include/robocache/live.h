@@ -1,5 +1,5 @@
 /*
- * RoboCache: fusion at run time, of samples that arrive.
+ * RoboCache: fusion at run time, of samples as they arrive.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_LIVE_H
@@ -11,19 +11,19 @@
 extern "C" {
 #endif
 
-/* One sensor: what is kept of it, and how it is fused. */
+/* One sensor: how many samples are kept, and how they are fused. */
 typedef struct rbcLiveStream {
   uint32_t struct_size;
-  rbcDType dtype;     /* of values, as rbcFuse takes them; default f32 */
+  rbcDType dtype;       /* of values, any that rbcFuse reads; default f32 */
   int64_t num_channels; /* required: D, 1 or more */
   int64_t capacity;     /* how many samples are kept, the newest ones; up to 2^24; default 256 */
-  int64_t late_bound; /* how many kept samples may be newer than one that comes; default 0 */
-  double max_age;     /* in the unit of the times, >= 0; default INFINITY: no limit */
-  double max_ahead;   /* how far after the newest sample one may be, in the unit of the times, > 0;
-                         default INFINITY: no limit */
+  int64_t late_bound;   /* how many kept samples may be newer than one that arrives; default 0 */
+  double max_age;       /* in the unit of the times, >= 0; default INFINITY: no limit */
+  double max_ahead;     /* how far a sample may be after the newest one, in the unit of the times,
+                         > 0; default INFINITY: no limit */
   const rbcResampleParams* params; /* null: defaults; read and copied by rbcLiveCreate */
   double clock_offset;             /* as in rbcFuseStream */
-  int64_t clock_offset_ticks;      /* likewise */
+  int64_t clock_offset_ticks;      /* as in rbcFuseStream */
 } rbcLiveStream;
 
 static inline rbcLiveStream rbcLiveStreamInit(void) {
@@ -38,12 +38,12 @@ static inline rbcLiveStream rbcLiveStreamInit(void) {
   return stream;
 }
 
-/* What all streams share. */
+/* The parameters that all streams share. */
 typedef struct rbcLiveParams {
   uint32_t struct_size;
-  uint32_t flags;       /* 0 */
-  rbcDType time_dtype;  /* of all times: f32, f64 or i64; default f64 */
-  int32_t reserved0;    /* 0 */
+  uint32_t flags;      /* 0 */
+  rbcDType time_dtype; /* of all times: f32, f64 or i64; default f64 */
+  int32_t reserved0;   /* 0 */
 } rbcLiveParams;
 
 static inline rbcLiveParams rbcLiveParamsInit(void) {
@@ -56,37 +56,40 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
 }
 
 /*
- * Sensors that are fused while they are recorded: a ring of the newest samples of each. One thread a
- * sensor pushes, one thread fuses, and none of them waits for another.
+ * Sensors that are fused while they are recorded. Each sensor has a ring buffer of its newest
+ * samples. One thread per sensor pushes, one thread fuses, and no thread waits for another.
  *
  *   rbcLiveCreate(context, streams, 2, NULL, &live);
  *   rbcLivePush(live, 0, &values, &times);                 (the thread of sensor 0)
  *   rbcLiveFuse(live, &query_times, &out, &valid, &ages, NULL);   (the control thread, at its tick)
  *
- * What rbcLiveFuse writes are the bits of rbcFuse for the samples that it finds in the rings, so
- * that a policy sees at run time what it has seen in training.
+ * rbcLiveFuse writes the same bits as rbcFuse for the samples in the rings, so that a policy sees
+ * at run time what it saw in training.
  */
 typedef struct rbcLive* rbcLive_t;
 
 /*
- * Makes the rings, in host memory, and everything else that calls will need, for num_streams of 1 to
- * RBC_FUSE_MAX_STREAMS streams, all with the same struct_size. Their params are as in rbcFuseStream,
- * without lengths, batch_offsets and sample_mask; shift and scale are in host memory. Holds a reference to
- * the context, whose stream gets the copy of what is fused on CUDA. Null params: defaults.
+ * Makes the rings in host memory, and allocates everything else that later calls need. The caller
+ * destroys them with rbcLiveDestroy. On failure *live is null.
  *
- * The least capacity is 1 for previous, next and nearest, 4 for cubic and pchip, 2 for the others, and
- * late_bound + 1.
+ * num_streams is 1 to RBC_FUSE_MAX_STREAMS; all streams have the same struct_size. Their params are
+ * as in rbcFuseStream, without lengths, batch_offsets and sample_mask; shift and scale are in host
+ * memory. Null params mean the defaults. The rings hold a reference to the context; on CUDA, fused
+ * data is copied on its stream.
  *
- * Errors: those of rbcFuse for the streams, which they name; INVALID_ARGUMENT also for a capacity
- * that is too small, OUT_OF_MEMORY. On failure *live is null.
+ * The minimum capacity is 1 for previous, next and nearest, 4 for cubic and pchip, and 2 for the
+ * others, and at least late_bound + 1.
+ *
+ * Errors: those of rbcFuse for the streams, with the name of the stream; INVALID_ARGUMENT also for
+ * a capacity that is too small; OUT_OF_MEMORY.
  */
 RBC_API rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* streams,
                                   int32_t num_streams, const rbcLiveParams* params,
                                   rbcLive_t* live);
 
 /*
- * Destroys it; null is allowed. No other call may be under way or follow: if another one is seen, this
- * one fails with UNSUPPORTED and destroys nothing.
+ * Destroys the rings; null is allowed. No other call may be in progress or follow. If a call in
+ * progress is seen, this one fails with UNSUPPORTED and destroys nothing.
  */
 RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 
@@ -94,40 +97,47 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  * Adds samples of a stream, in the order in which they arrive.
  *
  *   live          the rings
- *   stream_index  of the stream
- *   values        [n,D] in host memory, of the stream's dtype
- *   times         [n] in host memory, of the time dtype
+ *   stream_index  the index of the stream
+ *   values        [n,D] in host memory; the stream's dtype
+ *   times         [n] in host memory; the time dtype
  *
- * A ring keeps the newest samples by their times, as many as its capacity: a new one takes the place
- * of the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
- * them goes first. What happens to a sample depends only on the samples that were pushed before it, so
- * that a replay in the same order keeps the same samples. The first rule that applies decides:
- *   1. A time that is NaN or infinite is refused, and counted in `invalid`; for times of i64 these are
- *      INT64_MIN, which is NumPy's NaT, and INT64_MAX.
- *   2. A sample that is more than max_ahead after the newest one is refused, and counted in `ahead`.
- *   3. If more than late_bound of the kept samples are newer, the sample is too late: it is refused,
- *      and counted in `dropped`.
- *   4. Else it is kept. If some are newer, it is put in order, and counted in `late` too.
+ * A ring keeps the samples with the newest times, as many as its capacity: a new sample replaces
+ * the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
+ * them is replaced first. The result for a sample depends only on the samples pushed before it, so
+ * a replay in the same order keeps the same samples. The first rule that applies decides:
+ *   1. A time that is NaN or infinite is refused, and counted in `invalid`; i64 times that are
+ *      INT64_MIN, which is NumPy's NaT, or INT64_MAX are refused too.
+ *   2. A sample that is more than max_ahead after the newest one is refused, and counted in
+ *      `ahead`.
+ *   3. If more than late_bound of the kept samples are newer, the sample is too late: it is
+ *      refused, and counted in `dropped`.
+ *   4. Otherwise it is kept. If some samples are newer, it is put in order, and also counted in
+ *      `late`.
  *
- * Without max_ahead, one wild stamp in the far future makes the samples after it too late until their
- * times have caught up with it, or until rbcLiveReset. With max_ahead, three successive samples that
- * agree with each other outvote the newest one. They agree if each is after the one before it, by
- * max_ahead at most; and each must be more than max_ahead away from the newest sample. If they are
- * after it, the third is kept, and the first two are counted in `ahead`: a sensor that was silent for
- * an hour loses two samples. If they are before it, the ring forgets what it keeps, which is counted
- * in `forgotten`, and keeps the third: a clock that was set back, or a first stamp that was wild, costs
- * two samples. max_ahead must be longer than the longest regular interval between two samples. By
- * default there is no limit, since neither the rate of a sensor nor the unit of its times is known here.
+ * Without max_ahead, one wrong stamp in the far future makes all later samples too late until their
+ * times pass that stamp, or until rbcLiveReset. With max_ahead, three successive samples that agree
+ * outvote the newest one. They agree if each is at most max_ahead after the one before it, and each
+ * is more than max_ahead away from the newest sample. If they are after the newest sample, the
+ * third is kept, and the first two are counted in `ahead`: a sensor that was silent for an hour
+ * loses two samples. If they are before it, the ring forgets the samples that it keeps, counts them
+ * in `forgotten`, and keeps the third: a clock that was set back, or a wrong first stamp, costs two
+ * samples.
  *
- * Wait-free: no lock, no allocation, no system call, and other threads cannot delay it. The time that a
- * sample takes does not depend on the capacity; but after late samples the ring is copied, at most once
- * in capacity - late_bound samples. One thread at a time may push to a stream; a second one gets
- * UNSUPPORTED, and nothing is added. Different streams share nothing. Errors: INVALID_ARGUMENT,
- * DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, with nothing added.
+ * max_ahead must be longer than the longest regular interval between two samples. It has no default
+ * limit, since neither the rate of a sensor nor the unit of its times is known here.
+ *
+ * Wait-free: no lock, no allocation, no system call, and other threads cannot delay it. The time
+ * per sample does not depend on the capacity, except that after late samples the ring is copied, at
+ * most once in capacity - late_bound samples. One thread at a time may push to a stream; a second
+ * one gets UNSUPPORTED. Different streams share no data.
+ *
+ * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED. A failed
+ * call adds no samples.
  */
-RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values, const rbcTensor* times);
+RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values,
+                                const rbcTensor* times);
 
-/* How to fuse. */
+/* The parameters of rbcLiveFuse. */
 typedef struct rbcLiveFuseParams {
   uint32_t struct_size;
   uint32_t flags; /* 0 */
@@ -141,64 +151,65 @@ static inline rbcLiveFuseParams rbcLiveFuseParamsInit(void) {
 }
 
 /*
- * Fuses what the rings hold: rbcFuse of those samples, without batch.
+ * Fuses the samples in the rings, as rbcFuse does without a batch.
  *
  *   live         the rings
- *   query_times  [T] in host memory, of the time dtype: the tick, or it and those before
+ *   query_times  [T] in host memory; the time dtype: the tick, or the tick and earlier ones
  *   out          [T,D_0 + ... + D_N-1]; f16, bf16, f32 or f64; on the context's device
  *   valid        [T,N] bool or u8, on the context's device; or null
- *   ages         [N], or null: the age of each stream at the newest query; f64, for times of i64 i64;
- *                in host memory
+ *   ages         [N], or null: the age of each stream at the newest query; f64, or i64 for i64
+ *                times; in host memory
  *   params       null: defaults
  *
- * The age of a stream is the newest query time minus the time of the newest sample up to that query
- * (its clock_offset added). If all samples are after the query, the first of them counts, and the age
- * is negative. So a query in the past has the age that it had then, and a stamp in the far future
- * does not hide that a sensor has stopped. A query at infinity or -infinity has this age. It is NaN,
- * for times of i64 INT64_MAX, if there are no samples or if all queries are NaN; a difference of i64
- * is kept within INT64_MIN and INT64_MAX - 1.
+ * The age of a stream is the newest query time minus the time of the newest sample at or before
+ * that query, with clock_offset added to the sample's time. If all samples are after the query, the
+ * first one counts, and the age is negative. So a query in the past gets the age at that time, and
+ * a wrong stamp in the far future does not hide that a sensor has stopped. The age of a query at
+ * infinity or -infinity is that infinity. The age is NaN, or INT64_MAX for i64 times, if there are
+ * no samples or if all queries are NaN; a difference of i64 times is kept within INT64_MIN and
+ * INT64_MAX - 1.
  *
- * A stream whose age is more than max_age or less than -max_age has no samples for this call. What a
- * ring gives is a run of its newest samples, which were all there at one time; what is pushed during
- * the call may or may not be among them.
+ * A stream whose age is more than max_age or less than -max_age has no samples for this call. The
+ * samples of a ring that a call uses are a run of the newest ones that were all there at one time.
+ * Samples that are pushed during the call may or may not be among them.
  *
- * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA the
- * CPU fuses, and the call copies out and valid on the context's stream and waits for it: they must be
- * contiguous (INVALID_ARGUMENT), no other thread may use the context during the call, and memory is
- * allocated where T is larger than before. One thread at a time may fuse; a second one gets
- * UNSUPPORTED. Errors: those of rbcFuse and rbcTensorCopy.
+ * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA
+ * the CPU fuses, and the call copies out and valid on the context's stream and waits for it. Both
+ * must then be contiguous (INVALID_ARGUMENT), no other thread may use the context during the call,
+ * and memory is allocated if T is larger than before. One thread at a time may fuse; a second one
+ * gets UNSUPPORTED. Errors: those of rbcFuse and rbcTensorCopy.
  */
 RBC_API rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
                                 const rbcOutput* valid, const rbcOutput* ages,
                                 const rbcLiveFuseParams* params);
 
 /*
- * Forgets the samples of a stream: after a driver has restarted, or its clock was set back. Samples of
- * any time are accepted then. The counters go on.
+ * Forgets the samples of a stream, for example after a driver has restarted or its clock was set
+ * back. Samples of any time are accepted afterwards. The counters are not reset.
  *
- * Wait-free, for the thread that pushes to the stream: if another one is pushing, the call fails with
- * UNSUPPORTED and forgets nothing. rbcLiveFuse in another thread never sees samples from before a reset
- * together with samples from after it. Errors: INVALID_ARGUMENT.
+ * Wait-free, for the thread that pushes to the stream: if another thread is pushing, the call fails
+ * with UNSUPPORTED and forgets nothing. rbcLiveFuse in another thread never sees samples from
+ * before a reset together with samples from after it. Errors: INVALID_ARGUMENT, UNSUPPORTED.
  */
 RBC_API rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index);
 
 /*
- * Counts of a stream's samples since rbcLiveCreate. Each sample that was given to rbcLivePush is counted
- * in one of `kept`, `dropped`, `ahead` and `invalid`. While no thread pushes, `kept` is the sum of
- * `overwritten`, `forgotten` and the samples that the ring holds.
+ * Counts of a stream's samples since rbcLiveCreate. Each sample passed to rbcLivePush is counted in
+ * one of `kept`, `dropped`, `ahead` and `invalid`. While no thread pushes, `kept` is the sum of
+ * `overwritten`, `forgotten` and the number of samples in the ring.
  */
 typedef struct rbcLiveCounters {
   uint32_t struct_size;
-  uint32_t reserved0;  /* 0 */
-  int64_t kept;        /* samples that were kept, late ones too */
-  int64_t overwritten; /* of these, those whose place a newer sample has taken */
-  int64_t late;        /* of the kept ones, those that came after newer ones */
-  int64_t dropped;     /* samples that came too late */
-  int64_t ahead;       /* samples that were refused because of max_ahead */
-  int64_t invalid;     /* samples whose time was NaN or infinite */
-  int64_t forgotten;   /* of the kept ones, those that rbcLiveReset or a clock set back took away */
-  int64_t queries_before_first; /* queries of rbcLiveFuse before all samples that were there */
-  int64_t snapshot_retries;     /* snapshots of the ring that rbcLiveFuse had to take again */
+  uint32_t reserved0;           /* 0 */
+  int64_t kept;                 /* samples that were kept, including late ones */
+  int64_t overwritten;          /* kept samples that a newer sample has replaced */
+  int64_t late;                 /* kept samples that arrived after newer ones */
+  int64_t dropped;              /* samples that arrived too late */
+  int64_t ahead;                /* samples that were refused because of max_ahead */
+  int64_t invalid;              /* samples whose time was NaN or infinite */
+  int64_t forgotten;            /* kept samples that rbcLiveReset or a clock set back removed */
+  int64_t queries_before_first; /* queries of rbcLiveFuse before all samples of the ring */
+  int64_t snapshot_retries;     /* snapshots of the ring that rbcLiveFuse had to repeat */
 } rbcLiveCounters;
 
 static inline rbcLiveCounters rbcLiveCountersInit(void) {
@@ -209,9 +220,10 @@ static inline rbcLiveCounters rbcLiveCountersInit(void) {
 }
 
 /*
- * Fills the bytes that the caller's struct_size covers. From any thread, and it never waits for one
- * that pushes. Whoever reads them before and after rbcLiveFuse knows what it may have seen: all samples
- * that were counted before, and none that was not counted after.
+ * Fills the first struct_size bytes of *counters, which the caller has initialized. Any thread may
+ * call it, and it never waits for a thread that pushes. Counters that are read before and after
+ * rbcLiveFuse bound what that call has seen: all samples counted before it, and no sample that was
+ * not counted after it. Errors: INVALID_ARGUMENT.
  */
 RBC_API rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream_index,
                                        rbcLiveCounters* counters);

@@ -1,4 +1,4 @@
-// Fusion at run time, of samples that arrive. See robocache.hpp.
+// Fusion at run time, of samples as they arrive. See robocache.hpp.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,8 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// One sensor: what is kept of it, and how it is fused. Only Live::create reads what it refers to.
+// One sensor: how many samples are kept, and how they are fused. Live::create copies the tensors'
+// data; it is not used later.
 struct LiveStream : StreamOptions {
   explicit LiveStream(int64_t d, rbcDType of_values = dtypeOf<float>())
       : num_channels(d), dtype(of_values) {}
@@ -22,19 +23,19 @@ struct LiveStream : StreamOptions {
   int64_t num_channels;
   rbcDType dtype;
   int64_t capacity = 256;          // how many samples are kept, the newest ones
-  int64_t late_bound = 0;          // how many kept samples may be newer than one that comes
-  double max_age = INFINITY;       // in the unit of the times
-  double max_ahead = INFINITY;     // how far after the newest sample one may be, in the unit of the times
-  double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
+  int64_t late_bound = 0;          // how many kept samples may be newer than one that arrives
+  double max_age = INFINITY;       // older streams have no samples; in the unit of the times
+  double max_ahead = INFINITY;     // how far a sample may be after the newest one, in the same unit
+  double clock_offset = 0;         // for f32, f64 times: added to the time of each sample
   int64_t clock_offset_ticks = 0;  // the same for i64 times
 };
 
-// Sensors that are fused while they are recorded: see rbcLive_t. One thread a sensor pushes, one fuses.
-// It belongs to the context that it is made with, which has to live as long as it is used. Movable, and
-// destroyed, when no thread uses it.
+// Sensors that are fused while they are recorded: see rbcLive_t. One thread per sensor pushes, and
+// one thread fuses. It keeps its context alive. It may be moved or destroyed only while no thread
+// uses it.
 class Live {
  public:
-  // See rbcLiveCreate.
+  // Creates the ring buffers of the sensors: see rbcLiveCreate.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Live> create(const Context& context,
                                        const std::vector<LiveStream>& streams,
@@ -42,7 +43,7 @@ class Live {
     detail::Call call;
     rbcResampleParams resampling[RBC_FUSE_MAX_STREAMS];
     rbcLiveStream raw[RBC_FUSE_MAX_STREAMS];
-    // The library refuses more by their number, before it looks at one.
+    // If there are more, the library refuses their number before it reads any of them.
     const size_t used = std::min<size_t>(streams.size(), RBC_FUSE_MAX_STREAMS);
     for (size_t n = 0; n < used; ++n) {
       const LiveStream& stream = streams[n];
@@ -69,39 +70,41 @@ class Live {
     return Errors::report(Result<Live>(Live(made)));
   }
 
-  // For the C interface; null if it was moved from.
+  // The handle for the C interface; null if this object was moved from.
   rbcLive_t get() const noexcept { return live_.get(); }
 
-  // Adds samples of a stream, in the order in which they arrive: values [n,D], times [n]. Wait-free.
+  // Adds samples of a stream, in the order in which they arrive: values [n,D], times [n], in host
+  // memory. Wait-free.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> push(int32_t stream_index, const Tensor& values, const Tensor& times) {
     detail::Call call;
     return call.make<Errors>(rbcLivePush, get(), stream_index, call.in(values, "values"),
                              call.in(times, "times"));
   }
-  // Fuses what is there.
+  // Fuses the samples in the rings: see rbcLiveFuse. On CUDA it waits for the stream.
   //
-  //   query_times  [T]: the tick, or it and those before
+  //   query_times  [T]: the tick, or the tick and earlier ones; in host memory
   //   out          [T,D_0 + ... + D_N-1], written whole
-  //   valid        [T,N] bool or u8, written: 1 where a stream has a value
-  //   ages         [N] f64, for i64 times i64, written: of each stream at the newest query
+  //   valid        [T,N] bool or u8, written: 1 if the stream's value is valid
+  //   ages         [N] f64, or i64 for i64 times, written: each stream's age at the newest query;
+  //                in host memory
   template <class Errors = DefaultErrors>
   Returned<Errors, void> fuse(const Tensor& query_times, const Tensor& out,
                               const std::optional<Tensor>& valid = std::nullopt,
                               const std::optional<Tensor>& ages = std::nullopt) {
     detail::Call call;
     return call.make<Errors>(rbcLiveFuse, get(), call.in(query_times, "query_times"),
-                             call.out(out, "out"), call.out(valid, "valid"),
-                             call.out(ages, "ages"), nullptr);
+                             call.out(out, "out"), call.out(valid, "valid"), call.out(ages, "ages"),
+                             nullptr);
   }
-  // Forgets the samples of a stream: after a driver has restarted, or its clock was set back. For the
-  // thread that pushes to it.
+  // Forgets the samples of a stream, for example after a driver has restarted or its clock was set
+  // back. Only for the thread that pushes to the stream.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> reset(int32_t stream_index) {
     detail::Call call;
     return call.make<Errors>(rbcLiveReset, get(), stream_index);
   }
-  // What has become of a stream's samples so far. From any thread.
+  // Returns the counts of a stream's samples: see rbcLiveCounters. Any thread may call it.
   template <class Errors = DefaultErrors>
   Returned<Errors, rbcLiveCounters> counters(int32_t stream_index) const {
     rbcLiveCounters counters = rbcLiveCountersInit();

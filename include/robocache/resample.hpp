@@ -13,7 +13,7 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// See RBC_METHOD_... in resample.h.
+// Interpolation methods: see RBC_METHOD_... in resample.h.
 enum class Method : int32_t {
   kLinear = RBC_METHOD_LINEAR,
   kNearest = RBC_METHOD_NEAREST,
@@ -35,16 +35,17 @@ enum class Period : int32_t {
   kTurnsPositive = RBC_PERIOD_TURNS_POSITIVE,
 };
 
-// What queries before the first and after the last time get; of windows, elements outside the episode.
+// The result of queries before the first or after the last time; in windows, of elements outside
+// the episode. See RBC_OUTSIDE_... in resample.h.
 enum class Outside : int32_t {
   kHold = RBC_OUTSIDE_HOLD,
   kFill = RBC_OUTSIDE_FILL,
-  kExtrapolate = RBC_OUTSIDE_EXTRAPOLATE,  // not of windows
-  kNeutral = RBC_OUTSIDE_NEUTRAL,          // of windows only
+  kExtrapolate = RBC_OUTSIDE_EXTRAPOLATE,  // not in windows
+  kNeutral = RBC_OUTSIDE_NEUTRAL,          // only in windows
 };
 
-// Channels begin .. begin + count - 1 by a method of their own, for StreamOptions::groups. Only
-// Method::kAngle has a period.
+// Returns a group of channels, begin .. begin + count - 1, with its own method, for
+// StreamOptions::groups. The period applies only to Method::kAngle.
 inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method,
                                 Period period = Period::kRadians) noexcept {
   return {begin, count, static_cast<int32_t>(method), static_cast<int32_t>(period)};
@@ -53,9 +54,9 @@ inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method,
 // How one stream is resampled: see rbcResampleParams in resample.h. Tensors are optional.
 struct StreamOptions {
   Method method = Method::kLinear;
-  std::vector<rbcChannelGroup> groups;  // of all channels; none: method
+  std::vector<rbcChannelGroup> groups;  // must cover all channels; empty: method
   Outside outside = Outside::kHold;
-  double fill_value = 0;          // where there is no value
+  double fill_value = 0;          // written to invalid elements
   double max_gap = INFINITY;      // between the two samples around a query, in the unit of times
   double tolerance = INFINITY;    // for nearest, previous and next, in the unit of times
   std::optional<Tensor> lengths;  // [B] i32 or i64: valid samples of padded rows
@@ -69,12 +70,12 @@ struct StreamOptions {
 struct ResampleOptions : StreamOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
-  std::optional<Tensor> valid;          // [B,T] bool or u8, written: 1 where there is a value
+  std::optional<Tensor> valid;          // [B,T] bool or u8, written: 1 if the value is valid
 };
 
 namespace detail {
 
-// Points into the options.
+// The returned struct points into the options.
 inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   rbcResampleParams params = rbcResampleParamsInit();
   params.method = static_cast<int32_t>(options.method);
@@ -92,7 +93,7 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   return params;
 }
 
-// Returns finish(call, the arguments of rbcResample...).
+// Returns finish(call, arguments of rbcResample...).
 template <class Finish>
 auto resample(const Finish& finish, const Context& context, const Tensor& values,
               const Tensor& times, const Tensor& query_times, const Tensor& out,
@@ -125,7 +126,7 @@ Returned<Errors, void> resample(const Context& context, const Tensor& values, co
                           out, options);
 }
 
-// The workspace that this call of resample takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of resample, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> resampleWorkspaceSize(const Context& context, const Tensor& values,
                                                const Tensor& times, const Tensor& query_times,

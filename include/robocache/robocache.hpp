@@ -1,4 +1,4 @@
-// RoboCache for C++17: RAII on the C headers. It needs nothing else.
+// RoboCache for C++17: RAII on the C headers. It has no other dependency.
 //
 //   robocache::Context context;
 //   std::vector<float> out(queries.size() * channels);
@@ -13,17 +13,18 @@
 //   const rbcVoxelGrid grid = {{-50, -50, -3}, {0.5, 0.5, 0.5}, {200, 200, 16}};
 //   robocache::voxelize(context, {points, {point_count, 4}}, grid, {occupied, {200, 200, 16}});
 //
-// A tensor is memory and a shape. The memory is an array or anything with data() and size(), whose
-// size is then checked, or a pointer: {points.data(), {point_count, 4}}, on a GPU
-// {pointer, {point_count, 4}, {}, robocache::cuda()}. Without a shape it is a row: `times`.
+// A tensor is memory and a shape. The memory is an array or any object with data() and size(),
+// whose size is then checked, or a pointer: {points.data(), {point_count, 4}}. On a GPU:
+// {pointer, {point_count, 4}, {}, robocache::cuda()}. Without a shape the tensor has one dimension,
+// as `times`.
 //
-// Failures are exceptions of type Error, with the status and the library's message. A call can
-// return a Result instead; with -fno-exceptions every call does:
+// A call that fails throws an exception of type Error, with the status and the library's message. A
+// call can return a Result instead; with -fno-exceptions every call does:
 //
 //   const auto done = robocache::resample<robocache::Expect>(context, values, times, queries, out);
 //   if (!done) std::puts(done.error().what());
 //
-// The C headers say what each operation computes, which dtypes it takes and when it fails.
+// The C headers describe what each operation computes, its dtypes and its errors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -10,7 +10,7 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// How a rotation is written down: see RBC_ROTATION_... in rotations.h.
+// Representations of a rotation: see RBC_ROTATION_... in rotations.h.
 enum class Rotation : int32_t {
   kQuatXyzw = RBC_ROTATION_QUAT_XYZW,
   kQuatWxyz = RBC_ROTATION_QUAT_WXYZ,
@@ -47,7 +47,7 @@ enum class Rotation : int32_t {
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcConvertRotations...).
+// Returns finish(call, arguments of rbcConvertRotations...).
 template <class Finish>
 auto convertRotations(const Finish& finish, const Context& context, const Tensor& rotations,
                       const Tensor& out, Rotation source, Rotation target) {
@@ -61,10 +61,10 @@ auto convertRotations(const Finish& finish, const Context& context, const Tensor
 
 }  // namespace detail
 
-// Rotations in another representation.
+// Converts rotations to another representation.
 //
 //   rotations  [...,C]: any shape with the channels of `source` at its end
-//   out        [...,D]: the same with those of `target`; written whole
+//   out        [...,D]: the same shape with the channels of `target`; written whole
 //
 // See rbcConvertRotations for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
@@ -74,7 +74,7 @@ Returned<Errors, void> convertRotations(const Context& context, const Tensor& ro
                                   source, target);
 }
 
-// The workspace that this call of convertRotations takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of convertRotations, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> convertRotationsWorkspaceSize(const Context& context,
                                                        const Tensor& rotations, const Tensor& out,

@@ -16,19 +16,19 @@ ROBOCACHE_NAMESPACE_BEGIN
 
 // The options of statistics. The tensors are optional.
 struct StatisticsOptions {
-  bool per_row = false;               // of each row of the batch by itself
-  int32_t ddof = 0;                   // or 1
-  std::vector<double> levels;         // of the quantiles
+  bool per_row = false;               // separately for each row of the batch
+  int32_t ddof = 0;                   // the variance is divided by n - ddof; 0 or 1
+  std::vector<double> levels;         // of the quantiles, 0 .. 1
   std::optional<Tensor> lengths;      // [B] i32 or i64: valid samples of padded rows
-  std::optional<Tensor> sample_mask;  // values' shape without D: bool or u8; 0 leaves a sample out
+  std::optional<Tensor> sample_mask;  // the shape of values without D, bool or u8; 0 skips a sample
   std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the rows of packed values
 };
 
-// What statistics writes: [D], per row [B,D]; those that are left out are not computed.
+// The outputs of statistics: [D], or [B,D] per row. A tensor that is not set is not computed.
 struct StatisticsOutputs {
   std::optional<Tensor> count;      // i64: finite values
-  std::optional<Tensor> nonfinite;  // i64: the others
-  std::optional<Tensor> min;        // f64, as all that follow
+  std::optional<Tensor> nonfinite;  // i64: NaN and infinities
+  std::optional<Tensor> min;        // f64, also the following ones
   std::optional<Tensor> max;
   std::optional<Tensor> mean;
   std::optional<Tensor> std;
@@ -49,7 +49,7 @@ inline rbcStatisticsOutputs rawOutputs(Call* call, const StatisticsOutputs& outp
   return raw;
 }
 
-// Returns finish(call, the arguments of rbcStatistics...).
+// Returns finish(call, arguments of rbcStatistics...).
 template <class Finish>
 auto statistics(const Finish& finish, const Context& context, const Tensor& values,
                 const StatisticsOutputs& outputs, const StatisticsOptions& options) {
@@ -68,9 +68,10 @@ auto statistics(const Finish& finish, const Context& context, const Tensor& valu
 
 }  // namespace detail
 
-// Exact statistics of each channel.
+// Computes exact statistics of each channel.
 //
-//   values  [B,S,D]; [S,D] without batch; [N,D] packed, with batch_offsets; [B,...,D], such as images
+//   values  [B,S,D]; [S,D] without batch; [N,D] packed, with batch_offsets; [B,...,D], such as
+//           images
 //
 // See rbcStatistics for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
@@ -80,7 +81,7 @@ Returned<Errors, void> statistics(const Context& context, const Tensor& values,
   return detail::statistics(detail::run<Errors>(rbcStatistics), context, values, outputs, options);
 }
 
-// The workspace that this call of statistics takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of statistics, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> statisticsWorkspaceSize(const Context& context, const Tensor& values,
                                                  const StatisticsOutputs& outputs,
@@ -101,14 +102,14 @@ struct AccumulatorOptions {
   std::vector<double> levels = {};  // of quantiles, 0 .. 1
   int32_t ddof = 0;                 // 0 or 1, as for statistics
   int32_t bucket_bits = 0;          // 8 to 20; 0: 16
-  std::optional<rbcDType> dtype;    // of all values; none: that of the first update
+  std::optional<rbcDType> dtype;    // of all values; not set: the dtype of the first update
 };
 
-// Statistics of data that come in pieces: see rbcAccumulator_t. It keeps what it needs of the context
-// that it is made with. Movable.
+// Statistics of data that arrives in pieces: see rbcAccumulator_t. It keeps its context alive.
+// Movable.
 class Accumulator {
  public:
-  // See rbcAccumulatorCreate.
+  // Creates an empty accumulator: see rbcAccumulatorCreate.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Accumulator> create(const Context& context, int64_t num_channels,
                                               const AccumulatorOptions& options = {}) {
@@ -123,7 +124,7 @@ class Accumulator {
     const rbcStatus_t status = rbcAccumulatorCreate(context.get(), &params, &made);
     return Errors::report(detail::done(status, Accumulator(made)));
   }
-  // From exported bytes.
+  // Creates an accumulator from the bytes of toBytes(). Synchronizes.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Accumulator> fromBytes(const Context& context,
                                                  const std::vector<uint8_t>& bytes) {
@@ -133,49 +134,50 @@ class Accumulator {
     return Errors::report(detail::done(status, Accumulator(made)));
   }
 
-  // For the C interface; null if it was moved from.
+  // The handle for the C interface; null if this object was moved from.
   rbcAccumulator_t get() const noexcept { return accumulator_.get(); }
 
-  // Adds samples.
+  // Adds samples: see rbcAccumulatorUpdate.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> update(const Tensor& values,
                                 const AccumulatorUpdateOptions& options = {}) {
     return finishUpdate(detail::run<Errors>(rbcAccumulatorUpdate), values, options);
   }
-  // The workspace that this update takes, in bytes, for Context::reserve.
+  // Returns the workspace size in bytes of this update, for Context::reserve.
   template <class Errors = DefaultErrors>
   Returned<Errors, size_t> updateWorkspaceSize(const Tensor& values,
                                                const AccumulatorUpdateOptions& options = {}) {
     return finishUpdate(detail::measure<Errors>(rbcAccumulatorUpdateWorkspaceSize), values,
                         options);
   }
-  // Adds the samples of another one of the context.
+  // Adds the samples of another accumulator of the same context.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> merge(const Accumulator& other) {
     return check<Errors>(rbcAccumulatorMerge(get(), other.get()));
   }
-  // Ends a pass over the data; whether the quantiles need one more over the same.
+  // Ends a pass over the data. Returns whether the quantiles need another pass over the same data.
+  // Synchronizes.
   template <class Errors = DefaultErrors>
   Returned<Errors, bool> nextPass() {
     int32_t more = 0;
     const rbcStatus_t status = rbcAccumulatorNextPass(get(), &more);
     return Errors::report(detail::done(status, more != 0));
   }
-  // Writes the statistics so far into tensors of the host.
+  // Writes the statistics so far into tensors in host memory. Synchronizes.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> result(const StatisticsOutputs& outputs) const {
     detail::Call call;
     const rbcStatisticsOutputs raw = detail::rawOutputs(&call, outputs);
     return call.make<Errors>(rbcAccumulatorGetResult, get(), &raw);
   }
-  // The channels, the pass and the settings.
+  // Returns the number of channels, the pass and the settings.
   template <class Errors = DefaultErrors>
   Returned<Errors, rbcAccumulatorInfo> info() const {
     rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
     const rbcStatus_t status = rbcAccumulatorGetInfo(get(), &info);
     return Errors::report(detail::done(status, info));
   }
-  // The levels of the quantiles.
+  // Returns the levels of the quantiles.
   template <class Errors = DefaultErrors>
   Returned<Errors, std::vector<double>> levels() const {
     rbcAccumulatorInfo info = rbcAccumulatorInfoInit();
@@ -187,7 +189,7 @@ class Accumulator {
     }
     return Errors::report(detail::done(status, std::move(levels)));
   }
-  // The state, for fromBytes in any process, on any device and machine.
+  // Returns the state, for fromBytes() in any process, on any device and machine. Synchronizes.
   template <class Errors = DefaultErrors>
   Returned<Errors, std::vector<uint8_t>> toBytes() const {
     size_t size = 0;

@@ -1,4 +1,4 @@
-// Tensors: memory of the caller with a shape. See robocache.hpp.
+// Tensors: the caller's memory, with a shape. See robocache.hpp.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// C++17 has no 16-bit floats: give these to a Tensor over their storage.
+// The dtypes of 16-bit floats, which are not types of C++17.
 inline constexpr rbcDType kFloat16{RBC_DTYPE_FLOAT, 16, 1};
 inline constexpr rbcDType kBFloat16{RBC_DTYPE_BFLOAT, 16, 1};
 
-// The element type of bool, float, double or an integer type of C++.
+// Returns the dtype of bool, float, double or an integer type of C++.
 template <class T>
 constexpr rbcDType dtypeOf() noexcept {
   static_assert(std::is_integral_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>,
@@ -29,13 +29,13 @@ constexpr rbcDType dtypeOf() noexcept {
   return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * sizeof(T)), 1};
 }
 
-// Where memory lies: in the host's, or on a GPU.
+// Devices: the host, or a GPU.
 inline constexpr rbcDevice kCpu{RBC_DEVICE_CPU, 0};
 inline constexpr rbcDevice cuda(int32_t id = 0) noexcept { return {RBC_DEVICE_CUDA, id}; }
 
 namespace detail {
 
-// The elements of a container, an array or a pointer, and how many there are.
+// The elements of a container, an array or a pointer, and their number; INT64_MAX for a pointer.
 template <class Container>
 auto dataOf(Container& container) -> decltype(std::data(container)) {
   return std::data(container);
@@ -57,8 +57,8 @@ int64_t roomOf(T* const&) {
 template <class Memory>
 using ElementOf = std::remove_pointer_t<decltype(dataOf(std::declval<Memory&>()))>;
 
-// A const view such as std::span has the same elements; a const container has const elements. A
-// temporary container would leave a tensor without memory.
+// False for a temporary container, whose memory a tensor would outlive. A temporary view such as
+// std::span is allowed: it has the same elements if it is const, and a container has const ones.
 template <class Memory>
 inline constexpr bool kOutlives = std::is_lvalue_reference_v<Memory> ||
                                   std::is_same_v<ElementOf<std::remove_reference_t<Memory>>,
@@ -73,7 +73,8 @@ class Shape {
   template <class... Integers, class = std::enable_if_t<(std::is_integral_v<Integers> && ...)>>
   Shape(Integers... extents) noexcept
       : rank_(sizeof...(Integers)), extents_{static_cast<int64_t>(extents)...} {
-    static_assert(sizeof...(Integers) <= RBC_TENSOR_MAX_NDIM, "more dimensions than a tensor may have");
+    static_assert(sizeof...(Integers) <= RBC_TENSOR_MAX_NDIM,
+                  "more dimensions than a tensor may have");
   }
   template <class Container,
             class = std::enable_if_t<
@@ -84,7 +85,7 @@ class Shape {
   }
 
   size_t rank() const noexcept { return rank_; }
-  // 0 if there is no such dimension.
+  // Returns an extent; 0 if the dimension does not exist.
   int64_t operator[](size_t i) const noexcept { return i < RBC_TENSOR_MAX_NDIM ? extents_[i] : 0; }
 
  private:
@@ -94,13 +95,13 @@ class Shape {
   int64_t extents_[RBC_TENSOR_MAX_NDIM] = {};
 };
 
-// A tensor in memory that somebody else owns. Cheap to copy; holds its own shape and strides. Its
-// constructor never fails: if the tensor is wrong, such as with a shape of more elements than the
-// memory has, the call that takes it fails with SHAPE_MISMATCH.
+// A tensor that refers to memory without owning it. Cheap to copy; holds its own shape and strides.
+// The constructor never fails. If the tensor is invalid, for example because the shape has more
+// elements than the memory, the call that uses it fails with SHAPE_MISMATCH.
 class Tensor {
  public:
-  // In a container, in an array, or from a pointer on. Strides count elements and may be 0 or
-  // negative; without strides it is compact and row-major.
+  // A tensor in a container or an array, or from a pointer on. Strides count elements and may be 0
+  // or negative; without strides it is compact and row-major.
   template <class Memory, class Element = detail::ElementOf<std::remove_reference_t<Memory>>,
             class = std::enable_if_t<std::is_arithmetic_v<Element>>>
   Tensor(Memory&& memory, const Shape& shape, const Shape& strides = {},
@@ -111,14 +112,14 @@ class Tensor {
     static_assert(detail::kOutlives<Memory>, "the container is gone before the tensor is");
   }
 
-  // A row: all elements of a container or an array, of shape [size].
+  // A tensor of one dimension, [size]: all elements of a container or an array.
   template <class Memory, class Size = decltype(std::size(std::declval<Memory&>())),
             class = std::enable_if_t<
                 std::is_arithmetic_v<detail::ElementOf<std::remove_reference_t<Memory>>>>>
   Tensor(Memory&& memory) noexcept
       : Tensor(std::forward<Memory>(memory), Shape(static_cast<Size>(std::size(memory)))) {}
 
-  // From a pointer on, for a dtype without a type in C++.
+  // A tensor from a pointer on, for a dtype without a C++ type.
   Tensor(void* data, rbcDType dtype, const Shape& shape, const Shape& strides = {},
          rbcDevice device = kCpu) noexcept
       : Tensor(data, dtype, shape, strides, device, true, INT64_MAX) {}
@@ -126,7 +127,7 @@ class Tensor {
          rbcDevice device = kCpu) noexcept
       : Tensor(const_cast<void*>(data), dtype, shape, strides, device, false, INT64_MAX) {}
 
-  // A copy of a C descriptor's numbers, not of the memory.
+  // A tensor of the C interface. Copies the descriptor, its shape and its strides, not the memory.
   explicit Tensor(const rbcTensor& raw, bool writable = true) noexcept
       : raw_(raw), writable_(writable) {
     const bool has_strides = raw.strides != nullptr;
@@ -152,17 +153,17 @@ class Tensor {
     return *this;
   }
 
-  // For the C interface; valid as long as this object.
+  // The descriptor for the C interface; valid as long as this object.
   const rbcTensor* get() const noexcept { return &raw_; }
-  // Whether it may be an output: const memory may not.
+  // Returns whether it may be an output; const memory may not.
   bool writable() const noexcept { return writable_; }
-  // Why every call refuses this tensor, or null.
+  // Returns why calls refuse this tensor, or null for a valid tensor.
   const char* defect() const noexcept { return defect_; }
 
   void* data() const noexcept { return raw_.data; }
   rbcDType dtype() const noexcept { return raw_.dtype; }
   rbcDevice device() const noexcept { return raw_.device; }
-  // -1 if there is a defect.
+  // Returns the number of dimensions; -1 if there is a defect.
   int ndim() const noexcept { return raw_.ndim; }
   int64_t shape(int i) const noexcept { return shape_[static_cast<size_t>(i)]; }
 
@@ -184,8 +185,8 @@ class Tensor {
     }
   }
 
-  // Whether all elements lie in the first `room` of the memory. Numbers that a double does not hold
-  // are far from it.
+  // Returns whether all elements are within the first `room` elements of the memory. Numbers that a
+  // double cannot represent exactly are far beyond `room`.
   bool fits(int64_t room) const noexcept {
     if (room == INT64_MAX) return true;
     double first = 0;

@@ -1,4 +1,4 @@
-// Signed distances. See robocache.hpp.
+// Signed distance fields. See robocache.hpp.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,16 +21,16 @@ enum class TsdfWeighting : int32_t {
 // The options of voxelizeTsdf. The tensors are optional.
 struct VoxelizeTsdfOptions {
   TsdfWeighting weighting = TsdfWeighting::kConstant;
-  bool carve = false;             // a ray updates the free space from its sensor on, too
-  double max_weight = INFINITY;   // a voxel's weight stops here
+  bool carve = false;             // rays also update the space from the sensor on
+  double max_weight = INFINITY;   // the limit of a voxel's weight
   std::optional<Tensor> lengths;  // as for voxelize
   std::optional<Tensor> batch_offsets;
-  std::optional<Tensor> num_points_unused;  // [B], without batch []; i64, written
+  std::optional<Tensor> num_points_unused;  // [B] or []; i64, written: points that updated no voxel
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcVoxelizeTsdf...).
+// Returns finish(call, arguments of rbcVoxelizeTsdf...).
 template <class Finish>
 auto voxelizeTsdf(const Finish& finish, const Context& context, const Tensor& points,
                   const Tensor& sensors, const rbcVoxelGrid& grid, double truncation,
@@ -54,8 +54,9 @@ auto voxelizeTsdf(const Finish& finish, const Context& context, const Tensor& po
 // Integrates point clouds into a truncated signed distance field.
 //
 //   points        as for voxelize
-//   sensors       [B,3], or [3] for all clouds; f32 or f64: the position of each sensor
-//   tsdf, weight  [X,Y,Z] f32, read and written: a new volume has zero weights
+//   sensors       [B,3], or [3] for all clouds; f32 or f64: the position of each cloud's sensor
+//   truncation    in the points' unit, more than 0
+//   tsdf, weight  [X,Y,Z] f32, read and written; for a new volume, set the weights to 0
 //
 // See rbcVoxelizeTsdf for dtypes, rules and errors. Asynchronous on CUDA, as resample.
 template <class Errors = DefaultErrors>
@@ -67,7 +68,7 @@ Returned<Errors, void> voxelizeTsdf(const Context& context, const Tensor& points
                               truncation, tsdf, weight, options);
 }
 
-// The workspace that this call of voxelizeTsdf takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of voxelizeTsdf, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> voxelizeTsdfWorkspaceSize(const Context& context, const Tensor& points,
                                                    const Tensor& sensors, const rbcVoxelGrid& grid,

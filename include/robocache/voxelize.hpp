@@ -11,7 +11,7 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// What to compute from the points of a voxel.
+// The value that is computed from the points of a voxel: see RBC_REDUCE_... in voxelize.h.
 enum class Reduction : int32_t {
   kOccupancy = RBC_REDUCE_OCCUPANCY,
   kCount = RBC_REDUCE_COUNT,
@@ -21,7 +21,7 @@ enum class Reduction : int32_t {
   kMin = RBC_REDUCE_MIN,
 };
 
-// The order in which voxelizeSparse lists voxels, and keeps them while there is room.
+// The order in which voxelizeSparse lists voxels, and keeps them up to the capacity.
 enum class VoxelOrder : int32_t {
   kLexicographic = RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC,
   kFirstPoint = RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT,
@@ -30,16 +30,16 @@ enum class VoxelOrder : int32_t {
 // The options of voxelize. The tensors are optional.
 struct VoxelizeOptions {
   Reduction reduction = Reduction::kOccupancy;
-  double fill_value = 0;               // of voxels without a point
-  std::optional<Tensor> features;       // [B,N,F], [N,F] as points; none: the columns of points
+  double fill_value = 0;                // written to voxels without a point
+  std::optional<Tensor> features;       // [B,N,F], [N,F] as points; not set: the columns of points
   std::optional<Tensor> lengths;        // [B] i32 or i64: valid points of padded clouds
   std::optional<Tensor> batch_offsets;  // [B+1] i32 or i64: the clouds of packed points
-  std::optional<Tensor> num_points_outside;  // [B], without batch []; i64, written: in no voxel
+  std::optional<Tensor> num_points_outside;  // [B] or []; i64, written: points in no voxel
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcVoxelize...).
+// Returns finish(call, arguments of rbcVoxelize...).
 template <class Finish>
 auto voxelize(const Finish& finish, const Context& context, const Tensor& points,
               const rbcVoxelGrid& grid, const Tensor& out, const VoxelizeOptions& options) {
@@ -70,7 +70,7 @@ Returned<Errors, void> voxelize(const Context& context, const Tensor& points,
   return detail::voxelize(detail::run<Errors>(rbcVoxelize), context, points, grid, out, options);
 }
 
-// The workspace that this call of voxelize takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of voxelize, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> voxelizeWorkspaceSize(const Context& context, const Tensor& points,
                                                const rbcVoxelGrid& grid, const Tensor& out,
@@ -79,21 +79,21 @@ Returned<Errors, size_t> voxelizeWorkspaceSize(const Context& context, const Ten
                           out, options);
 }
 
-// The outputs of voxelizeSparse, written whole: see rbcVoxelizeSparseOutputs in voxelize.h. The capacity
-// is the first extent of coords. The optional tensors may be left out.
+// The outputs of voxelizeSparse, written whole: see rbcVoxelizeSparseOutputs in voxelize.h. The
+// capacity is the first extent of coords. An optional tensor that is not set is not computed.
 struct VoxelizeSparseOutputs {
   VoxelizeSparseOutputs(const Tensor& places, const Tensor& count)
       : coords(places), num_voxels(count) {}
 
-  Tensor coords;                             // [capacity,4] i32: cloud, x, y, z; then -1
-  Tensor num_voxels;                         // [] i64: how many rows are voxels
-  std::optional<Tensor> points_per_voxel;    // [capacity] i32
-  std::optional<Tensor> voxel_features;      // [capacity,F] any float: reduced
-  std::optional<Tensor> grouped;             // [capacity,P,F] any float: of the first P points
-  std::optional<Tensor> point_to_voxel;      // [B,N] or [N] i32 or i64: a row of coords, or -1
-  std::optional<Tensor> num_points_outside;  // [B], without batch []; i64: points in no voxel
+  Tensor coords;                           // [capacity,4] i32: cloud, x, y, z; then -1
+  Tensor num_voxels;                       // [] i64: the number of rows that are voxels
+  std::optional<Tensor> points_per_voxel;  // [capacity] i32
+  std::optional<Tensor> voxel_features;  // [capacity,F] any float: reduced over the voxel's points
+  std::optional<Tensor> grouped;         // [capacity,P,F] any float: features of the first P points
+  std::optional<Tensor> point_to_voxel;  // [B,N] or [N] i32 or i64: a row of coords, or -1
+  std::optional<Tensor> num_points_outside;        // [B], without batch []; i64: points in no voxel
   std::optional<Tensor> num_voxels_over_capacity;  // [] i64: voxels that were not kept
-  std::optional<Tensor> num_points_over_capacity;  // [] i64: points in these
+  std::optional<Tensor> num_points_over_capacity;  // [] i64: points in voxels that were not kept
   std::optional<Tensor> num_points_over_group;     // [] i64: points of kept voxels beyond P
 };
 
@@ -101,14 +101,14 @@ struct VoxelizeSparseOutputs {
 struct VoxelizeSparseOptions {
   Reduction reduction = Reduction::kMean;  // kSum, kMean, kMax or kMin
   VoxelOrder order = VoxelOrder::kLexicographic;
-  std::optional<Tensor> features;  // [B,N,F], [N,F] as points; none: the columns of points
+  std::optional<Tensor> features;  // [B,N,F], [N,F] as points; not set: the columns of points
   std::optional<Tensor> lengths;   // as for voxelize
   std::optional<Tensor> batch_offsets;
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcVoxelizeSparse...).
+// Returns finish(call, arguments of rbcVoxelizeSparse...).
 template <class Finish>
 auto voxelizeSparse(const Finish& finish, const Context& context, const Tensor& points,
                     const rbcVoxelGrid& grid, const VoxelizeSparseOutputs& outputs,
@@ -140,8 +140,8 @@ auto voxelizeSparse(const Finish& finish, const Context& context, const Tensor& 
 }  // namespace detail
 
 // Reduces point clouds, as for voxelize, to a list of the voxels that contain points. See
-// rbcVoxelizeSparse for dtypes, rules and errors. Asynchronous on CUDA, as resample; the number of
-// voxels too.
+// rbcVoxelizeSparse for dtypes, rules and errors. Asynchronous on CUDA, as resample, including the
+// number of voxels.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& points,
                                       const rbcVoxelGrid& grid,
@@ -151,7 +151,7 @@ Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& poin
                                 outputs, options);
 }
 
-// The workspace that this call of voxelizeSparse takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of voxelizeSparse, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> voxelizeSparseWorkspaceSize(const Context& context, const Tensor& points,
                                                      const rbcVoxelGrid& grid,

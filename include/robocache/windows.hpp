@@ -16,29 +16,30 @@
 
 ROBOCACHE_NAMESPACE_BEGIN
 
-// Which elements an accumulator takes.
+// The elements that an accumulator adds: see RBC_WINDOWS_ACCUMULATE_... in windows.h.
 enum class Accumulate : int32_t {
   kAll = RBC_WINDOWS_ACCUMULATE_ALL,
   kValid = RBC_WINDOWS_ACCUMULATE_VALID,
   kWhole = RBC_WINDOWS_ACCUMULATE_WHOLE,
 };
 
-// Poses relative to another: see RBC_WINDOWS_TRANSFORM_SE3_... in windows.h.
+// Transforms to poses relative to another pose: see RBC_WINDOWS_TRANSFORM_SE3_... in windows.h.
 enum class PoseTransform : int32_t {
   kRelative = RBC_WINDOWS_TRANSFORM_SE3_RELATIVE,
   kWorld = RBC_WINDOWS_TRANSFORM_SE3_WORLD,
   kStep = RBC_WINDOWS_TRANSFORM_SE3_STEP,
 };
 
-// What a transform refers to: a stream of the call, one of its offsets by index, and the first channel
-// there.
+// The reference of a transform: a stream of the call by index, one of its offsets by index, and its
+// first channel.
 struct WindowsReference {
   int32_t stream = 0;
   int32_t offset = 0;
   int64_t begin = 0;
 };
 
-// Channels begin .. begin + count - 1 less those of the reference; inverse: plus.
+// Returns a transform that subtracts the reference's channels from the channels begin .. begin +
+// count - 1; with `inverse` it adds them.
 inline rbcWindowsTransform subtract(int64_t begin, int64_t count, const WindowsReference& reference,
                                     bool inverse = false) noexcept {
   rbcWindowsTransform t = {};
@@ -52,9 +53,10 @@ inline rbcWindowsTransform subtract(int64_t begin, int64_t count, const WindowsR
   return t;
 }
 
-// The `count` channels of a pose, 3 of a position and those of `rotation`, relative to that of the
-// reference, as 3 and those of `out`. The reference's rotation is written as `reference_rotation`; none:
-// as `rotation`.
+// Returns a transform of a pose to a pose relative to the reference. The `count` channels are 3 of
+// a position and then a rotation in the representation `rotation`; the result has 3 channels and
+// then a rotation in the representation `out`. The reference's rotation has the representation
+// `reference_rotation`, by default `rotation`.
 inline rbcWindowsTransform relativePose(PoseTransform kind, int64_t begin, int64_t count,
                                         const WindowsReference& reference, Rotation rotation,
                                         Rotation out, bool inverse = false,
@@ -67,9 +69,10 @@ inline rbcWindowsTransform relativePose(PoseTransform kind, int64_t begin, int64
   return t;
 }
 
-// A stream of the episodes, and its part of the samples. It does not own the memory.
+// One stream of the episodes, and how its windows are computed: see rbcWindowsStream in windows.h.
+// It does not own the memory.
 struct WindowsStream {
-  // Without values `out` receives the numbers of rows.
+  // Without values `out` receives row numbers.
   WindowsStream(std::optional<Tensor> rows, const Tensor& ends, const Tensor& at)
       : values(rows), episode_offsets(ends), offsets(at) {}
 
@@ -80,24 +83,24 @@ struct WindowsStream {
   bool interpolate = false;      // at offsets in time, by `method` or `groups`
   Outside outside = Outside::kHold;
   Method method = Method::kLinear;
-  std::vector<rbcChannelGroup> groups;  // of all channels; none: method
-  double fill_value = 0;                // where there is no value
+  std::vector<rbcChannelGroup> groups;  // must cover all channels; empty: method
+  double fill_value = 0;                // written to invalid elements
   double max_gap = INFINITY;            // in the unit of times
   double tolerance = INFINITY;
   std::optional<Tensor> sample_mask;  // [n] bool or u8: 0 where a row is missing
-  double clock_offset = 0;            // f32, f64 times
-  int64_t clock_offset_ticks = 0;     // i64 times
+  double clock_offset = 0;            // for f32, f64 times: added to the time of each row
+  int64_t clock_offset_ticks = 0;     // the same for i64 times
   std::vector<rbcWindowsTransform> transforms;
   std::optional<Tensor> shift;  // [D'] or [O,D'], f32 or f64: (x - shift) * scale + bias
   std::optional<Tensor> scale;
   std::optional<Tensor> bias;
   std::optional<Tensor> clip_min;
   std::optional<Tensor> clip_max;
-  std::optional<Tensor> neutral;           // past the end, with Outside::kNeutral
+  std::optional<Tensor> neutral;           // values past the end, with Outside::kNeutral
   std::optional<Tensor> neutral_channels;  // [D'] bool or u8
   const Accumulator* accumulator = nullptr;
   Accumulate accumulate = Accumulate::kAll;
-  std::optional<Tensor> out;    // [B,O,D'], without values [B,O]; written whole
+  std::optional<Tensor> out;    // [B,O,D'], or [B,O] without values; written whole
   std::optional<Tensor> valid;  // [B,O] bool or u8, written
 };
 
@@ -105,12 +108,12 @@ struct WindowsStream {
 struct WindowsOptions {
   bool check_times = false;   // verify episodes and times first; on CUDA this waits for the stream
   bool anchor_times = false;  // anchors are times, not rows
-  int32_t anchor_stream_index = 0;  // the stream whose rows the anchors are
+  int32_t anchor_stream_index = 0;  // the stream whose rows are the anchors
 };
 
 namespace detail {
 
-// Returns finish(call, the arguments of rbcWindows...).
+// Returns finish(call, arguments of rbcWindows...).
 template <class Finish>
 auto windows(const Finish& finish, const Context& context,
              const std::vector<WindowsStream>& streams, const Tensor& episodes,
@@ -119,7 +122,7 @@ auto windows(const Finish& finish, const Context& context,
   rbcResampleParams params[RBC_WINDOWS_MAX_STREAMS];
   rbcWindowsStream raw[RBC_WINDOWS_MAX_STREAMS];
   rbcWindowsOutputs outputs[RBC_WINDOWS_MAX_STREAMS];
-  // The library refuses more by their number, before it looks at one.
+  // If there are more, the library refuses their number before it reads any of them.
   const size_t used = std::min<size_t>(streams.size(), RBC_WINDOWS_MAX_STREAMS);
   for (size_t n = 0; n < used; ++n) {
     const WindowsStream& stream = streams[n];
@@ -168,10 +171,10 @@ auto windows(const Finish& finish, const Context& context,
 
 }  // namespace detail
 
-// Cuts samples out of episodes, all streams in one launch.
+// Cuts training samples out of episodes, all streams in one launch.
 //
-//   streams   1 to RBC_WINDOWS_MAX_STREAMS of them
-//   episodes  [B] i32 or i64: which episode a sample is of
+//   streams   [N], 1 to RBC_WINDOWS_MAX_STREAMS
+//   episodes  [B] i32 or i64: the episode of each sample
 //   anchors   [B] i64 rows of an episode, or times
 //
 // See rbcWindows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
@@ -183,7 +186,7 @@ Returned<Errors, void> windows(const Context& context, const std::vector<Windows
                          options);
 }
 
-// The workspace that this call of windows takes, in bytes, for Context::reserve.
+// Returns the workspace size in bytes of this call of windows, for Context::reserve.
 template <class Errors = DefaultErrors>
 Returned<Errors, size_t> windowsWorkspaceSize(const Context& context,
                                               const std::vector<WindowsStream>& streams,

@@ -51,7 +51,7 @@ namespace cg = cooperative_groups;
 template <class Number>
 struct Order {
   using Key = std::conditional_t<sizeof(Number) == sizeof(float), uint32_t, uint64_t>;
-  static __device__ Key of(Number distance) {
+  static __device__ Key keyOf(Number distance) {
     return distance < 0 ? 0 : bitCast<Key>(distance) + 1;
   }
   static __device__ Key ofPoint(Number distance) { return bitCast<Key>(distance) + 1; }
@@ -247,7 +247,7 @@ struct Box {
   }
 
   // The box of another lane.
-  __device__ Box of(int lane) const {
+  __device__ Box fromLane(int lane) const {
     Box box;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {

@@ -81,7 +81,7 @@ class Offers {
   }
 
   // Called by all threads, before a barrier.
-  __device__ void tell(int32_t rank) const { storeShared(to_ + turn_, rank); }
+  __device__ void publish(int32_t rank) const { storeShared(to_ + turn_, rank); }
 
   struct Ranks {
     int32_t own;  // of the lane's bucket
@@ -223,7 +223,7 @@ class KeptCloud {
         memory->kept.set(placeOf(b, k), x, share.first, at[b][k]);
       }
       box.template join<kBuckets>();
-      box = box.of(firstOfBox());
+      box = box.fromLane(firstOfBox());
       const Number reach = reachAtFirst(box);
       place_[b] = 2 * bucketOf(b);
       const int32_t rank = rankOf(Number(-1), place_[b]);  // no point
@@ -256,7 +256,7 @@ class KeptCloud {
     for (int b = 0; b < kBuckets; ++b) {
       if (reached.bucket[b]) lowerBucket(b, taken);
     }
-    offers_.tell(rank_);
+    offers_.publish(rank_);
   }
 
   __device__ AllOffers& offers() { return offers_; }
@@ -325,7 +325,8 @@ class KeptCloud {
   // Makes a bucket's offer if ranks do not decide.
   __device__ void settle(int b, Number distance, const IndexedPoint<Number>& point) const {
     __syncwarp();
-    const Candidate<Number> own = {Order<Number>::of(distance), static_cast<uint32_t>(point.index)};
+    const Candidate<Number> own = {Order<Number>::keyOf(distance),
+                                   static_cast<uint32_t>(point.index)};
     const Candidate<Number> best = bestOfWarp<Number>(own);
     offers_.offer(own.key == best.key && own.label == best.label, place_[b], point, own.key);
   }

@@ -76,7 +76,7 @@ class Batches {
   // the cloud. Returns the number of points taken: 0 if no entry has a point.
   __device__ int takeSome(const Entry<Number>& own, int most) {
     blocks_.nextTurn();
-    tell(own);
+    publish(own);
     const int points = sortFirst();
     __syncthreads();
     // A lane for each pair of the first ones: checks whether the later one can be taken after the
@@ -85,7 +85,7 @@ class Batches {
     if (pair_later_ < batch) {
       const Entry<Number>& earlier = taken(pair_earlier_);
       const Entry<Number>& later = taken(pair_later_);
-      const auto apart = Order<Number>::of(squaredDistance(later.position, earlier.position));
+      const auto apart = Order<Number>::keyOf(squaredDistance(later.position, earlier.position));
       if (apart < later.best.key || earlier.rest >= later.best.key) batch = pair_later_;
     }
     batch = __reduce_min_sync(~0u, batch);
@@ -103,7 +103,7 @@ class Batches {
   }
 
   // Publishes an entry: afterwards all blocks have all entries.
-  __device__ void tell(const Entry<Number>& own) {
+  __device__ void publish(const Entry<Number>& own) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (blocks_.count() == 1) {
@@ -376,7 +376,7 @@ class WorkspaceCloud {
         for (int axis = 0; axis < 3; ++axis) farthest.position[axis] = point[k][axis];
       }
     }
-    const Candidate<Number> best = bestOfWarp<Number>({Order<Number>::of(most), number});
+    const Candidate<Number> best = bestOfWarp<Number>({Order<Number>::keyOf(most), number});
     const int holder = __ffs(__ballot_sync(~0u, number == best.label)) - 1;
     Number rest[kFour];
 #pragma unroll
@@ -388,7 +388,7 @@ class WorkspaceCloud {
       rest[k] = least(squaredDistance(point[k], farthest.position), distance.element[k]);
     }
     farthest.rest = mostOfWarp(
-        Order<Number>::of(largest(largest(rest[0], rest[1]), largest(rest[2], rest[3]))));
+        Order<Number>::keyOf(largest(largest(rest[0], rest[1]), largest(rest[2], rest[3]))));
     farthest.best = {best.key, first_ + best.label};
     return farthest;
   }

@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(kThreads)
     if (w == warp) before_warp = of_tile;
     of_tile += of_warps[w];
   }
-  if (threadIdx.x == 0) tellPoints(a.states, tile, of_tile);
+  if (threadIdx.x == 0) publishPoints(a.states, tile, of_tile);
   const int32_t before_tile = sumOfTilesBefore<kThreads>(a.states, tile, sums);
   if (threadIdx.x == 0 && tile + 1 == gridDim.x) *g.num = before_tile + of_tile;
   before_warp += before_tile;
@@ -168,7 +168,7 @@ static __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) own += counts[k];
     const BlockPrefix prefix = prefixOverBlock<kThreads>(own, of_warps);
-    if (threadIdx.x == 0) tellPoints(a.states, tile, prefix.all);
+    if (threadIdx.x == 0) publishPoints(a.states, tile, prefix.all);
     int32_t begin = sumOfTilesBefore<kThreads>(a.states, tile, sums) + prefix.before;
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {

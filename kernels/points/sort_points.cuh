@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
     if (w == warp) place = count;
     count += of_warps[w];
   }
-  if (threadIdx.x == 0) tellPoints(a.states, tile, count);
+  if (threadIdx.x == 0) publishPoints(a.states, tile, count);
   const uint32_t before_lane = up_to_lane - counts;
   int places[kRuns];
 #pragma unroll

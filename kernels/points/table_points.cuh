@@ -103,7 +103,7 @@ __device__ __forceinline__ uint32_t spread(uint32_t key) {
 __device__ __forceinline__ uint32_t addToVoxel(const VoxelTable& table, TablePoint* point,
                                                uint32_t count) {
   const auto key = static_cast<uint32_t>(point->key);
-  const uint64_t own = VoxelSlot::of(key, point->number, count).word;
+  const uint64_t own = VoxelSlot::pack(key, point->number, count).word;
   bool marks = table.bits != nullptr;
   uint32_t slot = __umulhi(spread(key), table.num_slots);
   while (true) {
@@ -239,7 +239,7 @@ __device__ __forceinline__ Tally countBlock(const TableSteps& a, const TablePoin
   TableCounts own = {0, groups.bits};
   if (owns) {
     const uint32_t chunks = a.chunks.chunksOf(size);
-    own.tally = Tally::of(static_cast<uint32_t>(size), 1, chunks, chunks > 1 ? 1 : 0).all;
+    own.tally = Tally::pack(static_cast<uint32_t>(size), 1, chunks, chunks > 1 ? 1 : 0).all;
   }
   TableCounts sum;
   const TableCounts counts = sumBefore(own, shared, &sum);
@@ -337,8 +337,7 @@ __global__ void __launch_bounds__(kTableThreads, 1)
   DropCounter drops(source);
   clearTable(a);
   auto cleared = grid.barrier_arrive();
-  // The dropped points of a single cloud are added at the end; with several clouds they are added
-  // as they are found.
+  // The dropped points of a single cloud are added at the end, those of several clouds at once.
   if constexpr (Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);
   grid.barrier_wait(std::move(cleared));
   if constexpr (!Loader::kOneCloud) loadKeysOfBlock<Loader>(source, a, shared, &drops);

@@ -23,7 +23,7 @@ inline constexpr auto kRelaxed = ::cuda::std::memory_order_relaxed;
 
 // Publishes the points of a tile of an image. A state is one word, so no other memory must be
 // ordered.
-inline __device__ void tellPoints(TileState* states, int64_t tile, int points) {
+inline __device__ void publishPoints(TileState* states, int64_t tile, int points) {
   const TileState kind = tile == 0 ? kUpToTile : kOfTile;
   asAtomic(states[tile]).store(kind | static_cast<TileState>(points), kRelaxed);
 }

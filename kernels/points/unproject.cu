@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<Number>)
     count += of_warps[w];
   }
   TileState* states = a.states + image * a.tiles;
-  if (threadIdx.x == 0) tellPoints(states, tile, count);
+  if (threadIdx.x == 0) publishPoints(states, tile, count);
   if (p.channels > 0 || p.pixels.data != nullptr) {
     unsigned at = place;
 #pragma unroll

@@ -24,7 +24,7 @@ struct VoxelSlot {
   uint64_t word;
 
   // The owner is the point that took the slot.
-  RBC_HD static VoxelSlot of(uint32_t key, uint32_t owner, uint32_t count) {
+  RBC_HD static VoxelSlot pack(uint32_t key, uint32_t owner, uint32_t count) {
     return {key | uint64_t{owner} << kKeyBits | points(count)};
   }
   RBC_HD static uint64_t points(uint32_t count) {
@@ -127,7 +127,7 @@ struct Tally {
 
   uint64_t all;
 
-  __device__ static Tally of(uint32_t points, uint32_t voxels, uint32_t chunks, uint32_t large) {
+  __device__ static Tally pack(uint32_t points, uint32_t voxels, uint32_t chunks, uint32_t large) {
     return {points | uint64_t{voxels} << kVoxels | uint64_t{chunks} << kChunks |
             uint64_t{large} << kLarge};
   }

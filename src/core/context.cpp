@@ -16,8 +16,8 @@
 namespace rbc {
 namespace {
 
-rbcContextParams checkedParams(const rbcContextParams* given) {
-  const rbcContextParams params = readParams(given, rbcContextParamsInit(), "params");
+rbcContextParams checkedParams(const rbcContextParams* input) {
+  const rbcContextParams params = readParams(input, rbcContextParamsInit(), "params");
   if (params.backend < RBC_BACKEND_AUTO || params.backend > RBC_BACKEND_CUDA) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params: backend is %d, expected RBC_BACKEND_AUTO, _CPU or _CUDA", params.backend);

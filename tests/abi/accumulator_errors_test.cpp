@@ -1,4 +1,4 @@
-// What accumulators refuse, and that their state is then as it was.
+// Errors of accumulators, which must not change their state.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -34,7 +34,7 @@ Array numbers(rbcDType dtype, std::vector<int64_t> shape, double step = 1) {
   return array;
 }
 
-// Made, given some samples, and ended a pass as often.
+// Makes an accumulator, and adds some samples and ends a pass as often as requested.
 Accumulator inPass(const Context& context, int pass) {
   Accumulator accumulator = makeAccumulator(context, 2, kLevels);
   for (int i = 1; i < pass; ++i) {
@@ -44,7 +44,7 @@ Accumulator inPass(const Context& context, int pass) {
   return accumulator;
 }
 
-// FNV-1a by words, as states have it, and a step of it back.
+// FNV-1a over words, as in exported states, and its inverse step.
 constexpr uint64_t kFirstHash = 0xcbf29ce484222325;
 constexpr uint64_t kPrime = 0x100000001b3;
 uint64_t hashed(uint64_t hash, uint64_t word) {
@@ -71,7 +71,7 @@ uint64_t hashOf(const Words& words, size_t begin, size_t end) {
   return hash;
 }
 
-// The digest by which the bytes end, so that a test can change what it covers.
+// Writes the digest at the end of the bytes, so that a test can change the bytes that it covers.
 void seal(Bytes* bytes) {
   const Words words = wordsOf(*bytes);
   const uint64_t hash = hashOf(words, 0, words.size() - 1);
@@ -88,7 +88,7 @@ void checkRefused(const Context& context, const Bytes& bytes, rbcStatus_t status
 
 }  // namespace
 
-TEST_CASE("accumulator errors: what none can be made for") {
+TEST_CASE("accumulator errors: creation with bad parameters") {
   const Context context = support::cpuContext(1);
   rbcAccumulator_t made = nullptr;
   double levels[65] = {0.5, 0.5};
@@ -148,7 +148,7 @@ TEST_CASE("accumulator errors: what none can be made for") {
   CHECK_SUCCEEDS(rbcAccumulatorDestroy(nullptr));
 }
 
-TEST_CASE("accumulator errors: samples that do not fit leave the state as it was") {
+TEST_CASE("accumulator errors: samples that do not fit leave the state unchanged") {
   const Context context = support::cpuContext(1);
   const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
   require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
@@ -169,16 +169,14 @@ TEST_CASE("accumulator errors: samples that do not fit leave the state as it was
   const rbcTensor lengths_tensor = lengths.tensor();
   rbcAccumulatorUpdateParams params = rbcAccumulatorUpdateParamsInit();
   params.sample_mask = &mask_tensor;
-  CHECK_FAILS(
-      rbcAccumulatorUpdate(accumulator.get(), &values_tensor, &params),
-      RBC_STATUS_SHAPE_MISMATCH, "sample_mask: shape is [2,4], expected [2,5]");
+  CHECK_FAILS(rbcAccumulatorUpdate(accumulator.get(), &values_tensor, &params),
+              RBC_STATUS_SHAPE_MISMATCH, "sample_mask: shape is [2,4], expected [2,5]");
   params.sample_mask = nullptr;
   params.lengths = &lengths_tensor;
-  CHECK_FAILS(
-      rbcAccumulatorUpdate(accumulator.get(), &values_tensor, &params),
-      kInvalid, "lengths");
-  CHECK_FAILS(rbcAccumulatorUpdate(accumulator.get(), nullptr, nullptr),
-              kInvalid, "values: is null");
+  CHECK_FAILS(rbcAccumulatorUpdate(accumulator.get(), &values_tensor, &params), kInvalid,
+              "lengths");
+  CHECK_FAILS(rbcAccumulatorUpdate(accumulator.get(), nullptr, nullptr), kInvalid,
+              "values: is null");
   CHECK_FAILS(rbcAccumulatorUpdate(nullptr, &values_tensor, nullptr), kInvalid,
               "accumulator: is null");
   CHECK(exported(accumulator) == before);
@@ -209,7 +207,7 @@ TEST_CASE("accumulator errors: states that do not merge") {
   CHECK_FAILS(merge(inPass(context, 2)), kInvalid, "other: is in pass 2, expected 1");
   CHECK(exported(accumulator) == before);
 
-  // Of other data in the first pass.
+  // Other data in the first pass.
   const Accumulator later = inPass(context, 2);
   const Accumulator other = makeAccumulator(context, 2, kLevels);
   require(support::update(context, other, numbers(support::kF32, {10, 2}, 2)));
@@ -217,18 +215,19 @@ TEST_CASE("accumulator errors: states that do not merge") {
   CHECK_FAILS(rbcAccumulatorMerge(later.get(), other.get()), kInvalid,
               "other: has other samples in the pass before");
   // Exported in one pass, merged in another.
-  CHECK_FAILS(rbcAccumulatorMerge(later.get(), imported(context, before).get()),
-              kInvalid, "other: is in pass 1, expected 2");
-  // An empty one adds nothing.
+  CHECK_FAILS(rbcAccumulatorMerge(later.get(), imported(context, before).get()), kInvalid,
+              "other: is in pass 1, expected 2");
+  // An empty accumulator adds nothing.
   CHECK_SUCCEEDS(merge(makeAccumulator(context, 2, kLevels)));
   CHECK(exported(accumulator) == before);
 }
 
-// What a state's digest is made of is the caller's, and the tables of two states are added up.
+// A caller can forge the words that a state's digest covers, and the tables of two states are
+// added.
 TEST_CASE(
     "accumulator errors: states made up to have one digest, but not as many buckets, do not "
     "merge") {
-  constexpr size_t kSettled = 3;  // where what the digest covers begins: channels, kind, the level,
+  constexpr size_t kSettled = 3;  // where the digest's words begin: channels, kind, the level,
   constexpr size_t kMinKey =
       8;                   // counts of values and of others, keys of the least and the greatest,
   size_t buckets_at = 10;  // the sum and the squares, each of a head and limbs, two a word
@@ -255,7 +254,7 @@ TEST_CASE(
   REQUIRE(hashOf(one, kSettled, one.size()) == hashOf(many, kSettled, many.size()));
 
   const auto madeOf = [&](Words words, size_t buckets) {
-    words.resize(words.size() + 2 + buckets + 1);  // nothing seen, empty tables, the checksum
+    words.resize(words.size() + 2 + buckets + 1);  // zero counts, empty tables, the checksum
     words[2] = words.size();
     Bytes bytes(8 * words.size());
     std::memcpy(bytes.data(), words.data(), bytes.size());
@@ -274,10 +273,8 @@ TEST_CASE("accumulator errors: passes over other data") {
   const Context context = support::cpuContext(1);
   const Accumulator empty = makeAccumulator(context, 2, kLevels);
   int32_t more = 7;
-  CHECK_FAILS(rbcAccumulatorNextPass(empty.get(), &more), kInvalid,
-              "has no samples");
-  CHECK_FAILS(rbcAccumulatorNextPass(empty.get(), nullptr), kInvalid,
-              "more: is null");
+  CHECK_FAILS(rbcAccumulatorNextPass(empty.get(), &more), kInvalid, "has no samples");
+  CHECK_FAILS(rbcAccumulatorNextPass(empty.get(), nullptr), kInvalid, "more: is null");
 
   const Accumulator accumulator = inPass(context, 2);
   CHECK_FAILS(rbcAccumulatorNextPass(accumulator.get(), &more), kInvalid,
@@ -300,7 +297,7 @@ TEST_CASE("accumulator errors: passes over other data") {
   CHECK(resultOf(done).status == RBC_STATUS_SUCCESS);
 }
 
-TEST_CASE("accumulator errors: bytes that are none") {
+TEST_CASE("accumulator errors: bytes that are not an accumulator") {
   if (support::kThreadSanitizer) SKIP_BECAUSE("ThreadSanitizer finds nothing in one thread");
   const Context context = support::cpuContext(1);
   for (int pass = 1; pass <= 3; ++pass) {
@@ -320,7 +317,7 @@ TEST_CASE("accumulator errors: bytes that are none") {
       rbcAccumulator_t made = nullptr;
       CHECK(rbcAccumulatorImport(context.get(), bad.data(), bad.size(), &made) !=
             RBC_STATUS_SUCCESS);
-      // Whatever it says, and even if its checksum is right, nothing is read or written elsewhere.
+      // For any contents, even with a correct checksum, no other memory is read or written.
       seal(&bad);
       if (rbcAccumulatorImport(context.get(), bad.data(), bad.size(), &made) ==
           RBC_STATUS_SUCCESS) {
@@ -352,32 +349,26 @@ TEST_CASE("accumulator errors: export and result") {
   const Context context = support::cpuContext(1);
   const Accumulator accumulator = inPass(context, 1);
   size_t bytes = 0;
-  CHECK_SUCCEEDS(
-      rbcAccumulatorExport(accumulator.get(), nullptr, 0, &bytes));
+  CHECK_SUCCEEDS(rbcAccumulatorExport(accumulator.get(), nullptr, 0, &bytes));
   Bytes room(bytes, 0x77);
   size_t told = 0;
-  CHECK_FAILS(
-      rbcAccumulatorExport(accumulator.get(), room.data(), bytes - 8, &told),
-      RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is ");
+  CHECK_FAILS(rbcAccumulatorExport(accumulator.get(), room.data(), bytes - 8, &told),
+              RBC_STATUS_BUFFER_TOO_SMALL, "capacity: is ");
   CHECK(told == bytes);
   CHECK(room == Bytes(bytes, 0x77));
-  CHECK_FAILS(rbcAccumulatorExport(accumulator.get(), nullptr, 8, &told),
-              kInvalid, "data: is null");
-  CHECK_FAILS(
-      rbcAccumulatorExport(accumulator.get(), room.data(), bytes, nullptr),
-      kInvalid, "bytes: is null");
+  CHECK_FAILS(rbcAccumulatorExport(accumulator.get(), nullptr, 8, &told), kInvalid,
+              "data: is null");
+  CHECK_FAILS(rbcAccumulatorExport(accumulator.get(), room.data(), bytes, nullptr), kInvalid,
+              "bytes: is null");
 
   rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
-  CHECK_FAILS(rbcAccumulatorGetResult(accumulator.get(), nullptr), kInvalid,
-              "outputs: is null");
+  CHECK_FAILS(rbcAccumulatorGetResult(accumulator.get(), nullptr), kInvalid, "outputs: is null");
   double numbers_of[4] = {};
   int64_t extent = 2;
   rbcTensor mean = support::vectorTensor(numbers_of, support::kF64, &extent);
   rbcTensor max = support::vectorTensor(numbers_of + 1, support::kF64, &extent);
   result.mean = &mean;
-  const auto run = [&] {
-    return rbcAccumulatorGetResult(accumulator.get(), &result);
-  };
+  const auto run = [&] { return rbcAccumulatorGetResult(accumulator.get(), &result); };
   mean.device.type = RBC_DEVICE_CUDA;
   CHECK_FAILS(run(), RBC_STATUS_DEVICE_MISMATCH, "mean: ", "host memory");
   mean.device.type = RBC_DEVICE_CPU;

@@ -1,5 +1,5 @@
-// Accumulators of statistics: any order, any pieces, any merges give the same bytes, and passes lead
-// to exact quantiles.
+// Accumulators of statistics: any order, any pieces, any merges give the same bytes, and passes
+// lead to exact quantiles.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -42,7 +42,7 @@ const Kind kKinds[] = {{support::kF16, 1}, {support::kBF16, 0}, {support::kF32, 
                        {support::kU8, 0},  {support::kU16, 1},  {support::kU32, 2},
                        {support::kU64, 3}};
 
-// Elements of samples of two channels: one of all sorts, one that is mostly 0.
+// Elements of samples with two channels: one with all kinds of values, one that is mostly 0.
 std::vector<uint64_t> randomElements(rbcDType dtype, int64_t samples, uint64_t seed) {
   Random random(seed);
   std::vector<uint64_t> elements;
@@ -94,8 +94,8 @@ void checkMoments(const support::AccumulatorResult& r, size_t c,
   CHECK(exact.isStd(support::bitsOf(r.std[c]), ddof));
 }
 
-// Shuffled, cut into pieces, each to an accumulator that begins as `begin`; merged as a random tree,
-// from one context to another by bytes.
+// Shuffles the samples and cuts them into pieces, one per accumulator that begins as `begin`.
+// Merges these as a random tree, across contexts as bytes.
 Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
              const std::vector<uint64_t>& elements, const Bytes& begin, uint64_t seed) {
   Random random(seed);
@@ -185,7 +185,7 @@ TEST_CASE("accumulator: pieces, orders and merges give the same bytes in every p
   if (support::kThreadSanitizer) SKIP_BECAUSE("its tables take minutes; others have threads");
   const std::vector<Context> contexts = cpuContexts();
   for (const Kind& kind : kKinds) {
-    // With a sanitizer each takes five seconds: one of 16, of 32 and of 64 bits is enough there.
+    // With a sanitizer each takes five seconds: one dtype each of 16, 32 and 64 bits is enough.
     const bool chosen = &kind == kKinds + 1 || &kind == kKinds + 2 || &kind == kKinds + 3;
     if (chosen || !support::kSanitized) checkPasses(contexts, kind, 0);
   }
@@ -200,7 +200,7 @@ TEST_CASE("accumulator: any number of bits in the first pass") {
     }
   }
   checkPasses(contexts, kKinds[2], 8);
-  checkPasses(contexts, kKinds[3], 20);  // 8 MiB a channel
+  checkPasses(contexts, kKinds[3], 20);  // 8 MiB per channel
 }
 
 TEST_CASE("accumulator: CUDA and the CPU in one merge") {
@@ -212,7 +212,7 @@ TEST_CASE("accumulator: CUDA and the CPU in one merge") {
   for (const Kind& kind : kKinds) checkPasses(contexts, kind, 0);
 }
 
-TEST_CASE("accumulator: after the first pass quantiles are near, and all else is exact") {
+TEST_CASE("accumulator: after the first pass quantiles are close, and other results are exact") {
   const Context context = support::cpuContext(2);
   for (const Kind& kind : kKinds) {
     CAPTURE(support::nameOf(kind.dtype));
@@ -281,15 +281,15 @@ TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
   }
   const auto result = resultOf(accumulator);
   CHECK(result.count[0] == int64_t{1} << 40);
-  const support::ExactStatistics exact(values);  // mean and std are those of the four
+  const support::ExactStatistics exact(values);  // the mean and std of the four values
   CHECK(exact.isMean(support::bitsOf(result.mean[0])));
   CHECK(exact.isStd(support::bitsOf(result.std[0]), 0));
 
   const Bytes before = exported(accumulator);
   const Accumulator one = makeAccumulator(context, 1, {});
   require(support::update(context, one, array));
-  CHECK_FAILS(rbcAccumulatorMerge(accumulator.get(), one.get()),
-              RBC_STATUS_UNSUPPORTED, "other: 4 samples", "more than 2^40");
+  CHECK_FAILS(rbcAccumulatorMerge(accumulator.get(), one.get()), RBC_STATUS_UNSUPPORTED,
+              "other: 4 samples", "more than 2^40");
   CHECK_FAILS(support::update(context, accumulator, array), RBC_STATUS_UNSUPPORTED,
               "values: 4 samples", "more than 2^40");
   CHECK(exported(accumulator) == before);
@@ -314,8 +314,7 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
   const auto run = [&](const rbcTensor* values, const rbcAccumulatorUpdateParams& params) {
     const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
     size_t bytes = 0;
-    CHECK_SUCCEEDS(rbcAccumulatorUpdateWorkspaceSize(accumulator.get(),
-                                                     values, &params, &bytes));
+    CHECK_SUCCEEDS(rbcAccumulatorUpdateWorkspaceSize(accumulator.get(), values, &params, &bytes));
     CHECK_SUCCEEDS(rbcAccumulatorUpdate(accumulator.get(), values, &params));
     return exported(accumulator);
   };
@@ -338,19 +337,19 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
   CHECK(run(&padded_tensor, params) == plain({{0, 25}}));
 }
 
-TEST_CASE("accumulator: its context may go first") {
-  // Memory of the context serves the accumulator still: a sanitizer would tell.
+TEST_CASE("accumulator: its context may be destroyed first") {
+  // The accumulator still uses memory of the context, which a sanitizer checks.
   Context context = support::cpuContext(1);
   const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
   require(support::update(context, accumulator, samplesOf(support::kF32, {0, 0, 0, 0}, 0, 2)));
   context.reset();
 }
 
-TEST_CASE("accumulator: keeps what it needs of a context that is destroyed") {
+TEST_CASE("accumulator: keeps its context's resources after the context is destroyed") {
   std::vector<float> numbers = {1, 2, 6};
   int64_t shape[] = {3, 1};
-  const rbcTensor values = {numbers.data(), support::kHostDevice, 2, support::kF32, shape,
-                            nullptr,        0};
+  const rbcTensor values = {
+      numbers.data(), support::kHostDevice, 2, support::kF32, shape, nullptr, 0};
   rbcContextParams cpu = rbcContextParamsInit();
   cpu.backend = RBC_BACKEND_CPU;
   rbcContext_t context = nullptr;

@@ -1,4 +1,4 @@
-// A caller's allocator, and that nothing is allocated once a context has warmed up.
+// A caller's allocator, and tests that a warm context allocates nothing.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 using support::Context;
 
-// Keeps book of what a context takes and gives back.
+// Records the memory that a context allocates and frees.
 struct Ledger {
   std::map<void*, size_t> held;
   int64_t allocations = 0;
@@ -65,7 +65,7 @@ struct Ledger {
 
 }  // namespace
 
-TEST_CASE("allocator: workspace and owned tensors come from it, and all of it goes back") {
+TEST_CASE("allocator: workspace and owned tensors come from it, and all memory is freed") {
   Ledger ledger;
   Context context = ledger.context();
   CHECK_SUCCEEDS(rbcContextReserve(context.get(), 1000));
@@ -92,7 +92,7 @@ TEST_CASE("allocator: workspace and owned tensors come from it, and all of it go
   CHECK(ledger.error == "");
 }
 
-TEST_CASE("allocator: one that gives out fails the call, and the context goes on") {
+TEST_CASE("allocator: if it has no memory, the call fails and the context still works") {
   Ledger ledger;
   const Context context = ledger.context();
   CHECK_SUCCEEDS(rbcContextReserve(context.get(), 1000));
@@ -121,7 +121,7 @@ TEST_CASE("allocator: calls in steady state allocate nothing") {
   const Context context = ledger.context(3);
   std::vector<support::ResampleCase> cases = support::resampleCases();
   for (support::ResampleCase& c : cases) {
-    if (c.flush == support::Flush::kBegin) continue;  // half of them will do
+    if (c.flush == support::Flush::kBegin) continue;  // half of the cases are enough
     const support::ResampleInputs in = support::makeInputs(c);
     support::Array out = in.makeOut();
     support::Array mask = in.makeMask();
@@ -144,7 +144,7 @@ TEST_CASE("allocator: calls in steady state allocate nothing") {
     const int64_t reserved = ledger.allocations;
     CHECK_SUCCEEDS(call());
     CHECK_MESSAGE(ledger.allocations == reserved, support::describe(c),
-                  ": allocates after the reserve it asked for");
+                  ": allocates after its own reserve");
     CAPTURE(support::describe(c));
     CHECK_ALLOCATES_NOTHING(call());
   }
@@ -230,7 +230,7 @@ TEST_CASE("allocator: a control loop's fuse allocates nothing, checked or not") 
 TEST_CASE(
     "allocator: fusion of any number of streams allocates nothing once reserved, on any number of "
     "threads") {
-  constexpr int64_t kQueries = 1000;  // enough to be shared out among threads
+  constexpr int64_t kQueries = 1000;  // enough to be split over threads
   for (const int threads : {1, 3}) {
     for (const int count : {3, 8, 40}) {
       CAPTURE(threads);
@@ -267,7 +267,7 @@ TEST_CASE("allocator: voxelization allocates nothing once reserved, on any numbe
   }
 }
 
-TEST_CASE("allocator: voxelization without memory writes nothing, and the context goes on") {
+TEST_CASE("allocator: voxelization without memory writes nothing, and the context still works") {
   int needy = 0;
   for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
     CAPTURE(std::string(kind.name));

@@ -1,4 +1,4 @@
-// What is CUDA's alone of clouds: capture and replay, streams, workspaces, bad data.
+// Clouds on CUDA: capture and replay, streams, workspaces, bad data.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -42,15 +42,15 @@ enum class Operation { kUnproject, kFarthest, kTakeRows };
 struct Kind {
   const char* name;
   Operation operation;
-  rbcDType dtype;    // of depth, of points, of values
+  rbcDType dtype;    // of depth, points or values
   int64_t clouds;    // images
-  int64_t points;    // of a cloud; rows of values
-  int64_t count;     // points to take, room of an image
+  int64_t points;    // per cloud; rows of values
+  int64_t count;     // points to choose, or the capacity of an image
   bool all_options;  // pose, colours, crop and pixels; packed, with starts and distances
 };
 constexpr Kind kKinds[] = {
-    {"depth alone", Operation::kUnproject, kF32, 3, 5000, 5000, false},
-    {"depth, colours, pose, crop, little room", Operation::kUnproject, kU16, 2, 9000, 700, true},
+    {"only depth", Operation::kUnproject, kF32, 3, 5000, 5000, false},
+    {"depth, colours, pose, crop, small capacity", Operation::kUnproject, kU16, 2, 9000, 700, true},
     {"farthest of small clouds", Operation::kFarthest, kF32, 3, 500, 64, false},
     {"farthest of packed clouds", Operation::kFarthest, kF16, 2, 6000, 90, true},
     {"farthest of one cloud", Operation::kFarthest, kF64, 1, 9000, 70, false},
@@ -60,7 +60,7 @@ constexpr Kind kKinds[] = {
 constexpr int64_t kColumns = 100;  // of an image
 constexpr int64_t kChannels = 3;
 
-// An array's elements, one after the other.
+// The elements of an array in order.
 void fill(Array& array, const std::function<double()>& next) {
   const rbcDType dtype = array.dtype();
   array.each([&](std::byte* p) {
@@ -72,7 +72,7 @@ void fill(Array& array, const std::function<double()>& next) {
   });
 }
 
-// The inputs of a kind, in the order of Call. Other seeds give other numbers of the same shapes.
+// The inputs of a kind, in the order of Call. Other seeds give other numbers with the same shapes.
 std::deque<Array> inputsOf(const Kind& kind, uint64_t seed) {
   Random random(seed);
   std::deque<Array> inputs;
@@ -140,7 +140,7 @@ std::vector<Array> outputsOf(const Kind& kind) {
   return outputs;
 }
 
-// A call whose tensors are where a context wants them; around each of them lie guard zones.
+// A call whose tensors are in the context's memory, with guard zones around each of them.
 class Call {
  public:
   Call(const Context& context, const std::deque<Array>& inputs, const Kind& kind)
@@ -189,7 +189,7 @@ class Call {
     return bytes;
   }
 
-  // Puts other numbers where the inputs are.
+  // Overwrites the inputs with other numbers.
   void upload(const std::deque<Array>& inputs, const Stream& stream) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
       cuda_support::upload(inputs[i], inputs_[i].get(), stream);
@@ -201,7 +201,7 @@ class Call {
                             stream.get()));
     }
   }
-  // Brings the outputs back. False if something beside them was written.
+  // Copies the outputs back. Returns false if memory around them was written.
   bool fetch(const Context& context) {
     bool clean = true;
     for (size_t i = 0; i < outputs_.size(); ++i) clean &= placed_[i].fetch(context, outputs_[i]);
@@ -268,7 +268,7 @@ TEST_CASE("clouds cuda: captured once the workspace is reserved, and replayed on
   }
 }
 
-TEST_CASE("clouds cuda: without its workspace a call cannot be captured, and nothing is broken") {
+TEST_CASE("clouds cuda: without its workspace a call cannot be captured, and still works later") {
   REQUIRE_CUDA();
   const Stream stream;
   int needy = 0;
@@ -366,7 +366,7 @@ TEST_CASE("clouds cuda: inputs of any bits touch nothing outside the tensors") {
     CAPTURE(std::string(kind.name));
     for (int i = 0; i < 5; ++i) {
       std::deque<Array> inputs = inputsOf(kind, 8);
-      // Of the first, the numbers; of the others offsets, starts, indices, cameras.
+      // For the first input the numbers; for the others offsets, starts, indices, cameras.
       for (Array& array : inputs) {
         const auto size = static_cast<size_t>(support::sizeOf(array.dtype()));
         array.each([&](std::byte* p) {
@@ -382,10 +382,11 @@ TEST_CASE("clouds cuda: inputs of any bits touch nothing outside the tensors") {
   }
 }
 
-TEST_CASE("clouds cuda: farthest points of clouds that overlap end, and touch nothing else") {
+TEST_CASE("clouds cuda: farthest points of overlapping clouds terminate, and touch nothing else") {
   REQUIRE_CUDA();
-  // Wrong offsets: two large clouds share rows. The larger one has finite points only where the other one
-  // is, so it overwrites what that one keeps in the workspace. What they get is not specified.
+  // Wrong offsets: two large clouds share rows. The larger one has finite points only in the rows
+  // of the other one, so it overwrites the other one's data in the workspace. Their results are
+  // unspecified.
   constexpr int64_t kRows = 100'000;
   constexpr int64_t kBegin = 50'000;
   constexpr int64_t kEnd = 65'000;

@@ -1,4 +1,4 @@
-// rbcUnproject, rbcFarthestPoints and rbcTakeRows: what they refuse, and the wrappers.
+// rbcUnproject, rbcFarthestPoints and rbcTakeRows: errors, and the wrappers.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -37,7 +37,7 @@ void checkFloats(const Argument& output, const std::vector<double>& expected) {
 
 // ---- unproject ----------------------------------------------------------------------------------
 
-// Two images of 1 x 2 pixels, one of them without depth, moved by 1 along x.
+// Two images of 1 x 2 pixels, one without depth, moved by 1 along x.
 struct Unproject : support::OperationCall<Unproject, rbcUnproject, rbcUnprojectWorkspaceSize> {
   Argument depth{kU16, {2, 1, 2}};
   Argument intrinsics{kF64, {2, 4}};
@@ -95,7 +95,7 @@ struct Unproject : support::OperationCall<Unproject, rbcUnproject, rbcUnprojectW
 
 // ---- farthest points ----------------------------------------------------------------------------
 
-// Two clouds of up to three points, of which two are to be taken.
+// Two clouds of up to three points; two points of each are chosen.
 struct Farthest
     : support::OperationCall<Farthest, rbcFarthestPoints, rbcFarthestPointsWorkspaceSize> {
   Argument points{kF32, {2, 3, 3}};
@@ -192,7 +192,7 @@ STRUCT_ERROR_TESTS("farthest points", Farthest)
 COMMON_ERROR_TESTS("take rows", TakeRows)
 STRUCT_ERROR_TESTS("take rows", TakeRows)
 
-TEST_CASE("unproject errors: params that cannot be") {
+TEST_CASE("unproject errors: invalid params") {
   using C = Unproject;
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<C>({
@@ -214,7 +214,7 @@ TEST_CASE("unproject errors: params that cannot be") {
   });
 }
 
-TEST_CASE("unproject errors: cameras that cannot be") {
+TEST_CASE("unproject errors: invalid cameras") {
   using C = Unproject;
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<C>({
@@ -275,7 +275,7 @@ TEST_CASE(
               "colors: has 9223372036854775807 channels, expected at most 2^31 - 4");
 }
 
-TEST_CASE("unproject: what does not fit is counted") {
+TEST_CASE("unproject: points that do not fit are counted") {
   Unproject call;
   call.points.reshape({2, 1, 4});
   call.pixels.reshape({2, 1});
@@ -345,7 +345,7 @@ TEST_CASE("take rows errors: shapes, dtypes, indices and fill values") {
   });
 }
 
-TEST_CASE("clouds: the wrappers, from a depth image to some of its points") {
+TEST_CASE("clouds: the wrappers, from a depth image to a few of its points") {
   const auto context = robocache::Context::cpu(1);
   const std::vector<float> depth = {1, 2, 0, 4};
   const std::vector<double> camera = {1, 1, 0, 0};

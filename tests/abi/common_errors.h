@@ -1,4 +1,5 @@
-// What every operation refuses alike: the rows that its description alone gives (error_table.h).
+// Errors that all operations share: their rows follow from the operation's description
+// (error_table.h).
 #pragma once
 
 #include <algorithm>
@@ -174,7 +175,7 @@ void checkOverlaps() {
         {kStatus, std::string(told.name) + ": overlaps " + first + ", expected memory of its own",
          [&](Call& call) {
            onto.prepare(call);
-           // Where any element may be: bytes may stand at odd addresses.
+           // Aligned for any element, since bytes may have odd addresses.
            const auto address = reinterpret_cast<uintptr_t>(onto.of(call).raw.data);
            moved.of(call).raw.data = reinterpret_cast<void*>(address & ~uintptr_t{7});
          }});
@@ -202,7 +203,7 @@ void checkOverlaps() {
 
 }  // namespace support
 
-// The test cases of an operation: macros, since each is a ctest of its own name.
+// The test cases of an operation. They are macros because each is a separate ctest.
 #define COMMON_ERROR_TESTS(name, Call)                                                     \
   TEST_CASE(name " errors: the good call is good, wherever the host reaches its memory") { \
     ::support::checkReachableMemory<Call>();                                               \

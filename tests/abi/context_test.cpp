@@ -1,4 +1,4 @@
-// Contexts: creation, what they tell, streams, workspace.
+// Contexts: creation, info, streams, workspace.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -17,7 +17,7 @@ rbcContextParams cpuParams() {
   return params;
 }
 
-// A creation that fails leaves null behind.
+// A failed creation writes null.
 #define CHECK_REFUSED(given, status, ...)                                    \
   do {                                                                       \
     const rbcContextParams params_ = given;                                  \
@@ -28,7 +28,7 @@ rbcContextParams cpuParams() {
 
 }  // namespace
 
-TEST_CASE("context: the CPU one tells what it is") {
+TEST_CASE("context: info of a CPU context") {
   for (const int32_t threads : {1, 2, 5}) {
     for (const int32_t level : support::simdLevels()) {
       const rbcContextInfo info = support::infoOf(support::cpuContext(threads, level));
@@ -51,7 +51,7 @@ TEST_CASE("context: the CPU one tells what it is") {
   CHECK(by_default.simd >= RBC_SIMD_PORTABLE);
 }
 
-TEST_CASE("context: auto is CUDA where it can be used, else the CPU with the reason") {
+TEST_CASE("context: auto is CUDA if it is usable, else the CPU with the reason") {
   rbcContext_t handle = nullptr;
   CHECK_SUCCEEDS(rbcContextCreate(nullptr, &handle));
   const Context context(handle);
@@ -68,7 +68,7 @@ TEST_CASE("context: auto is CUDA where it can be used, else the CPU with the rea
   }
 }
 
-TEST_CASE("context: falling back to the CPU is no failure and leaves the last error") {
+TEST_CASE("context: falling back to the CPU succeeds and does not change the last error") {
   CHECK(rbcContextCreate(nullptr, nullptr) == RBC_STATUS_INVALID_ARGUMENT);
   const std::string before = rbcGetLastError();
   CHECK(before != "");
@@ -78,7 +78,7 @@ TEST_CASE("context: falling back to the CPU is no failure and leaves the last er
   CHECK_SUCCEEDS(rbcContextDestroy(handle));
 }
 
-TEST_CASE("context: CUDA asked for where it is not") {
+TEST_CASE("context: CUDA requested but not available") {
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CUDA;
 #if RBC_WITH_CUDA
@@ -124,7 +124,7 @@ TEST_CASE("context: bad parameters") {
     CHECK_REFUSED(with([&](auto& p) { p.struct_size = size; }), RBC_STATUS_INVALID_ARGUMENT,
                   "params:", "struct_size");
   }
-  // No machine has those of two architectures.
+  // No machine has the instructions of two architectures.
   const std::vector<int32_t> levels = support::simdLevels();
   const bool arm = std::find(levels.begin(), levels.end(), RBC_SIMD_NEON) != levels.end();
   const int32_t missing = arm ? RBC_SIMD_AVX2 : RBC_SIMD_NEON;
@@ -132,7 +132,7 @@ TEST_CASE("context: bad parameters") {
                 arm ? "RBC_SIMD_AVX2" : "RBC_SIMD_NEON");
 }
 
-TEST_CASE("context: info that is null or has no size is refused") {
+TEST_CASE("context: info that is null or has size 0 is refused") {
   const Context context = support::cpuContext(2);
   rbcContextInfo none = {};
   CHECK_FAILS(rbcContextGetInfo(context.get(), &none), RBC_STATUS_INVALID_ARGUMENT,

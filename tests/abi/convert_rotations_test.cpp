@@ -1,4 +1,4 @@
-// rbcConvertRotations at its edges, and what it refuses; on CUDA the same bits, also out of a graph.
+// rbcConvertRotations: edge cases and errors; the same bits on CUDA, also in a graph.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -72,7 +72,7 @@ struct Call : support::OperationCall<Call, rbcConvertRotations, rbcConvertRotati
 
 COMMON_ERROR_TESTS("convert rotations", Call)
 
-TEST_CASE("convert rotations errors: what there is no representation of") {
+TEST_CASE("convert rotations errors: unknown representations") {
   for (const int32_t value : {-1, 7, 15, 28, 31, 44, 1 << 30}) {
     const std::string is = "is " + std::to_string(value) + ", expected one of RBC_ROTATION_";
     checkErrors<Call>(
@@ -95,7 +95,7 @@ TEST_CASE("convert rotations errors: shapes and dtypes") {
                      {"out", support::kI32, "dtype is int32, expected a float"}});
 }
 
-TEST_CASE("convert rotations errors: in place, and an output of shared elements") {
+TEST_CASE("convert rotations errors: in place, and an output with shared elements") {
   checkErrors<Call>({{RBC_STATUS_INVALID_ARGUMENT, "rotations: overlaps out",
                       [](Call& c) {
                         c.params.target = RBC_ROTATION_QUAT_WXYZ;
@@ -112,7 +112,7 @@ TEST_CASE("convert rotations: no workspace") {
   CHECK(bytes == 0);
 }
 
-TEST_CASE("convert rotations: no rotations at all") {
+TEST_CASE("convert rotations: without rotations") {
   for (const std::vector<int64_t>& leading :
        {std::vector<int64_t>{0}, {0, kMost / 128}, {3, 0, 5}, {1, 1, 1, 1, 1, 1, 0}}) {
     std::vector<int64_t> in = leading;
@@ -128,7 +128,7 @@ TEST_CASE("convert rotations: no rotations at all") {
   }
 }
 
-TEST_CASE("convert rotations: what is none becomes the one NaN in every channel") {
+TEST_CASE("convert rotations: inputs that are not rotations give the same NaN in every channel") {
   const float inf = std::numeric_limits<float>::infinity();
   for (const rbcDType dtype : support::kFloatDTypes) {
     for (const float bad : {0.0f, inf, -inf, std::nanf("7"), -std::nanf("")}) {
@@ -187,7 +187,7 @@ int64_t channelsOf(int32_t value) {
   return value >= RBC_ROTATION_ROT6D_ROWS && value <= RBC_ROTATION_ROT6D_INTERLEAVED ? 6 : 3;
 }
 
-// Of every size, with zeros, NaN and infinities among them; angles of many turns.
+// Numbers of every size, including zeros, NaN and infinities; angles of many turns.
 void fill(const Array& array, uint64_t seed) {
   support::Random random(seed);
   array.each([&](std::byte* p) {
@@ -240,7 +240,7 @@ TEST_CASE("convert rotations cuda: the same bits as on the CPU, every pair and d
   for (const int32_t source : kSome) {
     for (const int32_t target : kSome) {
       checkSame(cuda, {source, target, kF64, kF64, {20'011}},
-                ++seed);  // the last tile is not whole
+                ++seed);  // the last tile is partial
       checkSame(cuda, {source, target, kF32, kF32, {500}}, ++seed);
     }
     for (const rbcDType in : support::kFloatDTypes) {

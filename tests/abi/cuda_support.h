@@ -1,4 +1,4 @@
-// What tests of CUDA have in common: streams of their own, a way to keep one busy, and graphs.
+// The common part of CUDA tests: streams, a way to keep a stream busy, and graphs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -75,7 +75,7 @@ inline void beginCapture(const Stream& stream) {
   check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
 }
 
-// What a capture has recorded.
+// The result of a capture.
 class Graph {
  public:
   explicit Graph(const Stream& stream) {

@@ -1,4 +1,4 @@
-// What is CUDA's alone: streams, capture, device memory, checks of data that lies on the device.
+// CUDA: streams, capture, device memory, checks of data on the device.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -84,7 +84,7 @@ ResampleCase someCase(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("cuda: info tells of the device") {
+TEST_CASE("cuda: info describes the device") {
   REQUIRE_CUDA();
   const rbcContextInfo info = support::infoOf(cuda);
   cudaDeviceProp properties;
@@ -157,7 +157,7 @@ TEST_CASE("cuda: calls can be captured, one kernel each, and replayed") {
   CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
-TEST_CASE("cuda: what cannot be captured says so, and the capture goes on") {
+TEST_CASE("cuda: a call that cannot be captured fails, and the capture continues") {
   REQUIRE_CUDA();
   const Stream stream;
   DeviceCall good(cuda, someCase(2));
@@ -211,13 +211,13 @@ TEST_CASE("cuda: switching streams keeps calls that share the workspace apart, w
   blocker.open();
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
   CHECK_FALSE(blocker.timedOut());
-  CHECK_SUCCEEDS(first.run(cuda));  // checked, on the other stream now
+  CHECK_SUCCEEDS(first.run(cuda));  // checked, now on the other stream
   CHECK(first.error(cuda) == "");
   CHECK(second.error(cuda) == "");
   CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
 }
 
-TEST_CASE("cuda: memory that a context cannot reach is refused, memory that both reach is not") {
+TEST_CASE("cuda: memory that a context cannot reach is refused, shared memory is not") {
   REQUIRE_CUDA();
   const Context cpu = support::cpuContext(1);
   DeviceCall call(cuda, someCase(6));
@@ -255,7 +255,7 @@ TEST_CASE("cuda: memory that a context cannot reach is refused, memory that both
   }
 }
 
-TEST_CASE("cuda: a checked call tells of bad data as the CPU does, and writes nothing") {
+TEST_CASE("cuda: a checked call reports bad data as the CPU does, and writes nothing") {
   REQUIRE_CUDA();
   const Context cpu = support::cpuContext(1);
   support::Random random(23);
@@ -323,7 +323,7 @@ TEST_CASE("cuda: a checked call tells of bad data as the CPU does, and writes no
   CHECK(refused > 100);  // on both
 }
 
-TEST_CASE("cuda: a check of any number of entries and times that are one number ends") {
+TEST_CASE("cuda: a check of any number of entries with equal times terminates") {
   REQUIRE_CUDA();
   int64_t zero = 0;
   double numbers[] = {0, 1};
@@ -454,7 +454,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
   CHECK_FALSE(ledger.wrong);
 }
 
-TEST_CASE("cuda: more memory than there is") {
+TEST_CASE("cuda: more memory than available") {
   REQUIRE_CUDA();
   const int64_t extent = int64_t{1} << 50;
   rbcOwnedTensor_t tensor = nullptr;
@@ -467,7 +467,8 @@ TEST_CASE("cuda: more memory than there is") {
   CHECK(call.error(cuda) == "");
 }
 
-TEST_CASE("cuda: copies on the device take any strides, those with host memory contiguous ones") {
+TEST_CASE(
+    "cuda: copies on the device allow any strides, copies with host memory need contiguous ones") {
   REQUIRE_CUDA();
   for (const rbcDType dtype : {support::kU8, support::kBF16, support::kF32, support::kI64}) {
     for (const support::Layout from : support::kLayouts) {
@@ -496,7 +497,7 @@ TEST_CASE("cuda: copies on the device take any strides, those with host memory c
   }
 }
 
-TEST_CASE("cuda: the current device stays the caller's") {
+TEST_CASE("cuda: calls do not change the current device") {
   REQUIRE_CUDA();
   int count = 0;
   check(cudaGetDeviceCount(&count));
@@ -515,7 +516,7 @@ TEST_CASE("cuda: the current device stays the caller's") {
   CHECK_FAILS(other.run(second), RBC_STATUS_DEVICE_MISMATCH, "values:");
 }
 
-TEST_CASE("cuda: contexts on two devices at once, a thread each") {
+TEST_CASE("cuda: contexts on two devices at once, one thread each") {
   REQUIRE_CUDA();
   int count = 0;
   check(cudaGetDeviceCount(&count));
@@ -529,7 +530,7 @@ TEST_CASE("cuda: contexts on two devices at once, a thread each") {
     int failures = 0;
     int current = -1;
 
-    // The sixth kind is sparse, and takes workspace.
+    // The sixth kind is sparse, and needs a workspace.
     explicit Worker(int device) : kind(voxelize_kinds::kKinds[5]), clouds(kind, 1 + device) {
       rbcContextParams params = rbcContextParamsInit();
       params.backend = RBC_BACKEND_CUDA;
@@ -538,7 +539,7 @@ TEST_CASE("cuda: contexts on two devices at once, a thread each") {
       resample = std::make_unique<DeviceCall>(context, someCase(10 + device));
       voxelize = std::make_unique<voxelize_kinds::Call>(context, clouds, kind);
     }
-    // The thread's current device is the first, whatever the context's is.
+    // The thread's current device is the first, for any device of the context.
     void work() {
       for (int i = 0; i < 100; ++i) {
         failures += resample->run(context) == RBC_STATUS_SUCCESS ? 0 : 1;
@@ -564,7 +565,7 @@ TEST_CASE("cuda: contexts on two devices at once, a thread each") {
   }
 }
 
-// The device does not recover from it: a process of its own runs it.
+// The device does not recover from the fault, so a separate process runs this test.
 TEST_CASE("cuda: device fault" * doctest::skip()) {
   const Context cuda = support::cudaContext();
   int64_t shape[] = {2, 1};

@@ -131,7 +131,7 @@ TEST_CASE_TEMPLATE("dlpack: byte_offset, null strides and views are understood",
   CHECK(strided.deleted == 1);
 }
 
-TEST_CASE_TEMPLATE("dlpack: an import without a deleter is taken", Managed, DLManagedTensor,
+TEST_CASE_TEMPLATE("dlpack: an import without a deleter succeeds", Managed, DLManagedTensor,
                    DLManagedTensorVersioned) {
   Producer<Managed> producer;
   producer.managed.deleter = nullptr;
@@ -169,7 +169,7 @@ TEST_CASE("dlpack: of another major version only the deleter is called") {
   for (const uint32_t major : {0u, uint32_t{DLPACK_MAJOR_VERSION} + 1, 0xffffffffu}) {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.version.major = major;
-    // What lies behind the deleter may be anything.
+    // The bytes after the deleter may be anything.
     std::memset(static_cast<void*>(&producer.managed.flags), 0xEE,
                 sizeof producer.managed - offsetof(DLManagedTensorVersioned, flags));
     rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
@@ -188,7 +188,7 @@ TEST_CASE("dlpack: of another major version only the deleter is called") {
   CHECK(newer.deleted == 1);
 }
 
-TEST_CASE("dlpack: read-only is honoured and passed on") {
+TEST_CASE("dlpack: the read-only flag is respected and exported") {
   Producer<DLManagedTensorVersioned> producer;
   producer.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED;
   OwnedTensor tensor = imported(producer);
@@ -217,7 +217,7 @@ TEST_CASE("dlpack: read-only is honoured and passed on") {
   versioned->deleter(versioned);
 }
 
-TEST_CASE_TEMPLATE("dlpack: exports hold a reference each", Managed, DLManagedTensor,
+TEST_CASE_TEMPLATE("dlpack: each export holds a reference", Managed, DLManagedTensor,
                    DLManagedTensorVersioned) {
   Producer<Managed> producer;
   OwnedTensor tensor = imported(producer);
@@ -263,7 +263,7 @@ TEST_CASE_TEMPLATE("dlpack: the last deleter may run on any thread, also after t
   std::thread([&] { out->deleter(out); }).join();
 }
 
-TEST_CASE("dlpack: references are counted right when many threads drop them") {
+TEST_CASE("dlpack: references are counted correctly when many threads drop them") {
   for (int round = 0; round < 50; ++round) {
     Producer<DLManagedTensorVersioned> producer;
     OwnedTensor tensor = imported(producer);
@@ -279,7 +279,7 @@ TEST_CASE("dlpack: references are counted right when many threads drop them") {
   }
 }
 
-TEST_CASE_TEMPLATE("dlpack: what is exported can be imported again", Managed, DLManagedTensor,
+TEST_CASE_TEMPLATE("dlpack: an exported tensor can be imported again", Managed, DLManagedTensor,
                    DLManagedTensorVersioned) {
   const Context context = support::cpuContext(1);
   OwnedTensor tensor = created(context);

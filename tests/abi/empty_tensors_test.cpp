@@ -1,5 +1,5 @@
-// Tensors without elements: their data may be null, and their strides are any numbers. Every operation
-// takes them, and writes what there is to write.
+// Tensors without elements: their data may be null, and their strides may be any numbers. Every
+// operation accepts them, and writes the outputs that have elements.
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
@@ -26,7 +26,7 @@ using Shape = std::vector<int64_t>;
 
 const support::Context& context() { return support::refusingContext(); }
 
-// With elements, an array; without, null data behind strides that are all the same.
+// An array, or, without elements, null data with equal strides.
 class Tensor {
  public:
   Tensor(rbcDType dtype, const Shape& shape, int64_t stride) : argument_(dtype, shape) {
@@ -41,7 +41,7 @@ class Tensor {
   void fill(std::initializer_list<T> elements) {
     argument_.fill(elements);
   }
-  // Fills all elements with one.
+  // Fills all elements with one value.
   template <class T>
   void fillWith(T element) {
     argument_.array.each([&](std::byte* p) { std::memcpy(p, &element, sizeof element); });
@@ -85,7 +85,7 @@ std::string textOf(const Extents& e, int64_t stride) {
 
 constexpr rbcVoxelGrid kGrid = {{0, 0, 0}, {1, 1, 1}, {2, 3, 4}};
 
-// Clouds and their features, none of which lies in the grid.
+// Clouds with features; no point is in the grid.
 struct Clouds {
   int64_t clouds, points, features;
 };
@@ -129,7 +129,7 @@ void visitClouds(Visitor&& visit) {
 
 }  // namespace
 
-TEST_CASE("empty tensors: resample fills what there is") {
+TEST_CASE("empty tensors: resample fills the outputs that have elements") {
   constexpr int32_t kMethods[] = {RBC_METHOD_LINEAR, RBC_METHOD_NEAREST, RBC_METHOD_CUBIC,
                                   RBC_METHOD_SLERP, RBC_METHOD_ANGLE};
   for (const Extents& e : kExtents) {
@@ -182,7 +182,7 @@ TEST_CASE("empty tensors: resample fills what there is") {
   }
 }
 
-TEST_CASE("empty tensors: a batch may have as many rows as there are numbers") {
+TEST_CASE("empty tensors: a batch may have up to 2^63 - 1 rows") {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const int64_t shape[] = {kMost, 0, 1};
   const int64_t none = 0;
@@ -194,7 +194,7 @@ TEST_CASE("empty tensors: a batch may have as many rows as there are numbers") {
   CHECK_SUCCEEDS(rbcResample(context().get(), &rows, &times, &times, &rows, nullptr, &params));
 }
 
-TEST_CASE("empty tensors: fuse goes past streams without samples or channels") {
+TEST_CASE("empty tensors: fuse skips streams without samples or channels") {
   for (const int64_t stride : kStrides) {
     for (const int64_t batch : {0, 2}) {
       for (const int64_t queries_count : {0, 2}) {
@@ -259,7 +259,7 @@ TEST_CASE("empty tensors: voxelize clears the grid in every mode") {
   });
 }
 
-TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
+TEST_CASE("empty tensors: voxelize_sparse counts 0 voxels") {
   visitClouds([](const Clouds& c, bool packed, int64_t stride) {
     for (const int32_t order :
          {RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC, RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT}) {
@@ -310,7 +310,7 @@ TEST_CASE("empty tensors: voxelize_sparse tells that there is no voxel") {
 }
 
 // A voxel with points but without features.
-TEST_CASE("empty tensors: voxels are found where points have no features") {
+TEST_CASE("empty tensors: voxels are found if points have no features") {
   for (const int64_t stride : kStrides) {
     INFO("by ", stride);
     Tensor points(kF32, {2, 3}, stride);
@@ -320,7 +320,7 @@ TEST_CASE("empty tensors: voxels are found where points have no features") {
     const Tensor num_voxels(kI64, {}, stride);
     const Tensor counts(kI32, {1}, stride);
     const Tensor reduced(kF32, {1, 0}, stride);
-    const Tensor grouped(kF32, {1, int64_t{1} << 60, 0}, stride);  // rows that nobody goes through
+    const Tensor grouped(kF32, {1, int64_t{1} << 60, 0}, stride);  // too many rows to visit
     rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
     voxels.coords = coords;
     voxels.num_voxels = num_voxels;
@@ -338,7 +338,7 @@ TEST_CASE("empty tensors: voxels are found where points have no features") {
   }
 }
 
-TEST_CASE("empty tensors: voxelize_tsdf leaves the volume as it is") {
+TEST_CASE("empty tensors: voxelize_tsdf does not change the volume") {
   visitClouds([](const Clouds& c, bool packed, int64_t stride) {
     const CloudTensors given(c, packed, stride);
     Tensor sensors(kF64, {c.clouds, 3}, stride);
@@ -370,7 +370,7 @@ TEST_CASE("empty tensors: copies do nothing") {
   }
 }
 
-TEST_CASE("empty tensors: callers see the strides that they gave") {
+TEST_CASE("empty tensors: callers get the strides that they passed") {
   for (const int64_t stride : kStrides) {
     const Tensor given(kF32, {4, 0, 3, 1}, stride);
     rbcTensorInfo info = rbcTensorInfoInit();

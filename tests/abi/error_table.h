@@ -8,8 +8,8 @@
 //   tensors(), pointers(), structs()           what common_errors.h spoils one after the other
 //   pack()                                     the same data as packed rows, if it takes such
 //
-// What is the operation's own stands in tables of rows: a status, what the message says, and what
-// is wrong.
+// The errors of an operation are tables of rows: a status, the message, and a change that causes
+// it.
 #pragma once
 
 #include <cstddef>
@@ -65,14 +65,14 @@ inline const Context& refusingContext() {
   return made;
 }
 
-// What depends on the contents of arrays is not seen by the workspace query, which reads none.
+// The workspace query reads no arrays, so it does not find errors in their contents.
 enum class Seen { kByBoth, kByTheCallAlone };
 
-// The message begins as told; "..." in what is told stands for anything.
+// The beginning of a message. "..." matches any text.
 struct ErrorText {
   std::string told;
 
-  ErrorText(const char* text) : told(text) {}             // NOLINT: rows are to be short
+  ErrorText(const char* text) : told(text) {}             // NOLINT: rows must be short
   ErrorText(std::string text) : told(std::move(text)) {}  // NOLINT
 
   bool matches(const std::string& message) const {
@@ -180,7 +180,7 @@ TensorOf<Call> tensorOf(const std::string& name) {
 
 // ---- tables of one tensor each ------------------------------------------------------------------
 
-// A tensor by its name, what it is given, and how the message goes on after "name: ".
+// A tensor by name, its bad property, and the message after "name: ".
 struct ShapeRow {
   const char* tensor;
   std::vector<int64_t> shape;

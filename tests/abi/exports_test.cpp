@@ -1,4 +1,4 @@
-// What the shared library shows to the dynamic linker.
+// The shared library as the dynamic linker sees it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -57,7 +57,7 @@ std::string difference(const std::set<std::string>& a, const std::set<std::strin
 
 }  // namespace
 
-TEST_CASE("exports: the library exports the symbols of the list, no more and no fewer") {
+TEST_CASE("exports: the library exports exactly the symbols of the list") {
   const std::string symbols = outputOf("nm -D --defined-only " RBC_TEST_LIBRARY);
   REQUIRE_MESSAGE(!symbols.empty(), "nm printed nothing: is binutils installed?");
   // "address type name@@VERSION"; the version itself is listed as an absolute symbol.
@@ -74,7 +74,7 @@ TEST_CASE("exports: the library exports the symbols of the list, no more and no 
                 "; fewer: ", difference(expected, exported));
 }
 
-TEST_CASE("exports: the list is what the headers declare") {
+TEST_CASE("exports: the list equals the declarations of the headers") {
   const auto declared = declaredIn("include/robocache");
   REQUIRE_MESSAGE(!declared.empty(), "no headers: run the tests in the source folder");
   const auto listed = listedExports();
@@ -82,7 +82,7 @@ TEST_CASE("exports: the list is what the headers declare") {
                 "; listed only: ", difference(listed, declared));
 }
 
-TEST_CASE("exports: the SONAME carries the ABI version, and little is needed") {
+TEST_CASE("exports: the SONAME has the ABI version, and few libraries are needed") {
   const std::string dynamic = outputOf("readelf -d " RBC_TEST_LIBRARY);
   CHECK(matches(dynamic, "SONAME.*\\[(.*)\\]") ==
         std::set<std::string>{"librobocache.so." + std::to_string(RBC_ABI_VERSION)});
@@ -98,7 +98,7 @@ TEST_CASE("exports: the SONAME carries the ABI version, and little is needed") {
   }
 }
 
-TEST_CASE("exports: the library can be loaded by name and tells its versions") {
+TEST_CASE("exports: the library can be loaded by name and returns its versions") {
   void* library = dlopen(RBC_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   for (const std::string& name : listedExports())

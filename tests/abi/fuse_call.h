@@ -40,7 +40,7 @@ struct Call : support::OperationCall<Call, rbcFuse, rbcFuseWorkspaceSize> {
     Argument values{kF32, {5, 2}};
     Argument times{kF64, {5}};
     Argument offsets{kI32, {3}};
-    Argument sample_mask{kU8, {5}};  // of no sample that is missing
+    Argument sample_mask{kU8, {5}};  // all samples are present
   } packed;
   Argument query_times{kF64, {2, 2}};
   Argument query_lengths{kI32, {2}};
@@ -52,7 +52,7 @@ struct Call : support::OperationCall<Call, rbcFuse, rbcFuseWorkspaceSize> {
   rbcFuseParams params = rbcFuseParamsInit();
   std::vector<rbcChannelGroup> groups[kStreams];  // in use once regrouped
 
-  // What the call passes.
+  // The arguments of the call.
   const rbcFuseStream* used_streams = streams;
   int32_t num_streams = kStreams;
   const rbcTensor* used_queries = &query_times.raw;

@@ -1,4 +1,4 @@
-// What is CUDA's alone of rbcFuse: one launch, capture and replay, streams, memory out of reach.
+// rbcFuse on CUDA: one launch, capture and replay, streams, memory out of reach.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -39,7 +39,7 @@ void checkSame(const Context& cuda, Call& call, const Arrays& arrays) {
 
 }  // namespace
 
-TEST_CASE("fuse cuda: one kernel whatever the number of streams, captured without any workspace") {
+TEST_CASE("fuse cuda: one kernel for any number of streams, captured without a workspace") {
   REQUIRE_CUDA();
   const Stream stream;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
@@ -54,7 +54,7 @@ TEST_CASE("fuse cuda: one kernel whatever the number of streams, captured withou
     Graph graph(stream);
     CHECK(graph.isOneKernel());
 
-    // The graph needs nothing of the host's descriptors, and reads the data that is there by then.
+    // The graph does not use the host's descriptors, and reads the data present when it runs.
     std::memset(static_cast<void*>(call.streams.data()), 0xA5,
                 call.streams.size() * sizeof call.streams[0]);
     std::memset(static_cast<void*>(call.params.data()), 0xA5,
@@ -131,7 +131,7 @@ TEST_CASE("fuse cuda: a checked call cannot be captured, and the capture goes on
   checkSame(cuda, checked, arrays);
 }
 
-TEST_CASE("fuse cuda: a checked call tells of bad data as the CPU does, and writes nothing") {
+TEST_CASE("fuse cuda: a checked call reports bad data as the CPU does, and writes nothing") {
   REQUIRE_CUDA();
   const auto wrong = [&](const char* told, auto&& spoil) {
     Arrays arrays(4);

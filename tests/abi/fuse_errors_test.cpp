@@ -1,4 +1,4 @@
-// Everything that rbcFuse must refuse: by a message that names the stream and the argument.
+// Errors of rbcFuse: the message names the stream and the argument.
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -68,7 +68,7 @@ TEST_CASE("fuse errors: struct_size of the streams") {
   }
 }
 
-TEST_CASE("fuse errors: an array is not read past its end, whatever an element says") {
+TEST_CASE("fuse errors: an array is not read past its end, for any contents of an element") {
   Call call;
   support::GuardedMemory memory(sizeof call.streams, support::Flush::kEnd);
   auto* const streams = reinterpret_cast<rbcFuseStream*>(memory.data());
@@ -80,7 +80,7 @@ TEST_CASE("fuse errors: an array is not read past its end, whatever an element s
   CHECK_SUCCEEDS(call.run());
 }
 
-TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the call") {
+TEST_CASE("fuse errors: reserved fields of a stream, and fields that belong to the call") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkError<Call>(
       {kStatus, "streams[1]: reserved0 is not 0", [](Call& c) { c.streams[1].reserved0 = 1; }});
@@ -92,7 +92,7 @@ TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the cal
                       }}});
 }
 
-TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") {
+TEST_CASE("fuse errors: errors of rbcResample in a stream name the stream") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<Call>(
       {{kStatus, "streams[1].method: is 99", [](Call& c) { c.stream_params[1].method = 99; }},
@@ -178,7 +178,7 @@ TEST_CASE("fuse errors: streams of different batches") {
                         c.padded.values.reshape({3, 4});
                         c.padded.times.reshape({3});
                       }},
-                     // A batch of one beside none is a mistake too.
+                     // A batch of one and a stream without a batch do not fit either.
                      {kStatus, "streams[1].values: have no batch", [](Call& c) {
                         c.num_streams = 2;
                         c.stream_params[0].lengths = nullptr;
@@ -256,7 +256,7 @@ TEST_CASE("fuse errors: outputs that overlap an input, each other or themselves"
         }}});
 }
 
-TEST_CASE("fuse errors: clock batch_offsets") {
+TEST_CASE("fuse errors: clock offsets") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const double offset : {kNaN, kInfinity, -kInfinity}) {
     checkError<Call>({kStatus, "streams[2].clock_offset:...finite",
@@ -283,7 +283,7 @@ TEST_CASE("fuse errors: clock batch_offsets") {
 
 TEST_CASE("fuse errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always checks
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
       checkError<Call>({kStatus, message,
                         [&](Call& c) {
@@ -311,7 +311,7 @@ TEST_CASE("fuse errors: lengths and offsets out of range") {
   }
 }
 
-TEST_CASE("fuse errors: bad times, where checking is on") {
+TEST_CASE("fuse errors: bad times, with checking") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {
@@ -327,7 +327,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
   wrong("streams[0].times: row 1 decreases at index 1 (1 -> 0.5)", [](Call& c) {
     c.padded.times.fill<double>({0, 1, 2, 1, 0.5, 2});
   });
-  wrong("streams[1].times:", [&](Call& c) {  // the first stream's defect is told
+  wrong("streams[1].times:", [&](Call& c) {  // the first stream's error is reported
     late(c);
     nan(c);
   });
@@ -337,7 +337,7 @@ TEST_CASE("fuse errors: bad times, where checking is on") {
     c.packed.times.restore();
     c.packed.times.fill<int64_t>({4, 5, 1, 9, 3});
   });
-  // What lies beyond a length is nobody's, and the order of rows to each other is free.
+  // Data past a length is not used, and rows need no order among each other.
   Call fine;
   fine.params.flags = RBC_FLAG_CHECK_TIMES;
   fine.padded.times.fill<double>({0, 1, 2, 0, 1, -9});

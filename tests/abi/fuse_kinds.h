@@ -1,4 +1,4 @@
-// Calls of rbcFuse with any number of streams, each of another kind, where a context wants them.
+// Calls of rbcFuse with any number of streams of different kinds, in the context's memory.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ struct Arrays {
   }
 };
 
-// A call on them, where the context wants them.
+// A call on these arrays, in the context's memory.
 struct Call {
   Array out, mask;
   std::vector<Placed> placed;
@@ -135,7 +135,7 @@ struct Call {
                                           mask_, &fuse_params, &bytes));
     return bytes;
   }
-  // Brings the outputs back. False if something beside them was written.
+  // Copies the outputs back. Returns false if memory around them was written.
   bool fetch(const Context& context) {
     return placed[1].fetch(context, out) && placed[2].fetch(context, mask);
   }

@@ -1,4 +1,4 @@
-// rbcFuse at its edges: nothing to do, as few streams as there can be, and as many.
+// Edge cases of rbcFuse: empty calls, the fewest streams, and the most.
 #include <cstring>
 #include <vector>
 
@@ -17,7 +17,7 @@ rbcStatus_t resampleFirst(const Call& c, const Argument& out, const Argument& ma
 
 }  // namespace
 
-TEST_CASE("fuse: one stream is what rbcResample gives") {
+TEST_CASE("fuse: one stream gives the result of rbcResample") {
   Call call;
   call.num_streams = 1;
   call.out.reshape({2, 2, 4});
@@ -30,7 +30,7 @@ TEST_CASE("fuse: one stream is what rbcResample gives") {
   CHECK(std::memcmp(call.mask.raw.data, mask.raw.data, mask.array.memory().bytes()) == 0);
 }
 
-TEST_CASE("fuse: as many streams as there may be, all of one array's elements") {
+TEST_CASE("fuse: the most streams, all in one array") {
   Call call;
   const std::vector<rbcFuseStream> streams(RBC_FUSE_MAX_STREAMS, call.streams[0]);
   const Argument out(kF32, {2, 2, 4 * RBC_FUSE_MAX_STREAMS});
@@ -115,7 +115,7 @@ TEST_CASE("fuse: a stream without channels still has its valid") {
     CHECK(std::memcmp(call.out.raw.data, expected, sizeof expected) == 0);
     CHECK(call.mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1});
   }
-  // All of them without channels: the mask is all that is written, if there is one.
+  // All streams without channels: only the mask is written, if any.
   Call bare;
   bare.num_streams = 2;
   bare.padded.values.reshape({2, 3, 0});
@@ -133,7 +133,7 @@ TEST_CASE("fuse: a stream without channels still has its valid") {
   CHECK(std::memcmp(bare.mask.raw.data, expected, sizeof expected) == 0);
 }
 
-TEST_CASE("fuse: a stream that is absent gives its fill value, the others are as they were") {
+TEST_CASE("fuse: an absent stream gives its fill value, the others do not change") {
   Call call;
   call.padded.lengths.fill<int64_t>({0, 2});
   call.stream_params[0].fill_value = -3;

@@ -35,7 +35,7 @@ struct Data {
   std::vector<uint8_t> bytes;
 };
 
-// What stands before the streams of a case, or in a stream.
+// The statements before the streams of a case, or in a stream.
 struct Part {
   std::map<std::string, std::vector<double>> numbers;
   std::vector<rbcChannelGroup> groups;
@@ -45,7 +45,7 @@ struct Part {
   std::map<std::string, Data> outputs;
 };
 
-// An argument of the operation: its name, and what it is.
+// An argument of the operation: its name and kind.
 struct Argument {
   std::string name;
   std::string kind;
@@ -154,7 +154,7 @@ struct Struct {
   std::vector<Field> fields;
 };
 
-// By the type of a pointer to them.
+// Structs by the type of a pointer to them.
 std::map<std::type_index, Struct> describeStructs() {
   std::map<std::type_index, Struct> structs;
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
@@ -174,12 +174,12 @@ std::map<std::type_index, Struct> describeStructs() {
 
 // ---- calling ------------------------------------------------------------------------------------
 
-// The arguments of one call, made one after the other, with their tensors on the context's device.
+// Makes the arguments of one call in order, with their tensors on the context's device.
 class Call {
  public:
   Call(const Context& context, const Case& c) : context_(context), case_(c) {}
 
-  // The next one, as the function takes it.
+  // Returns the next argument.
   template <class T>
   T next() {
     if constexpr (std::is_same_v<T, int32_t>) {
@@ -217,7 +217,7 @@ class Call {
     }
   }
 
-  // Null if there is neither. What is also an input is read and written.
+  // Null without an input and an output. A tensor that is also an input is read and written.
   const rbcTensor* makeTensor(const Data* input, const Data* output) {
     if (input == nullptr && output == nullptr) return nullptr;
     const Data& data = input != nullptr ? *input : *output;
@@ -235,7 +235,7 @@ class Call {
     return tensor.get();
   }
 
-  // What a call reads on the host, whatever the device.
+  // A tensor that a call reads on the host, for any device.
   const rbcTensor* hostTensor(const Data* input) {
     if (input == nullptr) return nullptr;
     used_.insert(input);
@@ -258,7 +258,7 @@ class Call {
     return memory.data();
   }
 
-  // What a struct that points to this one has a field for is that one's.
+  // A statement that fits a field of the outer struct belongs to the outer struct.
   void fill(std::type_index type, const Part& part, unsigned char* memory,
             const Struct* outer = nullptr) {
     const Struct& described = kStructs.at(type);
@@ -311,7 +311,7 @@ class Call {
     return false;
   }
 
-  // Nothing that the file says may have no place.
+  // Every statement of the file must be used.
   void checkUsed(const Part& part) const {
     for (const auto& number : part.numbers) {
       CHECK_MESSAGE(used_.count(&number.second) == 1, number.first);

@@ -1,4 +1,5 @@
-// Tensors of a few bytes, whose extents or strides of 0 make them huge: calls refuse them, or end at once.
+// Tensors of a few bytes, whose extents or strides of 0 make them huge: calls refuse them, or end
+// at once.
 #include <climits>
 #include <cstdint>
 
@@ -72,7 +73,7 @@ TEST_CASE("huge extents: channels that a pose makes more than can be counted") {
               RBC_STATUS_SHAPE_MISMATCH, "values: 9223372036854775807 channels become more");
 }
 
-TEST_CASE("huge extents: rows of which none is taken, a batch of them") {
+TEST_CASE("huge extents: rows that are not taken, in a batch") {
   const Context context = support::cpuContext(1);
   const int64_t none[] = {kHuge, 0};
   const int64_t out_shape[] = {kHuge, 0, 3};
@@ -84,7 +85,7 @@ TEST_CASE("huge extents: rows of which none is taken, a batch of them") {
   CHECK_SUCCEEDS(rbcTakeRows(context.get(), &values, &indices, &out, nullptr));
 }
 
-TEST_CASE("huge extents: offsets that are one number") {
+TEST_CASE("huge extents: offsets with stride 0") {
   const Context context = support::cpuContext(1);
   const int64_t zero = 0;
   const double times[2] = {0, 1};

@@ -1,4 +1,5 @@
-// rbcContextSetCancelCallback by its clock: who is asked, when, and what a call that was ended leaves.
+// rbcContextSetCancelCallback over time: which thread calls the function, when, and the state after
+// a call that was ended.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -77,7 +78,9 @@ void checkWorks(const Context& context) {
 
 }  // namespace
 
-TEST_CASE("interrupt: a long call ends soon after its function says so, and the context works on") {
+TEST_CASE(
+    "interrupt: a long call ends soon after its function requests it, and the context still "
+    "works") {
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     Asked asked;
@@ -89,13 +92,13 @@ TEST_CASE("interrupt: a long call ends soon after its function says so, and the 
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     CHECK(asked.polls == 3);
     CHECK(seconds.count() >= 0.1);  // about every 50 ms
-    CHECK(seconds.count() < 10);    // however busy the machine is
+    CHECK(seconds.count() < 10);    // on any busy machine
     const bool by_caller = asked.thread == std::this_thread::get_id();
     CHECK(by_caller);
     CHECK(asked.same == RBC_STATUS_UNSUPPORTED);
     CHECK(asked.other == RBC_STATUS_SUCCESS);
     checkWorks(context);
-    CHECK(asked.polls == 3);  // a short call does not ask
+    CHECK(asked.polls == 3);  // a short call does not poll
     CHECK_FAILS(endlessCall(context.get()), RBC_STATUS_CANCELLED, "ended");
     CHECK(asked.polls == 4);
     CHECK_SUCCEEDS(rbcContextSetCancelCallback(context.get(), nullptr, nullptr));

@@ -209,9 +209,8 @@ FUNCTION(rbcContextReserve, rbcStatus_t (*)(rbcContext_t, size_t));
 FUNCTION(rbcContextWarmUp, rbcStatus_t (*)(rbcContext_t));
 FUNCTION(rbcContextGetInfo, rbcStatus_t (*)(rbcContext_t, rbcContextInfo*));
 FUNCTION(rbcTensorGetInfo, rbcStatus_t (*)(const rbcTensor*, rbcTensorInfo*));
-FUNCTION(rbcOwnedTensorCreate,
-         rbcStatus_t (*)(rbcContext_t, rbcDType, int32_t, const int64_t*,
-                         const rbcOwnedTensorParams*, rbcOwnedTensor_t*));
+FUNCTION(rbcOwnedTensorCreate, rbcStatus_t (*)(rbcContext_t, rbcDType, int32_t, const int64_t*,
+                                               const rbcOwnedTensorParams*, rbcOwnedTensor_t*));
 FUNCTION(rbcOwnedTensorDestroy, rbcStatus_t (*)(rbcOwnedTensor_t));
 FUNCTION(rbcOwnedTensorGetView, rbcStatus_t (*)(rbcOwnedTensor_t, int32_t, rbcTensor*));
 FUNCTION(rbcTensorCopy, rbcStatus_t (*)(rbcContext*, const rbcTensor*, const rbcTensor*));
@@ -264,8 +263,8 @@ FUNCTION(rbcStatisticsWorkspaceSize,
 FUNCTION(rbcAccumulatorCreate,
          rbcStatus_t (*)(rbcContext_t, const rbcAccumulatorParams*, rbcAccumulator_t*));
 FUNCTION(rbcAccumulatorDestroy, rbcStatus_t (*)(rbcAccumulator_t));
-FUNCTION(rbcAccumulatorUpdate, rbcStatus_t (*)(rbcAccumulator_t, const rbcTensor*,
-                                               const rbcAccumulatorUpdateParams*));
+FUNCTION(rbcAccumulatorUpdate,
+         rbcStatus_t (*)(rbcAccumulator_t, const rbcTensor*, const rbcAccumulatorUpdateParams*));
 FUNCTION(rbcAccumulatorUpdateWorkspaceSize,
          rbcStatus_t (*)(rbcAccumulator_t, const rbcTensor*, const rbcAccumulatorUpdateParams*,
                          size_t*));
@@ -274,8 +273,7 @@ FUNCTION(rbcAccumulatorNextPass, rbcStatus_t (*)(rbcAccumulator_t, int32_t*));
 FUNCTION(rbcAccumulatorExport, rbcStatus_t (*)(rbcAccumulator_t, void*, size_t, size_t*));
 FUNCTION(rbcAccumulatorImport,
          rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcAccumulator_t*));
-FUNCTION(rbcAccumulatorGetResult,
-         rbcStatus_t (*)(rbcAccumulator_t, const rbcStatisticsOutputs*));
+FUNCTION(rbcAccumulatorGetResult, rbcStatus_t (*)(rbcAccumulator_t, const rbcStatisticsOutputs*));
 FUNCTION(rbcAccumulatorGetInfo, rbcStatus_t (*)(rbcAccumulator_t, rbcAccumulatorInfo*));
 FUNCTION(rbcAccumulatorGetLevels, rbcStatus_t (*)(rbcAccumulator_t, double*, size_t));
 FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
@@ -315,7 +313,7 @@ FUNCTION(rbcTakeRowsWorkspaceSize,
 
 namespace {
 
-// That a field has its default, which is not 0; it is 0 after that.
+// Checks that a field has its default, which is not 0, and then sets it to 0.
 template <class Struct, class Field>
 auto has(Field Struct::*field, Field value) {
   return [=](Struct& made) {
@@ -339,7 +337,7 @@ auto hasBits(int bits) {
   };
 }
 
-// Takes what the initializer made: the size, the defaults that others check, and zeros.
+// Checks an initialized struct: the size, the given defaults, and zeros elsewhere.
 template <class Struct, class... Others>
 void checkInitializer(Struct made, Others... others) {
   has(&Struct::struct_size, static_cast<uint32_t>(sizeof made))(made);
@@ -350,7 +348,7 @@ void checkInitializer(Struct made, Others... others) {
 
 }  // namespace
 
-TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
+TEST_CASE("layout: the initializers set the defaults, and other fields to zero") {
   constexpr double kInfinity = INFINITY;
   checkInitializer(rbcContextParamsInit());
   checkInitializer(rbcContextInfoInit());

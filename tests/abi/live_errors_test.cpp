@@ -1,4 +1,4 @@
-// Live fusion: what is refused.
+// Errors of live fusion.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ using live_call::Live;
 using live_call::make;
 using support::Context;
 
-// One that nothing lies behind: to look there ends the program.
+// A group at the end of its page: reading past it ends the program.
 class GroupAtTheEnd {
  public:
   GroupAtTheEnd() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -40,7 +40,7 @@ class GroupAtTheEnd {
 
 }  // namespace
 
-TEST_CASE("live errors: what it is made of") {
+TEST_CASE("live errors: creation") {
   const Context context = support::cpuContext(1);
   rbcResampleParams params = rbcResampleParamsInit();
   rbcLiveStream good = rbcLiveStreamInit();
@@ -69,8 +69,7 @@ TEST_CASE("live errors: what it is made of") {
   refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
   refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
   refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
-  refuse(kInvalid, "max_ahead: is 0, expected more than 0",
-         with([](auto& s) { s.max_ahead = 0; }));
+  refuse(kInvalid, "max_ahead: is 0, expected more than 0", with([](auto& s) { s.max_ahead = 0; }));
   refuse(kInvalid, "max_ahead: is -1", with([](auto& s) { s.max_ahead = -1; }));
   refuse(kInvalid, "max_ahead: is nan", with([](auto& s) { s.max_ahead = std::nan(""); }));
   for (const double offset : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
@@ -90,7 +89,7 @@ TEST_CASE("live errors: what it is made of") {
                 "streams[0].max_ahead: is ");
   }
   live_params.time_dtype = support::kF64;
-  // A program that does not know clock_offset.
+  // A program whose struct has no clock_offset.
   rbcLiveStream older = good;
   older.struct_size = offsetof(rbcLiveStream, clock_offset);
   older.clock_offset = std::nan("");
@@ -116,7 +115,7 @@ TEST_CASE("live errors: what it is made of") {
   rbcResampleParams strange = params;
   strange.method = 99;
   refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));
-  // As many groups as nobody has: not one of them is looked at.
+  // The number of groups is too large, so no group is read.
   const GroupAtTheEnd group;
   rbcResampleParams endless = params;
   endless.groups = group.get();
@@ -191,18 +190,22 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor ages = hostTensor(&age, support::kF64, 1, mask_shape);
   const rbcTensor wrong_ages = hostTensor(&age, support::kI64, 1, mask_shape);
   const rbcTensor shared_ages = hostTensor(out, support::kF64, 1, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(nullptr, &times, &outs, &masks, nullptr, nullptr), kInvalid, "live: is null");
+  CHECK_FAILS(rbcLiveFuse(nullptr, &times, &outs, &masks, nullptr, nullptr), kInvalid,
+              "live: is null");
   CHECK_FAILS(rbcLiveFuse(l, nullptr, &outs, &masks, nullptr, nullptr), kInvalid, "query_times");
   CHECK_FAILS(rbcLiveFuse(l, &ticks, &outs, &masks, nullptr, nullptr), RBC_STATUS_DTYPE_MISMATCH,
               "query_times");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &wide, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &wide, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH,
+              "out");
   CHECK_FAILS(rbcLiveFuse(l, &times, nullptr, &masks, nullptr, nullptr), kInvalid, "out");
-  CHECK_FAILS(rbcLiveFuse(l, &several, &outs, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(l, &several, &outs, &masks, nullptr, nullptr), RBC_STATUS_SHAPE_MISMATCH,
+              "out");
   const rbcTensor shared_mask = hostTensor(out, support::kU8, 2, mask_shape);
   CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &shared_mask, &ages, nullptr), kInvalid, "valid");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &wrong_ages, nullptr), RBC_STATUS_DTYPE_MISMATCH,
-              "ages");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages, nullptr), kInvalid, "ages", "out");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &wrong_ages, nullptr),
+              RBC_STATUS_DTYPE_MISMATCH, "ages");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages, nullptr), kInvalid, "ages",
+              "out");
   CHECK(out[0] == -5);
   CHECK(mask == 9);
   CHECK(age == -5);

@@ -1,5 +1,5 @@
-// Live fusion while one of its threads is held in the middle of a call: nobody waits for it, and what
-// only one thread may do is refused to another.
+// Live fusion while one of its threads is stopped in the middle of a call: no other thread waits
+// for it, and calls that only one thread may make are refused.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using live_call::Live;
 using live_call::make;
 using support::Context;
 
-// A page at which a thread that touches it waits until it is let go.
+// A page that makes a thread that touches it wait until it is released.
 class HeldPage {
  public:
   HeldPage() : bytes_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -105,7 +105,7 @@ TEST_CASE("live: a producer held in the middle of a sample") {
   std::thread producer([&] { pushed = rig.pushFrom(&at, page.get()); });
   page.awaitThread();
 
-  // The consumer takes what is whole.
+  // The consumer takes the complete samples.
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
   CHECK(rig.out == 15);
   CHECK(rig.age == 0.5);
@@ -129,7 +129,7 @@ TEST_CASE("live: a producer held in the middle of a sample") {
   CHECK(countersOf(rig.live, 0).forgotten == 4);
 }
 
-// A late sample made the ring copy itself: all of the copy but the sample of the page is written.
+// A late sample made the ring copy itself: the copy is written except the sample on the page.
 TEST_CASE("live: a producer held while the ring is copied") {
   Rig rig(2);
   for (const double at : {0., 1., 2., 3., 1.5, 4.}) {
@@ -178,5 +178,5 @@ TEST_CASE("live: a consumer held in the middle of a tick") {
   page.letGo();
   consumer.join();
   CHECK(fused == RBC_STATUS_SUCCESS);
-  CHECK(*static_cast<float*>(page.get()) == 15);  // of when it began
+  CHECK(*static_cast<float*>(page.get()) == 15);  // the sample from when the call began
 }

@@ -94,7 +94,7 @@ class Stream {
   }
 
  private:
-  // False if the sample is refused.
+  // Returns false if the sample is refused.
   bool staysNear(Time time) {
     const auto far = [&](Time other) {
       return distanceOf(time, other) > static_cast<long double>(static_cast<Limit>(max_ahead));

@@ -1,5 +1,5 @@
-// Live fusion of stamps that a broken driver may send: without a time, from the far future, from a clock
-// that was set, late ones; and the ages that show it.
+// Live fusion of stamps that a broken driver may send: not a time, far in the future, from a clock
+// that was set, or late; and the ages that reveal them.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -82,7 +82,7 @@ void nothing(rbcLiveStream&) {}
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("live stamps: infinite ones and NaN are refused", Time, float, double) {
+TEST_CASE_TEMPLATE("live stamps: infinite stamps and NaN are refused", Time, float, double) {
   using Limits = std::numeric_limits<Time>;
   Sensor<Time> sensor([](auto& stream) { stream.late_bound = 3; });
   for (int i = 0; i < 2; ++i) {  // the first samples of all, and later ones
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("live stamps: infinite ones and NaN are refused", Time, float
   CHECK(counters.dropped == 0);
 }
 
-TEST_CASE("live stamps: ticks that stand for no time are refused") {
+TEST_CASE("live stamps: ticks that are not a time are refused") {
   Sensor<int64_t> sensor([](auto& stream) { stream.late_bound = 3; });
   sensor.push({INT64_MIN, INT64_MAX, 0, INT64_MAX, INT64_MIN, 10});
   CHECK(sensor.counters().invalid == 4);
@@ -128,7 +128,7 @@ TEST_CASE("live stamps: a stamp of the far future does not make an old sample fr
   }
 }
 
-TEST_CASE("live stamps: max_ahead refuses a wild stamp, and nothing else is lost") {
+TEST_CASE("live stamps: max_ahead refuses a wrong stamp, and no other sample is lost") {
   for (const double wild : {2.5, 1e6, 1e18}) {
     Sensor<double> sensor([](auto& stream) { stream.max_ahead = 0.5; });
     for (int i = 0; i < 20; ++i) sensor.push({0.1 * i});
@@ -177,7 +177,7 @@ TEST_CASE("live stamps: a sensor that was silent comes back in spite of max_ahea
   CHECK(sensor.counters().ahead == 9);
 }
 
-TEST_CASE("live stamps: a clock that is set back, and a first stamp that is wild") {
+TEST_CASE("live stamps: a clock that is set back, and a wrong first stamp") {
   for (const int64_t late_bound : {0, 3}) {
     CAPTURE(late_bound);
     Sensor<double> sensor([&](auto& stream) {
@@ -201,7 +201,7 @@ TEST_CASE("live stamps: a clock that is set back, and a first stamp that is wild
   }
 }
 
-TEST_CASE("live stamps: of two drivers that alternate, the stream stays with one") {
+TEST_CASE("live stamps: if two drivers alternate, the stream keeps one of them") {
   Sensor<double> sensor([](auto& stream) { stream.max_ahead = 1; });
   for (int i = 0; i < 50; ++i) sensor.push({0.1 * i, 1e9 + 0.1 * i});
   CHECK(sensor.newest() == static_cast<float>(0.1 * 49));
@@ -245,7 +245,7 @@ TEST_CASE("live stamps: a ring of one sample has the newest") {
   }
 }
 
-TEST_CASE("live stamps: the age is that of the sample up to the newest query") {
+TEST_CASE("live stamps: the age is from the last sample at or before the newest query") {
   Sensor<double> sensor([](auto& stream) { stream.max_age = 0.5; });
   sensor.push({10, 11, 12, 13, 14});
   // A query of the past, with samples around it.
@@ -346,7 +346,7 @@ TEST_CASE("live stamps: a reset forgets, and older samples are accepted") {
   CHECK_FAILS(rbcLiveReset(sensor.get(), -1), kInvalid, "stream_index: is -1");
 }
 
-TEST_CASE("live stamps: equal ones for ever") {
+TEST_CASE("live stamps: equal stamps forever") {
   Sensor<double> sensor([](auto& stream) {
     stream.capacity = 3;
     stream.late_bound = 2;

@@ -1,4 +1,4 @@
-// What live fusion asks of the system once it is made: no memory, no lock, no call at all.
+// Live fusion after its creation uses no memory, no lock and no system call.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -21,7 +21,7 @@ std::atomic<int64_t> locks{0};
 
 }  // namespace
 
-// Replaces the C library's in the whole process.
+// Replaces the C library's function in the whole process.
 extern "C" __attribute__((visibility("default"))) int pthread_mutex_lock(
     pthread_mutex_t* mutex) noexcept {
   using Lock = int (*)(pthread_mutex_t*);
@@ -79,7 +79,8 @@ class Robot {
         right &= rbcLivePush(live_.get(), n, &values, &times) == RBC_STATUS_SUCCESS;
       }
       for (int t = 0; t < kHistory; ++t) queries_[t] = i - 0.75 * (kHistory - 1 - t);
-      right &= rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages, nullptr) == RBC_STATUS_SUCCESS;
+      right &=
+          rbcLiveFuse(live_.get(), &queries, &outs, &masks, &ages, nullptr) == RBC_STATUS_SUCCESS;
     }
     return right;
   }
@@ -115,8 +116,8 @@ TEST_CASE("live: no allocation and no lock in steady state") {
   CHECK(locks.load() == before + 1);  // locks are counted
 }
 
-// The kernel kills a process that makes any call but to read, write and end.
-TEST_CASE("live: no call of the system in steady state") {
+// The kernel kills a process that makes any system call except read, write and exit.
+TEST_CASE("live: no system call in steady state") {
   constexpr int kForbidden = 3, kFailed = 4;
   const auto statusOf = [](bool call) {
     const pid_t child = fork();

@@ -1,5 +1,5 @@
-// Live fusion: the bits of rbcFuse on the samples that a model says are in the rings, whatever
-// arrives in whatever order.
+// Live fusion: the same bits as rbcFuse for the samples that a model finds in the rings, for any
+// samples in any order.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -60,7 +60,7 @@ constexpr Choice kChoices[] = {
     {RBC_METHOD_PCHIP, RBC_OUTSIDE_HOLD},   {RBC_METHOD_SLERP, RBC_OUTSIDE_HOLD},
     {RBC_METHOD_ANGLE, RBC_OUTSIDE_HOLD}};
 
-// Some streams, pushed at random, and fused now and then.
+// Streams that are pushed at random and fused sometimes.
 template <class Time>
 void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   Random random(seed);
@@ -146,7 +146,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         rows.insert(rows.end(), row.begin(), row.end());
         model.push(time, row);
       }
-      // Now and then with strides: columns lie far apart.
+      // Sometimes with strides, so that columns are far apart.
       const bool strided = random.chance(0.3);
       std::vector<float> columns(rows.size());
       for (int64_t i = 0; i < samples; ++i) {
@@ -188,7 +188,8 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor mask_tensor = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age_tensor =
         hostTensor(ages.data(), ticks ? support::kI64 : support::kF64, 1, age_shape);
-    CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor, nullptr));
+    CHECK_SUCCEEDS(
+        rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor, nullptr));
 
     std::vector<std::vector<Time>> model_times(static_cast<size_t>(count));
     std::vector<std::vector<float>> model_values(static_cast<size_t>(count));
@@ -347,7 +348,7 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
     CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times));
   }
   const rbcLiveCounters counters = countersOf(live, 0);
-  CHECK(counters.kept == 6);   // 100, 101, 102, 101.5, 101.6, 103
+  CHECK(counters.kept == 6);     // 100, 101, 102, 101.5, 101.6, 103
   CHECK(counters.late == 2);     // 101.5, 101.6
   CHECK(counters.dropped == 2);  // 97, 98
 }

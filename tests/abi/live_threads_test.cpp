@@ -1,4 +1,5 @@
-// Live fusion among threads that push and fuse at once: no row is torn, none is lost uncounted.
+// Live fusion with threads that push and fuse at once: no row is torn, and every lost row is
+// counted.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -39,8 +40,8 @@ struct Event {
   double newest;
 };
 
-// Late samples, too late ones, stamps from the future, some without a time, a clock that is set back, and
-// resets.
+// Late samples, too late ones, stamps from the future, some without a time, a clock that is set
+// back, and resets.
 std::vector<Event> eventsOf(uint64_t seed, int64_t count, const rbcLiveStream& stream) {
   Random random(seed);
   live_model::Stream<double> model(stream.capacity, stream.late_bound, stream.max_ahead);
@@ -83,7 +84,7 @@ int64_t comeOf(const Live& live, int32_t n) {
   return counters.kept + counters.dropped + counters.ahead + counters.invalid;
 }
 
-// Whether the ring held that at one time of the call.
+// Returns whether the ring had these samples at some time of the call.
 bool wasThere(const std::vector<Event>& events, const Seen& seen) {
   if (seen.before == 0 && seen.newest == kNone) return true;
   const auto isBefore = [](const Event& event, int64_t come) { return event.come < come; };
@@ -96,8 +97,8 @@ bool wasThere(const std::vector<Event>& events, const Seen& seen) {
 
 }  // namespace
 
-// Every value of a sample is its time. A model says what the ring holds after each of them: what a tick
-// finds has to be one of these states, between what was counted before it and what was after it.
+// Every value of a sample is its time. A model computes the ring after each sample. The samples of
+// a tick must be one of these states, between the counts before and after the tick.
 TEST_CASE("live: rings of one to three samples, with late ones and resets, among threads") {
   constexpr int32_t kStreams = 4;
   constexpr int64_t kChannels = 67;  // so that looks meet pushes
@@ -257,7 +258,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
   CHECK(held <= 2);
 }
 
-// Every value of a sample is its time, so that a row which is torn shows.
+// Every value of a sample is its time, which reveals a torn row.
 TEST_CASE("live: producers and a consumer that never wait for each other") {
   constexpr int32_t kStreams = 3;
   constexpr int64_t kChannels = 7;

@@ -65,7 +65,7 @@ TEST_CASE("wrapper: live, with every option") {
   CHECK(live.counters(0).kept == 4);
 }
 
-TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
+TEST_CASE("wrapper: live, with ticks and with results instead of exceptions") {
   using robocache::Expect;
   const Context context = Context::cpu(1);
   LiveStream stream(1, robocache::dtypeOf<double>());

@@ -1,4 +1,4 @@
-// Messages do not depend on the caller's locale and rounding mode, and leave them as they are.
+// Messages do not depend on the caller's locale and rounding mode, and do not change them.
 #include <locale.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ std::string written(double number) {
   return text;
 }
 
-// Fails by a message with a number of each kind.
+// Fails with a message that has a number of each kind.
 std::string messageOfFailure() {
   resample_call::Call call;
   call.params.max_gap = -12345.5;
@@ -33,7 +33,8 @@ std::string messageOfFailure() {
 
 }  // namespace
 
-TEST_CASE("locale: numbers of messages are rounded to nearest, however the caller rounds") {
+TEST_CASE(
+    "locale: numbers in messages are rounded to nearest, for any rounding mode of the caller") {
   resample_call::Call call;
   call.params.max_gap = -2.720285;  // %g has six digits
   const auto message = [&] {
@@ -48,7 +49,7 @@ TEST_CASE("locale: numbers of messages are rounded to nearest, however the calle
   }
 }
 
-TEST_CASE("locale: messages have a decimal point in every one, and leave it set") {
+TEST_CASE("locale: messages have a decimal point in every locale, and do not change it") {
   if (support::kSanitized)
     SKIP_BECAUSE("glibc leaks the path of locales, and LeakSanitizer would tell");
   const CommaLocale comma;
@@ -60,7 +61,7 @@ TEST_CASE("locale: messages have a decimal point in every one, and leave it set"
     const locale_t before = uselocale(comma.get());
     const std::string number = written(1.5), message = messageOfFailure(), after = written(1.5);
     const locale_t kept = uselocale(before);
-    CHECK(number == "1,5");  // or this proves nothing
+    CHECK(number == "1,5");  // else the test proves nothing
     CHECK(message == expected);
     CHECK(after == "1,5");
     CHECK(kept == comma.get());

@@ -82,7 +82,7 @@ RBC_TEST_HOOK void* calloc(size_t times, size_t bytes) {
 }
 RBC_TEST_HOOK void* realloc(void* pointer, size_t bytes) {
   if (!count(__builtin_return_address(0))) return nullptr;
-  // Memory of before is given back, or goes on under another address.
+  // The old memory is freed, or moves to another address.
   if (pointer != nullptr) of_freed.fetch_add(1, std::memory_order_relaxed);
   return __libc_realloc(pointer, bytes);
 }

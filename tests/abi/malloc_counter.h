@@ -1,4 +1,4 @@
-// How often memory of the host is allocated: the test program's own malloc and operator new count.
+// Counts allocations of host memory: the test program replaces malloc and operator new.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace malloc_counter {
 
 struct Counts {
   int64_t process;  // by any thread
-  int64_t library;  // asked for by librobocache's own code, the CUDA runtime in it included
+  int64_t library;  // from librobocache's own code, including its CUDA runtime
   int64_t freed;    // by any thread
-  int64_t failed;   // because of failLibraryAt
+  int64_t failed;   // failed by failLibraryAt
 };
 
 // Always 0 where nothing is counted.

@@ -1,4 +1,4 @@
-// What rbcResample must refuse of methods, groups of channels and the affine part.
+// Errors of rbcResample in methods, groups of channels, shift and scale.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,7 +34,7 @@ void refusedGroups(const support::ErrorText& message, std::vector<rbcChannelGrou
   checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message, [&](Call& c) { c.regroup(groups); }});
 }
 
-// One group for each channel, of two methods in turn, so that no neighbours count as one.
+// One group per channel, with two methods in turn, so that no adjacent groups count as one.
 std::vector<rbcChannelGroup> alternating(int64_t channels) {
   std::vector<rbcChannelGroup> groups;
   for (int64_t i = 0; i < channels; ++i) {
@@ -56,7 +56,7 @@ void widen(Call& c, int64_t channels) {
 
 }  // namespace
 
-TEST_CASE("method errors: every method is taken, alone and in a group") {
+TEST_CASE("method errors: every method is accepted, as the method and in a group") {
   for (const int32_t method : kMethods) {
     Call call;
     call.params.method = method;
@@ -84,7 +84,7 @@ TEST_CASE("method errors: the array of groups and its length go together") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   checkErrors<Call>(
       {{kStatus, "groups:...null...num_groups is 2", [](Call& c) { c.params.num_groups = 2; }},
-       {kStatus, "groups:...is given...num_groups is 0", [](Call& c) {
+       {kStatus, "groups:...is set...num_groups is 0", [](Call& c) {
           c.regroup({group(0, 4)});
           c.params.num_groups = 0;
         }}});
@@ -99,7 +99,7 @@ TEST_CASE("method errors: the array of groups and its length go together") {
   }
 }
 
-TEST_CASE("method errors: groups that do not hold each channel once") {
+TEST_CASE("method errors: groups that do not contain each channel once") {
   refusedGroups("groups[1]: shares channel 1 with groups[0]", {group(0, 2), group(1, 3)});
   refusedGroups("groups[0]: shares channel 3 with groups[2]",
                 {group(3, 1), group(0, 2), group(2, 2)});
@@ -124,7 +124,7 @@ TEST_CASE("method errors: groups that reach outside the channels") {
   refusedGroups("groups[0].count: is -4", {group(4, -4), group(0, 4)});
 }
 
-TEST_CASE("method errors: a period is one of those there are, and of angles") {
+TEST_CASE("method errors: unknown periods, and periods without angles") {
   for (const int32_t period : {-1, 6, 7, INT32_MAX, INT32_MIN}) {
     std::vector<rbcChannelGroup> groups = {group(0, 2), group(2, 2, RBC_METHOD_ANGLE)};
     groups[1].period = period;
@@ -149,7 +149,7 @@ TEST_CASE("method errors: a period is one of those there are, and of angles") {
   }
 }
 
-TEST_CASE("method errors: slerp takes whole quaternions") {
+TEST_CASE("method errors: slerp needs whole quaternions") {
   refusedGroups("groups[0].count: is 3...multiple of 4 for slerp",
                 {group(0, 3, RBC_METHOD_SLERP), group(3, 1)});
   for (const int64_t channels : {1, 3, 6}) {
@@ -169,7 +169,7 @@ TEST_CASE("method errors: slerp takes whole quaternions") {
   }
 }
 
-TEST_CASE("method errors: as many groups as there may be, and one more") {
+TEST_CASE("method errors: the most groups, and one more") {
   checkError<Call>(
       {RBC_STATUS_INVALID_ARGUMENT, "num_groups: is 257, expected 0 to 256", [](Call& c) {
          widen(c, RBC_FUSE_MAX_CHANNEL_GROUPS + 1);
@@ -182,7 +182,7 @@ TEST_CASE("method errors: as many groups as there may be, and one more") {
   CHECK_SUCCEEDS(call.run());
 }
 
-TEST_CASE("method errors: limits that no channel's method takes") {
+TEST_CASE("method errors: limits that no channel's method uses") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const int32_t method : kMethods) {
     if (!isStep(method)) {
@@ -202,7 +202,7 @@ TEST_CASE("method errors: limits that no channel's method takes") {
       {{kStatus, "tolerance:",
         [](Call& c) {
           c.regroup({group(0, 2), group(2, 2, RBC_METHOD_PCHIP)});
-          c.params.method = RBC_METHOD_NEAREST;  // of no channel
+          c.params.method = RBC_METHOD_NEAREST;  // not a channel's method
           c.params.tolerance = 1;
         }},
        {kStatus, "outside:", [](Call& c) {
@@ -217,7 +217,7 @@ TEST_CASE("method errors: limits that no channel's method takes") {
   CHECK_SUCCEEDS(call.run());
 }
 
-TEST_CASE("method errors: integers take the methods that make no new values") {
+TEST_CASE("method errors: integers allow the methods that make no new values") {
   constexpr auto kStatus = RBC_STATUS_DTYPE_MISMATCH;
   for (const rbcDType dtype : support::kIntegerDTypes) {
     for (const int32_t method : kMethods) {
@@ -259,7 +259,7 @@ TEST_CASE("method errors: integers take the methods that make no new values") {
        {kStatus, "out:...int32...float for float values", into(kF32, kI32)}});
 }
 
-TEST_CASE("method errors: an affine part needs a float to be written to") {
+TEST_CASE("method errors: shift and scale need a float output") {
   for (const bool shift : {true, false}) {
     const char* const name = shift ? "shift:" : "scale:";
     checkError<Call>(
@@ -269,7 +269,7 @@ TEST_CASE("method errors: an affine part needs a float to be written to") {
            (shift ? c.params.scale : c.params.shift) = nullptr;
          }});
   }
-  // Each part may come alone, with any stride.
+  // Each may be set without the other, with any stride.
   for (const bool shift : {true, false}) {
     Call call;
     (shift ? call.params.scale : call.params.shift) = nullptr;

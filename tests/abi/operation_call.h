@@ -1,5 +1,5 @@
-// The base of an operation's good call (error_table.h): it calls the two functions, finds outputs that
-// were written, and describes structs of parameters.
+// The base of an operation's good call (error_table.h): it calls the two functions, finds outputs
+// that were written, and describes structs of parameters.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace support {
 
-// Traits: whether a struct has a member that tests spoil.
+// Traits: whether a struct has a member that tests change.
 template <class Struct, class = void>
 struct HasFlags : std::false_type {};
 template <class Struct>
@@ -66,7 +66,7 @@ class OperationCall {
     if (status != RBC_STATUS_SUCCESS) CHECK(bytes == kPoison);
     return status;
   }
-  // Whether nothing was written to any output.
+  // Returns whether no output was written.
   bool untouched() const {
     for (const TensorOf<Call>& tensor : Call::tensors()) {
       const Argument& argument = tensor.of(const_cast<Call&>(self()));

@@ -1,4 +1,4 @@
-// Error rows of `lengths` and `batch_offsets`: every operation that takes ragged batches refuses the same.
+// Error rows of `lengths` and `batch_offsets`: the same for all operations with ragged batches.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace support {
 
-// The first tensor of the call is [2,rows,...], and pack() reshapes it to [2 * rows,...]. Messages use
-// `noun` for its rows.
+// The first tensor of the call is [2,rows,...], and pack() reshapes it to [2 * rows,...]. Messages
+// use `noun` for its rows.
 template <class Call>
 class RaggedRows {
  public:

@@ -62,7 +62,7 @@ struct Call : support::OperationCall<Call, rbcResample, rbcResampleWorkspaceSize
     params.batch_offsets = &offsets.raw;
   }
 
-  // With a mask of no sample that is missing.
+  // Sets a mask in which all samples are present.
   void maskSamples() { params.sample_mask = &sample_mask.raw; }
 
   void regroup(std::vector<rbcChannelGroup> by) {
@@ -70,7 +70,7 @@ struct Call : support::OperationCall<Call, rbcResample, rbcResampleWorkspaceSize
     params.groups = groups.data();
     params.num_groups = static_cast<int32_t>(groups.size());
   }
-  // For integers, which know no affine.
+  // For integers, which do not support shift and scale.
   void withoutAffine() { params.shift = params.scale = nullptr; }
 
   auto arguments() const {

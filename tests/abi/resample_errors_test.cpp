@@ -1,5 +1,5 @@
-// Everything that rbcResample must refuse, but for methods, groups of channels and the affine part,
-// which have a file of their own.
+// Errors of rbcResample, except in methods, groups of channels, shift and scale: see
+// method_errors_test.cpp.
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -40,14 +40,14 @@ TEST_CASE("resample errors: the good call is good, with every option") {
   CHECK(bare.mask.array.untouched());
 }
 
-TEST_CASE("resample errors: where all memory is elsewhere, the values are told") {
+TEST_CASE("resample errors: if all memory is elsewhere, the message names the values") {
   checkError<Call>({RBC_STATUS_DEVICE_MISMATCH, "values: ...device", [](Call& c) {
                       for (const auto& tensor : Call::tensors())
                         tensor.of(c).raw.device = {RBC_DEVICE_CUDA, 0};
                     }});
 }
 
-TEST_CASE("resample errors: dtypes that do not go together") {
+TEST_CASE("resample errors: dtypes that do not fit together") {
   checkError<Call>({RBC_STATUS_DTYPE_MISMATCH, "times: ...int32...float32, float64 or int64",
                     [](Call& c) { c.times.raw.dtype = c.query_times.raw.dtype = kI32; }});
   checkDTypes<Call>({{"times", kF16, "dtype is float16, expected float32, float64 or int64"},
@@ -60,7 +60,7 @@ TEST_CASE("resample errors: dtypes that do not go together") {
                      {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"}});
 }
 
-TEST_CASE("resample errors: ranks and shapes that do not go together") {
+TEST_CASE("resample errors: ranks and shapes that do not fit together") {
   constexpr auto kStatus = RBC_STATUS_SHAPE_MISMATCH;
   checkShapes<Call>({{"values", {24}, "rank is 1 (shape [24]), expected 2 or 3"},
                      {"values", {}, "rank is 0 (shape []), expected 2 or 3"},
@@ -165,7 +165,8 @@ TEST_CASE("resample errors: parameters") {
       p.tolerance = limit;
     });
   }
-  // Seconds beside ticks, which rounded down would be 0. Floats may have such limits, and ticks 0.
+  // Seconds with ticks, which would round down to 0. Floats may have such limits, and ticks may be
+  // 0.
   for (const double limit : {0.05, 0x1p-1074, 0x1.fffffffffffffp-1}) {
     checkErrors<Call>({{kStatus, "max_gap: is ...less than one tick...whole ticks",
                         [&](Call& c) {
@@ -189,7 +190,7 @@ TEST_CASE("resample errors: parameters") {
   }
 }
 
-TEST_CASE("resample errors: a fill value that the output cannot hold") {
+TEST_CASE("resample errors: a fill value that the output cannot represent") {
   struct Row {
     rbcDType dtype;
     double bad[4];
@@ -227,7 +228,7 @@ TEST_CASE("resample errors: a fill value that the output cannot hold") {
 
 TEST_CASE("resample errors: lengths and offsets out of range") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always looks
+  for (const uint32_t flags : {0u, RBC_FLAG_CHECK_TIMES}) {  // the CPU always checks
     support::checkRaggedRows<Call>("samples", Seen::kByTheCallAlone,
                                    [flags](Call& c) { c.params.flags = flags; });
     const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
@@ -243,7 +244,7 @@ TEST_CASE("resample errors: lengths and offsets out of range") {
   }
 }
 
-TEST_CASE("resample errors: bad times, where checking is on") {
+TEST_CASE("resample errors: bad times, with checking") {
   const auto wrong = [&](const support::ErrorText& message, auto&& spoil) {
     checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message,
                       [&](Call& c) {
@@ -261,7 +262,7 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   wrong("times: row 0 is NaN at index 0", [](Call& c) {
     c.times.fill<double>({kNaN, 1, 2, 0, 1, 2});
   });
-  // The first defect is told.
+  // The first error is reported.
   wrong("times:...row 0...index 1", [](Call& c) { c.times.fill<double>({3, 2, 1, 2, 1, 0}); });
   wrong("times:...row 1...index 1", [](Call& c) { c.times.fill<double>({0, 0, 0, 2, 1, 0}); });
   wrong("times:...row 1...index 1...2 -> 1", [](Call& c) {
@@ -287,7 +288,7 @@ TEST_CASE("resample errors: bad times, where checking is on") {
   CHECK_SUCCEEDS(packed.run());
 }
 
-TEST_CASE("resample errors: bad times without checking write something, but nothing elsewhere") {
+TEST_CASE("resample errors: bad times without checking write only the outputs") {
   support::Random random(17);
   for (int i = 0; i < 200; ++i) {
     support::ResampleCase c = support::randomResampleCase(static_cast<uint64_t>(7000 + i));

@@ -1,4 +1,4 @@
-// One context in several threads at once: the second call is refused, and nothing is spoiled.
+// One context in several threads at once: the second call is refused, and no state is damaged.
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 using support::Context;
 
-// An allocator whose first request waits until it is let go: a call that is surely under way.
+// An allocator whose first request waits until it is released: its call is certainly in progress.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
@@ -168,7 +168,7 @@ TEST_CASE("shared context: an accumulator that a call is using is refused") {
   CHECK_SUCCEEDS(rbcAccumulatorDestroy(used));
 }
 
-TEST_CASE("shared context: calls of four threads are right or refused") {
+TEST_CASE("shared context: calls of four threads succeed or are refused") {
   support::ResampleCase c;
   c.batch = 6;
   c.samples = 500;
@@ -186,7 +186,7 @@ TEST_CASE("shared context: calls of four threads are right or refused") {
         const support::ResampleRun run = support::run(context, in);
         const bool refused = run.status == RBC_STATUS_UNSUPPORTED;
         (refused || run.output == expected ? right : wrong).fetch_add(1);
-      } catch (const std::runtime_error&) {  // what `run` asks of the context besides
+      } catch (const std::runtime_error&) {  // other calls of `run` on the context
       }
     }
   };

@@ -1,6 +1,6 @@
-// What the library verified is what it uses, whoever changes the caller's memory meanwhile: each
-// struct lies at the end of its page, and another thread changes one field between two values, each
-// of which alone is harmless.
+// The library uses the values that it verified, even if the caller's memory changes meanwhile. Each
+// struct is at the end of its page, and another thread changes one field between two values that
+// are both harmless.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -34,7 +34,7 @@ class Flips {
 
 constexpr int kCalls = 100'000;
 
-// Every call succeeds or is refused; both happen where two cores are free.
+// Every call succeeds or is refused; both happen if two cores are free.
 template <class Call>
 void callOften(Call&& call) {
   for (int i = 0; i < kCalls; ++i) {
@@ -67,8 +67,8 @@ TEST_CASE("single reads: the size of a stream") {
   auto* const streams = atPageEnd(memory, call.streams);
   call.used_streams = streams;
   constexpr uint32_t kSize = sizeof(rbcFuseStream);
-  // The first states the stride of all. With the larger one, the next element's size is among the
-  // bytes that must be zero.
+  // The first element's size is the stride of all. With the larger one, the next element's size is
+  // among the bytes that must be zero.
   for (const int n : {0, 1, 2}) {
     const Flips<uint32_t> flips(&streams[n].struct_size, kSize, 4096);
     callOften([&] { return call.workspace(); });
@@ -82,7 +82,7 @@ TEST_CASE("single reads: the size of parameters") {
   SKIP_UNDER_TSAN();
   struct {
     rbcFuseParams known = rbcFuseParamsInit();
-    uint64_t other = 1;  // what lies behind the struct
+    uint64_t other = 1;  // the bytes after the struct
   } params;
   const support::GuardedMemory memory(sizeof params, support::Flush::kEnd);
   auto* const given = &atPageEnd(memory, &params)->known;
@@ -118,7 +118,7 @@ TEST_CASE("single reads: the rank and the data of a tensor") {
   }
   CHECK(same);
   {
-    // More than overflows, and one: never a count or a range of one with the extent of the other.
+    // An extent that overflows, and 1: the count and range of one must not be used with the other.
     const Flips<int64_t> flips(extent, 1, int64_t{1} << 40);
     callOften([&] {
       const rbcStatus_t status = rbcTensorGetInfo(&tensor, &info);

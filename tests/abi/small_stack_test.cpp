@@ -1,4 +1,4 @@
-// Calls from threads with small stacks: docs/abi.md promises how much is enough.
+// Calls from threads with small stacks. docs/abi.md promises which size is enough.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ using Call = std::function<rbcStatus_t()>;
 constexpr size_t kPromised = 32 << 10;
 
 struct StackUse {
-  size_t used = 0;   // by the call, below the thread's first function; 0: it failed
+  size_t used = 0;   // used by the call, below the thread's first function; 0: it failed
   size_t above = 0;  // by the thread itself: what glibc keeps there, and all libraries' TLS
 };
 
@@ -71,7 +71,7 @@ void checkStack(const std::string& name, const Call& call) {
   CHECK_MESSAGE(use.used <= kPromised, name, " takes ", use.used, " bytes");
   const size_t page = 4096;
   const size_t small = (kPromised + use.above + page - 1) / page * page;
-  // On ARM no thread starts on so little.
+  // On ARM no thread starts with such a small stack.
   const auto least = static_cast<size_t>(sysconf(_SC_THREAD_STACK_MIN));
   CHECK_MESSAGE(stackOf(call, std::max(small, least)).used > 0, name);
 }

@@ -1,4 +1,4 @@
-// rbcStatistics: a good call, and what is refused.
+// rbcStatistics: a good call, and errors.
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
@@ -24,7 +24,7 @@ using support::kI64;
 
 constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 
-// Two rows of four samples, of which one and two count.
+// Two rows of four samples; one sample of the first and two of the second count.
 struct Call : support::OperationCall<Call, rbcStatistics, rbcStatisticsWorkspaceSize> {
   Argument values{kF32, {2, 4, 2}};
   Argument lengths{kI64, {2}};
@@ -187,7 +187,7 @@ TEST_CASE("statistics errors: shapes and dtypes") {
 
 TEST_CASE("statistics errors: lengths and offsets") { support::checkRaggedRows<Call>("values"); }
 
-TEST_CASE("statistics: null outputs and null params are left out") {
+TEST_CASE("statistics: outputs and params may be null") {
   Call call;
   call.used_params = nullptr;
   call.result.quantiles = nullptr;

@@ -1,5 +1,6 @@
-// Structs that begin with struct_size, as programs of other releases pass them: shorter, longer, and of
-// sizes that no compiler gives. Every such struct of structs.inc is here, in a call that works.
+// Structs that begin with struct_size, as programs of other releases pass them: shorter, longer,
+// and with sizes that no compiler produces. Tests every such struct of structs.inc, in a call that
+// succeeds.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -32,7 +33,7 @@ Bytes bytesOf(const T& object) {
 // A struct that the library reads, or an array of them.
 struct Input {
   const char* type;
-  const char* argument;  // as messages name it; of an array, without the index
+  const char* argument;  // the name in messages, without the index of an array
   std::vector<Bytes> elements;
   Bytes defaults;
   std::function<rbcStatus_t(const void*)> call;
@@ -42,7 +43,7 @@ struct Input {
     const bool array = elements.size() > 1;
     return argument + (array ? "[" + std::to_string(n) + "]" : std::string()) + ": ";
   }
-  // The elements with another size, in memory that ends where they do.
+  // The elements with another size, at the end of their memory.
   support::GuardedMemory resized(size_t size) const {
     support::GuardedMemory memory(elements.size() * size, support::Flush::kEnd);
     std::memset(memory.data(), 0, memory.bytes());
@@ -54,7 +55,7 @@ struct Input {
     }
     return memory;
   }
-  // Whether every field that a struct of this size does not have is at its default.
+  // Returns whether all fields that a struct of this size lacks have their defaults.
   bool defaultsBeyond(size_t size) const {
     bool equal = true;
     for (const Bytes& element : elements) {
@@ -85,7 +86,7 @@ class Calls {
     addLive();
   }
 
-  // The status, and what the call has written.
+  // The status, and the output of the call.
   rbcStatus_t run(const Input& input, const void* object, std::vector<uint64_t>* written) {
     for (Array* array : outputs_) array->memory().poison();
     const rbcStatus_t status = input.call(object);
@@ -261,10 +262,10 @@ class Calls {
   }
 
   void addTensors() {
-    addFilled<rbcTensorInfo>("rbcTensorInfo", [=, values = in(kF32, {2, 3}, {1, 2, 3, 4, 5, 6})](
-                                                  rbcTensorInfo* info) {
-      return rbcTensorGetInfo(values, info);
-    });
+    addFilled<rbcTensorInfo>(
+        "rbcTensorInfo", [=, values = in(kF32, {2, 3}, {1, 2, 3, 4, 5, 6})](rbcTensorInfo* info) {
+          return rbcTensorGetInfo(values, info);
+        });
     add("rbcOwnedTensorParams", rbcOwnedTensorParamsInit(), {rbcOwnedTensorParamsInit()}, "params",
         [=, c = c](const rbcOwnedTensorParams* object) {
           const int64_t shape[] = {2, 3};
@@ -355,7 +356,8 @@ class Calls {
     stream.capacity = 3;
     const std::vector<rbcLiveStream> streams(2, stream);
     const auto live = [=, c = c](const rbcLiveStream* of, const rbcLiveParams* params,
-                                 rbcLiveCounters* counters, const rbcLiveFuseParams* how = nullptr) {
+                                 rbcLiveCounters* counters,
+                                 const rbcLiveFuseParams* how = nullptr) {
       rbcLive_t made = nullptr;
       rbcStatus_t status = rbcLiveCreate(c, of, 2, params, &made);
       for (int32_t n = 0; n < 2 && status == RBC_STATUS_SUCCESS; ++n) {

@@ -34,7 +34,7 @@ Array filled(rbcDType dtype, std::vector<int64_t> shape, Layout layout) {
 
 }  // namespace
 
-TEST_CASE("tensor: a created one is compact, aligned and writable, in every dtype") {
+TEST_CASE("tensor: a created tensor is compact, aligned and writable, in every dtype") {
   const Context context = support::cpuContext(1);
   const auto check = [&](rbcDType dtype) {
     const OwnedTensor tensor = created(context, dtype, {3, 1, 5});
@@ -53,7 +53,7 @@ TEST_CASE("tensor: a created one is compact, aligned and writable, in every dtyp
   for (const rbcDType dtype : support::kIntegerDTypes) check(dtype);
 }
 
-TEST_CASE("tensor: scalars and empty ones can be created") {
+TEST_CASE("tensor: scalars and empty tensors can be created") {
   const Context context = support::cpuContext(1);
   rbcTensor view = {};
   CHECK_SUCCEEDS(rbcOwnedTensorGetView(created(context, kF32, {4, 0, 2}).get(), 1, &view));
@@ -62,7 +62,7 @@ TEST_CASE("tensor: scalars and empty ones can be created") {
   *static_cast<float*>(view.data) = 1;
 }
 
-TEST_CASE("tensor: creation refuses what no tensor can be") {
+TEST_CASE("tensor: creation refuses invalid arguments") {
   const Context context = support::cpuContext(1);
   const int64_t shape[] = {2, -3};
   const int64_t huge[] = {int64_t{1} << 40, int64_t{1} << 40};
@@ -84,8 +84,9 @@ TEST_CASE("tensor: creation refuses what no tensor can be") {
           rbcOwnedTensorCreate(context.get(), kF32, 2, nullptr, nullptr, &tensor));
   refused(RBC_STATUS_DTYPE_MISMATCH, "dtype",
           rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 8, 1}, 1, shape, nullptr, &tensor));
-  refused(RBC_STATUS_DTYPE_MISMATCH, "lanes",
-          rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, nullptr, &tensor));
+  refused(
+      RBC_STATUS_DTYPE_MISMATCH, "lanes",
+      rbcOwnedTensorCreate(context.get(), {RBC_DTYPE_FLOAT, 32, 4}, 1, shape, nullptr, &tensor));
   refused(RBC_STATUS_INVALID_ARGUMENT,
           "context:", rbcOwnedTensorCreate(nullptr, kF32, 1, shape, nullptr, &tensor));
   const int64_t too_much[] = {int64_t{1} << 58};
@@ -114,7 +115,7 @@ TEST_CASE("tensor: it outlives its context") {
   std::memset(view.data, 1, 4000);
 }
 
-TEST_CASE("copy: from every layout to every layout, in every size of element") {
+TEST_CASE("copy: from every layout to every layout, with every element size") {
   const Context context = support::cpuContext(1);
   for (const rbcDType dtype : {support::kU8, support::kBF16, support::kF32, support::kI64}) {
     for (const Layout from : support::kLayouts) {

@@ -1,4 +1,4 @@
-// Everything that rbcVoxelizeTsdf must refuse.
+// Errors of rbcVoxelizeTsdf.
 #include <limits>
 #include <string>
 
@@ -21,7 +21,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 COMMON_ERROR_TESTS("tsdf", Call)
 STRUCT_ERROR_TESTS("tsdf", Call)
 
-TEST_CASE("tsdf errors: the good call is good, however it is made") {
+TEST_CASE("tsdf errors: the good call succeeds in every form") {
   Call packed;
   packed.pack();
   CHECK_SUCCEEDS(packed.workspace());
@@ -71,7 +71,7 @@ TEST_CASE("tsdf errors: parameters") {
     checkErrors<Call>({{kStatus, std::string("truncation: ...") + truncation.words,
                         [&](Call& c) { c.params.truncation = truncation.given; }},
                        {kStatus, std::string("truncation: ...") + truncation.words,
-                        [&](Call& c) {  // for f64 points alike
+                        [&](Call& c) {  // also for f64 points
                           c.points.raw.dtype = kF64;
                           c.points.reshape({2, 1, 4});
                           c.params.lengths = nullptr;

@@ -1,5 +1,5 @@
-// Many points, which CUDA does by bins or straight on the grid as it finds them: both ways stand in
-// one captured graph, and each replay has to choose anew.
+// Many points, which CUDA sorts into bins or adds directly to the grid, depending on the points.
+// One captured graph contains both ways, and each replay must choose again.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -25,7 +25,7 @@ using support::Placed;
 constexpr int64_t kPoints = 4'300'000;
 constexpr int64_t kSide = 100;
 
-// Anywhere in the grid; or one after the other along a line, as a scanner's.
+// Points anywhere in the grid, or in order along a line, as from a scanner.
 Array makePoints(bool coherent) {
   Array points(support::kF32, {kPoints, 3});
   support::Random random(coherent ? 1 : 2);

@@ -19,8 +19,8 @@ using support::kI32;
 using support::kI64;
 using support::Seen;
 
-// B = 2, N = 4, C = 4, F = 2; a grid of 2 x 2 x 1. The first cloud has two points in voxel 0,0,0, one
-// in 1,1,0 and one past the grid; the second, of two points, one in 1,1,0 and a NaN.
+// B = 2, N = 4, C = 4, F = 2; a grid of 2 x 2 x 1. The first cloud has two points in voxel 0,0,0,
+// one in 1,1,0 and one past the grid; the second, of two points, one in 1,1,0 and a NaN.
 struct Clouds {
   Argument points{kF32, {2, 4, 4}};
   Argument features{kF32, {2, 4, 2}};
@@ -57,13 +57,13 @@ inline std::vector<uint64_t> elements(const Argument& argument) {
   return argument.array.elements();
 }
 
-// A tensor of no elements needs no memory.
+// A tensor without elements needs no memory.
 inline void empty(Argument& argument, std::vector<int64_t> shape) {
   argument.reshape(std::move(shape));
   argument.raw.data = nullptr;
 }
 
-// Means, and -1 where there is none.
+// Means, and -1 for empty voxels.
 struct Dense : Clouds, support::OperationCall<Dense, rbcVoxelize, rbcVoxelizeWorkspaceSize> {
   Argument out{kF32, {2, 2, 2, 1, 2}};
   Argument dropped{kI64, {2}};
@@ -196,7 +196,8 @@ struct Sparse : Clouds,
         {"coords", [](Sparse& c) -> Argument& { return c.coords; }, Access::kWritten},
         {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }, Access::kWritten},
         {"points_per_voxel", [](Sparse& c) -> Argument& { return c.counts; }, Access::kWritten},
-        {"outputs.voxel_features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
+        {"outputs.voxel_features", [](Sparse& c) -> Argument& { return c.reduced; },
+         Access::kWritten},
         {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }, Access::kWritten},
         {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; },
          Access::kWritten},
@@ -221,7 +222,7 @@ struct Sparse : Clouds,
   }
 };
 
-// Points x 0.5 0.5 in voxels of 1 unless told otherwise, from 0 on.
+// Points (x, 0.5, 0.5) in a grid from 0 on, by default with voxels of size 1.
 struct Line {
   Argument points;
   rbcVoxelGrid grid;

@@ -1,4 +1,4 @@
-// What is CUDA's alone of voxelization: capture and replay, streams, memory out of reach.
+// Voxelization on CUDA: capture and replay, streams, memory out of reach.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -81,13 +81,13 @@ TEST_CASE("voxelize cuda: captured once the workspace is reserved, and replayed 
       graph.launch(stream);
       check(cudaStreamSynchronize(stream.get()));
       Inputs used(kind, in == &second ? 2 : 1);
-      used.features = Inputs(kind, 1).features;  // these stay
+      used.features = Inputs(kind, 1).features;  // these do not change
       checkSame(cuda, call, used, kind);
     }
   }
 }
 
-TEST_CASE("voxelize cuda: without its workspace a call cannot be captured, and nothing is broken") {
+TEST_CASE("voxelize cuda: without its workspace a call cannot be captured, and still works later") {
   REQUIRE_CUDA();
   const Stream stream;
   int needy = 0;
@@ -112,7 +112,7 @@ TEST_CASE("voxelize cuda: without its workspace a call cannot be captured, and n
   CHECK(needy > 0);
 }
 
-TEST_CASE("voxelize cuda: an error from another stream's capture is not held against later calls") {
+TEST_CASE("voxelize cuda: an error from another stream's capture does not affect later calls") {
   REQUIRE_CUDA();
   cudaStream_t blocking = nullptr;  // with the legacy stream, which the context is on
   check(cudaStreamCreate(&blocking));
@@ -132,7 +132,7 @@ TEST_CASE("voxelize cuda: an error from another stream's capture is not held aga
   }
 }
 
-TEST_CASE("voxelize cuda: a call only enqueues, the number of sparse voxels too") {
+TEST_CASE("voxelize cuda: a call only enqueues, also the number of sparse voxels") {
   REQUIRE_CUDA();
   const Stream stream;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
@@ -188,7 +188,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of it and out") {
+TEST_CASE("voxelize cuda: a context changes streams during a capture, into it and out of it") {
   REQUIRE_CUDA();
   const Stream a;
   const Stream b;
@@ -222,7 +222,7 @@ TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of 
     check(cudaStreamWaitEvent(a.get(), join, 0));
     Graph graph(a);
     CHECK(graph.waitsForNoHost());
-    // Where both use the workspace, no node of one call may run beside one of the other.
+    // If both use the workspace, no nodes of the two calls may run concurrently.
     if (one.workspace(cuda) > 0) CHECK(graph.roots() == 1);
     graph.launch(a);
     check(cudaStreamSynchronize(a.get()));
@@ -232,7 +232,7 @@ TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of 
   check(cudaEventDestroy(join));
 }
 
-// A call that is captured does not run: the stream that it is captured on has not waited for what ran before.
+// A captured call does not run, so its stream has not waited for earlier work.
 TEST_CASE(
     "voxelize cuda: a context that leaves a stream after a capture waits for what ran before") {
   REQUIRE_CUDA();
@@ -297,7 +297,7 @@ TEST_CASE("voxelize cuda: a caller's allocator serves the workspace, and no call
     CHECK_SUCCEEDS(call.run(context));
     CHECK(ledger.allocations == reserved);
     checkSame(context, call, in, kind);
-    // A distance field adds to what is there: from here on the results are of no interest.
+    // A distance field adds to the volume: the following results do not matter.
     CHECK_ALLOCATES_NOTHING_ITSELF(call.run(context));
     CHECK(ledger.allocations == reserved);
   }
@@ -329,7 +329,7 @@ TEST_CASE("voxelize cuda: memory of cudaMalloc, and memory out of reach") {
   voxels.coords = &coords;
   voxels.num_voxels = &num_voxels;
 
-  // The same descriptor of the host's memory, and of another device's.
+  // The same descriptor for memory of the host, and of another device.
   rbcTensor on_host = cloud;
   on_host.data = const_cast<float*>(points);
   on_host.device = {RBC_DEVICE_CPU, 0};

@@ -1,5 +1,5 @@
-// Everything that rbcVoxelize and rbcVoxelizeSparse must refuse, but for what is wrong with their
-// outputs, which has a file of its own.
+// Errors of rbcVoxelize and rbcVoxelizeSparse, except in their outputs: see
+// voxelize_output_errors_test.cpp.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -26,7 +26,7 @@ STRUCT_ERROR_TESTS("voxelize", Dense)
 COMMON_ERROR_TESTS("voxelize sparse", Sparse)
 STRUCT_ERROR_TESTS("voxelize sparse", Sparse)
 
-TEST_CASE("voxelize errors: the good calls are good, however they are made") {
+TEST_CASE("voxelize errors: the good calls succeed in every form") {
   const auto good = [](auto& call) {
     CHECK_SUCCEEDS(call.workspace());
     CHECK_SUCCEEDS(call.run());
@@ -58,7 +58,7 @@ TEST_CASE("voxelize errors: constants out of range") {
   }
 }
 
-TEST_CASE("voxelize errors: a grid must have a finite place and size") {
+TEST_CASE("voxelize errors: a grid must have a finite origin and size") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   const auto wrong = [&](rbcDType points, const std::string& told, auto&& spoil) {
     checkBoth(kStatus, told, [&](auto& c) {
@@ -96,7 +96,7 @@ TEST_CASE("voxelize errors: a grid must have a finite place and size") {
   }
 }
 
-TEST_CASE("voxelize errors: in f64 a grid may be where f32 cannot be") {
+TEST_CASE("voxelize errors: in f64 a grid may be beyond the range of f32") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   const auto wide = [](Dense& c) {
     c.points.array = support::Array(kF64, {2, 4, 4});

@@ -102,7 +102,7 @@ class Call {
     support::require(make(context, &bytes));
     return bytes;
   }
-  // Brings the outputs back. False if something beside them was written.
+  // Copies the outputs back. Returns false if memory around them was written.
   bool fetch(const Context& context) {
     bool clean = true;
     for (size_t i = 0; i < outputs_.size(); ++i) clean &= placed_[i].fetch(context, outputs_[i]);

@@ -1,4 +1,4 @@
-// What rbcVoxelize and rbcVoxelizeSparse must refuse of their outputs.
+// Errors of rbcVoxelize and rbcVoxelizeSparse in their outputs.
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -146,7 +146,7 @@ TEST_CASE("voxelize errors: outputs that overlap by an element") {
             });
 }
 
-TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
+TEST_CASE("voxelize errors: a fill value that the output cannot represent") {
   struct Row {
     int32_t mode;
     rbcDType dtype;
@@ -180,7 +180,7 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
          c.tell(RBC_REDUCE_OCCUPANCY, support::kU8);
          c.params.fill_value = 0.5;
        }});
-  // A float takes any, rounded.
+  // A float accepts any value, rounded.
   for (const double empty : {kNaN, -kInfinity, 1e300, -0.0, 1.0 / 3}) {
     Dense call;
     call.params.fill_value = empty;

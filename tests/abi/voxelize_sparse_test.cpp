@@ -1,4 +1,4 @@
-// rbcVoxelizeSparse on clouds small enough to voxelize by hand, and at its edges.
+// rbcVoxelizeSparse on clouds small enough to voxelize by hand, and edge cases.
 #include <vector>
 
 #include "abi/voxelize_call.h"
@@ -7,7 +7,7 @@ namespace {
 
 using namespace voxelize_call;
 
-// Voxels and points beyond the capacity, and points beyond the room of a group.
+// Voxels and points beyond the capacity, and points beyond the size of a group.
 template <class Call>
 std::vector<uint64_t> overOf(const Call& call) {
   std::vector<uint64_t> over;
@@ -85,7 +85,7 @@ TEST_CASE("voxelize sparse: without points, clouds or features") {
     empty(cloudless.dropped, {0});
     checkNone(cloudless);
 
-    Sparse unclaimed;  // packed points of no cloud
+    Sparse unclaimed;  // packed points without a cloud
     unclaimed.params.order = order;
     unclaimed.pack();
     unclaimed.offsets.reshape({1});
@@ -100,7 +100,7 @@ TEST_CASE("voxelize sparse: without points, clouds or features") {
     CHECK(elements(missed.dropped) == bitsOf(kI64, {4, 2}));
     CHECK(elements(missed.point_to_voxel) == bitsOf(kI32, {-1, -1, -1, -1, -1, -1, -1, -1}));
 
-    Sparse featureless;  // still groups: it says how many points a voxel may have
+    Sparse featureless;  // `grouped` still sets how many points a voxel may have
     featureless.params.order = order;
     empty(featureless.features, {2, 4, 0});
     empty(featureless.reduced, {2, 0});
@@ -137,7 +137,7 @@ TEST_CASE("voxelize sparse: voxels in both orders, with room to spare") {
   CHECK(elements(call.point_to_voxel) == bitsOf(kI64, {0, 1, 0, 2, -1, 1}));
 }
 
-TEST_CASE("voxelize sparse: what does not fit is counted") {
+TEST_CASE("voxelize sparse: voxels and points that do not fit are counted") {
   struct Row {
     int32_t order;
     int64_t capacity;

@@ -1,5 +1,5 @@
-// rbcVoxelize on clouds small enough to voxelize by hand, and at its edges; what it has in common
-// with rbcVoxelizeSparse.
+// rbcVoxelize on clouds small enough to voxelize by hand, and edge cases; also the common part with
+// rbcVoxelizeSparse.
 #include <cfenv>
 #include <cmath>
 #include <cstddef>
@@ -55,7 +55,7 @@ TEST_CASE("voxelize: sums, means, maxima and minima") {
   check(RBC_REDUCE_MAX, {4, 10, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
   check(RBC_REDUCE_MIN, {1, -20, e, e, e, e, -2, 5, e, e, e, e, e, e, 8, 0.5f});
 
-  // Without features, of the columns of points.
+  // Without features, the columns of points are reduced.
   Dense columns;
   columns.used_features = nullptr;
   columns.params.fill_value = 0;
@@ -100,7 +100,7 @@ TEST_CASE("voxelize: features that are not finite, of both signs of 0, and denor
   }
 }
 
-TEST_CASE("voxelize: a voxel holds its lower faces and not its upper ones") {
+TEST_CASE("voxelize: a voxel contains its lower faces and not its upper ones") {
   const auto check = [](rbcDType dtype, double least, double below_half, double below_end) {
     const double inf = std::numeric_limits<double>::infinity();
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -158,7 +158,7 @@ TEST_CASE("voxelize: any strides of any tensor") {
 }
 
 TEST_CASE("voxelize: a permuted view of the output gives a z-major grid") {
-  // Two points in a grid of 2 x 3 x 2, into memory that goes by z, y, x.
+  // Two points in a grid of 2 x 3 x 2, in memory in the order z, y, x.
   const float points[] = {1.5f, 2.5f, 0.5f, 0.5f, 1.5f, 1.5f};
   float grid[12];
   int64_t points_shape[] = {2, 3};
@@ -181,7 +181,7 @@ TEST_CASE("voxelize: a permuted view of the output gives a z-major grid") {
   }
 }
 
-TEST_CASE("voxelize: without a batch, and with nothing but what must be given") {
+TEST_CASE("voxelize: without a batch, and with only the required arguments") {
   Dense dense;
   dense.points.reshape({4, 4});
   dense.features.reshape({4, 2});
@@ -263,10 +263,10 @@ TEST_CASE("voxelize: no points, no clouds, no features, no voxel met") {
   }
 }
 
-TEST_CASE("voxelize: the caller's rounding and traps mean nothing, and are left as they were") {
+TEST_CASE("voxelize: the caller's rounding and traps have no effect, and are not changed") {
   const auto checkUnder = [](auto&& set) {
     Dense dense;
-    dense.params.grid.voxel_size[0] = 1 / 3.0;  // all of it inexact
+    dense.params.grid.voxel_size[0] = 1 / 3.0;  // all results are inexact
     dense.params.grid.origin[0] = -1.1;
     dense.params.grid.shape[0] = 7;
     dense.out.shape[1] = 7;

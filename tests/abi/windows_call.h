@@ -1,5 +1,5 @@
-// A good call of rbcWindows for tests to spoil: actions relative to now and normalized, poses at times
-// between those of their samples, and numbers of rows.
+// A good call of rbcWindows for tests to spoil: actions relative to now and normalized, poses at
+// times between those of their samples, and numbers of rows.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
     Argument episode_offsets{kI32, {3}};
     Argument times{kF64, {6}};
     Argument offsets{kI64, {3}};
-    Argument sample_mask{kU8, {6}};  // of no row that is missing
+    Argument sample_mask{kU8, {6}};  // all rows are present
     Argument shift{kF32, {3}};
     Argument scale{kF64, {3, 3}};
     Argument bias{kF32, {3}};
@@ -66,7 +66,7 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
   rbcWindowsOutputs outputs[kStreams];
   rbcWindowsParams params = rbcWindowsParamsInit();
 
-  // What the call passes.
+  // The arguments of the call.
   const rbcWindowsStream* used_streams = streams;
   int32_t num_streams = kStreams;
   const rbcTensor* used_episodes = &episodes.raw;

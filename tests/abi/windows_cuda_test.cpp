@@ -1,4 +1,4 @@
-// What is CUDA's alone of rbcWindows: one launch, capture and replay, streams, checked calls, bad data.
+// rbcWindows on CUDA: one launch, capture and replay, streams, checked calls, bad data.
 #include "support/expect.h"
 
 #if RBC_WITH_CUDA
@@ -24,7 +24,7 @@ using support::RandomWindows;
 using support::WindowCall;
 using support::WindowResult;
 
-// Calls that launch something: the kernels of rows and of any windows are among them.
+// Calls that launch a kernel, including the kernels for rows and for any windows.
 std::vector<WindowCall> someCalls(uint64_t first, size_t count) {
   std::vector<WindowCall> calls;
   for (uint64_t seed = first; calls.size() < count; ++seed) {
@@ -49,8 +49,7 @@ void checkSame(const Context& cuda, const WindowCall& call, PlacedWindows& place
 
 }  // namespace
 
-TEST_CASE(
-    "windows cuda: one kernel whatever the number of streams, captured without any workspace") {
+TEST_CASE("windows cuda: one kernel for any number of streams, captured without a workspace") {
   REQUIRE_CUDA();
   const Stream stream;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
@@ -63,7 +62,7 @@ TEST_CASE(
     CHECK_SUCCEEDS(placed.call(cuda));
     Graph graph(stream);
     CHECK(graph.isOneKernel());
-    // The graph needs nothing of the host's descriptors.
+    // The graph does not use the host's descriptors.
     std::memset(static_cast<void*>(placed.streams().data()), 0xA5,
                 placed.streams().size() * sizeof placed.streams()[0]);
     for (int i = 0; i < 2; ++i) graph.launch(stream);
@@ -101,7 +100,7 @@ TEST_CASE("windows cuda: a call only enqueues, on the context's stream") {
   }
 }
 
-TEST_CASE("windows cuda: a checked call cannot be captured, and the capture goes on") {
+TEST_CASE("windows cuda: a checked call cannot be captured, and the capture continues") {
   REQUIRE_CUDA();
   const Stream stream;
   const WindowCall call = std::move(someCalls(400, 1)[0]);
@@ -129,7 +128,7 @@ TEST_CASE("windows cuda: a checked call cannot be captured, and the capture goes
   checkSame(cuda, call, checked);
 }
 
-TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and writes nothing") {
+TEST_CASE("windows cuda: a checked call reports bad data as the CPU does, and writes nothing") {
   REQUIRE_CUDA();
   const Context cpu = support::cpuContext(1);
   int told = 0;
@@ -148,14 +147,14 @@ TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and w
       s.episode_offsets.set({0}, 5'000);
     } else {
       if (s.times.ndim() == 0 || s.times.extent(0) < 3) continue;
-      // Neighbours of an episode may stand in any order only if they are of two.
+      // Adjacent rows may be in any order only if they belong to two episodes.
       const bool ticks = support::same(s.times.dtype(), support::kI64);
       s.times.set({1}, ticks ? static_cast<uint64_t>(-1'000'000)
                              : support::encodeFloat(s.times.dtype(), -1e6));
       s.times.set({0}, ticks ? 0 : support::encodeFloat(s.times.dtype(), 0));
     }
     const WindowResult expected = support::resultOf(cpu, call);
-    if (expected.status == RBC_STATUS_SUCCESS) continue;  // the two rows are of two episodes
+    if (expected.status == RBC_STATUS_SUCCESS) continue;  // the two rows belong to two episodes
     ++told;
     PlacedWindows placed(cuda, call);
     CHECK_FAILS(placed.call(cuda), expected.status, expected.message.c_str());

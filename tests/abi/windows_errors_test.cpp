@@ -1,4 +1,4 @@
-// What rbcWindows refuses: the stream and the field are named, and nothing is written.
+// Errors of rbcWindows: the message names the stream and the field, and no output is written.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
 constexpr auto kDType = RBC_STATUS_DTYPE_MISMATCH;
 
-// Row numbers alone, so that streams[0] and streams[1] may be anything.
+// Only one stream, so that the others may be anything.
 void onlyActions(Call& c) { c.num_streams = 1; }
 
 }  // namespace
@@ -63,7 +63,7 @@ TEST_CASE("windows errors: shapes") {
        {"streams[0].times", {5}, "shape is [5], expected [6]"},
        {"streams[0].episode_offsets", {3, 1}, "rank is 2"},
        {"streams[0].episode_offsets", {0}, "shape is [0], expected [E+1]"},
-       {"streams[1].episode_offsets", {2}, "are of 1 episodes, expected 2 as streams[0]"},
+       {"streams[1].episode_offsets", {2}, "number of episodes is 1, expected 2 as in streams[0]"},
        {"streams[0].offsets", {3, 1}, "rank is 2"},
        {"streams[0].sample_mask", {5}, "shape is [5], expected [6]"},
        {"streams[0].shift", {2}, "shape is [2], expected [3]"},
@@ -77,7 +77,7 @@ TEST_CASE("windows errors: shapes") {
        {"outputs[0].valid", {3, 2}, "shape is [3,2], expected [2,3]"},
        {"outputs[1].out", {2, 4, 7}, "shape is [2,4,7], expected [2,4,9]"},
        {"outputs[2].out", {2, 2, 1}, "shape is [2,2,1], expected [2,2]"}});
-  // The rows of a stream without values and times are those of its mask.
+  // The mask sets the number of rows of a stream without values and times.
   support::checkError<Call>(
       {kShape, "streams[2].sample_mask: rank is 2 (shape [6,1]), expected 1", [](Call& c) {
          c.streams[0].params = nullptr;
@@ -110,7 +110,7 @@ TEST_CASE("windows errors: dtypes") {
           c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES;
           c.num_streams = 2;
         }},
-       // Integers stay what they are only where nothing is done with them.
+       // Integers keep their dtype only if they are copied.
        {kDType, "outputs[0].out: dtype is int16, expected int32 or a float", [](Call& c) {
           onlyActions(c);
           c.actions.values.raw.dtype = kI32;
@@ -122,37 +122,37 @@ TEST_CASE("windows errors: dtypes") {
         }}});
 }
 
-TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
+TEST_CASE("windows errors: parameters that belong elsewhere or are not used") {
   const float zeros[3] = {0, 0, 0};
   int64_t extent = 3;
   const rbcTensor some = {
       const_cast<float*>(zeros), {RBC_DEVICE_CPU, 0}, 1, support::kF32, &extent, nullptr, 0};
   checkErrors<Call>(
-      {{kInvalid, "streams[0].params.flags: are not 0, expected them in rbcWindowsParams",
+      {{kInvalid, "streams[0].params.flags: is not 0, expected 0: set flags in rbcWindowsParams",
         [](Call& c) { c.stream_params[0].flags = RBC_FLAG_CHECK_TIMES; }},
        {kInvalid, "streams[1].outside: is 2, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL",
         [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_EXTRAPOLATE; }},
-       {kInvalid, "streams[0].params.lengths: is given, expected null: episode_offsets stand for",
+       {kInvalid, "streams[0].params.lengths: is set, expected null: episode_offsets replaces it",
         [&](Call& c) { c.stream_params[0].lengths = &some; }},
-       {kInvalid, "streams[0].params.query_lengths: is given, expected null",
+       {kInvalid, "streams[0].params.query_lengths: is set, expected null: every offset",
         [&](Call& c) { c.stream_params[0].query_lengths = &some; }},
        {kInvalid,
-        "streams[0].params.batch_offsets: is given, expected null: episode_offsets stand for",
+        "streams[0].params.batch_offsets: is set, expected null: episode_offsets replaces it",
         [&](Call& c) { c.stream_params[0].batch_offsets = &some; }},
-       {kInvalid, "streams[1].params.shift: is given, expected null: the stream's shift stands for",
+       {kInvalid, "streams[1].params.shift: is set, expected null: the stream's shift replaces it",
         [&](Call& c) { c.stream_params[1].shift = &some; }},
-       {kInvalid, "streams[1].params.scale: is given, expected null: the stream's scale stands",
+       {kInvalid, "streams[1].params.scale: is set, expected null: the stream's scale replaces",
         [&](Call& c) { c.stream_params[1].scale = &some; }},
-       {kInvalid, "streams[0].params.method: is 1, but mode is gather",
+       {kInvalid, "streams[0].params.method: is 1, expected 0 (linear): mode is gather",
         [](Call& c) { c.stream_params[0].method = RBC_METHOD_NEAREST; }},
-       {kInvalid, "streams[0].params.groups: are given, but mode is gather",
+       {kInvalid, "streams[0].params.groups: is set, expected null: mode is gather",
         [](Call& c) {
           c.stream_params[0].groups = c.groups;
           c.stream_params[0].num_groups = 2;
         }},
-       {kInvalid, "streams[0].params.max_gap: is 1, but mode is gather",
+       {kInvalid, "streams[0].params.max_gap: is 1, expected INFINITY: mode is gather",
         [](Call& c) { c.stream_params[0].max_gap = 1; }},
-       {kInvalid, "streams[0].params.tolerance: is 1, but mode is gather",
+       {kInvalid, "streams[0].params.tolerance: is 1, expected INFINITY: mode is gather",
         [](Call& c) { c.stream_params[0].tolerance = 1; }},
        {kInvalid, "streams[1].groups: channel 6 is in none of them",
         [](Call& c) {
@@ -160,10 +160,10 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
         }},
        {kInvalid, "streams[1].tolerance: is for methods nearest, previous and next",
         [](Call& c) { c.stream_params[1].tolerance = 1; }},
-       {kInvalid, "streams[0].neutral: is given, but outside is 0, expected RBC_OUTSIDE_NEUTRAL",
+       {kInvalid, "streams[0].neutral: is set, but outside is 0, expected RBC_OUTSIDE_NEUTRAL",
         [](Call& c) { c.stream_params[0].outside = RBC_OUTSIDE_HOLD; }},
        {kInvalid,
-        "streams[0].neutral_channels: is given, but outside is 1, expected RBC_OUTSIDE_NEUTRAL",
+        "streams[0].neutral_channels: is set, but outside is 1, expected RBC_OUTSIDE_NEUTRAL",
         [](Call& c) {
           c.stream_params[0].outside = RBC_OUTSIDE_FILL;
           c.streams[0].neutral = nullptr;
@@ -176,14 +176,14 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
         [](Call& c) { c.streams[0].clock_offset_ticks = 5; }},
        {kInvalid, "streams[1].clock_offset: is inf, expected a finite float64",
         [](Call& c) { c.streams[1].clock_offset = INFINITY; }},
-       {kInvalid, "streams[2].shift: is given, but values are null",
+       {kInvalid, "streams[2].shift: is set, expected null because values is null",
         [&](Call& c) { c.streams[2].shift = &some; }},
-       {kInvalid, "streams[2].transforms: are given, but values are null",
+       {kInvalid, "streams[2].transforms: is set, expected null because values is null",
         [](Call& c) {
           c.streams[2].transforms = c.transforms;
           c.streams[2].num_transforms = 1;
         }},
-       {kInvalid, "streams[2].outside: is RBC_OUTSIDE_NEUTRAL, but values are null",
+       {kInvalid, "streams[2].outside: is RBC_OUTSIDE_NEUTRAL, but values is null",
         [](Call& c) {
           c.stream_params[2].outside = RBC_OUTSIDE_NEUTRAL;
           c.streams[2].params = &c.stream_params[2];
@@ -198,7 +198,7 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
         }}});
 }
 
-TEST_CASE("windows errors: what has to have times") {
+TEST_CASE("windows errors: streams that need times") {
   double time = 0;
   const rbcTensor scalar = {&time, {RBC_DEVICE_CPU, 0}, 0, support::kF64, nullptr, nullptr, 0};
   checkErrors<Call>(
@@ -227,7 +227,7 @@ TEST_CASE("windows errors: transforms") {
         [](Call& c) { c.streams[1].num_transforms = 64; }},
        {kInvalid, "streams[0].num_transforms: is -1",
         [](Call& c) { c.streams[0].num_transforms = -1; }},
-       {kInvalid, "streams[0].transforms: is given, but num_transforms is 0",
+       {kInvalid, "streams[0].transforms: is set, but num_transforms is 0",
         [](Call& c) { c.streams[0].num_transforms = 0; }},
        {kInvalid, "streams[0].transforms[0].kind: is 5, expected RBC_WINDOWS_TRANSFORM_COPY",
         first([](T& t) { t.kind = 5; })},
@@ -250,15 +250,18 @@ TEST_CASE("windows errors: transforms") {
           c.streams[0].num_transforms = 2;
           c.num_streams = 1;
         }},
-       {kInvalid, "streams[0].transforms[0].reference_stream_index: is 3, expected 0 to 2: a stream of",
+       {kInvalid,
+        "streams[0].transforms[0].reference_stream_index: is 3, expected 0 to 2: a stream of",
         first([](T& t) { t.reference_stream_index = 3; })},
        {kInvalid, "streams[0].transforms[0].reference_stream_index: is -1, expected 0 to 2",
         first([](T& t) { t.reference_stream_index = -1; })},
        {kInvalid, "streams[0].transforms[0].reference_stream_index: is 2, which has no values",
         first([](T& t) { t.reference_stream_index = 2; })},
-       {kInvalid, "streams[0].transforms[0].reference_offset_index: is 3, expected the index of one of",
+       {kInvalid,
+        "streams[0].transforms[0].reference_offset_index: is 3, expected the index of one of",
         first([](T& t) { t.reference_offset_index = 3; })},
-       {kInvalid, "streams[0].transforms[0].reference_offset_index: is -1, expected the index of one of",
+       {kInvalid,
+        "streams[0].transforms[0].reference_offset_index: is -1, expected the index of one of",
         first([](T& t) { t.reference_offset_index = -1; })},
        {kInvalid,
         "streams[0].transforms[0].reference_begin: is 2, and 2 channels from there are not all of "
@@ -278,8 +281,9 @@ TEST_CASE("windows errors: transforms") {
         "streams[1].transforms[0].reference_begin: is 0, and 9 channels from there are not all of "
         "the 7 of streams[1]",
         [](Call& c) { c.transforms[1].reference_rotation = RBC_ROTATION_ROT6D_ROWS; }},
-       // A reference where there is no offset.
-       {kInvalid, "streams[0].transforms[0].reference_offset_index: is 1, expected the index of one of",
+       // A reference in a stream without offsets.
+       {kInvalid,
+        "streams[0].transforms[0].reference_offset_index: is 1, expected the index of one of",
         [](Call& c) {
           onlyActions(c);
           c.actions.offsets.reshape({0});
@@ -290,7 +294,7 @@ TEST_CASE("windows errors: transforms") {
         }}});
 }
 
-TEST_CASE("windows errors: what the data tell, on the CPU") {
+TEST_CASE("windows errors: bad data, on the CPU") {
   const auto kNaN = std::numeric_limits<float>::quiet_NaN();
   checkErrors<Call>(
       {{kInvalid, "episodes: index 1 is 2, expected 0 to 1",
@@ -337,14 +341,15 @@ TEST_CASE("windows errors: what the data tell, on the CPU") {
         [&](Call& c) {
           c.actions.clip_max.fill<float>({0, 0, 0, kNaN, 0, 0, 0, 0, 0});
         }},
-       {kInvalid, "streams[0].episode_offsets: are of no episodes, expected some for 2 samples",
+       {kInvalid,
+        "streams[0].episode_offsets: number of episodes is 0, expected 1 or more for 2 samples",
         [](Call& c) {
           c.num_streams = 1;
           c.actions.episode_offsets.reshape({1});
         }}});
 }
 
-TEST_CASE("windows errors: times and all of the offsets, where they are checked") {
+TEST_CASE("windows errors: times and all offsets, if they are checked") {
   const auto checked = [](auto&& change) {
     return [change](Call& c) {
       c.params.flags = RBC_FLAG_CHECK_TIMES;
@@ -362,7 +367,7 @@ TEST_CASE("windows errors: times and all of the offsets, where they are checked"
           c.poses.times.fill<double>({0, 1, 2, 10, std::nan("")});
         }),
         kAlone},
-       // Of an episode that no sample is of.
+       // An episode without a sample.
        {kInvalid, "streams[2].episode_offsets: decrease at index 2 (4 -> 3)", checked([](Call& c) {
           c.episodes.fill<int32_t>({0, 0});
           c.numbers.episode_offsets.fill<int64_t>({0, 4, 3});
@@ -381,7 +386,7 @@ TEST_CASE("windows errors: times and all of the offsets, where they are checked"
   CHECK_SUCCEEDS(good.run());
 }
 
-TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
+TEST_CASE("windows errors: accumulators that do not fit are not changed") {
   using support::Accumulator;
   using support::Context;
   const Context& context = support::refusingContext();
@@ -400,22 +405,24 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   const Accumulator three = support::makeAccumulator(context, 3, {0.5}, 8);
   const Accumulator four = support::makeAccumulator(context, 4, {0.5}, 8);
   const Accumulator foreign = support::makeAccumulator(other, 3, {0.5}, 8);
-  refused(four, kShape, "outputs[0].accumulator: num_channels is 4, expected 3, or those of each of 3",
+  refused(four, kShape,
+          "outputs[0].accumulator: has 4 channels, expected 3, or 3 * 3 to count each offset separately",
           nothing);
   refused(foreign, kInvalid, "outputs[0].accumulator: belongs to another context", nothing);
   refused(three, kInvalid, "outputs[1].accumulator: is that of outputs[0], expected another",
           [&](Call& c) { c.outputs[1].accumulator = three.get(); });
-  refused(three, kInvalid, "outputs[2].accumulator: is given, but values are null", [&](Call& c) {
-    c.outputs[0].accumulator = nullptr;
-    c.outputs[2].accumulator = three.get();
-  });
-  // Whatever else is wrong.
+  refused(three, kInvalid, "outputs[2].accumulator: is set, expected null because values is null",
+          [&](Call& c) {
+            c.outputs[0].accumulator = nullptr;
+            c.outputs[2].accumulator = three.get();
+          });
+  // Errors in other arguments.
   refused(three, kInvalid, "streams[2].offsets: is null",
           [](Call& c) { c.streams[2].offsets = nullptr; });
   refused(three, kInvalid, "episodes: index 0 is 7", [](Call& c) {
     c.episodes.fill<int32_t>({7, 0});
   });
-  // One of integers takes integers as they are, and nothing else.
+  // An accumulator of integers accepts only integers that are copied.
   rbcAccumulatorParams params = rbcAccumulatorParamsInit();
   params.num_channels = 3;
   params.dtype = support::kI32;
@@ -423,14 +430,14 @@ TEST_CASE("windows errors: accumulators that do not fit stay as they were") {
   support::require(rbcAccumulatorCreate(context.get(), &params, &made));
   const Accumulator integers(made);
   refused(integers, kDType, "outputs[0].accumulator: dtype is int32, expected a float", nothing);
-  // One whose quantiles are known.
+  // An accumulator whose quantiles are exact.
   const Accumulator resolved = support::makeAccumulator(context, 3, {0.5}, 8);
   const support::Array samples(support::kF32, {4, 3});
   do {
     support::require(support::update(context, resolved, samples));
   } while (support::nextPass(resolved));
   refused(resolved, kInvalid, "outputs[0].accumulator: its passes are over", nothing);
-  // More windows than it has room for: all are the same one, and nothing is written.
+  // More windows than the accumulator allows: all are the same window, and no output is written.
   int64_t windows = int64_t{1} << 40;
   int64_t stride = 0;
   refused(three, RBC_STATUS_UNSUPPORTED,

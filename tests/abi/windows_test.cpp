@@ -1,4 +1,4 @@
-// rbcWindows at its edges, by its wrapper, and what it takes of memory and stack.
+// rbcWindows: edge cases, the wrapper, and allocations.
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -17,7 +17,7 @@ using windows_call::Call;
 
 }  // namespace
 
-TEST_CASE("windows: nothing at all") {
+TEST_CASE("windows: without windows, offsets or channels") {
   const Context& context = support::refusingContext();
   for (const auto& extents :
        {std::tuple<int64_t, int64_t, int64_t>{0, 3, 3}, {2, 0, 3}, {2, 3, 0}, {0, 0, 0}}) {
@@ -69,7 +69,7 @@ TEST_CASE("windows: no rows, and a stream that only others refer to") {
   for (const uint64_t valid : call.actions.valid.array.elements()) CHECK(valid == 0);
 }
 
-TEST_CASE("windows: nothing is allocated after the reserve that a call asks for") {
+TEST_CASE("windows: a call allocates nothing after its own reserve") {
   for (uint64_t seed = 0; seed < (support::kThreadSanitizer ? 10u : 40u); ++seed) {
     CAPTURE(seed);
     const Context context = support::cpuContext(3);

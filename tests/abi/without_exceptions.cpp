@@ -1,4 +1,4 @@
-// Compiled with -fno-exceptions, and linked with what is not.
+// Compiled with -fno-exceptions, and linked with code that has exceptions.
 #include "without_exceptions.h"
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "robocache/robocache.hpp"
 
 #if defined(__cpp_exceptions)
-#error "this source is to be compiled with -fno-exceptions"
+#error "this source must be compiled with -fno-exceptions"
 #endif
 
 std::string support::resampledWithoutExceptions() {

@@ -1,5 +1,5 @@
-// Grids of up to 2^62 voxels, and what they take of workspace: told as it is or refused, never wrapped.
-// The volumes are addresses alone.
+// The workspace sizes of grids of up to 2^62 voxels are exact or refused, and never wrap. The
+// volumes are only addresses.
 #include <limits>
 #include <utility>
 #include <vector>
@@ -30,7 +30,7 @@ rbcVoxelGrid gridOf(int n) {
   return grid;
 }
 
-// A tensor [...] of elements at an address that nobody may touch.
+// A tensor [...] of elements at an address that must not be accessed.
 struct Elsewhere {
   std::vector<int64_t> shape;
   rbcTensor raw;
@@ -76,7 +76,7 @@ struct Tsdf {
   }
 };
 
-// Clouds without points, and features without columns: no voxel of the grid is anywhere.
+// Clouds without points, and features without columns: the grid has no memory.
 struct Dense {
   Elsewhere points;
   Elsewhere features;
@@ -131,7 +131,7 @@ void checkRefused(const Call& call, rbcStatus_t status, const char* words) {
 
 }  // namespace
 
-TEST_CASE("workspace sizes: what tsdf takes of a volume is told in full, or refused") {
+TEST_CASE("workspace sizes: the size for a tsdf volume is exact or refused") {
   for (const int n : {40, 54, 57}) {
     INFO("2^", n, " voxels");
     const Tsdf call(n);
@@ -147,7 +147,7 @@ TEST_CASE("workspace sizes: what tsdf takes of a volume is told in full, or refu
   }
 }
 
-// Dense ones are as many as an output of f32 may have.
+// A dense grid may have as many voxels as an output of f32.
 TEST_CASE("workspace sizes: voxels of all clouds are counted up to 2^62") {
   const auto check = [](const auto& call) {
     size_t bytes = kPoison;
@@ -162,7 +162,7 @@ TEST_CASE("workspace sizes: voxels of all clouds are counted up to 2^62") {
     const Sparse sparse(power(clouds), 62 - clouds);
     check(sparse);
     CHECK(sparse.num_voxels.array.elements() == std::vector<uint64_t>{0});
-    if (clouds == 0) continue;  // 2^63 has no shape of its own
+    if (clouds == 0) continue;  // 2^63 is not an extent
     checkRefused(Sparse(power(clouds), 63 - clouds), RBC_STATUS_INVALID_ARGUMENT, "shape: [");
   }
 }

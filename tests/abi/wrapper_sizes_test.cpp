@@ -1,4 +1,4 @@
-// Workspace sizes in the C++ wrapper: what each operation takes when it runs with the same arguments.
+// Workspace sizes in the C++ wrapper equal the workspace of the operation with the same arguments.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -20,7 +20,8 @@ std::vector<float> rampOf(int64_t count) {
   return ramp;
 }
 
-// Reserves the size on a new context, and checks that the run takes no more. Returns whether it takes any.
+// Reserves the size on a new context, and checks that the run needs no more. Returns whether it
+// needs any.
 template <class Size, class Run>
 bool checkSize(const char* operation, const Size& size, const Run& run) {
   CAPTURE(operation);
@@ -42,7 +43,7 @@ bool checkSize(const char* operation, const Size& size, const Run& run) {
 
 }  // namespace
 
-TEST_CASE("wrapper: each operation takes the workspace that its size names") {
+TEST_CASE("wrapper: each operation uses the workspace of its size function") {
   const std::vector<float> ramp = rampOf(3 * kRows);
   const Tensor rows(ramp, {kRows, 3});
   const Tensor times(ramp.data(), {kRows});
@@ -113,7 +114,7 @@ TEST_CASE("wrapper: each operation takes the workspace that its size names") {
   CHECK(context.info().workspace_bytes == reserved);
 }
 
-TEST_CASE("wrapper: a size is refused as the call is") {
+TEST_CASE("wrapper: a size function fails as the call does") {
   const auto context = Context::cpu(1);
   const float values[] = {1, 2, 3};
   const int64_t indices[] = {0};

@@ -1,4 +1,4 @@
-// The C++ wrapper, as a program uses it.
+// The C++ wrapper as a program uses it.
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -68,7 +68,7 @@ TEST_CASE("wrapper: versions and names of statuses") {
   CHECK(robocache::statusName(RBC_STATUS_DAMAGED) == std::string("RBC_STATUS_DAMAGED"));
 }
 
-TEST_CASE("wrapper: a tensor describes memory, and its copies stand on their own") {
+TEST_CASE("wrapper: a tensor describes memory, and its copies are independent") {
   float data[12] = {};
   auto first = std::make_unique<Tensor>(data, std::initializer_list<int64_t>{3, 2},
                                         std::initializer_list<int64_t>{4, 2});
@@ -167,7 +167,7 @@ TEST_CASE("wrapper: a tensor that cannot be is refused where it is used") {
   CHECK(out[0] == 7);
 }
 
-TEST_CASE("wrapper: results in place of exceptions") {
+TEST_CASE("wrapper: results instead of exceptions") {
   using robocache::Expect;
   using robocache::Result;
   Result<Context> context = Context::cpu<Expect>(1);
@@ -321,7 +321,7 @@ TEST_CASE("wrapper: fuse, with every option") {
   CHECK(out == std::vector<float>{-1, -1, 7, 10, 11, 0, -1, -1, 0});
   CHECK(mask == std::vector<uint8_t>{0, 1, 1, 0, 0, 0});
 
-  // Ticks have an offset of their own.
+  // Ticks have their own offset.
   const std::vector<int64_t> ticks = {0, 10, 20};
   const std::vector<int64_t> at = {13};
   robocache::FuseStream counted({gripper.data(), {3, 1}}, {ticks.data(), {3}});

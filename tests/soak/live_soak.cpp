@@ -1,10 +1,11 @@
-// Live fusion for a long time: live_soak [SECONDS] of the sensors' clocks (default 3600), as fast as it goes.
+// Live fusion for a long time: live_soak [SECONDS] of the sensors' clocks (default 3600), as fast
+// as it goes.
 //
-// Eight threads push at 1 kHz and one fuses at 1 kHz, by clocks that run ahead of each other by 64 ms at
-// most. Samples come late, too late, without a time, from the far future, and not at all while a sensor is
-// dead; a clock jumps, and a driver resets its stream.
-// Every value tells the time of its sample, so that a row that is torn or old shows; and each producer
-// knows what must have become of its samples, all of which are counted.
+// Eight threads push at 1 kHz and one fuses at 1 kHz, by clocks that run ahead of each other by 64
+// ms at most. Samples come late, too late, without a time, from the far future, and not at all
+// while a sensor is dead; a clock jumps, and a driver resets its stream. Every value encodes the
+// time of its sample, which reveals a torn or old row. Each producer computes the expected counters
+// of its samples.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -66,7 +67,7 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
       } else if (chance(1000)) {
         held.push_back({now + 30, time});
       } else if (n == 5 && now % 600'000 == 300'000) {
-        push(time + 3000);  // beside it all that follow are late
+        push(time + 3000);  // makes all following samples late
       } else {
         push(chance(2000) ? std::numeric_limits<double>::quiet_NaN() : time);
         if (n == 6 && chance(1000))

@@ -31,7 +31,7 @@ struct TsdfReference {
 
 TsdfReference tsdfReference(const TsdfScene& scene);
 
-// The error in the output of a call that began with the volume `before`; empty if there is none.
+// Returns the first error in the output of a call that began with the volume `before`, or "".
 std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
                        const TsdfVolume& before, const TsdfOutput& run);
 std::string firstError(const TsdfScene& scene, const TsdfReference& reference,

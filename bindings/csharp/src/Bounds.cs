@@ -2,9 +2,9 @@ using System;
 
 namespace RoboCache {
 
-/// Where the elements of a strided view lie, in 64 bits.
+/// The bounds of the elements of a strided view, in 64 bits.
 internal static class Bounds {
-  /// Refuses a view with elements outside the first `length`.
+  /// Throws if a view has elements outside the first `length`.
   internal static void Require(long[] shape, long[] strides, long offset, long length) {
     long first = offset;
     long last = offset;

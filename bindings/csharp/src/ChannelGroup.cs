@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 
 namespace RoboCache {
 
-/// <summary>Neighbouring channels and how they are interpolated.</summary>
+/// <summary>Adjacent channels and how they are interpolated.</summary>
 [StructLayout(LayoutKind.Sequential)]
 public struct ChannelGroup {
   private readonly long begin;
@@ -10,12 +10,12 @@ public struct ChannelGroup {
   private readonly int method;
   private readonly int period;
 
-  /// <summary>Channels begin to begin + count - 1, by a method of Rbc.MethodLinear on.</summary>
+  /// <summary>Channels begin to begin + count - 1, with a method Rbc.Method....</summary>
   public ChannelGroup(long begin, long count, int method)
       : this(begin, count, method, Rbc.PeriodRadians) {}
 
   /// <summary>
-  /// Channels by Rbc.MethodAngle, of a unit and a range of Rbc.PeriodRadians on.
+  /// Channels with Rbc.MethodAngle, and the unit and range of angles: Rbc.PeriodRadians and so on.
   /// </summary>
   public ChannelGroup(long begin, long count, int method, int period) {
     this.begin = begin;

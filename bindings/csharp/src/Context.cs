@@ -3,13 +3,13 @@ using System;
 namespace RoboCache {
 
 public partial class Context {
-  /// <summary>Creates a context of CUDA if a device is usable, else of the CPU.</summary>
+  /// <summary>Creates a context on CUDA if a device is usable, else on the CPU.</summary>
   public static Context Auto() {
     return Create(null);
   }
 
-  /// <summary>Creates a context of the CPU.</summary>
-  /// <param name="numThreads">The threads that a call may use; 0: the process's CPUs.</param>
+  /// <summary>Creates a context on the CPU.</summary>
+  /// <param name="numThreads">The threads that a call may use; 0: as many as CPUs.</param>
   public static Context Cpu(int numThreads = 0) {
     using (ContextParams parameters = new ContextParams()) {
       parameters.Backend = Rbc.BackendCpu;
@@ -18,7 +18,7 @@ public partial class Context {
     }
   }
 
-  /// <summary>Creates a context of a GPU, where a call enqueues and returns.</summary>
+  /// <summary>Creates a context on a GPU. Calls enqueue their work and return.</summary>
   /// <param name="deviceId">The CUDA device.</param>
   /// <param name="stream">The first cudaStream_t; zero: the legacy default stream.</param>
   public static Context Cuda(int deviceId = 0, IntPtr stream = default(IntPtr)) {
@@ -56,12 +56,12 @@ public partial class Context {
     set { Rbc.ContextSetCudaStream(this, value); }
   }
 
-  /// <summary>Waits until all that was enqueued is done, and reports what went wrong.</summary>
+  /// <summary>Waits until all enqueued work is done, and throws its errors.</summary>
   public void Synchronize() {
     Rbc.ContextSynchronize(this);
   }
 
-  /// <summary>Copies elements, of one shape and dtype, between devices too.</summary>
+  /// <summary>Copies between tensors of the same shape and dtype, also across devices.</summary>
   public void Copy(Tensor source, Tensor destination) {
     Rbc.TensorCopy(this, source, destination);
   }

@@ -2,9 +2,9 @@ using System;
 
 namespace RoboCache {
 
-/// Sizes as the wrapper takes them, and arrays: first the number of elements, then these.
+/// Sizes and arrays for the wrapper: the number of elements comes before the array.
 internal static class Counted {
-  /// Of what is unsigned in C.
+  /// For sizes, which are unsigned in C.
   internal static long Size(long size, string name) {
     if (size < 0) {
       throw new ArgumentException(
@@ -28,7 +28,7 @@ internal static class Counted {
         FormattableString.Invariant($"{name}: has {given} elements, expected {count}"));
   }
 
-  /// Room for results of the native side.
+  /// Memory for results of the native side.
   internal static double[] Room(double[] results) {
     int count = results == null ? 0 : results.Length;
     double[] counted = new double[count + 1];
@@ -41,7 +41,7 @@ internal static class Counted {
     if (results != null) Array.Copy(counted, 1, results, 0, results.Length);
   }
 
-  /// The objects are pinned by the caller.
+  /// The caller pins the objects.
   internal static IntPtr[] Of(NativeObject[] objects) {
     int count = objects == null ? 0 : objects.Length;
     IntPtr[] counted = new IntPtr[count + 1];

@@ -43,7 +43,7 @@ public struct DType : IEquatable<DType> {
   /// <summary>byte.</summary>
   public static readonly DType UInt8 = new DType(Rbc.DtypeUint, 8);
 
-  /// <summary>bool, a byte each.</summary>
+  /// <summary>bool, one byte each.</summary>
   public static readonly DType Bool = new DType(Rbc.DtypeBool, 8);
 
   /// <summary>Rbc.DtypeInt to Rbc.DtypeBool.</summary>
@@ -56,8 +56,8 @@ public struct DType : IEquatable<DType> {
     get { return bits; }
   }
 
-  /// <summary>The dtype whose elements are values of a type of C#.</summary>
-  /// <exception cref="ArgumentException">There is none, or more than one.</exception>
+  /// <summary>Returns the dtype of a C# type.</summary>
+  /// <exception cref="ArgumentException">The type has no dtype, or more than one.</exception>
   public static DType Of(Type type) {
     switch (Type.GetTypeCode(type)) {
       case TypeCode.Single: return Float32;

@@ -2,13 +2,13 @@ using System.Runtime.InteropServices;
 
 namespace RoboCache {
 
-/// <summary>Where data lives.</summary>
+/// <summary>The device that stores data.</summary>
 [StructLayout(LayoutKind.Sequential)]
 public struct Device {
   private readonly int type;
   private readonly int id;
 
-  /// <summary>A device of a type, Rbc.DeviceCpu to Rbc.DeviceCudaManaged, by its number.</summary>
+  /// <summary>A device by its type, Rbc.DeviceCpu to Rbc.DeviceCudaManaged, and number.</summary>
   public Device(int type, int id) {
     this.type = type;
     this.id = id;

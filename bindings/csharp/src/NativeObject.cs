@@ -5,11 +5,11 @@ using System.Runtime.InteropServices;
 namespace RoboCache {
 
 /// <summary>
-/// The base of all that rests on native memory. Disposing gives that back once, and never while a
-/// call uses it; what nobody disposes is given back when it is garbage.
+/// The base class of objects in native memory. Disposing an object frees the memory once, and never
+/// while a call uses it. An object that is not disposed is freed when it is garbage.
 /// </summary>
 public abstract class NativeObject : IDisposable {
-  internal readonly NativeHandle swigCPtr; // as the generated code calls it
+  internal readonly NativeHandle swigCPtr; // the name in the generated code
   private Dictionary<string, Member> members;
 
   internal NativeObject(IntPtr pointer, bool owned) {
@@ -19,7 +19,7 @@ public abstract class NativeObject : IDisposable {
     swigCPtr = new NativeHandle(pointer, owned);
   }
 
-  /// <summary>Gives the native memory back; further calls do nothing.</summary>
+  /// <summary>Frees the native memory; further calls do nothing.</summary>
   public void Dispose() {
     swigCPtr.Dispose();
   }
@@ -28,7 +28,7 @@ public abstract class NativeObject : IDisposable {
     return target == null ? NativeHandle.Null : target.swigCPtr;
   }
 
-  /// Keeps what a field of the native struct points to.
+  /// Keeps the object alive that a field of the native struct points to.
   internal void Keep(string name, NativeObject target, bool writable) {
     if (members == null) members = new Dictionary<string, Member>();
     members[name] = new Member {Name = name, Target = target, Writable = writable};
@@ -46,7 +46,7 @@ public abstract class NativeObject : IDisposable {
 
   private static readonly Member[] NoMembers = new Member[0];
 
-  /// What a field points to, and whether a call writes there.
+  /// The target of a field, and whether a call writes to it.
   internal struct Member {
     internal string Name;
     internal NativeObject Target;
@@ -56,7 +56,7 @@ public abstract class NativeObject : IDisposable {
   /// Keeps the native memory, and the data that it describes, in place until LetGo().
   internal virtual void Hold(string name, bool writable) {
     bool held = false;
-    swigCPtr.DangerousAddRef(ref held); // refuses what was disposed
+    swigCPtr.DangerousAddRef(ref held); // throws if it was disposed
   }
 
   internal virtual void LetGo() {
@@ -64,11 +64,11 @@ public abstract class NativeObject : IDisposable {
   }
 }
 
-/// A pointer to native memory and how to give it back.
+/// A pointer to native memory and how to free it.
 internal sealed class NativeHandle : SafeHandle {
   internal static readonly NativeHandle Null = new NativeHandle(IntPtr.Zero, false);
 
-  /// Is given a handle of the same pointer that is not closed yet.
+  /// Called with an open handle of the same pointer.
   internal Action<SafeHandle> Release;
 
   internal NativeHandle(IntPtr pointer, bool owned) : base(IntPtr.Zero, owned) {

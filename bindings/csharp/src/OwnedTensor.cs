@@ -2,8 +2,8 @@ namespace RoboCache {
 
 public partial class OwnedTensor {
   /// <summary>
-  /// Allocates an uninitialized compact tensor on the context's device. It outlives the context,
-  /// where that is disposed first.
+  /// Allocates an uninitialized compact tensor on the context's device. The context may be disposed
+  /// before the tensor.
   /// </summary>
   public static OwnedTensor Create(Context context, DType dtype, params long[] shape) {
     OwnedTensor tensor;
@@ -12,10 +12,10 @@ public partial class OwnedTensor {
   }
 
   /// <summary>
-  /// Describes the tensor for calls. The view keeps it from becoming garbage, and cannot be used
-  /// any more once it is disposed.
+  /// Describes the tensor for calls. The view keeps the tensor alive, and cannot be used after the
+  /// tensor is disposed.
   /// </summary>
-  /// <param name="writable">Refused for a tensor that was imported read-only.</param>
+  /// <param name="writable">True: a view to write to. Throws if the tensor is read-only.</param>
   public Tensor View(bool writable = true) {
     return Tensor.Of(this, writable);
   }

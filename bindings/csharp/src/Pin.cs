@@ -3,7 +3,7 @@ using System.Collections.Generic;
 
 namespace RoboCache {
 
-/// Holds an argument, and all that it points to, in place for the length of a call.
+/// Pins an argument, and everything that it points to, for the duration of a call.
 internal sealed class Pin : IDisposable {
   private readonly List<NativeObject> held = new List<NativeObject>();
 

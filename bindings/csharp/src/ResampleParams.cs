@@ -6,8 +6,8 @@ public partial class ResampleParams {
   private ChannelGroup[] groups;
 
   /// <summary>
-  /// Methods of single channels, in any order, each channel in one group; null or none: Method for
-  /// all. The array is copied.
+  /// Groups of channels with their methods, in any order, each channel in one group; null or empty:
+  /// Method for all channels. The array is copied.
   /// </summary>
   public ChannelGroup[] Groups {
     get { return groups == null ? null : (ChannelGroup[])groups.Clone(); }

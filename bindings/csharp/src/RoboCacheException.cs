@@ -3,20 +3,20 @@ using System;
 namespace RoboCache {
 
 /// <summary>
-/// A failure that no exception of .NET stands for: of CUDA, of a device that is not there, of a
+/// A failure without a matching exception of .NET: a CUDA error, a device that is not available, a
 /// workspace that cannot grow now.
 /// </summary>
 public class RoboCacheException : Exception {
-  /// <summary>Makes the exception of a status.</summary>
+  /// <summary>Creates the exception for a status.</summary>
   public RoboCacheException(Status status, string message) : base(message) {
     Status = status;
   }
 
-  /// <summary>What the call came to.</summary>
+  /// <summary>The status of the failed call.</summary>
   public Status Status { get; }
 }
 
-/// The exceptions of statuses; the message names the argument, what it was and what was expected.
+/// The exceptions for statuses. A message has the argument, its value and what was expected.
 internal static class Errors {
   internal static Exception Of(Status status, string message) {
     switch (status) {

@@ -6,24 +6,24 @@ namespace RoboCache {
 /// <remarks>
 /// It describes an array, a Memory, a native pointer or an OwnedTensor. Nothing is copied. Managed
 /// memory is pinned while a call runs and may move between calls: operations on the CPU, and copies
-/// with host memory, are done when they return, and no other operation takes managed memory.
-/// Disposing a tensor frees the description alone.
+/// with host memory, are done when they return, and no other operation accepts managed memory.
+/// Disposing a tensor frees only the description.
 /// </remarks>
 public partial class Tensor {
   private readonly object pinning = new object();
-  private Pinning pin; // of managed memory
+  private Pinning pin; // for managed memory
   private IDisposable pinned;
   private int holds;
   private long byteOffset;
   private OwnedTensor owner;
   private bool readOnly;
 
-  /// <summary>An array with its own shape, of elements that DType.Of knows.</summary>
+  /// <summary>An array with its own shape; DType.Of must support its elements.</summary>
   public static implicit operator Tensor(Array array) {
     return array == null ? null : Of(array);
   }
 
-  /// <summary>What an owned tensor holds, to be read and written.</summary>
+  /// <summary>A view of an owned tensor, to read and write.</summary>
   public static implicit operator Tensor(OwnedTensor tensor) {
     return tensor == null ? null : tensor.View();
   }
@@ -34,17 +34,18 @@ public partial class Tensor {
     return Of(array, Extents(array));
   }
 
-  /// <summary>An array with a shape; none: the rank 0 of a single element.</summary>
+  /// <summary>An array with a shape; no extents: a single element, of rank 0.</summary>
   public static Tensor Of(Array array, params long[] shape) {
     Require(array, "array");
     return Of(array, DType.Of(array.GetType().GetElementType()), shape);
   }
 
   /// <summary>
-  /// An array whose elements stand for a dtype, such as a ushort[] of half precision, or the byte[]
-  /// of any; with strides in elements, 0 and negative too, from the element at an offset.
+  /// An array whose elements represent another dtype, such as a ushort[] for half precision, or a
+  /// byte[] for any dtype. Strides are in elements and may be 0 or negative; the first element is
+  /// at an offset.
   /// </summary>
-  /// <exception cref="ArgumentException">The array does not hold all of the elements.</exception>
+  /// <exception cref="ArgumentException">The array does not contain all of the elements.</exception>
   public static Tensor Of(Array array, DType dtype, long[] shape, long[] strides = null,
                           long offset = 0) {
     Require(array, "array");
@@ -54,8 +55,8 @@ public partial class Tensor {
   }
 
   /// <summary>
-  /// Memory of any device, with strides in elements. Nothing keeps it alive: on CUDA it has to stay
-  /// until the work on the stream is done.
+  /// Memory of any device, with strides in elements. The tensor does not keep it alive: on CUDA it
+  /// must stay valid until the work on the stream is done.
   /// </summary>
   public static Tensor OfPointer(IntPtr pointer, Device device, DType dtype, long[] shape,
                                  long[] strides = null) {
@@ -73,7 +74,7 @@ public partial class Tensor {
     }
   }
 
-  /// What the generated properties read from: refuses a view whose owner was disposed.
+  /// The pointer for the generated properties. Throws if the owner of a view was disposed.
   internal new NativeHandle swigCPtr {
     get {
       if (owner != null) {
@@ -120,7 +121,7 @@ public partial class Tensor {
   private void HoldData() {
     if (owner != null) owner.Hold("tensor", false);
     if (pin == null) return;
-    lock (pinning) { // threads may share a tensor, each with a context of its own
+    lock (pinning) { // threads may share a tensor, each with its own context
       if (holds == 0) {
         IntPtr address;
         pinned = pin(out address);
@@ -168,7 +169,7 @@ public partial class Tensor {
 
   private static int ElementSize(Type element) {
     switch (Type.GetTypeCode(element)) {
-      case TypeCode.Boolean: // Marshal.SizeOf tells that of a BOOL
+      case TypeCode.Boolean: // Marshal.SizeOf returns the size of a BOOL
       case TypeCode.SByte:
       case TypeCode.Byte: return 1;
       case TypeCode.Int16:
@@ -183,7 +184,7 @@ public partial class Tensor {
     }
   }
 
-  /// Pins memory until what it returns is disposed.
+  /// Pins memory until the returned object is disposed.
   private delegate IDisposable Pinning(out IntPtr address);
 
   private sealed class PinnedArray : IDisposable {

@@ -3,17 +3,17 @@ using System.Runtime.InteropServices;
 
 namespace RoboCache {
 
-/// <summary>Where voxels lie: a corner, their size and how many there are.</summary>
+/// <summary>A grid of voxels: a corner, the voxel size and the shape.</summary>
 [StructLayout(LayoutKind.Sequential)]
 public struct VoxelGrid {
   private readonly double originX, originY, originZ;
   private readonly double sizeX, sizeY, sizeZ;
   private readonly long shapeX, shapeY, shapeZ;
 
-  /// <summary>Describes a grid; all three arrays go along x, y, z.</summary>
+  /// <summary>Describes a grid; the elements of the arrays are for x, y, z.</summary>
   /// <param name="origin">The corner with the smallest coordinates, in the points' unit.</param>
   /// <param name="voxelSize">More than 0, in the points' unit.</param>
-  /// <param name="shape">The number of voxels.</param>
+  /// <param name="shape">The number of voxels along each axis.</param>
   public VoxelGrid(double[] origin, double[] voxelSize, long[] shape) {
     Require(origin, "origin");
     Require(voxelSize, "voxelSize");

@@ -6,8 +6,8 @@ public partial class WindowsStream {
   private WindowsTransform[] transforms;
 
   /// <summary>
-  /// What becomes of which channels, in any order, no channel in two of them; null or none: all are
-  /// copied. The array is copied.
+  /// Transforms of channels, in any order, each channel in at most one; null or empty: all channels
+  /// are copied. The array is copied.
   /// </summary>
   public WindowsTransform[] Transforms {
     get { return transforms == null ? null : (WindowsTransform[])transforms.Clone(); }

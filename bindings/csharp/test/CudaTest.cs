@@ -31,7 +31,7 @@ static class CudaTest {
       Expect.Equal(0.5f, back[0, 0]);
       Expect.Equal(10.5f, back[0, 1]);
 
-      // The same by plain pointers.
+      // The same with plain pointers.
       Tensor view = output.View();
       Expect.Equal(Rbc.DeviceCuda, view.Device.Type);
       Tensor pointer = Tensor.OfPointer(view.Data, view.Device, DType.Float32, new long[] {1, 2});

@@ -6,7 +6,7 @@ using System.Linq;
 using System.Reflection;
 using RoboCache;
 
-/// The calls of tests/golden, byte for byte.
+/// Compares the calls of tests/golden byte for byte.
 static class GoldenTest {
   [Test]
   internal static IEnumerable<KeyValuePair<string, Action>> All() {
@@ -28,12 +28,12 @@ static class GoldenTest {
   }
 }
 
-/// One case: what it calls, and which buffers must hold what afterwards. What has no place throws.
+/// One case: its call, and the expected contents of buffers afterwards. Throws for unknown names.
 sealed class GoldenCase {
   private readonly MethodInfo operation;
   private readonly string[][] signature; // name and kind of each argument
   private readonly object[] arguments; // the context first
-  // Of the arrays of structs: for each stream an element of each.
+  // For the arrays of structs: an element of each for every stream.
   private readonly List<object[]> elements = new List<object[]>();
   private readonly List<ChannelGroup> groups = new List<ChannelGroup>();
   private readonly List<WindowsTransform> transforms = new List<WindowsTransform>();
@@ -115,7 +115,7 @@ sealed class GoldenCase {
     Place(words, Describe(buffer, words), "out");
   }
 
-  /// As the argument of one of these kinds, or else as a field.
+  /// Sets an argument of one of these kinds, or else a field.
   private void Place(string[] words, Tensor tensor, params string[] kinds) {
     int argument = elements.Count > 0 ? -1 : Argument(words[1], kinds);
     if (argument >= 0) {
@@ -140,7 +140,7 @@ sealed class GoldenCase {
     return operation.GetParameters()[argument + 1].ParameterType;
   }
 
-  /// Of the stream that is described now, or else of a struct of the call.
+  /// Sets a field of the current stream, or else of a struct of the call.
   private void SetField(string name, Func<Type, object> valueOf) {
     IEnumerable<object> structs = elements.Count > 0
                                       ? elements.Last()
@@ -154,7 +154,7 @@ sealed class GoldenCase {
     throw new Exception("no place for " + name);
   }
 
-  /// A struct, with those that it points to.
+  /// A struct and the structs that it points to.
   private static object Make(Type type) {
     object made = Activator.CreateInstance(type);
     foreach (PropertyInfo property in type.GetProperties().Where(PointsToStruct)) {
@@ -232,14 +232,14 @@ sealed class GoldenCase {
     }
   }
 
-  /// What a statement `set` gives a property.
+  /// The value of a property in a `set` statement.
   private static object ValueOf(string[] words, Type type) {
     if (type == typeof(double[])) return words.Skip(2).Select(Number).ToArray();
     if (type == typeof(double)) return Number(words[2]);
     return Convert.ChangeType(long.Parse(words[2]), type);
   }
 
-  /// As C# writes a name of C.
+  /// Converts a name of C to C#.
   private static string Name(string name) {
     return string.Concat(name.Split('_').Select(word => char.ToUpper(word[0]) + word.Substring(1)));
   }

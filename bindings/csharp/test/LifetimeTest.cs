@@ -155,7 +155,7 @@ static class LifetimeTest {
               float[,] output = new float[1, 1];
               context.Resample(shared, new double[] {0, 1000}, new double[] {query}, output);
               Expect.Equal((float)query, output[0, 0]);
-              float[,] wrong = new float[1, (int)query + 7]; // each thread its own message
+              float[,] wrong = new float[1, (int)query + 7]; // each thread has its own message
               Expect.Throws<ArgumentException>("[1," + wrong.Length + "]", () =>
                   context.Resample(shared, new double[] {0, 1000}, new double[1], wrong));
             }
@@ -178,7 +178,7 @@ static class LifetimeTest {
       context.Copy(new int[] {1, 2, 3}, owned);
       IntPtr managed;
       Rbc.OwnedTensorExportDLPackVersioned(owned, out managed);
-      owned.Dispose(); // the export has a reference of its own
+      owned.Dispose(); // the export has its own reference
       OwnedTensor imported;
       Rbc.OwnedTensorImportDLPackVersioned(managed, out imported);
       int[] back = new int[3];

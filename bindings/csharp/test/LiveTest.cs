@@ -2,7 +2,7 @@ using System;
 using System.Threading;
 using RoboCache;
 
-/// Fusion at run time: the same bits as of a recording, from a thread a sensor.
+/// Fusion at run time, with one thread per sensor: the same bits as fusing a recording.
 static class LiveTest {
   private const int Samples = 300, Kept = 64, Channels = 3;
 

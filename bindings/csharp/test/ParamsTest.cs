@@ -2,7 +2,7 @@ using System;
 using System.Runtime.CompilerServices;
 using RoboCache;
 
-/// Structs of parameters: their defaults, what they keep alive, what they refuse.
+/// Structs of parameters: defaults, objects that they keep alive, and errors.
 static class ParamsTest {
   [Test]
   static void DefaultsAreThoseOfC() {
@@ -80,7 +80,7 @@ static class ParamsTest {
     Expect.Equal(version.Major * 10000 + version.Minor * 100 + version.Build, release);
   }
 
-  /// Streams whose tensors and params nobody else knows.
+  /// Streams that hold the only references to their tensors and params.
   [MethodImpl(MethodImplOptions.NoInlining)]
   private static FuseStream[] MakeStreams(int count) {
     FuseStream[] streams = new FuseStream[count];

@@ -6,7 +6,7 @@ using System.Reflection;
 using System.Security;
 using System.Text;
 
-/// A method without arguments that is a test; or one that gives named tests.
+/// A method without arguments that is a test, or that returns named tests.
 [AttributeUsage(AttributeTargets.Method)]
 sealed class TestAttribute : Attribute {
 }
@@ -17,7 +17,7 @@ sealed class SkippedException : Exception {
   }
 }
 
-/// Runs every method with [Test] and writes what came of it as JUnit's XML.
+/// Runs every method with [Test] and writes the results as JUnit XML.
 /// Usage: Tests.exe GOLDEN_FOLDER [JUNIT_FILE]
 static class Runner {
   internal static string GoldenFolder;
@@ -82,7 +82,7 @@ static class Expect {
     Equal(string.Join(" ", expected), string.Join(" ", actual));
   }
 
-  /// Of exactly this class, with this text in its message.
+  /// Expects an exception of exactly this class, with this text in its message.
   internal static T Throws<T>(string text, Action call) where T : Exception {
     try {
       call();

@@ -86,7 +86,7 @@ static class TensorTest {
     refused(new long[] {2, 2}, new long[] {1}, 0);
     Expect.Throws<ArgumentNullException>("array", () => Tensor.Of((Array)null));
     Expect.Throws<ArgumentNullException>("shape", () => Tensor.Of(array, (long[])null));
-    Tensor.Of(array, DType.Float32, new long[] {0, 1L << 40}, null, 8); // nothing to reach
+    Tensor.Of(array, DType.Float32, new long[] {0, 1L << 40}, null, 8); // no element is reached
   }
 
   [Test]

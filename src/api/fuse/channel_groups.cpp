@@ -50,7 +50,7 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
   }
 }
 
-// The method of a group that checkGroup() accepts.
+// Returns the method of a group that checkGroup() accepts.
 Method methodOf(const rbcChannelGroup& group) {
   return static_cast<Method>(group.method + group.period);
 }
@@ -82,7 +82,7 @@ void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxS
   }
   if ((params.groups == nullptr) != (params.num_groups == 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "groups: %s, but num_groups is %d",
-         params.groups == nullptr ? "is null" : "is given", params.num_groups);
+         params.groups == nullptr ? "is null" : "is set", params.num_groups);
   }
   readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
 }

@@ -1,4 +1,4 @@
-// A stream's channels as segments that each have one method.
+// A stream's channels as segments with one method each.
 #pragma once
 
 #include "fuse_problem.h"
@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-// Which methods a stream uses: a bit for each.
+// The methods that a stream uses, one bit each.
 class MethodSet {
  public:
   void add(Method method) { bits_ |= 1u << static_cast<unsigned>(method); }
@@ -14,26 +14,26 @@ class MethodSet {
   bool hasStep() const {
     return has(Method::kNearest) || has(Method::kPrevious) || has(Method::kNext);
   }
-  // The first that is no step, or null if there is none.
+  // The first method that is not a step, or null if all are steps.
   const char* interpolating() const;
 
  private:
   unsigned bits_ = 0;
 };
 
-// The method for a RBC_METHOD_... in an argument; fails if it is none.
+// Returns the method of an RBC_METHOD_... argument; fails if the constant is unknown.
 Method methodOf(int32_t code, const char* argument);
 
-// Copies the groups of the caller, so that nobody can change them after they were checked; fails if their
-// number or size cannot be. What they say is not checked.
+// Copies the caller's groups, so that they cannot change after they were checked. Fails if their
+// number or size is invalid. Their contents are not checked.
 void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxSegments]);
 
-// Writes the segments of `channels` channels in their order, at most `room`, and returns how many.
-// Fails unless the groups of `params` hold each channel once and suit their methods.
+// Writes the segments of `channels` channels in their order, at most `room`, and returns their
+// number. Fails unless the groups of `params` contain each channel once and fit their methods.
 int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
                int room, MethodSet* methods);
 
-// Limits that no channel's method takes are a mistake.
+// Fails if a limit is set that no channel's method uses.
 void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods);
 
 }  // namespace rbc

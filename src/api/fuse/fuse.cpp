@@ -20,14 +20,14 @@ struct Arguments {
   const rbcFuseParams* params;
 };
 
-rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
-  const rbcResampleParams params = checkedParams(given);
+rbcResampleParams checkedStreamParams(const rbcResampleParams* input) {
+  const rbcResampleParams params = checkedParams(input);
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
   }
   if (params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.query_lengths: are given, expected them in rbcFuseParams");
+         "params.query_lengths: is set, expected null: set it in rbcFuseParams");
   }
   return params;
 }

@@ -13,7 +13,7 @@
 namespace rbc {
 namespace {
 
-// The stride of the batch dimension, 0 where the tensor has none.
+// Returns the stride of the batch dimension, 0 if the tensor has no batch.
 int64_t batchStride(const View& view, int rank_with_batch) {
   return view.ndim == rank_with_batch ? view.strides[0] : 0;
 }
@@ -40,8 +40,8 @@ void requireValueDtypes(const View& values, const View& out, const MethodSet& me
 
 }  // namespace
 
-rbcResampleParams checkedParams(const rbcResampleParams* given, OwnOutside own) {
-  const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
+rbcResampleParams checkedParams(const rbcResampleParams* input, OwnOutside own) {
+  const rbcResampleParams params = readParams(input, rbcResampleParamsInit(), "params");
   if (params.outside != RBC_OUTSIDE_HOLD && params.outside != RBC_OUTSIDE_FILL &&
       params.outside != static_cast<int32_t>(own)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "outside: is %d, expected RBC_OUTSIDE_HOLD, _FILL or %s",
@@ -174,7 +174,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
   readSampleMask(params.sample_mask, batch, batched && !packed, &s);
   read(params.lengths, "lengths", batch, &s.lengths);
   read(params.batch_offsets, "batch_offsets", packed ? batch + 1 : 0,
-       &s.offsets);  // else batch has no limit
+       &s.offsets);  // else the batch has no limit
   read(params.shift, "shift", s.channels, &s.shift);
   read(params.scale, "scale", s.channels, &s.scale);
   s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");

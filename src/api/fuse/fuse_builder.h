@@ -1,4 +1,4 @@
-// Puts the arguments of a call as a FuseProblem: what rbcResample and rbcFuse have in common.
+// Converts the arguments of a call to a FuseProblem: the common part of rbcResample and rbcFuse.
 #pragma once
 
 #include "fuse/times_check.h"
@@ -26,23 +26,23 @@ struct SharedArguments {
 struct StreamArguments {
   const rbcTensor* values;
   const rbcTensor* times;
-  const rbcResampleParams& params;  // as checkedParams() gives them
+  const rbcResampleParams& params;  // as checkedParams() returns them
   double clock_offset;
   int64_t clock_offset_ticks;
 };
 
-// Reads params by the struct_size rule and verifies what needs no tensor.
-// What `outside` may be besides hold and fill.
+// Reads params by the struct_size rule and verifies the fields that do not depend on tensors.
+// The value of `outside` that is allowed in addition to hold and fill.
 enum class OwnOutside : int32_t {
   kExtrapolate = RBC_OUTSIDE_EXTRAPOLATE,
-  kNeutral = RBC_OUTSIDE_NEUTRAL,  // of windows
+  kNeutral = RBC_OUTSIDE_NEUTRAL,  // for windows
 };
 
-rbcResampleParams checkedParams(const rbcResampleParams* given,
+rbcResampleParams checkedParams(const rbcResampleParams* input,
                                 OwnOutside own = OwnOutside::kExtrapolate);
 
-// A call on its way to become a problem: first the shared tensors, then each stream, then finish().
-// Everything is verified but the data. The problem points into this object.
+// Builds the problem of a call: first the shared tensors, then each stream, then finish().
+// Everything except the data is verified. The problem points into this object.
 class FuseBuilder : public CallBase {
  public:
   const FuseProblem& problem() const { return problem_; }
@@ -69,15 +69,15 @@ class FuseBuilder : public CallBase {
   FuseBuilder(const rbcContext& context, const SharedArguments& shared, bool check_times,
               const char* stream_array);
 
-  // Integers take one stream of theirs, not several.
+  // Integers are allowed for one stream, not for several.
   void requireFloatOut() const;
   void add(const StreamArguments& stream);
-  // `valid_rank` counts the dimensions of a batch's `valid`: 2 for [B,T], 3 for [B,T,N].
+  // `valid_rank` is the rank of `valid` with a batch: 2 for [B,T], 3 for [B,T,N].
   void finish(int valid_rank);
 
  private:
-  // An optional vector of `count` entries, straight to its place: a copy of what has just been put
-  // together makes the processor wait.
+  // Reads an optional vector of `count` entries directly into its place: copying a struct that has
+  // just been written makes the processor wait.
   void read(const rbcTensor* tensor, const char* argument, int64_t count, IndexArray* array);
   void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array);
   // `of_rows`: each row of the batch may have its own.
@@ -102,7 +102,7 @@ void FuseBuilder::visitIndexes(Visitor&& visit) {
   };
   for (int n = 0; n < problem_.num_streams; ++n) {
     visitArray(streams_[n].lengths, problem_.batch);
-    // Without offsets batch has no limit.
+    // Without offsets the batch has no limit.
     IndexArray& offsets = streams_[n].offsets;
     if (offsets.data != nullptr) visit(offsets, problem_.batch + 1);
   }

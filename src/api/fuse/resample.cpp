@@ -1,4 +1,4 @@
-// rbcResample: fusion of one stream, which has the whole of out and valid.
+// rbcResample: fusion of a single stream.
 
 #include "robocache/resample.h"
 

@@ -55,7 +55,7 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
     requireMask(*mask, "sample_mask");
     s.mask = reinterpret_cast<const uint8_t*>(mask->data);
   }
-  // A channel may be repeated by a stride of 0, so that samples are counted without it.
+  // A channel may be repeated by a stride of 0, so the limit of samples does not depend on it.
   int64_t total = 0;
   if (__builtin_mul_overflow(packed ? 1 : s.batch, s.rows, &total) || total > kMaxSamples) {
     fail(RBC_STATUS_UNSUPPORTED, "values: shape is %s, expected at most 2^40 samples",
@@ -67,7 +67,7 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
 void SampleBuilder::addAxes(const View& values, const View* mask, bool per_row) {
   Samples& s = samples_;
   const bool padded_batch = values.ndim > 2;
-  // Rows of one length each are but one more axis of the samples.
+  // Rows of equal length are one more axis of the samples.
   const bool as_one = padded_batch && !per_row && s.lengths.data == nullptr;
   if (padded_batch && !as_one) {
     s.batch_stride = values.strides[0];

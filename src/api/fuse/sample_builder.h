@@ -1,4 +1,4 @@
-// What the calls for statistics have in common: samples in a batch, and levels of quantiles.
+// The common part of the calls for statistics: samples in a batch, and levels of quantiles.
 #pragma once
 
 #include "runtime/call.h"
@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-// A call on its way to become a problem.
+// Builds the problem of a call.
 class SampleBuilder : public CallBase {
  public:
   template <class Visitor>
@@ -19,7 +19,7 @@ class SampleBuilder : public CallBase {
   }
 
  protected:
-  // `samples` are the problem's.
+  // `samples` belongs to the problem.
   SampleBuilder(const rbcContext& context, Samples& samples)
       : CallBase(context), samples_(samples) {}
 
@@ -29,10 +29,10 @@ class SampleBuilder : public CallBase {
     const rbcTensor* batch_offsets;
     const rbcTensor* sample_mask;
   };
-  // The rows of the batch stay apart only if asked: as one they may be one axis.
+  // Rows of the batch are separate only if needed; otherwise they may be merged into one axis.
   void addSamples(const Arguments& arguments, bool per_row);
 
-  // Whether there are rows that could be apart.
+  // Whether there are rows that can be separate.
   bool batched() const { return batched_; }
 
  private:
@@ -43,14 +43,14 @@ class SampleBuilder : public CallBase {
   bool batched_ = false;
 };
 
-// Copies the levels that a tensor of the host has, and returns how many; null: 0. Fails for what is
-// no level.
+// Copies the levels in a tensor of the host, and returns their number; null: 0. Fails for a number
+// that is not a level.
 int32_t readLevels(const rbcTensor* tensor, double (&levels)[kMaxLevels]);
 
 // Fails unless the host can read or write the tensor.
 void requireHost(const View& view, const char* argument);
 
-// 0 or 1.
+// Returns ddof; fails unless it is 0 or 1.
 int32_t checkedDdof(int32_t ddof);
 
 }  // namespace rbc

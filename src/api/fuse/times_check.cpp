@@ -10,16 +10,17 @@
 
 namespace rbc {
 
-// ---- limits and offsets ---------------------------------------------------------------------------
+// ---- limits and offsets
+// ---------------------------------------------------------------------------
 
 TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name) {
   if (std::isinf(limit)) return {0, 0, false};
   if (time_dtype == DType::I64 && limit > 0 && limit < 1) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,  // seconds beside ticks: as 0 ticks it would void everything
+    fail(RBC_STATUS_INVALID_ARGUMENT,  // likely seconds: 0 ticks would make everything invalid
          "%s: is %g, less than one tick of times of int64, expected whole ticks", name, limit);
   }
   if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
-  // 2^64 and more exceeds every difference of two i64.
+  // 2^64 and more is above every difference of two i64.
   const bool most = limit >= 0x1p64;
   return {limit, most ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit), true};
 }
@@ -47,7 +48,8 @@ TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType 
   return {offset, 0};
 }
 
-// ---- verification ---------------------------------------------------------------------------------
+// ---- verification
+// ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -58,7 +60,7 @@ bool findLength(const IndexArray& lengths, int64_t batch, int64_t rows, TimesDef
   return b >= 0;
 }
 
-// The first offset, length or query length out of range, in this order.
+// Fails for the first offset, length or query length out of range, in this order.
 TimesDefect findIndexDefect(const FuseProblem& p, const FuseStream& s) {
   TimesDefect defect = {};
   if (const int64_t b = findBadOffset(s.offsets, p.batch, s.samples); b >= 0) {

@@ -10,12 +10,13 @@
 
 namespace rbc {
 
-// ---- limits and offsets ---------------------------------------------------------------------------
+// ---- limits and offsets
+// ---------------------------------------------------------------------------
 
-// `name` is the name to tell; infinity is no limit.
+// `name` is for error messages; infinity means no limit.
 TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name);
 
-// Whether two times are further apart than a limit allows.
+// Returns whether two times are further apart than a limit allows.
 template <class Time>
 bool isFurther(Time a, Time b, TimeLimit limit) {
   if (!limit.set) return false;
@@ -24,27 +25,28 @@ bool isFurther(Time a, Time b, TimeLimit limit) {
   return static_cast<double>(span) > limit.real;
 }
 
-// Of the two fields the one that suits the times; fails if the other one is set.
+// Returns the offset from the field that fits the times; fails if the other field is set.
 TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType time_dtype);
 
-// ---- verification ---------------------------------------------------------------------------------
+// ---- verification
+// ---------------------------------------------------------------------------------
 
-// Fails for a length, offset or query length out of range; for arrays that the host can read.
+// Fails if a length, offset or query length is out of range; for arrays that the host can read.
 // `array` is the name of the array of streams in errors, or null.
 void verifySampleIndexes(const FuseProblem& problem, const char* array);
 
-// Fails for a defect of `samples` times, or of the offsets of their rows.
+// Fails if `samples` times or the offsets of their rows have a defect.
 void reportDefect(const TimesDefect& defect, DType time_dtype, int64_t samples,
                   const char* offsets = "batch_offsets", const char* row = "row",
                   const char* noun = "samples");
 
-// The workspace of checkTimes().
+// Returns the workspace of checkTimes(), in bytes.
 size_t checkTimesBytes(const rbcContext& context);
 
-// Fails with UNSUPPORTED where the check of times cannot wait for the context's stream.
+// Fails with UNSUPPORTED if the check of times cannot wait for the context's stream.
 void requireCheckable(const rbcContext& context);
 
-// Verifies the times of all streams, on the device their lengths and offsets as well. Waits for the
+// Verifies the times of all streams, and for a device also their lengths and offsets. Waits for the
 // context's stream.
 void checkTimes(rbcContext& context, const FuseProblem& problem, Scratch scratch,
                 const char* array);

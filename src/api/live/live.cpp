@@ -1,4 +1,4 @@
-// rbcLive...: samples that threads push, and rbcFuse of what is there.
+// rbcLive...: threads push samples, and rbcFuse fuses the samples in the rings.
 
 #include "robocache/live.h"
 
@@ -23,12 +23,12 @@
 
 struct rbcLive {
   rbcContext* context = nullptr;  // holds a reference
-  rbcContext* fusing = nullptr;   // its own, with one thread
+  rbcContext* fusing = nullptr;   // a separate context with one thread
   rbc::DType time_dtype = rbc::DType::F64;
   std::vector<std::unique_ptr<rbc::LiveStream>> streams;
   std::vector<rbcFuseStream> for_fuse;
   std::atomic<bool> busy{false};  // a call fuses
-  // Where the CPU fuses for CUDA.
+  // Memory that the CPU fuses into for CUDA.
   std::vector<std::byte> out;
   std::vector<std::byte> valid;
 };
@@ -45,7 +45,7 @@ struct LiveDestroyer {
 };
 using LivePointer = std::unique_ptr<rbcLive, LiveDestroyer>;
 
-// The message is that of the function itself.
+// Fails with the message that the function has left.
 void require(rbcStatus_t status) {
   if (status != RBC_STATUS_SUCCESS) throw Error(status);
 }
@@ -63,7 +63,8 @@ LiveStream& requireStream(rbcLive& live, int32_t stream) {
   return *live.streams[static_cast<size_t>(stream)];
 }
 
-// ---- creating -------------------------------------------------------------------------------------
+// ---- creating
+// -------------------------------------------------------------------------------------
 
 DType checkedTimeDtype(const rbcLiveParams& params) {
   const DType dtype = dtypeOf(params.time_dtype, "params.time_dtype");
@@ -79,9 +80,9 @@ void addStreams(rbcLive& live, const rbcLiveStream* streams, int32_t count) {
   for (int32_t n = 0; n < count; ++n) {
     const char* separator = ": ";
     try {
-      const rbcLiveStream given = readElement(streams, stride, n, rbcLiveStreamInit(), "streams");
+      const rbcLiveStream input = readElement(streams, stride, n, rbcLiveStreamInit(), "streams");
       separator = ".";
-      live.streams.push_back(std::make_unique<LiveStream>(given, live.time_dtype));
+      live.streams.push_back(std::make_unique<LiveStream>(input, live.time_dtype));
     } catch (const Error&) {
       prefixLastError("streams[%d]%s", n, separator);
       throw;
@@ -100,7 +101,7 @@ rbcTensor hostTensor(void* data, rbcDType dtype, int32_t ndim, int64_t* shape) {
   return tensor;
 }
 
-// What rbcFuse would refuse is refused now; and its memory is there.
+// Calls rbcFuse without queries, so that its errors occur now and its memory is allocated.
 void tryFuse(rbcLive& live) {
   int64_t none = 0;
   int64_t out_shape[] = {0, 0};
@@ -114,9 +115,9 @@ void tryFuse(rbcLive& live) {
 }
 
 rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
-                const rbcLiveParams* given) {
+                const rbcLiveParams* input) {
   const ContextUse use(context);
-  const rbcLiveParams params = readParams(given, rbcLiveParamsInit(), "params");
+  const rbcLiveParams params = readParams(input, rbcLiveParamsInit(), "params");
   if (num_streams < 1 || num_streams > RBC_FUSE_MAX_STREAMS) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", num_streams,
          RBC_FUSE_MAX_STREAMS);
@@ -135,7 +136,7 @@ rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_
   return live.release();
 }
 
-// Fails if a thread is in a call; else none can begin one.
+// Fails if a thread is in a call. Afterwards no thread can begin one.
 void requireIdle(rbcLive& live) {
   if (live.busy.exchange(true, std::memory_order_acquire)) {
     fail(RBC_STATUS_UNSUPPORTED, "live: a thread fuses, expected no call under way");
@@ -149,9 +150,10 @@ void requireIdle(rbcLive& live) {
   }
 }
 
-// ---- pushing --------------------------------------------------------------------------------------
+// ---- pushing
+// --------------------------------------------------------------------------------------
 
-// A sample's row, side by side.
+// Copies the row of a sample to contiguous memory.
 const std::byte* rowAt(const View& values, int64_t i, std::byte* room) {
   const int64_t size = sizeOf(values.dtype);
   const std::byte* row = values.data + i * values.strides[0] * size;
@@ -210,7 +212,8 @@ void reset(rbcLive& live, int32_t index) {
   ring.reset();
 }
 
-// ---- fusing ---------------------------------------------------------------------------------------
+// ---- fusing
+// ---------------------------------------------------------------------------------------
 
 class Fusing {
  public:
@@ -227,15 +230,16 @@ class Fusing {
 };
 
 template <class Time>
-void takeAll(rbcLive& live, const View& given) {
+void takeAll(rbcLive& live, const View& query_times) {
   LiveStream::Queries<Time> queries;
   queries.first = queries.last = 0;
   queries.none = true;
   queries.count = 0;
-  bool few = given.shape[0] <= LiveStream::kMaxFew;
-  for (int64_t i = 0; i < given.shape[0]; ++i) {
+  bool few = query_times.shape[0] <= LiveStream::kMaxFew;
+  for (int64_t i = 0; i < query_times.shape[0]; ++i) {
     Time query;
-    std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+    std::memcpy(&query, query_times.data + i * query_times.strides[0] * int64_t{sizeof query},
+                sizeof query);
     if (TimeMath<Time>::isNaN(query)) continue;
     if (queries.none) queries.first = queries.last = query;
     queries.none = false;
@@ -245,13 +249,13 @@ void takeAll(rbcLive& live, const View& given) {
     queries.last = std::max(queries.last, query);
   }
   if (!few) queries.count = 0;
-  for (const auto& stream : live.streams) stream->take(queries, given);
+  for (const auto& stream : live.streams) stream->take(queries, query_times);
 }
 
-const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
+const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
                         const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid) {
-  if (given == nullptr) return nullptr;
-  *view = normalize(given, "ages");
+  if (ages == nullptr) return nullptr;
+  *view = normalize(ages, "ages");
   requireHost(*view, "ages");
   const auto count = static_cast<int64_t>(live.streams.size());
   requireShape(*view, "ages", 1, &count);
@@ -270,10 +274,11 @@ void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out,
                   queries, out, valid, nullptr));
 }
 
-// A tensor of the host that is as one of the device.
+// Returns a tensor in host memory with the shape and dtype of a tensor on the device.
 rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char* name) {
   if (!device.contiguous()) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: has strides, expected a contiguous tensor on CUDA", name);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: has strides, expected a contiguous tensor on CUDA",
+         name);
   }
   memory->resize(
       std::max<size_t>(memory->size(), static_cast<size_t>(device.count * sizeOf(device.dtype))));
@@ -321,7 +326,8 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   }
 }
 
-// ---- counters -------------------------------------------------------------------------------------
+// ---- counters
+// -------------------------------------------------------------------------------------
 
 void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   const LiveRing::Counters now = stream.ring().counters();

@@ -13,7 +13,7 @@ namespace rbc {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr int kLeaps = 3;  // samples that agree with each other outvote the newest one
+constexpr int kLeaps = 3;  // this many samples that agree outvote the newest one
 
 uint64_t slotsFor(int64_t capacity) {
   uint64_t slots = 2;
@@ -35,7 +35,7 @@ Time timeOf(uint64_t bits) {
   return time;
 }
 
-// False for NaN, for infinities, and for the ends of i64, which stand for NaT and for infinity.
+// Returns false for NaN, infinities, and the ends of i64, which stand for NaT and infinity.
 template <class Time>
 bool isTime(Time time) {
   using Limits = std::numeric_limits<Time>;
@@ -46,13 +46,13 @@ bool isTime(Time time) {
   }
 }
 
-// Whoever reads the new number also sees what was pushed before.
+// A thread that reads the new number also sees the samples that were pushed before.
 void add(std::atomic<int64_t>* counter, int64_t number) {
   counter->store(counter->load(kRelaxed) + number, std::memory_order_release);
 }
 
-// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
-// looked for around `pace` numbers from the end.
+// Returns the first of the numbers begin .. end - 1, whose times ascend, with a time after the
+// query; or end. The search starts around `pace` numbers before the end.
 template <class Times, class Time>
 uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint64_t pace) {
   const auto isAfter = [&](uint64_t number) { return times[number] > query; };
@@ -113,7 +113,7 @@ LiveRing::LiveRing(int64_t capacity, int64_t late_bound, TimeLimit max_ahead, in
   order_.reset(new uint64_t[slots]());
 }
 
-// Rows that follow each other in the ring are read as one.
+// Reads rows that are adjacent in the ring together.
 void LiveRing::readRows(const uint64_t* numbers, int64_t count, uint64_t* to) const {
   for (int64_t i = 0; i < count;) {
     const int64_t slot = slotOf(numbers[i]);
@@ -144,9 +144,10 @@ void LiveRing::writeRow(uint64_t number, const std::byte* from) {
   }
 }
 
-// ---- pushing --------------------------------------------------------------------------------------
+// ---- pushing
+// --------------------------------------------------------------------------------------
 
-// A time that is far from the newest sample's is doubted until as many as kLeaps have come in a row.
+// A time that is far from the newest sample's is doubted until kLeaps such samples arrive in a row.
 template <class Time>
 LiveRing::Leap LiveRing::leapOf(Time time) {
   if (!max_ahead_.set || size() == 0) return Leap::kNone;
@@ -196,7 +197,7 @@ void LiveRing::writeEntry(uint64_t number, uint64_t time, bool in_order) {
   firsts_[slot].store(next_first_, kRelaxed);
 }
 
-// There is room in order_.
+// order_ must have room.
 template <class Time>
 void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
   const uint64_t number = end_.load(kRelaxed);
@@ -213,8 +214,8 @@ void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
   end_.store(number + 1, std::memory_order_release);
 }
 
-// Appends the kept samples and the new one in the order of their times, without the oldest. The new one
-// is not older than that: at most late_bound, fewer than all, are newer.
+// Appends the kept samples and the new one in the order of their times, without the oldest. The new
+// sample is not the oldest: at most late_bound samples, fewer than all, are newer.
 template <class Time>
 void LiveRing::copyAll(Time time, const std::byte* row) {
   const Times<Time> times = this->times<Time>();
@@ -253,10 +254,12 @@ void LiveRing::reset() {
   first_.store(next_first_, kRelaxed);
 }
 
-// ---- taking ---------------------------------------------------------------------------------------
+// ---- taking
+// ---------------------------------------------------------------------------------------
 
-// From the newest back, as long as they came in order: then none before is later. False if one did
-// not; else what is needed lies at the end of the memory.
+// Reads back from the newest sample while samples arrived in order; no earlier sample is then
+// later. Returns false if one arrived out of order. Otherwise the samples needed are at the end of
+// the memory.
 template <class Time>
 bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                         Taken<Time>* taken) const {
@@ -278,8 +281,8 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
   return true;
 }
 
-// All of them, sorted by insertion: late ones have few places to go. What is needed comes to lie at the
-// end of the memory.
+// Reads all samples and sorts them by insertion; late ones move only a few places. The samples
+// needed are then at the end of the memory.
 template <class Time>
 void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                        Taken<Time>* taken) const {
@@ -310,7 +313,8 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   taken->count = count - i;
 }
 
-// Of numbers whose times ascend: from the last query back, those around each that are not taken yet.
+// For numbers whose times ascend: from the last query back, takes the samples around each query
+// that are not taken yet.
 template <class Time>
 void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                           Taken<Time>* taken) const {
@@ -319,7 +323,7 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
   const Time* const few = queries.few;
   Time* to = taken->times + capacity_;
   uint64_t* number = taken->numbers + capacity_;
-  uint64_t lowest = end;  // of those taken
+  uint64_t lowest = end;  // the lowest number taken
   uint64_t after = end;
   uint64_t pace = 1;
   for (int64_t i = queries.count; i-- > 0;) {
@@ -358,9 +362,9 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   const auto capacity = static_cast<uint64_t>(capacity_);
   const uint64_t begin =
       std::max(firsts_[slotOf(end - 1)].load(kRelaxed), end > capacity ? end - capacity : 0);
-  if (begin >= end) return false;  // that of a later entry
-  uint64_t oldest = begin;         // that is read
-  // Around each query, where the samples from the first on are more than those.
+  if (begin >= end) return false;  // it belongs to a later entry
+  uint64_t oldest = begin;         // the oldest number that is read
+  // Takes the samples around each query if the samples from the first query on are more than these.
   const auto around = static_cast<uint64_t>(3 * queries.count);
   const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
                    end - begin > around && times<Time>()[end - around] > queries.first;

@@ -25,28 +25,28 @@ namespace {
 constexpr int64_t kMaxCapacity = int64_t{1} << 24;
 constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
 
-int64_t checkedChannels(const rbcLiveStream& given) {
+int64_t checkedChannels(const rbcLiveStream& input) {
   constexpr int64_t kMaxChannels = int64_t{1} << 24;
-  if (given.num_channels < 1 || given.num_channels > kMaxChannels) {
+  if (input.num_channels < 1 || input.num_channels > kMaxChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_channels: is %" PRId64 ", expected 1 to 2^24",
-         given.num_channels);
+         input.num_channels);
   }
-  return given.num_channels;
+  return input.num_channels;
 }
 
-// What rbcFuse takes of several recordings does not apply here.
+// Refuses the parameters of batches: a ring holds a single recording.
 void requireLiveParams(const rbcResampleParams& params) {
   const auto refuse = [](const void* field, const char* name) {
     if (field == nullptr) return;
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, but what a ring holds is one recording",
-         name);
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.%s: is set, expected null: a ring holds one recording", name);
   };
   refuse(params.lengths, "lengths");
   refuse(params.batch_offsets, "batch_offsets");
   refuse(params.sample_mask, "sample_mask");
 }
 
-// Of how many samples a value is made.
+// Returns how many samples a method combines.
 int64_t samplesOf(int32_t method) {
   switch (method) {
     case RBC_METHOD_PREVIOUS:
@@ -67,32 +67,32 @@ int64_t samplesOf(const rbcResampleParams& params) {
   return count;
 }
 
-void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params) {
-  if (given.late_bound < 0) {
+void requireCapacity(const rbcLiveStream& input, const rbcResampleParams& params) {
+  if (input.late_bound < 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "late_bound: is %" PRId64 ", expected 0 or more",
-         given.late_bound);
+         input.late_bound);
   }
-  if (given.capacity > kMaxCapacity) {
+  if (input.capacity > kMaxCapacity) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "capacity: is %" PRId64 ", expected at most 2^24",
-         given.capacity);
+         input.capacity);
   }
   const int64_t least = samplesOf(params);
-  if (given.capacity < least) {
+  if (input.capacity < least) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "capacity: is %" PRId64 ", expected at least %" PRId64 " for the stream's methods",
-         given.capacity, least);
+         input.capacity, least);
   }
-  if (given.late_bound >= given.capacity) {
+  if (input.late_bound >= input.capacity) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "late_bound: is %" PRId64 ", expected less than the capacity, %" PRId64, given.late_bound,
-         given.capacity);
+         "late_bound: is %" PRId64 ", expected less than the capacity, %" PRId64, input.late_bound,
+         input.capacity);
   }
 }
 
 TimeLimit maxAheadOf(double max_ahead, DType time_dtype) {
   if (!(max_ahead > 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "max_ahead: is %g, expected more than 0 (INFINITY: no limit)", max_ahead);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, expected more than 0 (INFINITY: no limit)",
+         max_ahead);
   }
   const TimeLimit limit = timeLimitOf(max_ahead, time_dtype, "max_ahead");
   if (limit.set && limit.real == 0) {
@@ -121,29 +121,29 @@ uint64_t bitsOf(Number number) {
 
 }  // namespace
 
-LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
-    : dtype_(dtypeOf(given.dtype, "dtype")), channels_(checkedChannels(given)) {
-  params_ = checkedParams(given.params);
+LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
+    : dtype_(dtypeOf(input.dtype, "dtype")), channels_(checkedChannels(input)) {
+  params_ = checkedParams(input.params);
   requireLiveParams(params_);
   keepGroups();
-  requireCapacity(given, params_);
-  if (!(given.max_age >= 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
+  requireCapacity(input, params_);
+  if (!(input.max_age >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", input.max_age);
   }
-  // Methods of two samples look at those beside the query alone; the others at two neighbours on each
-  // side, or past an end at the last ones, and which of equal times come first matters to them.
+  // Methods of two samples use only the neighbours of the query. The others use two neighbours on
+  // each side, or the last ones past an end, and depend on the order of samples with equal times.
   times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
-  max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
-  clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
+  max_age_ = timeLimitOf(input.max_age, time_dtype, "max_age");
+  clock_offset_ = clockOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype);
 
   const int64_t row_bytes = channels_ * sizeOf(dtype_);
-  ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound,
-                                     maxAheadOf(given.max_ahead, time_dtype), row_bytes);
-  times_ = roomFor<std::byte>(given.capacity, sizeOf(time_dtype));
-  rows_ = roomFor<uint64_t>(given.capacity, ring_->takenBytes() / 8);
-  numbers_ = roomFor<uint64_t>(given.capacity, 1);
+  ring_ = std::make_unique<LiveRing>(input.capacity, input.late_bound,
+                                     maxAheadOf(input.max_ahead, time_dtype), row_bytes);
+  times_ = roomFor<std::byte>(input.capacity, sizeOf(time_dtype));
+  rows_ = roomFor<uint64_t>(input.capacity, ring_->takenBytes() / 8);
+  numbers_ = roomFor<uint64_t>(input.capacity, 1);
   room_ = roomFor<std::byte>(row_bytes, 1);
-  shape_[0] = given.capacity;
+  shape_[0] = input.capacity;
   shape_[1] = channels_;
   describe(&values_tensor_, rows_.data(), dtype_, 2, shape_);
   strides_[0] = ring_->takenBytes() / sizeOf(dtype_);
@@ -157,11 +157,11 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   fuse_.values = &values_tensor_;
   fuse_.times = &times_tensor_;
   fuse_.params = &params_;
-  fuse_.clock_offset = given.clock_offset;
-  fuse_.clock_offset_ticks = given.clock_offset_ticks;
+  fuse_.clock_offset = input.clock_offset;
+  fuse_.clock_offset_ticks = input.clock_offset_ticks;
 }
 
-// rbcFuse checks what the groups say.
+// Copies the groups; rbcFuse checks their contents.
 void LiveStream::keepGroups() {
   rbcChannelGroup groups[kMaxSegments];
   try {
@@ -184,10 +184,10 @@ void LiveStream::describe(rbcTensor* tensor, void* data, DType dtype, int ndim, 
   tensor->shape = shape;
 }
 
-void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<double>* values,
+void LiveStream::keep(const rbcTensor* tensor, const char* name, std::vector<double>* values,
                       rbcTensor* kept, const rbcTensor** used) {
-  if (given == nullptr) return;
-  const View view = normalize(given, name);
+  if (tensor == nullptr) return;
+  const View view = normalize(tensor, name);
   requireHost(view, name);
   requireShape(view, name, 1, &channels_);
   const bool is_64 = view.dtype == DType::F64;
@@ -195,7 +195,7 @@ void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<doub
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", name,
          nameOf(view.dtype));
   }
-  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they are.
+  // Stored as f64. rbcFuse rounds them to its compute dtype, which restores the values of f32.
   const RealArray array = {view.data, view.strides[0], is_64};
   for (int64_t d = 0; d < channels_; ++d) values->push_back(array.at<double>(d));
   describe(kept, values->data(), DType::F64, 1, shape_ + 1);
@@ -203,7 +203,7 @@ void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<doub
 }
 
 template <class Time>
-void LiveStream::take(const Queries<Time>& queries, const View& given) {
+void LiveStream::take(const Queries<Time>& queries, const View& query_times) {
   constexpr bool kTicks = std::is_same_v<Time, int64_t>;
   const Time offset = offsetAs<Time>(clock_offset_);
   Time few[kMaxFew];
@@ -220,12 +220,13 @@ void LiveStream::take(const Queries<Time>& queries, const View& given) {
     age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
     return;
   }
-  // What is taken begins before the first query, unless there is nothing.
+  // The samples begin before the first query, unless no earlier sample exists.
   if (taken.times[0] > from) {
     int64_t early = 0;
-    for (int64_t i = 0; i < given.shape[0]; ++i) {
+    for (int64_t i = 0; i < query_times.shape[0]; ++i) {
       Time query;
-      std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+      std::memcpy(&query, query_times.data + i * query_times.strides[0] * int64_t{sizeof query},
+                  sizeof query);
       early += TimeMath<Time>::shifted(query, offset) < taken.times[0] ? 1 : 0;
     }
     queries_before_first_.store(queries_before_first_.load(std::memory_order_relaxed) + early,

@@ -1,4 +1,4 @@
-// A stream of live fusion: its ring, how it is fused, and the memory of what a call has taken of it.
+// A stream of live fusion: its ring, how it is fused, and memory for the samples that a call uses.
 #pragma once
 
 #include <atomic>
@@ -15,49 +15,49 @@ namespace rbc {
 
 class LiveStream {
  public:
-  // Reads the description and copies what it points to. What rbcFuse verifies is left to it.
-  LiveStream(const rbcLiveStream& given, DType time_dtype);
+  // Reads the description and copies the arrays that it points to. rbcFuse verifies the rest.
+  LiveStream(const rbcLiveStream& input, DType time_dtype);
   LiveStream(const LiveStream&) = delete;
 
   LiveRing& ring() { return *ring_; }
   const LiveRing& ring() const { return *ring_; }
   DType dtype() const { return dtype_; }
   int64_t channels() const { return channels_; }
-  // For a row that is pushed, of the thread that does.
+  // Memory for one row, for the thread that pushes.
   std::byte* room() { return room_.data(); }
 
-  // What rbcFuse gets: the samples that take() has taken, all places before that.
+  // The stream for rbcFuse: the samples of the last take(); before it, as many as the capacity.
   const rbcFuseStream& forFuse() const { return fuse_; }
 
-  // Queries on the clock that streams share, of first .. last; none of them is a number where `none`.
-  // Where they are few and ascend, `few` has them.
+  // Queries on the streams' common clock, first .. last. `none` if all are NaN. If they are few and
+  // ascend, `few` contains them.
   static constexpr int64_t kMaxFew = 64;
   template <class Time>
   struct Queries {
     Time first;
     Time last;
     bool none;
-    int64_t count;  // of `few`
+    int64_t count;  // entries of `few`
     Time few[kMaxFew];
   };
 
-  // Takes what they need; `given` are all of them.
+  // Takes the samples that the queries need. `query_times` has all queries of the call.
   template <class Time>
-  void take(const Queries<Time>& queries, const View& given);
+  void take(const Queries<Time>& queries, const View& query_times);
 
-  // Queries that were before all samples. From any thread.
+  // The number of queries that were before all samples. Any thread may call it.
   int64_t queriesBeforeFirst() const {
     return queries_before_first_.load(std::memory_order_relaxed);
   }
 
-  // The age after take(), as the dtype of ages has it; bits of f64 or i64.
+  // The age after take(): the bits of f64 or i64, the dtype of ages.
   uint64_t age() const { return age_; }
 
  private:
   void keepGroups();
   void describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape);
-  // The caller's shift or scale, copied.
-  void keep(const rbcTensor* given, const char* name, std::vector<double>* values, rbcTensor* kept,
+  // Copies the caller's shift or scale.
+  void keep(const rbcTensor* tensor, const char* name, std::vector<double>* values, rbcTensor* kept,
             const rbcTensor** used);
 
   const DType dtype_;
@@ -71,7 +71,7 @@ class LiveStream {
   std::vector<uint64_t> rows_;
   std::vector<uint64_t> numbers_;
   std::vector<std::byte> room_;
-  int64_t shape_[2];  // of values; times have the first
+  int64_t shape_[2];  // of values; the first is also the shape of times
   int64_t strides_[2];
   rbcTensor values_tensor_;
   rbcTensor times_tensor_;

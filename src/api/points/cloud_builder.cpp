@@ -8,7 +8,7 @@
 namespace rbc {
 namespace {
 
-// As the points' type has it.
+// Rounds a number to the compute dtype of the points.
 double rounded(double x, bool in_double) {
   return in_double ? x : static_cast<double>(static_cast<float>(x));
 }
@@ -77,14 +77,14 @@ Features CloudBuilder::features(const rbcTensor* tensor) {
           view.shape[view.ndim - 1]};
 }
 
-VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& given) const {
+VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& input) const {
   const bool in_double = computesInDouble(points_.dtype);
   const char* type = in_double ? "float64" : "float32";
   VoxelGrid grid = {};
   int64_t voxels = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    const double origin = given.origin[axis];
-    const double size = given.voxel_size[axis];
+    const double origin = input.origin[axis];
+    const double size = input.voxel_size[axis];
     if (!std::isfinite(rounded(origin, in_double))) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "origin[%d]: is %g, expected a finite %s", axis, origin,
            type);
@@ -99,21 +99,21 @@ VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& given) const {
            "voxel_size[%d]: is %g, expected one whose inverse is a finite %s above 0", axis, size,
            type);
     }
-    if (given.shape[axis] < 1 || given.shape[axis] > INT32_MAX) {
+    if (input.shape[axis] < 1 || input.shape[axis] > INT32_MAX) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "shape[%d]: is %" PRId64 ", expected 1 to 2^31 - 1", axis,
-           given.shape[axis]);
+           input.shape[axis]);
     }
-    if (__builtin_mul_overflow(voxels, given.shape[axis], &voxels)) voxels = INT64_MAX;
+    if (__builtin_mul_overflow(voxels, input.shape[axis], &voxels)) voxels = INT64_MAX;
     grid.origin[axis] = origin;
     grid.voxel_size[axis] = size;
-    grid.shape[axis] = given.shape[axis];
+    grid.shape[axis] = input.shape[axis];
   }
   if (__builtin_mul_overflow(voxels, points_.clouds > 0 ? points_.clouds : 1, &voxels) ||
       voxels > int64_t{1} << 62) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "shape: [%" PRId64 ",%" PRId64 ",%" PRId64 "] for %" PRId64
          " clouds, expected at most 2^62 voxels in all",
-         given.shape[0], given.shape[1], given.shape[2], points_.clouds);
+         input.shape[0], input.shape[1], input.shape[2], points_.clouds);
   }
   return grid;
 }

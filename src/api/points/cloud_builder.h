@@ -1,4 +1,4 @@
-// What the operations on point clouds have in common: their tensors, clouds and grid, verified.
+// The common part of the operations on point clouds: verifies their tensors, clouds and grid.
 #pragma once
 
 #include "robocache/voxelize.h"
@@ -7,7 +7,7 @@
 
 namespace rbc {
 
-// A call on its way to become a problem.
+// Builds the problem of a call.
 class CloudBuilder : public CallBase {
  public:
   bool empty() const { return points_.clouds == 0; }
@@ -21,20 +21,21 @@ class CloudBuilder : public CallBase {
   }
 
  protected:
-  // `points` is the problem's.
+  // `points` belongs to the problem.
   CloudBuilder(const rbcContext& context, PointClouds& points)
       : CallBase(context), points_(points) {}
 
   void addPoints(const rbcTensor* points, const rbcTensor* lengths, const rbcTensor* batch_offsets);
-  // After the points; null: the columns of points.
+  // Call after addPoints(); null: the columns of points.
   Features features(const rbcTensor* tensor);
-  // For the dtype of the points.
+  // Call after addPoints(): the grid is rounded to the compute dtype of the points.
   VoxelGrid grid(const rbcVoxelGrid& grid) const;
 
-  // Points come as one cloud without the dimension of a batch, and so does what is made of it.
+  // Points without a batch dimension are one cloud; the outputs then have no batch dimension
+  // either.
   bool batched() const { return batched_; }
 
-  // An output of `shape`, which begins with the batch: left out where there is none.
+  // An output of `shape`. Its first extent is the batch, which is omitted if points have none.
   template <int Rank>
   Output<Rank> batchOutput(const View& view, const char* argument,
                            const int64_t (&shape)[Rank]) const {
@@ -46,7 +47,7 @@ class CloudBuilder : public CallBase {
     return out;
   }
 
-  // An optional count of points per cloud; null: it is not wanted.
+  // An optional count of points per cloud; null: not written.
   Output<1> countOutput(const View* view, const char* argument) const;
 
  private:

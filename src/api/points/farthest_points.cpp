@@ -25,7 +25,7 @@ class FarthestCall : public CloudBuilder {
 
   FarthestCall(const rbcContext& context, const Arguments& call);
   const FarthestProblem& problem() const { return problem_; }
-  // On the CPU: start indices that no point has.
+  // Fails on the CPU if a start index is out of range.
   void check(rbcContext& context, Scratch) const;
 
  private:

@@ -32,7 +32,7 @@ class TakeRowsCall : public CallBase {
   template <class Visitor>
   void visitIndexes(Visitor&&) {}
   void verifyIndexes() const {}
-  // On the CPU: indices that no row has.
+  // Fails on the CPU if an index is out of range.
   void check(rbcContext& context, Scratch) const;
 
  private:

@@ -14,7 +14,7 @@
 namespace rbc {
 namespace {
 
-constexpr int64_t kMaxExtent = 1 << 24;  // of an image: what f32 counts
+constexpr int64_t kMaxExtent = 1 << 24;  // of an image: f32 counts up to it exactly
 
 struct Arguments {
   const rbcTensor* depth;
@@ -43,8 +43,8 @@ void requireScale(const char* name, double scale) {
   }
 }
 
-rbcUnprojectParams checkedParams(const rbcUnprojectParams* given) {
-  const rbcUnprojectParams params = readParams(given, rbcUnprojectParamsInit(), "params");
+rbcUnprojectParams checkedParams(const rbcUnprojectParams* input) {
+  const rbcUnprojectParams params = readParams(input, rbcUnprojectParamsInit(), "params");
   if (params.depth_scale != 0) requireScale("depth_scale", params.depth_scale);
   requireScale("color_divisor", params.color_divisor);
   if (!(params.min_depth >= 0)) {
@@ -77,11 +77,11 @@ class UnprojectCall : public CallBase {
   template <class Visitor>
   void visitIndexes(Visitor&&) {}
   void verifyIndexes() const {}
-  // On the CPU: cameras that cannot be.
+  // Fails on the CPU for invalid cameras.
   void check(rbcContext& context, Scratch) const;
 
  private:
-  // Of a tensor [B,...] with the batch of depth. Those of cameras may come without it.
+  // Reads a tensor [B,...] with the batch of depth. Tensors of cameras may lack the batch.
   template <int Rank>
   ImageArray<Rank> array(const View& view, const char* argument, const int64_t (&shape)[Rank],
                          bool shared = false) const;

@@ -27,9 +27,9 @@ struct Arguments {
   const rbcVoxelizeParams* params;
 };
 
-rbcVoxelizeParams checkedParams(const rbcVoxelizeParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
-  const rbcVoxelizeParams params = readParams(given, rbcVoxelizeParamsInit(), "params");
+rbcVoxelizeParams checkedParams(const rbcVoxelizeParams* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
+  const rbcVoxelizeParams params = readParams(input, rbcVoxelizeParamsInit(), "params");
   if (params.reduction < RBC_REDUCE_OCCUPANCY || params.reduction > RBC_REDUCE_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "reduction: is %d, expected RBC_REDUCE_OCCUPANCY to _MIN",
          params.reduction);

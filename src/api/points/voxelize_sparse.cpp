@@ -15,9 +15,9 @@ static_assert(RBC_VOXELIZE_SPARSE_ORDER_LEXICOGRAPHIC ==
                   static_cast<int>(VoxelOrder::kLexicographic) &&
               RBC_VOXELIZE_SPARSE_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
 
-rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
-  const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
+rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
+  const rbcVoxelizeSparseParams params = readParams(input, rbcVoxelizeSparseParamsInit(), "params");
   if (params.reduction < RBC_REDUCE_SUM || params.reduction > RBC_REDUCE_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "reduction: is %d, expected RBC_REDUCE_SUM, _MEAN, _MAX or _MIN", params.reduction);
@@ -31,12 +31,12 @@ rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   return params;
 }
 
-rbcVoxelizeSparseOutputs checkedOutputs(const rbcVoxelizeSparseOutputs* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
-  return readParams(given, rbcVoxelizeSparseOutputsInit(), "outputs");
+rbcVoxelizeSparseOutputs checkedOutputs(const rbcVoxelizeSparseOutputs* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  return readParams(input, rbcVoxelizeSparseOutputsInit(), "outputs");
 }
 
-// An output without a batch. One without elements is as good as none, however many rows it has.
+// Reads an output without a batch. An output without elements is ignored, for any number of rows.
 template <int Rank>
 Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&shape)[Rank]) {
   requireShape(view, argument, Rank, shape);
@@ -58,7 +58,7 @@ class SparseCall : public CloudBuilder {
 
   SparseCall(const rbcContext& context, const Arguments& call);
   const SparseProblem& problem() const { return problem_; }
-  bool empty() const { return false; }  // without clouds too, its outputs are written
+  bool empty() const { return false; }  // its outputs are written even without clouds
 
  private:
   int64_t* number(const rbcOutput* tensor, const char* argument);
@@ -66,7 +66,7 @@ class SparseCall : public CloudBuilder {
   SparseProblem problem_ = {};
 };
 
-// A tensor [] of i64; null where there is none.
+// Returns a tensor [] of i64, or null if it was not passed.
 int64_t* SparseCall::number(const rbcOutput* tensor, const char* argument) {
   const View* view = operands.optionalOut(tensor, argument);
   if (view == nullptr) return nullptr;

@@ -32,11 +32,11 @@ struct Arguments {
   const rbcVoxelizeTsdfParams* params;
 };
 
-rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* given) {
-  if (given == nullptr) {
+rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* input) {
+  if (input == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid and a truncation");
   }
-  const rbcVoxelizeTsdfParams params = readParams(given, rbcVoxelizeTsdfParamsInit(), "params");
+  const rbcVoxelizeTsdfParams params = readParams(input, rbcVoxelizeTsdfParamsInit(), "params");
   if (params.weighting < RBC_VOXELIZE_TSDF_WEIGHTING_CONSTANT ||
       params.weighting > RBC_VOXELIZE_TSDF_WEIGHTING_INVERSE_SQUARE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -50,17 +50,18 @@ rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* given) {
   return params;
 }
 
-// As the points' type has it. The volume is of f32 whatever they are.
-double checkedTruncation(double given, DType points) {
-  if (!(given > 0) || !std::isfinite(given)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "truncation: is %g, expected more than 0", given);
+// Rounds the truncation to the compute dtype of the points. It must also be valid in f32, the dtype
+// of the volume.
+double checkedTruncation(double truncation, DType points) {
+  if (!(truncation > 0) || !std::isfinite(truncation)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "truncation: is %g, expected more than 0", truncation);
   }
-  const auto rounded = static_cast<float>(given);
+  const auto rounded = static_cast<float>(truncation);
   if (!std::isfinite(rounded) || !std::isfinite(1 / rounded)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "truncation: is %g, expected one that is a finite float32, as is its inverse", given);
+         "truncation: is %g, expected one that is a finite float32, as is its inverse", truncation);
   }
-  return computesInDouble(points) ? given : static_cast<double>(rounded);
+  return computesInDouble(points) ? truncation : static_cast<double>(rounded);
 }
 
 Output<3> volumeOf(const View& view, const char* argument, const VoxelGrid& grid) {

@@ -5,10 +5,10 @@
 
 namespace rbc {
 
-// Fails if the constant is none; `argument` is the name to tell.
+// Fails if the constant is unknown; `argument` is for error messages.
 RotationFormat rotationFormatOf(int32_t value, const char* argument);
 
-// What rotations of the format are called.
+// Returns the name of a representation, for error messages.
 const char* textOf(const RotationFormat& format);
 
 }  // namespace rbc

@@ -1,20 +1,21 @@
-// What the two functions of every operation do: rbcX runs it, and rbcXWorkspaceSize tells what it
-// takes.
+// The two functions of an operation: rbcX runs it, and rbcXWorkspaceSize returns the workspace that
+// it needs.
 //
-// A Call is made of the context and the arguments of a function. It has the `operands`, and
-//   kOperation         the name that rbcContextGetInfo and RBC_LOG give the call
-//   problem()          what the backend gets
+// A Call is constructed from the context and the arguments of the function. It has the
+// `operands`, and these members; CallBase provides most of them:
+//   kOperation         the name of the call for rbcContextGetInfo and RBC_LOG
+//   problem()          the problem that the backend gets
 //   empty()            whether there is nothing to do
-//   visitIndexes(v)    v(array, entries) for each of its lengths and offsets
+//   visitIndexes(v)    calls v(array, entries) for each of its lengths and offsets
 //   verifyIndexes()    fails for entries out of range
 //   requireCheckable(c)  fails if check() cannot run now
 //   checkBytes(c)      the workspace of check()
 //   check(c, scratch)  further verification, of data
 //   afterBytes(c)      the workspace of after()
-//   after(c, scratch)  what follows the operation
-//   keepIndexes(l)     where it has one: copies what verifyIndexes() verifies into the layout's memory,
-//                      if that has any; else all that visitIndexes() visits is copied
-// of which CallBase has what most do.
+//   after(c, scratch)  work that follows the operation
+//   keepIndexes(l)     optional: copies the arrays that verifyIndexes() verifies to the layout's
+//   memory,
+//                      if it has any; without it, all arrays of visitIndexes() are copied
 #pragma once
 
 #include <algorithm>
@@ -73,7 +74,7 @@ class Entry {
     const size_t own = ownBytes();
     const size_t all = allBytes(own);
     ScratchLayout layout(all > 0 ? workspace(context_, all).data : nullptr);
-    // What has been verified is what is used, whoever writes the caller's arrays meanwhile.
+    // Verifies copies and then uses them, so that the caller's arrays may change meanwhile.
     if (on_host_) {
       keepIndexes(layout);
       call_.verifyIndexes();
@@ -91,14 +92,14 @@ class Entry {
   }
 
  private:
-  // What the check, the operation and what follows take, one after the other.
+  // The workspace of the check, the operation and after(), which run one after the other.
   size_t ownBytes() const {
     const size_t bytes = std::max(call_.checkBytes(context_), call_.afterBytes(context_));
     if (call_.empty()) return bytes;
     return std::max(bytes, operation_.workspaceBytes(*context_.state, call_.problem()));
   }
 
-  // With the copies of lengths and offsets before it.
+  // The same with the copies of lengths and offsets before it.
   size_t allBytes(size_t own) {
     ScratchLayout layout(nullptr);
     if (on_host_) keepIndexes(layout);
@@ -106,7 +107,7 @@ class Entry {
     return layout.used();
   }
 
-  // Copies, if the layout has memory; else it only takes what they need.
+  // Copies the arrays if the layout has memory; otherwise it only counts their bytes.
   void keepIndexes(ScratchLayout& layout) {
     if constexpr (kKeepsIndexes<Call>) {
       call_.keepIndexes(layout);

@@ -8,11 +8,12 @@ namespace rbc {
 
 // ---- A number as an element of a tensor.
 
-// The element's bits, in the low bytes. Floats round; for bool and integers the number must be one
-// of theirs, or the call fails with INVALID_ARGUMENT.
+// Returns the bits of an element, in the low bytes. Floats are rounded. For bool and integers the
+// number must be representable; otherwise the call fails with INVALID_ARGUMENT.
 uint64_t elementBits(double value, DType dtype, const char* argument);
 
-// ---- What dtypes an argument may have. Each fails as "mask: dtype is float32, expected bool or uint8".
+// ---- What dtypes an argument may have. Each fails as "mask: dtype is float32, expected bool or
+// uint8".
 
 [[noreturn]] void failDType(const View& view, const char* argument, const char* expected);
 
@@ -28,7 +29,7 @@ inline void requireFloat(const View& view, const char* argument) {
   requireDType(view, argument, isFloat(view.dtype), "a float");
 }
 
-// Of constants: f16 and bf16 would round what they are computed from.
+// For constants of a computation, which f16 and bf16 would round.
 inline void requireF32OrF64(const View& view, const char* argument) {
   requireDType(view, argument, view.dtype == DType::F32 || view.dtype == DType::F64,
                "float32 or float64");

@@ -16,7 +16,7 @@
 namespace rbc {
 namespace {
 
-// The memory of an accumulator, by its parts.
+// The parts of an accumulator's memory.
 struct Parts {
   Parts(void* memory, const AccumulatorData& data) : layout(memory) {
     const AccumulatorKind& kind = data.kind;
@@ -53,7 +53,7 @@ View bytesView(void* data, size_t bytes, rbcDevice device) {
 
 constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
 
-// The memory that work on another stream may still use is used on this one from here on.
+// Makes the current stream wait for work of another stream on the memory.
 void use(rbcAccumulator& accumulator) {
   rbcContext& context = *accumulator.context;
   context.backend->useWorkspace(*context.state);
@@ -71,7 +71,7 @@ void copyIn(T* to, const std::vector<T>& from) {
   std::copy(from.begin(), from.end(), to);
 }
 
-// In this pass.
+// For the current pass.
 int64_t mostSamples(const AccumulatorData& data) {
   int64_t most = 0;
   for (int64_t c = 0; c < data.kind.channels; ++c) {
@@ -99,7 +99,7 @@ void takeAccumulator(rbcAccumulator& accumulator) {
 
 void AccumulatorDestroyer::operator()(rbcAccumulator* accumulator) const noexcept {
   rbcContext& context = *accumulator->context;
-  // In a forked child nothing of CUDA may be touched: the parent owns it.
+  // In a forked child no CUDA function may be called: the parent owns the memory.
   const bool lost =
       context.backend->id == RBC_BACKEND_CUDA && context.fork_generation != forkGeneration();
   if (!lost) release(context, accumulator->memory, accumulator->bytes, accumulator->stream);
@@ -114,7 +114,8 @@ rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t a
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: belongs to another context; export it, and import it into this one", argument);
   }
-  // Whoever may use its context has the accumulator as well, but for what takes no context.
+  // A thread that uses the context also has the accumulator, except in functions without a context
+  // argument.
   if (!useUntilCallEnds(*accumulator->context, accumulator->in_use)) failInUse(argument);
   if (accumulator->half_added) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -223,7 +224,8 @@ void place(rbcAccumulator& accumulator, AccumulatorData data) {
 }
 
 void requireRoom(rbcAccumulator& accumulator, int64_t samples, const char* argument) {
-  // What masks and lengths have left out does not count, but to know it takes a look.
+  // Samples that masks and lengths skip do not count; only reading the counts shows how many they
+  // are.
   if (accumulator.most_samples <= kMaxSamples - samples) return;
   accumulator.most_samples = mostSamples(fetch(accumulator));
   if (accumulator.most_samples <= kMaxSamples - samples) return;

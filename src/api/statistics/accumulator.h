@@ -1,4 +1,4 @@
-// The accumulator: what it is for, and its memory on the context's device.
+// The accumulator: its settings, and its memory on the context's device.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@
 struct rbcAccumulator {
   rbcContext* context = nullptr;  // holds a reference
   rbc::InUse in_use;
-  // What does not change during a pass; the rest of it lies in memory.
+  // The part that does not change during a pass; the rest is in `memory`.
   rbc::AccumulatorData settled;
-  uint64_t digest = 0;       // of that, in passes after the first
-  int64_t most_samples = 0;  // of a channel: no more than this
-  void* memory = nullptr;    // of the device
+  uint64_t digest = 0;       // of `settled`, in passes after the first
+  int64_t most_samples = 0;  // the limit per channel
+  void* memory = nullptr;    // on the device
   size_t bytes = 0;
-  void* stream = nullptr;   // that used it last
-  bool half_added = false;  // a call that adds to it began, and has not come to its end
+  void* stream = nullptr;   // the stream that used it last
+  bool half_added = false;  // a call that adds to it began and has not ended
 };
 
 namespace rbc {
@@ -26,7 +26,8 @@ struct AccumulatorDestroyer {
   void operator()(rbcAccumulator* accumulator) const noexcept;
 };
 
-// For functions that take no context: nobody else uses it from here on. Fails if it is in use.
+// For functions without a context argument: reserves the accumulator for this thread. Fails if it
+// is in use.
 void takeAccumulator(rbcAccumulator& accumulator);
 
 class AccumulatorUse {
@@ -44,24 +45,24 @@ class AccumulatorUse {
   rbcAccumulator& accumulator_;
 };
 
-// Uses it until the context's call ends. Fails unless it is one of the context, not in use elsewhere,
-// and whole.
+// Reserves an accumulator until the context's call ends. Fails if it belongs to another context, is
+// in use elsewhere, or was left incomplete by a call that failed.
 rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t accumulator,
                                    const char* argument = "accumulator");
 
-// An accumulator of a context that is in use, empty of memory.
+// Makes an accumulator without memory, of a context that is in use.
 rbcAccumulator* newAccumulator(rbcContext& context);
 
-// These use the context's stream, which waits for what used the memory before.
+// These use the context's stream, which waits for earlier users of the memory.
 
-// Its memory as a backend gets it, for samples of a dtype.
+// The memory in the form that a backend uses, for samples of a dtype.
 AccumulatorState stateOf(rbcAccumulator& accumulator, DType dtype);
-// All of it. Synchronizes.
+// Copies the whole state to the host. Synchronizes.
 AccumulatorData fetch(rbcAccumulator& accumulator);
-// Gives it a state, in new memory. Nothing has changed if it fails. Synchronizes.
+// Stores a state in new memory. Nothing changes if it fails. Synchronizes.
 void place(rbcAccumulator& accumulator, AccumulatorData data);
 
-// Fails if more than kMaxSamples would come together, of as many as these in addition.
+// Fails if the samples so far and these would be more than kMaxSamples.
 void requireRoom(rbcAccumulator& accumulator, int64_t samples, const char* argument);
 
 }  // namespace rbc

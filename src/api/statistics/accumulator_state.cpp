@@ -10,7 +10,8 @@
 namespace rbc {
 namespace {
 
-// Calls visit(rank) for what the levels need of n > 0 sorted values, ascending, each once.
+// Calls visit(rank) for each rank that the levels need of n > 0 sorted values, ascending, once
+// each.
 template <class Visitor>
 void visitRanks(const AccumulatorKind& kind, int64_t n, Visitor&& visit) {
   int64_t ranks[2 * kMaxLevels] = {};
@@ -25,7 +26,7 @@ void visitRanks(const AccumulatorKind& kind, int64_t n, Visitor&& visit) {
   for (const int64_t* rank = ranks; rank != end; ++rank) visit(*rank);
 }
 
-// The bucket of a channel that holds a rank.
+// Returns the bucket of a channel that contains a rank.
 const RankBucket& bucketAround(const AccumulatorData& data, int64_t channel, int64_t rank) {
   const RankBucket* begin = data.buckets.data() + data.first_bucket[channel];
   const RankBucket* end = data.buckets.data() + data.first_bucket[channel + 1];
@@ -37,28 +38,27 @@ const RankBucket& bucketAround(const AccumulatorData& data, int64_t channel, int
   return after[-1];
 }
 
-// Walks through a table: from one rank to a later one.
+// Walks through a table, from one rank to a later one.
 struct TableWalk {
   const int64_t* table;
   int64_t last;
   int64_t place;
   int64_t before;
 
-  // To the place that holds the rank. The table does not where values changed during an update.
+  // Moves to the place of the rank. The table may lack it if values changed during an update.
   void walkTo(int64_t rank) {
     while (place < last && rank - before >= table[place]) before += table[place++];
   }
 };
 
-// A key of so many leading bits, completed: by what is certain of the dtype's values, else to the
-// middle of where they may be.
+// Completes a key from its leading bits: with bits that the dtype determines, else with the middle
+// of the possible range.
 uint64_t completedKey(const AccumulatorKind& kind, uint64_t prefix, int32_t known) {
   const int width = keyWidth(kind.dtype);
   const int rest = width - known;
   if (rest <= 0 || known <= 0) return prefix;
   const uint64_t zero = uint64_t{1} << (known - 1);
-  if (prefix == zero)
-    return prefix << rest;  // where 0 is, and numbers so small that it does for them
+  if (prefix == zero) return prefix << rest;  // the bucket of 0 and of tiny numbers
   const bool negative = prefix < zero;
   const uint64_t magnitude = known >= keyBits(kind.dtype) ? 0 : uint64_t{1} << (rest - 1);
   const uint64_t mask = (uint64_t{1} << rest) - 1;
@@ -83,7 +83,7 @@ int32_t AccumulatorKind::passesAfterFirst() const {
 
 int32_t AccumulatorKind::knownBits() const {
   if (pass == 1) return 0;
-  // A first pass may tell more than there is to know.
+  // A first pass may resolve more bits than the dtype has.
   return std::max(bucket_bits, std::min(bucket_bits + (pass - 2) * kBitsPerPass, keyBits(dtype)));
 }
 
@@ -176,30 +176,31 @@ double quantileOf(const AccumulatorData& resolved, int64_t channel, double level
   return quantileBetween(at(place.lower), at(place.upper), place.t);
 }
 
-// ---- as bytes -------------------------------------------------------------------------------------
+// ---- as bytes
+// -------------------------------------------------------------------------------------
 
 namespace {
 
-// Layout, in words:
-//   magic, version, words in all, channels, kind (below), levels
+// Layout of the export. Each entry is one or more 64-bit words:
+//   magic, version, number of words, channels, kind (below), levels
 //   moments of each channel: count, nonfinite, keys of min and max, sum and squares as magnitudes
 //   in the first pass with levels, of each channel: its table
-//   in later ones, of each channel: how many buckets, and of each its prefix, values before and in
-//   in later ones that are not resolved: what was seen of each channel, and the buckets' tables
-//   checksum of all before
-// A magnitude is a word (sign << 63 | lowest limb << 32 | limbs) and two limbs a word; a table the
-// number of its entries that are not 0, and these (place << 44 | count).
+//   in later passes, of each channel: number of buckets, and of each its prefix, values before and
+//   in in later passes that are not resolved: the counts of each channel, and the buckets' tables
+//   checksum of all words before
+// A magnitude is a word (sign << 63 | lowest limb << 32 | limbs) and then two limbs per word. A
+// table is the number of its entries that are not 0, and then these entries (place << 44 | count).
 constexpr uint64_t kMagic = 0x5354415453434252;  // "RBCSTATS"
 constexpr uint64_t kVersion = 1;
 constexpr int kCountBits = 44;
 constexpr size_t kHeaderWords = 5;
 
-// FNV-1a, by words. A change of a single word always changes it.
+// FNV-1a over words. A change of a single word always changes the hash.
 uint64_t checksum(const uint64_t* words, size_t count) {
   uint64_t hash = 0xcbf29ce484222325;
   for (size_t i = 0; i < count; ++i) {
     hash = (hash ^ words[i]) * 0x100000001b3;
-    hash ^= hash >> 32;  // a multiplication alone never moves bits down
+    hash ^= hash >> 32;  // multiplication never moves bits down
   }
   return hash;
 }
@@ -241,7 +242,7 @@ class Writer {
     }
   }
 
-  // What does not change during a pass after the first; in the first, all but the tables.
+  // In the first pass all words except the tables; in later ones the words that do not change.
   void putSettled(const AccumulatorData& data) {
     const AccumulatorKind& kind = data.kind;
     put(kind.channels);
@@ -337,7 +338,7 @@ class Reader {
 
 AccumulatorKind takeKind(Reader& reader) {
   AccumulatorKind kind;
-  // Each channel has six words at least: bytes that are too few for their channels make no room.
+  // Each channel has at least six words. This avoids an allocation if the bytes are too few.
   kind.channels = reader.takeWithin(
       1, std::min(static_cast<int64_t>(reader.left() / 6), kMaxAccumulatorChannels));
   const uint64_t word = reader.take();
@@ -396,7 +397,7 @@ void takeBuckets(Reader& reader, AccumulatorData* data) {
   data->first_bucket.push_back(static_cast<int64_t>(data->buckets.size()));
 }
 
-// Each value that a level needs lies in a bucket.
+// Checks that each value that a level needs is in a bucket.
 void requireRanks(const AccumulatorData& data) {
   for (int64_t c = 0; c < data.kind.channels; ++c) {
     const int64_t n = data.moments[c].count;
@@ -424,8 +425,7 @@ void requireWhole(const uint64_t* words, size_t count) {
   }
   if (words[1] != kVersion || count < kHeaderWords + 1) failMalformed();
   if (words[2] != count) {
-    fail(RBC_STATUS_DAMAGED, "data: has %zu bytes, expected %" PRIu64, 8 * count,
-         words[2] * 8);
+    fail(RBC_STATUS_DAMAGED, "data: has %zu bytes, expected %" PRIu64, 8 * count, words[2] * 8);
   }
   if (checksum(words, count - 1) != words[count - 1]) {
     fail(RBC_STATUS_DAMAGED, "data: is corrupted: its checksum does not match");
@@ -457,7 +457,8 @@ AccumulatorData fromWords(const uint64_t* words, size_t count) {
   data.moments.resize(static_cast<size_t>(kind.channels));
   for (Moments& m : data.moments) {
     takeMoments(reader, &m);
-    Reader::require(kind.has_dtype || m.count + m.nonfinite == 0);  // samples tell the dtype
+    Reader::require(kind.has_dtype ||
+                    m.count + m.nonfinite == 0);  // with samples the dtype is known
   }
   if (kind.pass > 1) {
     takeBuckets(reader, &data);

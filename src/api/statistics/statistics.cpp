@@ -31,7 +31,7 @@ class StatisticsCall : public SampleBuilder {
 
   StatisticsCall(const rbcContext& context, const StatisticsArguments& call);
   const StatisticsProblem& problem() const { return problem_; }
-  // Without samples there are still statistics.
+  // Outputs are written even without samples.
   bool empty() const { return problem_.groups() * problem_.samples.channels == 0; }
 
  private:

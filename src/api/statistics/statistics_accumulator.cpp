@@ -1,4 +1,4 @@
-// rbcAccumulator...: what comes piece by piece.
+// rbcAccumulator...: statistics of samples that arrive piece by piece.
 
 #include <algorithm>
 #include <cinttypes>
@@ -21,11 +21,12 @@ namespace {
 
 using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>;
 
-// ---- made and taken apart -------------------------------------------------------------------------
+// ---- settings
+// ---------------------------------------------------------------------------------------
 
-AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
-  const rbcAccumulatorParams params = readParams(given, rbcAccumulatorParamsInit(), "params");
+AccumulatorKind checkedKind(const rbcAccumulatorParams* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
+  const rbcAccumulatorParams params = readParams(input, rbcAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
   if (params.num_channels < 1 || params.num_channels > kMaxAccumulatorChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_channels: is %" PRId64 ", expected 1 to 2^24",
@@ -49,7 +50,8 @@ AccumulatorKind checkedKind(const rbcAccumulatorParams* given) {
   return kind;
 }
 
-// ---- samples --------------------------------------------------------------------------------------
+// ---- samples
+// --------------------------------------------------------------------------------------
 
 struct UpdateArguments {
   rbcAccumulator_t accumulator;
@@ -65,7 +67,7 @@ class AccumulateCall : public SampleBuilder {
   const AccumulateProblem& problem() const { return problem_; }
   bool empty() const { return problem_.samples.total() == 0; }
 
-  // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
+  // From here on only the work itself can fail: it is interrupted, or the device fails.
   void check(rbcContext&, Scratch) const {
     accumulator_.half_added = true;
     accumulator_.settled.kind.has_dtype = true;
@@ -104,7 +106,8 @@ AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments&
   problem_.state = stateOf(accumulator_, samples.dtype);
 }
 
-// ---- merging --------------------------------------------------------------------------------------
+// ---- merging
+// --------------------------------------------------------------------------------------
 
 bool sameLevels(const AccumulatorKind& one, const AccumulatorKind& other) {
   return one.num_levels == other.num_levels &&
@@ -144,7 +147,8 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: is the accumulator itself, expected another");
   }
   requireSameKind(to.settled.kind, from.settled.kind);
-  // Bytes can be made up so that digests are the same; the tables, which are added up, are as many as buckets.
+  // Forged bytes can have equal digests. The tables are added, so their number must match the
+  // buckets.
   if (to.digest != from.digest || to.settled.first_bucket != from.settled.first_bucket ||
       to.settled.buckets != from.settled.buckets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -167,7 +171,8 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
   }
 }
 
-// ---- passes ---------------------------------------------------------------------------------------
+// ---- passes
+// ---------------------------------------------------------------------------------------
 
 bool nextPass(rbcAccumulator& accumulator) {
   const AccumulatorKind& kind = accumulator.settled.kind;
@@ -178,16 +183,17 @@ bool nextPass(rbcAccumulator& accumulator) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: has no samples, expected some before a pass");
   }
   requireComplete(data);
-  if (kind.passesAfterFirst() == 0) return false;  // and more samples may come
+  if (kind.passesAfterFirst() == 0) return false;  // more samples may follow
   AccumulatorData next = afterPass(data);
   const bool more = !next.kind.resolved;
   place(accumulator, std::move(next));
   return more;
 }
 
-// ---- results --------------------------------------------------------------------------------------
+// ---- results
+// --------------------------------------------------------------------------------------
 
-// The outputs of a call in host memory: verified at the end against each other.
+// The outputs of a call in host memory. At the end they are checked for overlap.
 class HostOutputs {
  public:
   const View* add(const rbcOutput* tensor, const char* name, DType dtype, int ndim,
@@ -219,9 +225,9 @@ void put(const View* view, int64_t row, int64_t column, T value) {
   reinterpret_cast<T*>(view->data)[place] = value;
 }
 
-void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* given) {
-  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
-  const rbcStatisticsOutputs tensors = readParams(given, rbcStatisticsOutputsInit(), "outputs");
+void writeResult(rbcAccumulator& accumulator, const rbcStatisticsOutputs* input) {
+  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "outputs: is null");
+  const rbcStatisticsOutputs tensors = readParams(input, rbcStatisticsOutputsInit(), "outputs");
   const AccumulatorKind& kind = accumulator.settled.kind;
   const int64_t shape[] = {kind.num_levels, kind.channels};
   HostOutputs outputs;
@@ -264,7 +270,7 @@ void writeInfoOf(const AccumulatorKind& kind, rbcAccumulatorInfo* info) {
   writeInfo(info, all, "info", "rbcAccumulatorInfoInit");
 }
 
-// The context that the accumulator was created with.
+// Returns the context that the accumulator was created with.
 rbcContext_t contextOf(rbcAccumulator_t accumulator) {
   if (accumulator == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is null");
   return accumulator->context;
@@ -311,8 +317,7 @@ rbcStatus_t rbcAccumulatorUpdate(rbcAccumulator_t accumulator, const rbcTensor* 
   });
 }
 
-rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator,
-                                              const rbcTensor* values,
+rbcStatus_t rbcAccumulatorUpdateWorkspaceSize(rbcAccumulator_t accumulator, const rbcTensor* values,
                                               const rbcAccumulatorUpdateParams* params,
                                               size_t* bytes) {
   return guard([&] {
@@ -391,8 +396,7 @@ rbcStatus_t rbcAccumulatorGetInfo(rbcAccumulator_t accumulator, rbcAccumulatorIn
   });
 }
 
-rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels,
-                                    size_t capacity) {
+rbcStatus_t rbcAccumulatorGetLevels(rbcAccumulator_t accumulator, double* levels, size_t capacity) {
   return guard([&] {
     const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
     const rbc::AccumulatorKind& kind = use->settled.kind;

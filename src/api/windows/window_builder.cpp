@@ -87,8 +87,8 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
   if (segment.kind == WindowKind::kCopy) return;
   if (segment.reference_stream < 0 || segment.reference_stream >= num_streams) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_stream_index: is %d, expected 0 to %d: a stream of the call", index,
-         segment.reference_stream, num_streams - 1);
+         "transforms[%d].reference_stream_index: is %d, expected 0 to %d: a stream of the call",
+         index, segment.reference_stream, num_streams - 1);
   }
   const WindowStream& s = streams[segment.reference_stream];
   if (s.values == nullptr) {
@@ -118,11 +118,11 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
 
 int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
                          WindowSegment* segments) {
-  WindowSegment given[kMaxWindowTransforms];
+  WindowSegment stream[kMaxWindowTransforms];
   int32_t order[kMaxWindowTransforms] = {};
   for (int32_t i = 0; i < transforms.count; ++i) {
-    given[i] = segmentOf(transforms.list[i], i);
-    const WindowSegment& s = given[i];
+    stream[i] = segmentOf(transforms.list[i], i);
+    const WindowSegment& s = stream[i];
     if (s.count < 1) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "transforms[%d].count: is %" PRId64 ", expected 1 or more",
            i, s.count);
@@ -136,7 +136,7 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     order[i] = i;
   }
   std::sort(order, order + transforms.count,
-            [&](int32_t a, int32_t b) { return given[a].begin < given[b].begin; });
+            [&](int32_t a, int32_t b) { return stream[a].begin < stream[b].begin; });
   int32_t count = 0;
   int64_t begin = 0;
   int64_t out_begin = 0;
@@ -158,7 +158,7 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     add(copied);
   };
   for (int32_t i = 0; i < transforms.count; ++i) {
-    const WindowSegment& segment = given[order[i]];
+    const WindowSegment& segment = stream[order[i]];
     if (segment.begin < begin) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "transforms[%d]: shares channel %" PRId64 " with transforms[%d]", order[i],
@@ -193,7 +193,7 @@ namespace {
 
 constexpr int64_t kBlockBytes = 4 << 20;
 
-// The windows that are computed at a time: one at least.
+// Returns the number of windows that are computed at a time, at least one.
 int64_t windowsOfBlock(const WindowProblem& p, const WindowAccumulation& a) {
   const WindowStream& s = p.streams[a.stream];
   int64_t bytes = 0;
@@ -208,7 +208,7 @@ bool empty(const WindowProblem& p, const WindowAccumulation& a) {
          p.streams[a.stream].out_channels == 0;
 }
 
-// Some windows of one stream, neither normalized nor written but to scratch memory.
+// Some windows of one stream: not normalized, and written to scratch memory only.
 class Block {
  public:
   Block(const rbcContext& context, const WindowProblem& p, const WindowAccumulation& a, void* data)
@@ -308,7 +308,7 @@ size_t accumulateBytes(const rbcContext& context, const WindowProblem& problem,
 
 void accumulateWindows(rbcContext& context, const WindowProblem& problem,
                        const WindowAccumulation& accumulation, Scratch scratch) {
-  // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
+  // From here on only the work itself can fail: it is interrupted, or the device fails.
   rbcAccumulator& accumulator = *accumulation.accumulator;
   accumulator.settled.kind.has_dtype = true;
   accumulator.settled.kind.dtype = accumulation.dtype;
@@ -330,15 +330,15 @@ static_assert(RBC_WINDOWS_ACCUMULATE_ALL == static_cast<int>(WindowRule::kAll) &
               RBC_WINDOWS_ACCUMULATE_VALID == static_cast<int>(WindowRule::kValid) &&
               RBC_WINDOWS_ACCUMULATE_WHOLE == static_cast<int>(WindowRule::kWhole));
 
-// `as_it_is`: values are neither transformed nor normalized.
-void requireOutDtype(const WindowStream& s, DType dtype, bool as_it_is, const char* argument) {
+// `unchanged`: values are neither transformed nor normalized.
+void requireOutDtype(const WindowStream& s, DType dtype, bool unchanged, const char* argument) {
   if (s.values == nullptr) {
     if (dtype == DType::I64) return;
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int64 for numbers of rows", argument,
          nameOf(dtype));
   }
-  if (isFloat(dtype) || (as_it_is && dtype == s.values_dtype)) return;
-  if (as_it_is && !isFloat(s.values_dtype)) {
+  if (isFloat(dtype) || (unchanged && dtype == s.values_dtype)) return;
+  if (unchanged && !isFloat(s.values_dtype)) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s or a float", argument,
          nameOf(dtype), nameOf(s.values_dtype));
   }
@@ -398,7 +398,8 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
   p.methods = methods_;
 }
 
-// What `body` fails with begins with the element of the array, and what it puts into its argument.
+// Calls `body`. An error of it gets the array's element and the separator as a prefix; `body` may
+// set the separator through its argument.
 template <class Body>
 void WindowBuilder::inElement(const char* array, int32_t n, Body&& body) {
   operands.setStream(n, array);
@@ -435,20 +436,20 @@ void WindowBuilder::readShared(const WindowArguments& call) {
   p.time_dtype = DType::F32;
 }
 
-void WindowBuilder::addStream(const rbcWindowsStream& given) {
+void WindowBuilder::addStream(const rbcWindowsStream& stream) {
   WindowStream& s = streams_[problem_.num_streams];
   s = {};
-  given_[problem_.num_streams] = {};
-  if (given.mode != RBC_WINDOWS_MODE_GATHER && given.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
+  arguments_[problem_.num_streams] = {};
+  if (stream.mode != RBC_WINDOWS_MODE_GATHER && stream.mode != RBC_WINDOWS_MODE_INTERPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", given.mode);
+         "mode: is %d, expected RBC_WINDOWS_MODE_GATHER or _INTERPOLATE", stream.mode);
   }
-  s.interpolates = given.mode == RBC_WINDOWS_MODE_INTERPOLATE;
-  readRows(given, &s);
-  readOffsets(given, &s);
-  readParameters(given, &s);
-  readTransforms(given, &s);
-  readGrids(given, &s);
+  s.interpolates = stream.mode == RBC_WINDOWS_MODE_INTERPOLATE;
+  readRows(stream, &s);
+  readOffsets(stream, &s);
+  readParameters(stream, &s);
+  readTransforms(stream, &s);
+  readGrids(stream, &s);
   ++problem_.num_streams;
 }
 
@@ -461,7 +462,7 @@ void WindowBuilder::finishAnchors() {
   }
 }
 
-// What the streams have to know of each other, and what follows from that.
+// Checks a stream against the others, and sets the fields that depend on them.
 void WindowBuilder::finishStream(int32_t n) {
   const WindowProblem& p = problem_;
   WindowStream& s = streams_[n];
@@ -470,7 +471,7 @@ void WindowBuilder::finishStream(int32_t n) {
          "mode: is interpolate, but the anchors are rows of streams[%d], which has no times",
          p.anchor_stream);
   }
-  requireReferences(given_[n].transforms, streams_, p.num_streams);
+  requireReferences(arguments_[n].transforms, streams_, p.num_streams);
   s.in_double = s.values != nullptr && computesInDouble(s.values_dtype);
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (segments_[i].kind == WindowKind::kCopy) continue;
@@ -481,16 +482,17 @@ void WindowBuilder::finishStream(int32_t n) {
 
 void WindowBuilder::finishOutput(int32_t n) {
   WindowStream& s = streams_[n];
-  if (!given_[n].has_out) return;
+  if (!arguments_[n].has_out) return;
   const bool plain = copies(s) && !s.normalizes() && !s.clips();
   if (plain) s.angle_dtype = s.out.dtype;
   requireOutDtype(s, s.out.dtype, plain && s.neutral.data == nullptr, "out");
 }
 
-// What of a stream needs its output: that the fill value can be written.
+// Converts the fill value to the dtype of the output; fails if it cannot be written.
 void WindowBuilder::finishFill(int32_t n) {
   WindowStream& s = streams_[n];
-  if (given_[n].has_out) s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");
+  if (arguments_[n].has_out)
+    s.fill_bits = elementBits(arguments_[n].fill_value, s.out.dtype, "fill_value");
 }
 
 bool WindowBuilder::copies(const WindowStream& s) const {
@@ -499,10 +501,10 @@ bool WindowBuilder::copies(const WindowStream& s) const {
 
 void WindowBuilder::addAccumulation(int32_t n) {
   const WindowStream& s = streams_[n];
-  if (given_[n].accumulator == nullptr) return;
-  rbcAccumulator& accumulator = requireAccumulator(context_, given_[n].accumulator);
+  if (arguments_[n].accumulator == nullptr) return;
+  rbcAccumulator& accumulator = requireAccumulator(context_, arguments_[n].accumulator);
   if (s.values == nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is given, but values are null");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is set, expected null because values is null");
   }
   for (int32_t i = 0; i < num_accumulations_; ++i) {
     if (accumulations_[i].accumulator != &accumulator) continue;
@@ -519,9 +521,9 @@ void WindowBuilder::addAccumulation(int32_t n) {
   const bool per_channel = kind.channels == s.out_channels;
   if (!per_channel && !(fits && kind.channels == all)) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "accumulator: num_channels is %" PRId64 ", expected %" PRId64 ", or those of each of %" PRId64
-         " offsets",
-         kind.channels, s.out_channels, s.num_offsets);
+         "accumulator: has %" PRId64 " channels, expected %" PRId64 ", or %" PRId64 " * %" PRId64
+         " to count each offset separately",
+         kind.channels, s.out_channels, s.num_offsets, s.out_channels);
   }
   if (kind.has_dtype) requireOutDtype(s, kind.dtype, copies(s), "accumulator");
   const DType dtype = kind.has_dtype ? kind.dtype : s.in_double ? DType::F64 : DType::F32;

@@ -1,4 +1,4 @@
-// Puts the arguments of rbcWindows as a WindowProblem.
+// Converts the arguments of rbcWindows to a WindowProblem.
 #pragma once
 
 #include "params.h"
@@ -9,39 +9,41 @@
 
 namespace rbc {
 
-// ---- A stream's transforms as segments that hold each of its channels once.
+// ---- A stream's transforms as segments, which together contain each of its channels once.
 
-// Transforms of a stream as they were when they were read: the caller's may change.
+// A copy of a stream's transforms, which the caller may change after they were read.
 struct WindowTransforms {
   const rbcWindowsTransform* list;
   int32_t count;
 };
 
-// Writes the segments of `channels` channels in their order, and returns how many; those of
-// transforms know the place of theirs. Fails unless each lies within the channels and shares none.
+// Writes the segments of `channels` channels in their order, and returns their number. The segment
+// of a transform has its index. Fails unless every transform is within the channels and no two
+// overlap.
 int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
                          WindowSegment* segments);
 
-// Channels of the output, which are those of all segments.
+// The number of channels of the output, summed over all segments.
 int64_t outChannelsOf(const WindowSegment* segments, int32_t count);
 
 // Whether all channels are copied.
 bool copiesAll(const WindowSegment* segments, int32_t count);
 
-// Fails unless the transforms' references are in the streams, which are all known by now.
+// Fails unless the references of the transforms are in the streams. Called once all streams are
+// read.
 void requireReferences(const WindowTransforms& transforms, const WindowStream* streams,
                        int32_t num_streams);
 
-// ---- Windows into accumulators: computed block by block, and counted.
+// ---- Windows into accumulators, computed block by block.
 
-// What a stream's windows go into.
+// The accumulator that a stream's windows are added to.
 struct WindowAccumulation {
   int32_t stream;
   rbcAccumulator* accumulator;
   AccumulatorState state;
-  DType dtype;      // of the values that it takes
-  bool per_step;    // each offset has channels of its own
-  int64_t samples;  // of a channel
+  DType dtype;      // of the values that are added
+  bool per_step;    // each offset has its own channels
+  int64_t samples;  // per channel
 };
 
 // The workspace of accumulateWindows().
@@ -65,7 +67,7 @@ struct WindowArguments {
   const rbcWindowsParams* params;
 };
 
-// Everything is verified but the data. The problem points into this object.
+// Everything except the data is verified. The problem points into this object.
 class WindowBuilder : public CallBase {
  public:
   const WindowProblem& problem() const { return problem_; }
@@ -74,7 +76,7 @@ class WindowBuilder : public CallBase {
   WindowBuilder(const rbcContext& context, const WindowArguments& call);
 
   bool checksTimes() const { return (params_.flags & RBC_FLAG_CHECK_TIMES) != 0; }
-  // Of streams that have one.
+  // The number of streams with an accumulator.
   int32_t numAccumulations() const { return num_accumulations_; }
   const WindowAccumulation& accumulation(int32_t i) const { return accumulations_[i]; }
 
@@ -82,8 +84,8 @@ class WindowBuilder : public CallBase {
   WindowStream streams_[kMaxWindowStreams];
 
  private:
-  // What later steps need of a stream's arguments.
-  struct Given {
+  // The arguments of a stream that later steps need.
+  struct StreamArguments {
     WindowTransforms transforms;
     rbcAccumulator_t accumulator;
     double fill_value;
@@ -91,13 +93,13 @@ class WindowBuilder : public CallBase {
   };
 
   void readShared(const WindowArguments& call);
-  void addStream(const rbcWindowsStream& given);
-  void readRows(const rbcWindowsStream& given, WindowStream* s);
-  void readOffsets(const rbcWindowsStream& given, WindowStream* s);
-  void readParameters(const rbcWindowsStream& given, WindowStream* s);
-  void readTransforms(const rbcWindowsStream& given, WindowStream* s);
-  void readGrids(const rbcWindowsStream& given, WindowStream* s);
-  void readOutputs(const rbcWindowsOutputs& given, int32_t n);
+  void addStream(const rbcWindowsStream& stream);
+  void readRows(const rbcWindowsStream& stream, WindowStream* s);
+  void readOffsets(const rbcWindowsStream& stream, WindowStream* s);
+  void readParameters(const rbcWindowsStream& stream, WindowStream* s);
+  void readTransforms(const rbcWindowsStream& stream, WindowStream* s);
+  void readGrids(const rbcWindowsStream& stream, WindowStream* s);
+  void readOutputs(const rbcWindowsOutputs& outputs, int32_t n);
   RealGrid readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s);
 
   void finishAnchors();
@@ -113,10 +115,10 @@ class WindowBuilder : public CallBase {
   const rbcWindowsParams params_;
   const View& episodes_;
   const View& anchors_;
-  bool has_times_ = false;  // any stream: problem_.time_dtype is theirs
+  bool has_times_ = false;  // any stream has times; their dtype is problem_.time_dtype
   int32_t num_transforms_ = 0;
   int32_t num_accumulations_ = 0;
-  Given given_[kMaxWindowStreams];
+  StreamArguments arguments_[kMaxWindowStreams];
   WindowAccumulation accumulations_[kMaxWindowStreams];
   WindowSegment segments_[kMaxWindowSegments];
   ChannelSegment methods_[kMaxSegments];

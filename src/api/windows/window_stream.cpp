@@ -1,4 +1,4 @@
-// What rbcWindows is told of one stream, read into a WindowStream.
+// Reads the description of one stream of rbcWindows into a WindowStream.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -15,60 +15,64 @@
 namespace rbc {
 namespace {
 
-// Where a tensor without elements begins, so that it is told from one that is not given. Never read.
+// The address of a tensor without elements, so that it differs from a tensor that is null. Never
+// read.
 constexpr uint64_t kNothing = 0;
 const void* beginOf(const View& view) {
   return view.data != nullptr ? view.data : static_cast<const void*>(&kNothing);
 }
 
-// Of a stream's parameters those that the call has fields of its own for.
-void requireNone(const void* given, const char* field, const char* instead) {
-  if (given == nullptr) return;
-  fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, expected null: %s", field, instead);
+// Fails if a parameter is set that the call has its own field for.
+void requireNone(const void* pointer, const char* field, const char* instead) {
+  if (pointer == nullptr) return;
+  fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is set, expected null: %s", field, instead);
 }
 
-rbcResampleParams checkedWindowParams(const rbcResampleParams* given) {
-  const rbcResampleParams params = checkedParams(given, OwnOutside::kNeutral);
+rbcResampleParams checkedWindowParams(const rbcResampleParams* input) {
+  const rbcResampleParams params = checkedParams(input, OwnOutside::kNeutral);
   if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcWindowsParams");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.flags: is not 0, expected 0: set flags in rbcWindowsParams");
   }
-  requireNone(params.lengths, "lengths", "episode_offsets stand for them");
-  requireNone(params.query_lengths, "query_lengths", "all offsets count");
-  requireNone(params.batch_offsets, "batch_offsets", "episode_offsets stand for them");
-  requireNone(params.shift, "shift", "the stream's shift stands for it");
-  requireNone(params.scale, "scale", "the stream's scale stands for it");
+  requireNone(params.lengths, "lengths", "episode_offsets replaces it");
+  requireNone(params.query_lengths, "query_lengths", "every offset is a query");
+  requireNone(params.batch_offsets, "batch_offsets", "episode_offsets replaces it");
+  requireNone(params.shift, "shift", "the stream's shift replaces it");
+  requireNone(params.scale, "scale", "the stream's scale replaces it");
   return params;
 }
 
-// What only interpolation has a use for.
+// Fails if a parameter is set that only interpolation uses.
 void requireGatherParams(const rbcResampleParams& params) {
   if (params.method != RBC_METHOD_LINEAR) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.method: is %d, but mode is gather, which takes rows as they are", params.method);
+         "params.method: is %d, expected 0 (linear): mode is gather, which does not interpolate",
+         params.method);
   }
   if (params.groups != nullptr || params.num_groups != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.groups: are given, but mode is gather, which takes rows as they are");
+         "params.groups: is set, expected null: mode is gather, which does not interpolate");
   }
   if (!std::isinf(params.max_gap)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.max_gap: is %g, but mode is gather, which knows no gaps", params.max_gap);
+         "params.max_gap: is %g, expected INFINITY: mode is gather, which does not interpolate",
+         params.max_gap);
   }
   if (!std::isinf(params.tolerance)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.tolerance: is %g, but mode is gather, which takes rows as they are",
+         "params.tolerance: is %g, expected INFINITY: mode is gather, which does not interpolate",
          params.tolerance);
   }
 }
 
 }  // namespace
 
-// Values, times and episodes.
-void WindowBuilder::readRows(const rbcWindowsStream& given, WindowStream* s) {
+// Reads the values, times and episodes.
+void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
   WindowProblem& p = problem_;
-  s->rows = std::numeric_limits<int64_t>::max();  // without values and times nobody knows
-  if (given.values != nullptr) {
-    const View& values = operands.in(given.values, "values");
+  s->rows = std::numeric_limits<int64_t>::max();  // unknown without values and times
+  if (stream.values != nullptr) {
+    const View& values = operands.in(stream.values, "values");
     requireRank(values, "values", 2, 2);
     s->rows = values.shape[0];
     s->channels = values.shape[1];
@@ -82,9 +86,9 @@ void WindowBuilder::readRows(const rbcWindowsStream& given, WindowStream* s) {
   } else if (s->interpolates) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "values: is null, expected some to interpolate");
   }
-  if (given.times != nullptr) {
-    const View& times = operands.in(given.times, "times");
-    if (given.values != nullptr) {
+  if (stream.times != nullptr) {
+    const View& times = operands.in(stream.times, "times");
+    if (stream.values != nullptr) {
       requireShape(times, "times", 1, &s->rows);
     } else {
       requireRank(times, "times", 1, 1);
@@ -99,17 +103,17 @@ void WindowBuilder::readRows(const rbcWindowsStream& given, WindowStream* s) {
     has_times_ = true;
     s->times = beginOf(times);
     s->times_stride = times.strides[0];
-    s->clock_offset = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, times.dtype);
+    s->clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
   } else {
     if (s->interpolates || p.anchors_are_times) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected some %s",
            s->interpolates ? "to interpolate" : "for anchors that are times");
     }
-    if (given.clock_offset != 0 || given.clock_offset_ticks != 0) {
+    if (stream.clock_offset != 0 || stream.clock_offset_ticks != 0) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "clock_offset: is set, but the stream has no times");
     }
   }
-  const View& offsets = operands.in(given.episode_offsets, "episode_offsets");
+  const View& offsets = operands.in(stream.episode_offsets, "episode_offsets");
   requireRank(offsets, "episode_offsets", 1, 1);
   requireIndexes(offsets, "episode_offsets");
   if (offsets.shape[0] < 1) {
@@ -118,19 +122,21 @@ void WindowBuilder::readRows(const rbcWindowsStream& given, WindowStream* s) {
   const int64_t episodes = offsets.shape[0] - 1;
   if (p.num_streams > 0 && episodes != p.episodes) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "episode_offsets: are of %" PRId64 " episodes, expected %" PRId64 " as streams[0]",
+         "episode_offsets: number of episodes is %" PRId64 ", expected %" PRId64
+         " as in streams[0]",
          episodes, p.episodes);
   }
   p.episodes = episodes;
   if (episodes == 0 && p.windows > 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "episode_offsets: are of no episodes, expected some for %" PRId64 " samples", p.windows);
+         "episode_offsets: number of episodes is 0, expected 1 or more for %" PRId64 " samples",
+         p.windows);
   }
   s->episode_offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
 }
 
-void WindowBuilder::readOffsets(const rbcWindowsStream& given, WindowStream* s) {
-  const View& offsets = operands.in(given.offsets, "offsets");
+void WindowBuilder::readOffsets(const rbcWindowsStream& stream, WindowStream* s) {
+  const View& offsets = operands.in(stream.offsets, "offsets");
   requireRank(offsets, "offsets", 1, 1);
   if (!s->interpolates) {
     requireIndexes(offsets, "offsets");
@@ -142,10 +148,10 @@ void WindowBuilder::readOffsets(const rbcWindowsStream& given, WindowStream* s) 
   s->offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
 }
 
-// Those of rbcResample, but for fill_value.
-void WindowBuilder::readParameters(const rbcWindowsStream& given, WindowStream* s) {
-  const rbcResampleParams params = checkedWindowParams(given.params);
-  given_[problem_.num_streams].fill_value = params.fill_value;
+// Reads the parameters of rbcResample. fill_value needs the output: see finishFill().
+void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream* s) {
+  const rbcResampleParams params = checkedWindowParams(stream.params);
+  arguments_[problem_.num_streams].fill_value = params.fill_value;
   s->outside = static_cast<Outside>(params.outside);
   if (s->interpolates) {
     MethodSet methods;
@@ -171,27 +177,27 @@ void WindowBuilder::readParameters(const rbcWindowsStream& given, WindowStream* 
   s->sample_mask_stride = mask.strides[0];
 }
 
-void WindowBuilder::readTransforms(const rbcWindowsStream& given, WindowStream* s) {
+void WindowBuilder::readTransforms(const rbcWindowsStream& stream, WindowStream* s) {
   WindowProblem& p = problem_;
-  if (given.num_transforms < 0 || given.num_transforms > kMaxWindowTransforms - num_transforms_) {
+  if (stream.num_transforms < 0 || stream.num_transforms > kMaxWindowTransforms - num_transforms_) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_transforms: is %d, expected 0 to %d: %d in all streams",
-         given.num_transforms, kMaxWindowTransforms - num_transforms_, kMaxWindowTransforms);
+         stream.num_transforms, kMaxWindowTransforms - num_transforms_, kMaxWindowTransforms);
   }
-  if ((given.transforms == nullptr) != (given.num_transforms == 0)) {
+  if ((stream.transforms == nullptr) != (stream.num_transforms == 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: %s, but num_transforms is %d",
-         given.transforms == nullptr ? "is null" : "is given", given.num_transforms);
+         stream.transforms == nullptr ? "is null" : "is set", stream.num_transforms);
   }
-  if (s->values == nullptr && given.num_transforms > 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: are given, but values are null");
+  if (s->values == nullptr && stream.num_transforms > 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: is set, expected null because values is null");
   }
   rbcWindowsTransform* const copies = transforms_ + num_transforms_;
-  readElements(given.transforms, given.num_transforms, given.transform_size, "transforms",
+  readElements(stream.transforms, stream.num_transforms, stream.transform_size, "transforms",
                "transform_size", copies);
-  num_transforms_ += given.num_transforms;
-  given_[p.num_streams].transforms = {copies, given.num_transforms};
+  num_transforms_ += stream.num_transforms;
+  arguments_[p.num_streams].transforms = {copies, stream.num_transforms};
   s->first_segment = p.num_segments;
-  s->num_segments =
-      windowSegmentsOf(given_[p.num_streams].transforms, s->channels, segments_ + p.num_segments);
+  s->num_segments = windowSegmentsOf(arguments_[p.num_streams].transforms, s->channels,
+                                     segments_ + p.num_segments);
   p.num_segments += s->num_segments;
   s->out_channels = outChannelsOf(segments_ + s->first_segment, s->num_segments);
 }
@@ -199,7 +205,7 @@ void WindowBuilder::readTransforms(const rbcWindowsStream& given, WindowStream* 
 RealGrid WindowBuilder::readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s) {
   if (tensor == nullptr) return {};
   if (s.values == nullptr)
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is given, but values are null", name);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is set, expected null because values is null", name);
   const View& view = operands.in(tensor, name);
   requireRank(view, name, 1, 2);
   const int64_t shape[] = {s.num_offsets, s.out_channels};
@@ -210,47 +216,46 @@ RealGrid WindowBuilder::readGrid(const rbcTensor* tensor, const char* name, cons
           view.dtype == DType::F64};
 }
 
-void WindowBuilder::readGrids(const rbcWindowsStream& given, WindowStream* s) {
-  s->shift = readGrid(given.shift, "shift", *s);
-  s->scale = readGrid(given.scale, "scale", *s);
-  s->bias = readGrid(given.bias, "bias", *s);
-  s->low = readGrid(given.clip_min, "clip_min", *s);
-  s->high = readGrid(given.clip_max, "clip_max", *s);
+void WindowBuilder::readGrids(const rbcWindowsStream& stream, WindowStream* s) {
+  s->shift = readGrid(stream.shift, "shift", *s);
+  s->scale = readGrid(stream.scale, "scale", *s);
+  s->bias = readGrid(stream.bias, "bias", *s);
+  s->low = readGrid(stream.clip_min, "clip_min", *s);
+  s->high = readGrid(stream.clip_max, "clip_max", *s);
   if (s->outside != Outside::kNeutral) {
-    for (const rbcTensor* tensor : {given.neutral, given.neutral_channels}) {
+    for (const rbcTensor* tensor : {stream.neutral, stream.neutral_channels}) {
       if (tensor == nullptr) continue;
       fail(RBC_STATUS_INVALID_ARGUMENT,
-           "%s: is given, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
-           tensor == given.neutral ? "neutral" : "neutral_channels",
-           static_cast<int>(s->outside));
+           "%s: is set, but outside is %d, expected RBC_OUTSIDE_NEUTRAL",
+           tensor == stream.neutral ? "neutral" : "neutral_channels", static_cast<int>(s->outside));
     }
     return;
   }
   if (s->values == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "outside: is RBC_OUTSIDE_NEUTRAL, but values are null, expected RBC_OUTSIDE_HOLD or _FILL");
+         "outside: is RBC_OUTSIDE_NEUTRAL, but values is null, expected RBC_OUTSIDE_HOLD or _FILL");
   }
-  s->neutral = readGrid(given.neutral, "neutral", *s);
-  if (given.neutral_channels == nullptr) return;
-  const View& channels = operands.in(given.neutral_channels, "neutral_channels");
+  s->neutral = readGrid(stream.neutral, "neutral", *s);
+  if (stream.neutral_channels == nullptr) return;
+  const View& channels = operands.in(stream.neutral_channels, "neutral_channels");
   requireShape(channels, "neutral_channels", 1, &s->out_channels);
   requireMask(channels, "neutral_channels");
   s->neutral_channels = static_cast<const uint8_t*>(beginOf(channels));
   s->neutral_channels_stride = channels.strides[0];
 }
 
-void WindowBuilder::readOutputs(const rbcWindowsOutputs& given, int32_t n) {
+void WindowBuilder::readOutputs(const rbcWindowsOutputs& outputs, int32_t n) {
   WindowStream* const s = &streams_[n];
-  if (given.accumulate < RBC_WINDOWS_ACCUMULATE_ALL ||
-      given.accumulate > RBC_WINDOWS_ACCUMULATE_WHOLE) {
+  if (outputs.accumulate < RBC_WINDOWS_ACCUMULATE_ALL ||
+      outputs.accumulate > RBC_WINDOWS_ACCUMULATE_WHOLE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "accumulate: is %d, expected RBC_WINDOWS_ACCUMULATE_ALL, _VALID or _WHOLE",
-         given.accumulate);
+         outputs.accumulate);
   }
-  s->rule = static_cast<WindowRule>(given.accumulate);
-  given_[n].accumulator = given.accumulator;
-  const View* out = operands.optionalOut(given.out, "out");
-  const View* valid = operands.optionalOut(given.valid, "valid");
+  s->rule = static_cast<WindowRule>(outputs.accumulate);
+  arguments_[n].accumulator = outputs.accumulator;
+  const View* out = operands.optionalOut(outputs.out, "out");
+  const View* valid = operands.optionalOut(outputs.valid, "valid");
   const int64_t shape[] = {problem_.windows, s->num_offsets, s->out_channels};
   if (out != nullptr) {
     requireShape(*out, "out", s->values != nullptr ? 3 : 2, shape);
@@ -258,7 +263,7 @@ void WindowBuilder::readOutputs(const rbcWindowsOutputs& given, int32_t n) {
         out->count > 0 ? out->data : nullptr, {out->strides[0], out->strides[1], 0}, out->dtype};
     if (s->values != nullptr) s->out.stride[2] = out->strides[2];
   }
-  given_[n].has_out = out != nullptr;
+  arguments_[n].has_out = out != nullptr;
   if (valid != nullptr) {
     requireShape(*valid, "valid", 2, shape);
     requireMask(*valid, "valid");

@@ -1,4 +1,4 @@
-// rbcWindows: samples for training, cut out of episodes.
+// rbcWindows: training samples cut out of episodes.
 
 #include <algorithm>
 #include <cinttypes>
@@ -33,7 +33,7 @@ class WindowCall : public WindowBuilder {
   void after(rbcContext& context, Scratch scratch) const;
 
  private:
-  // The episodes of the windows alone, which are few: of each where its rows begin and end.
+  // Copies only the episodes that windows use, which are few: where each one's rows begin and end.
   void keepEpisodes(int64_t* episodes, int64_t* const* ends);
   void verifyEpisode(int64_t window, int64_t episode) const;
   void verifyRows(int32_t stream, int64_t episode, int64_t begin, int64_t end) const;
@@ -51,7 +51,8 @@ bool WindowCall::empty() const {
   return true;
 }
 
-// ---- what the host verifies ------------------------------------------------------------------------
+// ---- what the host verifies
+// ------------------------------------------------------------------------
 
 void WindowCall::verifyEpisode(int64_t window, int64_t episode) const {
   if (episode >= 0 && episode < problem_.episodes) return;
@@ -76,7 +77,7 @@ void WindowCall::verifyRows(int32_t stream, int64_t episode, int64_t begin, int6
 
 void WindowCall::keepIndexes(ScratchLayout& layout) {
   WindowProblem& p = problem_;
-  if (checksTimes()) {  // it looks at all
+  if (checksTimes()) {  // the check reads all of them
     const auto keep = [&](IndexArray& array, int64_t entries) {
       int64_t* copy = layout.take<int64_t>(entries);
       if (copy != nullptr) array = copyOf(array, entries, copy);
@@ -97,8 +98,8 @@ void WindowCall::keepIndexes(ScratchLayout& layout) {
   if (episodes != nullptr) keepEpisodes(episodes, ends);
 }
 
-// The copies are of a smaller recording: its episodes are those of the windows, one after the other,
-// and what lies between them.
+// The copies describe a smaller recording. Its episodes are the episodes of the windows, one after
+// the other, and the ranges between them.
 void WindowCall::keepEpisodes(int64_t* episodes, int64_t* const* ends) {
   WindowProblem& p = problem_;
   for (int64_t b = 0; b < p.windows; ++b) {
@@ -165,9 +166,10 @@ void WindowCall::verifyIndexes() const {
   }
 }
 
-// ---- what is checked on the device ------------------------------------------------------------------
+// ---- what is checked on the device
+// ------------------------------------------------------------------
 
-// Episodes are verified as lengths are, and rows as a packed batch of them.
+// Verifies episodes as lengths, and rows as a packed batch.
 void WindowCall::check(rbcContext& context, Scratch scratch) const {
   if (!checksTimes()) return;
   const WindowProblem& p = problem_;
@@ -206,7 +208,8 @@ void WindowCall::check(rbcContext& context, Scratch scratch) const {
   }
 }
 
-// ---- accumulators -----------------------------------------------------------------------------------
+// ---- accumulators
+// -----------------------------------------------------------------------------------
 
 size_t WindowCall::afterBytes(const rbcContext& context) const {
   size_t bytes = 0;
@@ -217,7 +220,7 @@ size_t WindowCall::afterBytes(const rbcContext& context) const {
 }
 
 void WindowCall::after(rbcContext& context, Scratch scratch) const {
-  // None of them is of use if one is left half way: nobody could tell which has all of the call.
+  // If the call ends early, no accumulator can be used: it is unknown which of them are complete.
   const auto setHalfAdded = [&](bool half_added) {
     for (int32_t i = 0; i < numAccumulations(); ++i) {
       accumulation(i).accumulator->half_added = half_added;

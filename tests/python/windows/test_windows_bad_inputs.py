@@ -81,7 +81,7 @@ CALLS = {
     ),
     "another number of episodes": (
         lambda: cut(stream(), stream(episode_offsets=[0, 7])),
-        r"streams\[1\].episode_offsets: are of 1 episodes, expected 2 as streams\[0\]$",
+        r"streams\[1\].episode_offsets: number of episodes is 1, expected 2 as in streams\[0\]$",
     ),
     "times that decrease": (
         lambda: cut(stream(times=TIMES[::-1].copy()), check_times=True),
@@ -193,7 +193,7 @@ CALLS = {
     ),
     "an accumulator of other channels": (
         lambda: cut(stream(accumulator=rbc.StatisticsAccumulator(3))),
-        r"streams\[0\].accumulator: num_channels is 3, expected 2, or those of each of 2 offsets$",
+        r"streams\[0\].accumulator: has 3 channels, expected 2, or 2 \* 2 to count each offset separately$",
     ),
     "an accumulator of two streams": (
         lambda: cut(stream(accumulator=ACCUMULATOR), stream(accumulator=ACCUMULATOR)),

@@ -72,17 +72,17 @@ def save(
     return tuple(dict.fromkeys([*omitted_by(data), *(left_out or ())]))
 
 
-def _data_of(given: Any) -> Data:
+def _data_of(value: Any) -> Data:
     """Return the argument if it is a recording or episodes; else raise with advice."""
     from .. import Episodes, Track
     from ._recording import Recording
 
-    if isinstance(given, (Recording, Episodes)):
-        return given
+    if isinstance(value, (Recording, Episodes)):
+        return value
     way = ""
-    if isinstance(given, Track):
+    if isinstance(value, Track):
         way = "; use robocache.Episodes({'name': track})"
-    elif isinstance(given, dict):
+    elif isinstance(value, dict):
         way = "; use robocache.Episodes(tracks)"
-    text = f"given: is a {type(given).__name__}, expected a Recording or Episodes{way}"
+    text = f"given: is a {type(value).__name__}, expected a Recording or Episodes{way}"
     raise TypeError(text)

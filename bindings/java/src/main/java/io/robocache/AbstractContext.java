@@ -47,9 +47,9 @@ abstract class AbstractContext extends NativeHandle {
   }
 
   /**
-   * What the context runs on.
+   * Returns the properties of the context.
    *
-   * @return a copy, as of now
+   * @return a copy of the current values
    */
   public ContextInfo getInfo() {
     ContextInfo info = new ContextInfo();
@@ -57,7 +57,7 @@ abstract class AbstractContext extends NativeHandle {
     return info;
   }
 
-  /** Waits for all that was enqueued on the context's stream, and throws what went wrong there. */
+  /** Waits for all work enqueued on the context's stream, and throws its errors. */
   public void synchronize() {
     RoboCache.contextSynchronize((Context) this);
   }
@@ -65,13 +65,13 @@ abstract class AbstractContext extends NativeHandle {
   /**
    * Grows the workspace, so that calls that need no more allocate nothing.
    *
-   * @param bytes as {@code RoboCache.resampleWorkspaceSize} and the like tell
+   * @param bytes the size, for example from {@code RoboCache.resampleWorkspaceSize}
    */
   public void reserve(long bytes) {
     RoboCache.contextReserve((Context) this, bytes);
   }
 
-  /** Starts the CPU threads now rather than on first use. */
+  /** Starts the CPU threads now instead of on first use. */
   public void warmUp() {
     RoboCache.contextWarmUp((Context) this);
   }

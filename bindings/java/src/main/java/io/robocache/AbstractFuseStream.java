@@ -14,12 +14,12 @@ abstract class AbstractFuseStream extends NativeStruct {
   }
 
   /**
-   * One sensor: what {@code RoboCache.resample} takes of it.
+   * Describes one sensor, as for {@code RoboCache.resample}.
    *
    * @param values [B,S,D], [S,D] or packed [N,D]
-   * @param times [B,S], [S] or [N], of the same dtype in every stream
+   * @param times [B,S], [S] or [N], the same dtype in every stream
    * @param params null for the defaults
-   * @return a stream that keeps these alive
+   * @return a stream that keeps the arguments alive
    */
   public static FuseStream of(Tensor values, Tensor times, ResampleParams params) {
     FuseStream stream = new FuseStream();

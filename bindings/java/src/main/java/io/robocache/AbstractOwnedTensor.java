@@ -11,19 +11,19 @@ abstract class AbstractOwnedTensor extends NativeHandle {
 
   /**
    * Allocates an uninitialized compact tensor on the context's device. {@code RoboCache.tensorCopy}
-   * copies between it and the buffers of Java.
+   * copies between it and Java buffers.
    *
    * @param context may be closed before the tensor
    * @param dtype the type of the elements
    * @param shape the extents, slowest first; none for a scalar
-   * @return a tensor to be closed
+   * @return a tensor that the caller closes
    */
   public static OwnedTensor create(Context context, DType dtype, long... shape) {
     return RoboCache.ownedTensorCreate(context, dtype, shape, null);
   }
 
   /**
-   * Describes this tensor for use in calls, to be read and written.
+   * Describes this tensor for calls that read or write it.
    *
    * @return a view that keeps this tensor alive; using it after {@link #close} is an {@link
    *     IllegalStateException}
@@ -34,9 +34,9 @@ abstract class AbstractOwnedTensor extends NativeHandle {
   }
 
   /**
-   * Describes this tensor for use in calls, to be read alone.
+   * Describes this tensor for calls that only read it.
    *
-   * @return as of {@link #view}
+   * @return a view, as from {@link #view}
    */
   public Tensor readOnlyView() {
     return AbstractTensor.viewOf((OwnedTensor) this, false);

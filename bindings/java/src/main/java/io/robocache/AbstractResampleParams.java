@@ -19,10 +19,10 @@ abstract class AbstractResampleParams extends NativeStruct {
   abstract void assignGroups(ChannelGroup[] groups);
 
   /**
-   * Sets a method a group of channels; they are copied.
+   * Sets groups of channels with their methods; the groups are copied.
    *
-   * @param groups in any order, each channel in one of them; null or none: {@code method} holds for
-   *     all channels
+   * @param groups in any order, each channel in one group; null or empty: {@code method} for all
+   *     channels
    */
   public void setGroups(ChannelGroup... groups) {
     assignGroups(groups);
@@ -30,7 +30,7 @@ abstract class AbstractResampleParams extends NativeStruct {
   }
 
   /**
-   * The groups that were set.
+   * Returns the groups that were set.
    *
    * @return a copy of the array, or null
    */

@@ -14,7 +14,7 @@ import java.util.function.LongConsumer;
 
 /** Adds factories and properties to the generated {@link Tensor}. */
 abstract class AbstractTensor extends NativeStruct {
-  private Object owner; // of the memory: a Buffer, an OwnedTensor, or null: the caller
+  private Object owner; // of the memory: a Buffer or an OwnedTensor; null: the caller
   private boolean writable = true;
 
   AbstractTensor(long address, LongConsumer destroy) {
@@ -65,7 +65,7 @@ abstract class AbstractTensor extends NativeStruct {
    * @param buffer as for {@link #of(ByteBuffer, DType, long...)}
    * @param dtype the type of the elements
    * @param shape the extents
-   * @param strides from one index to the next on each axis, in elements; 0 and negative ones too;
+   * @param strides from one index to the next on each axis, in elements; may be 0 or negative;
    *     null: compact
    * @param byteOffset from the buffer's position to the tensor's first element
    * @return a tensor that shares the buffer's memory
@@ -120,11 +120,11 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Describes a compact tensor at an address, such as that of memory on a CUDA device. The memory
-   * stays the caller's: nothing is verified, and nothing keeps it alive.
+   * Describes a compact tensor at an address, for example on a CUDA device. The caller owns the
+   * memory, and must keep it alive; the address is not verified.
    *
    * @param address of the first element
-   * @param deviceType {@code RoboCache.DEVICE_CPU}, {@code DEVICE_CUDA} or another of these
+   * @param deviceType {@code RoboCache.DEVICE_CPU}, {@code DEVICE_CUDA} or another constant
    * @param deviceId the CUDA device; 0 for the CPU
    * @param dtype the type of the elements
    * @param shape the extents, slowest first; none for a scalar
@@ -140,7 +140,7 @@ abstract class AbstractTensor extends NativeStruct {
    *
    * @param address of the first element, as for {@link #ofDevicePointer(long, int, int, DType,
    *     long...)}
-   * @param deviceType {@code RoboCache.DEVICE_CPU}, {@code DEVICE_CUDA} or another of these
+   * @param deviceType {@code RoboCache.DEVICE_CPU}, {@code DEVICE_CUDA} or another constant
    * @param deviceId the CUDA device; 0 for the CPU
    * @param dtype the type of the elements
    * @param shape the extents
@@ -195,7 +195,7 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * The extents.
+   * Returns the extents.
    *
    * @return slowest first; empty for a scalar
    */
@@ -204,9 +204,9 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * The distances from one index to the next on each axis, in elements.
+   * Returns the distances from one index to the next on each axis, in elements.
    *
-   * @return those of extents 0 and 1 as if compact
+   * @return the strides; as if compact where an extent is 0 or 1
    */
   public long[] getStrides() {
     return Arrays.copyOf(normalize().getStrides(), ((Tensor) this).getNdim());
@@ -219,7 +219,7 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Tells whether the tensor may be an output.
+   * Returns whether the tensor may be an output.
    *
    * @return false for read-only buffers and views
    */
@@ -228,11 +228,11 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * The memory of a tensor that {@link #allocate} or {@link #of(ByteBuffer, DType, long...)} made.
+   * Returns the memory of a tensor made by {@link #allocate} or {@link #of(ByteBuffer, DType,
+   * long...)}.
    *
-   * @return the buffer from its position on, in native byte order, with a position and a limit of
-   *     its own
-   * @throws IllegalStateException if the tensor was not made of a ByteBuffer
+   * @return the buffer from its position on, in native byte order, with its own position and limit
+   * @throws IllegalStateException if the tensor does not use a ByteBuffer
    */
   public ByteBuffer getBuffer() {
     if (!(owner instanceof ByteBuffer)) {

@@ -19,9 +19,10 @@ abstract class AbstractWindowsStream extends NativeStruct {
   abstract void assignTransforms(WindowsTransform[] transforms);
 
   /**
-   * Sets what becomes of which channels; they are copied.
+   * Sets the transforms of channels; the transforms are copied.
    *
-   * @param transforms in any order, no channel in two of them; null or none: all channels are copied
+   * @param transforms in any order, each channel in at most one; null or empty: all channels are
+   *     copied
    */
   public void setTransforms(WindowsTransform... transforms) {
     assignTransforms(transforms);
@@ -29,7 +30,7 @@ abstract class AbstractWindowsStream extends NativeStruct {
   }
 
   /**
-   * The transforms that were set.
+   * Returns the transforms that were set.
    *
    * @return a copy of the array, or null
    */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.robocache;
 
-/** What the generated calls do with their arguments. */
+/** Converts and checks the arguments of generated calls. */
 abstract class Calls {
   /**
-   * The release of the loaded library.
+   * Returns the release of the loaded library.
    *
-   * @return such as "0.1.0"
+   * @return for example "0.1.0"
    */
   public static String version() {
     int[] release = new int[1];
@@ -30,7 +30,7 @@ abstract class Calls {
     return optional(name, tensor);
   }
 
-  /** Of what is unsigned in C. */
+  /** Checks a number that is unsigned in C. */
   static long size(String name, long size) {
     if (size < 0) {
       throw new IllegalArgumentException(name + ": is " + size + ", expected 0 or more");

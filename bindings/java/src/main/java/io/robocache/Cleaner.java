@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongConsumer;
 
-/** Destroys what a native object holds, once: when asked, or after the object became garbage. */
+/** Destroys the resources of a native object once: on request, or after it became garbage. */
 final class Cleaner {
   private static final ReferenceQueue<NativeObject> GARBAGE = new ReferenceQueue<>();
   // A reference that is itself unreachable is never enqueued.
@@ -16,7 +16,7 @@ final class Cleaner {
   static {
     Thread thread = new Thread(Cleaner::cleanForever, "robocache-cleaner");
     thread.setDaemon(true);
-    thread.setContextClassLoader(null); // which the thread would keep alive
+    thread.setContextClassLoader(null); // else the thread would keep it alive
     thread.start();
   }
 
@@ -34,7 +34,7 @@ final class Cleaner {
       try {
         ((Cleanup) GARBAGE.remove()).run();
       } catch (InterruptedException | RuntimeException ignored) {
-        // Nobody is there to be told, and the next one has to be cleaned as well.
+        // No caller can receive the error, and the next object must also be cleaned.
       }
     }
   }

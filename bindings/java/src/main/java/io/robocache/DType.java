@@ -33,7 +33,7 @@ public enum DType {
   }
 
   /**
-   * The size of an element.
+   * Returns the size of an element in bytes.
    *
    * @return 1, 2, 4 or 8
    */

@@ -5,7 +5,7 @@ import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.Locale;
 
-/** The bytes that a tensor takes, relative to its first element: begin (0 or less) to end. */
+/** The bytes of a tensor, relative to its first element: begin (0 or less) to end. */
 final class Extent {
   private final DType dtype;
   private final long[] shape;
@@ -49,7 +49,7 @@ final class Extent {
     }
   }
 
-  /** Throws unless the bytes lie in 0 .. size, where the first element is at {@code offset}. */
+  /** Throws unless the bytes are in 0 .. size, if the first element is at {@code offset}. */
   void requireWithin(long offset, long size) {
     // No side overflows: begin is 0 or less, end and size are 0 or more.
     boolean inside = offset >= 0 && begin + offset >= 0 && offset <= size - end;

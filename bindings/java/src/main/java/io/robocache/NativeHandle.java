@@ -10,9 +10,9 @@ abstract class NativeHandle extends NativeObject implements AutoCloseable {
   }
 
   /**
-   * Gives back what this object holds, now rather than when it is garbage. Objects may be closed in
-   * any order; closing again does nothing, and using a closed object is an {@link
-   * IllegalStateException}. Not to be called while another thread is in a call with this object.
+   * Releases the resources of this object now, instead of when it is garbage. Objects may be closed
+   * in any order. Closing again does nothing, and using a closed object throws an {@link
+   * IllegalStateException}. Must not be called while another thread is in a call with this object.
    */
   @Override
   public void close() {
@@ -21,7 +21,7 @@ abstract class NativeHandle extends NativeObject implements AutoCloseable {
   }
 
   /**
-   * Tells whether {@link #close} was called.
+   * Returns whether {@link #close} was called.
    *
    * @return true after {@link #close}
    */

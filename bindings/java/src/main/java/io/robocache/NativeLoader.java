@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Loads librobocache_java.so and, by its RUNPATH, librobocache.so beside it: the system's, or else
- * those in the jar. The property {@code robocache.library.path} names a folder to take instead.
+ * Loads librobocache_java.so and, by its RUNPATH, librobocache.so next to it: the system's, or else
+ * the libraries in the jar. The property {@code robocache.library.path} names another folder.
  */
 final class NativeLoader {
   private static final String NAME = "robocache_java";
   private static final String FOLDER_PROPERTY = "robocache.library.path";
-  // The library itself goes first: a part of it alone could not be loaded.
+  // librobocache.so is first: librobocache_java.so cannot be loaded without it.
   private static final String[] FILES = {"librobocache.so.1", "librobocache_java.so"};
 
   private NativeLoader() {}
@@ -57,7 +57,7 @@ final class NativeLoader {
             System.getProperty("java.io.tmpdir")));
   }
 
-  /** Such as linux-x86_64. */
+  /** The name of the platform, such as linux-x86_64. */
   static String platform() {
     String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
     String machine = System.getProperty("os.arch");
@@ -65,7 +65,7 @@ final class NativeLoader {
   }
 
   private static void loadFromJar(String resources) throws IOException {
-    Path folder = Files.createTempDirectory("robocache"); // for this user alone: mode 700
+    Path folder = Files.createTempDirectory("robocache"); // only for this user: mode 700
     try {
       for (String file : FILES) {
         try (InputStream library = NativeLoader.class.getResourceAsStream(resources + file)) {
@@ -75,7 +75,7 @@ final class NativeLoader {
       }
       System.load(folder.resolve(System.mapLibraryName(NAME)).toString());
     } finally {
-      // What is loaded stays mapped.
+      // Loaded libraries stay mapped.
       for (String file : FILES) Files.deleteIfExists(folder.resolve(file));
       Files.deleteIfExists(folder);
     }

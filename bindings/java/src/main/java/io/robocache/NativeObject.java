@@ -3,7 +3,7 @@ package io.robocache;
 
 import java.util.function.LongConsumer;
 
-/** Something in native memory, with its address under the name that generated code reads. */
+/** An object in native memory. The field of its address has the name that generated code uses. */
 abstract class NativeObject {
   volatile long swigCPtr; // 0 once closed
   final Cleaner.Cleanup cleanup; // null for a part of another object
@@ -16,14 +16,14 @@ abstract class NativeObject {
     cleanup = destroy == null ? null : Cleaner.register(this, address, destroy);
   }
 
-  /** A part of {@code parent}, which it keeps alive. */
+  /** Makes a part of {@code parent}, and keeps the parent alive. */
   NativeObject(long address, NativeObject parent) {
     swigCPtr = address;
     this.parent = parent;
     cleanup = null;
   }
 
-  /** The address for a native call; {@code name} is what the argument is called in errors. */
+  /** Returns the address for a native call; {@code name} is the argument's name in errors. */
   long open(String name) {
     long address = swigCPtr;
     if (address == 0) throw new IllegalStateException(name + ": is closed");

@@ -7,7 +7,7 @@ import java.util.function.LongConsumer;
 
 /** A struct of the C interface. It keeps the objects alive that its fields point to. */
 abstract class NativeStruct extends NativeObject {
-  private final Map<String, NativeObject> kept = new HashMap<>(); // by the name of the field
+  private final Map<String, NativeObject> kept = new HashMap<>(); // by field name
 
   NativeStruct(long address, LongConsumer destroy) {
     super(address, destroy);
@@ -17,14 +17,14 @@ abstract class NativeStruct extends NativeObject {
     super(address, parent);
   }
 
-  /** What it points to must be open too. */
+  /** The objects that it points to must also be open. */
   @Override
   long open(String name) {
     kept.forEach((field, object) -> object.open(name + "." + field));
     return super.open(name);
   }
 
-  // The generated setters call these with the field's name and its new value.
+  // The generated setters call these with the name and the new value of a field.
 
   /** For a field that is copied. */
   final long required(String field, NativeObject value) {
@@ -53,7 +53,7 @@ abstract class NativeStruct extends NativeObject {
     return address;
   }
 
-  /** The object that a field points to, or null. */
+  /** Returns the object that a field points to, or null. */
   final NativeObject kept(long address) {
     for (NativeObject object : kept.values()) {
       if (object.swigCPtr == address) return object;

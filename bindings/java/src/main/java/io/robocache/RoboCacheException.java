@@ -2,8 +2,8 @@
 package io.robocache;
 
 /**
- * What failed is neither an argument nor a lack of memory: no such device, an error of CUDA, and so
- * on. {@link #getStatus} tells which.
+ * An error other than a wrong argument or a lack of memory, for example a missing device or a CUDA
+ * error. {@link #getStatus} returns the status.
  */
 public final class RoboCacheException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -17,7 +17,7 @@ public final class RoboCacheException extends RuntimeException {
   }
 
   /**
-   * The status of the failed call.
+   * Returns the status of the failed call.
    *
    * @return null if the library is newer than this binding and the status is too
    */

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import org.junit.jupiter.api.Test;
 
 class CudaTest {
-  /** Says why, where there is no CUDA. */
+  /** Skips with the reason if CUDA is not available. */
   private static Context cudaOrSkip() {
     Context context = Context.auto();
     ContextInfo info = context.getInfo();

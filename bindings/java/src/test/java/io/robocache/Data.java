@@ -4,7 +4,7 @@ package io.robocache;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Tensors of given values, and the other way round. */
+/** Converts arrays to tensors and back. */
 final class Data {
   private Data() {}
 

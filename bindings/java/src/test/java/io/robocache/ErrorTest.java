@@ -16,7 +16,7 @@ class ErrorTest {
   private final Tensor clock = Data.f64(shape(2), 0.5, 1.5);
   private final Tensor out = Tensor.allocate(DType.FLOAT32, 2, 1);
 
-  /** The message of what a resample throws. */
+  /** Returns the message of the exception that a resample throws. */
   private static <T extends Throwable> String thrown(
       Class<T> type, Tensor values, Tensor times, Tensor clock, Tensor out, ResampleParams params) {
     try (Context context = Context.cpu()) {
@@ -191,7 +191,7 @@ class ErrorTest {
 
   @Test
   void unsupported() {
-    // A DLManagedTensorVersioned of a version to come, without a deleter.
+    // A DLManagedTensorVersioned of a future version, without a deleter.
     ByteBuffer managed = Data.buffer(128);
     managed.putInt(0, 99);
     String message =

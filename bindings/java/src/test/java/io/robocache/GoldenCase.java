@@ -15,17 +15,17 @@ import java.util.function.Predicate;
 
 /** A case of the golden vectors: see tests/golden/README.md. */
 final class GoldenCase {
-  /** What is said of a call or of one of its streams. */
+  /** The statements about a call or one of its streams. */
   static final class Section {
     final Map<String, String> fields = new LinkedHashMap<>();
     final List<ChannelGroup> groups = new ArrayList<>();
     final List<WindowsTransform> transforms = new ArrayList<>();
     VoxelGrid grid;
     final Map<String, Tensor> inputs = new HashMap<>();
-    /** The names in {@code outputs} by the fields of a stream. */
+    /** The names in {@code outputs}, by the fields of a stream. */
     final Map<String, String> outputs = new LinkedHashMap<>();
 
-    /** What is left for a struct that another one points to, which has some of the fields. */
+    /** The statements except those of the taken names, for a struct that another one points to. */
     Section without(Predicate<String> taken) {
       Section rest = new Section();
       rest.fields.putAll(fields);
@@ -40,14 +40,14 @@ final class GoldenCase {
 
   String name;
   String op;
-  /** The operation's arguments in order: the name of each, and what it is. */
+  /** The operation's arguments in order: the name and the kind of each. */
   Map<String, String> signature;
   final Section call = new Section();
   final List<Section> streams = new ArrayList<>();
   final Map<String, Tensor> outputs = new LinkedHashMap<>();
   final Map<String, byte[]> expected = new LinkedHashMap<>();
 
-  /** The call without its tensor arguments: what structs hold. */
+  /** The call without its tensor arguments: the contents of structs. */
   Section ofStructs() {
     Section own = new Section();
     own.fields.putAll(call.fields);
@@ -125,7 +125,7 @@ final class GoldenCase {
     }
   }
 
-  /** What is read as well is an input already; the rest starts poisoned. */
+  /** A buffer that is also read is already an input; other buffers start poisoned. */
   private void addOutput(Section section, String field, String dtype, String shape, byte[] bytes) {
     byte[] poison = new byte[bytes.length];
     Arrays.fill(poison, (byte) 0xCD);

@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** The golden vectors, byte for byte. Operations and properties are found by their C names. */
+/** Compares the golden vectors byte for byte. Finds operations and properties by their C names. */
 class GoldenTest {
   @TestFactory
   List<DynamicTest> golden() throws IOException {
@@ -105,7 +105,7 @@ class GoldenTest {
     assertEquals(Collections.emptySet(), unused, "what has no place");
   }
 
-  /** All that a case says, by name. */
+  /** All statements of a case, by name. */
   private static Set<String> names(GoldenCase golden) {
     Set<String> names = new TreeSet<>();
     List<GoldenCase.Section> sections = new ArrayList<>(golden.streams);
@@ -119,14 +119,14 @@ class GoldenTest {
     return names;
   }
 
-  /** The outputs that are of no stream. */
+  /** The outputs that do not belong to a stream. */
   private static Set<String> fieldsOfCall(GoldenCase golden) {
     Set<String> names = new TreeSet<>(golden.outputs.keySet());
     golden.streams.forEach(stream -> names.removeAll(stream.outputs.values()));
     return names;
   }
 
-  /** The outputs that are no arguments: fields of a struct. */
+  /** The outputs that are not arguments: fields of a struct. */
   private static Map<String, Tensor> fields(GoldenCase golden) {
     Map<String, Tensor> fields = new LinkedHashMap<>(golden.outputs);
     fields.keySet().retainAll(fieldsOfCall(golden));
@@ -147,7 +147,7 @@ class GoldenTest {
     return structs;
   }
 
-  /** Sets what the struct has a property for; structs that it points to are of the section too. */
+  /** Sets the properties of a struct; the section includes structs that it points to. */
   private static Object struct(
       Class<?> type, GoldenCase.Section section, Map<String, Tensor> outputs, Set<String> unused)
       throws ReflectiveOperationException {
@@ -177,13 +177,13 @@ class GoldenTest {
     return struct;
   }
 
-  /** Whether an object of the class can be filled. */
+  /** Returns whether an object of the class can be filled. */
   private static boolean isStruct(Class<?> type) {
     return NativeStruct.class.isAssignableFrom(type)
         && Arrays.stream(type.getConstructors()).anyMatch(made -> made.getParameterCount() == 0);
   }
 
-  /** False if there is no such property. */
+  /** Returns false if the property does not exist. */
   private static boolean set(Object struct, String field, Object value)
       throws ReflectiveOperationException {
     Method setter = method(struct.getClass(), "set_", field);
@@ -192,7 +192,7 @@ class GoldenTest {
     return true;
   }
 
-  /** By a name of C; null if there is none. */
+  /** Finds a method by its C name; null if none is found. */
   private static Method method(Class<?> type, String prefix, String name) {
     StringBuilder words = new StringBuilder();
     for (String word : (prefix + name).split("_")) {
@@ -205,7 +205,7 @@ class GoldenTest {
     return null;
   }
 
-  /** What the method throws is what the test throws. */
+  /** Calls a method, and rethrows its exception. */
   private static void invoke(Method method, Object target, Object... arguments)
       throws ReflectiveOperationException {
     try {

@@ -22,7 +22,7 @@ class LifetimeTest {
     return assertThrows(IllegalStateException.class, use).getMessage();
   }
 
-  /** Collects garbage until that holds, or long enough that it never will. */
+  /** Collects garbage until the condition is true or a time limit is reached. */
   private static boolean becomes(BooleanSupplier condition) throws InterruptedException {
     for (int i = 0; i < 100 && !condition.getAsBoolean(); ++i) {
       System.gc();
@@ -136,7 +136,7 @@ class LifetimeTest {
       OwnedTensor.create(context, DType.FLOAT32, 1000).view();
       new ResampleParams().setGroups(new ChannelGroup(0, 1, 0));
     }
-    assertTrue(becomes(() -> Cleaner.PENDING.size() < 100)); // what other tests hold
+    assertTrue(becomes(() -> Cleaner.PENDING.size() < 100)); // objects of other tests
   }
 
   @Test
@@ -181,7 +181,7 @@ class LifetimeTest {
             null,
             null);
         assertArrayEquals(new float[] {offset + i / 2f}, Data.floats(out));
-        String name = offset + "x" + i; // each thread gets the message of its own call
+        String name = offset + "x" + i; // each thread gets its own call's message
         ResampleParams params = new ResampleParams();
         params.setMethod(1000 + (int) offset);
         String message =

@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Fusion at run time: the same bits as of a recording, from a thread a sensor. */
+/** Fusion at run time, with one thread per sensor: the same bits as fusing a recording. */
 class LiveTest {
   private static final int SAMPLES = 300;
   private static final int KEPT = 64;

@@ -17,9 +17,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each in a JVM of its own, since a library is loaded once. */
+/** Each test runs in a separate JVM, since a JVM loads a library only once. */
 class LoaderTest {
-  /** What the child runs. */
+  /** The program of the child. */
   public static final class Child {
     /**
      * Prints the version.
@@ -33,7 +33,7 @@ class LoaderTest {
 
   @TempDir Path folder;
 
-  /** The child must print the version at last; newer JVMs warn of native libraries before. */
+  /** The last line of the child must be the version; newer JVMs print warnings before it. */
   private static void runs(String... options) throws IOException, InterruptedException {
     String output = run(options);
     assertTrue(output.endsWith(RoboCache.version()), output);

@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What golden vectors, which are compact and never empty, do not show. */
+/** Cases that the golden vectors lack, which are compact and never empty. */
 class OperationTest {
   private final Context context = Context.cpu();
 
