@@ -75,7 +75,7 @@ class Headers:
         return [name for name in self.functions if f"{name}WorkspaceSize" in self.functions]
 
     def members(self, struct):
-        """Yield (C kind, name, type, name of its length) of members that are structs or pointers."""
+        """Yield (C kind, name, type, name of its length) of structs and pointers in a struct."""
         own = self.structs[struct]
         names = {member for _, member in own}
         for kind, member in own:

@@ -21,7 +21,8 @@ _CONSTANTS = re.compile(
 )
 _CONSTANT = re.compile(rf"#define (RBC_\w+) (?:0x[0-9a-f]+|\d+)u?(?: +{_COMMENT})?\n")
 _ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
-_CONTEXT = "where the tensors live and the work runs"  # an argument of every operation that no header's table lists
+# An argument of every operation; no table in the headers lists it.
+_CONTEXT = "where the tensors live and the work runs"
 _NUMBERS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "double": "double"}
 _UNSEEN = re.compile(r"(struct|group|transform)_size|reserved\d?")
 

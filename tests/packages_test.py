@@ -227,7 +227,7 @@ class CrossCompiled(unittest.TestCase):
         self.assertEqual({machine_of(data) for data in libraries}, {"aarch64"})
 
     def python(self, program):
-        """Return the output of a program with the wheel, in that machine's Python, without a driver."""
+        """Return the output of a program with the wheel, in that Python, without a driver."""
         root = ROOT / "build/aarch64/python"
         with tempfile.TemporaryDirectory() as folder:
             with zipfile.ZipFile(package("*_aarch64.whl")) as wheel:

@@ -135,7 +135,8 @@ constexpr OfStream kWritten[] = {
        return std::all_of(kGrids, kGrids + kNumGrids,
                           [&](Grid grid) { return perChannel(s.*grid, s); });
      },
-     "shift, scale, bias, clip_min or clip_max: expected an array of channels with stride 1", nullptr},
+     "shift, scale, bias, clip_min or clip_max: expected an array of channels with stride 1",
+     nullptr},
     {[](const WindowProblem& p, const WindowStream& s) {
        const WindowSegment* const segments = p.segments + s.first_segment;
        return std::none_of(segments, segments + s.num_segments, [&](const WindowSegment& segment) {

@@ -15,8 +15,8 @@ struct View {
   int ndim;
   int64_t shape[RBC_TENSOR_MAX_NDIM];
   int64_t strides[RBC_TENSOR_MAX_NDIM];  // in elements; explicit; see normalize() and describe()
-  int64_t count;                  // elements
-  const std::byte* begin;         // lowest byte of the elements, and one past their highest
+  int64_t count;                         // elements
+  const std::byte* begin;                // lowest byte of the elements, and one past their highest
   const std::byte* end;
 
   bool contiguous() const noexcept;

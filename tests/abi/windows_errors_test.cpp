@@ -406,7 +406,8 @@ TEST_CASE("windows errors: accumulators that do not fit are not changed") {
   const Accumulator four = support::makeAccumulator(context, 4, {0.5}, 8);
   const Accumulator foreign = support::makeAccumulator(other, 3, {0.5}, 8);
   refused(four, kShape,
-          "outputs[0].accumulator: has 4 channels, expected 3, or 3 * 3 to count each offset separately",
+          "outputs[0].accumulator: has 4 channels, expected 3, or 3 * 3 to count each offset "
+          "separately",
           nothing);
   refused(foreign, kInvalid, "outputs[0].accumulator: belongs to another context", nothing);
   refused(three, kInvalid, "outputs[1].accumulator: is that of outputs[0], expected another",

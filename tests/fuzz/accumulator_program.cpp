@@ -41,7 +41,8 @@ class Program {
     if (choices_.chance(50)) params.dtype = dtype;
     if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
     if (choices_.chance(3)) params.ddof = choices_.pick({-1, 2});
-    if (choices_.chance(3)) params.num_channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
+    if (choices_.chance(3))
+      params.num_channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
     if (choices_.chance(3)) params.reserved0 = 1;
     for (auto& handle : handles_) {
       // The second one may have different parameters.
@@ -76,8 +77,7 @@ class Program {
     auto* const accumulator = any();
     call.names = kArguments;
     call.run = [=](rbcContext_t, const Handles&) {
-      return rbcAccumulatorUpdate(accumulator, values->get(),
-                                  p->get<rbcAccumulatorUpdateParams>());
+      return rbcAccumulatorUpdate(accumulator, values->get(), p->get<rbcAccumulatorUpdateParams>());
     };
     call.size = [=](rbcContext_t, const Handles&, size_t* bytes) {
       return rbcAccumulatorUpdateWorkspaceSize(accumulator, values->get(),
@@ -146,8 +146,7 @@ class Program {
   void travel() {
     size_t bytes = 0;
     auto& handle = handles_[static_cast<size_t>(choices_.below(kHandles))];
-    if (ended(rbcAccumulatorExport(handle, nullptr, 0, &bytes), "Export") !=
-        RBC_STATUS_SUCCESS) {
+    if (ended(rbcAccumulatorExport(handle, nullptr, 0, &bytes), "Export") != RBC_STATUS_SUCCESS) {
       return;
     }
     std::vector<uint8_t> state(bytes);

@@ -104,15 +104,13 @@ void endAccumulator(Choices& choices) {
   constexpr int64_t kMost = int64_t{1} << 40;
   require(update(3), RBC_STATUS_SUCCESS, "a first update");
   require(update(kMost), RBC_STATUS_UNSUPPORTED, "samples past the maximum");
-  require(update(kMost + 1), RBC_STATUS_UNSUPPORTED,
-          "samples past the maximum of a call");
+  require(update(kMost + 1), RBC_STATUS_UNSUPPORTED, "samples past the maximum of a call");
   Ending ending(context);
   ending.at(1);
   require(update(choices.between(1 << 15, 1 << 16)), RBC_STATUS_CANCELLED,
           "an update that is cancelled");
   ending.at(0);
-  require(update(3), RBC_STATUS_INVALID_ARGUMENT,
-          "an accumulator after a cancelled update");
+  require(update(3), RBC_STATUS_INVALID_ARGUMENT, "an accumulator after a cancelled update");
   rbcAccumulatorDestroy(accumulator);
   rbcContextDestroy(context);
 }
@@ -168,8 +166,8 @@ void shareLive(Choices& choices) {
     const rbcTensor t = {times.data(), host, 1, support::kF64, shape, nullptr, 0};
     const rbcTensor v = {rows.data(), host, 2, support::kF32, shape, nullptr, 0};
     for (int n = 0; n < 20; ++n) {
-      const rbcStatus_t status =
-          pushes ? rbcLivePush(live, 0, &v, &t) : rbcLiveFuse(live, &t, &v, nullptr, nullptr, nullptr);
+      const rbcStatus_t status = pushes ? rbcLivePush(live, 0, &v, &t)
+                                        : rbcLiveFuse(live, &t, &v, nullptr, nullptr, nullptr);
       const rbcStatus_t reset = pushes ? rbcLiveReset(live, 0) : RBC_STATUS_SUCCESS;
       for (const rbcStatus_t each : {status, reset}) {
         if (each != RBC_STATUS_SUCCESS && each != RBC_STATUS_UNSUPPORTED) wrong = true;

@@ -113,8 +113,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       Tensor* times = call.add(choices, "times", time, {pushed}, Role::kInput, Where::kHost);
       fillTimes(call, *times, choices);
       fillWild(call, *times, choices);
-      Tensor* values =
-          call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput, Where::kHost);
+      Tensor* values = call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput,
+                                Where::kHost);
       fillReals(call, *values, choices);
       if (choices.chance(20)) spoil(call, choices);
       const int32_t number = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});

@@ -61,8 +61,9 @@ void regrow(std::unique_ptr<int64_t[]>* numbers, int32_t from, int32_t to, int64
 void spoilRank(Tensor& t, Choices& choices) {
   const int32_t from = t.raw.ndim;
   if (from < 0 || from > RBC_TENSOR_MAX_NDIM) return;
-  const int32_t to = choices.chance(60) ? static_cast<int32_t>(choices.between(0, RBC_TENSOR_MAX_NDIM))
-                                        : choices.pick({-1, 9, 100, INT32_MIN, INT32_MAX});
+  const int32_t to = choices.chance(60)
+                         ? static_cast<int32_t>(choices.between(0, RBC_TENSOR_MAX_NDIM))
+                         : choices.pick({-1, 9, 100, INT32_MIN, INT32_MAX});
   if (to >= 0 && to <= RBC_TENSOR_MAX_NDIM) {
     const int64_t extent = choices.between(0, 2);
     const bool has_shape = t.raw.shape != nullptr;

@@ -133,7 +133,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       out_channels = addTransforms(call, choices, &stream, channels, self, *made);
       plain = stream.num_transforms == 0;
     }
-    const rbcTensor** const factors[] = {&stream.shift, &stream.scale, &stream.bias,
+    const rbcTensor** const factors[] = {&stream.shift,    &stream.scale,    &stream.bias,
                                          &stream.clip_min, &stream.clip_max, &stream.neutral};
     const char* const names[] = {"shift", "scale", "bias", "clip_min", "clip_max", "neutral"};
     for (int i = 0; i < 6; ++i) {

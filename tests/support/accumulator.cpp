@@ -25,8 +25,7 @@ Bytes exported(const Accumulator& accumulator) {
   size_t size = 0;
   require(rbcAccumulatorExport(accumulator.get(), nullptr, 0, &size));
   Bytes bytes(size);
-  require(
-      rbcAccumulatorExport(accumulator.get(), bytes.data(), size, &size));
+  require(rbcAccumulatorExport(accumulator.get(), bytes.data(), size, &size));
   return bytes;
 }
 
@@ -45,8 +44,7 @@ bool nextPass(const Accumulator& accumulator) {
 rbcStatus_t update(const Context& context, const Accumulator& accumulator, const Array& values) {
   const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
   const Placed placed(context, values, cuda);
-  const rbcStatus_t status =
-      rbcAccumulatorUpdate(accumulator.get(), placed.get(), nullptr);
+  const rbcStatus_t status = rbcAccumulatorUpdate(accumulator.get(), placed.get(), nullptr);
   require(rbcContextSynchronize(context.get()));
   return status;
 }

@@ -53,7 +53,8 @@ class PoisonedScratch {
     auto& scratch = *static_cast<PoisonedScratch*>(self);
     const auto total = static_cast<int64_t>(bytes + kGuard);
     rbcOwnedTensor_t owned = nullptr;
-    if (rbcOwnedTensorCreate(scratch.owner_.get(), kU8, 1, &total, nullptr, &owned) != RBC_STATUS_SUCCESS)
+    if (rbcOwnedTensorCreate(scratch.owner_.get(), kU8, 1, &total, nullptr, &owned) !=
+        RBC_STATUS_SUCCESS)
       return nullptr;
     void* data = viewOf(owned).data;
     scratch.blocks_.emplace(data, OwnedTensor(owned));

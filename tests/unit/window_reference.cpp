@@ -291,7 +291,8 @@ bool computesInDouble(const WindowCall& call, const Stream& s) {
   bool wide = inDouble(s.values.dtype());
   for (const rbcWindowsTransform& t : s.transforms) {
     if (t.kind == RBC_WINDOWS_TRANSFORM_COPY) continue;
-    wide = wide || inDouble(call.streams[static_cast<size_t>(t.reference_stream_index)].values.dtype());
+    wide = wide ||
+           inDouble(call.streams[static_cast<size_t>(t.reference_stream_index)].values.dtype());
   }
   return wide;
 }

@@ -25,7 +25,8 @@ RotationArray arrayOf(const View& view, const char* argument, const RotationForm
          nameOf(view.dtype));
   }
   if (view.ndim == 0) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is 0, expected 1 to %d", argument, RBC_TENSOR_MAX_NDIM);
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is 0, expected 1 to %d", argument,
+         RBC_TENSOR_MAX_NDIM);
   }
   const int channels = channelsOf(format.kind);
   const int last = view.ndim - 1;

@@ -173,7 +173,9 @@ def test_no_capsule(call, name, given):
 
     if call != "torch.resample" and name != "std":
         assert "gave no DLPack capsule" in refused(call, name, NoDLPack(TIMES))
-        assert "is not a capsule of the array interface" in refused(call, name, NoArrayStruct(TIMES))
+        assert "is not a capsule of the array interface" in refused(
+            call, name, NoArrayStruct(TIMES)
+        )
 
 
 class ArrayStruct(ctypes.Structure):

@@ -193,7 +193,8 @@ CALLS = {
     ),
     "an accumulator of other channels": (
         lambda: cut(stream(accumulator=rbc.StatisticsAccumulator(3))),
-        r"streams\[0\].accumulator: has 3 channels, expected 2, or 2 \* 2 to count each offset separately$",
+        r"streams\[0\].accumulator: has 3 channels, expected 2, or 2 \* 2 to count each offset "
+        "separately$",
     ),
     "an accumulator of two streams": (
         lambda: cut(stream(accumulator=ACCUMULATOR), stream(accumulator=ACCUMULATOR)),
