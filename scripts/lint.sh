@@ -2,7 +2,7 @@
 # Check the sources without running them. Missing tools are named and skipped; with STRICT=yes they
 # are failures.
 #
-#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy|includes]...
+#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|wording|clang-tidy|includes]...
 #
 # By default all run in parallel; `quick` is all except mypy, which the tests run on more files, and
 # the last two, which take minutes. clang-tidy needs build/clang configured, or another preset in
@@ -10,10 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-quick=(ruff bandit secrets licences shellcheck cppcheck analyzer)
-# The part `wording` runs scripts/plain_english.py. Change to yes once all sources are within its limits.
-check_wording=no
-if [[ $check_wording == yes ]]; then quick+=(wording); fi
+quick=(ruff bandit secrets licences shellcheck cppcheck analyzer wording)
 if (($# == 0)); then set -- "${quick[@]}" mypy clang-tidy includes; fi
 if [[ $* == quick ]]; then set -- "${quick[@]}"; fi
 kMissing=3

@@ -31,7 +31,7 @@ done
 
 echo "== pkg-config robocache"
 if ! command -v pkg-config >/dev/null; then
-  echo "pkg-config is not installed: this half is left out"
+  echo "pkg-config is not installed: this half is skipped"
   exit 0
 fi
 pc_file=$(find "$work/prefix" -name robocache.pc)

@@ -127,7 +127,7 @@ def voxelize_any(path: Path, target: Path) -> str:
 
 def as_data(recording: Recording) -> data.Recording:
     """Convert a recording of this demo for robocache.data."""
-    return data.Recording.of(
+    return data.Recording.from_streams(
         [
             data.RecordedStream(
                 stream.name,

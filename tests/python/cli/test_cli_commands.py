@@ -201,39 +201,39 @@ def write_swing(path, ticks, late=0.0, begin=1.0):
 def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
     """One of the two files states its unit; --unit applies to the other one."""
     pytest.importorskip("pyarrow")
-    one = write_swing(tmp_path / "told.csv", 10**3)
+    one = write_swing(tmp_path / "stated.csv", 10**3)
     two = write_swing(tmp_path / "b.csv", ticks, late=0.02)
     options = [] if unit is None else ["--unit", unit]
-    command = ["sync", one, "--a", "told", "--b", "b", "--other", two, *options]
+    command = ["sync", one, "--a", "stated", "--b", "b", "--other", two, *options]
     out = told(*command)
     assert out["units"] == {"a": "ms", "b": taken}
     assert out["offset"] == pytest.approx(-0.02, abs=1e-3)
-    assert f"assumed units of times: told in ms, b in {taken}\n" in run(*command)
+    assert f"assumed units of times: stated in ms, b in {taken}\n" in run(*command)
     if unit is not None:
-        back = ["sync", two, "--a", "b", "--b", "told", "--other", one, *options]
+        back = ["sync", two, "--a", "b", "--b", "stated", "--other", one, *options]
         assert told(*back)["units"] == {"a": taken, "b": "ms"}
 
 
 def test_sync_refuses_a_unit_that_no_file_takes(tmp_path):
     pytest.importorskip("pyarrow")
-    one = write_swing(tmp_path / "told.csv", 10**3)
+    one = write_swing(tmp_path / "stated.csv", 10**3)
     (tmp_path / "other").mkdir()
-    two = write_swing(tmp_path / "other" / "told.csv", 10**6)
-    command = ["sync", one, "--a", "told", "--b", "told", "--other", two]
+    two = write_swing(tmp_path / "other" / "stated.csv", 10**6)
+    command = ["sync", one, "--a", "stated", "--b", "stated", "--other", two]
     assert told(*command)["units"] == {"a": "ms", "b": "us"}
     result = RUNNER.invoke(app, [*map(str, command), "--unit", "us"])
     assert result.exit_code == 1 and "column time_ms says milliseconds" in result.stderr
     far = write_swing(tmp_path / "b.csv", 10**6, begin=5e3)
     result = RUNNER.invoke(app, [*map(str, command[:4]), "--b", "b", "--other", str(far)])
     assert result.exit_code == 1
-    assert "no time in common; assumed units of times: told in ms, b in ms" in result.stderr
+    assert "no time in common; assumed units of times: stated in ms, b in ms" in result.stderr
 
 
 def test_sync_tells_the_units_of_a_folder(tmp_path):
     pytest.importorskip("pyarrow")
-    write_swing(tmp_path / "told.csv", 10**6)
+    write_swing(tmp_path / "stated.csv", 10**6)
     write_swing(tmp_path / "b.csv", 10**3)
-    out = told("sync", tmp_path, "--a", "told", "--b", "b", "--unit", "ms")
+    out = told("sync", tmp_path, "--a", "stated", "--b", "b", "--unit", "ms")
     assert out["units"] == {"a": "us", "b": "ms"} and out["offset"] == pytest.approx(0, abs=1e-3)
 
 

@@ -122,7 +122,7 @@ def test_dense_grids_that_no_memory_holds(place, mode, side):
         ("expected some or span='union'", "expected some or --span union"),
         ("such as unit='ns'", "such as --unit ns"),
         ("use another clock=, or sort it", "use another --clock, or sort it"),
-        ("needs a rate: data.open(..., rate=) tells it", "needs a rate: --fps tells it"),
+        ("needs a rate: pass data.open(..., rate=)", "needs a rate: pass --fps"),
         ("damaged='keep' reads the rest", "--damaged keep reads the rest"),
         ("clock_offset=0.5, x=True", "clock_offset=0.5, x=True"),
     ],

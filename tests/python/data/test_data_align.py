@@ -29,7 +29,7 @@ def example():
     pose = np.concatenate([rng.normal(size=(50, 1)), rotation, state[:, :1] % 3], axis=1)
     names = ("x", "q.x", "q.y", "q.z", "q.w", "mode")
     dtypes = ("float64",) * 5 + ("uint8",)
-    return data.Recording.of([
+    return data.Recording.from_streams([
         stream("joints", fast, joints),
         stream("state", slow, state),
         stream("pose", slow + 3, pose, names, dtypes=dtypes),
@@ -83,7 +83,7 @@ def test_given_methods_and_times():
 
 def test_gaps_are_not_filled():
     times = START + np.delete(np.arange(100), range(40, 60)) * (S // 10)
-    recording = data.Recording.of([
+    recording = data.Recording.from_streams([
         stream("a", times, np.arange(80.0)[:, None]),
         stream("b", times + 1, np.arange(80)[:, None]),
     ])  # fmt: skip
@@ -102,14 +102,14 @@ def test_gaps_are_not_filled():
 def test_union():
     one = stream("a", np.arange(5) * S, np.ones((5, 1)))
     two = stream("b", np.arange(3, 9) * S, np.ones((6, 1)))
-    aligned = data.Recording.of([one, two]).align(1, span="union")
+    aligned = data.Recording.from_streams([one, two]).align(1, span="union")
     assert aligned["a"].num_rows == 9
     assert aligned["valid"].values[:, 0].tolist() == [True] * 5 + [False] * 4
     assert aligned["valid"].values[:, 1].tolist() == [False] * 3 + [True] * 6
 
 
 def test_what_is_left_out():
-    recording = data.Recording.of([
+    recording = data.Recording.from_streams([
         stream("a", np.arange(5) * S, np.ones((5, 1))),
         stream("once", np.array([2 * S]), np.full((1, 2), 7.0)),
         stream("empty", np.zeros(0, np.int64), np.zeros((0, 3))),
@@ -126,32 +126,32 @@ def test_no_time_in_common():
     one = stream("a", np.arange(5) * S, np.ones((5, 1)))
     two = stream("b", np.arange(30, 35) * S, np.ones((5, 1)))
     with pytest.raises(ValueError, match="no time in common"):
-        data.Recording.of([one, two]).align(10)
+        data.Recording.from_streams([one, two]).align(10)
     back = stream("c", np.arange(5)[::-1] * S, np.ones((5, 1)), clock="header")
     with pytest.raises(ValueError, match="c: its header times go back"):
-        data.Recording.of([back]).align(10, clock="header")
+        data.Recording.from_streams([back]).align(10, clock="header")
     with pytest.raises(ValueError, match="is empty|nothing to resample"):
-        data.Recording.of([]).align(10)
+        data.Recording.from_streams([]).align(10)
 
 
 def test_header_and_log_times():
     times = START + np.arange(20) * S
     values = np.arange(20.0)[:, None]
     both = data.RecordedStream("a", "t", ("x",), values, {"log": times + 5, "header": times}, "ns")
-    recording = data.Recording.of([both])
+    recording = data.Recording.from_streams([both])
     assert recording.clock() == "header"
     assert recording.align(1)["a"].times[0] == START
     assert recording.align(1, clock="log")["a"].times[0] == START + 5
 
 
 def test_times_without_a_unit():
-    recording = data.Recording.of([
+    recording = data.Recording.from_streams([
         stream("a", np.arange(10) * 1000, np.arange(10.0)[:, None], unit=None, clock="time")
     ])  # fmt: skip
     with pytest.raises(ValueError, match="unit"):
         recording.align(100)
     assert recording.align(2000, unit="us")["a"].num_rows == 19
-    floats = data.Recording.of([
+    floats = data.Recording.from_streams([
         stream("a", np.arange(10) / 10, np.arange(10.0)[:, None], unit=None, clock="time")
     ])  # fmt: skip
     aligned = floats.align(20)
@@ -162,7 +162,7 @@ def test_times_without_a_unit():
 def test_floats_of_a_unit_become_seconds(own, told):
     """The unit of the recording takes precedence over the argument."""
     times = START / 1e9 + np.arange(100) * 10.5
-    recording = data.Recording.of([
+    recording = data.Recording.from_streams([
         stream("a", times, np.arange(100.0)[:, None], unit=own, clock="time")
     ])  # fmt: skip
     aligned = recording.align(10, unit=told, max_gap=0.02)
@@ -180,7 +180,7 @@ def test_floats_of_a_unit_become_seconds(own, told):
 def test_more_streams_than_a_call_takes():
     streams = [stream(f"s{i}", np.arange(5) * S, np.full((5, 1), float(i))) for i in range(130)]
     streams.append(stream("f32", np.arange(5) * S, np.ones((5, 2), np.float32)))
-    aligned = data.Recording.of(streams).align(1)
+    aligned = data.Recording.from_streams(streams).align(1)
     assert [aligned[f"s{i}"].values[0, 0] for i in range(130)] == list(range(130))
     assert aligned["f32"].values.dtype == np.float32
 
@@ -193,13 +193,13 @@ def test_one_wrong_time_does_not_fill_the_memory(span, unit):
     times = times if unit else times / S
     wrong = stream("imu", times, np.arange(5.0)[:, None], unit=unit, clock="time")
     with pytest.raises(ValueError, match="imu: its times go from 0 to 1700000000 s") as told:
-        data.Recording.of([wrong]).align(10, span=span)
+        data.Recording.from_streams([wrong]).align(10, span=span)
     assert "at 10 Hz is 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
     right = stream("arm", np.arange(9) * (1 if unit is None else S), np.zeros((9, 1)), unit=unit)
     right = data.RecordedStream(
         "arm", "t", ("x",), right.values, {"time": right.log_times.astype(times.dtype)}, unit
     )
-    both = data.Recording.of([right, wrong])
+    both = data.Recording.from_streams([right, wrong])
     if span == "union":
         with pytest.raises(ValueError, match="imu: its times go"):
             both.align(10, span=span)
@@ -211,7 +211,7 @@ def test_one_wrong_time_does_not_fill_the_memory(span, unit):
 
 
 def test_few_samples_may_become_many_rows():
-    recording = data.Recording.of([
+    recording = data.Recording.from_streams([
         stream("a", np.arange(0, 2) * 3000 * S, np.zeros((2, 1)))
     ])  # fmt: skip
     assert recording.align(1000)["a"].num_rows == 3_000_001
@@ -219,21 +219,21 @@ def test_few_samples_may_become_many_rows():
 
 def test_times_at_the_ends_of_64_bits():
     ends = np.array([1 - 2**63, 0, 2**63 - 1])
-    recording = data.Recording.of([stream("a", ends, np.zeros((3, 1)))])
+    recording = data.Recording.from_streams([stream("a", ends, np.zeros((3, 1)))])
     with pytest.raises(ValueError, match="a: its times go from -9223372037 to 9223372037 s"):
         recording.align(10)
 
 
 def test_a_time_that_is_not_finite():
     times = np.array([0.0, 1.0, np.inf])
-    recording = data.Recording.of([stream("a", times, np.zeros((3, 1)), unit=None)])
+    recording = data.Recording.from_streams([stream("a", times, np.zeros((3, 1)), unit=None)])
     with pytest.raises(ValueError, match="a: sample 2 has no time"):
         recording.align(10)
 
 
 def test_streams_without_times():
     still = data.RecordedStream("still", "t", ("x",), np.zeros((3, 1)), {}, "ns")
-    recording = data.Recording.of([stream("a", np.arange(5) * S, np.ones((5, 1))), still])
+    recording = data.Recording.from_streams([stream("a", np.arange(5) * S, np.ones((5, 1))), still])
     with pytest.raises(ValueError, match="still has no times. Name their column with --time"):
         recording.select(end=3)
     assert list(recording.report().streams) == ["a"]

@@ -35,7 +35,7 @@ def found(values, log, header=None, names=NAMES, **options):
     """Return the findings of a recording of one stream, except notes of latency."""
     clocks = {"log": log} if header is None else {"log": log, "header": header}
     stream = data.RecordedStream("s", "test", names, values, clocks, "ns")
-    told = checks.check(data.Recording.of([stream]), **options)
+    told = checks.check(data.Recording.from_streams([stream]), **options)
     return [finding for finding in told if finding.kind != "latency"]
 
 
@@ -184,7 +184,7 @@ def test_streams_that_begin_late():
         data.RecordedStream("b", "t", ("x",), values[600:, :1], {"log": log[600:]}, "ns"),
         data.RecordedStream("c", "t", ("x",), values[:0, :1], {"log": log[:0]}, "ns"),
     ]
-    told = checks.check(data.Recording.of(streams))
+    told = checks.check(data.Recording.from_streams(streams))
     assert {(f.severity, f.kind, f.stream) for f in told} == {
         ("note", "empty", "c"),
         ("note", "span", "b"),

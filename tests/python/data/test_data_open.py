@@ -74,7 +74,7 @@ def made(request, tmp_path):
     pytest.importorskip(package)
     if request.param in ("mcap", "sqlite3", "ros1"):
         pytest.importorskip("rosbags")
-    path = tmp_path / "what it is, no suffix tells ☃"
+    path = tmp_path / "what it is, no suffix says ☃"
     return write(path), package, extra
 
 

@@ -31,7 +31,7 @@ def recording():
     rng = np.random.default_rng(0)
     log = START + np.cumsum(rng.integers(1, 10**7, 40))
     stream = data.RecordedStream
-    return data.Recording.of([
+    return data.Recording.from_streams([
         stream("/imu/data", "Imu", ("x", "y"), rng.normal(size=(40, 2)),
                {"log": log, "header": log - 5}, "ns", ("float64", "float32")),
         stream("/imu data", "Int", ("n",), rng.integers(-2**62, 2**62, (9, 1)),
@@ -134,7 +134,7 @@ def test_an_aligned_recording_as_lerobot(tmp_path):
             "/grip", "t", ("g",), rng.integers(0, 2, (200, 1)), {"log": log + 3}, "ns"
         ),
     ]
-    aligned = data.Recording.of(streams).align(25, max_gap=1, tasks=["grasp"])
+    aligned = data.Recording.from_streams(streams).align(25, max_gap=1, tasks=["grasp"])
     aligned.save(tmp_path / "x", "lerobot")
     back = data.open(tmp_path / "x")
     assert back.format == "LeRobot v3.0" and back.rate == 25
@@ -308,10 +308,10 @@ import json
 from lerobot.datasets.lerobot_dataset import LeRobotDataset
 made = LeRobotDataset("test/test", root={str(tmp_path / "y")!r},
                       delta_timestamps={{"action": [0, 0.1]}})
-told = [{{k: v.tolist() for k, v in made[i].items() if hasattr(v, "tolist")}} for i in range(50)]
+samples = [{{k: v.tolist() for k, v in made[i].items() if hasattr(v, "tolist")}} for i in range(50)]
 tasks = [made[i]["task"] for i in (0, 49)]
 std = made.meta.stats["action"]["std"].tolist()
-print(json.dumps([made.num_episodes, made.fps, std, told, tasks]))
+print(json.dumps([made.num_episodes, made.fps, std, samples, tasks]))
 """
     run = subprocess.run(
         [python, "-c", code],

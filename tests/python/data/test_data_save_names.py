@@ -81,7 +81,7 @@ def test_streams_of_such_names(tmp_path):
     pytest.importorskip("zarr")
     streams = [data.RecordedStream(name, "k", ("a",), np.full((2, 1), i), {"log": np.arange(2)})
                for i, name in enumerate((LONG, LONG + "b"))]  # fmt: skip
-    data.Recording.of(streams).save(tmp_path / "x", "zarr")
+    data.Recording.from_streams(streams).save(tmp_path / "x", "zarr")
     opened = data.open(tmp_path / "x")
     assert [opened[s.name].values.tolist() for s in streams] == [[[0], [0]], [[1], [1]]]
 

@@ -39,7 +39,7 @@ def stream(name, names, values, *, type="t", dtypes=None):
 
 
 def aligned(name, names, values, queries=QUERIES, **options):
-    given = data.Recording.of([stream(name, names, values)])
+    given = data.Recording.from_streams([stream(name, names, values)])
     return given.align(queries, **options)[name]
 
 
@@ -140,9 +140,9 @@ def test_rows_that_do_not_confirm_the_names():
     four[[9, 10, 11]] *= 1.1
     own = data.RecordedStream("s", "t", names, four, {"time": np.arange(len(four)) * 0.1})
     with pytest.raises(ValueError, match="--kind s:qx-qw=quaternion"):
-        data.Recording.of([own]).align(5)
+        data.Recording.from_streams([own]).align(5)
     assert set(kinds(names, turning() * 3)) == {"number"}
-    (found,) = checks.check(data.Recording.of([stream("s", names, turning() * 3)]))
+    (found,) = checks.check(data.Recording.from_streams([stream("s", names, turning() * 3)]))
     assert found.kind == "quaternion" and "interpolated as numbers" in found.text
 
 
@@ -170,7 +170,7 @@ def test_arrays_of_episodes(name, width, begins):
 
 def test_a_candidate_stops_alignment():
     other = np.sin(TIMES)[:, None] * 4
-    given = data.Recording.of(
+    given = data.Recording.from_streams(
         [stream("imu", ("a", "b", "c", "d", "e"), np.concatenate([other, turning()], 1))]
     )
     assert {c.kind for c in given["imu"].channels} == {"number"}
@@ -319,7 +319,7 @@ def test_what_is_no_angle(name, values):
 
 
 def test_an_angle_of_several_turns_is_a_note():
-    found = checks.check(data.Recording.of([stream("s", ("yaw",), (3 * TIMES)[:, None])]))
+    found = checks.check(data.Recording.from_streams([stream("s", ("yaw",), (3 * TIMES)[:, None])]))
     assert [(f.severity, f.kind) for f in found] == [("note", "angle_range")]
 
 
@@ -400,7 +400,7 @@ def test_a_rotation_vector_without_a_position_is_a_warning():
     values = np.stack([np.sin(TIMES), np.cos(TIMES), np.sin(2 * TIMES)], 1)
     own = stream("s", ("rx", "ry", "rz"), values)
     assert {c.kind for c in own.channels} == {"number"}
-    found = checks.check(data.Recording.of([own]))
+    found = checks.check(data.Recording.from_streams([own]))
     assert [(f.severity, f.kind) for f in found] == [("warning", "rotation_vector")]
     far = np.concatenate([values, 90 * values], 1)  # degrees
     own = stream("s", ("x", "y", "z", "rx", "ry", "rz"), far)
@@ -475,11 +475,13 @@ def test_steps_and_counts():
     own = stream("s", ("wheel_encoder",), count)
     assert own.channels == (Channel("wheel_encoder", "step"),)
     assert [(f.severity, f.kind) for f in own.kinds.findings] == [("note", "counts")]
-    got = data.Recording.of([own]).align(QUERIES)["s"]
+    got = data.Recording.from_streams([own]).align(QUERIES)["s"]
     assert got.values.dtype == np.int64
     held = count[(np.searchsorted(TIMES, QUERIES, "right") - 1), 0]
     np.testing.assert_array_equal(got.values[:, 0], held)
-    got = data.Recording.of([own]).align(QUERIES, kinds={"s": {"wheel_encoder": "number"}})["s"]
+    got = data.Recording.from_streams([own]).align(
+        QUERIES, kinds={"s": {"wheel_encoder": "number"}}
+    )["s"]
     np.testing.assert_allclose(got.values[:, 0], 10_000 * QUERIES)
 
 
@@ -509,7 +511,7 @@ def test_channels_that_a_caller_names(tmp_path):
     names = ("orientation[0]", "orientation[1]", "orientation[2]", "orientation[3]")
     names += ("orientation_covariance[0]", "yaw", "a-b")
     values = np.concatenate([turning(), np.zeros((101, 3))], 1)
-    given = data.Recording.of([stream("imu", names, values)])
+    given = data.Recording.from_streams([stream("imu", names, values)])
 
     def of(channels, kind):
         own = given.with_kinds({"imu": {channels: kind}})["imu"]
@@ -529,7 +531,7 @@ def test_channels_that_a_caller_names(tmp_path):
             given.align(10, kinds={"imu": {channels: kind}})
     with pytest.raises(KeyError, match="no such stream 'gps'"):
         given.align(10, kinds={"gps": "number"})
-    far = data.Recording.of([stream("s", ("a",), (100 * TIMES)[:, None])])
+    far = data.Recording.from_streams([stream("s", ("a",), (100 * TIMES)[:, None])])
     with pytest.raises(ValueError, match="s:a is declared angle_deg, but its values go from 0"):
         far.align(10, kinds={"s": {"a": "angle_deg"}})
 
@@ -557,7 +559,7 @@ def test_kinds_of_open_and_saved_files(tmp_path):
 
 
 def test_broken_kinds_of_a_saved_file(tmp_path):
-    made = data.Recording.of([stream("s", ("yaw",), np.sin(TIMES)[:, None])])
+    made = data.Recording.from_streams([stream("s", ("yaw",), np.sin(TIMES)[:, None])])
     made.save(tmp_path / "a.npz")
     arrays = dict(np.load(tmp_path / "a.npz"))
     told = json.loads(str(arrays["robocache"]))
@@ -585,7 +587,7 @@ def test_findings_are_those_of_the_channels_that_are_left():
     values = np.stack([9 * np.sin(TIMES), np.cos(TIMES), np.sin(2 * TIMES)], 1)
     values = np.concatenate([values, values, turning(keep_sign=True)], 1)
     names = ("x", "y", "z", "rx", "ry", "rz", "a", "b", "c", "d")
-    given = data.Recording.of([stream("s", names, values)])
+    given = data.Recording.from_streams([stream("s", names, values)])
 
     def found(recording):
         return [finding.kind for finding in recording["s"].kinds.findings]
@@ -608,7 +610,7 @@ def held(name, values, at, unit="x"):
 def test_static_streams_take_methods_and_keep_integers():
     large = 2**60 + 1  # which no float64 holds
     moving = stream("s", ("v",), np.sin(TIMES)[:, None])
-    given = data.Recording.of([moving, held("h", [[large]], [1])])
+    given = data.Recording.from_streams([moving, held("h", [[large]], [1])])
     made = given.align(10, methods={"h": "previous", "h:x": "linear"})
     assert made["h"].values.dtype == np.int64
     assert made["h"].values[[0, 9, 11, -1], 0].tolist() == [0, 0, large, large]
@@ -624,7 +626,7 @@ def test_static_streams_take_methods_and_keep_integers():
 def test_static_streams_hold_after_a_span_begins():
     moving = stream("s", ("v",), np.sin(TIMES)[:, None])
     streams = [moving, held("h", [[1.0], [2.0]], [0, 3.05]), held("late", [[3.0]], [9])]
-    given = data.Recording.of(streams).select(begin=2, end=5)
+    given = data.Recording.from_streams(streams).select(begin=2, end=5)
     assert [len(given[name]) for name in given] == [30, 2, 0]
     made = given.align(10)
     assert made["h"].values[:, 0].tolist() == [1.0] * 11 + [2.0] * 19
@@ -632,14 +634,14 @@ def test_static_streams_hold_after_a_span_begins():
 
 
 def test_static_streams_without_others_need_no_time_in_common():
-    made = data.Recording.of([held("a", [[1.0]], [0]), held("b", [[2.0]], [1])]).align(2)
+    made = data.Recording.from_streams([held("a", [[1.0]], [0]), held("b", [[2.0]], [1])]).align(2)
     assert made["a"].values[:, 0].tolist() == [1, 1, 1]
     np.testing.assert_array_equal(made["b"].values[:, 0], [np.nan, np.nan, 2])
 
 
 def test_methods_for_some_channels():
     values = np.concatenate([turning(), np.sin(TIMES)[:, None]], 1)
-    given = data.Recording.of([stream("s", ("qx", "qy", "qz", "qw", "v"), values)])
+    given = data.Recording.from_streams([stream("s", ("qx", "qy", "qz", "qw", "v"), values)])
     got = given.align(QUERIES, methods={"s:v": "previous"})["s"].values
     np.testing.assert_array_equal(
         got[:, 4], values[np.searchsorted(TIMES, QUERIES, "right") - 1, 4]

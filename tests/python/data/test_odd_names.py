@@ -77,8 +77,8 @@ def test_messages_of_the_library():
             Problem(name, name, name),
             LeftOut(name, name),
             Finding("error", "gaps", name, name, name),
-            data.Recording.of([faults.stream(name)]),
-            data.Recording.of([faults.stream(name)]).report(),
+            data.Recording.from_streams([faults.stream(name)]),
+            data.Recording.from_streams([faults.stream(name)]).report(),
         ):
             assert_printable(str(text).replace("\n", " "))
         error = data.FormatError(name, "", "x")
@@ -259,7 +259,7 @@ def _recording(folder, names):
         )
         for i, name in enumerate(names)
     ]
-    data.Recording.of(streams).save(folder / "x.npz")
+    data.Recording.from_streams(streams).save(folder / "x.npz")
     return folder / "x.npz"
 
 
@@ -478,7 +478,7 @@ def test_a_page_of_times_that_are_no_numbers(tmp_path, case, unit):
             "fine", "fine", ("a",), np.zeros((9, 1)), {"log": np.arange(9.0)}, unit
         ),
     ]
-    recording = data.Recording.of(streams)
+    recording = data.Recording.from_streams(streams)
     data.report_html(recording, tmp_path / "r.html")
     assert r"line\nFORGED" in parsed(tmp_path / "r.html")
     recording.save(tmp_path / "r.npz")

@@ -342,7 +342,7 @@ def test_both_sides_begin_together_for_rerun(monkeypatch):
     monkeypatch.setattr(_rerun, "_send", lambda rr, s, name, times, *_: sent.update({name: times}))
     times = 5000 + np.arange(9) * 10.0
     arm = data.RecordedStream("arm", "t", ("x",), np.zeros((9, 1)), {"time": times}, "ms")
-    recording = data.Recording.of([arm])
+    recording = data.Recording.from_streams([arm])
     aligned = recording.align(100)
     origin, ticks = _rerun._before(None, None, recording, aligned, None)
     _rerun._tracks(None, None, aligned, "after", lambda _: origin, ticks)

@@ -25,8 +25,8 @@ from robocache.data._report import overview
 
 data = rbc.data
 DAMAGES = int(os.environ.get("ROBOCACHE_DAMAGES", "2"))  # of each source
-STATES = ["good", "read-only", "beside others", "cut", *(f"damaged {i}" for i in range(DAMAGES))]
-BESIDE = ("notes.txt", ".hidden", "x.db3-journal", "a.part", "x.csv.part.old", "b.lock", "c.tmp")
+STATES = ["good", "read-only", "with others", "cut", *(f"damaged {i}" for i in range(DAMAGES))]
+OTHERS = ("notes.txt", ".hidden", "x.db3-journal", "a.part", "x.csv.part.old", "b.lock", "c.tmp")
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def in_state(sample, folder, state, seed):
     copy = folder / sample.name
     (shutil.copytree if sample.is_dir() else shutil.copy)(sample, copy)
     files = fuzz_readers.files_of(copy)
-    if state == "beside others":
-        for name in BESIDE:
+    if state == "with others":
+        for name in OTHERS:
             (folder / name).write_bytes(b"other")
             if copy.is_dir():
                 (copy / name).write_bytes(b"other")

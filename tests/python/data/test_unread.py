@@ -195,23 +195,23 @@ def test_messages_that_fail_among_others(tmp_path):
 def test_tables_of_which_nothing_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     rows = "".join(f"{i},{i * i}\n" for i in range(20))
-    alone = tmp_path / "alone.csv"
+    alone = tmp_path / "single.csv"
     alone.write_text("x,y\n" + rows)
     unread, _ = found(alone, "--check=errors", code=1)
-    assert unread["alone.csv"]["severity"] == "error"
-    assert "no column holds times" in unread["alone.csv"]["text"]
+    assert unread["single.csv"]["severity"] == "error"
+    assert "no column holds times" in unread["single.csv"]["text"]
     for command in (
         ["resample", alone, "--rate", "5", "-o", tmp_path / "o.npz"],
         ["windows", alone],
     ):
         stderr = run(*command, code=1).stderr
-        assert "nothing to resample: alone.csv: no column" in stderr and "--time" in stderr
+        assert "nothing to resample: single.csv: no column" in stderr and "--time" in stderr
     run("stats", alone)  # which needs no times
     (tmp_path / "timed.csv").write_text(
         "time_s,x\n" + "".join(f"{i / 10},{i}\n" for i in range(20))
     )
     unread, _ = found(tmp_path, "--check=errors")
-    assert unread["alone.csv"]["severity"] == "warning"  # another table has times
+    assert unread["single.csv"]["severity"] == "warning"  # another table has times
 
 
 def test_resample_and_stats_say_what_they_do_not_take(tmp_path):
@@ -319,7 +319,7 @@ def test_a_short_stream_is_named(unit):
         stream("pose", 0, 10, 20, unit=unit),
         stream("battery", 9.5, 10.5, 10, unit=unit),
     ]
-    recording = data.Recording.of(streams)
+    recording = data.Recording.from_streams(streams)
     (note,) = recording.align(100).notes
     assert note.startswith("51 of 1051 rows: ") and "span='union'" in note
     assert "95 % of imu and 95 % of pose and 45 % of battery" not in note
@@ -331,17 +331,17 @@ def test_a_short_stream_is_named(unit):
 
 def test_streams_that_begin_late_and_end_early():
     streams = [stream("a", 0, 100), stream("b", 2, 100), stream("c", 0, 97, 10)]
-    (note,) = data.Recording.of(streams).align(10).notes
+    (note,) = data.Recording.from_streams(streams).align(10).notes
     assert "5 % of a is cut, because b begins at 2 s and c ends at 97 s" in note
     assert "3 % of b is cut, because c ends at 97 s" in note
     assert "2 % of c is cut, because b begins at 2 s" in note
     middle = [stream("a", 0, 100), stream("b", 20, 60)]
-    (note,) = data.Recording.of(middle).align(10).notes
+    (note,) = data.Recording.from_streams(middle).align(10).notes
     assert "60 % of a is cut, because b begins at 20 s and ends at 60 s" in note
     little = [stream("a", 0, 100), stream("b", 0.9, 99.5)]
-    assert data.Recording.of(little).align(10).notes == ()
+    assert data.Recording.from_streams(little).align(10).notes == ()
     long = [stream("a", 0, 1000, 10), stream("b", 2, 1000, 10)]
-    (note,) = data.Recording.of(long).align(10).notes
+    (note,) = data.Recording.from_streams(long).align(10).notes
     assert "2 s of a is cut, because b begins at 2 s" in note
 
 

@@ -294,7 +294,7 @@ def test_a_file_of_a_folder_that_is_no_cloud(tmp_path, suffix, make):
         else:
             sweep(number, 4).tofile(tmp_path / f"{number}.bin")
     (tmp_path / f"._4{suffix}").write_bytes(b"what macOS writes beside files")
-    (tmp_path / "readme.txt").write_text("is no cloud, and need not be")
+    (tmp_path / "readme.txt").write_text("notes, not a cloud")
     assert [len(cloud) for cloud in data.open(tmp_path)] == [4, 6]
     make(tmp_path / f"5{suffix}")
     with pytest.raises(data.FormatError, match="expected a .*, got a f.*; damaged=") as caught:

@@ -622,7 +622,7 @@ amounts = json.loads(sys.argv[1])
 for path in sys.argv[2:]:
     data.open(path)  # and what it imports
     for kind, amount in [(kind, amount) for kind in amounts for amount in amounts[kind]]:
-        told = f"{os.path.basename(path)} {kind} {amount}"
+        case = f"{os.path.basename(path)} {kind} {amount}"
         if os.fork() == 0:
             signal.alarm(20)
             limit(kind, amount)
@@ -633,11 +633,11 @@ for path in sys.argv[2:]:
                 text = f"{type(error).__name__} {'with' if own else 'without'} the file: {error}"
             except BaseException as error:
                 text = f"{type(error).__name__}: {error}"
-            os.write(1, f"{told} {text}\\n".encode())
+            os.write(1, f"{case} {text}\\n".encode())
             os._exit(0)
         status = os.wait()[1]
         if status:
-            os.write(1, f"{told} ended with {status}\\n".encode())
+            os.write(1, f"{case} ended with {status}\\n".encode())
 """
 _AMOUNTS = {"memory": [0, 40, 90, 4000], "files": [0, 1, 2, 40], "threads": [0, 1, 30]}
 NAMES = ["csv", "parquet", "npy", "lerobot21", "lerobot30", "x.npz"]

@@ -89,7 +89,7 @@ def test_units_that_differ_are_named():
     for name, times in (("imu", START * S + np.arange(9) * 10**8), ("gps", START + np.arange(9))):
         clocks = {"time": times}
         streams.append(data.RecordedStream(name, "csv", ("x",), np.zeros((9, 1)), clocks))
-    recording = data.Recording.of(streams)
+    recording = data.Recording.from_streams(streams)
     match = (
         "imu and gps have no time .* units differ: imu looks like nanoseconds and gps .* seconds"
     )
@@ -177,7 +177,7 @@ def test_header_stamps_in_whole_seconds():
     stream = data.RecordedStream(
         "/imu", "t", ("x",), np.zeros((200, 1)), {"log": log, "header": stamps}, "ns"
     )
-    recording = data.Recording.of([stream])
+    recording = data.Recording.from_streams([stream])
     assert recording.clock() == "header"
     with pytest.raises(ValueError, match="200 samples share 20 stamps"):
         recording.align(10)

@@ -87,7 +87,7 @@ def test_damage_of_what_save_wrote_is_told(tmp_path, kind):
         chunk = tmp_path / "x/data/a/0.0"
     else:
         stream = data.RecordedStream("a", "test", ("x", "y"), values, {"log": np.arange(11.0)})
-        data.Recording.of([stream]).save(tmp_path / "x", "zarr")
+        data.Recording.from_streams([stream]).save(tmp_path / "x", "zarr")
         chunk = tmp_path / "x/streams/a/values/0.0"
     chunk.write_bytes(b"nothing")
     given = data.open(tmp_path / "x", damaged="keep")

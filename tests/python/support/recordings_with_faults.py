@@ -91,7 +91,7 @@ FAULTS = {
 
 
 def recording(*streams) -> data.Recording:
-    return data.Recording.of(streams or (stream(),))
+    return data.Recording.from_streams(streams or (stream(),))
 
 
 def save(path, *streams):

@@ -72,7 +72,7 @@ def _recording() -> data.Recording:
         )
         for name in ("arm", "base")
     ]
-    return data.Recording.of(streams)
+    return data.Recording.from_streams(streams)
 
 
 def _episodes() -> data.Episodes:

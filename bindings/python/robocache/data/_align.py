@@ -32,7 +32,7 @@ NO_TIMES = "no column of times"
 
 
 def align(
-    given: Data,
+    data: Data,
     rate: Any,
     *,
     methods: Mapping[str, Any] | None = None,
@@ -56,7 +56,7 @@ def align(
 
     Parameters
     ----------
-    given
+    data
         A :class:`Recording`, which becomes one episode, or :class:`robocache.Episodes` with times.
     rate
         Rows per second; or, for a recording, the times themselves, in its unit.
@@ -99,10 +99,10 @@ def align(
         raise ValueError("accept_guesses: cannot be combined with as_numbers")
     rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers)
     if kinds is not None:
-        given = given.with_kinds(checked(kinds))
-    if isinstance(given, Recording):
-        return _recording(given, rate, clock, given.unit or unit, tasks, rules)
-    return _episodes(given, rate, given.unit or unit, rules)
+        data = data.with_kinds(checked(kinds))
+    if isinstance(data, Recording):
+        return _recording(data, rate, clock, data.unit or unit, tasks, rules)
+    return _episodes(data, rate, data.unit or unit, rules)
 
 
 def _recording(

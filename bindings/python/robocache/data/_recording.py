@@ -199,7 +199,9 @@ class Recording:
         self._unread = tuple(unread)
 
     @classmethod
-    def of(cls, streams: Collection[RecordedStream], path: str | None = None) -> Recording:
+    def from_streams(
+        cls, streams: Collection[RecordedStream], path: str | None = None
+    ) -> Recording:
         """Make a recording from streams in memory."""
         return cls(None, {stream.name: stream for stream in streams}, path=path)
 
@@ -234,7 +236,7 @@ class Recording:
         >>> import numpy as np
         >>> none, times = np.zeros((0, 1)), {"log": np.zeros(0, np.int64)}
         >>> streams = [data.RecordedStream(n, "", ("x",), none, times) for n in ("/tf/a", "/tfs")]
-        >>> data.Recording.of(streams).of_topic("/tf")
+        >>> data.Recording.from_streams(streams).of_topic("/tf")
         ('/tf/a',)
         """
         return of_topic(name, self.names)
@@ -522,7 +524,7 @@ class Recording:
         >>> from robocache import data
         >>> none, times = np.zeros((0, 1)), {"log": np.zeros(0, np.int64)}
         >>> streams = [data.RecordedStream(n, "", ("x",), none, times) for n in ("/tf/a", "/imu")]
-        >>> data.Recording.of(streams).without(["/tf"]).names
+        >>> data.Recording.from_streams(streams).without(["/tf"]).names
         ('/imu',)
         """
         asked = frozenset(topics) | self._ignored.asked

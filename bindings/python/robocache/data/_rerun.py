@@ -22,7 +22,7 @@ _MOST_CHANNELS = 64  # per stream: more than anyone looks at
 
 
 def save_rerun(
-    given: Data,
+    data: Data,
     path: str | os.PathLike[str],
     rate: float,
     *,
@@ -36,7 +36,7 @@ def save_rerun(
 
     Parameters
     ----------
-    given
+    data
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
         The file to write. It is written under a temporary name and then renamed.
@@ -57,7 +57,7 @@ def save_rerun(
     rr = needed("rerun", "rerun", "a file for Rerun")
     target = os.fsdecode(path)
     require_place(target, overwrite)
-    recorded = given if isinstance(given, Recording) else given.select(slice(0, _EPISODES))
+    recorded = data if isinstance(data, Recording) else data.select(slice(0, _EPISODES))
     aligned = align(recorded, rate, **options)
     with written_beside(target, overwrite) as part:
         stream = rr.RecordingStream("robocache", recording_id=os.path.basename(target))

@@ -19,7 +19,7 @@ _WRITERS = {"npz": "arrays.npz", "zarr": "zarr.zarr", "lerobot": "lerobot.write"
 
 
 def save(
-    given: Data,
+    data: Data,
     path: str | os.PathLike[str],
     format: str = "npz",
     *,
@@ -32,7 +32,7 @@ def save(
 
     Parameters
     ----------
-    given
+    data
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
         A file for "npz", a folder for the others.
@@ -47,7 +47,7 @@ def save(
     Returns
     -------
     tuple of LeftOut
-        Data that are not in the output: what was omitted when ``given`` was read, and what the
+        Data that are not in the output: what was omitted when ``data`` was read, and what the
         format cannot store.
 
     Raises
@@ -59,17 +59,17 @@ def save(
     ValueError
         The format cannot store the data.
     TypeError
-        ``given`` is neither a recording nor episodes.
+        ``data`` is neither a recording nor episodes.
     """
     if format not in _WRITERS:
         names = ", ".join(map(repr, _WRITERS))
         raise ValueError(f"format: is {format!r}, expected one of {names}")
     writer: Any = importlib.import_module(f"._formats.{_WRITERS[format]}", __package__)
-    data = _data_of(given)
-    data.load()
+    checked = _data_of(data)
+    checked.load()
     with written_beside(os.fsdecode(path), overwrite) as part:
-        left_out = writer.write(data, part)
-    return tuple(dict.fromkeys([*omitted_by(data), *(left_out or ())]))
+        left_out = writer.write(checked, part)
+    return tuple(dict.fromkeys([*omitted_by(checked), *(left_out or ())]))
 
 
 def _data_of(value: Any) -> Data:
@@ -84,5 +84,5 @@ def _data_of(value: Any) -> Data:
         way = "; use robocache.Episodes({'name': track})"
     elif isinstance(value, dict):
         way = "; use robocache.Episodes(tracks)"
-    text = f"given: is a {type(value).__name__}, expected a Recording or Episodes{way}"
+    text = f"data: is a {type(value).__name__}, expected a Recording or Episodes{way}"
     raise TypeError(text)

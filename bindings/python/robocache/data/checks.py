@@ -5,7 +5,7 @@
 >>> times = np.delete(np.arange(100) * 10_000_000, range(40, 52))
 >>> values = np.ones((88, 2), "f4")
 >>> arm = data.RecordedStream("arm", "joints", ("a", "b"), values, {"log": times}, "ns")
->>> for finding in data.checks.check(data.Recording.of([arm])):
+>>> for finding in data.checks.check(data.Recording.from_streams([arm])):
 ...     print(finding)
 warning: arm log times: 1 gap of more than 25 ms; the longest is 130 ms at sample 40
 warning: arm: constant: none of its 2 channels ever changes
@@ -123,13 +123,13 @@ class Survey:
 
 
 def check(
-    given: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+    data: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
 ) -> list[Finding]:
     """Return all findings, errors first.
 
     Parameters
     ----------
-    given
+    data
         A :class:`~robocache.data.Recording` or :class:`robocache.Episodes`. Recordings that are not
         in memory are read piece by piece; only their times are kept.
     max_gap
@@ -143,11 +143,11 @@ def check(
     -------
     list of Finding
     """
-    return survey(given, max_gap=max_gap, jitter=jitter, unit=unit).findings
+    return survey(data, max_gap=max_gap, jitter=jitter, unit=unit).findings
 
 
 def survey(
-    given: Data,
+    data: Data,
     *,
     max_gap: float | None = None,
     jitter: float = 0.2,
@@ -162,11 +162,11 @@ def survey(
 
     limits = Limits(max_gap, jitter)
     with np.errstate(invalid="ignore", over="ignore"):  # times and values may be infinite
-        if isinstance(given, Recording):
-            return _of_recording(given, limits, unit, watch)
-        if isinstance(given, Episodes):
-            return _of_episodes(given, limits, unit)
-    raise TypeError(f"given: is a {type(given).__name__}, expected a Recording or Episodes")
+        if isinstance(data, Recording):
+            return _of_recording(data, limits, unit, watch)
+        if isinstance(data, Episodes):
+            return _of_episodes(data, limits, unit)
+    raise TypeError(f"data: is a {type(data).__name__}, expected a Recording or Episodes")
 
 
 def _of_recording(

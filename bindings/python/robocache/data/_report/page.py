@@ -494,7 +494,7 @@ if TYPE_CHECKING:
 
 
 def report_html(
-    given: Data,
+    data: Data,
     path: str | os.PathLike[str],
     *,
     max_gap: float | None = None,
@@ -511,7 +511,7 @@ def report_html(
 
     Parameters
     ----------
-    given
+    data
         A :class:`Recording` or :class:`robocache.Episodes`.
     path
         The file to write. It is written under a temporary name and then renamed.
@@ -536,7 +536,7 @@ def report_html(
 
     target = os.fsdecode(path)
     require_place(target, overwrite)
-    facts = facts_of(given, max_gap, jitter, unit)
+    facts = facts_of(data, max_gap, jitter, unit)
     with written_beside(target, overwrite) as part:
         with open(part, "w", encoding="utf-8") as file:
             file.write(page(facts))
