@@ -189,7 +189,7 @@ def write_swing(path, ticks, late=0.0, begin=1.0):
     x = swings(0)[0].values[:, 0]
     times = begin + np.arange(len(x)) * 0.01 + late
     words = [f"{round(t * ticks)}" if ticks > 1 else f"{t!r}" for t in times.tolist()]
-    name = {10**6: "time_us", 10**3: "time_ms"}[ticks] if path.stem == "told" else "time"
+    name = {10**6: "time_us", 10**3: "time_ms"}[ticks] if path.stem == "stated" else "time"
     lines = (f"{word},{value!r}" for word, value in zip(words, x.tolist()))
     path.write_text("\n".join([f"{name},x", *lines]) + "\n")
     return path
