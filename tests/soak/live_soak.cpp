@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
     stream.capacity = kCapacity;
     stream.late_bound = kLateBound;
     stream.max_age = kMaxAge;
-    stream.max_ahead = n == 6 ? kMaxAhead : 0;
+    if (n == 6) stream.max_ahead = kMaxAhead;
     stream.fill_value = -1;
     stream.method = n % 2 == 0 ? robocache::Method::kPrevious : robocache::Method::kLinear;
     stream.outside = robocache::Outside::kHold;
