@@ -53,7 +53,7 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
   double row[kChannels];
   const auto push = [&](double time) {
     for (int d = 0; d < kChannels; ++d) row[d] = d % 2 == 0 ? time : -time;
-    live.push(n, {&time, {1}}, {row, {1, kChannels}});
+    live.push(n, {row, {1, kChannels}}, {&time, {1}});
     expected->push(time, {});
   };
   std::vector<std::pair<int64_t, double>> held;  // until when, and what
