@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   robocache::Live live = robocache::Live::create(context, streams);
   std::vector<Expected> expected;
   for (int n = 0; n < kStreams; ++n) {
-    expected.emplace_back(kCapacity, kLateBound, n == 6 ? kMaxAhead : 0);
+    expected.emplace_back(kCapacity, kLateBound, streams[static_cast<size_t>(n)].max_ahead);
   }
   std::vector<std::thread> threads;
   for (int n = 0; n < kStreams; ++n) {
@@ -175,8 +175,8 @@ int main(int argc, char** argv) {
     require(told.forgotten == right.forgotten, "forgotten samples are miscounted", n, 0);
     require(told.overwritten == right.overwritten, "overwritten samples are miscounted", n, 0);
     samples += told.kept, late += told.late, dropped += told.dropped;
-    refused += told.ahead + told.invalid, forgotten += told.forgotten,
-        retried += told.snapshot_retries;
+    refused += told.ahead + told.invalid, forgotten += told.forgotten;
+    retried += told.snapshot_retries;
   }
   std::printf(
       "%lld ticks, %lld samples kept, %lld of them late, %lld forgotten, %lld dropped, %lld ahead "
