@@ -165,18 +165,18 @@ int main(int argc, char** argv) {
 
   int64_t samples = 0, late = 0, dropped = 0, refused = 0, forgotten = 0, retried = 0;
   for (int n = 0; n < kStreams; ++n) {
-    const rbcLiveCounters told = live.counters(n);
+    const rbcLiveCounters counters = live.counters(n);
     const Expected& right = expected[static_cast<size_t>(n)];
-    require(told.kept == right.pushed, "samples are lost", n, 0);
-    require(told.late == right.late, "late samples are miscounted", n, 0);
-    require(told.dropped == right.dropped, "dropped samples are miscounted", n, 0);
-    require(told.ahead == right.ahead, "samples that are ahead are miscounted", n, 0);
-    require(told.invalid == right.invalid, "samples without a time are miscounted", n, 0);
-    require(told.forgotten == right.forgotten, "forgotten samples are miscounted", n, 0);
-    require(told.overwritten == right.overwritten, "overwritten samples are miscounted", n, 0);
-    samples += told.kept, late += told.late, dropped += told.dropped;
-    refused += told.ahead + told.invalid, forgotten += told.forgotten;
-    retried += told.snapshot_retries;
+    require(counters.kept == right.pushed, "samples are lost", n, 0);
+    require(counters.late == right.late, "late samples are miscounted", n, 0);
+    require(counters.dropped == right.dropped, "dropped samples are miscounted", n, 0);
+    require(counters.ahead == right.ahead, "samples that are ahead are miscounted", n, 0);
+    require(counters.invalid == right.invalid, "samples without a time are miscounted", n, 0);
+    require(counters.forgotten == right.forgotten, "forgotten samples are miscounted", n, 0);
+    require(counters.overwritten == right.overwritten, "overwritten samples are miscounted", n, 0);
+    samples += counters.kept, late += counters.late, dropped += counters.dropped;
+    refused += counters.ahead + counters.invalid, forgotten += counters.forgotten;
+    retried += counters.snapshot_retries;
   }
   std::printf(
       "%lld ticks, %lld samples kept, %lld of them late, %lld forgotten, %lld dropped, %lld ahead "
