@@ -58,6 +58,10 @@ def cmake(*arguments):
     return done.stdout + done.stderr
 
 
+def has_cuda():
+    return (Path(BUILD) / "CMakeFiles/rbc_cuda.dir").is_dir()
+
+
 def settings():
     """Return what the build was configured with, as arguments of CMake."""
     cache = dict(
@@ -65,8 +69,7 @@ def settings():
     )
     found = ["-G", cache["CMAKE_GENERATOR"]]
     found += [f"-D{name}={cache[name]}" for name in SHARED_SETTINGS if name in cache]
-    with_cuda = "CMAKE_CUDA_COMPILER" in cache
-    found.append(f"-DROBOCACHE_CUDA={'ON' if with_cuda else 'OFF'}")
+    found.append(f"-DROBOCACHE_CUDA={'ON' if has_cuda() else 'OFF'}")
     if "CCACHE" in cache and not cache["CCACHE"].endswith("NOTFOUND"):
         languages = ("C", "CXX", "CUDA")
         found += [f"-DCMAKE_{name}_COMPILER_LAUNCHER={cache['CCACHE']}" for name in languages]
@@ -144,7 +147,7 @@ def test_unknown_components(shared, name):
 
 def test_the_cuda_component(shared):
     call = "find_package(robocache REQUIRED COMPONENTS CUDA)"
-    if (Path(BUILD) / "CMakeFiles/rbc_cuda.dir").is_dir():
+    if has_cuda():
         configure(shared, call)
     else:
         with pytest.raises(ValueError, match="component CUDA: this library was built for the CPU"):
