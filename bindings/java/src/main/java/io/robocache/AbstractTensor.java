@@ -26,7 +26,7 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Allocates a compact tensor of zeros in a direct buffer: see {@link #getBuffer}.
+   * Allocates a compact tensor of zeros in a direct buffer: see {@link Tensor#getBuffer}.
    *
    * @param dtype the type of the elements
    * @param shape the extents, slowest first; none for a scalar
@@ -228,7 +228,8 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * The memory of a tensor that {@link #allocate} or {@link #of(ByteBuffer, DType, long...)} made.
+   * The memory of a tensor that {@link Tensor#allocate} or
+   * {@link Tensor#of(ByteBuffer, DType, long...)} made.
    *
    * @return the buffer from its position on, in native byte order, with a position and a limit of
    *     its own
