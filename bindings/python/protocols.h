@@ -1,4 +1,4 @@
-/* Which protocol a type speaks, looked at once. */
+/* The protocol of a type, examined once. */
 #ifndef ROBOCACHE_BINDINGS_PROTOCOLS_H
 #define ROBOCACHE_BINDINGS_PROTOCOLS_H
 
@@ -35,7 +35,7 @@ static int isOfModule(PyTypeObject* type, const char* expected) {
   return same;
 }
 
-/* A type's exchange table, if it can be used; null if there is none, or with MemoryError set. */
+/* The usable exchange table of a type; null if it has none, or with MemoryError set. */
 static const DLPackExchange* exchangeOf(PyTypeObject* type) {
   PyObject* capsule = typeAttribute(type, "__dlpack_c_exchange_api__");
   const DLPackExchange* table = NULL;

@@ -164,7 +164,7 @@ def test_a_defect_of_its_own_is_passed_on(error, member):
 
 @pytest.mark.parametrize("member", ["__array_struct__", "__dlpack_c_exchange_api__", "__dlpack__"])
 def test_a_lack_of_memory_where_a_type_is_examined(member):
-    """It is not taken for a type without this protocol. The next call examines the type again."""
+    """It is not treated as a lack of this protocol. The next call examines the type again."""
 
     class Kind(type):
         def __getattribute__(cls, name):
