@@ -35,12 +35,17 @@ cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 if [[ -e /etc/pip.conf ]]; then cp -L /etc/pip.conf "$root/etc/"; fi
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 
-rm -rf "$root/root/robocache"
-git clone -q --no-hardlinks "$PWD" "$root/root/robocache"
+# Not below /root, because some tests start processes of other users, which cannot read it.
+clone=/srv/robocache
+rm -rf "$root$clone"
+git clone -q --no-hardlinks "$PWD" "$root$clone"
 
-mount -t proc proc "$root/proc"
-trap 'umount "$root/proc"' EXIT
 if (($# == 0)); then set -- make test; fi
-# shellcheck disable=SC2016 # expanded by the shell inside
-chroot "$root" /usr/bin/env HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-  bash -c 'cd /root/robocache && exec "$@"' bash "$@"
+# The mounts are in a separate namespace, so that they end with the command, even if it is killed.
+# shellcheck disable=SC2016 # expanded by the shells inside
+exec unshare --mount --propagation private bash -euc '
+  root=$1 clone=$2
+  shift 2
+  for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
+  exec chroot "$root" /usr/bin/env HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    bash -c '\''cd "$0" && exec "$@"'\'' "$clone" "$@"' bash "$root" "$clone" "$@"

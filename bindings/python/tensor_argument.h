@@ -17,7 +17,8 @@
  */
 static int openTensor(TensorArgument* argument, PyObject* object, ArgumentName name,
                       rbcContext_t context, int writable) {
-  const TypeEntry entry = lookUpType(Py_TYPE(object));
+  TypeEntry entry;
+  if (lookUpType(Py_TYPE(object), &entry) != 0) return -1;
   switch (entry.protocol) {
     case ARRAY_STRUCT: return openArrayStruct(argument, object, name, writable);
     case EXCHANGE: return openExchange(argument, &entry, object, name, writable);
@@ -124,7 +125,8 @@ static int32_t readShape(PyObject* shape, int64_t* extents) {
 
 /* Returns the current stream of an array's framework on a CUDA device, an int; None if unknown. */
 static PyObject* currentStream(PyObject* object, int32_t device_id) {
-  const TypeEntry entry = lookUpType(Py_TYPE(object));
+  TypeEntry entry;
+  if (lookUpType(Py_TYPE(object), &entry) != 0) return NULL;
   if (entry.protocol != EXCHANGE) Py_RETURN_NONE;
   void* stream = NULL;
   if (entry.exchange->current_stream(RBC_DEVICE_CUDA, device_id, &stream) != 0) return NULL;

@@ -8,6 +8,7 @@ import pytest
 
 import robocache as rbc
 from dlpack_producers import Producer, new_capsule
+from robocache._arguments.frameworks import facts_of
 
 VALUES = np.arange(8.0).reshape(4, 2)
 TIMES = np.arange(4.0)
@@ -159,6 +160,27 @@ def test_a_defect_of_its_own_is_passed_on(error, member):
     odd = type("Odd", (Plain,), {member: broken})(TIMES)
     with pytest.raises(error, match="^'?gone'?$"):
         rbc.resample(VALUES, odd, QUERIES)
+
+
+@pytest.mark.parametrize("member", ["__array_struct__", "__dlpack_c_exchange_api__", "__dlpack__"])
+def test_a_lack_of_memory_where_a_type_is_examined(member):
+    """It is not treated as a lack of this protocol. The next call examines the type again."""
+
+    class Kind(type):
+        def __getattribute__(cls, name):
+            if name == missing:
+                raise MemoryError
+            return super().__getattribute__(name)
+
+    class Odd(Plain, metaclass=Kind):
+        pass
+
+    missing = member
+    odd, context = Odd(TIMES), rbc.Context("cpu")
+    with pytest.raises(MemoryError):
+        facts_of(odd, "times", context)
+    missing = None
+    assert facts_of(odd, "times", context)[-1] == (4,)
 
 
 @pytest.mark.parametrize("given", [None, 5, "capsule", new_capsule(1, b"other", None)], ids=repr)

@@ -216,12 +216,14 @@ def test_entries_of_info(tmp_path, key, value, place):
     assert len(str(error)) < 500
 
 
-def test_names_deep_within_each_other(tmp_path):
-    deep = json.loads("[" * 900 + "]" * 900)
+@pytest.mark.parametrize("depth", [33, 900])
+def test_names_deep_within_each_other(tmp_path, depth):
+    deep = json.loads("[" * depth + "]" * depth)
     folder = lerobot_with(
         tmp_path / "x", lambda info: info["features"]["action"].update(names=deep)
     )
-    assert refused(folder).place == "features.action.names"
+    error = refused(folder)
+    assert error.place == "features.action.names" and "deeper than 32" in error.reason
 
 
 @pytest.mark.parametrize("key", ["episode_index", "length"])

@@ -44,11 +44,21 @@ _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
 _OF_STREAM = re.compile(r"(?<![\w.])outputs(?=\[\d+\](?:\.accumulat|, expected another))")
 
 
+# in_python makes no function, because CPython 3.12 and 3.13 corrupt the heap if they get no memory
+# for one.
+def _argument(field: re.Match[str]) -> str:
+    return field[1] + _ARGUMENT[field[2]]
+
+
+def _output(field: re.Match[str]) -> str:
+    return f"out[{field[1]}]{'[1]' if field[2] == 'valid' else ''}"
+
+
 def in_python(message: str) -> str:
     """Return a message with Python's argument names instead of C's names."""
-    message = _FIELD.sub(lambda at: at[1] + _ARGUMENT[at[2]], message)
+    message = _FIELD.sub(_argument, message)
     message = _OF_STREAM.sub("streams", message)
-    return _OUTPUT.sub(lambda at: f"out[{at[1]}]{'[1]' if at[2] == 'valid' else ''}", message)
+    return _OUTPUT.sub(_output, message)
 
 
 def with_python_names(error: TypeError | ValueError) -> TypeError | ValueError:

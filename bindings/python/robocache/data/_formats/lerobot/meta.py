@@ -23,6 +23,7 @@ _NUMBERS |= {"uint8", "uint16", "uint32", "uint64", "bool"}
 _MAX_LENGTH = 1 << 40  # rows per episode
 _MAX_ROWS = 1 << 60  # rows in all, so that sums fit 64 bits
 _MAX_AXES = 32  # of a shape
+_DEEPEST = 32  # levels of nested lists of names
 _LONGEST_PATH = 4096  # bytes, the limit of file systems
 _LONGEST_LINE = 16 << 20  # characters per line of episodes.jsonl
 _SHOWN = 80  # characters of a value in a message
@@ -219,24 +220,38 @@ def _feature(path: str, name: str, entry: Any) -> Feature:
         text = f"has {len(shape):,} extents, expected at most {_MAX_AXES}"
         raise FormatError(path, f"{where}.shape", text)
     feature = Feature(name, entry["dtype"], tuple(shape), None)
-    try:
-        names = tuple(_leaves(entry.get("names")))
-    except RecursionError:
-        raise FormatError(path, f"{where}.names", "has lists nested too deeply") from None
+    leaves = _leaves(entry.get("names"))
+    if leaves is None:
+        text = f"has lists nested deeper than {_DEEPEST} levels"
+        raise FormatError(path, f"{where}.names", text)
+    names = tuple(leaves)
     if len(names) == feature.channels and len(set(names)) == len(names) and feature.is_number:
         return Feature(name, feature.dtype, feature.shape, names)
     return feature
 
 
-def _leaves(names: Any) -> list[str]:
-    """Flatten names, which are a list, a list of lists, or lists by group."""
+def _leaves(names: Any, depth: int = 0) -> list[str] | None:
+    """Flatten names, which are a list, a list of lists, or lists by group.
+
+    None if they are nested too deeply.
+    """
     if isinstance(names, str):
         return [names]
     if isinstance(names, dict):
         if all(type(value) is int for value in names.values()):  # name: index
             return sorted(names, key=lambda name: names[name])
         names = list(names.values())
-    return [name for part in names for name in _leaves(part)] if isinstance(names, list) else []
+    if not isinstance(names, list):
+        return []
+    if depth == _DEEPEST:
+        return None
+    flat: list[str] = []
+    for part in names:
+        leaves = _leaves(part, depth + 1)
+        if leaves is None:
+            return None
+        flat += leaves
+    return flat
 
 
 def filled(info: Info, key: str, template: str, chunk: int, number: int, video: str = "") -> str:

@@ -235,7 +235,8 @@ def _places(description: dict[str, Any]) -> dict[str, str]:
 
 def _put(group: Any, place: str, array: Any) -> None:
     rows = max(1, min(len(array), (1 << 20) // max(1, array[:1].nbytes)))
-    chunks = (rows, *array.shape[1:]) if array.ndim else None
+    # Zarr 3.2 and later refuse chunks with an extent of 0.
+    chunks = (rows, *(max(1, extent) for extent in array.shape[1:])) if array.ndim else None
     try:
         made = group.create_array(
             place,

@@ -26,7 +26,7 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Allocates a compact tensor of zeros in a direct buffer: see {@link #getBuffer}.
+   * Allocates a compact tensor of zeros in a direct buffer: see {@link Tensor#getBuffer}.
    *
    * @param dtype the type of the elements
    * @param shape the extents, slowest first; none for a scalar
@@ -228,8 +228,8 @@ abstract class AbstractTensor extends NativeStruct {
   }
 
   /**
-   * Returns the memory of a tensor made by {@link #allocate} or {@link #of(ByteBuffer, DType,
-   * long...)}.
+   * Returns the memory of a tensor made by {@link Tensor#allocate} or {@link Tensor#of(ByteBuffer,
+   * DType, long...)}.
    *
    * @return the buffer from its position on, in native byte order, with its own position and limit
    * @throws IllegalStateException if the tensor does not use a ByteBuffer
