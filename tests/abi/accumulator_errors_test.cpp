@@ -111,7 +111,7 @@ TEST_CASE("accumulator errors: creation with bad parameters") {
   }
   levels[1] = 1;
   extent = 65;
-  CHECK_FAILS(create(), RBC_STATUS_SHAPE_MISMATCH, "levels: are 65, expected at most 64");
+  CHECK_FAILS(create(), RBC_STATUS_SHAPE_MISMATCH, "levels: got 65, expected at most 64");
   extent = 2;
   for (const int32_t bits : {-1, 1, 7, 21}) {
     params.bucket_bits = bits;
@@ -157,7 +157,7 @@ TEST_CASE("accumulator errors: samples that do not fit leave the state unchanged
     return support::update(context, accumulator, array);
   };
   CHECK_FAILS(update(numbers(support::kF32, {10, 3})), RBC_STATUS_SHAPE_MISMATCH,
-              "values: channels are 3, expected 2");
+              "values: has 3 channels, expected 2");
   CHECK_FAILS(update(numbers(support::kF64, {10, 2})), RBC_STATUS_DTYPE_MISMATCH,
               "values: dtype is float64, expected float32");
   CHECK_FAILS(update(numbers(support::kF32, {10})), RBC_STATUS_SHAPE_MISMATCH, "values: ");
@@ -195,9 +195,9 @@ TEST_CASE("accumulator errors: states that do not merge") {
   CHECK_FAILS(merge(accumulator), kInvalid, "other: is the accumulator itself");
   CHECK_FAILS(merge(makeAccumulator(elsewhere, 2, kLevels)), kInvalid, "other: ", "context");
   CHECK_FAILS(merge(makeAccumulator(context, 3, kLevels)), kInvalid,
-              "other: channels are 3, expected 2");
-  CHECK_FAILS(merge(makeAccumulator(context, 2, {0.25})), kInvalid, "other: has other levels");
-  CHECK_FAILS(merge(makeAccumulator(context, 2, {})), kInvalid, "other: has other levels");
+              "other: has 3 channels, expected 2");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, {0.25})), kInvalid, "other: its levels differ");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, {})), kInvalid, "other: its levels differ");
   CHECK_FAILS(merge(makeAccumulator(context, 2, kLevels, 15)), kInvalid,
               "other: bucket_bits is 15, expected 16");
   CHECK_FAILS(merge(makeAccumulator(context, 2, kLevels, 16, 1)), kInvalid, "other: ddof is 1");
@@ -213,7 +213,7 @@ TEST_CASE("accumulator errors: states that do not merge") {
   require(support::update(context, other, numbers(support::kF32, {10, 2}, 2)));
   CHECK(support::nextPass(other));
   CHECK_FAILS(rbcAccumulatorMerge(later.get(), other.get()), kInvalid,
-              "other: has other samples in the pass before");
+              "other: its samples in the previous pass differ");
   // Exported in one pass, merged in another.
   CHECK_FAILS(rbcAccumulatorMerge(later.get(), imported(context, before).get()), kInvalid,
               "other: is in pass 1, expected 2");
@@ -265,7 +265,7 @@ TEST_CASE(
   const Accumulator from = madeOf(one, 1);
   for (const auto& [into, other] : {std::pair(&to, &from), std::pair(&from, &to)}) {
     CHECK_FAILS(rbcAccumulatorMerge(into->get(), other->get()), kInvalid,
-                "other: has other samples in the pass before");
+                "other: its samples in the previous pass differ");
   }
 }
 

@@ -109,11 +109,11 @@ TEST_CASE("live: a producer held in the middle of a sample") {
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
   CHECK(rig.out == 15);
   CHECK(rig.age == 0.5);
-  CHECK_FAILS(rig.push(4, 40), RBC_STATUS_UNSUPPORTED, "stream", "another thread pushes");
+  CHECK_FAILS(rig.push(4, 40), RBC_STATUS_UNSUPPORTED, "stream", "another thread is pushing");
   CHECK_FAILS(rbcLiveReset(rig.live.get(), 0), RBC_STATUS_UNSUPPORTED, "stream",
-              "another thread pushes");
+              "another thread is pushing");
   CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live",
-              "a thread pushes to stream 0");
+              "a thread is pushing to stream 0");
   CHECK(countersOf(rig.live, 0).kept == 2);
   CHECK(countersOf(rig.live, 0).forgotten == 0);
 
@@ -172,8 +172,8 @@ TEST_CASE("live: a consumer held in the middle of a tick") {
   CHECK(countersOf(rig.live, 0).overwritten == 18);
   CHECK_SUCCEEDS(rbcLiveReset(rig.live.get(), 0));
   CHECK(countersOf(rig.live, 0).forgotten == 4);
-  CHECK_FAILS(rig.fuseTo(&rig.out), RBC_STATUS_UNSUPPORTED, "live", "another thread fuses");
-  CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live", "a thread fuses");
+  CHECK_FAILS(rig.fuseTo(&rig.out), RBC_STATUS_UNSUPPORTED, "live", "another thread is fusing");
+  CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live", "a thread is fusing");
 
   page.letGo();
   consumer.join();

@@ -130,7 +130,7 @@ TEST_CASE("statistics errors: levels") {
                       [](Call& c) {
                         c.levels.reshape({1, 2});
                       }},
-                     {RBC_STATUS_SHAPE_MISMATCH, "levels: are 65, expected at most 64",
+                     {RBC_STATUS_SHAPE_MISMATCH, "levels: got 65, expected at most 64",
                       [](Call& c) {
                         c.levels.reshape({65});
                         c.levels.restride({0});

@@ -64,9 +64,9 @@ TEST_CASE("tsdf errors: parameters") {
       {-1, "is -1, expected more than 0"},
       {kNaN, "nan, expected more than 0"},
       {kInfinity, "is inf, expected more than 0"},
-      {1e-60, "is 1e-60, expected one that is a finite float32, as is its inverse"},
-      {1e-40, "is 1e-40, expected one that is a finite float32, as is its inverse"},
-      {1e39, "is 1e+39, expected one that is a finite float32, as is its inverse"}};
+      {1e-60, "is 1e-60, expected a finite float32 with a finite inverse"},
+      {1e-40, "is 1e-40, expected a finite float32 with a finite inverse"},
+      {1e39, "is 1e+39, expected a finite float32 with a finite inverse"}};
   for (const Truncation& truncation : truncations) {
     checkErrors<Call>({{kStatus, std::string("truncation: ...") + truncation.words,
                         [&](Call& c) { c.params.truncation = truncation.given; }},
@@ -79,7 +79,7 @@ TEST_CASE("tsdf errors: parameters") {
                         }}});
   }
   for (const double weight : {0.0, -1.0, kNaN, -kInfinity, 1e-60}) {
-    checkError<Call>({kStatus, "max_weight: is ...expected a float32 of more than 0",
+    checkError<Call>({kStatus, "max_weight: is ...expected a float32 above 0",
                       [&](Call& c) { c.params.max_weight = weight; }});
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("tsdf errors: shapes") {
                         c.pack();
                         c.offsets.reshape({2});
                       }},
-                     {kStatus, "points: are 4294967296, expected at most 2^31 - 1", [](Call& c) {
+                     {kStatus, "points: got 4294967296, expected at most 2^31 - 1", [](Call& c) {
                         c.points.reshape({2, int64_t{1} << 31, 4});
                         c.points.restride({0, 0, 1});
                       }}});

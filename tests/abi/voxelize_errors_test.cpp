@@ -154,11 +154,11 @@ TEST_CASE("voxelize errors: points of a wrong rank, shape or dtype") {
   checkBoth(kShape, "lengths: shape is [2], expected [1]", [](auto& c) {
     c.points.reshape({4, 4});  // one cloud without a batch
   });
-  checkBoth(kShape, "points: are 2147483648, expected at most 2^31 - 1", [](auto& c) {
+  checkBoth(kShape, "points: got 2147483648, expected at most 2^31 - 1", [](auto& c) {
     c.points.reshape({2, int64_t{1} << 30, 4});
     c.points.restride({0, 0, 1});
   });
-  checkBoth(kShape, "points: are 2147483648, expected at most 2^31 - 1", [](auto& c) {
+  checkBoth(kShape, "points: got 2147483648, expected at most 2^31 - 1", [](auto& c) {
     c.pack();
     c.points.reshape({int64_t{1} << 31, 4});
     c.points.restride({0, 1});

@@ -106,7 +106,7 @@ TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
           c.point_to_voxel.reshape({4});
           c.dropped.reshape({1});
         }},
-       {kShape, "points: clouds are 4294967296, expected at most 2^31 - 1", [](Sparse& c) {
+       {kShape, "points: got 4294967296 clouds, expected at most 2^31 - 1", [](Sparse& c) {
           c.params.lengths = nullptr;
           c.points.reshape({int64_t{1} << 32, 0, 4});
           c.features.reshape({int64_t{1} << 32, 0, 2});

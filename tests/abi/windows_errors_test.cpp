@@ -204,12 +204,12 @@ TEST_CASE("windows errors: streams that need times") {
   checkErrors<Call>(
       {{kShape, "streams[2].times: rank is 0 (shape []), expected 1",
         [&](Call& c) { c.streams[2].times = &scalar; }},
-       {kInvalid, "streams[0].times: is null, expected some for anchors that are times",
+       {kInvalid, "streams[0].times: is null, expected a tensor: the anchors are times",
         [](Call& c) {
           c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES;
           c.streams[0].times = nullptr;
         }},
-       {kInvalid, "streams[2].times: is null, expected some for anchors that are times",
+       {kInvalid, "streams[2].times: is null, expected a tensor: the anchors are times",
         [](Call& c) { c.params.flags = RBC_WINDOWS_FLAG_ANCHOR_TIMES; }},
        {kInvalid,
         "streams[1].mode: is interpolate, but the anchors are rows of streams[2], which has no "
@@ -237,7 +237,7 @@ TEST_CASE("windows errors: transforms") {
         first([](T& t) { t.reserved0 = 1; })},
        {kInvalid, "streams[0].transforms[0].count: is 0, expected 1 or more",
         first([](T& t) { t.count = 0; })},
-       {kInvalid, "streams[0].transforms[0]: begins at channel 2 and has 2, which are not all",
+       {kInvalid, "streams[0].transforms[0]: begins at channel 2 and has 2 channels",
         first([](T& t) { t.begin = 2; })},
        {kInvalid, "streams[0].transforms[0]: begins at channel -1 and has 2",
         first([](T& t) { t.begin = -1; })},
@@ -264,10 +264,10 @@ TEST_CASE("windows errors: transforms") {
         "streams[0].transforms[0].reference_offset_index: is -1, expected the index of one of",
         first([](T& t) { t.reference_offset_index = -1; })},
        {kInvalid,
-        "streams[0].transforms[0].reference_begin: is 2, and 2 channels from there are not all of "
+        "streams[0].transforms[0].reference_begin: is 2, expected 2 channels from there within "
         "the 3 of streams[0]",
         first([](T& t) { t.reference_begin = 2; })},
-       {kInvalid, "streams[0].transforms[0].reference_begin: is -1, and 2 channels",
+       {kInvalid, "streams[0].transforms[0].reference_begin: is -1, expected 2 channels",
         first([](T& t) { t.reference_begin = -1; })},
        {kInvalid, "streams[1].transforms[0].rotation: is 7, expected one of RBC_ROTATION_",
         [](Call& c) { c.transforms[1].rotation = 7; }},
@@ -278,7 +278,7 @@ TEST_CASE("windows errors: transforms") {
        {kInvalid, "streams[1].transforms[0].count: is 7, expected 12: 3 of the position and 9 of",
         [](Call& c) { c.transforms[1].rotation = RBC_ROTATION_MATRIX; }},
        {kInvalid,
-        "streams[1].transforms[0].reference_begin: is 0, and 9 channels from there are not all of "
+        "streams[1].transforms[0].reference_begin: is 0, expected 9 channels from there within "
         "the 7 of streams[1]",
         [](Call& c) { c.transforms[1].reference_rotation = RBC_ROTATION_ROT6D_ROWS; }},
        // A reference in a stream without offsets.

@@ -136,7 +136,7 @@ class Accumulating : public Call {
                 "rbcContextSetCancelCallback");
     support::require(rbcContextSetCancelCallback(context, nullptr, nullptr));
     constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
-    constexpr const char* kWord = "left half way";
+    constexpr const char* kWord = "added only some of its samples";
     CHECK_FAILS(rbcAccumulatorUpdate(accumulator, &values, nullptr), kInvalid,
                 "accumulator: ", kWord);
     CHECK_FAILS(rbcAccumulatorMerge(other, accumulator), kInvalid, "other: ", kWord);

@@ -23,7 +23,8 @@ struct Arguments {
 rbcResampleParams checkedStreamParams(const rbcResampleParams* input) {
   const rbcResampleParams params = checkedParams(input);
   if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.flags: is not 0, expected 0: set flags in rbcFuseParams");
   }
   if (params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,

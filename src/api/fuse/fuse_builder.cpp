@@ -88,7 +88,7 @@ void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t co
   requireShape(view, argument, 1, &count);
   requireF32OrF64(view, argument);
   if (!isFloat(out_.dtype)) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: needs an out of a float, which is %s", argument,
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: needs an out of a float dtype, but out is %s", argument,
          nameOf(out_.dtype));
   }
   *array = {view.data, view.strides[0], view.dtype == DType::F64};
@@ -139,7 +139,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
     batched_ = batched;
     p.batch = batch;
   } else if (batched != batched_) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "values: have %s batch, expected %s as streams[0]",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "values: have %s batch, but streams[0] has %s",
          batched ? "a" : "no", batched_ ? "one" : "none");
   } else if (batch != p.batch) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: batch is %" PRId64 ", expected %" PRId64 " as streams[0]",
@@ -186,7 +186,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.outside = static_cast<Outside>(params.outside);
 
   if (__builtin_add_overflow(p.channels, s.channels, &p.channels)) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "values: channels of all streams pass 64 bits");
+    fail(RBC_STATUS_SHAPE_MISMATCH, "values: the channels of all streams together exceed 64 bits");
   }
   p.num_segments += s.num_segments;
   ++p.num_streams;

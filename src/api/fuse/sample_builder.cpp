@@ -119,7 +119,7 @@ int32_t readLevels(const rbcTensor* tensor, double (&levels)[kMaxLevels]) {
   requireDType(view, "levels", DType::F64);
   requireRank(view, "levels", 1, 1);
   if (view.shape[0] > kMaxLevels) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "levels: are %" PRId64 ", expected at most %d", view.shape[0],
+    fail(RBC_STATUS_SHAPE_MISMATCH, "levels: got %" PRId64 ", expected at most %d", view.shape[0],
          kMaxLevels);
   }
   for (int64_t i = 0; i < view.shape[0]; ++i) {

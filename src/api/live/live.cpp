@@ -139,14 +139,14 @@ rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_
 // Fails if a thread is in a call. Afterwards no thread can begin one.
 void requireIdle(rbcLive& live) {
   if (live.busy.exchange(true, std::memory_order_acquire)) {
-    fail(RBC_STATUS_UNSUPPORTED, "live: a thread fuses, expected no call under way");
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread is fusing; wait until its call returns");
   }
   for (size_t n = 0; n < live.streams.size(); ++n) {
     if (live.streams[n]->ring().enter()) continue;
     for (size_t before = 0; before < n; ++before) live.streams[before]->ring().leave();
     live.busy.store(false, std::memory_order_release);
-    fail(RBC_STATUS_UNSUPPORTED, "live: a thread pushes to stream %zu, expected no call under way",
-         n);
+    fail(RBC_STATUS_UNSUPPORTED,
+         "live: a thread is pushing to stream %zu; wait until its call returns", n);
   }
 }
 
@@ -178,7 +178,7 @@ class Pushing {
   explicit Pushing(LiveRing& ring) : ring_(ring) {
     if (!ring.enter()) {
       fail(RBC_STATUS_UNSUPPORTED,
-           "stream_index: another thread pushes to this stream, expected one at a time");
+           "stream_index: another thread is pushing to this stream, expected one thread at a time");
     }
   }
   ~Pushing() { ring_.leave(); }
@@ -219,7 +219,7 @@ class Fusing {
  public:
   explicit Fusing(std::atomic<bool>& busy) : busy_(busy) {
     if (busy.exchange(true, std::memory_order_acquire)) {
-      fail(RBC_STATUS_UNSUPPORTED, "live: another thread fuses, expected one at a time");
+      fail(RBC_STATUS_UNSUPPORTED, "live: another thread is fusing, expected one thread at a time");
     }
   }
   ~Fusing() { busy_.store(false, std::memory_order_release); }

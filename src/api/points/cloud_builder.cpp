@@ -54,7 +54,7 @@ void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
     p.lengths = indexArrayOf(operands.in(lengths, "lengths"), "lengths", p.clouds);
   }
   if (p.total() > kMaxPoints) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "points: are %" PRId64 ", expected at most 2^31 - 1",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "points: got %" PRId64 ", expected at most 2^31 - 1",
          p.total());
   }
 }

@@ -154,7 +154,7 @@ void UnprojectCall::addOutputs(const Arguments& call) {
   requireFloat(points, "points");
   p.capacity = points.shape[rank - 2];
   if (p.capacity > INT32_MAX) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "points: room is for %" PRId64 ", expected at most 2^31 - 1",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "points: has room for %" PRId64 ", expected at most 2^31 - 1",
          p.capacity);
   }
   p.points = output<3>(points, "points", {p.images, p.capacity, 3 + p.channels});

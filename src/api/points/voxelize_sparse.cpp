@@ -102,7 +102,7 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
          shapeText(coords.ndim, coords.shape));
   }
   if (p.points.clouds > INT32_MAX) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "points: clouds are %" PRId64 ", expected at most 2^31 - 1",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "points: got %" PRId64 " clouds, expected at most 2^31 - 1",
          p.points.clouds);
   }
   p.coords = outputOf<2>(coords, "coords", {p.capacity, 4});

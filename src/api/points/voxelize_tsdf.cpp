@@ -44,7 +44,7 @@ rbcVoxelizeTsdfParams checkedParams(const rbcVoxelizeTsdfParams* input) {
          params.weighting);
   }
   if (!(static_cast<float>(params.max_weight) > 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "max_weight: is %g, expected a float32 of more than 0",
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_weight: is %g, expected a float32 above 0",
          params.max_weight);
   }
   return params;
@@ -59,7 +59,7 @@ double checkedTruncation(double truncation, DType points) {
   const auto rounded = static_cast<float>(truncation);
   if (!std::isfinite(rounded) || !std::isfinite(1 / rounded)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "truncation: is %g, expected one that is a finite float32, as is its inverse", truncation);
+         "truncation: is %g, expected a finite float32 with a finite inverse", truncation);
   }
   return computesInDouble(points) ? truncation : static_cast<double>(rounded);
 }

@@ -57,7 +57,7 @@ void initParams(int32_t struct_id, void* params, size_t size) {
     case RBC_STRUCT_TENSOR_INFO: return write(rbcTensorInfoInit());
     case RBC_STRUCT_OWNED_TENSOR_PARAMS: return write(rbcOwnedTensorParamsInit());
     default:
-      fail(RBC_STATUS_INVALID_ARGUMENT, "struct_id: is %" PRId32 ", expected RBC_STRUCT_...",
+      fail(RBC_STATUS_INVALID_ARGUMENT, "struct_id: is %" PRId32 ", expected one of RBC_STRUCT_...",
            struct_id);
   }
 }

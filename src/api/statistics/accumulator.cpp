@@ -119,8 +119,8 @@ rbcAccumulator& requireAccumulator(const rbcContext& context, rbcAccumulator_t a
   if (!useUntilCallEnds(*accumulator->context, accumulator->in_use)) failInUse(argument);
   if (accumulator->half_added) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "%s: was left half way by a call that was cancelled or failed, with some of its samples; "
-         "make a new one, or import what was exported before",
+         "%s: a call that failed or was cancelled added only some of its samples; create a new "
+         "accumulator, or import an earlier export",
          argument);
   }
   return *accumulator;

@@ -25,7 +25,9 @@ using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>
 // ---------------------------------------------------------------------------------------
 
 AccumulatorKind checkedKind(const rbcAccumulatorParams* input) {
-  if (input == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected num_channels");
+  if (input == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected parameters with num_channels");
+  }
   const rbcAccumulatorParams params = readParams(input, rbcAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
   if (params.num_channels < 1 || params.num_channels > kMaxAccumulatorChannels) {
@@ -95,7 +97,7 @@ AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments&
   const Samples& samples = problem_.samples;
   if (samples.channels != kind.channels) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
-         "values: channels are %" PRId64 ", expected %" PRId64 " as the accumulator has",
+         "values: has %" PRId64 " channels, expected %" PRId64 " as the accumulator has",
          samples.channels, kind.channels);
   }
   if (kind.has_dtype && samples.dtype != kind.dtype) {
@@ -116,11 +118,11 @@ bool sameLevels(const AccumulatorKind& one, const AccumulatorKind& other) {
 
 void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
   if (from.channels != to.channels) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "other: channels are %" PRId64 ", expected %" PRId64,
+    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has %" PRId64 " channels, expected %" PRId64,
          from.channels, to.channels);
   }
   if (!sameLevels(to, from)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has other levels, expected the same");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "other: its levels differ from those of the accumulator");
   }
   if (from.ddof != to.ddof) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: ddof is %d, expected %d", from.ddof, to.ddof);
@@ -152,7 +154,7 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
   if (to.digest != from.digest || to.settled.first_bucket != from.settled.first_bucket ||
       to.settled.buckets != from.settled.buckets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "other: has other samples in the pass before, expected the same");
+         "other: its samples in the previous pass differ from those of the accumulator");
   }
   requireRoom(to, from.most_samples, "other");
   rbcContext& context = *to.context;
@@ -180,7 +182,8 @@ bool nextPass(rbcAccumulator& accumulator) {
   AccumulatorData data = fetch(accumulator);
   if (!kind.has_dtype || std::all_of(data.moments.begin(), data.moments.end(),
                                      [](const Moments& m) { return m.count + m.nonfinite == 0; })) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: has no samples, expected some before a pass");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "accumulator: has no samples, expected 1 or more before the next pass");
   }
   requireComplete(data);
   if (kind.passesAfterFirst() == 0) return false;  // more samples may follow

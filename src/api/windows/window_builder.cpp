@@ -108,8 +108,8 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
   if (segment.reference_begin < 0 || segment.reference_begin > s.channels ||
       count > s.channels - segment.reference_begin) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "transforms[%d].reference_begin: is %" PRId64 ", and %" PRId64
-         " channels from there are not all of the %" PRId64 " of streams[%d]",
+         "transforms[%d].reference_begin: is %" PRId64 ", expected %" PRId64
+         " channels from there within the %" PRId64 " of streams[%d]",
          index, segment.reference_begin, count, s.channels, segment.reference_stream);
   }
 }
@@ -130,7 +130,7 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     if (s.begin < 0 || s.begin > channels || s.count > channels - s.begin) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "transforms[%d]: begins at channel %" PRId64 " and has %" PRId64
-           ", which are not all of the %" PRId64 " channels of values",
+           " channels, expected them within the %" PRId64 " channels of values",
            i, s.begin, s.count, channels);
     }
     order[i] = i;
@@ -198,7 +198,8 @@ int64_t windowsOfBlock(const WindowProblem& p, const WindowAccumulation& a) {
   const WindowStream& s = p.streams[a.stream];
   int64_t bytes = 0;
   if (__builtin_mul_overflow(s.num_offsets, s.out_channels * sizeOf(a.dtype) + 1, &bytes)) {
-    fail(RBC_STATUS_OUT_OF_MEMORY, "outputs[%d].accumulator: a window passes 64 bits", a.stream);
+    fail(RBC_STATUS_OUT_OF_MEMORY, "outputs[%d].accumulator: the size of a window exceeds 64 bits",
+         a.stream);
   }
   return std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(bytes, 1), 1, p.windows);
 }

@@ -84,7 +84,8 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
            nameOf(values.dtype));
     }
   } else if (s->interpolates) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "values: is null, expected some to interpolate");
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "values: is null, expected a tensor: interpolation needs values");
   }
   if (stream.times != nullptr) {
     const View& times = operands.in(stream.times, "times");
@@ -106,8 +107,8 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
     s->clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
   } else {
     if (s->interpolates || p.anchors_are_times) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected some %s",
-           s->interpolates ? "to interpolate" : "for anchors that are times");
+      fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected a tensor: %s",
+           s->interpolates ? "interpolation needs times" : "the anchors are times");
     }
     if (stream.clock_offset != 0 || stream.clock_offset_ticks != 0) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "clock_offset: is set, but the stream has no times");

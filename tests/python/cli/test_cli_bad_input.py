@@ -57,7 +57,7 @@ def mcap(recordings):
 
 
 def test_mcap_cut_off(mcap, tmp_path):
-    told = check_told(cut(mcap, tmp_path / "cut.mcap", 250_000), "cut.mcap", "is cut off")
+    told = check_told(cut(mcap, tmp_path / "cut.mcap", 250_000), "cut.mcap", "is truncated")
     assert told is not None
     whole = mcap.read_bytes()
     (tmp_path / "no_summary.mcap").write_bytes(whole[: len(whole) - 200])
@@ -161,7 +161,7 @@ def test_every_command_that_refuses_damage_can_keep_the_rest(
 def test_hdf5_cut_off(recordings, tmp_path):
     pytest.importorskip("h5py")
     source = recordings / "hdf5_isaaclab_franka_stack" / "dataset.hdf5"
-    check_told(cut(source, tmp_path / "cut.hdf5", 100_000), "cut.hdf5", "cut off")
+    check_told(cut(source, tmp_path / "cut.hdf5", 100_000), "cut.hdf5", "truncated")
 
 
 def test_a_broken_chunk_of_zarr(recordings, tmp_path):

@@ -136,7 +136,7 @@ TURNED = [[20, 0, 0], [0, 21, 0], [9.5, 7.5, 1]]
     [
         ({**NAMED, "width": 640, "height": 480}, "0.npy: has 5 x 4 pixels, but k.json is for 640"),
         ({**NAMED, "height": 5}, "k.json is for 5 x 5"),
-        ({**NAMED, "width": "5"}, "k.json: width: is '5', expected a number of pixels"),
+        ({**NAMED, "width": "5"}, "k.json: width: is '5', expected a whole number of pixels"),
         (TURNED, "k.json: K: its last row is 9.5 7.5 1, expected 0 0 1"),
         (sum(TURNED, []), "transpose a column-major one"),
         ({"K": TURNED}, "so transpose"),

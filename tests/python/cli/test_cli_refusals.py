@@ -133,7 +133,7 @@ def test_messages_of_the_library_tell_options(message, words):
 
 def test_no_option_is_told_of_that_a_command_does_not_have(place, monkeypatch):
     def fail(*_, **__):
-        raise ValueError("k.bin: is cut off; damaged='keep' reads the rest; pass unit='us'")
+        raise ValueError("k.bin: is truncated; damaged='keep' reads the rest; pass unit='us'")
 
     monkeypatch.setattr("robocache.cli.voxelize.open_data", fail)
     text = refused("voxelize", "k.bin", "--voxel-size", "1", "-o", "v.npz", code=1)

@@ -101,7 +101,11 @@ def test_relative_statistics_by_step_are_written_for_gr00t(arm, tmp_path):
             1,
             "--absolute wrist: track action has no such channel",
         ),
-        (["--relative", "4", "--action", "actions"], 1, "--action actions: no such track. Tracks:"),
+        (
+            ["--relative", "4", "--action", "actions"],
+            1,
+            "--action actions: no such track, expected one of",
+        ),
         (["--relative", "0"], 2, "--relative"),
         (["--relative", "4", "--rows", "some"], 2, "--rows"),
         (["--relative", "4", "--check"], 2, "--check"),

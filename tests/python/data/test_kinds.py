@@ -524,7 +524,7 @@ def test_channels_that_a_caller_names(tmp_path):
     assert of("a-b", "angle_deg") == [("angle", (6,))]
     for channels, kind, text in (
         ("yaw", "quaternion", "does not fit 1 channel: 'yaw'"),
-        ("nothing", "angle", "no channel 'nothing'. Its channels: 'orientation"),
+        ("nothing", "angle", "no such channel 'nothing', expected one of 'orientation"),
         ("yaw", "qaternion", "is 'qaternion', expected one of number"),
     ):
         with pytest.raises(ValueError, match=re.escape(text)):
@@ -615,7 +615,7 @@ def test_static_streams_take_methods_and_keep_integers():
     assert made["h"].values.dtype == np.int64
     assert made["h"].values[[0, 9, 11, -1], 0].tolist() == [0, 0, large, large]
     assert made["valid"].values[[0, 9, 11, -1], 1].tolist() == [False, False, True, True]
-    with pytest.raises(ValueError, match="--method h:y=linear: no channel 'y'"):
+    with pytest.raises(ValueError, match="--method h:y=linear: no such channel 'y'"):
         given.align(10, methods={"h:y": "linear"})
     with pytest.raises(ValueError, match="no such method"):
         given.align(10, methods={"h": "curved"})

@@ -411,7 +411,7 @@ def test_the_only_copy_is_never_deleted(tmp_path, monkeypatch):
         rename(one, other)
 
     monkeypatch.setattr(os, "rename", fail)
-    with pytest.raises(OSError, match=r"the old folder is .*\.part/old0"):
+    with pytest.raises(OSError, match=r"the previous folder is at .*\.part/old0"):
         put_folder(tmp_path / "x", "new")
     monkeypatch.undo()
     with pytest.raises(FileExistsError):

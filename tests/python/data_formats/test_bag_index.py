@@ -86,7 +86,7 @@ def test_a_summary_that_leads_into_a_chunk(tmp_path):
     bag.bytes.chunk(hidden, [bag.number])
     places = len(bag.bytes.data[at:]) - len(hidden)
     bag.bytes.chunks[2] = bag.entry(2, at=at + places, length=length)
-    refused_and_kept(bag.write(tmp_path), "is not a whole record", range(2 * EACH))
+    refused_and_kept(bag.write(tmp_path), "is truncated or damaged", range(2 * EACH))
 
 
 def test_a_summary_that_leads_to_no_chunk(tmp_path):
@@ -97,9 +97,7 @@ def test_a_summary_that_leads_to_no_chunk(tmp_path):
     content[at] = 0x80
     bag.bytes.data = bytes(content)
     left = [*range(EACH), *range(2 * EACH, 3 * EACH)]
-    refused_and_kept(
-        bag.write(tmp_path), "is not a chunk, expected one that the summary lists", left
-    )
+    refused_and_kept(bag.write(tmp_path), "the summary lists a chunk here, but there is none", left)
 
 
 def test_a_summary_that_lists_a_chunk_behind_the_data(tmp_path):
@@ -256,11 +254,11 @@ def test_a_channel_that_nothing_declares(tmp_path):
     lost = b"".join(bag.bytes.message(7, k, point(k)) for k in range(3))
     bag.bytes.chunk(lost, [7])
     refused_and_kept(
-        bag.write(tmp_path), "channel 7: has 3 messages, and no clear declaration", range(10)
+        bag.write(tmp_path), "channel 7: has 3 messages, but its declaration is missing", range(10)
     )
     path = tmp_path / "x.mcap"
     path.write_bytes(bag.bytes.finished(summary=False))
-    refused_and_kept(path, "channel 7: has 3 messages, and no clear declaration", range(10))
+    refused_and_kept(path, "channel 7: has 3 messages, but its declaration is missing", range(10))
 
 
 def test_a_summary_without_some_channels(tmp_path):
@@ -464,7 +462,7 @@ ROS1 = {
     lists_no_chunk: "but there is none",
     leaves_one_out: "omits the chunk at byte",
     leads_to_a_message_index: "but there is none",
-    counts_others: "count differently",
+    counts_others: "state different numbers of messages",
 }
 
 
@@ -496,7 +494,7 @@ def test_ros1_connection_that_is_repeated(tmp_path):
 def test_ros1_connection_that_nothing_declares(tmp_path):
     bag = Ros1Made()
     bag.chunk([bag.message(k, 9) for k in range(3)], number=9)
-    match = "connection 9: has 3 messages, and no clear declaration"
+    match = "connection 9: has 3 messages, but its declaration is missing"
     refused_and_kept(bag.write(tmp_path), match, ALL)
 
 

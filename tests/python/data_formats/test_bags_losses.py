@@ -141,7 +141,7 @@ def test_a_summary_that_loses_chunks(tmp_path, what):
         match = "the summary cannot be read"
     else:
         content[index] = 0x90
-        match = "the index lists 2 of the 3 chunks"
+        match = "the summary lists 2 of the 3 chunks"
     path = tmp_path / "x.mcap"
     path.write_bytes(content)
     (problem,) = refused_and_kept(path, match, 3)
@@ -188,7 +188,7 @@ def same_as_first(bag, first, match):
 def test_a_part_that_is_missing(tmp_path):
     bag, first = split(tmp_path)
     (bag / "bag_2.mcap").unlink()
-    reason = "metadata.yaml names bag_2.mcap, which is not here: its messages are lost"
+    reason = "metadata.yaml names bag_2.mcap, which is missing: its messages cannot be read"
     (problem,) = same_as_first(bag, first, reason)
     assert problem.endswith(reason)
 

@@ -72,7 +72,7 @@ def test_a_cut_off_database(tmp_path):
     error = refused(path)
     assert error.place == "table topics" and "damaged='keep'" in str(error)
     part = data.open(path, damaged="keep").load()
-    lost = [problem for problem in part.problems if "the rest is lost" in problem.text]
+    lost = [problem for problem in part.problems if "the rest is skipped" in problem.text]
     assert lost and lost[-1].place.startswith("table messages, after "), part.problems
     stream = part["/imu"]
     assert 20 < len(stream) < len(whole["/imu"])
@@ -159,7 +159,7 @@ POINT, POSE = "geometry_msgs/msg/Point", "geometry_msgs/msg/Pose"
     ("chunk", "reason"),
     [
         ({"checksum": 12345}, "its checksum differs"),
-        ({"compression": "lz4", "size": 77}, "expected 77: its messages are lost"),
+        ({"compression": "lz4", "size": 77}, "expected 77: its messages are skipped"),
         ({"compression": "brotli"}, "compressed with 'brotli', which is not read"),
     ],
 )
@@ -244,4 +244,4 @@ def test_links_out_of_a_bag(tmp_path):
 def test_files_compressed_as_a_whole(tmp_path):
     folder = bag(tmp_path, "mcap").parent
     (folder / "x.mcap").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
-    assert "it is compressed (zstd), and damaged or cut off" in str(refused(folder))
+    assert "it is compressed (zstd), and is damaged or truncated" in str(refused(folder))

@@ -142,7 +142,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     data_files.write_robomimic(path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    assert "is damaged, or cut off" in str(refused(path, "truncated file"))
+    assert "is damaged or truncated" in str(refused(path, "truncated file"))
 
 
 def test_a_damaged_file_in_a_folder(tmp_path):
@@ -150,7 +150,7 @@ def test_a_damaged_file_in_a_folder(tmp_path):
     data_files.write_aloha(tmp_path / "episode_1.hdf5")
     content = (tmp_path / "episode_1.hdf5").read_bytes()
     (tmp_path / "episode_1.hdf5").write_bytes(content[:4000])
-    refused(tmp_path, "cut off")
+    refused(tmp_path, "truncated")
     kept = data.open(tmp_path, damaged="keep")
     np.testing.assert_array_equal(kept["action"].values, arrays["action"])
 
@@ -205,7 +205,7 @@ def test_times_beyond_int64(tmp_path):
     with h5py.File(tmp_path / "x.hdf5", "w") as file:
         file["data/demo_0/actions"] = np.zeros((2, 2))
         file["data/demo_0/timestamp"] = np.array([0, 1 << 63], np.uint64)
-    refused(tmp_path / "x.hdf5", "timestamp, row 1: is 9223372036854775808, a time beyond int64")
+    refused(tmp_path / "x.hdf5", "timestamp, row 1: is 9223372036854775808, expected a time of at")
 
 
 def test_open_for_writing_elsewhere(tmp_path):

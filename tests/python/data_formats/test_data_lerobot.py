@@ -243,7 +243,7 @@ def test_info_that_is_wrong(written, changed, place, reason):
 
 def test_info_that_is_no_json(written):
     (written[0] / "meta/info.json").write_text("{")
-    refused(written[0], "is not JSON, or cut off")
+    refused(written[0], "is not JSON, or is truncated")
 
 
 def test_an_episode_without_rows(tmp_path):

@@ -248,7 +248,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((300, 2)))
     content = (tmp_path / "x.npy").read_bytes()
     (tmp_path / "x.npy").write_bytes(content[:1000])
-    refused(tmp_path / "x.npy", "is damaged, or cut off")
+    refused(tmp_path / "x.npy", "is damaged or truncated")
 
 
 def test_times_of_another_number(tmp_path):

@@ -83,11 +83,11 @@ def test_broken_chunks(tmp_path):
 @pytest.mark.parametrize(
     ("ends", "rows", "match"),
     [
-        ((4, 2), 4, "not an ascending list of rows"),
-        ((4, 20), 11, "has 11 rows, the episodes 20"),
+        ((4, 2), 4, "expected a one-dimensional list of row numbers"),
+        ((4, 20), 11, "has 11 rows, but the episodes have 20"),
         ((4, 4, 11), 11, "has length 0"),
-        ((-4, 11), 11, "not an ascending list of rows"),
-        (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, the episodes 46116860"),
+        ((-4, 11), 11, "expected a one-dimensional list of row numbers"),
+        (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, but the episodes have 46116860"),
     ],
 )
 def test_ends_that_are_wrong(tmp_path, ends, rows, match):

@@ -155,7 +155,7 @@ def test_a_log_that_is_cut_off(tmp_path, size):
         assert "not committed" in problem.text
         check_prefix(load(path)["/a"], kept)
     else:
-        check_damaged(path, "bag.db3-wal: .*(cut off|no frame)", kept)
+        check_damaged(path, "bag.db3-wal: .*(truncated|no frames)", kept)
 
 
 def test_a_log_of_another_database(tmp_path):
@@ -170,7 +170,7 @@ def test_a_log_of_another_database(tmp_path):
     (tmp_path / "large").mkdir()
     large = sqlite_states.logged(tmp_path / "large", batches=1, page=4096)
     log.write_bytes(large.with_name("bag.db3-wal").read_bytes())
-    check_damaged(path, "has pages of 4096 bytes, but its database 1024", 0)
+    check_damaged(path, "has pages of 4096 bytes, but its database has pages of 1024", 0)
 
 
 def test_frames_that_a_file_system_lost(tmp_path):
@@ -241,14 +241,14 @@ def test_a_journal_of_a_transaction_that_ended(tmp_path, mode):
         ("FULL", "byte 0", "has a damaged header"),
         ("FULL", "byte 7", "has a damaged header"),
         ("FULL", "byte 26", "has a damaged header"),
-        ("FULL", "cut to 3", "is cut off"),
-        ("FULL", "cut to 20", "is cut off"),
-        ("FULL", "cut to 512", r"[\d,]+ of [\d,]+ records are cut off"),
-        ("FULL", "cut in the last record 500", r"[\d,]+ of [\d,]+ records are cut off"),
-        ("FULL", "byte 700", r"[\d,]+ of [\d,]+ records are cut off or damaged"),
+        ("FULL", "cut to 3", "is truncated"),
+        ("FULL", "cut to 20", "is truncated"),
+        ("FULL", "cut to 512", r"[\d,]+ of [\d,]+ records are truncated"),
+        ("FULL", "cut in the last record 500", r"[\d,]+ of [\d,]+ records are truncated"),
+        ("FULL", "byte 700", r"[\d,]+ of [\d,]+ records are truncated or damaged"),
         ("OFF", "byte 700", "a record at its byte"),
-        ("OFF", "cut by 5", "is cut off within a record"),
-        ("OFF", "cut to 3000", "is cut off within a record"),
+        ("OFF", "cut by 5", "is truncated within a record"),
+        ("OFF", "cut to 3000", "is truncated within a record"),
     ],
 )
 def test_a_journal_that_cannot_take_back_its_transaction(tmp_path, synchronous, damage, match):
@@ -305,7 +305,7 @@ def test_a_journal_that_names_a_file(tmp_path):
 def test_a_transaction_without_a_journal_that_was_cut_off(tmp_path):
     path = sqlite_states.journaled(tmp_path, "MEMORY")
     assert not path.with_name("bag.db3-journal").exists()
-    refused(path, "bytes more than its header counts: a transaction was cut off")
+    refused(path, "bytes more than its header counts: a transaction is incomplete")
 
 
 # ---- recorders that are killed -------------------------------------------------------------------

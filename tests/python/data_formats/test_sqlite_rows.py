@@ -93,7 +93,7 @@ def check_lost(path, match, lost, problems=1):
 )
 def test_a_message_with_an_odd_value(bag, column, value, shown):
     path = bag((f"UPDATE messages SET {column} = ? WHERE rowid = 17", value))
-    check_lost(path, f"table messages, row 17: {shown}.*: the row is lost", [17])
+    check_lost(path, f"table messages, row 17: {shown}.*: the row is skipped", [17])
 
 
 def test_a_topic_alone_does_not_hide_messages_of_none(bag):
@@ -131,7 +131,7 @@ OF_B = range(5, COUNT + 1, 5)
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ("name = NULL", "row 2: name is NULL, expected a text"),
+        ("name = NULL", "row 2: name is NULL, expected text"),
         ("name = 5", "row 2: name is 5"),
         ("type = NULL", "row 2: type is NULL"),
         ("type = 0.5", "row 2: type is 0.5"),
@@ -141,7 +141,7 @@ OF_B = range(5, COUNT + 1, 5)
 def test_a_topic_with_an_odd_value(bag, change, match):
     path = bag(f"UPDATE topics SET {change} WHERE id = 2")
     recording = check_lost(path, f"table topics, {match}", OF_B, problems=2)
-    assert str(recording.problems[1]).endswith(f"id 2: its {len(OF_B)} messages are lost")
+    assert str(recording.problems[1]).endswith(f"id 2: its {len(OF_B)} messages are skipped")
 
 
 @pytest.mark.parametrize("value", ["NULL", "'two'", "x'02'", "2.5", "1"])
@@ -220,7 +220,7 @@ def test_a_page_in_the_middle(bag):
         recording = data.open(path, damaged="keep").load()
         own = data.open(path, damaged="keep")["/b"]
     (problem,) = recording.problems
-    assert problem.place == place and problem.text.endswith("malformed: they are lost")
+    assert problem.place == place and problem.text.endswith("malformed: they are skipped")
     read = np.concatenate([stream.log_times for stream in recording.streams.values()]) // STEP
     assert sorted(read) == [n for n in range(1, 5001) if not first <= n < end]
     assert (own.log_times == recording["/b"].log_times).all()
@@ -266,7 +266,7 @@ def test_rows_that_a_page_hides(bag):
     (rows_in_page,) = struct.unpack_from(">H", content, places[start] + 3)
     struct.pack_into(">H", content, places[start] + 3, rows_in_page - 2)
     path.write_bytes(content)
-    match = "table messages: has 4,998 of the 5,000 rows in its index: the others are lost"
+    match = "table messages: has 4,998 of the 5,000 rows in its index: the others are missing"
     with pytest.raises(data.FormatError, match=match):
         data.open(path).load()
     recording = data.open(path, damaged="keep").load()
@@ -313,7 +313,7 @@ def test_a_page_in_the_place_of_another(bag):
     content[at : at + 1024] = content[at : at + 1024].replace(lost, copy)
     path.write_bytes(content)
     with pytest.raises(
-        data.FormatError, match=f"row {starts[40] - 1}: row {starts[20]} follows it"
+        data.FormatError, match=f"row {starts[40] - 1}: the next row is {starts[20]}"
     ):
         data.open(path).load()
     recording = data.open(path, damaged="keep").load()
@@ -349,7 +349,9 @@ def test_pages_that_are_used_more_than_once(bag):
         with pytest.raises(data.FormatError, match="larger than the file"):
             data.open(path).load()
         recording = data.open(path, damaged="keep").load()
-    assert "its messages are larger than the file: the rest is lost" in recording.problems[0].text
+    assert (
+        "its messages are larger than the file: the rest is skipped" in recording.problems[0].text
+    )
 
 
 # ---- the work that it takes ----------------------------------------------------------------------

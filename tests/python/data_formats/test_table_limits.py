@@ -481,14 +481,14 @@ def recording(names: list[str], clocks: list[str]) -> bytes:
 @pytest.mark.parametrize(
     ("members", "place", "reason"),
     [
-        ({"s0_values": npy("(1099511627776, 1)", bytes(8))}, "s0_values", "cut off"),
+        ({"s0_values": npy("(1099511627776, 1)", bytes(8))}, "s0_values", "truncated"),
         ({"s0_values": npy("(400000, 1)", bytes(3_200_000))}, "s0_values", "max_unpacked="),
-        ({"s0_values": as_npy(np.zeros((3, 2)))}, "s0_values", "but 1 channels"),
-        ({"s0_values": as_npy(np.zeros(3))}, "s0_values", "but 1 channels"),
+        ({"s0_values": as_npy(np.zeros((3, 2)))}, "s0_values", "expected [n,1]"),
+        ({"s0_values": as_npy(np.zeros(3))}, "s0_values", "expected [n,1]"),
         (
             {"s0_values": as_npy(np.zeros((3, 1))), "s0_time": as_npy(np.zeros(2))},
             "s0_time",
-            "expected 3 times",
+            "expected [3]",
         ),
         ({"s0_values": as_npy(np.zeros((3, 1)))}, "s0_time", "is missing"),
     ],

@@ -297,7 +297,9 @@ def test_the_caller_names_the_column(tmp_path):
     assert recording.unit == "ms" and recording.info("a").times == "column frame, by --time, in ms"
     assert data.open(path, time="a:ms").unit is None  # a whole name
     assert data.open(path, time="a:ms:us").unit == "us"
-    with pytest.raises(data.FormatError, match="--time nope: no column is named nope. The columns"):
+    with pytest.raises(
+        data.FormatError, match="--time nope: no column is named nope, expected one"
+    ):
         data.open(path, time="nope")
 
 

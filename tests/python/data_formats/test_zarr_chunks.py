@@ -183,7 +183,7 @@ def test_chunks_that_are_missing_in_a_shard(tmp_path, place):
     refused(tmp_path / "x", r"\(rows 8 to 10\): is a pipe")
     shard.unlink()
     shard.write_bytes(content[:20])
-    refused(tmp_path / "x", r"\(rows 8 to 10\): its index is cut off")
+    refused(tmp_path / "x", r"\(rows 8 to 10\): its index is truncated")
     kept = read(tmp_path / "x", damaged="keep")
     assert np.isnan(kept[8:]).all() and (kept[:8] == values[:8]).all()
 

@@ -60,7 +60,7 @@ def long_update():
         try:
             accumulator.result()
         except ValueError as error:
-            assert "left half way" in str(error), error
+            assert "added only some of its samples" in str(error), error
         else:
             raise AssertionError("an interrupted update left a usable state")
 """

@@ -46,8 +46,8 @@ def test_float32_seconds_since_the_epoch():
     seconds = (NS / 1e9).astype(np.float32)
     (message,) = warned(rbc.resample, VALUES, seconds, seconds)
     assert message == (
-        "times: float32 resolves only 128 near 1.7e+09, coarser than the distance of samples; "
-        "use float64 or int64, or subtract a start time"
+        "times: float32 resolves only 128 near 1.7e+09, coarser than the interval between "
+        "samples; use float64 or int64, or subtract a start time"
     )
     (message,) = warned(rbc.fuse, [rbc.Stream(VALUES, seconds)], seconds)
     assert message.startswith("streams[0].times: float32 resolves")

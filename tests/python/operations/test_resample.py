@@ -755,7 +755,7 @@ REFUSED = [
     (
         {"values": np.zeros((2, 4, 3), np.int32), "method": "next", "mean": np.zeros(3)},
         TypeError,
-        "mean: needs an out of a float, which is int32",
+        "mean: needs an out of a float dtype, but out is int32",
     ),
     (
         {"outside": "wrap"},

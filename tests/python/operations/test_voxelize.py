@@ -419,7 +419,7 @@ def test_nothing_in_the_size_of_the_points_is_copied():
     points = np.broadcast_to(np.float32([0.5, 1.5, 2.5]), (2**24, 3))
     counts = rbc.voxelize(points, reduction="count", **GRID)
     assert counts[0, 1, 2] == 2**24 and np.count_nonzero(counts) == 1
-    with pytest.raises(ValueError, match=r"^points: are 2147483648, expected at most 2\^31 - 1"):
+    with pytest.raises(ValueError, match=r"^points: got 2147483648, expected at most 2\^31 - 1"):
         rbc.voxelize(np.broadcast_to(points[0], (2**31, 3)), **GRID)
 
 
@@ -649,15 +649,19 @@ OF_BOTH = [
     ({"voxel_size": math.nan}, ValueError, r"voxel_size\[0\]: is nan, expected more than 0"),
     ({"voxel_size": math.inf}, ValueError, r"voxel_size\[0\]: is inf, expected "),
     ({"voxel_size": 1e-40}, ValueError, r"voxel_size\[0\]: is 1e-40, .* inverse is a finite"),
-    ({"voxel_size": (1, 1)}, ValueError, "voxel_size: has 2 elements, expected a number or 3"),
-    ({"voxel_size": None}, TypeError, "voxel_size: is None, expected a number or 3"),
+    (
+        {"voxel_size": (1, 1)},
+        ValueError,
+        "voxel_size: has 2 elements, expected a number or 3 numbers",
+    ),
+    ({"voxel_size": None}, TypeError, "voxel_size: is None, expected a number or 3 numbers"),
     ({"shape": (3, 4)}, ValueError, "shape: has 2 elements, expected 3 ints"),
     ({"shape": 3}, TypeError, "shape: is 3, expected 3 ints"),
     ({"shape": (3.0, 4, 5)}, TypeError, r"shape: is \(3.0, 4, 5\), expected 3 ints"),
     ({"shape": (3, 0, 5)}, ValueError, r"shape\[1\]: is 0, expected 1 to 2\^31 - 1"),
     ({"shape": (3, 4, -5)}, ValueError, r"shape\[2\]: is -5, expected 1 to 2\^31 - 1"),
     ({"shape": (2**31, 1, 1)}, ValueError, r"shape\[0\]: is 2147483648, expected 1 to 2\^31 - 1"),
-    ({"shape": (2**70, 1, 1)}, ValueError, "shape: is .*, expected 3 ints of 1 to"),
+    ({"shape": (2**70, 1, 1)}, ValueError, "shape: is .*, expected 3 ints from 1 to"),
     ({"shape": (2**21,) * 3}, ValueError, r"shape: .* for 2 clouds, expected at most 2\^62"),
     # Devices
     ({"backend": "tpu"}, ValueError, "backend: is 'tpu', expected"),

@@ -162,13 +162,13 @@ def test_more_than_memory_holds():
         ),
         (lambda v: rbc.statistics(v[:, 0]), ValueError, "values: shape is"),
         (lambda v: rbc.StatisticsAccumulator(0), ValueError, "channels: is 0"),
-        (lambda v: rbc.StatisticsAccumulator(3).update(v), ValueError, "values: channels are 2"),
+        (lambda v: rbc.StatisticsAccumulator(3).update(v), ValueError, "values: has 2 channels"),
         (lambda v: rbc.StatisticsAccumulator(3).next_pass(), ValueError, "has no samples"),
         (lambda v: rbc.StatisticsAccumulator(3).merge(4), TypeError, "other: is 4"),
         (
             lambda v: rbc.StatisticsAccumulator(3).merge(rbc.StatisticsAccumulator(2)),
             ValueError,
-            "other: channels are 2, expected 3",
+            "other: has 2 channels, expected 3",
         ),
         (
             lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64),

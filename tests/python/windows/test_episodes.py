@@ -300,7 +300,7 @@ REFUSED = {
     ),
     "an episode that is none": (
         lambda: episodes().select([3]),
-        "indices: is 3, expected 0 to 2$",
+        r"indices: has 3, expected -3 to 2 \(3 episodes\)$",
     ),
     "episodes by name": (
         lambda: episodes().select(["arm"]),

@@ -114,13 +114,13 @@ CALLS = {
     ),
     "a reference with too few channels": (
         lambda: cut(stream(), stream(POSES, transforms=subtract(count=5))),
-        r"streams\[1\].transforms\[0\].reference_begin: is 0, and 5 channels from there are not "
-        r"all of the 2 of streams\[0\]$",
+        r"streams\[1\].transforms\[0\].reference_begin: is 0, expected 5 channels from there "
+        r"within the 2 of streams\[0\]$",
     ),
     "a reference of another representation": (
         lambda: cut(stream(POSES), stream(POSES, transforms=pose(reference_rotation="matrix"))),
-        r"streams\[1\].transforms\[0\].reference_begin: is 0, and 12 channels from there are not "
-        r"all of the 7 of streams\[0\]$",
+        r"streams\[1\].transforms\[0\].reference_begin: is 0, expected 12 channels from there "
+        r"within the 7 of streams\[0\]$",
     ),
     "a reference without values": (
         lambda: cut(stream(None), stream(transforms=subtract())),

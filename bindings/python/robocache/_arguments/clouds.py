@@ -123,9 +123,9 @@ def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> 
 def _refuse_grid(origin: Any, voxel_size: Any, shape: Any, error: BaseException) -> NoReturn:
     _require_three(origin, "origin", "3 numbers", _AXIS.pack)
     sizes = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
-    _require_three(sizes, "voxel_size", "a number or 3", _AXIS.pack, voxel_size)
+    _require_three(sizes, "voxel_size", "a number or 3 numbers", _AXIS.pack, voxel_size)
     _require_three(shape, "shape", "3 ints", operator.index)
-    raise ValueError(f"shape: is {shown(shape)}, expected 3 ints of 1 to 2^31 - 1") from error
+    raise ValueError(f"shape: is {shown(shape)}, expected 3 ints from 1 to 2^31 - 1") from error
 
 
 def _is_number(value: Any) -> bool:

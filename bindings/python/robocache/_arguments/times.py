@@ -51,7 +51,7 @@ def _list_of(times: Any, name: str) -> Any:
     is_array = hasattr(times, "__array__") or hasattr(times, "__dlpack__")
     array = on_host(times, name) if is_array else None
     if array is None or array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: expected times [N], in one dimension, of numbers or dates")
+        raise ValueError(f"{name}: expected a one-dimensional array of numbers or dates")
     return array
 
 

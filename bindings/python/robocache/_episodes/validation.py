@@ -110,5 +110,6 @@ def chosen_episodes(indices: Any, count: int) -> Any:
         raise TypeError(f"indices: is {shown(indices)}, expected indices of episodes")
     wrong = (requested < -count) | (requested >= count)
     if wrong.any():
-        raise IndexError(f"indices: is {requested[wrong][0]}, expected 0 to {count - 1}")
+        expected = f"{-count} to {count - 1} ({count} episodes)" if count else "none: 0 episodes"
+        raise IndexError(f"indices: has {requested[wrong][0]}, expected {expected}")
     return np.where(requested < 0, requested + count, requested).astype(np.int64)

@@ -41,7 +41,7 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
         yield place.new
         if not place.is_own:
             raise RuntimeError(
-                f"{printable(path)}: another process began to write it, and this is its child"
+                f"{printable(path)}: the parent of this process began to write it; finish it there"
             )
         _sync(place.new)
         if os.path.lexists(path) and not overwrite:  # others may have put something there meanwhile

@@ -70,8 +70,8 @@ def _check(path: str, part: str | None) -> None:
         if _is_data_set(path) != _is_data_set(part):
             what = "a data set" if _is_data_set(path) else "point clouds"
             raise FileExistsError(
-                f"{printable(path)}: contains {what}, which this does not write; "
-                "choose another path"
+                f"{printable(path)}: contains {what}, and overwrite=True "
+                "replaces only the same type of data; choose another path"
             )
 
 

@@ -128,7 +128,7 @@ def _settle(path: str, target: str | None, lock: int) -> None:
             except OSError as error:
                 # Unless another writer has put something there meanwhile.
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                    text = f"{error.strerror}; the old folder is {last}"
+                    text = f"{error.strerror}; the previous folder is at {last}"
                     raise OSError(error.errno, text, target) from None
             sync_folder(os.path.dirname(target))
         names = _names(path) or [_NEW, _LOCK]  # without a descriptor there are no names

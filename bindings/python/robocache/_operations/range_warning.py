@@ -24,8 +24,8 @@ def warn_of(range_flags: tuple[Any, ...]) -> None:
     if kind == "float32":
         last, apart = numbers
         text = (
-            f"{times}: float32 resolves only {apart:g} near {last:g}, coarser than the distance "
-            "of samples; use float64 or int64, or subtract a start time"
+            f"{times}: float32 resolves only {apart:g} near {last:g}, coarser than the interval "
+            "between samples; use float64 or int64, or subtract a start time"
         )
     else:
         first, last, begin, end = numbers

@@ -330,7 +330,7 @@ def _levels(quantiles: Any) -> Any:
     try:
         numbers = [number(level, "quantiles") for level in quantiles]
     except TypeError:
-        raise TypeError(f"quantiles: is {shown(quantiles)}, expected levels in 0 to 1") from None
+        raise TypeError(f"quantiles: is {shown(quantiles)}, expected levels from 0 to 1") from None
     for level in numbers:
         if not 0 <= level <= 1:
             raise ValueError(f"quantiles: level is {shown(level)}, expected 0 to 1")

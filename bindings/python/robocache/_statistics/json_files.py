@@ -35,7 +35,7 @@ def parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: is not valid JSON, or cut off: {error}") from None
+        raise ValueError(f"{where}: is not valid JSON, or is truncated: {error}") from None
 
 
 def text_of(path: Path) -> str:
@@ -164,7 +164,7 @@ def _count(counts: Any, where: str) -> int:
     if not isinstance(count, int) or isinstance(count, bool):
         raise TypeError(f"{where}[0]: is {_kind(count)}, expected an integer")
     if not 0 <= count < 2**63:
-        raise ValueError(f"{where}[0]: is {count}, expected a count")
+        raise ValueError(f"{where}[0]: is {count}, expected 0 to 2^63 - 1")
     return count
 
 

@@ -78,7 +78,9 @@ class StatisticsResult:
     def row(self, index: int) -> StatisticsResult:
         """Return the statistics of one of B rows, such as an episode."""
         if len(self.mean.shape) != 2:
-            raise ValueError("index: these statistics cover all rows together")
+            raise ValueError(
+                "index: these statistics cover all rows together; compute them with per_row=True"
+            )
         rows = {field.name: getattr(self, field.name)[index] for field in _arrays(self)}
         return dataclasses.replace(self, **rows)
 

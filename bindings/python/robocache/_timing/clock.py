@@ -173,7 +173,7 @@ def _positive(rate: Any) -> float:
     except REFUSALS:
         raise TypeError(f"rate: is {shown(rate)}, expected a number") from None
     if not 0 < number < float("inf"):
-        raise ValueError(f"rate: is {number:g}, expected more than 0")
+        raise ValueError(f"rate: is {number:g}, expected a finite number above 0")
     return number
 
 

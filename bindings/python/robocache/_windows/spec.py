@@ -249,7 +249,9 @@ class WindowSpec:
         changed = dict(self._windows)
         for name, each in normalizations.items():
             if name not in changed:
-                raise ValueError(f"normalizations: has {name!r}, expected {_quoted(changed)}")
+                raise ValueError(
+                    f"normalizations: has {name!r}, expected one of {_quoted(changed)}"
+                )
             changed[name] = replaced(changed[name], normalization=each)
         return WindowSpec(changed, anchor=self._anchor, anchors=self._anchors, dtype=self._dtype)
 

@@ -97,8 +97,9 @@ def _by_name(rows: Any, names: list[str]) -> dict[str, str]:
         return dict.fromkeys(names, rows)
     for name in rows:
         if name not in names:
+            known = ", ".join(map(repr, names)) or "none"
             raise ValueError(
-                f"rows: has {name!r}, expected {', '.join(map(repr, names)) or 'no name'}"
+                f"rows: no window with output is named {name!r}, expected one of {known}"
             )
     return {name: rows.get(name, "all") for name in names}
 

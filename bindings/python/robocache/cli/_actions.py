@@ -36,7 +36,7 @@ def state_and_action(
             if asked is None:
                 names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
                 raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
-            raise Failure(f"{what} {asked}: no such track. Tracks: {', '.join(known)}")
+            raise Failure(f"{what} {asked}: no such track, expected one of {', '.join(known)}")
         found.append(names[0])
     return found[0], found[1]
 
@@ -77,16 +77,16 @@ def _relative(source: Episodes, state: str, action: str, absolute: str | None) -
     by_name = same and set(mine.names or ()) <= set(theirs.names or ())
     if not by_name and mine.channels != theirs.channels:
         raise Failure(
-            f"--relative: {action} has {mine.channels} channels and {state} {theirs.channels}, "
-            "and their names do not match"
+            f"--relative: {action} has {mine.channels} channels and {state} has "
+            f"{theirs.channels}, and their names do not match"
         )
     names = mine.names or tuple(str(i) for i in range(mine.channels))
     kept = [part for part in (absolute or "").split(",") if part]
     for part in kept:
         if part not in names and not (part.isdigit() and int(part) < mine.channels):
             raise Failure(
-                f"--absolute {part}: track {action} has no such channel. Its channels: "
-                f"{', '.join(names)}"
+                f"--absolute {part}: track {action} has no such channel, expected one "
+                f"of {', '.join(names)}"
             )
     state_index = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count

@@ -292,7 +292,9 @@ def _size(entries: dict[str, Any], name: str, path: Path) -> Optional[int]:
         return None
     whole = type(size) is int or (type(size) is float and size.is_integer())
     if not whole or size < 1:
-        raise FormatError(str(path), name, f"is {size!r}, expected a number of pixels")
+        raise FormatError(
+            str(path), name, f"is {size!r}, expected a whole number of pixels, 1 or more"
+        )
     return int(size)
 
 

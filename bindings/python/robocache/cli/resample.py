@@ -147,7 +147,7 @@ def _methods(asked: Optional[list[str]], source: Any) -> dict[str, str]:
     for text in asked or ():
         stream, channels, method = parsed(text, known, "--method")
         if method not in METHODS:
-            raise Failure(f"--method {text}: no such method, expected {', '.join(METHODS)}")
+            raise Failure(f"--method {text}: no such method, expected one of {', '.join(METHODS)}")
         methods[stream if channels == "*" else f"{stream}:{channels}"] = method
     return methods
 

@@ -229,7 +229,7 @@ def _sensor(source: Any, asked: str, option: str) -> Any:
             shown = ", ".join(names[:_MOST])
             more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
             raise Failure(
-                f"{option} {asked}: stream {name} has no channel {part}. Its channels: "
+                f"{option} {asked}: stream {name} has no channel {part}, expected one of "
                 f"{shown or 'none'}{more}"
             )
         columns += found

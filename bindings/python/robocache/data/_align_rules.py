@@ -46,7 +46,7 @@ class Rules:
             fits = [name for name in streams if key.startswith(f"{name}:")]
             if not fits:
                 raise KeyError(
-                    f"--method {printable(key)}={method}: no such stream. Streams: "
+                    f"--method {printable(key)}={method}: no such stream, expected one of "
                     f"{some(tuple(streams))} (methods= in Python)"
                 )
             name = max(fits, key=len)

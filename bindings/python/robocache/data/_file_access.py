@@ -153,8 +153,9 @@ class Limit:
             raise FormatError(
                 path,
                 place,
-                f"unpacks to {unpacked:,} bytes or more, but at most {most:,} are allowed for "
-                f"{size:,} bytes; if this is expected, open it with max_unpacked={unpacked}",
+                f"unpacks to {unpacked:,} bytes or more, but at most {most:,} are allowed for a "
+                f"source of {size:,} bytes; if this is expected, open it with "
+                f"max_unpacked={unpacked}",
             )
 
 
@@ -206,7 +207,9 @@ class Folder:
         """
         if not self.follow_links and not self.holds(os.path.join(self.path, name)):
             raise FormatError(
-                self.path, name, "is a link out of the data set; follow_links=True allows it"
+                self.path,
+                name,
+                "is a link out of the data set; follow_links=True allows it",
             )
 
     def holds(self, path: str) -> bool:

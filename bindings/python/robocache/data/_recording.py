@@ -89,7 +89,8 @@ class RecordedStream:
             clock = next((name for name in ("log", "time") if name in self.clocks), None)
             return None if clock is None else self.clocks[clock]
         if clock not in self.clocks:
-            raise KeyError(f"clock: no clock {clock!r}; {self.name} has {some(list(self.clocks))}")
+            known = some(list(self.clocks))
+            raise KeyError(f"clock: {self.name} has no clock {clock!r}, expected one of {known}")
         return self.clocks[clock]
 
     def stream(self, clock: str | None = None, **options: Any) -> Stream[Any]:
@@ -113,7 +114,8 @@ class RecordedStream:
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise KeyError(
-                    f"names: no channel {unknown[0]!r}; {self.name} has {some(self.names)}"
+                    f"names: {self.name} has no channel {unknown[0]!r}, expected one of "
+                    f"{some(self.names)}"
                 )
             chosen = tuple(dict.fromkeys(names))
             columns = [self.names.index(name) for name in chosen]
@@ -424,7 +426,7 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self:
-            raise KeyError(f"stream: no stream {name!r}; the recording has {some(self.names)}")
+            raise KeyError(f"stream: no such stream {name!r}, expected one of {some(self.names)}")
 
     def _expanded(self, names: Collection[str]) -> tuple[str, ...]:
         """Return names of streams; a topic becomes the streams of its keys."""

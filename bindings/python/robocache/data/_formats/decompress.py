@@ -281,7 +281,7 @@ def unpacked_parts(file: BinaryIO, at_once: int, path: str) -> Iterator[bytes]:
         raise
     except Exception as error:  # each library has its own errors
         raise_shortage(path)
-        raise CannotUnpack(f"its zstd data are damaged or cut off: {error}") from None
+        raise CannotUnpack(f"its zstd data are damaged or truncated: {error}") from None
 
 
 def _zstd_file(file: BinaryIO) -> Any:

@@ -69,13 +69,16 @@ def checked(kinds: Kinds | None) -> dict[str, dict[str, str]]:
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
-        raise TypeError(f"kinds: is a {type(kinds).__name__}, expected a dict by stream")
+        raise TypeError(
+            f"kinds: is a {type(kinds).__name__}, expected a dict from streams to kinds"
+        )
     made: dict[str, dict[str, str]] = {}
     for stream, declaration in kinds.items():
         by_channels = {"*": declaration} if isinstance(declaration, str) else declaration
         if not isinstance(by_channels, Mapping):
             raise TypeError(
-                f"kinds[{stream!r}]: is {declaration!r}, expected a kind, or a dict by channels"
+                f"kinds[{stream!r}]: is {declaration!r}, expected a kind, or a dict from channels "
+                "to kinds"
             )
         for channels, kind in by_channels.items():
             if kind not in SPELLINGS:
@@ -91,7 +94,7 @@ def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = 
     known = tuple(known)
     for name in kinds:
         if name not in known:
-            raise KeyError(f"kinds: no such {what} {name!r}. {what.title()}s: {some(known)}")
+            raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}")
 
 
 def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
@@ -105,7 +108,7 @@ def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]
         raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
     fits = [name for name in known if left == name or left.startswith(f"{name}:")]
     if not fits:
-        raise ValueError(f"{option} {text}: no such stream. Streams: {some(known)}")
+        raise ValueError(f"{option} {text}: no such stream, expected one of {some(known)}")
     name = max(fits, key=len)
     return name, left[len(name) + 1 :] or "*", value
 
@@ -122,7 +125,7 @@ def columns_of(
     found = _selected(selector, names, labels, width)
     if found is None:
         known = some(tuple(names or labels))
-        raise ValueError(f"{where}: no channel {selector!r}. Its channels: {known}")
+        raise ValueError(f"{where}: no such channel {selector!r}, expected one of {known}")
     return found
 
 

@@ -274,8 +274,10 @@ def sync(
     """
     import numpy as np
 
-    if not max_offset > 0 or not max_drift >= 0:
-        raise ValueError("max_offset, max_drift: expected more than 0 s, and 0 or more")
+    if not max_offset > 0:
+        raise ValueError(f"max_offset: is {max_offset}, expected more than 0 (in seconds)")
+    if not max_drift >= 0:
+        raise ValueError(f"max_drift: is {max_drift}, expected 0 or more")
     if clock is None and _have_headers(a) and _have_headers(b):
         clock = "header"
     sensors = [
@@ -298,12 +300,15 @@ def sync(
     if each:
         both = [i for i in first if i in set(second)]
         if not both:
-            raise ValueError("a, b: no channel moves in both")
+            raise ValueError(
+                "a, b: no channel changes in both recordings; select channels that move, or pass "
+                "match='any' if the axes of the sensors differ"
+            )
         first = second = both
     elif len(first) * len(second) > _MOST_CHANNELS**2:
         raise ValueError(
             f"match: is 'any' for {len(first)} by {len(second)} channels, expected at most "
-            f"{_MOST_CHANNELS} each; select some"
+            f"{_MOST_CHANNELS} each; select fewer"
         )
     search = Search(_only(moving[0], first), _only(moving[1], second), each, max_offset, max_drift)
     found = search.best(search.sums, search.middles)
@@ -427,7 +432,9 @@ def _is_each(match: str, a: _Sensor, b: _Sensor) -> bool:
     if match == "each":
         shown = [3 if turns else width for turns, width in zip(turning, widths)]
         if shown[0] != shown[1]:
-            raise ValueError(f"match: is 'each', but a has {shown[0]} channels and b {shown[1]}")
+            raise ValueError(
+                f"match: is 'each', but a has {shown[0]} channels and b has {shown[1]}"
+            )
     return match == "each"
 
 

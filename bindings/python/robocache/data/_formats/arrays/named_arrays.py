@@ -109,11 +109,13 @@ def restored(
             clocks = {clock: array(f"s{i}_{clock}") for clock in entry["clocks"]}
             values, names = array(f"s{i}_values"), tuple(entry["names"])
             if values.ndim != 2 or values.shape[1] != len(names):
-                text = f"has shape {list(values.shape)}, but {len(names)} channels"
+                expected = f"[n,{len(names)}] (one column per channel)"
+                text = f"has shape {list(values.shape)}, expected {expected}"
                 raise FormatError(path, f"s{i}_values", text)
             for clock, times in clocks.items():
                 if times.shape != values.shape[:1]:
-                    text = f"has shape {list(times.shape)}, expected {len(values)} times"
+                    expected = f"[{len(values)}] (one per row)"
+                    text = f"has shape {list(times.shape)}, expected {expected}"
                     raise FormatError(path, f"s{i}_{clock}", text)
             stream = streams[entry["name"]] = RecordedStream(
                 entry["name"],
@@ -186,7 +188,7 @@ def _group(fields: dict[str, Any]) -> Group:
     texts = {key: fields[key] for key in ("kind", "unit", "form", "source", "evidence")}
     known = texts["kind"] in KINDS and texts["source"] in SOURCES
     if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
-        raise ValueError(f"not a group of channels: {texts}")
+        raise ValueError(f"expected a group of channels, got {texts}")
     return Group(columns=columns, positive=positive, **texts)
 
 

@@ -113,7 +113,9 @@ def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
     begin = 10 if first else 12
     begin += int.from_bytes(start[8:begin], "little")
     if len(start) < _START or start[6] not in (1, 2, 3) or begin > min(size, _LONGEST):
-        raise FormatError(path, place, "is damaged, or cut off in its header")
+        raise FormatError(
+            path, place, "its header is damaged, truncated, or of an unsupported version"
+        )
     rest = io.BytesIO(start[8:] + file.read(begin - _START))
     try:
         read = npy.read_array_header_1_0 if first else npy.read_array_header_2_0
@@ -121,7 +123,7 @@ def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
     except Exception as error:  # parsing fails in many ways
         raise_shortage(path)
         line = str(error).partition("\n")[0]
-        raise FormatError(path, place, f"is damaged, or cut off: {line}") from None
+        raise FormatError(path, place, f"is damaged or truncated: {line}") from None
     if dtype.hasobject:
         raise FormatError(path, place, "holds Python objects, which are not unpickled")
     header = Header(tuple(map(int, shape)), dtype, bool(by_column), begin)
@@ -129,7 +131,7 @@ def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
         raise FormatError(
             path,
             place,
-            f"is damaged, or cut off: has {size - begin:,} bytes of numbers, expected "
+            f"is damaged or truncated: has {size - begin:,} bytes of numbers, expected "
             f"{header.size:,} of {dtype} {list(header.shape)}",
         )
     return header

@@ -382,7 +382,8 @@ def _asked(path: str, arrays: dict[str, Any], asked: str) -> tuple[str, str | No
         if found and arrays[found[0]].ndim == 1 and arrays[found[0]].dtype.kind in "fiu":
             return found[0], unit
     known = ", ".join(list(arrays)[:12])
-    raise FormatError(path, "", f"--time {asked}: no such array of times. The arrays are: {known}")
+    reason = f"--time {asked}: no such array of times, expected one of {known}"
+    raise FormatError(path, "", reason)
 
 
 def _table(array: StoredArray) -> Any:

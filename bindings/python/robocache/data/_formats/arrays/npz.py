@@ -56,7 +56,7 @@ class _Arrays:
             self.archive = zipfile.ZipFile(file)
         except Exception as error:
             raise_shortage(path)
-            raise FormatError(path, "", f"is not an npz file, or cut off: {error}") from None
+            raise FormatError(path, "", f"is not an npz file, or is truncated: {error}") from None
 
     def read(self, name: str) -> Any:
         import numpy as np
@@ -82,7 +82,7 @@ class _Arrays:
             raise_shortage(self.path)
             raise FormatError(self.path, name, f"cannot be read: {error}") from None
         if count != flat.nbytes:
-            text = f"is cut off: has {count:,} bytes of numbers, expected {flat.nbytes:,}"
+            text = f"is truncated: has {count:,} bytes of numbers, expected {flat.nbytes:,}"
             raise FormatError(self.path, name, text)
         return flat.reshape(header.shape, order="F" if header.by_column else "C")
 

@@ -39,7 +39,8 @@ def stamps(array: Any, path: str, place: str) -> Any:
 
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         at = int(np.argmax(array > np.iinfo(np.int64).max))
-        raise FormatError(path, f"{place}, row {at}", f"is {array[at]}, a time beyond int64")
+        reason = f"is {array[at]}, expected a time of at most {np.iinfo(np.int64).max} (2^63 - 1)"
+        raise FormatError(path, f"{place}, row {at}", reason)
     return np.array(array, np.float64 if array.dtype.kind == "f" else np.int64)
 
 
@@ -50,6 +51,6 @@ def clock_rows(lengths: Any, rate: float | None) -> Any:
     if rate is None:
         return None
     if not 0 < rate < float("inf"):
-        raise ValueError(f"rate: is {rate}, expected more than 0")
+        raise ValueError(f"rate: is {rate}, expected a finite number above 0")
     begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
     return (np.arange(int(lengths.sum())) - begins) / rate

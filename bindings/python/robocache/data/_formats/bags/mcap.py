@@ -189,7 +189,7 @@ class Mcap:
             return
         if chunks_stated is not None and chunks_stated != len(indexed):
             raise _Unreadable(
-                f"the index lists {len(indexed)} of the {chunks_stated} chunks in the file"
+                f"the summary lists {len(indexed)} of the {chunks_stated} chunks in the file"
             )
         indexed.sort(key=lambda chunk: chunk.at)
         done = 8
@@ -220,7 +220,9 @@ class Mcap:
             head = file.read(9) if at + 9 <= end else b""
             op, size = _RECORD.unpack(head) if len(head) == 9 else (0, end)
             if at + 9 + size > end:
-                raise _Unreadable(f"byte {at}, which the summary skips, is not a whole record")
+                raise _Unreadable(
+                    f"the record at byte {at}, which is not in the summary, is truncated or damaged"
+                )
             if op == _CHUNK:
                 raise _Unreadable(f"the summary omits the chunk at byte {at}")
             if op == _MESSAGE:
@@ -248,11 +250,15 @@ class Mcap:
             elif whole and op in (_SCHEMA, _CHANNEL):
                 self._declare(op, file.read(size))
             if not whole:
-                self.damage.found(self.path, f"byte {at}", "is cut off within a record")
+                self.damage.found(
+                    self.path, f"byte {at}", "the file is truncated within the record here"
+                )
                 return
             at += 9 + size
         if at != self.size:
-            self.damage.found(self.path, f"byte {at}", "is cut off within a record")
+            self.damage.found(
+                self.path, f"byte {at}", "the file is truncated within the record here"
+            )
 
     def _walk_chunk(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> None:
         """Find the topics that a chunk declares."""
@@ -343,14 +349,17 @@ class Mcap:
                     place = f"chunk at byte {chunk.at}"
                     self.damage.found(self.path, place, broken_off(end, len(data)))
         if short:
-            reason = f"{short:,} are shorter than the head of a message: they are lost"
+            reason = f"{short:,} are shorter than the header of a message: they are skipped"
             self.damage.found(self.path, "messages", reason)
         for number, count in _counted(strange).items():
-            reason = f"has {count:,} messages, and no clear declaration: they are lost"
+            reason = (
+                f"has {count:,} messages, but its declaration is missing or unclear: "
+                "they are skipped"
+            )
             self.damage.found(self.path, f"channel {number}", reason)
         for number, count in _counted(late).items():
             place = f"topic {self.channels[number].topic}"
-            reason = f"{count:,} messages have log times of 2**63 ns or more: they are lost"
+            reason = f"{count:,} messages have log times of 2**63 ns or more: they are skipped"
             self.damage.found(self.path, place, reason)
 
     def _content_of(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
@@ -360,9 +369,8 @@ class Mcap:
         if chunk.at in self.ends:  # listed in the summary
             place = f"chunk at byte {chunk.at}"
             if file.read(9) != _RECORD.pack(_CHUNK, chunk.size):
-                self.damage.found(
-                    self.path, place, "is not a chunk, expected one that the summary lists"
-                )
+                reason = "the summary lists a chunk here, but there is none"
+                self.damage.found(self.path, place, reason)
                 return None
             if not _are_indexes(file, chunk.at + 9 + chunk.size, self.ends[chunk.at]):
                 reason = "it is not followed by the message indexes that the summary lists"
@@ -380,10 +388,10 @@ class Mcap:
                 for number, reason in conflicts:
                     if chosen[number]:
                         chosen[number] = False
-                        reason = f"{reason}: its messages here are lost"
+                        reason = f"{reason}: its messages here are skipped"
                         self.damage.found(self.path, place, reason)
             except _Unreadable as error:
-                self.damage.found(self.path, place, f"a schema or a channel {error}")
+                self.damage.found(self.path, place, f"a schema or a channel: {error}")
 
     def _content(self, file: BinaryIO, chunk: _Chunk, budget: Budget) -> bytes | None:
         """Return the content of a chunk, if truncated what exists; None if it is damaged."""
@@ -394,7 +402,7 @@ class Mcap:
             compression = file.read(min(length, chunk.size)).decode()
             (packed,) = struct.unpack("<Q", file.read(8))
         except (struct.error, UnicodeDecodeError):
-            self.damage.found(self.path, place, "its head cannot be read")
+            self.damage.found(self.path, place, "its header cannot be read")
             return None
         content = file.read(max(min(packed, chunk.size - 40 - length), 0))
         if not chunk.whole:
@@ -402,7 +410,7 @@ class Mcap:
                 self.damage.found(
                     self.path,
                     place,
-                    f"it is cut off. It is compressed ({compression}), so none of its messages "
+                    f"it is truncated. It is compressed ({compression}), so none of its messages "
                     "can be read",
                 )
                 return None
@@ -412,7 +420,7 @@ class Mcap:
             content = decompressed(content, compression, unpacked, self.path)
         except CannotUnpack as error:
             budget.correct(unpacked, error)
-            self.damage.found(self.path, place, f"{error}: its messages are lost")
+            self.damage.found(self.path, place, f"{error}: its messages are skipped")
             return None
         if checksum and zlib.crc32(content) != checksum:
             self.damage.found(
@@ -446,7 +454,7 @@ class _Declared:
         reason = self._conflict(op, number, value)
         if reason:
             (self.unclear_schemas if op == _SCHEMA else self.unclear_channels).add(number)
-            raise _Unreadable(f"{reason}: messages of it are lost")
+            raise _Unreadable(f"{reason}: its messages are skipped")
         if op == _SCHEMA:
             self.schemas.setdefault(number, value)
         else:

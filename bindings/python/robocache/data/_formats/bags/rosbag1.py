@@ -131,7 +131,8 @@ class Ros1:
             record = self._record(file, at)
             if record is None or record[1] + record[2] > end:
                 raise _Unreadable(
-                    f"its index is here, but byte {at} is not a whole record before it"
+                    f"the index begins here, but the record at byte {at}, before it, is truncated "
+                    "or damaged"
                 )
             fields, begin, size = record
             op = fields.get("op", b"")
@@ -183,7 +184,10 @@ class Ros1:
                 if place not in found:
                     raise _Unreadable(f"its index lists a chunk at byte {place}, but there is none")
                 if found[place] not in (None, own):
-                    raise _Unreadable(f"its index and the chunk at byte {place} count differently")
+                    raise _Unreadable(
+                        f"its index and the chunk at byte {place} state different numbers of "
+                        "messages"
+                    )
                 listed[place] = frozenset(own)
                 begins[place] = _time(fields.get("start_time", b""))
                 for number, count in own.items():
@@ -195,7 +199,7 @@ class Ros1:
         if left_out:
             raise _Unreadable(f"its index omits the chunk at byte {min(left_out)}")
         if at != self.size:
-            raise _Unreadable(f"its index ends at byte {at} of {self.size}")
+            raise _Unreadable(f"its index ends at byte {at}, but the file has {self.size} bytes")
         self.chunks = [
             replace(chunk, channels=listed[chunk.record], begin=begins[chunk.record])
             for chunk in self.chunks
@@ -211,7 +215,9 @@ class Ros1:
         while at < self.size:
             record = self._record(file, at)
             if record is None:
-                self.damage.found(self.path, f"byte {at}", "is cut off within a record")
+                self.damage.found(
+                    self.path, f"byte {at}", "the file is truncated within the record here"
+                )
                 return
             fields, begin, size = record
             try:
@@ -220,7 +226,9 @@ class Ros1:
                 self.damage.found(self.path, f"byte {at}", f"the record here {_fault(error)}")
             at = begin + size
         if at > self.size:
-            self.damage.found(self.path, f"byte {self.size}", "is cut off within a record")
+            self.damage.found(
+                self.path, f"byte {self.size}", "the file is truncated within the record here"
+            )
 
     def _take(self, file: BinaryIO, at: int, op: bytes, budget: Budget) -> None:
         """Take topics and messages from a record."""
@@ -275,7 +283,7 @@ class Ros1:
             how = f"is declared as {known.topic!r} and as {topic!r}"
             if known.topic == topic:
                 how = f"{topic!r}, is declared as {known.typename!r} and as {name!r}"
-            self.damage.found(self.path, f"connection {number}", f"{how}: its messages are lost")
+            self.damage.found(self.path, f"connection {number}", f"{how}: its messages are skipped")
         if len(self.channels) > _MOST_CONNECTIONS:
             reason = f"declares more than {_MOST_CONNECTIONS:,} connections"
             raise FormatError(self.path, "connections", reason)
@@ -350,13 +358,16 @@ class Ros1:
                     yield channels, rows, read
                     read = 0
         for number, count in sorted(strange.items()):
-            reason = f"has {count:,} messages, and no clear declaration: they are lost"
+            reason = (
+                f"has {count:,} messages, but its declaration is missing or unclear: "
+                "they are skipped"
+            )
             self.damage.found(self.path, f"connection {number}", reason)
         for number, count in sorted(late.items()):
             if number in self.channels:
                 place = f"topic {self.channels[number].topic}"
                 reason = f"{count:,} messages have log times of 10**9 nanoseconds or more"
-                self.damage.found(self.path, place, f"{reason} in a second: they are lost")
+                self.damage.found(self.path, place, f"{reason} in a second: they are skipped")
 
     def _messages(
         self, chunk: _Chunk, content: bytes, budget: Budget
@@ -401,12 +412,12 @@ class Ros1:
             place = f"chunk at byte {chunk.at}"
             if isinstance(content, CannotUnpack):
                 budget.correct(chunk.unpacked, content)
-                reason = f"{content}: its messages are lost" if chunk.whole else "is cut off"
+                reason = f"{content}: its messages are skipped" if chunk.whole else "is truncated"
                 self.damage.found(self.path, place, reason)
                 yield chunk, None
                 continue
             if not chunk.whole:
-                self.damage.found(self.path, place, "is cut off")
+                self.damage.found(self.path, place, "is truncated")
             yield chunk, content
 
 

@@ -157,13 +157,13 @@ def open(path: str, options: Options) -> Recording:
         other = os.path.basename(file.path)
         if other in renamed and not _is_of(file, metadata):
             text = (
-                f"{_METADATA} names {renamed[other]}, which is not here: its messages are lost. "
+                f"{_METADATA} names {renamed[other]}, which is missing: its messages are skipped. "
                 f"{other} belongs to another recording: its topics or times differ"
             )
             options.damage.found(path, renamed[other], text)
             opened.remove(file)
         elif other in renamed:
-            text = f"{_METADATA} names {renamed[other]}, which is not here. {other} is read instead"
+            text = f"{_METADATA} names {renamed[other]}, which is missing. {other} is read instead"
             notes.append(Finding("note", "renamed", "", other, text))
     if not opened:
         raise FormatError(path, "", nothing_of(options.damage))
@@ -242,7 +242,7 @@ def _parts(
         folder.require_inside(name)
         special = special_kind(folder.place(name)) if folder.has(name) else None
         if special is not None:
-            reason = f"is {special}, expected a regular file: its messages are lost"
+            reason = f"is {special}, expected a regular file: its messages are skipped"
             damage.found(folder.path, name, reason)
         elif folder.has(name):
             files.append(folder.place(name))
@@ -252,7 +252,7 @@ def _parts(
 
 
 def _missing(name: str, others: Sequence[str]) -> str:
-    reason = f"{_METADATA} names {name}, which is not here: its messages are lost"
+    reason = f"{_METADATA} names {name}, which is missing: its messages cannot be read"
     if not others:
         return reason
     are = f"{others[0]} is here: was it renamed? Open that file, or correct {_METADATA}"
@@ -285,7 +285,7 @@ def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
     if content is not None:
         reason = "it is compressed (zstd), and holds neither MCAP nor sqlite3"
         if not start:
-            reason = "it is compressed (zstd), and damaged or cut off: nothing can be unpacked"
+            reason = "it is compressed (zstd), and is damaged or truncated: nothing can be unpacked"
     if alone:
         raise FormatError(file, "", reason)
     damage.found(file, "", reason)

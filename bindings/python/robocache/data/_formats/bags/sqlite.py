@@ -134,7 +134,7 @@ class Sqlite:
         texts = []
         for name, value in zip(names, values):
             if not isinstance(value, bytes):
-                self._odd.add(table, row, f"{name} is {shown(value)}, expected a text")
+                self._odd.add(table, row, f"{name} is {shown(value)}, expected text")
                 return None
             text = value.decode("utf-8", "backslashreplace")
             if type(value) is bytes or text.encode() != value:
@@ -151,7 +151,7 @@ class Sqlite:
             except sqlite3.DatabaseError:
                 continue  # reading the messages reports that
             self.damage.found(
-                self.path, f"table topics, id {number}", f"its {count:,} messages are lost"
+                self.path, f"table topics, id {number}", f"its {count:,} messages are skipped"
             )
 
     # ---- messages -------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Sqlite:
             return
         self.database.check()
         if found < expected:
-            text = f"has {found:,} of the {expected:,} rows in its index: the others are lost"
+            text = f"has {found:,} of the {expected:,} rows in its index: the others are missing"
             self.damage.found(self.path, "table messages", text)
         elif found > expected:
             text = f"has {found:,} rows, but its index has {expected:,}"

@@ -421,9 +421,9 @@ class _Try:
                     changes.require_fit(page_size, os.fstat(copy).st_size)
                     changes.apply(log, copy)
             except FormatError as error:
-                changes = Changes(fault=f"{error.reason}: the messages in it are lost")
+                changes = Changes(fault=f"{error.reason}: the messages in it are skipped")
             except FileNotFoundError:  # or it was deleted meanwhile; comparing states detects that
-                changes = Changes(fault="is a broken link: the messages in it are lost")
+                changes = Changes(fault="is a broken link: the messages in it are missing")
             text = changes.fault or changes.remark
             if changes.fault and end == "-journal":
                 text += "; the database may hold a part of a transaction"
@@ -441,7 +441,7 @@ class _Try:
             return []
         excess = os.fstat(database).st_size - end
         text = (
-            f"has {excess:,} bytes more than its header counts: a transaction was cut off, and "
+            f"has {excess:,} bytes more than its header counts: a transaction is incomplete, and "
             "messages may be wrong"
         )
         return [_Finding(self.path, f"byte {end}", text, True)]

@@ -41,7 +41,8 @@ class Changes:
         limit = size // max(1, page_size) + len(self.places)
         if self.page_size not in (0, page_size):
             self.fault = (
-                f"has pages of {self.page_size} bytes, but its database {page_size}: it is not read"
+                f"has pages of {self.page_size} bytes, but its database has pages of {page_size}: "
+                "it is not read"
             )
         elif (self.pages or 0) > limit:
             self.fault = (
@@ -86,7 +87,7 @@ def read_log(log: BinaryIO, live: bool) -> Changes:
 
 def _fault_of_log_header(header: bytes) -> str:
     if len(header) < LOG_HEADER:
-        return f"is cut off: its header has {len(header)} of {LOG_HEADER} bytes"
+        return f"is truncated: its header has {len(header)} of {LOG_HEADER} bytes"
     magic, version, page_size, *_ = struct.unpack(">8I", header)
     if magic & ~1 != _LOG_MAGIC:
         return f"begins with {header[:4]!r}, unlike a write-ahead log"
@@ -179,9 +180,9 @@ class _Frames:
         elif self.valid == 0 and self.count:
             return self._lost(0, self.count, "do not have the salts of its header")
         elif self.count == self.rest == 0:
-            return "has a header, but no frame: the messages in it are lost"
+            return "has a header, but no frames: the messages in it are missing"
         if self.rest and self._is_cut():
-            return self._lost(committed, self.count + 1, "are cut off or not committed")
+            return self._lost(committed, self.count + 1, "are truncated or not committed")
         return ""
 
     def _is_cut(self) -> bool:
@@ -198,7 +199,7 @@ class _Frames:
         total = self.count + (self.rest > 0)
         return (
             f"{end - first:,} of its {total:,} frames, from frame {first + 1:,} on "
-            f"({size:,} bytes), {reason}: the messages in them are lost"
+            f"({size:,} bytes), {reason}: the messages in them are skipped"
         )
 
     def _leftover(self) -> str:
@@ -260,7 +261,7 @@ def read_journal(journal: BinaryIO) -> Changes:
     size = os.fstat(journal.fileno()).st_size
     header = os.pread(journal.fileno(), JOURNAL_HEADER, 0)
     if len(header) < JOURNAL_HEADER or header[:8] != _JOURNAL_MAGIC:
-        reason = "is cut off" if _JOURNAL_MAGIC.startswith(header[:8]) else "has a damaged header"
+        reason = "is truncated" if _JOURNAL_MAGIC.startswith(header[:8]) else "has a damaged header"
         return Changes(fault=f"{reason}: none of its {size:,} bytes can be read")
     sector, page_size = struct.unpack(">2I", header[20:28])
     if not _is_page_size(page_size) or not (32 <= sector <= 65536 and sector & (sector - 1) == 0):
@@ -305,9 +306,9 @@ def _read_records(
         changes.places.setdefault(page, begin + read * record + 4)
         read += 1
     if to_the_end and not wrong and rest:
-        changes.fault = f"is cut off within a record, at its byte {size:,}"
+        changes.fault = f"is truncated within a record, at its byte {size:,}"
     elif not to_the_end and read < count:
-        changes.fault = f"{count - read:,} of {count:,} records are cut off or damaged"
+        changes.fault = f"{count - read:,} of {count:,} records are truncated or damaged"
     end = begin + (there if to_the_end else count) * record
     return int(end + sector - 1) // sector * sector
 

@@ -54,9 +54,9 @@ class OddRows:
         """Report a row that is lost, or all rows up to ``last``."""
         place = f"table {table}, row {row}"
         if last is not None and last != row:
-            place, reason = f"table {table}, rows {row} to {last}", f"{reason}: they are lost"
+            place, reason = f"table {table}, rows {row} to {last}", f"{reason}: they are skipped"
         else:
-            reason = f"{reason}: the row is lost"
+            reason = f"{reason}: the row is skipped"
         self._add(table, (row, True), place, reason)
 
     def remark(self, table: str, row: int, reason: str) -> None:
@@ -184,7 +184,7 @@ class Messages:
                 if not _follows(number, last):
                     del rows[count:]
                     self._last = last
-                    raise _Disorder(f"row {number} follows it: rows are missing or repeated")
+                    raise _Disorder(f"the next row is {number}: rows are missing or repeated")
                 last = number
         self._last = numbers[-1] if numbers else last
         self._size += size
@@ -252,7 +252,9 @@ class Messages:
             return self._last + 1 if self._last < _LAST else None
         if not self._damage.keep:
             place = f"table messages, after {self._last_row()}"
-            self._damage.found(self._database.path, place, f"{error}: its messages are lost")
+            self._damage.found(
+                self._database.path, place, f"{error}: the messages there are skipped"
+            )
         row, is_readable = self._one("rowid", begin)
         if not is_readable:
             return self._after_pages(error, begin)
@@ -266,7 +268,7 @@ class Messages:
         """Report an error of an earlier read, unless the next read fails at the same place."""
         if self._pending is not None and (failed is None or self._rows):
             last, reason = self._pending
-            reason = f"the rows after it cannot be read together, some may be lost: {reason}"
+            reason = f"the rows after it cannot be read together, and some may be missing: {reason}"
             self._odd.remark("messages", last, reason)
         self._pending = None
 
@@ -320,7 +322,7 @@ class Messages:
     def _rest_is_lost(self, error: sqlite3.DatabaseError, last: int) -> None:
         self._last = max(self._last, last)
         place = f"table messages, after {self._last_row()}"
-        self._damage.found(self._database.path, place, f"{error}: the rest is lost")
+        self._damage.found(self._database.path, place, f"{error}: the rest is skipped")
 
     def _last_row(self) -> str:
         return f"row {self._last}" if self._last >= _FIRST else "no row"

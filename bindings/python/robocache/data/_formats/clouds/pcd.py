@@ -214,7 +214,7 @@ def _compressed(path: str, body: Any, dtype: Any, points: int, limit: Limit) -> 
 
     packed, size = (int.from_bytes(body[i : i + 4], "little") for i in (0, 4))
     if len(body) < 8 + packed:
-        text = f"file has {len(body)} of {8 + packed} compressed bytes: it was cut off"
+        text = f"file has {len(body)} of {8 + packed} compressed bytes: it is truncated"
         raise FormatError(path, "points", text)
     if size != points * dtype.itemsize:
         text = f"unpack to {size} bytes, but the header says {points} points of {dtype.itemsize} "

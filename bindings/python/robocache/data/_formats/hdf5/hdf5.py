@@ -367,10 +367,13 @@ def _unlike(name: str, demos: list[_Demo]) -> tuple[_Demo, str] | None:
         if own is None:
             return demo, "is missing, or does not have one row per step"
         if own.more and not everywhere:
-            rows = f"has {demo.length + own.more} rows, the actions {demo.length}"
+            rows = f"has {demo.length + own.more} rows, but the actions have {demo.length}"
             return demo, f"{rows}: one row more, but not in all episodes"
         if own.row != first.row:
-            return demo, f"has rows {list(own.row)}, others {list(first.row)}"
+            return (
+                demo,
+                f"has rows of shape {list(own.row)}, but other episodes have {list(first.row)}",
+            )
     return None
 
 

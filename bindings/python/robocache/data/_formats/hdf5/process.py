@@ -544,7 +544,7 @@ def _why_not_open(failure: Failure) -> str:
         )
     begin = text.find("(")
     what = text[begin + 1 :].removesuffix(")") if begin >= 0 else text
-    return f"is damaged, or cut off: {what}"
+    return f"is damaged or truncated: {what}"
 
 
 def _numbered(batches: Iterable[tuple[list[Any], int]]) -> Any:

@@ -168,7 +168,7 @@ def info_of(folder: Folder) -> Info:
         features[name] = _feature(path, name, feature)
     fps = get("fps", (int, float))
     if fps is not None and not 0 < fps < 1e6:
-        raise FormatError(path, "fps", f"is {fps}, expected more than 0")
+        raise FormatError(path, "fps", f"is {fps}, expected more than 0 and less than 1e6")
     chunk = get("chunks_size", int)
     if chunk is not None and not 0 < chunk < 2**63:
         raise FormatError(path, "chunks_size", f"is {cut(chunk)}, expected more than 0")
@@ -544,7 +544,7 @@ def _object(path: str) -> dict[str, Any]:
         with opened_text(path) as file:
             content = json.load(file)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
+        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
     if not isinstance(content, dict):
         raise FormatError(path, "", "is not a JSON object")
     return content

@@ -59,7 +59,7 @@ def fault_of(path: str) -> tuple[str, bool]:
     if b"\n" not in start:
         if len(start) >= _LONGEST:
             return f"has a first line of more than {_LONGEST >> 20} MiB", True
-        return "the file has a single line without an end: not a table, or cut off", True
+        return "the file has a single line without an end: it is not a table, or is truncated", True
     if len(start.split()) and start.rstrip().count(b"\n") == 0:
         return "has a header and no rows", False
     return _reason(start), False

@@ -233,7 +233,7 @@ def _with_digits(path: str, clock: Clock | None, table: Any, wanted: Wanted) -> 
 def rows_clock(rate: float, instead: Clock | None = None) -> Clock:
     """Return times from row numbers, in seconds. The stamps that they replace are dropped."""
     if not 0 < rate < float("inf"):
-        raise ValueError(f"rate: is {rate}, expected more than 0")
+        raise ValueError(f"rate: is {rate}, expected a finite number above 0")
     columns = () if instead is None else instead.columns
     return Clock("row", "f", "s", columns, "rows", rate=rate)
 

@@ -136,7 +136,7 @@ class _Tables:
             return
         known = list(dict.fromkeys(c for t in self.tables.values() for c in t.names))
         name = split_unit(asked)[-1][0]
-        text = f"--time {asked}: no column is named {name}. The columns are: {_some(known)}"
+        text = f"--time {asked}: no column is named {name}, expected one of {_some(known)}"
         raise FormatError(self.path, "", text)
 
     def _note_untimed(self, path: str, table: Table) -> None:

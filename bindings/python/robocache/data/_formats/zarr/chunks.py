@@ -128,7 +128,9 @@ class Chunks:
         count = math.prod(self.chunk) // math.prod(self.inner)
         size, length = self.files.size_of(key), 16 * count + self.index_sum
         if size < length:
-            raise ValueError(f"its index is cut off: the file has {size} of {length} bytes")
+            raise ValueError(
+                f"its index is truncated: it needs {length} bytes, but the file has {size}"
+            )
         if size > count * (2 * math.prod(self.inner) * self.item + _SLACK) + length:
             raise ValueError(f"its file has {size} bytes, too many for its numbers")
         index = (
@@ -224,9 +226,12 @@ def _check(chunks: Chunks, key: str, begin: int, length: int, expected: int) -> 
     limit = 2 * expected + _SLACK
     size = chunks.files.size_of(key)
     if begin + length > size:
-        raise ValueError(f"a chunk is cut off: it ends at byte {begin + length} of {size}")
+        raise ValueError(
+            f"a chunk is truncated: it should end at byte {begin + length}, but the file has "
+            f"{size} bytes"
+        )
     if length > limit:
-        raise ValueError(f"has {length} bytes, too many for a content of {expected}")
+        raise ValueError(f"has {length} bytes, too many for numbers of {expected} bytes")
     for codec in chunks.codecs:
         name = codec_names(codec)[0]
         if name in _CHECKSUMS:
@@ -237,7 +242,7 @@ def _check(chunks: Chunks, key: str, begin: int, length: int, expected: int) -> 
         elif name in (*_HEADS, *_STREAMS):
             unpacked = _unpacked(chunks, key, begin, max(length, 0), name, codec, limit)
             if unpacked > limit:
-                raise ValueError(f"unpacks to {unpacked} bytes or more, expected {expected}")
+                raise ValueError(f"unpacks to {unpacked} bytes or more, expected {expected} bytes")
             return
         else:
             return

@@ -85,7 +85,11 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
     if ends.dtype.kind not in "iu":
         raise FormatError(path, f"meta/{_ENDS}", f"has dtype {ends.dtype}, expected integers")
     if ends.ndim != 1 or (ends[:1] < 0).any() or (ends[1:] < ends[:-1]).any():
-        raise FormatError(path, f"meta/{_ENDS}", "is not an ascending list of rows")
+        raise FormatError(
+            path,
+            f"meta/{_ENDS}",
+            "expected a one-dimensional list of row numbers, 0 or more, in ascending order",
+        )
     ends = ends.clip(max=_MOST_ROWS).astype(np.int64)
     empty = np.flatnonzero(np.diff(ends, prepend=0) == 0)
     if len(empty):
@@ -101,8 +105,9 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
             left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not read"))
         elif not shape or shape[0] < total:
             rows = shape[0] if shape else 0
-            options.damage.found(path, f"data/{name}", f"has {rows} rows, the episodes {total}")
-            left_out.append(LeftOut(name, f"has {rows} rows, the episodes {total}"))
+            reason = f"has {rows} rows, but the episodes have {total}"
+            options.damage.found(path, f"data/{name}", reason)
+            left_out.append(LeftOut(name, reason))
         else:
             store.require_limit(f"data/{name}", array)
             if shape[0] > total:
