@@ -138,7 +138,7 @@ def test_times_of_episodes_without_a_unit(tmp_path):
 
 def test_times_beyond_int64(tmp_path):
     write(tmp_path, t=np.array([1, 1 << 63], np.uint64), value=np.zeros((2, 3)))
-    with pytest.raises(data.FormatError, match="t.npy, row 1: is 9223372036854775808, a time bey"):
+    with pytest.raises(data.FormatError, match="t.npy, row 1: is 9223372036854775808, expected"):
         data.open(tmp_path).load()
 
 

@@ -97,7 +97,11 @@ def change(path, change):
     ("name", "array", "match"),
     [
         ("data/demo_2/obs/eef_quat", np.zeros((2, 4)), "has 2 rows, actions 3"),
-        ("data/demo_2/obs/eef_quat", np.zeros((3, 5)), r"has rows \[5\], others \[4\]"),
+        (
+            "data/demo_2/obs/eef_quat",
+            np.zeros((3, 5)),
+            r"has rows of shape \[5\], but other episodes have \[4\]",
+        ),
         ("data/demo_2/obs/eef_quat", None, "is missing"),
         (
             "data/demo_2/actions",

@@ -374,7 +374,7 @@ def test_a_member_of_a_zip_file_that_unpacks_to_terabytes(tmp_path):
             for _ in range(300):
                 chunk.write(bytes(1 << 20))
     before = _peak()
-    refused(tmp_path / "x.zip", "has 314572800 bytes, too many for a content of 160")
+    refused(tmp_path / "x.zip", "has 314572800 bytes, too many for numbers of 160")
     assert _peak() - before < 100 << 20
 
 

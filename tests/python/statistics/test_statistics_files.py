@@ -211,7 +211,7 @@ def test_malformed(tmp_path, content, error, message):
         line = json.dumps({"episode_index": 0, "stats": {"action": GOOD}})
         bad = json.dumps({"episode_index": 1, "stats": content})
         (tmp_path / "e.jsonl").write_text(f"{line}\n{bad}\n")
-        with pytest.raises(error, match=message.replace("^", r"^line 2\.stats\.")):
+        with pytest.raises(error, match=message.replace("^", r"^line 2\.stats\.", 1)):
             files.read_lerobot_episodes(tmp_path / "e.jsonl")
 
 

@@ -173,7 +173,9 @@ def test_statistics_by_name():
     steps = spec.statistics(data, rows={"action": "whole"}, quantiles=(), per_step=True)
     assert steps["action"].mean.shape == (3, 2) and steps["action"].quantiles.shape == (3, 0, 2)
     assert stats["action"].count.tolist() == [9, 9] and stats["now"].count.tolist() == [14, 14]
-    with pytest.raises(ValueError, match="^rows: has 'leg', expected 'now', 'action'"):
+    with pytest.raises(
+        ValueError, match="^rows: no window with output is named 'leg', expected one of 'now', "
+    ):
         spec.statistics(data, rows={"leg": "all"})
 
 
@@ -312,7 +314,7 @@ REFUSED = {
     ),
     "a name that is unknown": (
         lambda: rbc.WindowSpec(WINDOWS).normalized({"leg": None}),
-        "normalizations: has 'leg', expected 'now', 'action', 'force', 'camera'$",
+        "normalizations: has 'leg', expected one of 'now', 'action', 'force', 'camera'$",
     ),
 }
 
