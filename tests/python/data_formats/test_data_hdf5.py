@@ -100,7 +100,7 @@ def change(path, change):
         (
             "data/demo_2/obs/eef_quat",
             np.zeros((3, 5)),
-            r"has rows of shape \[5\], but other episodes have \[4\]",
+            r"has rows of shape \[5\], but other ",
         ),
         ("data/demo_2/obs/eef_quat", None, "is missing"),
         (

@@ -174,7 +174,7 @@ def test_statistics_by_name():
     assert steps["action"].mean.shape == (3, 2) and steps["action"].quantiles.shape == (3, 0, 2)
     assert stats["action"].count.tolist() == [9, 9] and stats["now"].count.tolist() == [14, 14]
     with pytest.raises(
-        ValueError, match="^rows: no window with output is named 'leg', expected one of 'now', "
+        ValueError, match="^rows: no window with output is named 'leg', expected one of 'now'"
     ):
         spec.statistics(data, rows={"leg": "all"})
 
