@@ -232,7 +232,8 @@ def _std_of(result: StatisticsResult, ddof: int) -> F64:
             f"result.count: is {int(count.min())}, expected at least {max(ddof, result.ddof) + 1}, "
             f"to convert the std from ddof {result.ddof} to {ddof}"
         )
-    return std * np.sqrt((count - result.ddof) / (count - ddof))
+    converted: F64 = std * np.sqrt((count - result.ddof) / (count - ddof))
+    return converted
 
 
 def _reciprocal(divisor: F64, dividend: float) -> F64:

@@ -124,7 +124,7 @@ class _Frames:
         for first in range(0, self.count, step):
             at = LOG_HEADER + first * self.frame
             want = min(step, self.count - first) * self.frame
-            raw = np.frombuffer(os.pread(log.fileno(), want, at), np.uint8)
+            raw: Any = np.frombuffer(os.pread(log.fileno(), want, at), np.uint8)
             raw = raw[: len(raw) // self.frame * self.frame].reshape(-1, self.frame)
             heads = raw[:, :_FRAME_HEADER].copy().view(">u4").astype(np.uint32)
             self.heads[first : first + len(heads)] = heads
@@ -322,7 +322,8 @@ def _records(journal: BinaryIO, begin: int, count: int, page_size: int, nonce: i
     step = max(1, _AT_ONCE // record)
     for first in range(0, count, step):
         want = min(step, count - first) * record
-        raw = np.frombuffer(os.pread(journal.fileno(), want, begin + first * record), np.uint8)
+        content = os.pread(journal.fileno(), want, begin + first * record)
+        raw: Any = np.frombuffer(content, np.uint8)
         raw = raw[: len(raw) // record * record].reshape(-1, record)
         pages = raw[:, :4].copy().view(">u4")[:, 0]
         checksums = raw[:, -4:].copy().view(">u4")[:, 0].astype(np.uint32)
