@@ -298,7 +298,7 @@ def test_records_too_short_for_messages(tmp_path):
     bag = Made(1)
     bag.bytes.chunk(data_files.McapBytes.record(5, bytes(21)), [bag.number])
     path = bag.write(tmp_path)
-    refused_and_kept(path, "1 are shorter than the head of a message", range(EACH))
+    refused_and_kept(path, "1 are shorter than the header of a message", range(EACH))
 
 
 # ---- times --------------------------------------------------------------------------------------
