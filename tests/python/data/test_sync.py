@@ -261,7 +261,7 @@ def test_what_auto_takes():
         ({"kind_a": "twist"}, "kind_a: is 'twist'"),
         ({"kind_a": "rotation_xyzw"}, "a: has 2 channels, expected the 4"),
         ({"match": "some"}, "match: is 'some'"),
-        ({"match": "each"}, "match: is 'each', but a has 2 channels and b 1"),
+        ({"match": "each"}, "match: is 'each', but a has 2 channels and b has 1"),
         ({"max_offset": 0}, "max_offset"),
     ],
 )

@@ -197,7 +197,7 @@ MALFORMED = [
         ("count", [4.5], TypeError, r"^action.count\[0\]: is 4.5, expected an integer$"),
         ("count", [NAN], TypeError, r"^action.count\[0\]: is nan, expected an integer$"),
         ("count", [True], TypeError, r"^action.count\[0\]: is a bool, expected an integer$"),
-        ("count", [-1], ValueError, r"^action.count\[0\]: is -1, expected 0 to 2\^63 - 1$"),
+        ("count", [-1], ValueError, r"^action.count\[0\]: is -1, expected 0 to 2.63 - 1$"),
     )),
 ]  # fmt: skip
 

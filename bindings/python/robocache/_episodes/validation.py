@@ -110,6 +110,10 @@ def chosen_episodes(indices: Any, count: int) -> Any:
         raise TypeError(f"indices: is {shown(indices)}, expected indices of episodes")
     wrong = (requested < -count) | (requested >= count)
     if wrong.any():
-        expected = f"{-count} to {count - 1} ({count} episodes)" if count else "none: 0 episodes"
-        raise IndexError(f"indices: has {requested[wrong][0]}, expected {expected}")
+        value = requested[wrong][0]
+        if count == 0:
+            raise IndexError(f"indices: has {value}, but there are no episodes")
+        raise IndexError(
+            f"indices: has {value}, expected {-count} to {count - 1} ({count} episodes)"
+        )
     return np.where(requested < 0, requested + count, requested).astype(np.int64)

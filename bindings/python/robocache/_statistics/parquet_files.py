@@ -137,5 +137,7 @@ def _counts(path: str, name: str, values: Any) -> Any:
     fits = (counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))
     if not fits.all():
         row = int(np.argmin(fits))
-        raise ValueError(f"{path}: {name}, row {row}: is {counts[row]}, expected a whole number")
+        raise ValueError(
+            f"{path}: {name}, row {row}: is {counts[row]}, expected a whole number, 0 or more"
+        )
     return counts.astype(np.int64)
