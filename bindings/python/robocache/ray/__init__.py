@@ -34,6 +34,7 @@ def episodes(
 
     Only indexes are read here. The stages of this module read the rest where they run, so paths
     must be valid on all machines, as on a shared file system.
+
     Parameters
     ----------
     paths
