@@ -81,5 +81,6 @@ html_short_title = "RoboCache"
 html_favicon = "images/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "static" / "search_scorer.js")
 html_copy_source = False
 html_show_sphinx = False

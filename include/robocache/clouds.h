@@ -1,5 +1,5 @@
 /*
- * RoboCache: point clouds from depth images, and a choice of their points.
+ * RoboCache: point clouds from depth images, and farthest point sampling.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_CLOUDS_H

@@ -9,7 +9,7 @@ namespace rbc {
 
 template <class Problem>
 struct Operation {
-  // The bytes of workspace it needs, in addition to the entry's own (api/call.h).
+  // The bytes of workspace it needs, in addition to the entry's own (api/runtime/call.h).
   size_t (*workspaceBytes)(const BackendState& state, const Problem& problem);
   void (*run)(BackendState& state, const Problem& problem, Scratch scratch);
 };

@@ -10,8 +10,7 @@
 
 namespace rbc {
 
-// ---- limits and offsets
-// ---------------------------------------------------------------------------
+// ---- limits and offsets -------------------------------------------------------------------------
 
 TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name) {
   if (std::isinf(limit)) return {0, 0, false};
@@ -48,8 +47,7 @@ TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType 
   return {offset, 0};
 }
 
-// ---- verification
-// ---------------------------------------------------------------------------------
+// ---- verification -------------------------------------------------------------------------------
 
 namespace {
 

@@ -10,8 +10,7 @@
 
 namespace rbc {
 
-// ---- limits and offsets
-// ---------------------------------------------------------------------------
+// ---- limits and offsets -------------------------------------------------------------------------
 
 // `name` is for error messages; infinity means no limit.
 TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name);
@@ -28,8 +27,7 @@ bool isFurther(Time a, Time b, TimeLimit limit) {
 // Returns the offset from the field that fits the times; fails if the other field is set.
 TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType time_dtype);
 
-// ---- verification
-// ---------------------------------------------------------------------------------
+// ---- verification -------------------------------------------------------------------------------
 
 // Fails if a length, offset or query length is out of range; for arrays that the host can read.
 // `array` is the name of the array of streams in errors, or null.

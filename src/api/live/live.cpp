@@ -63,8 +63,7 @@ LiveStream& requireStream(rbcLive& live, int32_t stream) {
   return *live.streams[static_cast<size_t>(stream)];
 }
 
-// ---- creating
-// -------------------------------------------------------------------------------------
+// ---- creating -----------------------------------------------------------------------------------
 
 DType checkedTimeDtype(const rbcLiveParams& params) {
   const DType dtype = dtypeOf(params.time_dtype, "params.time_dtype");
@@ -150,8 +149,7 @@ void requireIdle(rbcLive& live) {
   }
 }
 
-// ---- pushing
-// --------------------------------------------------------------------------------------
+// ---- pushing ------------------------------------------------------------------------------------
 
 // Copies the row of a sample to contiguous memory.
 const std::byte* rowAt(const View& values, int64_t i, std::byte* room) {
@@ -212,8 +210,7 @@ void reset(rbcLive& live, int32_t index) {
   ring.reset();
 }
 
-// ---- fusing
-// ---------------------------------------------------------------------------------------
+// ---- fusing -------------------------------------------------------------------------------------
 
 class Fusing {
  public:
@@ -326,8 +323,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   }
 }
 
-// ---- counters
-// -------------------------------------------------------------------------------------
+// ---- counters -----------------------------------------------------------------------------------
 
 void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   const LiveRing::Counters now = stream.ring().counters();

@@ -144,8 +144,7 @@ void LiveRing::writeRow(uint64_t number, const std::byte* from) {
   }
 }
 
-// ---- pushing
-// --------------------------------------------------------------------------------------
+// ---- pushing ------------------------------------------------------------------------------------
 
 // A time that is far from the newest sample's is doubted until kLeaps such samples arrive in a row.
 template <class Time>
@@ -254,8 +253,7 @@ void LiveRing::reset() {
   first_.store(next_first_, kRelaxed);
 }
 
-// ---- taking
-// ---------------------------------------------------------------------------------------
+// ---- taking -------------------------------------------------------------------------------------
 
 // Reads back from the newest sample while samples arrived in order; no earlier sample is then
 // later. Returns false if one arrived out of order. Otherwise the samples needed are at the end of

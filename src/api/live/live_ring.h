@@ -31,30 +31,26 @@
 //
 // - Whole: R1 reads the value of W4, so all of W3 for the entries below `end` happens before R2.
 // - Not torn: suppose that R2 reads a word that W3 wrote for a later entry m in the same slot. The
-// fence
-//   W2, before that store, and the fence R3, after that load, then synchronize, so that R4 sees W1
-//   of m or a later one: begun > m >= k + slots for the entry k that the reader wanted, and the
-//   reader retries. Without W2 the store of the word could become visible before `begun`; without
-//   R3 `begun` could be read before the words.
+//   fence W2, before that store, and the fence R3, after that load, then synchronize, so that R4
+//   sees W1 of m or a later one: begun > m >= k + slots for the entry k that the reader wanted, and
+//   the reader retries. Without W2 the store of the word could become visible before `begun`;
+//   without R3 `begun` could be read before the words.
 // - No thread waits: the slots of the n entries differ from the slots of the capacity entries
-// before
-//   `end`, since n + capacity <= slots. So a writer that is stopped between W1 and W4 does not
-//   touch the entries that the reader wants, and R4 accepts them: begun = end + n <= first of these
-//   + slots. The reader retries only if the ring was copied, or if capacity samples and one more
-//   were pushed, while it was reading.
+//   before `end`, since n + capacity <= slots. So a writer that is stopped between W1 and W4 does
+//   not touch the entries that the reader wants, and R4 accepts them: begun = end + n <= first of
+//   these + slots. The reader retries only if the ring was copied, or if capacity samples and one
+//   more were pushed, while it was reading.
 // - Forgotten: firsts_ of the last entry is a word of its slot. So when a sample replaces all
-// others,
-//   because of max_ahead or as the first one after a reset, they disappear and it appears in one
-//   step, W4. If R2 reads that word of a later entry, it is past `end`, and the reader retries, as
-//   in R4.
+//   others, because of max_ahead or as the first one after a reset, they disappear and it appears
+//   in one step, W4. If R2 reads that word of a later entry, it is past `end`, and the reader
+//   retries, as in R4.
 // - Reset: until the next entry is pushed, `first` is `end`, and no samples are taken. A reader
-// that sees
-//   an end from before the reset and the first from after it also takes none, which is the content
-//   of the ring by then. A reader that sees neither, or an older first, takes the samples from
-//   before.
+//   that sees an end from before the reset and the first from after it also takes none, which is
+//   the content of the ring by then. A reader that sees neither, or an older first, takes the
+//   samples from before.
 // - Counted: `marks_` has for each entry the number of samples pushed so far. counters() reads it
-// like a
-//   word of a row. So the number of pushed samples and the visible samples change in one step, W4.
+//   like a word of a row. So the number of pushed samples and the visible samples change in one
+//   step, W4.
 // - Own values: the writer reads the values that only it changes (end, first, order_, times of kept
 //   samples) as it wrote them.
 // - Hand over: enter() acquires and leave() releases, so another thread may push afterwards.

@@ -14,8 +14,7 @@
 //   afterBytes(c)      the workspace of after()
 //   after(c, scratch)  work that follows the operation
 //   keepIndexes(l)     optional: copies the arrays that verifyIndexes() verifies to the layout's
-//   memory,
-//                      if it has any; without it, all arrays of visitIndexes() are copied
+//                      memory, if it has any. Without it, all arrays of visitIndexes() are copied.
 #pragma once
 
 #include <algorithm>

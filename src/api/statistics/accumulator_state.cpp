@@ -176,8 +176,7 @@ double quantileOf(const AccumulatorData& resolved, int64_t channel, double level
   return quantileBetween(at(place.lower), at(place.upper), place.t);
 }
 
-// ---- as bytes
-// -------------------------------------------------------------------------------------
+// ---- as bytes -----------------------------------------------------------------------------------
 
 namespace {
 

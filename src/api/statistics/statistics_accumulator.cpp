@@ -21,8 +21,7 @@ namespace {
 
 using AccumulatorPointer = std::unique_ptr<rbcAccumulator, AccumulatorDestroyer>;
 
-// ---- settings
-// ---------------------------------------------------------------------------------------
+// ---- settings -----------------------------------------------------------------------------------
 
 AccumulatorKind checkedKind(const rbcAccumulatorParams* input) {
   if (input == nullptr) {
@@ -52,8 +51,7 @@ AccumulatorKind checkedKind(const rbcAccumulatorParams* input) {
   return kind;
 }
 
-// ---- samples
-// --------------------------------------------------------------------------------------
+// ---- samples ------------------------------------------------------------------------------------
 
 struct UpdateArguments {
   rbcAccumulator_t accumulator;
@@ -108,8 +106,7 @@ AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments&
   problem_.state = stateOf(accumulator_, samples.dtype);
 }
 
-// ---- merging
-// --------------------------------------------------------------------------------------
+// ---- merging ------------------------------------------------------------------------------------
 
 bool sameLevels(const AccumulatorKind& one, const AccumulatorKind& other) {
   return one.num_levels == other.num_levels &&
@@ -173,8 +170,7 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
   }
 }
 
-// ---- passes
-// ---------------------------------------------------------------------------------------
+// ---- passes -------------------------------------------------------------------------------------
 
 bool nextPass(rbcAccumulator& accumulator) {
   const AccumulatorKind& kind = accumulator.settled.kind;
@@ -193,8 +189,7 @@ bool nextPass(rbcAccumulator& accumulator) {
   return more;
 }
 
-// ---- results
-// --------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 // The outputs of a call in host memory. At the end they are checked for overlap.
 class HostOutputs {

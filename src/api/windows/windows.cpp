@@ -51,8 +51,7 @@ bool WindowCall::empty() const {
   return true;
 }
 
-// ---- what the host verifies
-// ------------------------------------------------------------------------
+// ---- what the host verifies ---------------------------------------------------------------------
 
 void WindowCall::verifyEpisode(int64_t window, int64_t episode) const {
   if (episode >= 0 && episode < problem_.episodes) return;
@@ -166,8 +165,7 @@ void WindowCall::verifyIndexes() const {
   }
 }
 
-// ---- what is checked on the device
-// ------------------------------------------------------------------
+// ---- what is checked on the device --------------------------------------------------------------
 
 // Verifies episodes as lengths, and rows as a packed batch.
 void WindowCall::check(rbcContext& context, Scratch scratch) const {
@@ -208,8 +206,7 @@ void WindowCall::check(rbcContext& context, Scratch scratch) const {
   }
 }
 
-// ---- accumulators
-// -----------------------------------------------------------------------------------
+// ---- accumulators -------------------------------------------------------------------------------
 
 size_t WindowCall::afterBytes(const rbcContext& context) const {
   size_t bytes = 0;

@@ -54,7 +54,7 @@ os.register_at_fork(after_in_child=lambda: _core.handle_signals_on(threading.get
 
 @dataclass(frozen=True)
 class ContextInfo:
-    """Properties of a :class:`Context`; those that its backend does not have are None."""
+    """Properties of a :class:`Context`; properties that do not apply to its backend are None."""
 
     backend: str  #: "cpu" or "cuda"
     device: str  #: "cpu", "cuda:0", ...

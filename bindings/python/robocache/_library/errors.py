@@ -99,7 +99,7 @@ class Status(enum.IntEnum):
 
 
 class RoboCacheError(RuntimeError):
-    """An error other than a wrong argument or a lack of memory, for example a CUDA error.
+    """Raised for errors other than wrong arguments and lack of memory, such as CUDA errors.
 
     ``status`` says which error it is. Wrong arguments raise :class:`ValueError` (values, shapes,
     devices) or :class:`TypeError` (dtypes, and objects that are not arrays).

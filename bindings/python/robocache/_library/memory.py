@@ -22,7 +22,7 @@ atexit.register(_core.limit_memory, 0)  # arrays that are deleted later keep no 
 
 
 def limit_idle_memory(num_bytes: int) -> int:
-    """Set the limit of the memory of deleted results that this process keeps for later results.
+    """Limit how much memory of deleted results this process keeps for reuse.
 
     The default is 256 MiB; 0 keeps none. Memory above the new limit is freed at once.
 

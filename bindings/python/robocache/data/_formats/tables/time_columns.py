@@ -20,11 +20,11 @@ class Pattern:
         return re.fullmatch(self.regex, plain) is not None
 
 
-ASCENDING = "ascend"
-FROM_ZERO = "ascend from near 0"
-EPOCH = "ascend, since 1970"
-PAIR = "whole seconds, and the rest below a second"
-DATES = "are dates, and no other column is"
+ASCENDING = "ascending"
+FROM_ZERO = "ascending from near 0"
+EPOCH = "ascending, since 1970"
+PAIR = "whole seconds and the remaining fraction"
+DATES = "dates, in this column only"
 
 _WORDS = (
     "log|header|receive|received|recv|ros|rosbag|bag|unix|epoch|posix|utc|gps|gnss|gpst|local|"
