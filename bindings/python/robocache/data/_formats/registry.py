@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from .._options import OpenOptions
     from .._point_clouds import PointClouds
     from .._recording import Recording
+    from .description import Format
 
-# Modules with sniff(path) -> bool and open(path, options), tried in this order. To add a format,
-# add its module here.
+# Modules with FORMAT, sniff(path) -> bool and open(path, options), tried in this order: the first
+# one that recognizes a path reads it. To add a format, add its module here.
 FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
@@ -57,11 +58,10 @@ def open(
 ) -> Any:
     """Open a recording or a data set. The format is detected by content, not by name.
 
-    LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
-    :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
-    files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
-    begin. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
-    of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
+    Logs, bags and tables become a :class:`Recording`, data sets that say where episodes begin
+    become :class:`robocache.Episodes`, and a point cloud becomes a :class:`PointCloud`, a folder of
+    them :class:`PointClouds`. :doc:`/formats` lists all formats, as does ``robocache formats``.
+    Only an index is read; the rest is read when it is used.
 
     Parameters
     ----------
@@ -225,6 +225,18 @@ def format_of(path: str, formats: Sequence[str]) -> Any:
     return None
 
 
+def formats_of(module: Any) -> tuple[Format, ...]:
+    """Return the descriptions of the formats that a module reads."""
+    one: Format | None = getattr(module, "FORMAT", None)
+    return tuple(module.FORMATS) if one is None else (one,)
+
+
+def descriptions() -> list[Format]:
+    """Return the descriptions of all formats, in the order in which they are tried."""
+    modules = [importlib.import_module(f".{name}", __package__) for name in FORMATS]
+    return [described for module in modules for described in formats_of(module)]
+
+
 def _data_sets_in(path: str) -> list[str]:
     """Return the names of the data sets in a folder."""
     folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
@@ -240,12 +252,6 @@ def _other_faults(path: str, name: str) -> list[str]:
     from .strangers import faults_in
 
     return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
-
-
-_READ = (
-    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
-)
 
 
 def _unknown(path: str, inside: Sequence[str]) -> str:
@@ -276,7 +282,8 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         held.append(f"{entry.name} ({like})" if like else entry.name)
     more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
     holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
-    return f"no file in this folder has a supported format. {holds}. Formats: {_READ}"
+    read = ", ".join(described.title for described in descriptions())
+    return f"no file in this folder has a supported format. {holds}. Formats: {read}"
 
 
 def _listed(names: Sequence[str]) -> str:
