@@ -131,17 +131,11 @@ def open(
     if special is not None:
         raise FormatError(name, "", f"is {special}, expected a file or a folder")
     with reading(name):
-        module = format_of(name, FORMATS)
-        if module is None:
-            inside = _data_sets_in(name) if os.path.isdir(name) else []
-            if len(inside) != 1:
-                raise FormatError(name, "", _unknown(name, inside))
-            for fault in _other_faults(name, inside[0]):
-                options.damage.found(name, "", fault)
-            name = os.path.join(name, inside[0])
-            module = format_of(name, FORMATS)
-        opened_data = module.open(name, options)
-        if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
+        reader = format_of(name, FORMATS)
+        if reader is None:
+            name, reader = _elsewhere(name, options)
+        opened_data = reader.open(name, options)
+        if time is not None and _short_name(reader) not in _WITH_COLUMNS:
             raise ValueError(
                 f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
             )
@@ -237,14 +231,48 @@ def descriptions() -> list[Format]:
     return [described for module in modules for described in formats_of(module)]
 
 
-def _data_sets_in(path: str) -> list[str]:
-    """Return the names of the data sets in a folder."""
-    folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
-    return sorted(
-        entry.name
-        for entry in folder_entries
-        if not entry.is_symlink() and format_of(entry.path, FORMATS) is not None
-    )
+def _short_name(reader: Any) -> str:
+    return str(getattr(reader, "__name__", "")).rpartition(".")[2]
+
+
+def _elsewhere(path: str, options: Options) -> tuple[str, Any]:
+    """Return a path and its reader, for a path that no reader of this package recognizes.
+
+    That is a reader of another package, or the reader of the only data set in a folder.
+
+    Raises
+    ------
+    FormatError
+        There is none.
+    """
+    from . import third_party
+
+    others = third_party.readers()
+    reader = third_party.reader_of(path, others)
+    if reader is not None:
+        return path, reader
+    inside = _data_sets_in(path, others) if os.path.isdir(path) else {}
+    if len(inside) != 1:
+        formats = [*descriptions(), *(each for other in others for each in other.formats)]
+        text = _unknown(path, list(inside), formats) + third_party.faults(others)
+        raise FormatError(path, "", text)
+    ((name, reader),) = inside.items()
+    for fault in _other_faults(path, name):
+        options.damage.found(path, "", fault)
+    return os.path.join(path, name), reader
+
+
+def _data_sets_in(path: str, others: Sequence[Any]) -> dict[str, Any]:
+    """Return the readers of the data sets in a folder, by name."""
+    from . import third_party
+
+    found = {}
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if not entry.is_symlink() and (is_file(entry) or is_folder(entry)):
+            reader = format_of(entry.path, FORMATS) or third_party.reader_of(entry.path, others)
+            if reader is not None:
+                found[entry.name] = reader
+    return found
 
 
 def _other_faults(path: str, name: str) -> list[str]:
@@ -254,8 +282,9 @@ def _other_faults(path: str, name: str) -> list[str]:
     return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
 
 
-def _unknown(path: str, inside: Sequence[str]) -> str:
+def _unknown(path: str, inside: Sequence[str], formats: Sequence[Format]) -> str:
     from . import strangers as _strangers
+    from .nearest import nearest
 
     if not os.path.isdir(path):
         from .tables.tables import fault
@@ -265,8 +294,9 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
             return known
         text = _strangers.unknown_file(path)
         if known is not None and path.lower().endswith((".csv", ".tsv")) and "looks" not in text:
-            return f"{text}. It {known}"
-        return text
+            text = f"{text}. It {known}"
+        near = "" if "looks" in text else nearest(path, formats)
+        return f"{text}. {near}" if near else text
     if inside:
         return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
     from .strangers import faults_in
@@ -282,7 +312,7 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         held.append(f"{entry.name} ({like})" if like else entry.name)
     more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
     holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
-    read = ", ".join(described.title for described in descriptions())
+    read = ", ".join(described.title for described in formats)
     return f"no file in this folder has a supported format. {holds}. Formats: {read}"
 
 

@@ -156,9 +156,8 @@ FORMATS = (
         files="*.mcap",
         reads=f"{_STREAMS}Numbers become channels named by their paths, such as position.x and "
         "joints[0]; in JSON with or without a schema.",
-        refuses="FlatBuffers, CBOR and MessagePack are listed in unread: no schema of these says "
-        "where the numbers are.",
-        package="lz4, protobuf, zstandard",
+        refuses="Other encodings, such as FlatBuffers, CBOR and MessagePack, are listed in unread.",
+        package="lz4, protobuf",
         extra="mcap",
         example='recording = rbc.data.open("log.mcap")',
     ),
