@@ -16,7 +16,7 @@ _SEPARATORS = ((",", "commas"), (";", "semicolons"), ("\t", "tabs"), (None, "spa
 
 
 def nearest(path: str, formats: Sequence[Format]) -> str:
-    """Return sentences about the formats of a text's suffix and columns; "" if there are none."""
+    """Return sentences about the formats of a text's suffix and columns, or ""."""
     start = first_text(path)
     name = os.path.basename(path).lower()
     layout, patterns = _layout([line for line in start.splitlines() if line.strip()][:_ROWS])

@@ -43,7 +43,7 @@ FORMATS = (
         "UTF-8 are refused.",
         package="pyarrow",
         extra="tables",
-        example='recording = rbc.data.open("imu.csv", unit="us")',
+        example='recording = rbc.data.open("imu.csv")',
     ),
     Format(
         name="parquet",
