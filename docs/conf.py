@@ -59,7 +59,7 @@ autosummary_context = {
         robocache.Info robocache.Grid robocache.Status robocache.data.Recording
         robocache.data.SyncResult robocache.data.PointCloud robocache.data.PointClouds
         robocache.data.StreamInfo robocache.data.TrackInfo robocache.data.Piece
-        robocache.data.LeftOut robocache.data.Unread robocache.data.Problem
+        robocache.data.Format robocache.data.LeftOut robocache.data.Unread robocache.data.Problem
         robocache.data.checks.Finding robocache.data.checks.Survey
         robocache.data.checks.StreamSurvey robocache.ray.Align robocache.ray.Statistics
         robocache.ray.Windows robocache.torch.Stream robocache.torch.WindowStream

@@ -177,7 +177,7 @@ def test_a_broken_chunk_of_zarr(recordings, tmp_path):
     ("name", "content", "words"),
     [
         ("empty.mcap", b"", "it is empty"),
-        ("text.bag", b"hello", "unknown format. First bytes: \"hello\""),
+        ("text.bag", b"hello", "unknown format. First line: \"hello\""),
         ("cut.pcd", b"VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 9\n"
                     b"HEIGHT 1\nPOINTS 9\nDATA binary\nabc", "point 0: file ends here"),
     ],

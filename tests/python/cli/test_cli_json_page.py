@@ -16,7 +16,7 @@ np = pytest.importorskip("numpy")
 from cli_process import robocache  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "json.md"
-NAMED = ("streams", "windows", "samples", "contexts")  # objects whose keys are names
+NAMED = ("streams", "windows", "samples", "contexts", "versions")  # objects whose keys are names
 ELSEWHERE = ("findings", "unread", "left_out")  # lists that one section describes for all
 
 
@@ -79,6 +79,7 @@ def printed(tmp_path_factory):
         "report": [arm, "--html", folder / "arm.html"],
         "voxelize": [sweep, "--voxel-size", "1", "-o", folder / "voxels.npz"],
         "cloud": [depth, "--intrinsics", camera, "-o", folder / "clouds"],
+        "formats": [],
         "info": [],
     }
     found = {}
@@ -110,6 +111,7 @@ def test_every_key_on_the_page_is_printed(printed):
         "stats": "findings|compared|ok",
         "windows": "device|batch|bench",
         "report": "rerun",
+        "formats": "failed",
     }
     for name, value in printed.items():
         keys = set(keys_of(value)) | {key.partition(".")[0] for key in keys_of(value)}

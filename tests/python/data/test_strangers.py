@@ -87,13 +87,13 @@ FILES = [
     ("x.feather", b"ARROW1\0\0" + bytes(30), "Parquet"),
     ("x.db3-wal", b"\x37\x7f\x06\x82" + bytes(30), "write-ahead log.*.db3"),
     ("metadata.yaml", b"rosbag2_bagfile_information:\n  version: 5\n", "Open its folder"),
-    ("x.txt", TUM, "First bytes: .17.*TUM trajectory"),
+    ("x.txt", TUM, "First lines: .17.*TUM trajectory"),
     ("x.txt", b"# timestamp tx ty tz qx qy qz qw\n" + TUM, "TUM trajectory"),
     ("x.txt", KITTI, "poses of KITTI"),
     ("x.dat", b"1 2 3\n4 5 6\n", "without a header"),
     ("x.csv", b"time x y\n0 1 2\n1 2 3\n", "spaces between columns"),
     ("x.unknown", b"\x01\x02\x03\x04" * 9, r"unknown format. First bytes: b'\\x01"),
-    ("x.words", b"hello world\n", 'unknown format. First bytes: "hello world"$'),
+    ("x.words", b"hello world\n", 'unknown format. First line: "hello world"$'),
 ]
 
 

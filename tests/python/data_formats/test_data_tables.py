@@ -105,7 +105,7 @@ def test_bad_csv(tmp_path, lines, match):
 
 def test_texts_that_are_no_tables(tmp_path):
     for name, text, words in (
-        ("a", "hello, world\nthis, is\n", 'unknown format. First bytes: "hello, world"'),
+        ("a", "hello, world\nthis, is\n", 'First lines: "hello, world" and "this, is"'),
         ("b", "{\n", "it is a JSON file"),
         ("c", "1,2\n3,4\n", "looks like a table without a header"),
         ("d", "", "it is empty"),

@@ -18,6 +18,7 @@ from . import _common as common
 from . import _help
 from .cloud import cloud
 from .demo_data import demo_data
+from .formats import formats
 from .info import info
 from .inspect import inspect
 from .report import report
@@ -128,6 +129,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
     "report": (report, "robocache report flight.mcap --html flight.html"),
     "demo-data": (demo_data, "robocache demo-data arm"),
+    "formats": (formats, "robocache formats lerobot"),
     "info": (info, "robocache info"),
 }
 

@@ -19,6 +19,7 @@ from . import checks
 from ._align import align
 from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
+from ._formats.description import Format
 from ._formats.registry import open, open_clouds, open_episodes, open_recording
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
@@ -31,6 +32,7 @@ from ._sync.sync import SyncResult, sync
 __all__ = [
     "Channel",
     "Episodes",
+    "Format",
     "FormatError",
     "LeftOut",
     "Piece",

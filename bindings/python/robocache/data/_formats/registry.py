@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from .._options import OpenOptions
     from .._point_clouds import PointClouds
     from .._recording import Recording
+    from .description import Format
 
-# Modules with sniff(path) -> bool and open(path, options), tried in this order. To add a format,
-# add its module here.
+# Modules with FORMAT, sniff(path) -> bool and open(path, options), tried in this order: the first
+# one that recognizes a path reads it. To add a format, add its module here.
 FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
@@ -57,11 +58,10 @@ def open(
 ) -> Any:
     """Open a recording or a data set. The format is detected by content, not by name.
 
-    LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
-    :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
-    files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
-    begin. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
-    of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
+    Logs, bags and tables become a :class:`Recording`, data sets that say where episodes begin
+    become :class:`robocache.Episodes`, and a point cloud becomes a :class:`PointCloud`, a folder of
+    them :class:`PointClouds`. :doc:`/formats` lists all formats, as does ``robocache formats``.
+    Only an index is read; the rest is read when it is used.
 
     Parameters
     ----------
@@ -131,17 +131,11 @@ def open(
     if special is not None:
         raise FormatError(name, "", f"is {special}, expected a file or a folder")
     with reading(name):
-        module = format_of(name, FORMATS)
-        if module is None:
-            inside = _data_sets_in(name) if os.path.isdir(name) else []
-            if len(inside) != 1:
-                raise FormatError(name, "", _unknown(name, inside))
-            for fault in _other_faults(name, inside[0]):
-                options.damage.found(name, "", fault)
-            name = os.path.join(name, inside[0])
-            module = format_of(name, FORMATS)
-        opened_data = module.open(name, options)
-        if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
+        reader = format_of(name, FORMATS)
+        if reader is None:
+            name, reader = _elsewhere(name, options)
+        opened_data = reader.open(name, options)
+        if time is not None and _short_name(reader) not in _WITH_COLUMNS:
             raise ValueError(
                 f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
             )
@@ -225,14 +219,60 @@ def format_of(path: str, formats: Sequence[str]) -> Any:
     return None
 
 
-def _data_sets_in(path: str) -> list[str]:
-    """Return the names of the data sets in a folder."""
-    folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
-    return sorted(
-        entry.name
-        for entry in folder_entries
-        if not entry.is_symlink() and format_of(entry.path, FORMATS) is not None
-    )
+def formats_of(module: Any) -> tuple[Format, ...]:
+    """Return the descriptions of the formats that a module reads."""
+    one: Format | None = getattr(module, "FORMAT", None)
+    return tuple(module.FORMATS) if one is None else (one,)
+
+
+def descriptions() -> list[Format]:
+    """Return the descriptions of all formats, in the order in which they are tried."""
+    modules = [importlib.import_module(f".{name}", __package__) for name in FORMATS]
+    return [described for module in modules for described in formats_of(module)]
+
+
+def _short_name(reader: Any) -> str:
+    return str(getattr(reader, "__name__", "")).rpartition(".")[2]
+
+
+def _elsewhere(path: str, options: Options) -> tuple[str, Any]:
+    """Return a path and its reader, for a path that no reader of this package recognizes.
+
+    That is a reader of another package, or the reader of the only data set in a folder.
+
+    Raises
+    ------
+    FormatError
+        There is none.
+    """
+    from . import third_party
+
+    others = third_party.readers()
+    reader = third_party.reader_of(path, others)
+    if reader is not None:
+        return path, reader
+    inside = _data_sets_in(path, others) if os.path.isdir(path) else {}
+    if len(inside) != 1:
+        formats = [*descriptions(), *(each for other in others for each in other.formats)]
+        text = _unknown(path, list(inside), formats) + third_party.faults(others)
+        raise FormatError(path, "", text)
+    ((name, reader),) = inside.items()
+    for fault in _other_faults(path, name):
+        options.damage.found(path, "", fault)
+    return os.path.join(path, name), reader
+
+
+def _data_sets_in(path: str, others: Sequence[Any]) -> dict[str, Any]:
+    """Return the readers of the data sets in a folder, by name."""
+    from . import third_party
+
+    found = {}
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if not entry.is_symlink() and (is_file(entry) or is_folder(entry)):
+            reader = format_of(entry.path, FORMATS) or third_party.reader_of(entry.path, others)
+            if reader is not None:
+                found[entry.name] = reader
+    return found
 
 
 def _other_faults(path: str, name: str) -> list[str]:
@@ -242,14 +282,9 @@ def _other_faults(path: str, name: str) -> list[str]:
     return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
 
 
-_READ = (
-    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
-)
-
-
-def _unknown(path: str, inside: Sequence[str]) -> str:
+def _unknown(path: str, inside: Sequence[str], formats: Sequence[Format]) -> str:
     from . import strangers as _strangers
+    from .nearest import nearest
 
     if not os.path.isdir(path):
         from .tables.tables import fault
@@ -259,8 +294,9 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
             return known
         text = _strangers.unknown_file(path)
         if known is not None and path.lower().endswith((".csv", ".tsv")) and "looks" not in text:
-            return f"{text}. It {known}"
-        return text
+            text = f"{text}. It {known}"
+        near = "" if "looks" in text else nearest(path, formats)
+        return f"{text}. {near}" if near else text
     if inside:
         return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
     from .strangers import faults_in
@@ -276,7 +312,8 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         held.append(f"{entry.name} ({like})" if like else entry.name)
     more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
     holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
-    return f"no file in this folder has a supported format. {holds}. Formats: {_READ}"
+    read = ", ".join(described.title for described in formats)
+    return f"no file in this folder has a supported format. {holds}. Formats: {read}"
 
 
 def _listed(names: Sequence[str]) -> str:

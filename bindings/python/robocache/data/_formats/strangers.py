@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import Iterator
 
+from ..._printable import printable
 from .._file_access import is_file, opened, what_is
 
 _HEAD = 4096  # bytes that are examined
-_SHOWN = 40  # bytes of the beginning in a message
+_SHOWN = 60  # characters of a line in a message
 _LFS = b"version https://git-lfs.github.com/spec/v1"
 _HUB = "huggingface.co"
 
@@ -153,15 +154,27 @@ def unknown_file(path: str) -> str:
     with opened(path) as file:
         start = file.read(_HEAD) or b""
     guess = _guess(start)
-    return f"unknown format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
+    return f"unknown format. {first_lines(start)}" + (f". {guess}" if guess else "")
 
 
-def shown(start: bytes) -> str:
-    """Format the first bytes of a file for a message."""
-    line = start[:_SHOWN]
-    if _is_text(line):
-        return '"' + line.decode("utf-8", "replace").partition("\n")[0].rstrip("\r") + '"'
-    return repr(line[:16])
+def first_text(path: str) -> str:
+    """Return the begin of a text; "" for any other file."""
+    with opened(path) as file:
+        start = file.read(_HEAD) or b""
+    return start.decode("utf-8", "replace").removeprefix("\ufeff") if _is_text(start) else ""
+
+
+def first_lines(start: bytes) -> str:
+    """Return the first two lines of a text, or the first bytes of another file, for a message."""
+    if not _is_text(start):
+        return f"First bytes: {start[:16]!r}"
+    lines = [_quoted(line) for line in start.decode("utf-8", "replace").splitlines()[:2]]
+    return f"First line{'s' * (len(lines) - 1)}: {' and '.join(lines)}"
+
+
+def _quoted(line: str) -> str:
+    line = line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
+    return f'"{printable(line)}"'
 
 
 def look_alike(path: str) -> str:

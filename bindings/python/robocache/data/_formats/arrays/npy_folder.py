@@ -20,7 +20,8 @@ from ..._options import Options
 from ..._recording import Recording
 from ..._source import Piece, StreamInfo
 from ..._time_units import in_seconds, per_second
-from ..registry import FORMATS, format_of
+from .. import registry
+from ..description import Format
 from ..tables.clock import Clock, guessed, split_unit
 from ..tables.time_columns import FROM_ZERO, PATTERNS, row_of
 from ..tables.units import scales_of
@@ -38,17 +39,30 @@ _SAMPLE = 1 << 16  # times from which a unit is inferred
 _MOST_EMPTY = 1024  # columns of an array without rows
 
 
+FORMAT = Format(
+    name="npy",
+    title="NumPy arrays (.npy)",
+    files="*.npy, a folder of them",
+    reads="One stream per array with a row per sample, and the times from an array such as "
+    "times.npy, from time= or from rate=. With episode_index.npy, or if all arrays are [E,T,D], "
+    "episodes.",
+    refuses="Pictures, point clouds and complex numbers are listed in left_out. Arrays of Python "
+    "objects are not read: they are pickles, which run code.",
+    example='recording = rbc.data.open("arrays")',
+)
+
+
 def sniff(path: str) -> bool:
     if os.path.isfile(path):
         return head(path, len(MAGIC)) == MAGIC
     if any(name.endswith(".npy") for name in os.listdir(path)):
         return _has_some(path)
-    others = [name for name in FORMATS if not __name__.endswith(f".{name}")]
+    others = [name for name in registry.FORMATS if not __name__.endswith(f".{name}")]
     for entry in os.scandir(path):  # a folder of data sets is not a data set
         if not is_folder(entry):
             continue
         is_set = os.path.exists(os.path.join(entry.path, f"{_EPISODE}.npy"))
-        if is_set or format_of(entry.path, others) is not None:
+        if is_set or registry.format_of(entry.path, others) is not None:
             return False
     return _has_some(path)
 

@@ -11,12 +11,24 @@ from typing import IO, Any, BinaryIO
 from ..._errors import FormatError, raise_shortage
 from ..._file_access import Limit, head, opened
 from ..._options import Options
+from ..description import Format
 from .named_arrays import Data, flattened, parsed, restored
 from .npy import header_of
 
 KIND = "robocache npz"
 _DESCRIPTION = "robocache"
 _PART = 1 << 20  # bytes unpacked at once
+
+
+FORMAT = Format(
+    name="npz",
+    title="npz of RoboCache",
+    files="*.npz",
+    reads="What save wrote: recordings or episodes, with every value, stamp, kind and unit.",
+    refuses="Archives of other programs: names and units of their arrays are not known. Save their "
+    "arrays as .npy files in one folder.",
+    example='recording = rbc.data.open("run.npz")',
+)
 
 
 def sniff(path: str) -> bool:

@@ -14,6 +14,7 @@ from ..._file_access import Limit, head, opened
 from ..._options import Options
 from ..._recording import Recording
 from ..decompress import Budget, CannotUnpack, ahead, decompressed
+from ..description import Format
 from ..messages.pieces import Rows, present
 from ..messages.ros_types import normalized
 from .bag import Bag
@@ -27,6 +28,23 @@ _LONGEST_HEAD = LONGEST_NAME + 4096  # bytes
 _MOST_CONNECTIONS = 1 << 16
 _MOST_KINDS = 8  # kinds of heads of one size that are compared at once
 _WIDTHS = {"op": 1, "conn": 4, "time": 8}  # bytes of the fields of a message's head
+
+
+FORMAT = Format(
+    name="ros1",
+    title="ROS 1 bag",
+    files="*.bag",
+    reads="One stream per topic, or per frame or set of joints if a topic has several. Fields of "
+    "messages become channels named by their paths, such as pose.orientation.x; quaternions and "
+    "angles are known by the message type. Header stamps and log times are kept, in ns. Chunks may "
+    "be compressed with bz2 or lz4.",
+    refuses="Images, point clouds, texts, and arrays of more than 2048 elements or of changing "
+    "length are listed in left_out or unread. Bags of versions 1.x are refused: rosbag fix "
+    "converts them.",
+    package="rosbags",
+    extra="ros",
+    example='recording = rbc.data.open("drive.bag")',
+)
 
 
 def sniff(path: str) -> bool:

@@ -16,6 +16,7 @@ from ..._file_access import Folder, head, opened, special_kind
 from ..._findings import Finding
 from ..._options import Options
 from ..._recording import Recording
+from ..description import Format
 from ..strangers import stranger
 from .bag import Bag, BagFile
 from .mcap import MAGIC, Mcap
@@ -128,6 +129,39 @@ def _span_of_summary(mcap: Mcap) -> tuple[int, int] | None:
 _SLACK = 1_000_000_000  # ns by which the times of a file and its metadata may differ
 _SQLITE = b"SQLite format 3\0"
 _METADATA = "metadata.yaml"
+
+
+_STREAMS = (
+    "One stream per topic, or per frame or set of joints if a topic has several. Header stamps "
+    "and log times are kept, in ns. "
+)
+FORMATS = (
+    Format(
+        name="ros2",
+        title="ROS 2 bag (MCAP, sqlite3)",
+        files="*.mcap, *.db3, a folder with metadata.yaml, also with .zstd",
+        reads=f"{_STREAMS}Fields of messages become channels named by their paths, such as "
+        "pose.orientation.x; quaternions and angles are known by the message type. Bags may be "
+        "compressed by message, by chunk or by file.",
+        refuses="Images, point clouds, texts, and arrays of more than 2048 elements or of changing "
+        "length are listed in left_out or unread, as are types without a definition "
+        "(definitions= adds them).",
+        package="rosbags",
+        extra="ros",
+        example='recording = rbc.data.open("flight.mcap")',
+    ),
+    Format(
+        name="mcap",
+        title="MCAP with JSON or protobuf",
+        files="*.mcap",
+        reads=f"{_STREAMS}Numbers become channels named by their paths, such as position.x and "
+        "joints[0]; in JSON with or without a schema.",
+        refuses="Other encodings, such as FlatBuffers, CBOR and MessagePack, are listed in unread.",
+        package="lz4, protobuf",
+        extra="mcap",
+        example='recording = rbc.data.open("log.mcap")',
+    ),
+)
 
 
 def sniff(path: str) -> bool:

@@ -12,12 +12,25 @@ from ..._errors import FormatError
 from ..._file_access import head, opened
 from ..._options import Options
 from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
+from ..description import Format
 
 _WHAT = "sweep of x y z intensity (ring) in float32"
 _LOOK = 4096  # points
 _FAR = 1e4  # m
 _RINGS = 256
 _FIELDS = {4: ("x", "y", "z", "intensity"), 5: ("x", "y", "z", "intensity", "ring")}
+
+
+FORMAT = Format(
+    name="sweep",
+    title="LiDAR sweep of KITTI or nuScenes",
+    files="*.bin, a folder of them",
+    reads="A point cloud of x, y, z, intensity, and ring if there are five numbers per point, all "
+    "float32; a folder is a list of clouds in the order of the numbers in their names.",
+    refuses="The files have no header: other files that end with .bin are recognized by their size "
+    "and by values that no LiDAR measures, and are not read.",
+    example='cloud = rbc.data.open("000000.bin")',
+)
 
 
 def sniff(path: str) -> bool:

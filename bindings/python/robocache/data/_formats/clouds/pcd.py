@@ -10,6 +10,7 @@ from ..._errors import FormatError
 from ..._file_access import Limit, head, opened, what_is
 from ..._options import Options
 from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
+from ..description import Format
 
 _KINDS = {"F": "f", "U": "u", "I": "i"}
 _KEYS = ("FIELDS", "SIZE", "TYPE", "WIDTH", "HEIGHT", "POINTS", "DATA")
@@ -17,6 +18,17 @@ _HEADER = 1 << 14  # bytes, at most
 _MOST = 1 << 31  # points
 _LZF_RATIO = 88  # the best ratio: 264 bytes in 3
 _EXACT = 1 << 53  # smaller integers are exact in float64
+
+
+FORMAT = Format(
+    name="pcd",
+    title="PCD",
+    files="*.pcd, a folder of them",
+    reads="A point cloud with all fields, in ascii, binary or binary_compressed; a folder is a "
+    "list of clouds in the order of the numbers in their names.",
+    refuses="Files with fewer bytes or points than their header states are damage.",
+    example='cloud = rbc.data.open("scan.pcd")',
+)
 
 
 def sniff(path: str) -> bool:

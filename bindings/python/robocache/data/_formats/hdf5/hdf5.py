@@ -25,6 +25,7 @@ from ..._options import Options
 from ..._progress import progress
 from ..._time_units import in_seconds
 from ..arrays.rows import channel_names, clock_rows, is_number, is_picture, stamps
+from ..description import Format
 from .messages import decoded
 from .process import Failure, File, Piece
 
@@ -40,6 +41,38 @@ _SUFFIXES = (".hdf5", ".h5")
 _PIECE = 4 << 20  # bytes of rows per step, if chunks are smaller
 _STAMP = 8  # bytes of the time of a row
 _NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file per further name
+
+
+_REFUSED = (
+    "Pictures, point clouds and texts are listed in left_out. Object references, external files "
+    "and links out of the data set are not followed."
+)
+FORMATS = (
+    Format(
+        name="robomimic",
+        title="HDF5 of robomimic",
+        files="*.hdf5, *.h5",
+        reads="Episodes, one per group data/demo_N, with one track per array that has a row per "
+        "step, such as actions and obs/joint_pos. Times are timestamp, timestamps or time, or come "
+        "from rate=.",
+        refuses=_REFUSED,
+        package="h5py",
+        extra="hdf5",
+        example='episodes = rbc.data.open("demos.hdf5", rate=20)',
+    ),
+    Format(
+        name="aloha",
+        title="HDF5 of ALOHA",
+        files="*.hdf5, *.h5, a folder with one file per episode",
+        reads="Episodes, one per file, with one track per array that has a row per step, such as "
+        "action and observations/qpos. Times are timestamp, timestamps or time, or come from "
+        "rate=.",
+        refuses=_REFUSED,
+        package="h5py",
+        extra="hdf5",
+        example='episodes = rbc.data.open("episode_0.hdf5", rate=50)',
+    ),
+)
 
 
 def sniff(path: str) -> bool:

@@ -16,6 +16,7 @@ from ..._errors import Damage, FormatError, LeftOut, needed, reading
 from ..._file_access import Folder, Limit
 from ..._findings import Finding
 from ..._options import Options
+from ..description import Format
 from ..tables.parquet import numbers_of, read_table, schema_and_rows, whole_numbers
 from .checks import check_counters, check_rows
 from .meta import Feature, Info, episodes_of, files_of_episodes, info_of, listed_in
@@ -29,6 +30,21 @@ _BOOKKEEPING = ("frame_index", "episode_index", "index")
 _TIME = "timestamp"
 _TASK = "task_index"
 _STAMPS = "robocache.stamps"  # times of episodes that float32 cannot hold, written by save
+
+
+FORMAT = Format(
+    name="lerobot",
+    title="LeRobot v2.0, v2.1, v3.0",
+    files="a folder with meta/info.json",
+    reads="Episodes with one track per numeric feature, and the times and the rate of the data "
+    "set. Names of channels, tasks and stored statistics come from meta. A track of a video names "
+    "its files and the times of its frames.",
+    refuses="Pictures in Parquet files, texts, and videos that are missing are listed in left_out. "
+    "Frames of videos stay on disk.",
+    package="pyarrow",
+    extra="lerobot",
+    example='episodes = rbc.data.open("pusht")',
+)
 
 
 def sniff(path: str) -> bool:

@@ -14,6 +14,7 @@ from ..._options import Options
 from ..._progress import progress
 from ..._recording import Recording
 from ..._source import Piece, StreamInfo
+from ..description import Format
 from .clock import flat, looks_like, split_unit
 from .columns import fault_of, is_table
 from .parquet import batches_of
@@ -24,6 +25,38 @@ _ROWS = 1 << 16  # rows per piece
 _SHOWN = 8  # names of columns in a message
 _SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
 _SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes only of tables
+
+
+_STREAMS = (
+    "One stream per file, and per sensor if a column names the sensor of a row. Columns of "
+    "numbers become channels. The column of times and its unit are found by name, or stated by "
+    "time= and unit=. "
+)
+FORMATS = (
+    Format(
+        name="csv",
+        title="CSV",
+        files="*.csv, *.tsv, *.txt, a folder of them",
+        reads=f"{_STREAMS}Cells are separated by commas, semicolons or tabs, below a header and "
+        "maybe a line of units.",
+        refuses="Columns of texts are listed in left_out. Decimal commas and text that is not "
+        "UTF-8 are refused.",
+        package="pyarrow",
+        extra="tables",
+        example='recording = rbc.data.open("imu.csv")',
+    ),
+    Format(
+        name="parquet",
+        title="Parquet",
+        files="*.parquet, *.pq, a folder of them",
+        reads=f"{_STREAMS}Lists of a fixed length become several channels.",
+        refuses="Columns of texts, structs other than times, and lists of changing length are "
+        "listed in left_out.",
+        package="pyarrow",
+        extra="tables",
+        example='recording = rbc.data.open("imu.parquet")',
+    ),
+)
 
 
 def sniff(path: str) -> bool:

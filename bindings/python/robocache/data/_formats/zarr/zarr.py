@@ -19,6 +19,7 @@ from ..._options import Options
 from ..._recording import Recording
 from ..arrays.named_arrays import Data, distinct, flattened, restored
 from ..arrays.rows import channel_names, clock_rows, is_picture
+from ..description import Format
 from .arrays import Store, first_line
 from .calls import in_one_thread, open_group
 from .metadata import require_harmless
@@ -30,6 +31,21 @@ _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
 _MOST_ROWS = 1 << 62  # fits int64, and is more than any array has
+
+
+FORMAT = Format(
+    name="zarr",
+    title="Zarr replay buffer (diffusion_policy, UMI, DP3)",
+    files="*.zarr, *.zarr.zip",
+    reads="Episodes with one track per numeric array of data; meta/episode_ends cuts the rows "
+    "into episodes. Times are data/timestamp in seconds, or come from rate=. What save wrote has "
+    "every value and stamp.",
+    refuses="Pictures and point clouds are listed in left_out. Codecs that are not known to be "
+    "harmless are refused: pickle, for one, runs any code.",
+    package="zarr",
+    extra="zarr",
+    example='episodes = rbc.data.open("pusht.zarr", rate=10)',
+)
 
 
 def sniff(path: str) -> bool:
