@@ -31,6 +31,12 @@ FORMATS = (
     "zarr.zarr",
     "arrays.npz",
     "clouds.pcd",
+    "trajectories.kitti",  # before tables: its lines are a table without a header too
+    "trajectories.tum",  # the same
+    "trajectories.rtklib",
+    "trajectories.euroc",
+    "tables.motive",  # before tables: below some of their header lines is a table
+    "tables.vicon",
     "tables.tables",
     "arrays.npy_folder",
     "clouds.lidar_bin",
@@ -39,7 +45,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder")  # formats whose times the caller may name
+_WITH_COLUMNS = ("tables", "npy_folder", "tum", "euroc")  # formats whose times the caller may name
 
 
 def open(
@@ -244,7 +250,7 @@ def _other_faults(path: str, name: str) -> list[str]:
 
 _READ = (
     "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
+    "(CSV, TSV, Parquet), trajectories (TUM, KITTI, EuRoC), OptiTrack and Vicon CSV, RTKLIB, NumPy (.npy, .npz), PCD and .bin point clouds"
 )
 
 
