@@ -169,7 +169,14 @@ def read_rows(
             file.seek(begin)
             blanks = found.delimiter == BLANKS
             lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
-            return _read(path, found, texts, lines, None if damage is None else odd)
+            table = _read(path, found, texts, lines, None if damage is None else odd)
+        if lines.fault is not None:
+            text = f"is not {found.encoding.upper()}: save it as UTF-8, or copy it again"
+            place = f"byte {begin + lines.fault:,}"
+            if damage is None:
+                raise FormatError(path, place, text)
+            damage.found(path, place, text)
+        return table
 
     def read(texts: Sequence[str]) -> Any:
         try:

@@ -16,6 +16,7 @@ LOOK = 1 << 14  # bytes; most headers are shorter
 _LINES = 64  # of a text, searched for a header
 _BELOW = 4  # rows below a header that are compared with it
 _FEWEST = 5  # rows of a table without a header: a matrix has fewer
+_MOSTLY = 0.9  # of the first rows are alike
 _COMMENTS = ("#", "%", "//")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -259,10 +260,12 @@ def _without_header(
     """Return the layout of rows of numbers, which a comment above them may name."""
     width = len(rows[0][1])
     cells = [row for _, row in rows]
-    if any(len(row) != width or not _all_numbers(row, decimal) for row in cells[:-1]):
+    good = [row for row in cells if len(row) == width and _all_numbers(row, decimal)]
+    if good[:_FEWEST] != cells[:_FEWEST] and good != cells[:-1]:  # the last row may be cut off
         return None
-    if len(cells[-1]) != width:  # an incomplete last row: reading the file says so
-        cells = cells[:-1]
+    if len(good) < _MOSTLY * len(cells) - 1:  # reading the file reports single odd rows
+        return None
+    cells = good
     before = [text for number, text in comments if number < rows[0][0]]
     heads = _names_in(before[-1], delimiter, width) if before else None
     first = rows[0][0]

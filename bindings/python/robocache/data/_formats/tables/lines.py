@@ -30,7 +30,9 @@ class Lines(io.RawIOBase):
         self._file, self._first = file, first
         self._blanks, self._mark = blanks, comments.encode()
         plain = encoding == "utf-8"
-        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)()
+        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)("replace")
+        self.fault: int | None = None  # the first byte that is not of the encoding
+        self._place = 0  # bytes of the file
         self._rest = b""  # the begin of a line
         self._ready = bytearray()
         self._left = count
@@ -59,12 +61,29 @@ class Lines(io.RawIOBase):
         if self._is_begin and self._decoder is None:
             block = block.removeprefix(_MARK)
         self._is_begin = False
+        self._place += len(block)
         if self._decoder is not None:
-            block = self._decoder.decode(block, self._is_done).encode("utf-8")
+            text = self._decoder.decode(block, self._is_done)
+            if self.fault is None and "\ufffd" in text:
+                self.fault = self._place - len(block)
+            block = text.encode("utf-8", "replace")
         block = self._rest + block
         cut = len(block) if self._is_done else block.rfind(b"\n") + 1
         self._rest = block[cut:]
-        return self._changed(block[:cut])
+        block = block[:cut]
+        return self._changed(block if self._decoder is not None else self._in_utf8(block))
+
+    def _in_utf8(self, block: bytes) -> bytes:
+        """Replace bytes that are not UTF-8, since Arrow cannot show such rows."""
+        if block.isascii():
+            return block
+        try:
+            block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if self.fault is None:
+                self.fault = self._place - len(self._rest) - len(block) + error.start
+            return block.decode("utf-8", "replace").encode("utf-8")
+        return block
 
     def _changed(self, block: bytes) -> bytes:
         while self._first and block:

@@ -214,7 +214,8 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
     streams.doubt = doubt
     if layout is not None and layout.above is not None:
         count, text = layout.above
-        reason = f'the first {count} lines, above the header, are not read: "{_short(text)}"'
+        which = "the line above the header is" if count == 1 else f"{count} lines above the header are"
+        reason = f'{which} not read: "{_short(text)}"'
         streams.left_out.insert(0, LeftOut(stem, reason))
     if is_parquet(path):
         schema = schema_and_rows(path, limit)[0]
@@ -225,9 +226,10 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
 def _doubt(layout: Layout) -> str:
     """Return why a table without a header has no times."""
     first = " | ".join(" ".join(row) for row in layout.rows)
+    names = layout.names or ("",)
     return (
-        f"the table has no header, and none of its columns {layout.names[0]} to "  # type: ignore
-        f'{layout.names[-1]} is surely the times. The first rows: "{_short(first)}". '  # type: ignore
+        f"the table has no header, and none of its columns {names[0]} to {names[-1]} is surely the "
+        f'times. The first rows: "{_short(first)}". '
         "Name the times with --time c0, or set the rows per second with --fps HZ, or write a first "
         "line with the names of the columns"
     )

@@ -68,8 +68,8 @@ def sniff(path: str) -> bool:
     title = _TITLE.match(start)
     if title is None:
         return False
-    rate = start[title.end() :].partition(b"\n")[0]
-    return _rate_in(rate) is not None
+    rest = start[title.end() :]
+    return _rate_in(rest.partition(b"\n")[0]) is not None or b"\nFrame" in rest
 
 
 def open(path: str, options: Options) -> Recording:
