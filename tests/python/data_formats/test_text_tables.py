@@ -249,7 +249,7 @@ def test_a_folder_of_texts(tmp_path):
 
 @pytest.mark.parametrize("place", [20_000, 2_000_000])
 def test_bytes_that_are_no_text(tmp_path, place):
-    """Behind the first lines, which decide on the encoding."""
+    """The first lines decide on the encoding; these bytes are behind them."""
     path = tmp_path / "a.txt"
     content = bytearray(b"".join(b"%.1f %d\n" % (i / 10, i) for i in range(200_000)))
     content[content.index(b".5 ", place) + 3] = 0xB1

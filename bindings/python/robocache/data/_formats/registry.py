@@ -250,7 +250,8 @@ def _other_faults(path: str, name: str) -> list[str]:
 
 _READ = (
     "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), trajectories (TUM, KITTI, EuRoC), OptiTrack and Vicon CSV, RTKLIB, NumPy (.npy, .npz), PCD and .bin point clouds"
+    "(CSV, TSV, Parquet), trajectories (TUM, KITTI, EuRoC), OptiTrack and Vicon CSV, RTKLIB, NumPy "
+    "(.npy, .npz), PCD and .bin point clouds"
 )
 
 

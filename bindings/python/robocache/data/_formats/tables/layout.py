@@ -44,7 +44,7 @@ class Layout:
     encoding: str = "utf-8"
     decimal: str = "."
     has_header: bool = True
-    comments: str = ""  # lines that begin with this mark are no rows
+    comments: str = ""  # lines that begin with this mark are skipped
     floats: tuple[str, ...] = ()  # columns that hold numbers, whole ones too
     above: tuple[int, str] | None = None  # lines above the header, and the first of them
     rows: tuple[tuple[str, ...], ...] = ()  # the first rows, if there is no header
@@ -177,7 +177,9 @@ def _layout(lines: Sequence[str], delimiter: str, encoding: str) -> Layout | Non
             comments.append((number, text))
         elif text:
             rows.append((number, cells_of(text, delimiter)))
-    if not rows or (delimiter == BLANKS and any('"' in text for _, cells in rows for text in cells)):
+    if not rows or (
+        delimiter == BLANKS and any('"' in text for _, cells in rows for text in cells)
+    ):
         return None
     decimal = "." if delimiter == "," else _decimal([cells for _, cells in rows])
     if _all_numbers(rows[0][1], decimal):

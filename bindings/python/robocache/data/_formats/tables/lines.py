@@ -13,8 +13,8 @@ _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of a file
 class Lines(io.RawIOBase):
     """The lines of an open file from line ``first`` on.
 
-    Lines that begin with ``comments`` are dropped, unless it is empty. With ``blanks``, spaces and tabs
-    around cells become one space between them. ``count`` is the number of bytes to read at most.
+    Lines that begin with ``comments`` are dropped, unless it is empty. With ``blanks``, spaces and
+    tabs around cells become one space between them. At most ``count`` bytes are read.
     """
 
     def __init__(

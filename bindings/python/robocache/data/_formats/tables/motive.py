@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import head, opened
@@ -28,7 +27,7 @@ FORMAT = Format(
     "rotation is a quaternion by the names of its columns (aligned by slerp), or three angles in "
     "degrees; positions have the unit that the file states. Frames in which a body was not seen "
     "are not samples of it.",
-    refuses="Markers without a label: left out, and listed.",
+    refuses="Markers without a label are listed, but not read.",
     package="pyarrow",
     extra="tables",
     example='recording = robocache.data.open("Take 001.csv")',
@@ -54,7 +53,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Take:
-    """What the lines above the rows say."""
+    """The columns and the facts in the lines above the rows."""
 
     bodies: tuple[Body, ...]
     columns: int
@@ -123,7 +122,12 @@ def take_of(path: str) -> Take:
     for column in range(2, len(axes)):
         kind, name, own, measured = (
             row[column].strip() if len(row) > column else ""
-            for row in (labels.get("Type", []), labels.get("Name", []), labels.get("ID", []), rows[-1])
+            for row in (
+                labels.get("Type", []),
+                labels.get("Name", []),
+                labels.get("ID", []),
+                rows[-1],
+            )
         )
         if not (kind or name or measured or axes[column]):  # after a comma at the end of the line
             continue

@@ -214,7 +214,9 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
     streams.doubt = doubt
     if layout is not None and layout.above is not None:
         count, text = layout.above
-        which = "the line above the header is" if count == 1 else f"{count} lines above the header are"
+        which = (
+            "the line above the header is" if count == 1 else f"{count} lines above the header are"
+        )
         reason = f'{which} not read: "{_short(text)}"'
         streams.left_out.insert(0, LeftOut(stem, reason))
     if is_parquet(path):

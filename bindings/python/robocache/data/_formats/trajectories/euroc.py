@@ -18,7 +18,7 @@ FORMAT = Format(
     reads="One stream per sensor with a data.csv, named by its folder (imu0), on the timestamps in "
     "ns. Quaternions are w first, as the names of the columns say, and are aligned by slerp. One "
     "data.csv can be opened on its own.",
-    refuses="Pictures of cameras: left out, and listed.",
+    refuses="Pictures of cameras are listed, but not read.",
     package="pyarrow",
     extra="tables",
     example='recording = robocache.data.open("MH_01_easy")',

@@ -32,7 +32,9 @@ FORMAT = Format(
     example='recording = robocache.data.open("poses.txt")',
 )
 NAMES = tuple(
-    name for row, axis in enumerate("xyz") for name in (*(f"r{row}{c}" for c in range(3)), f"t{axis}")
+    name
+    for row, axis in enumerate("xyz")
+    for name in (*(f"r{row}{c}" for c in range(3)), f"t{axis}")
 )
 _TIMES = "times.txt"
 _NEAR = 0.01  # how far the product of a rotation and its transpose may be from the identity
@@ -55,7 +57,7 @@ def open(path: str, options: Options) -> Recording:
         files = {name: folder.file(name) for name in names}
         folder.file(_TIMES)
         left_out = [
-            LeftOut(name, "is no file of poses: open it separately")
+            LeftOut(name, "holds no poses of KITTI: open it separately")
             for name in sorted(os.listdir(path))
             if name not in (*names, _TIMES) and not name.startswith(".")
         ]
@@ -130,7 +132,9 @@ def _read(stem: str, path: str, options: Options) -> Table:
 def _numbers(path: str, table: Any, name: str) -> Any:
     """Return a column as float64; empty cells are NaN."""
     chunked = table[name]
-    return numbers_of(path, name, chunked.fill_null(float("nan")) if chunked.null_count else chunked)
+    return numbers_of(
+        path, name, chunked.fill_null(float("nan")) if chunked.null_count else chunked
+    )
 
 
 def _times(stem: str, path: str, rows: int, options: Options) -> tuple[Clock | None, Any]:
@@ -152,6 +156,6 @@ def _times(stem: str, path: str, rows: int, options: Options) -> tuple[Clock | N
         raise FormatError(file, "", text)
     if not np.isfinite(times).all():
         row = int(np.argmin(np.isfinite(times)))
-        raise FormatError(file, f"row {row}", "is no time")
+        raise FormatError(file, f"row {row}", "is not a time")
     clock = Clock(names[0], "f", "s", (_COLUMN,), reason="next to the poses", sample=times)
     return clock, times

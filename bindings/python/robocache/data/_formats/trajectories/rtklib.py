@@ -44,7 +44,7 @@ _NS = 10**9
 
 @dataclass(frozen=True)
 class Header:
-    """What the lines above the rows say."""
+    """The clock and the columns in the lines above the rows."""
 
     clock: str  # GPST, UTC, JST
     is_date: bool
@@ -87,9 +87,7 @@ def header_of(start: bytes) -> Header | None:
     return Header(names[0], True, _layout(names, "," if "," in text else BLANKS, (), 0, True))
 
 
-def _layout(
-    names: list[str], delimiter: str, cells: Any, first: int, is_date: bool
-) -> Layout:
+def _layout(names: list[str], delimiter: str, cells: Any, first: int, is_date: bool) -> Layout:
     """Return the columns: the time is one or two of them, degrees may be three."""
     time = ["date", "time"] if is_date else ["week", "tow"]
     if is_date and delimiter != BLANKS and cells and " " in cells[0]:
@@ -103,9 +101,7 @@ def _layout(
     floats = tuple(name for name in columns if name not in ("Q", "ns"))
     if not is_date:
         floats = ("tow", *floats)
-    return Layout(
-        delimiter, None, (*time, *columns), first, "latin-1", comments="%", floats=floats
-    )
+    return Layout(delimiter, None, (*time, *columns), first, "latin-1", comments="%", floats=floats)
 
 
 def _read(stem: str, path: str, options: Options) -> Table:
@@ -185,5 +181,3 @@ def _in_degrees(path: str, table: Any) -> Any:
         table = table.drop_columns([f"{name}{part}" for part in _PARTS])
         table = table.add_column(place, f"{name}(deg)", joined)
     return table
-
-
