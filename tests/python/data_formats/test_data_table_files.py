@@ -53,7 +53,7 @@ def test_streams_of_files_that_would_have_one_name(tmp_path):
     ("name", "content", "match"),
     [
         ("b.csv", b"", "is empty"),
-        ("b.csv", "time,temp\u00e9\n0,1\n1,2\n".encode("latin-1"), "is not UTF-8 at byte 9"),
+        ("b.csv", b"time,temp\x81\n0,1\n1,2\n", "is not text"),
         ("b.tsv", b"time,te", "the file has a single line without an end"),
         ("b.parquet", b"PAR", "does not begin like a Parquet file"),
     ],

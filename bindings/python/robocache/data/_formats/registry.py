@@ -32,6 +32,12 @@ FORMATS = (
     "zarr.zarr",
     "arrays.npz",
     "clouds.pcd",
+    "trajectories.kitti",  # before tables: its lines are a table without a header too
+    "trajectories.tum",  # the same
+    "trajectories.rtklib",
+    "trajectories.euroc",
+    "tables.motive",  # before tables: below some of their header lines is a table
+    "tables.vicon",
     "tables.tables",
     "arrays.npy_folder",
     "clouds.lidar_bin",
@@ -40,7 +46,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder")  # formats whose times the caller may name
+_WITH_COLUMNS = ("tables", "npy_folder", "tum", "euroc")  # formats whose times the caller may name
 
 
 def open(

@@ -283,15 +283,10 @@ def _guess(start: bytes) -> str:
     lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
     if len(start) == _HEAD:
         lines = lines[:-1]
-    comments = [line for line in lines if line.lstrip().startswith(("#", "%", "//"))]
-    rows = [line for line in lines if line.strip() and line not in comments][:5]
+    comments = ("#", "%", "//")
+    rows = [line for line in lines if line.strip() and not line.lstrip().startswith(comments)][:5]
     if not rows:
         return ""
-    counts = {len(row.split()) for row in rows if _are_numbers(row.split())}
-    if counts == {8} and len(counts) == 1 and all(_are_numbers(row.split()) for row in rows):
-        return f"It looks like a TUM trajectory (text, 8 numbers per row), {_NOT_YET}"
-    if counts == {12} and all(_are_numbers(row.split()) for row in rows):
-        return f"It looks like poses of KITTI (text, 12 numbers per row), {_NOT_YET}"
     for separator, called in (
         (",", "commas"),
         (";", "semicolons"),
@@ -308,23 +303,6 @@ def _guess(start: bytes) -> str:
                 f"{called}). Add a first line with the names of the columns, such as "
                 "time_s,x,y"
             )
-        if len(cells) > 1 and all(map(_are_numbers, cells[1:])):
-            return _table(separator, called, comments)
-        if separator == ";" and all(
-            _are_numbers([c.replace(",", ".") for c in r]) for r in cells[1:]
-        ):
-            return (
-                "It looks like a table with semicolons between columns and decimal commas. "
-                "Save it with commas between columns and decimal points"
-            )
-    return ""
-
-
-def _table(separator: str | None, called: str, comments: list[str]) -> str:
-    if separator is None or separator == ";":
-        return f"It looks like a table with {called} between columns. Save it with commas"
-    if comments:
-        return "It looks like a table below a comment. Remove the lines above the header"
     return ""
 
 

@@ -32,6 +32,7 @@ _PAIR = row_named("`sec` + `nanosec`")
 _DATES = row_named("a column of dates")
 _INDEX = row_named("the index of pandas")
 _UNNAMED = row_named("a first column")
+_HEADERLESS = row_named("a table without a header")
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Clock:
     is_asked: bool = False  # whether the caller named it
     asked: str | None = None  # the unit that the caller gave for this column
     rate: float | None = None  # rows per second, for the form "rows"
+    reason: str = ""  # why it was chosen, if the format says so
 
     @property
     def why(self) -> str:
@@ -78,6 +80,8 @@ def _reason(clock: Clock) -> str:
     row = clock.row
     if clock.is_asked:
         return "by --time"
+    if clock.reason:
+        return clock.reason
     if row == _PAIR:
         return "joined"
     if row == _DATES:
@@ -474,6 +478,49 @@ def looks_like(value: Any) -> str:
 
     unit = _looks_like(np.array([value]))
     return "" if unit is None else f"{value} looks like {unit} since 1970"
+
+
+# ---- tables without a header ---------------------------------------------------------------------
+
+
+def headerless_clock(path: str, table: Any) -> Clock | None:
+    """Return the times of a table whose columns have no names; None if they are not sure."""
+    import numpy as np
+
+    kinds = dict(zip(table.column_names, table.schema.types))
+    for place, name in enumerate(n for n in table.column_names if _is_number(kinds[n])):
+        clock = _clock(path, table, name, kinds[name], {}, (_HEADERLESS, None))
+        if clock is None:
+            continue
+        try:
+            values, mask = times_of(path, clock, table)
+        except FormatError:
+            continue
+        steps = np.diff(values)
+        if not mask.all() or len(steps) == 0 or (steps < 0).any() or values[-1] <= values[0]:
+            continue
+        unit = _looks_like(values)
+        if unit is not None:
+            clock.reason = f"without a header: {values[0]} looks like {unit} since 1970"
+        elif place or name != table.column_names[0] or not _may_be_seconds(values, steps):
+            continue
+        else:
+            unit = "s"
+            clock.reason = "without a header: the first column ascends"
+        clock.unit, clock.sample = unit, values
+        return clock
+    return None
+
+
+def _may_be_seconds(values: Any, steps: Any) -> bool:
+    """Whether floats ascend as times do, rather than numbers of rows or other values."""
+    import numpy as np
+
+    if values.dtype.kind != "f" or (steps <= 0).any() or (steps == 1).all():
+        return False
+    step = float(np.median(steps))
+    begins = abs(float(values[0])) <= max(2 * step, 0.01 * float(values[-1] - values[0]))
+    return begins or bool((np.abs(steps - step) <= 0.5 * step).mean() >= _MOSTLY)
 
 
 # ---- the column that the caller names -----------------------------------------------------------

@@ -8,11 +8,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from ..._errors import FormatError, needed
+from ..._errors import Damage, FormatError, needed
 from ..._file_access import Limit
 from . import csv as _csv
 from .clock import flat, holds_stamp, may_be_clock
+from .layout import Layout
 from .parquet import is_parquet, numbers_of, present_in, read_table, schema_and_rows
+from .time_columns import row_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,17 @@ class Column:
 def is_table(path: str) -> bool:
     if path.endswith((".json", ".jsonl", ".md", ".py", ".html")):
         return False
-    return is_parquet(path) or _csv.delimiter_of(path) is not None
+    return is_parquet(path) or _csv.layout(path) is not None
+
+
+def is_surely_table(path: str) -> bool:
+    """Whether a file is a table that makes its folder one: with a header, or with sure times."""
+    if not is_table(path):
+        return False
+    found = None if is_parquet(path) else _csv.layout(path)
+    if found is None or found.names is None or path.lower().endswith((".csv", ".tsv")):
+        return True
+    return found.has_header and any(row_of(name) is not None for name in found.names)
 
 
 def fault_of(path: str) -> tuple[str, bool]:
@@ -61,19 +73,23 @@ class Opened:
     """The columns of a file that may be numbers or times."""
 
     table: Any  # an Arrow table
-    units: dict[str, str]  # by column, from a line below the header
+    units: dict[str, str]  # by column, from a line below the header, or by the format
     index: tuple[str, ...]  # columns of pandas' index
     times: tuple[str, ...]  # columns without numbers that may be times
+    layout: Layout | None = None  # of a text
 
 
-def opened(path: str, limit: Limit, more: Collection[str] = ()) -> Opened:
+def opened(
+    path: str, limit: Limit, more: Collection[str] = (), damage: Damage | None = None
+) -> Opened:
     """Read a file: of a text all columns, of a Parquet file those that may be used.
 
     ``more`` are text columns that may be the times, for any name.
     """
     if not is_parquet(path):
-        table, units = _csv.read_csv(path, limit)
-        return Opened(table, units, (), ())
+        table, layout = _csv.read_csv(path, limit, damage)
+        units = dict(zip(table.column_names, layout.units or ()))
+        return Opened(table, units, (), (), layout)
     schema, _ = schema_and_rows(path, limit)
     _csv.require_apart(path, schema.names)
     index = index_of(schema)

@@ -9,12 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._checks.times import lost_digits
-from ..._errors import FormatError, LeftOut, needed
+from ..._errors import Damage, FormatError, LeftOut, needed
 from ..._file_access import Limit
+from ..._kinds.kinds import Said
 from ..._time_units import per_second
-from .clock import Clock, chosen_clock, flat, names_of_times, split_unit, times_of
+from .clock import (
+    Clock,
+    chosen_clock,
+    flat,
+    headerless_clock,
+    names_of_times,
+    split_unit,
+    times_of,
+)
 from .columns import Column, index_of, numbers, opened, unread
 from .instances import Instances, instances_of, may_say_which, times_repeat
+from .layout import Layout
 from .parquet import (
     batches_of,
     integer_ranges,
@@ -27,6 +37,7 @@ from .parquet import (
 from .texts import OddText, first_texts, form_of, is_text, odd_text_of, odd_texts_in
 
 _MARKS = 10
+_SHOWN = 80  # characters of a text in a message
 _LOOK = 1 << 16  # rows of a Parquet file by which its times are chosen
 _EXACT = 2**53  # larger integers are not always exact in float64
 
@@ -57,6 +68,8 @@ class Table:
     labels: dict[str, Any] = field(default_factory=dict)  # the thing of each stream
     table_rows: int = 0  # of the file, or of the rows that were read
     names: tuple[str, ...] = ()  # of all columns of the file
+    said: dict[str, tuple[Said, ...]] = field(default_factory=dict)  # kinds by stream
+    doubt: str = ""  # why no column is surely the times
 
     def count_of(self, stream: str, loaded: int) -> int:
         """Return the number of samples of a stream."""
@@ -74,6 +87,7 @@ class Wanted:
 
     time: str | None = None  # COLUMN[:UNIT]
     rate: float | None = None  # rows per second, for tables without times
+    damage: Damage | None = None  # gets damaged rows
 
 
 def from_metadata(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
@@ -167,8 +181,13 @@ def owners_of(clock: Clock, schema: Any) -> list[str]:
 
 def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table:
     """Read all numeric columns of a file into streams."""
-    there = opened(path, limit)
-    clock = chosen_clock(path, there.table, there.units, there.index, wanted.time, whole=True)
+    there = opened(path, limit, damage=wanted.damage)
+    layout, doubt = there.layout, ""
+    if layout is not None and not layout.has_header and wanted.time is None:
+        clock = headerless_clock(path, there.table)
+        doubt = "" if clock is not None or wanted.rate is not None else _doubt(layout)
+    else:
+        clock = chosen_clock(path, there.table, there.units, there.index, wanted.time, whole=True)
     if clock is None and is_parquet(path):
         schema, _ = schema_and_rows(path, limit)
         more = _texts_of_dates(path, schema, wanted.time, limit)
@@ -192,10 +211,34 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
     table = table.drop_columns([name for name in there.times if name not in kept])
     streams = streams_of(stem, path, table, clock, None, instances)
     streams.names = tuple(there.table.column_names)
+    streams.doubt = doubt
+    if layout is not None and layout.above is not None:
+        count, text = layout.above
+        which = (
+            "the line above the header is" if count == 1 else f"{count} lines above the header are"
+        )
+        reason = f'{which} not read: "{_short(text)}"'
+        streams.left_out.insert(0, LeftOut(stem, reason))
     if is_parquet(path):
         schema = schema_and_rows(path, limit)[0]
         _note_unread(streams, stem, path, schema, limit, kept)
     return streams
+
+
+def _doubt(layout: Layout) -> str:
+    """Return why a table without a header has no times."""
+    first = " | ".join(" ".join(row) for row in layout.rows)
+    names = layout.names or ("",)
+    return (
+        f"the table has no header, and none of its columns {names[0]} to {names[-1]} is surely the "
+        f'times. The first rows: "{_short(first)}". '
+        "Name the times with --time c0, or set the rows per second with --fps HZ, or write a first "
+        "line with the names of the columns"
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _with_texts(path: str, table: Any, limit: Limit) -> Any:

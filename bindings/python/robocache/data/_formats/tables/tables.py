@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ..._errors import FormatError, LeftOut, Unread, needed
 from ..._file_access import Folder, is_file, is_folder, special_kind
@@ -16,14 +16,14 @@ from ..._recording import Recording
 from ..._source import Piece, StreamInfo
 from ..description import Format
 from .clock import flat, looks_like, split_unit
-from .columns import fault_of, is_table
+from .columns import fault_of, is_surely_table, is_table
 from .parquet import batches_of
 from .streams import Table, Wanted, from_metadata, read, streams_of
 from .units import Scale, scales_of
 
 _ROWS = 1 << 16  # rows per piece
 _SHOWN = 8  # names of columns in a message
-_SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(csv|tsv|txt|tum|pos|parquet|pq)$", re.IGNORECASE)
 _SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes only of tables
 
 
@@ -61,7 +61,7 @@ FORMATS = (
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return any(is_table(entry.path) for entry in os.scandir(path) if is_file(entry))
+        return any(is_surely_table(entry.path) for entry in os.scandir(path) if is_file(entry))
     return is_table(path)
 
 
@@ -71,7 +71,7 @@ def open(path: str, options: Options) -> Recording:
     left_out: list[LeftOut] = []
     if os.path.isdir(path):
         files, left_out = _files_in(path, options)
-    return Recording(_Tables(path, files, options, left_out), progress=options.progress)
+    return Recording(Tables(path, files, options, left_out), progress=options.progress)
 
 
 def fault(path: str) -> str | None:
@@ -114,6 +114,13 @@ def _note_no_file(
         options.damage.found(entry.path, "", f"is {kind}, expected a regular file")
 
 
+def _read(stem: str, file: str, options: Options) -> Table:
+    wanted = Wanted(options.time, options.rate, options.damage)
+    return from_metadata(stem, file, options.limit, wanted) or read(
+        stem, file, options.limit, wanted
+    )
+
+
 def _stems(names: Collection[str]) -> dict[str, str]:
     """Return file names without suffix, or with it if two would be equal."""
     stems = {name: _SUFFIX.sub("", name) for name in names}
@@ -124,30 +131,36 @@ def _stems(names: Collection[str]) -> dict[str, str]:
     }
 
 
-class _Tables:
+class Tables:
     """A source of streams (``_source.Source``).
 
     CSV is read completely when opened, since all rows are needed to know the types. Parquet mostly
     states them in its metadata, and is then read in pieces.
     """
 
-    kind = "tables"
-
     def __init__(
-        self, path: str, files: dict[str, str], options: Options, left_out: list[LeftOut]
+        self,
+        path: str,
+        files: dict[str, str],
+        options: Options,
+        left_out: list[LeftOut],
+        kind: str = "tables",
+        read_file: Callable[[str, str, Options], Table] | None = None,
     ) -> None:
+        """``read_file(stem, path, options)`` reads a file of another format, named ``kind``."""
+        self.kind = kind
         self.path, self.files, self.damage = path, files, options.damage
         self.limit = options.limit
         self.stems = _stems(files)
         self._left_out = left_out
         self.tables: dict[str, Table] = {}
-        wanted = Wanted(options.time, options.rate)
+        read_file = read_file or _read
         for name, file in files.items():
             stem = self.stems[name]
             try:
-                table = from_metadata(stem, file, self.limit, wanted) or read(
-                    stem, file, self.limit, wanted
-                )
+                table = read_file(stem, file, options)
+                if table.doubt and len(files) == 1:
+                    raise FormatError(file, "", table.doubt)
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -203,7 +216,8 @@ class _Tables:
                 table.count_of(stream, len(values)),
                 tuple(names),
                 self.scales[name].unit if name in self.scales else None,
-                times=self._times_from(name, table),
+                table.said.get(stream, ()),
+                self._times_from(name, table),
             )
             for name, table in self.tables.items()
             for stream, (names, values, _, _) in table.streams.items()
@@ -244,7 +258,7 @@ class _Tables:
         if table.table_rows == 0:
             return "the table has no rows"
         if table.clock is None:
-            return (
+            return table.doubt or (
                 f"no column holds times (columns: {_some(table.names)}). Name one with "
                 "--time COLUMN, or set the rows per second with --fps HZ"
             )
@@ -273,7 +287,8 @@ class _Tables:
                         clock: scale.times(times, self.files[name], place)
                         for clock, times in clocks.items()
                     }
-                    yield Piece(stream, tuple(channels), values, scaled, tuple(dtypes))
+                    said = table.said.get(stream, ())
+                    yield Piece(stream, tuple(channels), values, scaled, tuple(dtypes), said)
 
     def _parts(self, name: str, table: Table) -> Iterator[Table]:
         """Yield a file in pieces."""

@@ -175,7 +175,7 @@ def _chunked(array: Any) -> Any:
     return arrow.chunked_array([array])
 
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)\s*$"
+NUMBER = r"^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)\s*$"
 _LOOK = 1024  # rows of a Parquet file that are read to decide on a text column
 _SHOWN = 40  # characters of a text
 
@@ -264,7 +264,7 @@ def _matches(path: str, name: str, texts: Any) -> Any:
     arrow = needed("pyarrow", "tables", "a table")
     compute = needed("pyarrow.compute", "tables", "a table")
     if not arrow.types.is_dictionary(texts.type):
-        matched = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
+        matched = compute.match_substring_regex(texts, NUMBER, ignore_case=True).fill_null(True)
         return numbers_of(path, name, arrow.chunked_array([matched]))
     if len(texts.dictionary) == 0:  # all are null
         return ~present_in(texts)

@@ -89,6 +89,12 @@ PATTERNS = (
     Pattern("a column of dates of any name", r"", needs=DATES),
     Pattern("the index of pandas: `__index_level_0__`", "", needs=ASCENDING),
     Pattern("a first column without a name, such as a pandas index", "", needs=ASCENDING),
+    Pattern(
+        "a table without a header: the first column in the years 2000 to 2100 since 1970, else "
+        "the first column if it is of floats and begins near 0 or has equal steps",
+        "",
+        needs=ASCENDING,
+    ),
 )
 
 _UNITS = {

@@ -1,0 +1,1 @@
+"""Trajectories of poses, and recordings of motion capture and satellite navigation."""

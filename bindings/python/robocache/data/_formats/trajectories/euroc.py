@@ -1,0 +1,64 @@
+"""Folders of EuRoC's layout (ASL): mav0 with a folder per sensor, and data.csv in each."""
+
+from __future__ import annotations
+
+import os
+
+from ..._errors import LeftOut, needed
+from ..._file_access import Folder, head, is_folder
+from ..._options import Options
+from ..._recording import Recording
+from ..description import Format
+from ..tables.tables import Tables
+
+FORMAT = Format(
+    name="euroc",
+    title="EuRoC (ASL) folder",
+    files="mav0/imu0/data.csv, mav0/state_groundtruth_estimate0/data.csv",
+    reads="One stream per sensor with a data.csv, named by its folder (imu0), on the timestamps in "
+    "ns. Quaternions are w first, as the names of the columns say, and are aligned by slerp. One "
+    "data.csv can be opened on its own.",
+    refuses="Pictures of cameras are listed, but not read.",
+    package="pyarrow",
+    extra="tables",
+    example='recording = robocache.data.open("MH_01_easy")',
+)
+_TABLE = "data.csv"
+_BEGIN = b"#timestamp"
+_LOOK = 256  # bytes; the header of a camera is shorter
+
+
+def sniff(path: str) -> bool:
+    return os.path.isdir(path) and bool(_sensors(_base(path)))
+
+
+def open(path: str, options: Options) -> Recording:
+    needed("pyarrow", "tables", "a table")
+    base = _base(path)
+    folder = Folder(path, options.follow_links)
+    inner = os.path.relpath(base, path)
+    files: dict[str, str] = {}
+    left_out: list[LeftOut] = []
+    for name in _sensors(base):
+        file = folder.file(os.path.normpath(os.path.join(inner, name, _TABLE)))
+        if b"filename" in head(file, _LOOK).partition(b"\n")[0]:
+            left_out.append(LeftOut(name, "names and times of pictures"))
+        else:
+            files[f"{name}.csv"] = file
+    source = Tables(path, files, options, left_out, FORMAT.title)
+    return Recording(source, progress=options.progress)
+
+
+def _base(path: str) -> str:
+    inner = os.path.join(path, "mav0")
+    return inner if os.path.isdir(inner) else path
+
+
+def _sensors(path: str) -> list[str]:
+    """Return the folders with a table of EuRoC."""
+    return sorted(
+        entry.name
+        for entry in os.scandir(path)
+        if is_folder(entry)
+        and head(os.path.join(entry.path, _TABLE), len(_BEGIN)).lower() == _BEGIN
+    )

@@ -1,0 +1,39 @@
+"""TUM trajectories: ``timestamp tx ty tz qx qy qz qw`` per line, as evo and the TUM benchmarks."""
+
+from __future__ import annotations
+
+import os
+
+from ..._options import Options
+from ..._recording import Recording
+from ..description import Format
+from ..tables.columns import is_table
+from ..tables.csv import layout
+from ..tables.layout import TUM_NAMES
+from ..tables.tables import Tables
+
+FORMAT = Format(
+    name="tum",
+    title="TUM trajectory",
+    files="*.txt, *.tum",
+    reads="One stream: the position in m and the quaternion (x y z w, aligned by slerp), on the "
+    "timestamps in s. Lines that begin with # are comments. In a folder of tables, each trajectory "
+    "is a stream.",
+    refuses="Rows of other numbers: the quaternion must have length 1 in the first rows, and the "
+    "timestamps must ascend in them.",
+    package="pyarrow",
+    extra="tables",
+    example='recording = robocache.data.open("groundtruth.txt")',
+)
+
+
+def sniff(path: str) -> bool:
+    if not os.path.isfile(path) or not is_table(path):
+        return False
+    found = layout(path)
+    return found is not None and found.names == TUM_NAMES and bool(found.floats)
+
+
+def open(path: str, options: Options) -> Recording:
+    files = {os.path.basename(path): path}
+    return Recording(Tables(path, files, options, [], FORMAT.title), progress=options.progress)
