@@ -30,6 +30,12 @@ FORMATS = (
     "hdf5.hdf5",
     "zarr.zarr",
     "arrays.npz",
+    "logs.ulog",
+    "logs.dataflash",  # before .bin sweeps, which have no magic
+    "logs.dataflash_text",
+    "logs.sensor_logger",  # before tables, which its files are too
+    "logs.json_exports",
+    "logs.json_lines",  # before tables: objects have commas
     "clouds.pcd",
     "tables.tables",
     "arrays.npy_folder",
@@ -39,7 +45,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder")  # formats whose times the caller may name
+_WITH_COLUMNS = ("tables", "npy_folder", "sensor_logger", "json_exports", "json_lines")  # formats whose times the caller may name
 
 
 def open(
@@ -244,7 +250,8 @@ def _other_faults(path: str, name: str) -> list[str]:
 
 _READ = (
     "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
+    "(CSV, TSV, Parquet), JSON lines, PX4 ULog, ArduPilot logs, Sensor Logger, NumPy (.npy, .npz), "
+    "PCD and .bin point clouds"
 )
 
 
