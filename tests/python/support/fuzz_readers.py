@@ -31,6 +31,7 @@ import numpy as np
 
 import data_files
 import keyed_bags
+import log_files
 from robocache import data
 from robocache._printable import printable
 
@@ -301,6 +302,7 @@ FORMATS = {
     "pcd-binary": _pcd_binary,
     "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
     "sweep": _sweep,
+    **log_files.FORMATS,
 }
 
 

@@ -45,7 +45,8 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder", "sensor_logger", "json_exports", "json_lines")  # formats whose times the caller may name
+# Formats whose times the caller may name.
+_WITH_COLUMNS = ("tables", "npy_folder", "sensor_logger", "json_exports", "json_lines")
 
 
 def open(
@@ -66,7 +67,8 @@ def open(
     LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
     :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
     files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
-    begin. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
+    begin. So do JSON lines, logs of PX4 (ULog) and ArduPilot (DataFlash), and recordings of phones
+    (Sensor Logger). A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
     of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from ..._errors import LeftOut, Unread
 from ..._file_access import head, opened
+from ..._format_values import plural
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
@@ -100,14 +101,15 @@ class DataFlash(BinaryLog):
             data = file.read(min(BLOCK, end - at))
             used, problem = yield from self._block(data, at, lengths)
             left = end - at - used
-            if problem and left < _PAGE and data[used : used + 2] != _MARK:
-                self.rest, at = f"{left:,} bytes that are no message", end
-            elif problem and at + len(data) >= end and not data[used:].strip(b"\xff\0"):
+            after = end
+            if problem:
+                after = self._next_good(file, at + used + 1, end, lengths)
+            is_odd = bool(problem) and data[used : used + 2] != _MARK
+            if is_odd and after == end and (left < _PAGE or _is_padding(data[used:], left)):
+                self.rest = f"{left:,} bytes that are not a message"
                 at = end
             elif problem:
-                after = self._next_good(file, at + used + 1, end, lengths)
-                skipped = after - at - used
-                text_of = f"{problem}: {skipped:,} bytes are skipped"
+                text_of = f"{problem}: {after - at - used:,} bytes are skipped"
                 self.damage.found(self.path, f"byte {at + used}", text_of)
                 at = after
             elif used and at + len(data) < end:
@@ -117,9 +119,7 @@ class DataFlash(BinaryLog):
                     self.rest = f"the last message is cut off: it has {left:,} bytes"
                 at = end
 
-    def _block(
-        self, data: bytes, at: int, lengths: Any
-    ) -> Generator[Found, None, tuple[int, str]]:
+    def _block(self, data: bytes, at: int, lengths: Any) -> Generator[Found, None, tuple[int, str]]:
         """Yield the messages of a block; return how many bytes they have, and what is wrong."""
         import numpy as np
 
@@ -129,7 +129,7 @@ class DataFlash(BinaryLog):
         taken: list[Any] = []
         while p < total:
             if data[p : p + 2] != _MARK[: total - p]:
-                problem = f"is no message: it begins with {data[p : p + 2].hex()}, expected a395"
+                problem = f"is not a message: it begins with {data[p : p + 2].hex()}, expected a395"
                 break
             if p + 3 > total:
                 break
@@ -286,11 +286,13 @@ class DataFlash(BinaryLog):
         if made.name in DEFINITIONS:
             return
         if made.name in LISTED:
-            self.notes.append(LeftOut(made.name, f"{count:,} {LISTED[made.name]}"))
+            self.notes.append(
+                LeftOut(made.name, f"{plural(count, 'message')}: {LISTED[made.name]}")
+            )
             return
         parts = self.tables.parts_of(made)
         if not parts.layout.columns:
-            self.notes.append(LeftOut(made.name, f"{count:,} messages without numbers"))
+            self.notes.append(LeftOut(made.name, f"{plural(count, 'message')} without numbers"))
             return
         reason = f"{count:,} messages of {made.name} have no field TimeUS or TimeMS"
         self.unread.append(Unread(made.name, "", count, count * made.length, reason))
@@ -305,6 +307,11 @@ def _runs(block: Any, lengths: Any) -> Runs:
     ends = places + sizes
     fit = (sizes > 0) & (ends <= len(block))
     return Runs(places[fit], ends[fit])
+
+
+def _is_padding(data: bytes, left: int) -> bool:
+    """Whether a log that was written in pages ends with nothing else."""
+    return len(data) == left and not data.strip(b"\xff\0")
 
 
 def _is_good(data: bytes, p: int, lengths: Any, at_end: bool) -> bool:

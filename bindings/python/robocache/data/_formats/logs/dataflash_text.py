@@ -14,7 +14,7 @@ from ..._recording import Recording
 from ..._source import Piece
 from ..description import Format
 from .dataflash import DataFlash
-from .dataflash_types import DEFINITIONS, LISTED, Type, parsed_type
+from .dataflash_types import DEFINITIONS, LISTED, Type, parsed_type, size_of
 from .layouts import BLOCK, Column, Found, Stream
 
 FORMAT = Format(
@@ -86,7 +86,7 @@ class _TextLog(DataFlash):
             made = _FMT if name == "FMT" else self.by_name.get(name)
             if made is None:
                 if self.by_name and line.strip():
-                    text = f"{name[:20]!r} is no message that a line FMT defines: it is skipped"
+                    text = f"{name[:20]!r} is not a message that a line FMT defines: it is skipped"
                     self.damage.found(self.path, f"line {number}", text)
                 continue
             fields = content.split(",", len(made.fields) - 1) if comma else []
@@ -108,7 +108,8 @@ class _TextLog(DataFlash):
         number, length, name, letters, columns = (each.strip() for each in fields)
         problem: Type | str = "is a definition without numbers of its type and length"
         if number.isdigit() and length.isdigit() and int(number) < 256:
-            problem = parsed_type([int(number), int(length), name, letters, columns])
+            size = 3 + sum(map(size_of, letters))  # the length only matters in binary logs
+            problem = parsed_type([int(number), size, name, letters, columns])
         if isinstance(problem, Type):
             made = problem
             if made.name == "FMT":

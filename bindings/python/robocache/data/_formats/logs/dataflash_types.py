@@ -65,7 +65,7 @@ class Type:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the definition, or ""."""
+        """The fault of the definition, or ""."""
         unknown = set(self.letters) - set(_NUMBERS) - set(_TEXTS) - {_ARRAY}
         if unknown:
             return f"has the unknown format letter {sorted(unknown)[0]!r}"
@@ -113,7 +113,7 @@ def parsed_type(values: Sequence[Any]) -> Type | str:
 
 @dataclass
 class Parts:
-    """What the messages of a type consist of."""
+    """The fields of the messages of a type."""
 
     layout: Layout
     texts: tuple[str, ...]

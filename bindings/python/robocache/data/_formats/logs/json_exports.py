@@ -13,6 +13,7 @@ from ..._file_access import head, opened
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
+from .layouts import EXACT
 from .records import Records, Rows
 
 FORMAT = Format(
@@ -52,7 +53,7 @@ def open(path: str, options: Options) -> Recording:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is no JSON, or cut off: {error}") from None
+        raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
     try:
         if isinstance(value, list):
             rows, left_out = _sensors(path, value, options)
@@ -63,7 +64,7 @@ def open(path: str, options: Options) -> Recording:
         rows, left_out = _gopro(value)
     except (TypeError, AttributeError, KeyError) as error:
         raise_shortage(path)
-        raise FormatError(path, "", f"has another structure than expected: {error!r}") from None
+        raise FormatError(path, "", f"has a structure that is not expected: {error!r}") from None
     source = Records(path, options, "GoPro telemetry", rows, left_out)
     return Recording(source, progress=options.progress)
 
@@ -78,7 +79,7 @@ def _sensors(
     for i, each in enumerate(objects):
         sensor = each.get("sensor") if isinstance(each, dict) else None
         if not isinstance(sensor, str):
-            text = "is no object with the name of a sensor: it is skipped"
+            text = "is not an object with the name of a sensor: it is skipped"
             options.damage.found(path, f"element {i}", text)
             continue
         values = {name: _number(value) for name, value in each.items() if name != "sensor"}
@@ -136,10 +137,15 @@ def _samples(
             if name == "cts":
                 made["cts time [ms]"] = value
             elif name == "value" and isinstance(value, list) and len(value) == len(labels):
-                made.update(zip(labels, value))
+                made.update(zip(labels, map(_as_float, value)))
             else:
-                made[name] = value
+                made[name] = _as_float(value)
         yield made
+
+
+def _as_float(value: Any) -> Any:
+    """Return an integer as a float: a sensor that shows whole numbers does not count."""
+    return float(value) if type(value) is int and abs(value) <= EXACT else value
 
 
 def _labels(key: str, stream: Mapping[str, Any], value: Any) -> list[str]:

@@ -23,7 +23,7 @@ FORMAT = Format(
     "Each line is an object. Its numbers are channels, nested ones by their path, such as "
     "`pose.x` and `joints[0]`; the times are found as in CSV files. Objects are separated into "
     "streams by the text of `topic`, else of `type`, if it varies; numbers that only some objects "
-    "have are a stream of their own.",
+    "have become a separate stream.",
     "Texts, and arrays whose length changes or is above 64, are listed, but not read.",
     package="pyarrow",
     extra="tables",
@@ -142,6 +142,6 @@ def _parsed(path: str, lines: list[bytes], first: int, options: Options) -> list
                 continue
             fault = f"is a JSON {type(value).__name__}, expected an object"
         except (ValueError, RecursionError) as error:
-            fault = f"is no JSON ({str(error).partition(': line')[0]})"
+            fault = f"is not JSON ({str(error).partition(': line')[0]})"
         options.damage.found(path, f"line {number}", f"{fault}: the line is skipped")
     return found

@@ -98,9 +98,12 @@ class Layout:
             numbers = records[f"f{i}"]
             if column.divisor:
                 numbers = numbers / column.divisor
+            elif numbers.dtype.kind == "b":
+                numbers = np.ascontiguousarray(numbers).view(np.uint8) != 0  # also of damage
             else:
                 self.note_rounded(i, numbers, self.dtype)
-            values[:, i] = numbers
+            with np.errstate(invalid="ignore"):  # NaN of any bits
+                values[:, i] = numbers
         return values
 
 

@@ -136,32 +136,32 @@ class Rows:
                 columns[name] = self._textual(values)
         return arrow.table(columns), omitted
 
-    def _numeric(self, of: _Values, name: str, omitted: list[tuple[str, str]]) -> Any:
+    def _numeric(self, held: _Values, name: str, omitted: list[tuple[str, str]]) -> Any:
         import numpy as np
 
         arrow = needed("pyarrow", "tables", "JSON lines")
         there = np.zeros(self.count, bool)
-        dtype = _dtype(of)
+        dtype = _dtype(held)
         values = np.zeros(self.count, dtype)
-        for rows, part in zip(of.rows, of.values):
+        for rows, part in zip(held.rows, held.values):
             there[rows] = True
             values[rows] = [_as_float(v) for v in part] if dtype == "f8" else part
-        if there.sum() < sum(map(len, of.rows)):
+        if there.sum() < sum(map(len, held.rows)):
             omitted.append((name, "two fields of an object have this path"))
             return None
-        if dtype == "f8" and int in of.kinds:
-            large = sum(abs(v) > _EXACT for part in of.values for v in part if type(v) is int)
+        if dtype == "f8" and int in held.kinds:
+            large = sum(abs(v) > _EXACT for part in held.values for v in part if type(v) is int)
             if large:
                 omitted.append((name, f"{large:,} integers above 2**53 are rounded to float64"))
         return arrow.array(values, mask=~there)
 
-    def _textual(self, of: _Values) -> Any:
+    def _textual(self, held: _Values) -> Any:
         arrow = needed("pyarrow", "tables", "JSON lines")
         texts: list[str | None] = [None] * self.count
-        for rows, part in zip(of.rows, of.values):
+        for rows, part in zip(held.rows, held.values):
             for row, text in zip(rows.tolist(), part):
                 texts[row] = text.encode("utf-8", "backslashreplace").decode()
-        return arrow.array(texts, arrow.large_string())
+        return arrow.array(texts, arrow.string())
 
 
 def _varies(lengths: set[int]) -> bool:
@@ -172,13 +172,13 @@ def _in(arrays: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}[" for name in arrays)
 
 
-def _dtype(of: _Values) -> str:
-    if of.kinds == {bool}:
+def _dtype(held: _Values) -> str:
+    if held.kinds == {bool}:
         return "?"
-    if float in of.kinds or bool in of.kinds:
+    if float in held.kinds or bool in held.kinds:
         return "f8"
-    low = min(min(part) for part in of.values)
-    high = max(max(part) for part in of.values)
+    low = min(min(part) for part in held.values)
+    high = max(max(part) for part in held.values)
     if -_LARGE <= low and high < _LARGE:
         return "i8"
     return "u8" if 0 <= low and high < 2 * _LARGE else "f8"

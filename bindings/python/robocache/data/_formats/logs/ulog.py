@@ -26,9 +26,9 @@ FORMAT = Format(
     "ulog",
     "PX4 ULog",
     "*.ulg",
-    "Each topic and instance is a stream, such as `vehicle_attitude` and `sensor_accel_1`, and each "
-    "number a channel, such as `q[0]`. The clock is `timestamp`, in microseconds since the flight "
-    "controller started. Quaternions have w first. Dropouts are findings.",
+    "Each topic and instance is a stream, such as `vehicle_attitude` and `sensor_accel_1`, and "
+    "each number a channel, such as `q[0]`. The clock is `timestamp`, in microseconds since the "
+    "flight controller started. Quaternions have w first. Dropouts are findings.",
     "Parameters, logged texts and information about the system are listed, but not read. Files "
     "with incompatible flags that are not known are refused.",
     example='recording = data.open("flight.ulg")',
@@ -332,5 +332,4 @@ def _is_good(data: bytes, p: int, table: _Subscriptions, at_end: bool) -> bool:
 
 
 def _odd_kind(kind: int) -> str:
-    return f"is no message: its type is {kind:#04x}, expected one of {_KINDS.decode()}"
-
+    return f"is not a message: its type is {kind:#04x}, expected one of {_KINDS.decode()}"

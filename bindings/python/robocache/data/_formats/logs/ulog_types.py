@@ -47,7 +47,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Parts:
-    """What the messages of a topic consist of."""
+    """The fields of the messages of a topic."""
 
     layout: Layout
     texts: tuple[str, ...]  # names of fields of characters
