@@ -31,6 +31,7 @@ import numpy as np
 
 import data_files
 import keyed_bags
+import log_files
 import text_sources
 from robocache import data
 from robocache._printable import printable
@@ -303,6 +304,7 @@ FORMATS = {
     "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
     "sweep": _sweep,
     **text_sources.FORMATS,
+    **log_files.FORMATS,
 }
 
 

@@ -31,6 +31,12 @@ FORMATS = (
     "hdf5.hdf5",
     "zarr.zarr",
     "arrays.npz",
+    "logs.ulog",
+    "logs.dataflash",  # before .bin sweeps, which have no magic
+    "logs.dataflash_text",
+    "logs.sensor_logger",  # before tables, which its files are too
+    "logs.json_exports",
+    "logs.json_lines",  # before tables: objects have commas
     "clouds.pcd",
     "trajectories.kitti",  # before tables: its lines are a table without a header too
     "trajectories.tum",  # the same
@@ -46,7 +52,11 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder", "tum", "euroc")  # formats whose times the caller may name
+# Formats whose times the caller may name.
+_WITH_COLUMNS = (
+    *("tables", "npy_folder", "tum", "euroc"),
+    *("sensor_logger", "json_exports", "json_lines"),
+)
 
 
 def open(

@@ -29,15 +29,6 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "it is an archive (7-Zip). Unpack it: 7z x {name}"),
     (b"Rar!\x1a\x07", "it is an archive (RAR). Unpack it: unrar x {name}"),
     (
-        b"ULog\x01\x12\x35",
-        f"it is a PX4 ULog, {_NOT_YET}. Convert it to CSV files with pyulog: ulog2csv {{name}}",
-    ),
-    (
-        b"\xa3\x95",
-        f"it is a log of ArduPilot (DataFlash), {_NOT_YET}. Convert it to CSV with pymavlink: "
-        "mavlogdump.py --format csv --types IMU {name} > imu.csv",
-    ),
-    (
         b"ply\n",
         f"it is a PLY file (points or a mesh), {_NOT_YET}. Convert it to PCD with Open3D: "
         'open3d.io.write_point_cloud("{stem}.pcd", open3d.io.read_point_cloud("{name}"))',
@@ -253,10 +244,10 @@ def _by_text(start: bytes, name: str) -> str | None:
 
 def _json_kind(text: str) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
-    if text.lstrip().startswith("{") and len(lines) > 1 and _is_json(lines[0]):
+    if text.lstrip().startswith("[") and len(lines) > 1 and _is_json(lines[0]):
         return (
-            f"it is a file of JSON lines, {_NOT_YET}. Convert it to Parquet: pandas.read_json("
-            '"{name}", lines=True).to_parquet("{stem}.parquet")'
+            f"it is a file of JSON lines that are no objects, {_NOT_YET}. Write a table with a "
+            "header: pandas.read_json"
         )
     if re.match(r"\s*(\{\s*(\"|\}|\Z)|\[\s*([\[{\"\]\d-]|\Z))", text):
         return (

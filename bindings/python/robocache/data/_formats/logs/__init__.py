@@ -1,0 +1,1 @@
+"""Logs of flight controllers and phones, and JSON lines."""

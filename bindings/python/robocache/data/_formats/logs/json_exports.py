@@ -1,0 +1,163 @@
+"""JSON files that apps and tools export: Sensor Logger's recordings, and telemetry of GoPro."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..._errors import FormatError, LeftOut, raise_shortage
+from ..._file_access import head, opened
+from ..._options import Options
+from ..._recording import Recording
+from ..description import Format
+from .layouts import EXACT
+from .records import Records, Rows
+
+FORMAT = Format(
+    "json_exports",
+    "Sensor Logger JSON, GoPro telemetry JSON",
+    "*.json",
+    "Sensor Logger: a stream for each sensor, with the clock `time` in nanoseconds. GoPro, as "
+    "gopro-telemetry writes it: a stream for each sensor, such as `ACCL`, with the clock `cts` in "
+    "milliseconds since the video began.",
+    "Metadata, annotations and texts are listed, but not read. Other JSON files are not read.",
+    package="pyarrow",
+    extra="tables",
+    example='recording = data.open("GH010042.json")',
+)
+
+_LOOK = 4096
+_SENSORS = re.compile(rb'\s*\[\s*\{[^{}]*"sensor"\s*:\s*"')
+_GOPRO = re.compile(rb'\s*\{\s*"\d+"\s*:\s*\{\s*"streams"\s*:\s*\{\s*"[A-Z0-9]{4}"\s*:\s*\{')
+_FACTS = ("Metadata", "Annotation")
+_QUATERNIONS = ("CORI", "IORI")
+_PARTS = re.compile(r"\(([^()]*)\)\s*\Z")
+_MARKS = b",[{"
+_EACH = 64  # bytes in memory of a value, about
+
+
+def sniff(path: str) -> bool:
+    start = head(path, _LOOK).removeprefix(b"\xef\xbb\xbf")
+    return bool(_SENSORS.match(start) or _GOPRO.match(start))
+
+
+def open(path: str, options: Options) -> Recording:
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read()
+    count = sum(map(content.count, _MARKS))
+    options.limit.require(path, f"{count:,} values", count * _EACH, size)
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
+    try:
+        if isinstance(value, list):
+            rows, left_out = _sensors(path, value, options)
+            return Recording(
+                Records(path, options, "Sensor Logger", rows, left_out, "ns"),
+                progress=options.progress,
+            )
+        rows, left_out = _gopro(value)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise_shortage(path)
+        raise FormatError(path, "", f"has a structure that is not expected: {error!r}") from None
+    source = Records(path, options, "GoPro telemetry", rows, left_out)
+    return Recording(source, progress=options.progress)
+
+
+# ---- Sensor Logger -------------------------------------------------------------------------------
+
+
+def _sensors(
+    path: str, objects: Sequence[Any], options: Options
+) -> tuple[dict[str, Rows], list[LeftOut]]:
+    by_sensor: dict[str, list[dict[str, Any]]] = {}
+    for i, each in enumerate(objects):
+        sensor = each.get("sensor") if isinstance(each, dict) else None
+        if not isinstance(sensor, str):
+            text = "is not an object with the name of a sensor: it is skipped"
+            options.damage.found(path, f"element {i}", text)
+            continue
+        values = {name: _number(value) for name, value in each.items() if name != "sensor"}
+        by_sensor.setdefault(sensor, []).append(values)
+    rows, left_out = {}, []
+    for sensor, members in by_sensor.items():
+        if sensor in _FACTS:
+            left_out.append(LeftOut(sensor, "facts and texts, not samples"))
+            continue
+        rows[sensor] = Rows()
+        rows[sensor].add(members)
+    return rows, left_out
+
+
+def _number(value: Any) -> Any:
+    """Return the number that a text holds, since Sensor Logger writes numbers as texts."""
+    if not isinstance(value, str):
+        return value
+    for parse in (int, float):
+        try:
+            return parse(value)
+        except ValueError:
+            continue
+    return value
+
+
+# ---- GoPro ---------------------------------------------------------------------------------------
+
+
+def _gopro(value: Mapping[str, Any]) -> tuple[dict[str, Rows], list[LeftOut]]:
+    rows: dict[str, Rows] = {}
+    left_out: list[LeftOut] = []
+    devices = {name: each for name, each in value.items() if isinstance(each, dict)}
+    for device, each in devices.items():
+        for key, stream in each.get("streams", {}).items():
+            name = key if len(devices) == 1 else f"{key}[{device}]"
+            samples = stream["samples"]
+            if not samples:
+                left_out.append(LeftOut(name, "has no samples"))
+                continue
+            rows[name] = Rows()
+            rows[name].add(list(_samples(key, stream, samples)))
+    for name in value.keys() - devices.keys():
+        left_out.append(LeftOut(name, "a fact about the video, not samples"))
+    return rows, left_out
+
+
+def _samples(
+    key: str, stream: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    labels = _labels(key, stream, samples[0].get("value"))
+    for sample in samples:
+        made: dict[str, Any] = {}
+        for name, value in sample.items():
+            if name == "cts":
+                made["cts time [ms]"] = value
+            elif name == "value" and isinstance(value, list) and len(value) == len(labels):
+                made.update(zip(labels, map(_as_float, value)))
+            else:
+                made[name] = _as_float(value)
+        yield made
+
+
+def _as_float(value: Any) -> Any:
+    """Return an integer as a float: a sensor that shows whole numbers does not count."""
+    return float(value) if type(value) is int and abs(value) <= EXACT else value
+
+
+def _labels(key: str, stream: Mapping[str, Any], value: Any) -> list[str]:
+    """Return the names of the elements of a value, with units: from the name of the stream."""
+    count = len(value) if isinstance(value, list) else 0
+    if key in _QUATERNIONS and count == 4:
+        return [f"quaternion[{i}]" for i in range(4)]
+    found = _PARTS.search(str(stream.get("name", "")))
+    names = [part.strip() for part in found[1].split(",")] if found else []
+    if len(names) != count or len(set(names)) != count:
+        names = [f"value[{i}]" for i in range(count)]
+    units = stream.get("units")
+    if isinstance(units, list) and len(units) == count:
+        return [f"{name} [{unit}]" for name, unit in zip(names, units)]
+    return [f"{name} [{units}]" if isinstance(units, str) else name for name in names]

@@ -1,0 +1,54 @@
+"""Folders of the phone app Sensor Logger: one CSV file per sensor."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+
+from ..._errors import LeftOut, needed
+from ..._file_access import head, is_file
+from ..._options import Options
+from ..._recording import Recording
+from ..description import Format
+from ..tables import tables
+
+FORMAT = Format(
+    "sensor_logger",
+    "Sensor Logger folder",
+    "Accelerometer.csv, Orientation.csv, ...",
+    "A stream for each sensor, such as `Accelerometer`, with the clock `time` in nanoseconds since "
+    "1970. The quaternion of `Orientation` (columns qz, qy, qx, qw) is interpolated by slerp.",
+    "`Metadata.csv` and `Annotation.csv` hold facts and texts; they are listed, but not read.",
+    package="pyarrow",
+    extra="tables",
+    example='recording = data.open("2023-11-14_22-13-20")',
+)
+
+_HEADER = re.compile(rb'(?:\xef\xbb\xbf)?"?time"?,"?seconds_elapsed"?(?:,|\r?\n)')
+_FACTS = ("Metadata.csv", "Annotation.csv")
+
+
+def sniff(path: str) -> bool:
+    if not os.path.isdir(path):
+        return False
+    files = [
+        entry.path
+        for entry in os.scandir(path)
+        if entry.name.endswith(".csv") and entry.name not in _FACTS and is_file(entry)
+    ]
+    return bool(files) and all(_HEADER.match(head(file, 64)) for file in files)
+
+
+def open(path: str, options: Options) -> Recording:
+    needed("pyarrow", "tables", "a table")
+    files, left_out = tables._files_in(path, options)
+    for name in _FACTS:
+        if files.pop(name, None) is not None:
+            left_out.append(LeftOut(name, "facts and texts, not samples"))
+    asked = dataclasses.replace(options, unit=options.unit or "ns")
+    return Recording(_SensorLogger(path, files, asked, left_out), progress=options.progress)
+
+
+class _SensorLogger(tables._Tables):
+    kind = "Sensor Logger"

@@ -1,0 +1,261 @@
+"""Logs of PX4 and ArduPilot, compared with pyulog and pymavlink."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+import log_files
+from robocache import data
+
+REAL = ["float", "double", "int8_t", "uint16_t", "int32_t", "uint64_t", "bool"]
+DTYPES = ["<f4", "<f8", "<i1", "<u2", "<i4", "<u8", "?"]
+
+
+def written(path, content):
+    path.write_bytes(bytes(content))
+    return path
+
+
+# ---- PX4 ULog ----
+
+
+def random_ulog(rng):
+    """Topics of random fields, nested, with padding, interleaved at random."""
+    formats, dtypes = ["inner:int16_t a;float[2] b;"], []
+    for topic in range(int(rng.integers(1, 5))):
+        fields, parts = ["uint64_t timestamp"], [("t", "<u8")]
+        for i in range(int(rng.integers(1, 8))):
+            kind = int(rng.integers(len(REAL) + 1))
+            if kind == len(REAL):
+                fields.append(f"inner f{i}")
+                parts += [(f"f{i}.a", "<i2"), (f"f{i}.b", "<f4", 2)]
+                continue
+            count = int(rng.integers(0, 5))
+            fields.append(f"{REAL[kind]}{f'[{count}]' if count else ''} f{i}")
+            parts.append((f"f{i}", DTYPES[kind], count) if count else (f"f{i}", DTYPES[kind]))
+        formats.append(f"topic{topic}:{';'.join(fields)};uint8_t[2] _padding0;")
+        dtypes.append(np.dtype(parts))
+    made = log_files.ULogBytes(formats)
+    numbers = []
+    for topic in range(len(dtypes)):
+        for instance in range(int(rng.integers(1, 3))):
+            made.subscribe(len(numbers), f"topic{topic}", instance)
+            numbers.append(topic)
+    for i in range(int(rng.integers(1, 200))):
+        number = int(rng.integers(len(numbers)))
+        row = np.frombuffer(rng.bytes(dtypes[numbers[number]].itemsize), np.uint8).copy()
+        row[:8] = np.frombuffer(struct.pack("<Q", 1000 * i), np.uint8)
+        made.row(number, row.tobytes())
+        if rng.integers(10) == 0:
+            made.sync()
+    return made.data
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ulog_is_what_pyulog_reads(tmp_path, seed):
+    pyulog = pytest.importorskip("pyulog")
+    path = written(tmp_path / "x.ulg", random_ulog(np.random.default_rng(seed)))
+    opened = data.open(path)
+    reference = pyulog.ULog(str(path))
+    assert len(opened) == len(reference.data_list)
+    for each in reference.data_list:
+        name = each.name + (f"_{each.multi_id}" if each.multi_id else "")
+        stream = opened[name]
+        assert opened.info(name).count == len(stream) == len(each.data["timestamp"])
+        assert stream.times("time").tolist() == each.data["timestamp"].tolist()
+        columns = [key for key in each.data if key != "timestamp" and "_padding" not in key]
+        assert list(stream.names) == columns
+        for i, key in enumerate(columns):
+            expected = each.data[key]
+            if stream.dtypes[i] == "bool":
+                expected = expected != 0
+            with np.errstate(invalid="ignore"):  # NaN of any bits
+                expected = expected.astype(stream.values.dtype)
+            np.testing.assert_array_equal(stream.values[:, i], expected)
+
+
+def test_ulog_lists_what_it_does_not_read(tmp_path):
+    path = written(tmp_path / "x.ulg", log_files.ulog())
+    opened = data.open(path)
+    assert opened.names == ("vehicle_attitude", "sensor_accel", "sensor_accel_1")
+    assert opened.unit == "us"
+    kinds = {channel.name: channel.kind for channel in opened["vehicle_attitude"].channels}
+    assert kinds == {**{f"q[{i}]": "quaternion" for i in range(4)}, "reset": "step"}
+    group = opened["vehicle_attitude"].kinds.groups[0]
+    assert group.columns == (1, 2, 3, 0) and group.source == "file"
+    places = {each.place for each in opened.left_out}
+    assert {"parameters", "information", "logged texts", "sensor_accel: name"} <= places
+    (finding,) = opened.findings
+    assert finding.kind == "gaps" and "1 dropout: the logger lost 0.02 s" in finding.text
+
+
+def test_ulog_says_where_it_is_damaged(tmp_path):
+    content = log_files.ulog()
+    cut = written(tmp_path / "cut.ulg", content[:-3])
+    with pytest.raises(data.FormatError, match=r"byte \d+: is cut off: .*damaged='keep'"):
+        data.open(cut)
+    kept = data.open(cut, damaged="keep")
+    assert len(kept["vehicle_attitude"]) == 20 and len(kept.problems) == 1
+    place = content.index(log_files.SYNC) + len(log_files.SYNC)  # the next header
+    broken = bytearray(content)
+    broken[place : place + 5] = b"\xff" * 5
+    path = written(tmp_path / "broken.ulg", broken)
+    with pytest.raises(data.FormatError, match=r"byte \d+: .* bytes are skipped"):
+        data.open(path)
+    kept = data.open(path, damaged="keep").load()
+    assert sum(map(len, kept.streams.values())) >= 55
+    whole = data.open(written(tmp_path / "x.ulg", content))
+    assert set(kept["sensor_accel"].times()) <= set(whole["sensor_accel"].times())
+    for name, text in (("empty", b""), ("short", content[:12])):
+        with pytest.raises(data.FormatError):
+            data.open(written(tmp_path / f"{name}.ulg", text))
+
+
+def test_ulog_with_unknown_flags_is_refused(tmp_path):
+    made = log_files.ULogBytes(["a:uint64_t timestamp;float x;"], flags=b"\x02" + bytes(7))
+    with pytest.raises(data.FormatError, match="incompatible flags 02"):
+        data.open(written(tmp_path / "x.ulg", made.data))
+
+
+def test_ulog_with_appended_data(tmp_path):
+    formats = ["a:uint64_t timestamp;float x;"]
+    row = struct.pack("<HQf", 0, 1, 0.5)
+    head = log_files.ULogBytes(formats)
+    head.subscribe(0, "a")
+    cut = len(head.data) + len(row) + 3 + 5  # a crash cut the second message
+    made = log_files.ULogBytes(formats, b"\x01" + bytes(7), (cut, 0, 0))
+    made.subscribe(0, "a")
+    made.row(0, row[2:])
+    made.row(0, row[2:])
+    del made.data[cut:]
+    made.row(0, struct.pack("<Qf", 2, 1.5))
+    opened = data.open(written(tmp_path / "x.ulg", made.data))
+    assert opened["a"].times().tolist() == [1, 2] and opened.problems == ()
+
+
+def test_ulog_with_padding_at_the_end_of_messages(tmp_path):
+    made = log_files.ULogBytes(["a:uint64_t timestamp;float x;uint8_t[4] _padding0;"])
+    made.subscribe(0, "a")
+    for i in range(4):
+        made.row(0, struct.pack("<Qf", i, i / 2) + bytes(4 * (i % 2)))
+    opened = data.open(written(tmp_path / "x.ulg", made.data))
+    assert opened["a"].names == ("x",) and opened["a"].values[:, 0].tolist() == [0, 0.5, 1, 1.5]
+
+
+def test_a_number_that_is_subscribed_again(tmp_path):
+    made = log_files.ULogBytes(["a:uint64_t timestamp;float x;", "b:uint64_t timestamp;float x;"])
+    for topic, at in (("a", 1), ("b", 2), ("a", 3)):
+        made.subscribe(5, topic)
+        made.row(5, struct.pack("<Qf", at, at))
+    opened = data.open(written(tmp_path / "x.ulg", made.data))
+    assert opened["a"].times().tolist() == [1, 3] and opened["b"].times().tolist() == [2]
+
+
+# ---- ArduPilot ----
+
+
+def compared(opened, reference):
+    """Compare every number and time with pymavlink's; return how many there are."""
+    rows, count = {}, 0
+    while (message := reference.recv_msg()) is not None:
+        key = message.fmt.instance_field
+        label = getattr(message, key) if key else None
+        rows.setdefault((message.fmt.name, label), []).append(message)
+    for (name, label), messages in rows.items():
+        if name in ("FMT", "FMTU", "UNIT", "MULT", "PARM", "MSG"):
+            continue
+        stream = opened[name if name in opened else f"{name}[{label}]"]
+        assert stream.times("time").tolist() == [each.TimeUS for each in messages]
+        for i, channel in enumerate(stream.names):
+            values = np.array([getattr(each, channel) for each in messages])
+            np.testing.assert_array_equal(stream.values[:, i], values.astype(stream.values.dtype))
+            count += len(values)
+    return count
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dataflash_is_what_pymavlink_reads(tmp_path, seed):
+    reader = pytest.importorskip("pymavlink.DFReader")
+    rng = np.random.default_rng(seed)
+    made = log_files.DataFlashBytes()
+    letters = "bBhHiIqQfdcCeELM"
+    for number in range(1, int(rng.integers(2, 6))):
+        own = "".join(rng.choice(list(letters), int(rng.integers(1, 10))))
+        made.define(
+            number,
+            f"M{number}",
+            "Q" + own,
+            ",".join(["TimeUS", *(f"F{i}" for i in range(len(own)))]),
+        )
+    for i in range(int(rng.integers(1, 300))):
+        number = int(rng.integers(1, len(made.types)))
+        own = made.types[f"M{number}"][1][1:]
+        codes = [log_files.LETTERS[letter] for letter in own]
+        parts = [struct.unpack(f"<{code}", rng.bytes(struct.calcsize(code)))[0] for code in codes]
+        limits = [min(part, 100) if letter == "M" else part for letter, part in zip(own, parts)]
+        made.add(f"M{number}", 1000 * i, *limits)
+    path = written(tmp_path / "x.bin", made.data)
+    assert compared(data.open(path), reader.DFReader_binary(str(path))) > 0
+
+
+def test_dataflash_units_angles_and_instances(tmp_path):
+    reader = pytest.importorskip("pymavlink.DFReader")
+    path = written(tmp_path / "x.bin", log_files.dataflash())
+    opened = data.open(path)
+    assert opened.names == ("ATT", "IMU[0]", "IMU[1]", "AHR2")
+    assert compared(opened, reader.DFReader_binary(str(path))) == 20 * (3 + 8 + 6)
+    assert [(c.kind, c.unit) for c in opened["ATT"].channels] == [("angle", "deg")] * 3
+    assert [c.unit for c in opened["IMU[0]"].channels] == ["m/s/s"] * 3 + [None]
+    group = next(g for g in opened["AHR2"].kinds.groups if g.kind == "quaternion")
+    assert group.columns == (3, 4, 5, 2)
+    yaw = opened.select(["ATT"]).align(200.0).tracks["ATT"].values[:, 2]
+    assert yaw.min() >= 0 and yaw.max() < 360
+    assert not ((yaw > 20) & (yaw < 340)).any()  # from 350 up to 9, through 0
+    places = {each.place for each in opened.left_out}
+    assert {"PARM", "MSG"} <= places
+
+
+def test_text_log_equals_binary_log(tmp_path):
+    binary = data.open(written(tmp_path / "x.bin", log_files.dataflash()))
+    text = data.open(written(tmp_path / "x.log", log_files.dataflash_text()))
+    assert text.names == binary.names and text.unit == binary.unit
+    for name in binary:
+        assert text[name].names == binary[name].names
+        assert text[name].times().tolist() == binary[name].times().tolist()
+        np.testing.assert_allclose(text[name].values, binary[name].values, rtol=1e-6)
+        assert text[name].channels == binary[name].channels
+
+
+def test_dataflash_says_where_it_is_damaged(tmp_path):
+    content = log_files.dataflash()
+    whole = data.open(written(tmp_path / "x.bin", content)).load()
+    broken = bytearray(content)
+    place = content.rindex(b"\xa3\x95\x06")
+    broken[place] = 0
+    path = written(tmp_path / "broken.bin", broken)
+    with pytest.raises(data.FormatError, match=rf"byte {place}: .*expected a395"):
+        data.open(path)
+    kept = data.open(path, damaged="keep")
+    assert len(kept["ATT"]) == 19 and len(kept["AHR2"]) == 20
+    cut = data.open(written(tmp_path / "cut.bin", content[:-10]))
+    assert len(cut["AHR2"]) == 19
+    assert any("the last message is cut off" in each.reason for each in cut.left_out)
+    padded = data.open(written(tmp_path / "padded.bin", content + b"\xff" * 2000))
+    assert len(padded["AHR2"]) == len(whole["AHR2"]) and padded.problems == ()
+
+
+def test_text_log_says_where_it_is_damaged(tmp_path):
+    lines = log_files.dataflash_text().decode().split("\n")
+    at = next(i for i, line in enumerate(lines) if line.startswith("ATT"))
+    for bad, text in (("ATT, 1000, x, 1, 2", "Roll of ATT is 'x'"), ("ATT, 1", "has 1 fields")):
+        path = written(tmp_path / "x.log", "\n".join([*lines[:at], bad, *lines[at:]]).encode())
+        with pytest.raises(data.FormatError, match=f"line {at + 1}: .*{text}"):
+            data.open(path)
+        assert len(data.open(path, damaged="keep")["ATT"]) == 20
+    path = written(tmp_path / "cut.log", log_files.dataflash_text()[:-3])
+    opened = data.open(path)
+    assert len(opened["AHR2"]) == 19
+    assert any("may be cut off" in each.reason for each in opened.left_out)
