@@ -191,6 +191,38 @@ def _pcd_binary(folder, packed=False):
     return folder / "x.pcd"
 
 
+def _ply(encoding):
+    """Vertices behind an element with lists, and faces."""
+
+    def make(folder):
+        order = ">" if "big" in encoding else "<"
+        head = (
+            f"ply\nformat {encoding} 1.0\ncomment made\nelement face 3\n"
+            "property list uchar int vertex_indices\nelement vertex 20\nproperty float x\n"
+            "property float y\nproperty double z\nproperty uchar red\n"
+            "property list uchar short seen\nproperty int label\nend_header\n"
+        )
+        body = b""
+        if encoding == "ascii":
+            for i in range(3):
+                body += f"{i + 1} {' '.join(map(str, range(i + 1)))}\n".encode()
+            for i in range(20):
+                body += f"{i / 7} {-i} {i * i} {i} {i % 3} {'5 ' * (i % 3)}{i * 1000}\n".encode()
+        else:
+            for i in range(3):
+                body += np.array([i + 1], "u1").tobytes()
+                body += np.arange(i + 1, dtype=f"{order}i4").tobytes()
+            for i in range(20):
+                body += np.array([i / 7, -i], f"{order}f4").tobytes()
+                body += np.array([i * i], f"{order}f8").tobytes() + bytes([i, i % 3])
+                body += np.full(i % 3, 5, f"{order}i2").tobytes()
+                body += np.array([i * 1000], f"{order}i4").tobytes()
+        (folder / "x.ply").write_bytes(head.encode() + body)
+        return folder / "x.ply"
+
+    return make
+
+
 def _sweep(folder):
     (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
     return folder / "x.bin"
@@ -301,6 +333,9 @@ FORMATS = {
     "pcd-binary": _pcd_binary,
     "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
     "sweep": _sweep,
+    "ply": _ply("ascii"),
+    "ply-little": _ply("binary_little_endian"),
+    "ply-big": _ply("binary_big_endian"),
 }
 
 

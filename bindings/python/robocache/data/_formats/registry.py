@@ -32,6 +32,7 @@ FORMATS = (
     "arrays.npz",
     "clouds.pcd",
     "tables.tables",
+    "clouds.ply",  # after tables: a folder of tables may hold a mesh
     "arrays.npy_folder",
     "clouds.lidar_bin",
 )
@@ -60,7 +61,7 @@ def open(
     LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
     :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
     files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
-    begin. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
+    begin. A PCD or PLY file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
     of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
 
     Parameters
@@ -244,7 +245,7 @@ def _other_faults(path: str, name: str) -> list[str]:
 
 _READ = (
     "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
+    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD, PLY and .bin point clouds"
 )
 
 

@@ -36,11 +36,6 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
         f"it is a log of ArduPilot (DataFlash), {_NOT_YET}. Convert it to CSV with pymavlink: "
         "mavlogdump.py --format csv --types IMU {name} > imu.csv",
     ),
-    (
-        b"ply\n",
-        f"it is a PLY file (points or a mesh), {_NOT_YET}. Convert it to PCD with Open3D: "
-        'open3d.io.write_point_cloud("{stem}.pcd", open3d.io.read_point_cloud("{name}"))',
-    ),
     (b"LASF", f"it is a LAS or LAZ point cloud, {_NOT_YET}. Convert it to PCD: pdal translate"),
     (b"ASTM-E57", f"it is an E57 point cloud, {_NOT_YET}. Convert it to PCD"),
     (b"glTF", "it is a 3D model (glTF), not a recording"),
@@ -202,8 +197,6 @@ def _by_magic(start: bytes, end: bytes, name: str) -> str | None:
         return "it is a video (MP4) or a picture. Open the data set that it belongs to"
     if start.startswith(b"RIFF") and start[8:12] in _RIFF:
         return f"it is {_RIFF[start[8:12]]}. Open the data set that it belongs to"
-    if start.startswith(b"ply\r"):
-        start = b"ply\n" + start[4:]
     for magic, reason in _BEGINNINGS:
         if start.startswith(magic):
             return reason
