@@ -223,6 +223,50 @@ def _ply(encoding):
     return make
 
 
+def _npz_of_numpy(pack):
+    def make(folder):
+        rows = np.arange(20)
+        pack(
+            folder / "x.npz",
+            action=np.arange(60.0).reshape(20, 3),
+            state=np.asfortranarray(np.arange(40, dtype=">f4").reshape(20, 2)),
+            timestamp=rows / 10,
+            episode_ends=np.array([8, 20]),
+            task=np.array("lift"),
+        )
+        return folder / "x.npz"
+
+    return make
+
+
+def _npz_of_streams(folder):
+    np.savez(
+        folder / "x.npz", imu=np.arange(40.0).reshape(20, 2), imu_time_ns=np.arange(20) * 10**7,
+        grip=np.arange(5), infos=np.array([{"a": 1}], object), rgb=np.zeros((5, 4, 4, 3), "u1"),
+        grip_time_ns=np.arange(5) * 10**8,
+    )  # fmt: skip
+    return folder / "x.npz"
+
+
+def _maniskill(folder):
+    data_files.write_maniskill(folder / "x" / "trajectory.h5")
+    return folder / "x"
+
+
+def _robosuite(folder):
+    """Demonstrations as they are collected: states and actions, without observations."""
+    import h5py
+
+    with h5py.File(folder / "x.hdf5", "w") as file:
+        for e, rows in enumerate((6, 4)):
+            demo = file.create_group(f"data/demo_{e + 1}")
+            demo.attrs["model_file"] = "<mujoco/>"
+            demo["states"] = np.arange(rows * 5.0).reshape(rows, 5)
+            demo["actions"] = np.arange(rows * 2.0).reshape(rows, 2)
+        file["data"].attrs["env"] = "Lift"
+    return folder / "x.hdf5"
+
+
 def _sweep(folder):
     (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
     return folder / "x.bin"
@@ -317,6 +361,8 @@ FORMATS = {
     "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
     "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
     "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
+    "maniskill": _maniskill,
+    "robosuite": _robosuite,
     "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),
     "zarr": _in_folder(data_files.write_replay_buffer, "x.zarr"),
     "zarr-2": _zarr_2,
@@ -329,6 +375,9 @@ FORMATS = {
     "parquet-times": _parquet_of_times,
     "npy": _npy,
     "npz": _npz,
+    "npz-episodes": _npz_of_numpy(np.savez),
+    "npz-packed": _npz_of_numpy(np.savez_compressed),
+    "npz-streams": _npz_of_streams,
     "pcd": _pcd,
     "pcd-binary": _pcd_binary,
     "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),

@@ -40,7 +40,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder")  # formats whose times the caller may name
+_WITH_COLUMNS = ("tables", "npy_folder", "npz")  # formats whose times the caller may name
 
 
 def open(
@@ -58,11 +58,12 @@ def open(
 ) -> Any:
     """Open a recording or a data set. The format is detected by content, not by name.
 
-    LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
-    :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
-    files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
-    begin. A PCD or PLY file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
-    of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
+    LeRobot v2.0 to v3.0, HDF5 of robomimic, ALOHA and ManiSkill, and Zarr replay buffers become
+    :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet, NetCDF,
+    .npy and .npz files become a :class:`Recording`, or :class:`robocache.Episodes` if they say
+    where episodes begin. A PCD or PLY file or a .bin sweep of KITTI or nuScenes becomes a
+    :class:`PointCloud`, a folder of them :class:`PointClouds`. Only an index is read; the rest is
+    read when it is used.
 
     Parameters
     ----------
@@ -244,8 +245,8 @@ def _other_faults(path: str, name: str) -> list[str]:
 
 
 _READ = (
-    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
-    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD, PLY and .bin point clouds"
+    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA, ManiSkill), Zarr replay buffers, "
+    "tables (CSV, TSV, Parquet), NetCDF-4, NumPy (.npy, .npz), PCD, PLY and .bin point clouds"
 )
 
 
