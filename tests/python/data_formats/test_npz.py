@@ -94,7 +94,7 @@ def test_the_name_of_the_times(tmp_path):
 
 
 def test_a_rate_in_the_file(tmp_path):
-    """As of AMASS, and of motions for Isaac Lab."""
+    """AMASS and motions for Isaac Lab have one."""
     turns = np.ones((9, 2, 4))
     path = saved(
         tmp_path / "x.npz", trans=np.ones((9, 3)), body_quat_w=turns, betas=np.ones(16),

@@ -27,6 +27,7 @@ FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
     "lerobot.lerobot",
+    "hdf5.netcdf",  # before HDF5: a NetCDF-4 file is one
     "hdf5.hdf5",
     "zarr.zarr",
     "arrays.npz",
@@ -40,7 +41,7 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-_WITH_COLUMNS = ("tables", "npy_folder", "npz")  # formats whose times the caller may name
+_WITH_COLUMNS = ("tables", "npy_folder", "npz", "netcdf")  # formats whose times the caller may name
 
 
 def open(

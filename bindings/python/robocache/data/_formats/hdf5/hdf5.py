@@ -157,7 +157,7 @@ def open(path: str, options: Options) -> Episodes:
     if maniskill.is_trajectory(demos[0].group):
         layout = "ManiSkill"
         by_episode = [(demo.file, demo.group, demo.length) for demo in demos]
-        info, tasks, rate = maniskill.beside(by_episode, options, notes.left_out)
+        info, tasks, rate = maniskill.described(by_episode, options, notes.left_out)
         notes.info.update(info)
         if options.rate is None and clock is None:
             options = replace(options, rate=rate)

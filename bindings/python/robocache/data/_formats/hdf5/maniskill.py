@@ -75,7 +75,7 @@ def names_of(name: str, row: Sequence[int]) -> tuple[str, ...] | None:
 # ---- the file next to it ------------------------------------------------------------------------
 
 
-def beside(
+def described(
     episodes: Sequence[tuple[str, str, int]], options: Options, left_out: dict[str, str]
 ) -> tuple[dict[str, Any], list[Any] | None, float | None]:
     """Return facts, the task of each episode, and the rate, from the .json files if they exist.

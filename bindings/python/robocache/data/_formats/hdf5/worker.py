@@ -26,6 +26,7 @@ import h5py
 import numpy as np
 
 from ..._errors import raise_shortage
+from . import netcdf_arrays as netcdf
 from .links import Below, LeadsNowhere, below, item_of, names_in, require_inside
 from .messages import HEAD, attributes_of, encoded
 
@@ -346,6 +347,15 @@ class Worker:
                 "refusal": found.refusal,
             },
         )
+
+    def dimensions(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the dimensions, labels and attributes of each array of a NetCDF file."""
+        found = below(self._group(step), self.allowance.progressed)
+        arrays = {}
+        for name, (dataset, _) in found.arrays.items():
+            self.allowance.progressed()
+            arrays[name] = netcdf.facts_of(name, dataset)
+        return ({"arrays": arrays},)
 
     def read(self, step: dict[str, Any]) -> tuple[Any, ...]:
         """Read rows of an array, into the file in memory or into the answer."""
