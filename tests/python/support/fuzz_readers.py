@@ -248,6 +248,32 @@ def _npz_of_streams(folder):
     return folder / "x.npz"
 
 
+def _netcdf(folder):
+    """Chunked and packed variables, labels, and a group with its own clock."""
+    import netCDF4
+
+    with netCDF4.Dataset(folder / "x.nc", "w") as file:
+        for name, size in (("time", None), ("part", 4)):
+            file.createDimension(name, size)
+        time = file.createVariable("time", "i8", ("time",))
+        time.units = "milliseconds since 2024-01-01 00:00:00"
+        file.createVariable("part", str, ("part",))[:] = np.array(["x", "y", "z", "w"], object)
+        file.createVariable("q", "f4", ("time", "part"), zlib=True)[:] = np.eye(20, 4)
+        file.createVariable("x", "f8", ("time",))[:] = np.arange(20)
+        file.createVariable("yaw", "f8", ("time",)).units = "degrees"
+        packed = file.createVariable("t", "i2", ("time",), fill_value=-100)
+        packed.scale_factor, packed.add_offset = 0.5, 3.0
+        packed[:] = np.arange(20) / 2
+        file["yaw"][:] = np.arange(20) / 9
+        time[:] = np.arange(20) * 10
+        imu = file.createGroup("imu")
+        imu.createDimension("stamp", 5)
+        imu.createVariable("stamp", "f8", ("stamp",))[:] = np.arange(5) / 10
+        imu["stamp"].units = "seconds since 2024-01-01"
+        imu.createVariable("a", "f4", ("stamp",))[:] = np.arange(5)
+    return folder / "x.nc"
+
+
 def _maniskill(folder):
     data_files.write_maniskill(folder / "x" / "trajectory.h5")
     return folder / "x"
@@ -361,6 +387,7 @@ FORMATS = {
     "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
     "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
     "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
+    "netcdf": _netcdf,
     "maniskill": _maniskill,
     "robosuite": _robosuite,
     "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),

@@ -1,8 +1,8 @@
 """Arrays with named dimensions, as in NetCDF files and xarray: streams with their clocks.
 
-A dimension with a coordinate of times is a clock. Variables along it become streams: those with no
-other dimension are the channels of one stream, and each other variable is a stream of its own,
-whose channels have the labels of its other dimensions.
+A dimension with a coordinate of times is a clock. Variables along it become streams: variables
+without another dimension are the channels of one stream, and each other variable is a separate
+stream, whose channels have the labels of its other dimensions.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ class Labelled:
         asked: Variable | None = None
         unit: str | None = None
         if options.time is not None:
-            for text, unit in split_unit(options.time):
-                asked = next((each for each in lines if each.name == text), asked)
-                if asked is not None:
-                    break
+            for text, own_unit in split_unit(options.time):
+                if asked is None:
+                    asked = next((each for each in lines if each.name == text), None)
+                    unit = own_unit
             if asked is None:
                 known = ", ".join(each.name for each in lines[:12])
                 text = f"--time {options.time}: no such variable with one dimension. There are: "
@@ -357,11 +357,19 @@ def decoded_values(path: str, variable: Variable, values: Any) -> Any:
     if not missing.any():
         return values
     if values.dtype.kind != "f":
-        if values.dtype.itemsize == 8 and (np.abs(values[~missing].astype("f8")) > _EXACT).any():
-            text = "has missing values and integers above 2**53, which float64 rounds"
-            raise FormatError(path, variable.name, text)
-        values = values.astype(np.float64)
+        values = as_floats(path, variable.name, values, ~missing)
     return np.where(missing, values.dtype.type(np.nan), values)
+
+
+def as_floats(path: str, name: str, values: Any, chosen: Any = slice(None)) -> Any:
+    """Return integers as float64, for missing values; refuse integers that it rounds."""
+    import numpy as np
+
+    own = values[chosen]
+    if values.dtype.itemsize == 8 and ((own > _EXACT) | (own < -_EXACT)).any():
+        text = "has missing values and integers above 2**53, which float64 rounds"
+        raise FormatError(path, name, text)
+    return values.astype(np.float64)
 
 
 # ---- times --------------------------------------------------------------------------------------
@@ -426,7 +434,7 @@ def _times_of(path: str, variable: Variable) -> tuple[Any, Any, str | None]:
 
 
 def _ticks(path: str, name: str, values: Any) -> tuple[Any, Any]:
-    """Return dates or lengths of time as int64 in ns, and a mask of those that are not missing."""
+    """Return dates or durations as int64 in ns, and a mask of those that are not missing."""
     import numpy as np
 
     mask = ~np.isnat(values)
@@ -455,10 +463,9 @@ def _begin(text: str) -> int | None:
     lasted = date - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     made = (lasted.days * 86_400 + lasted.seconds) * 10**9
     made += int((found[7] or ".0")[1:].ljust(9, "0"))
-    if zone[:1] in ("+", "-") and zone:
+    if zone[:1] in ("+", "-"):
         digits = zone[1:].replace(":", "")
-        hours, minutes = (
-            (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-        )
-        made -= (hours * 3600 + minutes * 60) * 10**9 * (1 if zone[0] == "+" else -1)
+        hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
+        apart = (int(hours) * 3600 + int(minutes) * 60) * 10**9
+        made -= apart if zone[0] == "+" else -apart
     return made

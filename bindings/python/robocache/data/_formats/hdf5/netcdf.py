@@ -13,7 +13,7 @@ from ..._errors import FormatError, LeftOut
 from ..._file_access import head
 from ..._options import Options
 from ..._recording import Recording
-from ..arrays.labelled import Labelled, Variable
+from ..arrays.labelled import Labelled, Variable, as_floats
 from ..description import Format
 from .process import Failure, File, Piece
 
@@ -24,7 +24,7 @@ FORMAT = Format(
     reads="variables along a dimension of times: those with only this dimension are one stream, "
     "each other variable is one, with the labels of its other dimensions as names; the units of "
     "times, missing values and packed values as their attributes say",
-    refuses="variables without times and texts are listed; NetCDF-3 is named, with nccopy as the way",
+    refuses="variables without times, and texts, are listed; for NetCDF-3, nccopy is named",
     package="h5py",
     extra="hdf5",
     example='recording = rbc.data.open("run.nc")',
@@ -33,6 +33,7 @@ FORMAT = Format(
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _MARKS = (b"_Netcdf4Dimid", b"_Netcdf4Coordinates", b"_NCProperties")
 _LOOK = 16 << 10  # bytes in which a mark is found
+_FILL = 9.969209968386869e36  # of floats that were not written, by default
 _PIECE = 4 << 20  # bytes of rows per step
 
 
@@ -59,6 +60,10 @@ def open(path: str, options: Options) -> Recording:
     left_out += [LeftOut(name, reason) for name, reason in found["omitted"].items()]
     variables = []
     total = 0
+    extents: dict[str, int] = {}  # of dimensions, as rows may be missing in some variables
+    for name, array in found["arrays"].items():
+        for dim, extent in zip(arrays.get(name, {}).get("dims", ()), array["shape"] or ()):
+            extents[dim] = max(extent, extents.get(dim, 0))
     for name, array in found["arrays"].items():
         own = arrays.get(name, {"failed": "its dimensions cannot be read"})
         if "failed" in own:
@@ -66,7 +71,7 @@ def open(path: str, options: Options) -> Recording:
             continue
         if own["only a dimension"]:
             continue
-        variable = _variable(path, name, array, own, options, left_out)
+        variable = _variable(path, name, array, own, extents, options, left_out)
         if variable is not None:
             variables.append(variable)
             total += _size(variable)
@@ -89,6 +94,7 @@ def _variable(
     name: str,
     array: dict[str, Any],
     facts: dict[str, Any],
+    extents: dict[str, int],
     options: Options,
     left_out: list[LeftOut],
 ) -> Variable | None:
@@ -116,11 +122,43 @@ def _variable(
         options.limit.require(path, f"{name}, a chunk", array["unpacked"], os.path.getsize(path))
     dtype = np.dtype(array["dtype"]).newbyteorder("=")
     chunk = array["chunk"][0] if array["chunk"] else 1
-    read = functools.partial(_read, path, name, shape, dtype, chunk, options)
-    return Variable(name, dims, shape, dtype, read, facts["attributes"])
+    whole = tuple(extents[dim] for dim in dims)
+    read = functools.partial(_read, path, name, shape, whole, dtype, chunk, options)
+    if whole != shape and dtype.kind != "f":  # what is missing becomes NaN
+        dtype = np.dtype(np.float64)
+    attributes = facts["attributes"]
+    if dtype.kind == "f" and "_FillValue" not in attributes:
+        attributes = {**attributes, "_FillValue": _FILL}
+    return Variable(name, dims, whole, dtype, read, attributes)
 
 
 def _read(
+    path: str,
+    name: str,
+    stored: tuple[int, ...],
+    shape: tuple[int, ...],
+    dtype: Any,
+    chunk: int,
+    options: Options,
+) -> Any:
+    """Read a variable; what was not written along unlimited dimensions is NaN."""
+    import numpy as np
+
+    values = _read_stored(path, name, stored, dtype, chunk, options)
+    if stored == shape:
+        return values
+    if dtype.kind != "f":
+        values = as_floats(path, name, values)
+    whole = np.full(shape, np.nan, values.dtype)
+    whole[tuple(map(slice, stored))] = values
+    first = next(have for have, extent in zip(stored, shape) if have != extent)
+    last = next(extent for have, extent in zip(stored, shape) if have != extent) - 1
+    text = f"rows {first} to {last} were never written, and read as NaN"
+    options.damage.note(path, name, text)
+    return whole
+
+
+def _read_stored(
     path: str, name: str, shape: tuple[int, ...], dtype: Any, chunk: int, options: Options
 ) -> Any:
     """Read a variable in steps of whole chunks."""

@@ -59,11 +59,9 @@ def _dims_of(name: str, dataset: Any, is_scale: bool) -> list[str]:
     extents = dataset.shape
     if len(extents) > _MOST_DIMS:
         raise ValueError(f"has {len(extents)} dimensions")
-    if is_scale and len(extents) == 1:
-        return [name]
     dims = []
     for axis in range(len(extents)):
-        found: list[str] = []
+        found: list[str] = [name] if is_scale and axis == 0 else []  # it is named as its dimension
         if not is_scale and h5py.h5ds.get_num_scales(dataset, axis) > 0:
             h5py.h5ds.iterate(dataset, axis, lambda scale: found.append(_path(scale)), 0)  # noqa: B023
         dims.append(found[0] if found else f"{name}, axis {axis}")
