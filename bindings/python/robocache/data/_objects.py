@@ -89,13 +89,19 @@ def from_xarray(
                 labels = tuple(map(str, texts))
             dtype = np.dtype("O")
         read = functools.partial(_values_of, own)
-        variables.append(Variable(str(name), dims, shape, dtype, read, dict(own.attrs), labels))
+        attributes = {str(key): _plain(value) for key, value in own.attrs.items()}
+        variables.append(Variable(str(name), dims, shape, dtype, read, attributes, labels))
     options = Options(Damage(damaged), unit=unit, rate=rate, time=time, kinds=checked(kinds))
     recording = Recording(
         Labelled(f"xarray.{type(source).__name__}", "xarray", "xarray", variables, options, []),
         progress=False,
     )
     return recording.with_kinds(options.kinds) if options.kinds else recording
+
+
+def _plain(value: Any) -> Any:
+    """Return a single number of NumPy as one of Python."""
+    return value.item() if getattr(value, "size", 0) == 1 and hasattr(value, "item") else value
 
 
 def _values_of(variable: Any) -> Any:
