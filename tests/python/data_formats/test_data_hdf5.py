@@ -441,13 +441,3 @@ def test_one_row_more_in_one_episode_only(tmp_path):
     own = {"actions": np.ones((5, 3)), "obs/joints": np.ones((6, 2))}
     write_demos(tmp_path / "x.hdf5", [own, {**own, "obs/joints": np.ones((5, 2))}])
     refused(tmp_path / "x.hdf5", "one row more, but not in all episodes")
-
-
-def test_maniskill_is_named(tmp_path):
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        for e in range(2):
-            file[f"traj_{e}/actions"] = np.ones((4, 2))
-    for damaged in ("refuse", "keep"):
-        with pytest.raises(data.FormatError, match="traj_0, traj_1: this looks like") as caught:
-            data.open(tmp_path / "x.h5", damaged=damaged)
-        assert "reads the rest" not in str(caught.value)

@@ -95,7 +95,7 @@ def test_ulog_lists_what_it_does_not_read(tmp_path):
 def test_ulog_says_where_it_is_damaged(tmp_path):
     content = log_files.ulog()
     cut = written(tmp_path / "cut.ulg", content[:-3])
-    with pytest.raises(data.FormatError, match=r"byte \d+: is cut off: .*damaged='keep'"):
+    with pytest.raises(data.FormatError, match=r"byte \d+: is truncated: .*damaged='keep'"):
         data.open(cut)
     kept = data.open(cut, damaged="keep")
     assert len(kept["vehicle_attitude"]) == 20 and len(kept.problems) == 1
@@ -242,7 +242,7 @@ def test_dataflash_says_where_it_is_damaged(tmp_path):
     assert len(kept["ATT"]) == 19 and len(kept["AHR2"]) == 20
     cut = data.open(written(tmp_path / "cut.bin", content[:-10]))
     assert len(cut["AHR2"]) == 19
-    assert any("the last message is cut off" in each.reason for each in cut.left_out)
+    assert any("the last message is truncated" in each.reason for each in cut.left_out)
     padded = data.open(written(tmp_path / "padded.bin", content + b"\xff" * 2000))
     assert len(padded["AHR2"]) == len(whole["AHR2"]) and padded.problems == ()
 
@@ -258,4 +258,4 @@ def test_text_log_says_where_it_is_damaged(tmp_path):
     path = written(tmp_path / "cut.log", log_files.dataflash_text()[:-3])
     opened = data.open(path)
     assert len(opened["AHR2"]) == 19
-    assert any("may be cut off" in each.reason for each in opened.left_out)
+    assert any("may be truncated" in each.reason for each in opened.left_out)

@@ -386,6 +386,57 @@ def write_aloha(path, length=5, seed=2):
     return arrays
 
 
+def write_maniskill(path, lengths=(5, 3), seed=4, **arrays):
+    """Write trajectories as ManiSkill's RecordEpisode does, and the file next to them.
+
+    Return the arrays of each. ``arrays`` are more of them, as functions of the number of actions.
+    """
+    import h5py
+
+    rng = np.random.default_rng(seed)
+    path.parent.mkdir(exist_ok=True)
+    made, episodes = [], []
+    with h5py.File(path, "w") as file:
+        for e, steps in enumerate(lengths):
+            turns = rng.normal(size=(steps + 1, 4))
+            turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+            pose = np.concatenate([rng.normal(size=(steps + 1, 3)), turns], axis=1)
+            rest = rng.normal(size=(steps + 1, 6))
+            own = {
+                "actions": rng.normal(size=(steps, 8)).astype("f4"),
+                "terminated": np.arange(steps) == steps - 1,
+                "truncated": np.zeros(steps, bool),
+                "success": np.arange(steps) == steps - 1,
+                "rewards": rng.normal(size=steps).astype("f4"),
+                "obs/agent/qpos": rng.normal(size=(steps + 1, 9)).astype("f4"),
+                "obs/extra/tcp_pose": pose.astype("f4"),
+                "obs/sensor_data/base_camera/rgb": np.zeros((steps + 1, 4, 4, 3), "u1"),
+                "obs/sensor_data/base_camera/segmentation": np.zeros((steps + 1, 4, 4, 1), "i2"),
+                "env_states/actors/cube": np.concatenate([pose, rest], axis=1).astype("f4"),
+                "env_states/articulations/panda": np.concatenate(
+                    [pose, rest, rng.normal(size=(steps + 1, 18))], axis=1
+                ).astype("f4"),
+                **{name.replace("__", "/"): of(steps) for name, of in arrays.items()},
+            }
+            group = file.create_group(f"traj_{e}", track_order=True)
+            for name, array in own.items():
+                group[name] = array
+            made.append(own)
+            episodes.append({
+                "episode_id": e, "episode_seed": e, "control_mode": "pd_joint_delta_pos",
+                "elapsed_steps": steps, "success": True, "reset_kwargs": {"seed": e},
+            })  # fmt: skip
+    settings = {"obs_mode": "state_dict", "sim_config": {"control_freq": 20}}
+    whole = {
+        "env_info": {"env_id": "PickCube-v1", "max_episode_steps": 50, "env_kwargs": settings},
+        "commit_info": None,
+        "source_type": "motionplanning",
+        "episodes": episodes,
+    }
+    path.with_suffix(".json").write_text(json.dumps(whole, indent=2))
+    return made
+
+
 def write_replay_buffer(path, ends=(4, 9, 11), **arrays):
     import zarr
 

@@ -193,6 +193,108 @@ def _pcd_binary(folder, packed=False):
     return folder / "x.pcd"
 
 
+def _ply(encoding):
+    """Vertices behind an element with lists, and faces."""
+
+    def make(folder):
+        order = ">" if "big" in encoding else "<"
+        head = (
+            f"ply\nformat {encoding} 1.0\ncomment made\nelement face 3\n"
+            "property list uchar int vertex_indices\nelement vertex 20\nproperty float x\n"
+            "property float y\nproperty double z\nproperty uchar red\n"
+            "property list uchar short seen\nproperty int label\nend_header\n"
+        )
+        body = b""
+        if encoding == "ascii":
+            for i in range(3):
+                body += f"{i + 1} {' '.join(map(str, range(i + 1)))}\n".encode()
+            for i in range(20):
+                body += f"{i / 7} {-i} {i * i} {i} {i % 3} {'5 ' * (i % 3)}{i * 1000}\n".encode()
+        else:
+            for i in range(3):
+                body += np.array([i + 1], "u1").tobytes()
+                body += np.arange(i + 1, dtype=f"{order}i4").tobytes()
+            for i in range(20):
+                body += np.array([i / 7, -i], f"{order}f4").tobytes()
+                body += np.array([i * i], f"{order}f8").tobytes() + bytes([i, i % 3])
+                body += np.full(i % 3, 5, f"{order}i2").tobytes()
+                body += np.array([i * 1000], f"{order}i4").tobytes()
+        (folder / "x.ply").write_bytes(head.encode() + body)
+        return folder / "x.ply"
+
+    return make
+
+
+def _npz_of_numpy(pack):
+    def make(folder):
+        rows = np.arange(20)
+        pack(
+            folder / "x.npz",
+            action=np.arange(60.0).reshape(20, 3),
+            state=np.asfortranarray(np.arange(40, dtype=">f4").reshape(20, 2)),
+            timestamp=rows / 10,
+            episode_ends=np.array([8, 20]),
+            task=np.array("lift"),
+        )
+        return folder / "x.npz"
+
+    return make
+
+
+def _npz_of_streams(folder):
+    np.savez(
+        folder / "x.npz", imu=np.arange(40.0).reshape(20, 2), imu_time_ns=np.arange(20) * 10**7,
+        grip=np.arange(5), infos=np.array([{"a": 1}], object), rgb=np.zeros((5, 4, 4, 3), "u1"),
+        grip_time_ns=np.arange(5) * 10**8,
+    )  # fmt: skip
+    return folder / "x.npz"
+
+
+def _netcdf(folder):
+    """Chunked and packed variables, labels, and a group with its own clock."""
+    import netCDF4
+
+    with netCDF4.Dataset(folder / "x.nc", "w") as file:
+        for name, size in (("time", None), ("part", 4)):
+            file.createDimension(name, size)
+        time = file.createVariable("time", "i8", ("time",))
+        time.units = "milliseconds since 2024-01-01 00:00:00"
+        file.createVariable("part", str, ("part",))[:] = np.array(["x", "y", "z", "w"], object)
+        file.createVariable("q", "f4", ("time", "part"), zlib=True)[:] = np.eye(20, 4)
+        file.createVariable("x", "f8", ("time",))[:] = np.arange(20)
+        file.createVariable("yaw", "f8", ("time",)).units = "degrees"
+        packed = file.createVariable("t", "i2", ("time",), fill_value=-100)
+        packed.scale_factor, packed.add_offset = 0.5, 3.0
+        packed[:] = np.arange(20) / 2
+        file["yaw"][:] = np.arange(20) / 9
+        time[:] = np.arange(20) * 10
+        imu = file.createGroup("imu")
+        imu.createDimension("stamp", 5)
+        imu.createVariable("stamp", "f8", ("stamp",))[:] = np.arange(5) / 10
+        imu["stamp"].units = "seconds since 2024-01-01"
+        imu.createVariable("a", "f4", ("stamp",))[:] = np.arange(5)
+    return folder / "x.nc"
+
+
+def _maniskill(folder):
+    data_files.write_maniskill(folder / "x" / "trajectory.h5")
+    return folder / "x"
+
+
+def _robosuite(folder):
+    """Demonstrations as they are collected: states and actions, without observations."""
+    import h5py
+
+    with h5py.File(folder / "x.hdf5", "w") as file:
+        for e, rows in enumerate((6, 4)):
+            demo = file.create_group(f"data/demo_{e + 1}")
+            demo.attrs["model_file"] = "<mujoco/>"
+            demo["states"] = np.arange(rows * 5.0).reshape(rows, 5)
+            demo["actions"] = np.arange(rows * 2.0).reshape(rows, 2)
+        file["data"].attrs["env"] = "Lift"
+    return folder / "x.hdf5"
+
+
 def _sweep(folder):
     (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
     return folder / "x.bin"
@@ -287,6 +389,9 @@ FORMATS = {
     "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
     "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
     "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
+    "netcdf": _netcdf,
+    "maniskill": _maniskill,
+    "robosuite": _robosuite,
     "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),
     "zarr": _in_folder(data_files.write_replay_buffer, "x.zarr"),
     "zarr-2": _zarr_2,
@@ -299,12 +404,18 @@ FORMATS = {
     "parquet-times": _parquet_of_times,
     "npy": _npy,
     "npz": _npz,
+    "npz-episodes": _npz_of_numpy(np.savez),
+    "npz-packed": _npz_of_numpy(np.savez_compressed),
+    "npz-streams": _npz_of_streams,
     "pcd": _pcd,
     "pcd-binary": _pcd_binary,
     "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
     "sweep": _sweep,
     **text_sources.FORMATS,
     **log_files.FORMATS,
+    "ply": _ply("ascii"),
+    "ply-little": _ply("binary_little_endian"),
+    "ply-big": _ply("binary_big_endian"),
 }
 
 

@@ -23,6 +23,7 @@ def inspect_clouds(source: PointCloud | PointClouds) -> dict[str, Any]:
     """Return facts and findings about point clouds, in the form of `overview`."""
     streams: dict[str, Any] = {}
     findings: list[Finding] = []
+    left_out: list[dict[str, str]] = []
     for name, read in clouds_of(source):
         try:
             cloud = read()
@@ -31,6 +32,9 @@ def inspect_clouds(source: PointCloud | PointClouds) -> dict[str, Any]:
             where = f"{error.path} {error.place}".strip()
             findings.append(Finding("error", "damage", "", where, error.reason))
             continue
+        for part in cloud.left_out:
+            place = part.place if isinstance(source, PointCloud) else f"{name}: {part.place}"
+            left_out.append({"place": place, "reason": part.reason})
         good = np.isfinite(points).all(axis=1)
         kept = points[good].astype(np.float64)
         if not good.any():
@@ -57,6 +61,6 @@ def inspect_clouds(source: PointCloud | PointClouds) -> dict[str, Any]:
         "size_bytes": disk_size(source.path),
         "kind": "clouds",
         "streams": streams,
-        "left_out": [],
+        "left_out": left_out,
         "findings": [finding.to_dict() for finding in findings],
     }

@@ -21,6 +21,7 @@ from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
 from ._formats.registry import open, open_clouds, open_episodes, open_recording
+from ._objects import from_datasets, from_xarray
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
 from ._report.page import report_html
@@ -47,6 +48,8 @@ __all__ = [
     "Unread",
     "align",
     "checks",
+    "from_datasets",
+    "from_xarray",
     "open",
     "open_clouds",
     "open_episodes",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, overload
 
-from ._errors import FormatError, reading, some
+from ._errors import FormatError, LeftOut, reading, some
 from ._file_access import Folder, what_is
 from ._options import Options
 
@@ -26,6 +26,7 @@ class PointCloud:
     width: int  #: width of an organized cloud, else N
     height: int = 1
     viewpoint: tuple[float, ...] = (0, 0, 0, 1, 0, 0, 0)  #: x y z, and w x y z of a quaternion
+    left_out: tuple[LeftOut, ...] = ()  #: parts of the file that are not read, such as faces
 
     @property
     def points(self) -> Any:
@@ -45,9 +46,12 @@ class PointCloud:
 
     @property
     def colors(self) -> Any:
-        """Red, green, blue as uint8 [N,3], from the field rgb or rgba, or None."""
+        """Red, green, blue as uint8 [N,3], from rgb, rgba, or red, green and blue; or None."""
         import numpy as np
 
+        separate = [self.fields.get(name) for name in ("red", "green", "blue")]
+        if all(each is not None and each.dtype == np.uint8 for each in separate):
+            return np.stack(separate, axis=1)
         packed = self.fields.get("rgb", self.fields.get("rgba"))
         if packed is None or packed.dtype.itemsize != 4:
             return None

@@ -271,7 +271,7 @@ def unpacked_parts(file: BinaryIO, at_once: int, path: str) -> Iterator[bytes]:
     Raises
     ------
     CannotUnpack
-        It is damaged or cut off.
+        It is damaged or truncated.
     """
     try:
         reader = _zstd_file(file)

@@ -28,6 +28,7 @@ FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
     "lerobot.lerobot",
+    "hdf5.netcdf",  # before HDF5: a NetCDF-4 file is one
     "hdf5.hdf5",
     "zarr.zarr",
     "arrays.npz",
@@ -45,6 +46,7 @@ FORMATS = (
     "tables.motive",  # before tables: below some of their header lines is a table
     "tables.vicon",
     "tables.tables",
+    "clouds.ply",  # after tables: a folder of tables may hold a mesh
     "arrays.npy_folder",
     "clouds.lidar_bin",
 )
@@ -54,7 +56,7 @@ _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
 # Formats whose times the caller may name.
 _WITH_COLUMNS = (
-    *("tables", "npy_folder", "tum", "euroc"),
+    *("tables", "npy_folder", "npz", "netcdf", "tum", "euroc"),
     *("sensor_logger", "json_exports", "json_lines"),
 )
 

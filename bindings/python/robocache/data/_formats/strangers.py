@@ -28,11 +28,6 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "it is compressed (bzip2). Unpack it: bunzip2 -k {name}"),
     (b"7z\xbc\xaf\x27\x1c", "it is an archive (7-Zip). Unpack it: 7z x {name}"),
     (b"Rar!\x1a\x07", "it is an archive (RAR). Unpack it: unrar x {name}"),
-    (
-        b"ply\n",
-        f"it is a PLY file (points or a mesh), {_NOT_YET}. Convert it to PCD with Open3D: "
-        'open3d.io.write_point_cloud("{stem}.pcd", open3d.io.read_point_cloud("{name}"))',
-    ),
     (b"LASF", f"it is a LAS or LAZ point cloud, {_NOT_YET}. Convert it to PCD: pdal translate"),
     (b"ASTM-E57", f"it is an E57 point cloud, {_NOT_YET}. Convert it to PCD"),
     (b"glTF", "it is a 3D model (glTF), not a recording"),
@@ -206,8 +201,6 @@ def _by_magic(start: bytes, end: bytes, name: str) -> str | None:
         return "it is a video (MP4) or a picture. Open the data set that it belongs to"
     if start.startswith(b"RIFF") and start[8:12] in _RIFF:
         return f"it is {_RIFF[start[8:12]]}. Open the data set that it belongs to"
-    if start.startswith(b"ply\r"):
-        start = b"ply\n" + start[4:]
     for magic, reason in _BEGINNINGS:
         if start.startswith(magic):
             return reason

@@ -12,6 +12,7 @@ from ..._errors import FormatError, raise_shortage
 from ..._file_access import opened, what_is
 
 MAGIC = b"\x93NUMPY"
+OBJECTS = "holds Python objects, which are not unpickled"  # the reason in an error
 _START = 12  # bytes with the length of the header
 _LONGEST = 1 << 16  # bytes of a header
 
@@ -125,7 +126,7 @@ def header_of(path: str, place: str, file: IO[bytes], size: int) -> Header:
         line = str(error).partition("\n")[0]
         raise FormatError(path, place, f"is damaged or truncated: {line}") from None
     if dtype.hasobject:
-        raise FormatError(path, place, "holds Python objects, which are not unpickled")
+        raise FormatError(path, place, OBJECTS)
     header = Header(tuple(map(int, shape)), dtype, bool(by_column), begin)
     if any(extent < 0 for extent in header.shape) or header.size > size - begin:
         raise FormatError(

@@ -30,10 +30,13 @@ from .rows import channel_names, clock_rows, is_number, is_picture, stamps
 
 _CLOCK = re.compile(r"(^|[._-])(t|times?|timestamps?|stamps?)$")
 _EPISODE = "episode_index"
-_NO_TIMES = (
-    "the folder has no array of times for it. Name one with --time ARRAY, or set the rows per "
-    "second with --fps HZ"
-)
+_LENGTHS = ("episode_ends", "meta/episode_ends", "episode_lengths", "traj_lengths")
+_MOST_ROWS = 1 << 40
+_NO_TIMES = {
+    kind: f"the {what} has no array of times for it. Name one with --time ARRAY, or set the rows "
+    "per second with --fps HZ"
+    for kind, what in (("npy", "folder"), ("npz", "archive"))
+}
 _MOST = 10_000  # files
 _SAMPLE = 1 << 16  # times from which a unit is inferred
 _MOST_EMPTY = 1024  # columns of an array without rows
@@ -87,6 +90,17 @@ def open(path: str, options: Options) -> Recording | Episodes:
             except FormatError as error:
                 options.damage.found(file_path, "", error.reason)
     left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
+    return opened_arrays(path, arrays, options, left_out)
+
+
+def opened_arrays(
+    path: str,
+    arrays: dict[str, Any],
+    options: Options,
+    left_out: list[LeftOut],
+    kind: str = "npy",
+) -> Recording | Episodes:
+    """Return the streams or episodes of named arrays, which are like ``StoredArray``."""
     left_out += [
         LeftOut(name, f"has dtype {array.dtype}, which is not read")
         for name, array in arrays.items()
@@ -104,19 +118,26 @@ def open(path: str, options: Options) -> Recording | Episodes:
         for name, array in arrays.items()
         if is_number(array.dtype) and _is_empty(array.shape)
     ]
-    left_out += [LeftOut(name, "a single number") for name, a in arrays.items() if a.ndim == 0]
+    left_out += [
+        LeftOut(name, "a single number")
+        for name, a in arrays.items()
+        if a.ndim == 0 and is_number(a.dtype)
+    ]
     names = {each.place for each in left_out}
     arrays = {name: array for name, array in arrays.items() if name not in names}
     if not arrays:
         damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
         raise FormatError(path, "", f"has no array with one row per step{damaged}")
+    ends = next((name for name in _LENGTHS if _is_list(arrays.get(name))), None)
+    if ends is not None:
+        return _by_ends(path, ends, arrays, options, left_out)
     index = arrays.get(_EPISODE)
     if index is not None and index.ndim == 1 and index.dtype.kind in "iu":
         return _by_index(path, arrays, options, left_out)
     shapes = {array.shape[:2] for array in arrays.values() if array.ndim >= 3}
     if len(shapes) == 1 and all(array.ndim >= 3 for array in arrays.values()):
         return _padded(path, arrays, options, left_out)
-    return Recording(_Arrays(path, arrays, options, left_out), progress=options.progress)
+    return Recording(_Arrays(path, arrays, options, left_out, kind), progress=options.progress)
 
 
 def _is_empty(shape: tuple[int, ...]) -> bool:
@@ -159,6 +180,39 @@ def _linked_folders(path: str, folder: Folder) -> list[str]:
 # ---- episodes -----------------------------------------------------------------------------------
 
 
+def _is_list(array: Any) -> bool:
+    return array is not None and array.ndim == 1 and array.dtype.kind in "iu"
+
+
+def _by_ends(
+    path: str, name: str, arrays: Any, options: Options, left_out: list[LeftOut]
+) -> Episodes:
+    """Make episodes by an array with the end, or the length, of each episode."""
+    import numpy as np
+
+    given = arrays.pop(name).read()
+    if given.size and (given.max() > _MOST_ROWS or given.min() < 0):
+        at = int(np.argmax((given > _MOST_ROWS) | (given < 0)))
+        raise FormatError(path, f"{name}, episode {at}", f"is {given[at]}, expected a row")
+    ends = given.astype(np.int64)
+    if "length" in name:
+        ends = np.cumsum(ends)
+    lengths = np.diff(ends, prepend=0)
+    if (lengths < 0).any():
+        at = int(np.argmax(lengths < 0))
+        raise FormatError(path, f"{name}, episode {at}", "goes back: it is not a list of ends")
+    rows = int(ends[-1]) if len(ends) else 0
+    tracks = {n: array for n, array in arrays.items() if len(array) == rows}
+    for other, array in arrays.items():
+        if other not in tracks:
+            text = f"has {len(array)} rows, but {name} has {rows}"
+            if array.ndim > 1 and len(array) != len(ends):  # else one entry per episode
+                options.damage.found(path, other, text)
+            left_out.append(LeftOut(other, text))
+    offsets = np.concatenate([[0], ends])
+    return _of_rows(path, tracks, offsets, options, left_out, list(range(len(ends))), name)
+
+
 def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -> Episodes:
     """Make episodes by an array with the episode number of each row."""
     import numpy as np
@@ -175,10 +229,26 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
             text = f"has {len(array)} rows, but {_EPISODE} has {len(index)}"
             options.damage.found(path, f"{name}.npy", text)
             left_out.append(LeftOut(name, text))
+    numbered = [int(n) for n in numbers]
+    return _of_rows(path, rows, offsets, options, left_out, numbered, _EPISODE)
+
+
+def _of_rows(
+    path: str,
+    rows: dict[str, Any],
+    offsets: Any,
+    options: Options,
+    left_out: list[LeftOut],
+    numbers: list[int],
+    index: str,
+) -> Episodes:
+    """Make episodes of arrays with the same rows."""
+    import numpy as np
+
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
     if options.time is not None:
         clock = _asked(path, rows, options.time)[0]
-    times = clock_rows(lengths, options.rate)
+    times = clock_rows(np.diff(offsets), options.rate)
     if clock is not None:
         times = in_seconds(stamps(rows.pop(clock).read(), path, f"{clock}.npy"), options.unit)
     tracks = {
@@ -186,8 +256,8 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
         for name, array in rows.items()
     }
     if not tracks:
-        raise FormatError(path, "", f"has no array except {_EPISODE}")
-    return _episodes_from(path, tracks, options, left_out, [int(n) for n in numbers])
+        raise FormatError(path, "", f"has no array except {index}")
+    return _episodes_from(path, tracks, options, left_out, numbers)
 
 
 def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -> Episodes:
@@ -234,13 +304,19 @@ class _Arrays:
     kind = "arrays"
 
     def __init__(
-        self, path: str, arrays: dict[str, Any], options: Options, left_out: list[LeftOut]
+        self,
+        path: str,
+        arrays: dict[str, Any],
+        options: Options,
+        left_out: list[LeftOut],
+        stream_kind: str,
     ) -> None:
+        self.stream_kind = stream_kind
         self.path, self.damage = path, options.damage
         self.left_out, self.rate = left_out, options.rate
         self.asked: str | None = None
         asked = None if options.time is None else _asked(path, arrays, options.time)
-        clocks = {name: array for name, array in arrays.items() if _is_clock(name, array)}
+        clocks = {name: array for name, array in arrays.items() if is_clock(name, array)}
         if asked is not None:
             clocks = {asked[0]: arrays[asked[0]]}
             self.asked = asked[0]
@@ -298,7 +374,7 @@ class _Arrays:
         return {
             self.names[name]: StreamInfo(
                 self.names[name],
-                "npy",
+                self.stream_kind,
                 len(array),
                 self._channels(array),
                 self._unit_of(name),
@@ -327,7 +403,7 @@ class _Arrays:
     @property
     def unread(self) -> list[Unread]:
         return [
-            Unread(f"{name}.npy", "", len(array), None, _NO_TIMES)
+            Unread(f"{name}.npy", "", len(array), None, _NO_TIMES[self.stream_kind])
             for name, array in self.arrays.items()
             if self.clocks[name] is None and self.rate is None
         ]
@@ -366,7 +442,7 @@ def _names_of(arrays: Collection[str]) -> dict[str, str]:
     return {n: s if taken[s] == 1 and (s == n or s not in arrays) else n for n, s in short.items()}
 
 
-def _is_clock(name: str, array: Any) -> bool:
+def is_clock(name: str, array: Any) -> bool:
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         return False
     own = name.rpartition("/")[2]

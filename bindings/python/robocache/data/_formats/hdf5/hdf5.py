@@ -1,4 +1,4 @@
-"""HDF5: robomimic's file of demonstrations, and ALOHA's file per episode.
+"""HDF5: the demonstrations of robomimic and ManiSkill, and ALOHA's file per episode.
 
 ``process`` reads the files in another process; this module interprets their groups and arrays.
 """
@@ -26,15 +26,30 @@ from ..._progress import progress
 from ..._time_units import in_seconds
 from ..arrays.rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ..description import Format
+from . import maniskill
 from .messages import decoded
 from .process import Failure, File, Piece
+
+FORMAT = Format(
+    name="hdf5",
+    title="HDF5 of robomimic, robosuite, ManiSkill and ALOHA",
+    files="*.hdf5, *.h5; a folder with one file per episode",
+    reads="episodes: one track for each array with a row per step; of ManiSkill also the poses in "
+    "env_states, with names of their parts, and the .json file next to it",
+    refuses="pictures and clouds, and the observation after the last action, are listed, not read",
+    package="h5py",
+    extra="hdf5",
+    example='episodes = rbc.data.open("trajectory.h5")',
+)
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # sizes of a user block, a power of two
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
 _ACTIONS = ("actions", "action")  # the last action may be followed by one more observation
-_LAYOUTS = "neither a group data/demo_N (robomimic) nor an array action or qpos (ALOHA)"
-_TRAJECTORY = re.compile(r"(traj_\d+)/")  # a group of ManiSkill
+_LAYOUTS = (
+    "neither a group data/demo_N (robomimic) or traj_N (ManiSkill) nor an array action or qpos "
+    "(ALOHA)"
+)
 _EXACT = 2**53  # larger integers are not always exact in float64
 _TIMES = ("timestamp", "timestamps", "time")
 _SUFFIXES = (".hdf5", ".h5")
@@ -169,8 +184,17 @@ def open(path: str, options: Options) -> Episodes:
         text = f"attribute total is {total}, but the demonstrations have {lengths.sum()} steps"
         options.damage.note(path, "data", text)
     episodes = [demo.group or os.path.basename(demo.file) for demo in demos]
+    tasks = _tasks(notes.info, demos)
+    layout = "robomimic" if demos[0].group else "ALOHA"
+    if maniskill.is_trajectory(demos[0].group):
+        layout = "ManiSkill"
+        by_episode = [(demo.file, demo.group, demo.length) for demo in demos]
+        info, tasks, rate = maniskill.described(by_episode, options, notes.left_out)
+        notes.info.update(info)
+        if options.rate is None and clock is None:
+            options = replace(options, rate=rate)
     about = About(
-        "HDF5, robomimic's layout" if demos[0].group else "HDF5, ALOHA's layout",
+        f"HDF5, {layout}'s layout",
         unit=options.unit if has_ticks else "s",
         rate=options.rate,
         info={**notes.info, "episodes": episodes},
@@ -180,9 +204,7 @@ def open(path: str, options: Options) -> Episodes:
     )
     read = functools.partial(_read, demos, infos, options)
     tracks = {name: info for name, info in infos.items() if name not in _TIMES}
-    return make_episodes(
-        LazyTracks(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
-    )
+    return make_episodes(LazyTracks(tracks, lengths, read), tasks=tasks, source=path, about=about)
 
 
 def _noted(findings: Sequence[Finding], chosen: Any, stored: Mapping[str, Any]) -> list[Finding]:
@@ -219,10 +241,9 @@ def _look_into(path: str, notes: _Notes) -> list[_Demo]:
         notes.leave_out(top["omitted"])
         for name in top["others"]:
             notes.left_out.setdefault(name, "not part of the demonstrations")
-        groups = [""]
-        if top["groups"] is not None:
-            groups = [f"data/{name}" for name in sorted(top["groups"], key=_by_number)]
-        _take_attributes(file, "" if top["groups"] is None else "data", notes)
+        groups = [""] if top["groups"] is None else sorted(top["groups"], key=_by_number)
+        in_data = any(group.startswith("data/") for group in groups)
+        _take_attributes(file, "data" if in_data else "", notes)
         demos: list[_Demo] = []
         names = 0
 
@@ -283,6 +304,9 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
     notes.leave_out(found["omitted"])
     arrays = found["arrays"]
     known = next((name for name in _LENGTHS if name in arrays), None)
+    if known is None and maniskill.is_trajectory(group):
+        known = maniskill.array_of_steps(arrays)
+    has_actions = known in _ACTIONS or maniskill.is_trajectory(group)
     stated = _number(found["stated"])
     if known is not None:
         length = int((arrays[known]["shape"] or [0])[0])
@@ -306,15 +330,18 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
     for name, array in arrays.items():
         shape = tuple(array["shape"] or ())
         dtype = np.dtype(array["dtype"]) if array["dtype"] else None
+        skipped = maniskill.reason(name, shape) if maniskill.is_trajectory(group) else None
         if array["shape"] is None:
             notes.left_out.setdefault(name, "is empty")
+        elif skipped is not None:
+            notes.left_out.setdefault(name, skipped)
         elif dtype is None or not is_number(dtype):
             notes.left_out.setdefault(name, f"has type {array['type']}, which is not read")
         elif is_picture(shape, dtype):
             notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
         elif not shape or (shape[0] != length and shape[0] <= 1):
             notes.left_out.setdefault(name, f"has shape {list(shape)}, not one row per step")
-        elif shape[0] != length and not (known in _ACTIONS and shape[0] == length + 1):
+        elif shape[0] != length and not (has_actions and shape[0] == length + 1):
             text = f"{name} has {shape[0]} rows, {known or 'the episode'} {length}"
             damage.found(path, place, text)
         elif array["lacking"]:
@@ -333,9 +360,6 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
 def _looks_like(found: Mapping[str, Any]) -> str:
     """Describe the contents of a file without a known layout."""
     arrays = found["arrays"]
-    groups = list(dict.fromkeys(m[1] for name in arrays if (m := _TRAJECTORY.match(name))))
-    if groups:
-        return f". It has {', '.join(groups[:3])}: this looks like ManiSkill, which is not read"
     text = f". Its arrays: {some(tuple(arrays))}" if arrays else ". It has no arrays"
     damaged = next((f"; {name} {reason}" for name, reason in found["damaged"].items()), "")
     return text + damaged
@@ -369,7 +393,8 @@ def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
         wrong = _unlike(name, demos)
         if wrong:
             demo, reason = wrong
-            notes.damage.found(demo.file, f"{demo.place}/{name}", reason)
+            if not maniskill.may_be_missing(name, demo.group, demo.arrays):
+                notes.damage.found(demo.file, f"{demo.place}/{name}", reason)
             notes.left_out[name] = f"{demo.place}: {reason}"
             continue
         arrays = [demo.arrays[name] for demo in demos]
@@ -383,7 +408,10 @@ def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
             )
         dtype = _dtype_of(name, [array.dtype for array in arrays], notes)
         row = arrays[0].row
-        infos[name] = TrackInfo(channel_names(row), dtype.name, math.prod(row))
+        names_of_row = channel_names(row)
+        if maniskill.is_trajectory(demos[0].group):
+            names_of_row = maniskill.names_of(name, row) or names_of_row
+        infos[name] = TrackInfo(names_of_row, dtype.name, math.prod(row))
     if not infos:
         raise FormatError(
             demos[0].file, demos[0].place, "has no array of numbers with one row per step"

@@ -14,6 +14,7 @@ import json
 import math
 import mmap
 import os
+import re
 import resource
 import signal
 import socket
@@ -25,9 +26,11 @@ import h5py
 import numpy as np
 
 from ..._errors import raise_shortage
+from . import netcdf_arrays as netcdf
 from .links import Below, LeadsNowhere, below, item_of, names_in, require_inside
 from .messages import HEAD, attributes_of, encoded
 
+_TRAJECTORY = re.compile(r"traj_\d+")  # a group of ManiSkill
 _SHOWN = 3  # ranges of rows in a message
 
 
@@ -284,27 +287,32 @@ class Worker:
         return ({},)
 
     def top(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the groups in ``data``, or None if there is no such group."""
+        """Return the groups of episodes, or None: those in ``data``, or ManiSkill's traj_0, ..."""
         file = self.tops[step["file"]]
-        data, found = None, Below()
-        groups: list[str] | None = None
-        others: list[str] = []
-        if "data" in tuple(names_in(file)):
+        data, found, prefix = None, Below(), "data/"
+        groups: list[str] = []
+        names = list(names_in(file))
+        if "data" in names:
             data = item_of(file, "data")
         if isinstance(data, h5py.h5g.GroupID):
-            others = [name for name in names_in(file) if name != "data"]
-            groups = []
-            for name in names_in(data):
-                self.allowance.progressed()
-                try:
-                    if isinstance(item_of(data, name), h5py.h5g.GroupID):
-                        groups.append(name)
-                except LeadsNowhere as error:
-                    found.leave_out(f"data/{name}", error)
+            others = [name for name in names if name != "data"]
+            episodes = list(names_in(data))
+        else:
+            data, prefix = file, ""
+            others = [name for name in names if not _TRAJECTORY.fullmatch(name)]
+            episodes = [name for name in names if _TRAJECTORY.fullmatch(name)]
+        known = bool(prefix or episodes)
+        for name in episodes:
+            self.allowance.progressed()
+            try:
+                if isinstance(item_of(data, name), h5py.h5g.GroupID):
+                    groups.append(prefix + name)
+            except LeadsNowhere as error:
+                found.leave_out(f"{prefix}{name}", error)
         return (
             {
-                "groups": groups,
-                "others": others,
+                "groups": groups if known else None,
+                "others": others if known else [],
                 "omitted": found.left_out,
                 "damaged": found.damaged,
             },
@@ -339,6 +347,15 @@ class Worker:
                 "refusal": found.refusal,
             },
         )
+
+    def dimensions(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the dimensions, labels and attributes of each array of a NetCDF file."""
+        found = below(self._group(step), self.allowance.progressed)
+        arrays = {}
+        for name, (dataset, _) in found.arrays.items():
+            self.allowance.progressed()
+            arrays[name] = netcdf.facts_of(name, dataset)
+        return ({"arrays": arrays},)
 
     def read(self, step: dict[str, Any]) -> tuple[Any, ...]:
         """Read rows of an array, into the file in memory or into the answer."""

@@ -116,7 +116,7 @@ class DataFlash(BinaryLog):
                 at += used
             else:
                 if left:  # as usual, since the log ends when the power does
-                    self.rest = f"the last message is cut off: it has {left:,} bytes"
+                    self.rest = f"the last message is truncated: it has {left:,} bytes"
                 at = end
 
     def _block(self, data: bytes, at: int, lengths: Any) -> Generator[Found, None, tuple[int, str]]:

@@ -75,7 +75,7 @@ class _TextLog(DataFlash):
                 yield from self._lines(lines, line, at)
                 line += len(lines)
         if rest.strip():
-            self.rest = f"the last line ({line}) has no end: it may be cut off, and is not read"
+            self.rest = f"the last line ({line}) has no end: it may be truncated, and is not read"
 
     def _lines(self, lines: Sequence[str], first: int, at: int) -> Iterator[Found]:
         """Yield the messages of some lines by stream."""

@@ -53,7 +53,7 @@ def open(path: str, options: Options) -> Recording:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is not JSON, or cut off: {error}") from None
+        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
     try:
         if isinstance(value, list):
             rows, left_out = _sensors(path, value, options)

@@ -84,7 +84,7 @@ class _ULog(BinaryLog):
         size = os.fstat(file.fileno()).st_size
         start = file.read(_HEADER + 3 + 40)
         if len(start) < _HEADER:
-            text = f"has {len(start)} bytes, but its header has {_HEADER}: it is cut off"
+            text = f"has {len(start)} bytes, but its header has {_HEADER}: it is truncated"
             raise FormatError(self.path, "", text)
         if start[_HEADER + 2 : _HEADER + 3] != b"B" or len(start) < _HEADER + 43:
             return [size]
@@ -119,7 +119,7 @@ class _ULog(BinaryLog):
                     at += used
                 else:  # a crash may cut the last message before appended data
                     if used < end - at and i == len(self.sections) - 1:
-                        text = f"is cut off: its last message begins {end - at - used:,} bytes"
+                        text = f"is truncated: its last message begins {end - at - used:,} bytes"
                         text += " before its end, and is longer"
                         self.damage.found(self.path, f"byte {at + used}", text)
                     at = end

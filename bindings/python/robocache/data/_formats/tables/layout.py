@@ -263,7 +263,7 @@ def _without_header(
     width = len(rows[0][1])
     cells = [row for _, row in rows]
     good = [row for row in cells if len(row) == width and _all_numbers(row, decimal)]
-    if good[:_FEWEST] != cells[:_FEWEST] and good != cells[:-1]:  # the last row may be cut off
+    if good[:_FEWEST] != cells[:_FEWEST] and good != cells[:-1]:  # the last row may be truncated
         return None
     if len(good) < _MOSTLY * len(cells) - 1:  # reading the file reports single odd rows
         return None

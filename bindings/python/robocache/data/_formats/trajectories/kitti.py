@@ -83,7 +83,7 @@ def _has_poses(path: str) -> bool:
     rows = [line.split() for line in lines if line.strip() and not line.startswith(b"#")]
     if not rows or any(len(row) != len(NAMES) for row in rows[:-1]):
         return False
-    rows = [row for row in rows if len(row) == len(NAMES)]  # the last one may be cut off
+    rows = [row for row in rows if len(row) == len(NAMES)]  # the last one may be truncated
     try:
         poses = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError:

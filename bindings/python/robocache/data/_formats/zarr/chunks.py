@@ -99,7 +99,7 @@ class Chunks:
         Raises
         ------
         ValueError
-            A chunk in it is cut off, or would unpack to more than its numbers.
+            A chunk in it is truncated, or would unpack to more than its numbers.
         """
         key = self.key(place)
         if self.inner is None:
