@@ -33,9 +33,9 @@ FORMAT = Format(
     name="npz",
     title="NumPy archives",
     files="*.npz",
-    reads="What save wrote: recordings or episodes, with every value, stamp, kind and unit. Of other "
-    "programs: a stream for each array, on the array of times with the same rows or on a number "
-    "fps, and episodes by episode_ends, episode_lengths, traj_lengths or episode_index.",
+    reads="What save wrote: recordings or episodes, with every value, stamp, kind and unit. Of "
+    "other programs: a stream for each array, on the array of times with the same rows or on a "
+    "number fps, and episodes by episode_ends, episode_lengths, traj_lengths or episode_index.",
     refuses="Arrays of Python objects, pictures and texts are listed, not read.",
     example='recording = rbc.data.open("run.npz")',
 )

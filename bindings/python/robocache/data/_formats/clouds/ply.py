@@ -23,10 +23,10 @@ from ..description import Format
 FORMAT = Format(
     name="ply",
     title="PLY",
-    files="*.ply; a folder of them",
-    reads="x, y, z and all other numbers of the vertices, in their dtype: normals, colors, labels; "
-    "text, and binary in both byte orders",
-    refuses="faces, other elements and lists of vertices are listed, not read",
+    files="*.ply, a folder of them",
+    reads="A point cloud with x, y, z and all other numbers of the vertices, in their dtype: "
+    "normals, colors, labels. Text, and binary in both byte orders.",
+    refuses="Faces, other elements and lists of vertices are listed, not read.",
     example='cloud = rbc.data.open("scan.ply")',
 )
 

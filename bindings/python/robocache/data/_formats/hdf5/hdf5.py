@@ -30,18 +30,6 @@ from . import maniskill
 from .messages import decoded
 from .process import Failure, File, Piece
 
-FORMAT = Format(
-    name="hdf5",
-    title="HDF5 of robomimic, robosuite, ManiSkill and ALOHA",
-    files="*.hdf5, *.h5; a folder with one file per episode",
-    reads="episodes: one track for each array with a row per step; of ManiSkill also the poses in "
-    "env_states, with names of their parts, and the .json file next to it",
-    refuses="pictures and clouds, and the observation after the last action, are listed, not read",
-    package="h5py",
-    extra="hdf5",
-    example='episodes = rbc.data.open("trajectory.h5")',
-)
-
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # sizes of a user block, a power of two
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
@@ -86,6 +74,18 @@ FORMATS = (
         package="h5py",
         extra="hdf5",
         example='episodes = rbc.data.open("episode_0.hdf5", rate=50)',
+    ),
+    Format(
+        name="maniskill",
+        title="HDF5 of ManiSkill",
+        files="trajectory.h5 with trajectory.json",
+        reads="Episodes, one per group traj_N, with one track per array, such as actions and "
+        "env_states, whose poses have names and w first. The .json file next to it is read too. "
+        "The observation after the last action is listed in left_out.",
+        refuses=_REFUSED,
+        package="h5py",
+        extra="hdf5",
+        example='episodes = rbc.data.open("trajectory.h5", rate=20)',
     ),
 )
 

@@ -21,10 +21,10 @@ FORMAT = Format(
     name="netcdf",
     title="NetCDF-4",
     files="*.nc",
-    reads="variables along a dimension of times: those with only this dimension are one stream, "
-    "each other variable is one, with the labels of its other dimensions as names; the units of "
-    "times, missing values and packed values as their attributes say",
-    refuses="variables without times, and texts, are listed; for NetCDF-3, nccopy is named",
+    reads="Variables along a dimension of times: those with only this dimension are one stream, "
+    "each other variable is one, with the labels of its other dimensions as names. Units of times, "
+    "missing values and packed values follow the attributes.",
+    refuses="Variables without times, and texts, are listed. Convert NetCDF-3 with nccopy.",
     package="h5py",
     extra="hdf5",
     example='recording = rbc.data.open("run.nc")',

@@ -37,7 +37,7 @@ FORMAT = Format(
     "channel, such as `Roll`, with the units in the log (FMTU, UNIT, MULT). The clock is `TimeUS`, "
     "in microseconds. Angles in degrees and quaternions Q1 to Q4 (w first) are recognized.",
     "Parameters and texts are listed, but not read.",
-    example='recording = data.open("00000042.BIN")',
+    example='recording = rbc.data.open("00000042.BIN")',
 )
 
 _MARK = b"\xa3\x95"

@@ -18,13 +18,13 @@ from .dataflash_types import DEFINITIONS, LISTED, Type, parsed_type, size_of
 from .layouts import BLOCK, Column, Found, Stream
 
 FORMAT = Format(
-    "dataflash_text",
+    "dataflash-text",
     "ArduPilot text log",
     "*.log",
     "As the binary logs of ArduPilot: a stream for each message type and instance, with units, and "
     "the clock `TimeUS` or `TimeMS` in microseconds.",
     "Parameters and texts are listed, but not read. A last line without an end is not read.",
-    example='recording = data.open("00000042.log")',
+    example='recording = rbc.data.open("00000042.log")',
 )
 
 _FIRST = re.compile(rb"(?:[^\n]*\n){0,20}?FMT, ?\d{1,3}, ?\d{1,3}, ?\w+ ?,")

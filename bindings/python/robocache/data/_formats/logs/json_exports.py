@@ -17,7 +17,7 @@ from .layouts import EXACT
 from .records import Records, Rows
 
 FORMAT = Format(
-    "json_exports",
+    "json-exports",
     "Sensor Logger JSON, GoPro telemetry JSON",
     "*.json",
     "Sensor Logger: a stream for each sensor, with the clock `time` in nanoseconds. GoPro, as "
@@ -26,7 +26,7 @@ FORMAT = Format(
     "Metadata, annotations and texts are listed, but not read. Other JSON files are not read.",
     package="pyarrow",
     extra="tables",
-    example='recording = data.open("GH010042.json")',
+    example='recording = rbc.data.open("GH010042.json")',
 )
 
 _LOOK = 4096

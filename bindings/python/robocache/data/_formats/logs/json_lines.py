@@ -17,7 +17,7 @@ from ..description import Format
 from .records import Records, Rows, refuse_many
 
 FORMAT = Format(
-    "json_lines",
+    "json-lines",
     "JSON lines",
     "*.jsonl, *.ndjson",
     "Each line is an object. Its numbers are channels, nested ones by their path, such as "
@@ -27,7 +27,7 @@ FORMAT = Format(
     "Texts, and arrays whose length changes or is above 64, are listed, but not read.",
     package="pyarrow",
     extra="tables",
-    example='recording = data.open("run.jsonl")',
+    example='recording = rbc.data.open("run.jsonl")',
 )
 
 _FIRST = re.compile(rb"\s*\{\s*(?:\"|\})")

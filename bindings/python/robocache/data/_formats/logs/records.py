@@ -16,7 +16,7 @@ from ..._time_units import per_second
 from ..tables.clock import chosen_clock, times_of
 from ..tables.instances import instances_of, times_repeat
 from ..tables.streams import Table, Wanted, rows_clock, streams_of
-from ..tables.tables import _Tables
+from ..tables.tables import Tables
 from ..tables.units import scales_of
 
 _DEEPEST = 32  # levels of nested objects
@@ -216,7 +216,7 @@ def table_of(name: str, path: str, rows: Rows, limit: Limit, wanted: Wanted) -> 
     return made
 
 
-class Records(_Tables):
+class Records(Tables):
     """A source of streams from objects in one file (``_source.Source``)."""
 
     def __init__(

@@ -14,15 +14,15 @@ from ..description import Format
 from ..tables import tables
 
 FORMAT = Format(
-    "sensor_logger",
+    "sensor-logger",
     "Sensor Logger folder",
     "Accelerometer.csv, Orientation.csv, ...",
     "A stream for each sensor, such as `Accelerometer`, with the clock `time` in nanoseconds since "
     "1970. The quaternion of `Orientation` (columns qz, qy, qx, qw) is interpolated by slerp.",
-    "`Metadata.csv` and `Annotation.csv` hold facts and texts; they are listed, but not read.",
+    "Facts and texts (`Metadata.csv`, `Annotation.csv`) are listed, but not read.",
     package="pyarrow",
     extra="tables",
-    example='recording = data.open("2023-11-14_22-13-20")',
+    example='recording = rbc.data.open("2023-11-14_22-13-20")',
 )
 
 _HEADER = re.compile(rb'(?:\xef\xbb\xbf)?"?time"?,"?seconds_elapsed"?(?:,|\r?\n)')
@@ -47,8 +47,5 @@ def open(path: str, options: Options) -> Recording:
         if files.pop(name, None) is not None:
             left_out.append(LeftOut(name, "facts and texts, not samples"))
     asked = dataclasses.replace(options, unit=options.unit or "ns")
-    return Recording(_SensorLogger(path, files, asked, left_out), progress=options.progress)
-
-
-class _SensorLogger(tables._Tables):
-    kind = "Sensor Logger"
+    source = tables.Tables(path, files, asked, left_out, "Sensor Logger")
+    return Recording(source, progress=options.progress)

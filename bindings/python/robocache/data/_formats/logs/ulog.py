@@ -31,7 +31,7 @@ FORMAT = Format(
     "flight controller started. Quaternions have w first. Dropouts are findings.",
     "Parameters, logged texts and information about the system are listed, but not read. Files "
     "with incompatible flags that are not known are refused.",
-    example='recording = data.open("flight.ulg")',
+    example='recording = rbc.data.open("flight.ulg")',
 )
 
 _MAGIC = b"ULog\x01\x12\x35"

@@ -30,7 +30,7 @@ FORMAT = Format(
     refuses="Markers without a label are listed, but not read.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("Take 001.csv")',
+    example='recording = rbc.data.open("Take 001.csv")',
 )
 _BEGIN = b"Format Version,"
 _LOOK = 1 << 12

@@ -37,10 +37,10 @@ FORMATS = (
         name="csv",
         title="CSV",
         files="*.csv, *.tsv, *.txt, a folder of them",
-        reads=f"{_STREAMS}Cells are separated by commas, semicolons or tabs, below a header and "
-        "maybe a line of units.",
-        refuses="Columns of texts are listed in left_out. Decimal commas and text that is not "
-        "UTF-8 are refused.",
+        reads=f"{_STREAMS}Cells are separated by commas, semicolons, tabs or spaces, with or "
+        "without a header, lines above it and a line of units below it. Text may be UTF-8, UTF-16 "
+        "or Latin-1, and numbers may have decimal commas.",
+        refuses="Columns of texts are listed in left_out.",
         package="pyarrow",
         extra="tables",
         example='recording = rbc.data.open("imu.csv")',

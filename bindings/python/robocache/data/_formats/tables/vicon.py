@@ -33,7 +33,7 @@ FORMAT = Format(
     "angles: they are numbers, with a warning. Declare them: --kind STREAM:RX,RY,RZ=KIND.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("trial.csv")',
+    example='recording = rbc.data.open("trial.csv")',
 )
 _SECTIONS = ("Objects", "Segments", "Joints", "Model Outputs", "Trajectories", "Devices")
 _TITLE = re.compile(

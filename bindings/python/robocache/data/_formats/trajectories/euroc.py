@@ -21,7 +21,7 @@ FORMAT = Format(
     refuses="Pictures of cameras are listed, but not read.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("MH_01_easy")',
+    example='recording = rbc.data.open("MH_01_easy")',
 )
 _TABLE = "data.csv"
 _BEGIN = b"#timestamp"

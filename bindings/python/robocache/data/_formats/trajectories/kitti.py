@@ -29,7 +29,7 @@ FORMAT = Format(
     "rotation is not orthonormal are damage.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("poses.txt")',
+    example='recording = rbc.data.open("poses.txt")',
 )
 NAMES = tuple(
     name

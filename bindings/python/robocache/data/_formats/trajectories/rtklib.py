@@ -29,7 +29,7 @@ FORMAT = Format(
     refuses="NMEA sentences.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("rover.pos")',
+    example='recording = rbc.data.open("rover.pos")',
 )
 _CLOCKS = ("GPST", "UTC", "JST")
 _PLACES = ("latitude(", "x-ecef(", "e-baseline(")

@@ -23,7 +23,7 @@ FORMAT = Format(
     "timestamps must ascend in them.",
     package="pyarrow",
     extra="tables",
-    example='recording = robocache.data.open("groundtruth.txt")',
+    example='recording = rbc.data.open("groundtruth.txt")',
 )
 
 
