@@ -176,7 +176,7 @@ def test_a_reader_is_not_loaded_for_other_files(tmp_path):
         f"import sys; sys.path.insert(0, {str(folder)!r})\n"
         "from robocache import data\n"
         f"assert data.open({str(tmp_path / 'x.csv')!r}).names == ('x',)\n"
-        "print([name for name in sys.modules if 'third_party' in name or 'loud' in name])\n"
+        "print([name for name in sys.modules if 'third_party' in name or 'loud_reader' in name])\n"
         "try:\n"
         f"    data.open({str(tmp_path / 'x.odd')!r})\n"
         "except data.FormatError as error:\n"
