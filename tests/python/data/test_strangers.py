@@ -77,6 +77,7 @@ FILES = [
     ("x", b"\x7fELF\x02" + bytes(30), "program"),
     ("x.csv", "a text\nof words\n".encode("utf-16"), "UTF-16"),
     ("x.mat", b"MATLAB 5.0 MAT-file, made" + bytes(100), "scipy.io.loadmat"),
+    ("x.ply", b"ply\nformat ascii 1.0\nend_header\n", "no element vertex"),
     ("x.feather", b"ARROW1\0\0" + bytes(30), "Parquet"),
     ("x.db3-wal", b"\x37\x7f\x06\x82" + bytes(30), "write-ahead log.*.db3"),
     ("metadata.yaml", b"rosbag2_bagfile_information:\n  version: 5\n", "Open its folder"),

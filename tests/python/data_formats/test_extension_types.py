@@ -45,7 +45,11 @@ def registered():
     names = []
 
     def register(made):
-        pa.register_extension_type(made)
+        try:
+            pa.register_extension_type(made)
+        except pa.ArrowKeyError:  # the package of the type was imported in this process
+            pa.unregister_extension_type(made.extension_name)
+            pa.register_extension_type(made)
         names.append(made.extension_name)
 
     yield register

@@ -231,7 +231,7 @@ def test_damage(tmp_path):
     content = path.read_bytes()
     for size in range(16 << 10, len(content), 499):
         path.write_bytes(content[:size])
-        with pytest.raises(data.FormatError, match="damaged, or cut off"):
+        with pytest.raises(data.FormatError, match="damaged or truncated"):
             data.open(path)
     with netCDF4.Dataset(tmp_path / "empty.nc", "w") as file:
         file.createDimension("time", 3)

@@ -232,16 +232,15 @@ def test_a_rate_gives_tables_times(tmp_path, suffix):
 
 
 def test_a_folder_goes_on_without_the_file_that_has_no_times(tmp_path):
-    """Sensor Logger writes such a folder."""
     ns = [START * S + i * 10**7 for i in range(101)]
-    csv(tmp_path / "Accelerometer.csv", "time,seconds_elapsed,x", ns, range(101), range(101))
-    csv(tmp_path / "Metadata.csv", "version,recording epoch time", [3], [START * 1000])
-    (tmp_path / "Annotation.csv").write_text("time,seconds_elapsed,text\n")
+    csv(tmp_path / "imu.csv", "time,seconds_elapsed,x", ns, range(101), range(101))
+    csv(tmp_path / "facts.csv", "version,recording epoch time", [3], [START * 1000])
+    (tmp_path / "notes.csv").write_text("time,seconds_elapsed,text\n")
     recording = data.open(tmp_path)
-    assert recording.unit == "ns" and [u.place for u in recording.unread] == ["Metadata.csv"]
+    assert recording.unit == "ns" and [u.place for u in recording.unread] == ["facts.csv"]
     aligned = recording.align(50)
-    assert list(aligned.tracks) == ["Accelerometer"] and aligned["Accelerometer"].num_rows == 51
-    assert [part.place for part in aligned.left_out] == ["Annotation.csv", "Metadata.csv"]
+    assert list(aligned.tracks) == ["imu"] and aligned["imu"].num_rows == 51
+    assert [part.place for part in aligned.left_out] == ["notes.csv", "facts.csv"]
     assert "no column holds times" in aligned.left_out[1].reason
 
 

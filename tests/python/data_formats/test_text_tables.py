@@ -198,7 +198,7 @@ def test_no_sure_times_without_a_header(tmp_path, columns):
 )
 def test_texts_that_are_no_tables(tmp_path, text):
     (tmp_path / "a.dat").write_text(text)
-    with pytest.raises(data.FormatError, match="unknown format|PLY"):
+    with pytest.raises(data.FormatError, match="unknown format|no element vertex"):
         data.open(tmp_path / "a.dat")
     np.save(tmp_path / "b.npy", np.zeros((4, 2)))
     assert data.open(tmp_path).format == "arrays"

@@ -182,7 +182,7 @@ def from_datasets(
         else:
             left_out.append(LeftOut(column.name, reason))
     table = storage_of(dataset.select_columns(names).with_format("arrow")[:])
-    made: Any
+    made: Recording | Episodes
     if _EPISODE in names:
         made = _episodes_of(path, table, options, left_out)
     else:

@@ -49,7 +49,7 @@ class PointCloud:
         """Red, green, blue as uint8 [N,3], from rgb, rgba, or red, green and blue; or None."""
         import numpy as np
 
-        separate = [self.fields.get(name) for name in ("red", "green", "blue")]
+        separate: list[Any] = [self.fields.get(name) for name in ("red", "green", "blue")]
         if all(each is not None and each.dtype == np.uint8 for each in separate):
             return np.stack(separate, axis=1)
         packed = self.fields.get("rgb", self.fields.get("rgba"))

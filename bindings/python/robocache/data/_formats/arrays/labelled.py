@@ -454,10 +454,12 @@ def _begin(text: str) -> int | None:
     found = _DATE.fullmatch(text.strip())
     if found is None:
         return None
-    numbers = [int(each or 0) for each in found.groups()[:6]]
+    year, month, day, hour, minute, second = (int(each or 0) for each in found.groups()[:6])
     zone = found[8] or ""
     try:
-        date = datetime.datetime(*numbers, tzinfo=datetime.timezone.utc)  # type: ignore[arg-type]
+        date = datetime.datetime(
+            year, month, day, hour, minute, second, tzinfo=datetime.timezone.utc
+        )
     except ValueError:
         return None
     lasted = date - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -255,7 +255,7 @@ class Tables:
 
 
 def _put(known: dict[Any, Any], key: Any, value: Any) -> bool:
-    is_new = known.get(key) != value
+    is_new = bool(known.get(key) != value)
     known[key] = value
     return is_new
 

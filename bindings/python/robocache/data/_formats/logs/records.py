@@ -248,14 +248,14 @@ class Records(Tables):
         self.unit, self.scales = scales_of(path, clocks, options.unit or unit)
 
     @property
-    def streams(self) -> dict[str, StreamInfo]:  # type: ignore[override]
+    def streams(self) -> dict[str, StreamInfo]:
         import dataclasses
 
         known = super().streams
         return {name: dataclasses.replace(info, kind="JSON") for name, info in known.items()}
 
 
-def refuse_many(path: str, names: Mapping[str, Any], key: str) -> None:
+def refuse_many(path: str, names: Mapping[Any, Any], key: str) -> None:
     """Refuse a file whose objects have too many values of a key."""
     if len(names) > _MOST:
         raise FormatError(path, "", f"has more than {_MOST:,} values of {key!r}, expected topics")

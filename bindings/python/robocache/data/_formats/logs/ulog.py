@@ -245,10 +245,10 @@ class _ULog(BinaryLog):
             self.notes.append(LeftOut(place, f"{plural(count, 'message')}: {reason}"))
         if self.dropouts:
             total = sum(ms for _, ms in self.dropouts)
-            place, longest = max(self.dropouts, key=lambda each: each[1])
+            at, longest = max(self.dropouts, key=lambda each: each[1])
             text = (
                 f"{plural(len(self.dropouts), 'dropout')}: the logger lost {total / 1000:g} s of "
-                f"messages; the longest took {longest / 1000:g} s (byte {place})"
+                f"messages; the longest took {longest / 1000:g} s (byte {at})"
             )
             self.findings.append(Finding("warning", "gaps", "", "", text))
 

@@ -191,7 +191,9 @@ def read_rows(
         return _with_numbers(table, texts_of)
 
     table = _checked(path, limit, len(found.names), read)
-    for row in odd[:_MOST_ODD] if damage is not None else ():
+    for row in odd[:_MOST_ODD]:
+        if damage is None:
+            break
         text = f"has {row.actual_columns} cells, expected {row.expected_columns}: {row.text[:40]!r}"
         more = len(odd) - 1
         damage.found(path, "a row", text + (f" ({more:,} more rows like that)" if more else ""))
