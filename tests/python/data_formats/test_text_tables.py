@@ -190,7 +190,6 @@ def test_no_sure_times_without_a_header(tmp_path, columns):
     [
         "1 0 0\n0 1 0\n0 0 1\n",  # a matrix
         "P0: 1 0 0\nP1: 0 1 0\n",
-        "ply\nformat ascii 1.0\nend_header\n0 0 0\n1 1 1\n2 2 2\n",
         "a text about 3 things\nand 4 more of them\n",
         "# only a comment\n",
         "x\ny\nz\n",
@@ -198,7 +197,7 @@ def test_no_sure_times_without_a_header(tmp_path, columns):
 )
 def test_texts_that_are_no_tables(tmp_path, text):
     (tmp_path / "a.dat").write_text(text)
-    with pytest.raises(data.FormatError, match="unknown format|no element vertex"):
+    with pytest.raises(data.FormatError, match="unknown format"):
         data.open(tmp_path / "a.dat")
     np.save(tmp_path / "b.npy", np.zeros((4, 2)))
     assert data.open(tmp_path).format == "arrays"
