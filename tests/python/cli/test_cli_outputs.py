@@ -170,7 +170,9 @@ def test_what_another_command_wrote_stays(place):
     run(*RESAMPLE, "-o", "set")
     before = everything(place)
     assert "clouds: contains point clouds" in run(*RESAMPLE, "-o", "clouds", "--overwrite", code=1)
-    assert "set: contains a data set, which" in run(*CLOUD, "-o", "set", "--overwrite", code=1)
+    assert "set: contains a data set, and --overwrite" in run(
+        *CLOUD, "-o", "set", "--overwrite", code=1
+    )
     assert everything(place) == before
 
 

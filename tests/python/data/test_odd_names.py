@@ -214,7 +214,7 @@ def test_every_format_in_a_folder_that_is_not_utf_8(tmp_path, kind):
     for given in (path, os.fsencode(path)):
         data.open(given, unit=unit)
     results = run(commands_for(path, folder, unit))
-    is_cloud = kind.startswith("pcd") or kind == "sweep"
+    is_cloud = kind.startswith(("pcd", "ply")) or kind == "sweep"
     check(results, path, "clouds" if is_cloud else "")
     if not is_cloud:
         parsed(folder / "page.html")

@@ -327,6 +327,8 @@ def _unknown(path: str, inside: Sequence[str], formats: Sequence[Format]) -> str
     entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     for entry in entries[:_MOST_NAMES]:
         like = _strangers.look_alike(entry.path) if is_file(entry) else ""
+        if not like and os.path.exists(entry.path):
+            like = special_kind(entry.path) or ""
         held.append(f"{entry.name} ({like})" if like else entry.name)
     more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
     holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
