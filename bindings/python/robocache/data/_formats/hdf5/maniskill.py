@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import FormatError
-from ..._file_access import Folder, opened
+from ..._file_access import Folder, opened, special_kind
 from ..._options import Options
 
 _TRAJECTORY = re.compile(r"traj_\d+")
@@ -124,7 +124,10 @@ def _read(file: str, options: Options, left_out: dict[str, str]) -> dict[str, An
             raise FormatError(path, "", f"has more than {_LARGEST:,} bytes")
         found = json.loads(content)
     except FormatError as error:
-        left_out[name] = error.reason
+        if os.path.exists(path) and special_kind(path) is not None:
+            options.damage.found(path, "", error.reason)
+        else:
+            left_out[name] = error.reason
         return {}
     except (ValueError, RecursionError) as error:
         options.damage.found(path, "", f"is not JSON, or is truncated: {error}")
