@@ -68,6 +68,7 @@ FILES = [
     ("x.7z", b"7z\xbc\xaf\x27\x1c" + bytes(20), "7z x x.7z"),
     ("x.ulg", b"ULog\x01\x12\x35\x01" + bytes(30), "PX4 ULog.*ulog2csv x.ulg"),
     ("x.bin", b"\xa3\x95\x80\x80" + bytes(100), "ArduPilot.*mavlogdump"),
+    ("x.rrd", b"RRF2" + bytes(30), r"Rerun.*'x.rrd'.*write_parquet\('x'\)"),
     ("x.ply", b"ply\nformat ascii 1.0\nend_header\n", "no element vertex"),
     ("x.jsonl", LINES, "JSON lines"),
     ("x.txt", LINES, "JSON lines"),
