@@ -43,7 +43,7 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
         b"RRF",
         "it is a recording of Rerun (.rrd); RoboCache writes these, but does not read them. Write "
         "it as Parquet with rerun-sdk[catalog]: with rerun.server.Server(datasets={'x': "
-        "['{name}']}) as s: s.client().get_dataset('x').reader(index='log_time')"
+        "['{name}']}) as s: c = s.client(); c.get_dataset('x').reader(index='log_time')"
         ".write_parquet('{stem}')",
     ),
     (
