@@ -65,6 +65,7 @@ FILES = [
     ("x.csv.lz4", b"\x04\x22\x4d\x18" + bytes(20), "lz4 -d x.csv.lz4"),
     ("x.zip", zipped(), "unzip x.zip"),
     ("x.7z", b"7z\xbc\xaf\x27\x1c" + bytes(20), "7z x x.7z"),
+    ("x.rrd", b"RRF2" + bytes(30), r"Rerun.*'x.rrd'.*write_parquet\('x'\)"),
     ("x.json", json.dumps({"a": 1}, indent=1).encode(), "JSON file"),
     ("x.json", b"[1, 2]", "JSON file"),
     ("x.pkl", pickle.dumps({"a": 1}), "pickle.*code"),

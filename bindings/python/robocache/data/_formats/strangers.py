@@ -31,7 +31,13 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"LASF", f"it is a LAS or LAZ point cloud, {_NOT_YET}. Convert it to PCD: pdal translate"),
     (b"ASTM-E57", f"it is an E57 point cloud, {_NOT_YET}. Convert it to PCD"),
     (b"glTF", "it is a 3D model (glTF), not a recording"),
-    (b"RRF", "it is a recording of Rerun (.rrd); RoboCache writes these, but does not read them"),
+    (
+        b"RRF",
+        "it is a recording of Rerun (.rrd); RoboCache writes these, but does not read them. Write "
+        "it as Parquet with rerun-sdk[catalog]: with rerun.server.Server(datasets={'x': "
+        "['{name}']}) as s: c = s.client(); c.get_dataset('x').reader(index='log_time')"
+        ".write_parquet('{stem}')",
+    ),
     (
         b"#ROSBAG V1",
         "it is a ROS 1 bag of version 1, which is not read. Convert it: rosbag fix",

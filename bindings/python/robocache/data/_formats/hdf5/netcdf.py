@@ -47,12 +47,8 @@ def sniff(path: str) -> bool:
 def open(path: str, options: Options) -> Recording:
     left_out: list[LeftOut] = []
     with File(path, options.limit) as file:
-        looked = file.step("look", group="")
-        facts = file.step("dimensions", group="")
-    for answer in (looked, facts):
-        if isinstance(answer, Failure):
-            raise FormatError(path, "", answer.reason)
-    found, arrays = looked[0], facts[0]["arrays"]  # type: ignore[index]
+        found = _answer(file, "look")
+        arrays = _answer(file, "dimensions")["arrays"]
     if found["refusal"]:
         raise FormatError(path, "", found["refusal"])
     for name, reason in found["damaged"].items():
@@ -80,6 +76,13 @@ def open(path: str, options: Options) -> Recording:
         raise FormatError(path, "", "has no variable that is an array of numbers")
     source = Labelled(path, "NetCDF-4", "netcdf", variables, options, left_out)
     return Recording(source, progress=options.progress)
+
+
+def _answer(file: File, step: str) -> dict[str, Any]:
+    answer = file.step(step, group="")
+    if isinstance(answer, Failure):
+        raise FormatError(file.path, "", answer.reason)
+    return answer[0]
 
 
 def _size(variable: Variable) -> int:
