@@ -93,6 +93,11 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir() if not entry.is_symlink() else os.path.isdir(entry.path)
 
 
+def is_special(entry: os.DirEntry[str]) -> bool:
+    """Whether a directory entry is a pipe, a socket or a device, or a link to one."""
+    return os.path.exists(entry.path) and special_kind(entry.path) is not None
+
+
 def require_regular(path: str) -> None:
     """Refuse a path that is not a regular file, before a library opens it by path.
 

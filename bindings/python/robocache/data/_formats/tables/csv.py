@@ -37,7 +37,6 @@ _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
-_MOST_ODD = 1  # rows of another width in a message
 _LINES = 64  # of a text that is not a table, searched for numbers
 
 
@@ -191,9 +190,9 @@ def read_rows(
         return _with_numbers(table, texts_of)
 
     table = _checked(path, limit, len(found.names), read)
-    for row in odd[:_MOST_ODD] if damage is not None else ():
+    if odd and damage is not None:
+        row, more = odd[0], len(odd) - 1
         text = f"has {row.actual_columns} cells, expected {row.expected_columns}: {row.text[:40]!r}"
-        more = len(odd) - 1
         damage.found(path, "a row", text + (f" ({more:,} more rows like that)" if more else ""))
     return table
 

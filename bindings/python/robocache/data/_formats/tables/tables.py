@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from ..._errors import FormatError, LeftOut, Unread, needed
-from ..._file_access import Folder, is_file, is_folder, special_kind
+from ..._file_access import Folder, is_file, is_folder, is_special, special_kind
 from ..._options import Options
 from ..._progress import progress
 from ..._recording import Recording
@@ -53,7 +53,8 @@ def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut
     left_out: list[LeftOut] = []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if not is_file(entry):
-            if _SURE.search(entry.name) and not entry.name.startswith("."):
+            suffix = _SUFFIX if is_special(entry) else _SURE
+            if suffix.search(entry.name) and not entry.name.startswith("."):
                 _note_no_file(entry, folder, options, left_out)
             continue
         if is_table(entry.path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ..._errors import LeftOut, needed
-from ..._file_access import Folder, head, is_folder
+from ..._errors import FormatError, LeftOut, needed
+from ..._file_access import Folder, head, is_folder, special_kind
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
@@ -40,7 +40,11 @@ def open(path: str, options: Options) -> Recording:
     files: dict[str, str] = {}
     left_out: list[LeftOut] = []
     for name in _sensors(base):
-        file = folder.file(os.path.normpath(os.path.join(inner, name, _TABLE)))
+        try:
+            file = folder.file(os.path.normpath(os.path.join(inner, name, _TABLE)))
+        except FormatError as error:
+            options.damage.found(error.path, error.place, error.reason)
+            continue
         if b"filename" in head(file, _LOOK).partition(b"\n")[0]:
             left_out.append(LeftOut(name, "names and times of pictures"))
         else:
@@ -55,10 +59,12 @@ def _base(path: str) -> str:
 
 
 def _sensors(path: str) -> list[str]:
-    """Return the folders with a table of EuRoC."""
-    return sorted(
-        entry.name
-        for entry in os.scandir(path)
-        if is_folder(entry)
-        and head(os.path.join(entry.path, _TABLE), len(_BEGIN)).lower() == _BEGIN
-    )
+    """Return the folders with a table of EuRoC, or with a pipe or a device beside such folders."""
+    found, others = [], []
+    for entry in filter(is_folder, os.scandir(path)):
+        table = os.path.join(entry.path, _TABLE)
+        if head(table, len(_BEGIN)).lower() == _BEGIN:
+            found.append(entry.name)
+        elif os.path.exists(table) and special_kind(table) is not None:
+            others.append(entry.name)
+    return sorted(found + others) if found else []

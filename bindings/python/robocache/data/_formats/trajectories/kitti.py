@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ..._errors import FormatError, LeftOut, needed
-from ..._file_access import Folder, is_file
+from ..._file_access import Folder, is_file, is_special
 from ..._kinds.kinds import Said
 from ..._options import Options
 from ..._recording import Recording
@@ -36,7 +36,7 @@ NAMES = tuple(
     for row, axis in enumerate("xyz")
     for name in (*(f"r{row}{c}" for c in range(3)), f"t{axis}")
 )
-_TIMES = "times.txt"
+_POSES, _TIMES = "poses.txt", "times.txt"
 _NEAR = 0.01  # how far the product of a rotation and its transpose may be from the identity
 _COLUMN = "time"
 
@@ -66,11 +66,17 @@ def open(path: str, options: Options) -> Recording:
 
 
 def _poses_in(path: str) -> list[str]:
-    """Return the files of poses in a folder that also has their times."""
+    """Return the files of poses in a folder that also has their times.
+
+    A pipe or a device instead of poses.txt is one too, so that opening it names it.
+    """
     if not os.path.isfile(os.path.join(path, _TIMES)):
         return []
     return sorted(
-        entry.name for entry in os.scandir(path) if is_file(entry) and _has_poses(entry.path)
+        entry.name
+        for entry in os.scandir(path)
+        if (is_file(entry) and _has_poses(entry.path))
+        or (entry.name == _POSES and is_special(entry))
     )
 
 
