@@ -68,8 +68,9 @@ def open(
     :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
     files become a :class:`Recording`, or :class:`robocache.Episodes` if they say where episodes
     begin. So do JSON lines, logs of PX4 (ULog) and ArduPilot (DataFlash), and recordings of phones
-    (Sensor Logger). A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder
-    of them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
+    (Sensor Logger). A PCD file or a .bin sweep of KITTI or nuScenes becomes a
+    :class:`PointCloud`, a folder of them :class:`PointClouds`. Only an index is read; the rest is
+    read when it is used.
 
     Parameters
     ----------
