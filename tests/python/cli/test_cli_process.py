@@ -26,6 +26,7 @@ COMMANDS = (
     "cloud",
     "report",
     "demo-data",
+    "formats",
     "info",
 )
 
