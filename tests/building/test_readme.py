@@ -108,4 +108,4 @@ def test_the_python_block_gives_the_batch_of_its_comment(clone):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[2, 2, 7] [2, 2] True\n"
-    assert "# joints: values [2,2,7], valid [2,2]\n" in BLOCKS[1].text
+    assert '# "joints": values [2,2,7], valid [2,2]\n' in BLOCKS[1].text
