@@ -213,7 +213,13 @@ def test_every_format_in_a_folder_that_is_not_utf_8(tmp_path, kind):
     unit = "s" if made.name in fuzz_readers.PLAIN else None
     for given in (path, os.fsencode(path)):
         data.open(given, unit=unit)
-    results = run(commands_for(path, folder, unit))
+    family = kind.partition("-")[0]
+    commands = commands_for(path, folder, unit)
+    if kind != next(each for each in fuzz_readers.FORMATS if each.partition("-")[0] == family):
+        ((code, out, _),) = run(commands[:1])  # one of a family runs all commands
+        assert code == 0 and SHOWN in out.replace("\n", "")
+        return
+    results = run(commands)
     is_cloud = kind.startswith(("pcd", "ply")) or kind == "sweep"
     check(results, path, "clouds" if is_cloud else "")
     if not is_cloud:
