@@ -59,7 +59,7 @@ def _base(path: str) -> str:
 
 
 def _sensors(path: str) -> list[str]:
-    """Return the folders with a table of EuRoC, or with a pipe or a device beside such folders."""
+    """Return the folders with a table of EuRoC, or with a pipe or a device next to such folders."""
     found, others = [], []
     for entry in filter(is_folder, os.scandir(path)):
         table = os.path.join(entry.path, _TABLE)
