@@ -170,7 +170,7 @@ class Recording:
     all of them in one pass, and ``pieces`` iterates over a file of any size without keeping it.
     Streams that were read stay in memory.
 
-    ``open`` returns recordings; ``of`` makes one from streams in memory.
+    ``open`` returns recordings; ``from_streams`` makes one from streams in memory.
     """
 
     def __init__(
