@@ -9,6 +9,8 @@ import pytest
 
 import log_files
 from robocache import data
+from robocache.data._file_access import opened
+from robocache.data._formats.logs import dataflash, dataflash_text, ulog
 
 REAL = ["float", "double", "int8_t", "uint16_t", "int32_t", "uint64_t", "bool"]
 DTYPES = ["<f4", "<f8", "<i1", "<u2", "<i4", "<u8", "?"]
@@ -259,3 +261,118 @@ def test_text_log_says_where_it_is_damaged(tmp_path):
     opened = data.open(path)
     assert len(opened["AHR2"]) == 19
     assert any("may be truncated" in each.reason for each in opened.left_out)
+
+
+# ---- clocks in ms, and files made to take long ----
+
+
+@pytest.mark.parametrize("letter", ["I", "Q"])
+def test_milliseconds_become_microseconds(tmp_path, letter):
+    """Old logs count ms: the product with 1000 does not fit the type in the file."""
+    times = [1000, 4_294_968, 4_294_967_295]  # the last two are 2**32 us and more
+    made = log_files.DataFlashBytes()
+    made.define(6, "GPS", f"{letter}f", "T,Spd")
+    made.define(7, "BARO", f"{letter}f", "TimeMS,Alt")
+    lines = [f"FMT, 6, 11, GPS, {letter}f, T,Spd", f"FMT, 7, 11, BARO, {letter}f, TimeMS,Alt"]
+    for at in times:
+        made.add("GPS", at, 0.5)
+        made.add("BARO", at, 1.5)
+        lines += [f"GPS, {at}, 0.5", f"BARO, {at}, 1.5"]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    for path, content in ((tmp_path / "x.bin", made.data), (tmp_path / "x.log", text)):
+        log = data.open(written(path, content))
+        for name in ("GPS", "BARO"):
+            assert log[name].times().tolist() == [at * 1000 for at in times]
+
+
+def test_times_that_do_not_fit_are_skipped(tmp_path):
+    made = log_files.DataFlashBytes()
+    made.define(7, "BARO", "Qf", "TimeMS,Alt")
+    for at in (5, 2**63 // 1000 + 1, 2**64 - 1, 6):
+        made.add("BARO", at, 1.5)
+    with pytest.raises(data.FormatError, match="2 messages of BARO have a time below 0 or of 2"):
+        data.open(written(tmp_path / "x.bin", made.data))
+    kept = data.open(tmp_path / "x.bin", damaged="keep")
+    assert kept["BARO"].times().tolist() == [5000, 6000]
+    lines = "FMT, 7, 15, BARO, Qf, TimeMS,Alt\nBARO, 9223372036854776, 1\nBARO, 6, 1\n"
+    kept = data.open(written(tmp_path / "x.log", lines.encode()), damaged="keep")
+    assert kept["BARO"].times().tolist() == [6000] and len(kept.problems) == 1
+
+
+def test_a_number_that_is_called_time_is_no_clock(tmp_path):
+    lines = "FMT, 7, 19, NAV, Qif, TimeUS,TimeLeft,Alt\nNAV, 1000, -5, 1.5\nNAV, 2000, 7, 1.5\n"
+    log = data.open(written(tmp_path / "x.log", lines.encode()))
+    assert log["NAV"].values[:, 0].tolist() == [-5, 7]
+
+
+def test_much_damage_takes_a_time_in_proportion(tmp_path, monkeypatch):
+    """After damage, little is read again: the bytes read stay a multiple of the file."""
+    binary = log_files.dataflash(rows=2000)
+    at = binary.index(b"\xa3\x95\x06")
+    parts = [binary[:at]]
+    for begin in range(at, len(binary), 997):
+        parts += [binary[begin : begin + 997], b"damage"]
+    content = log_files.ulog(rows=2000)
+    first = content.rindex(b"vehicle_attitude") + 200
+    pieces = [content[:first]]
+    for begin in range(first, len(content), 997):
+        pieces += [content[begin : begin + 997], b"damage"]
+    for path, whole in ((tmp_path / "x.bin", parts), (tmp_path / "x.ulg", pieces)):
+        written(path, b"".join(whole) + bytes(16 << 20))
+        counts = []
+
+        def counting(path, counts=counts):
+            return Counting(opened(path), counts)
+
+        monkeypatch.setattr(dataflash, "opened", counting)
+        monkeypatch.setattr(ulog, "opened", counting)
+        data.open(path, damaged="keep")
+        assert sum(counts) < 3 * path.stat().st_size + len(whole) * (1 << 19)
+
+
+class Counting:
+    """A file that notes how many bytes each read returns."""
+
+    def __init__(self, file, counts):
+        self.file, self.counts = file, counts
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def read(self, size=-1):
+        content = self.file.read(size)
+        self.counts.append(len(content))
+        return content
+
+
+def test_many_wrong_lines_are_examined_once(tmp_path, monkeypatch):
+    calls = []
+    real = dataflash_text._numbers
+    monkeypatch.setattr(
+        dataflash_text, "_numbers", lambda *arguments: calls.append(0) or real(*arguments)
+    )
+    head = "FMT, 7, 15, BARO, Qf, TimeUS,Alt\n"
+    lines = "".join(f"BARO, {i}, {'x' if i % 2 else 1}\n" for i in range(1000))
+    kept = data.open(written(tmp_path / "x.log", (head + lines).encode()), damaged="keep")
+    assert len(kept["BARO"]) == 500 and len(kept.problems) == 500
+    assert len(calls) == 2  # times and altitudes
+
+
+def test_many_instances(tmp_path):
+    made = log_files.DataFlashBytes()
+    made.define(7, "NAME", "QNf", "TimeUS,Name,Value")
+    order = np.random.default_rng(0).permutation(300).tolist()
+    for at, i in enumerate([*order, *order]):
+        made.add("NAME", at, f"n{i}", float(i))
+    log = data.open(written(tmp_path / "x.bin", made.data))
+    assert len(log.names) == 300
+    for i in (0, 7, 299):
+        stream = log[f"NAME[n{i}]"]
+        assert stream.times().tolist() == [order.index(i), 300 + order.index(i)]
+        assert stream.values.ravel().tolist() == [i, i]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any, BinaryIO
 
-from ..._errors import LeftOut, Unread
+from ..._errors import FormatError, LeftOut, Unread
 from ..._file_access import head, opened
 from ..._format_values import plural
 from ..._options import Options
@@ -27,13 +27,13 @@ from .dataflash_types import (
     size_of,
     text,
 )
-from .layouts import BLOCK, BinaryLog, Found, Runs, Stream
+from .layouts import BLOCK, SMALL, BinaryLog, Found, Runs, Stream
 
 FORMAT = Format(
     "dataflash",
     "ArduPilot DataFlash log",
     "*.bin",
-    "Each message type and instance is a stream, such as `ATT` and `IMU[0]`, and each number a "
+    "Each message type and instance is a stream, such as `ATT` and `IMU[0]`. Each number is a "
     "channel, such as `Roll`, with the units in the log (FMTU, UNIT, MULT). The clock is `TimeUS`, "
     "in microseconds. Angles in degrees and quaternions Q1 to Q4 (w first) are recognized.",
     "Parameters and texts are listed, but not read.",
@@ -95,11 +95,12 @@ class DataFlash(BinaryLog):
 
         lengths = np.zeros(256, np.int32)
         end = os.fstat(file.fileno()).st_size
-        at = 0
+        at, size = 0, BLOCK
         while at < end:
             file.seek(at)
-            data = file.read(min(BLOCK, end - at))
+            data = file.read(min(size, end - at))
             used, problem = yield from self._block(data, at, lengths)
+            size = SMALL if problem else min(2 * size, BLOCK)
             left = end - at - used
             after = end
             if problem:
@@ -213,15 +214,17 @@ class DataFlash(BinaryLog):
         letter = made.letters[made.fields.index(key)]
         labels = block[starts[:, None] + np.arange(offset, offset + size)]
         each, codes = np.unique(labels.view(f"V{size}").ravel(), return_inverse=True)
-        for i, label in enumerate(each):
+        order = np.argsort(codes, kind="stable")
+        begins = np.searchsorted(codes[order], np.arange(len(each) + 1)).tolist()
+        for label, begin, end in zip(each, begins, begins[1:]):
             value = _value(letter, label.tobytes())
-            yield Found(self.stream_of(made, value), block, starts[codes == i], at)
+            yield Found(self.stream_of(made, value), block, starts[order[begin:end]], at)
 
     def stream_of(self, made: Type, label: Any) -> Stream:
         stream = self.by_key.get((made.number, label))
         if stream is None:
             if len(self.by_key) >= _MOST:
-                raise ValueError(f"the log has more than {_MOST:,} instances")
+                raise FormatError(self.path, made.name, f"has more than {_MOST:,} instances")
             layout = self.tables.parts_of(made).layout
             stream = Stream("", made.name, layout, key=(made.number, label))
             self.by_key[made.number, label] = stream
@@ -229,9 +232,10 @@ class DataFlash(BinaryLog):
 
     def _next_good(self, file: BinaryIO, at: int, end: int, lengths: Any) -> int:
         """Return where messages go on after damage."""
+        size = SMALL
         while at < end:
             file.seek(at)
-            data = file.read(min(BLOCK, end - at))
+            data = file.read(min(size, end - at))
             p = data.find(_MARK)
             while p >= 0:
                 if _is_good(data, p, lengths, at + len(data) == end):
@@ -240,6 +244,7 @@ class DataFlash(BinaryLog):
             if at + len(data) >= end:
                 break
             at += len(data) - 3 * 256
+            size = BLOCK
         return end
 
     # ---- summary --------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from ..._source import Piece
 from ..description import Format
 from .dataflash import DataFlash
 from .dataflash_types import DEFINITIONS, LISTED, Type, parsed_type, size_of
-from .layouts import BLOCK, Column, Found, Stream
+from .layouts import BLOCK, LARGEST, Column, Found, Stream
 
 FORMAT = Format(
     "dataflash-text",
     "ArduPilot text log",
     "*.log",
-    "As the binary logs of ArduPilot: a stream for each message type and instance, with units, and "
-    "the clock `TimeUS` or `TimeMS` in microseconds.",
+    "Like the binary logs of ArduPilot: a stream for each message type and instance, with units, "
+    "and the clock `TimeUS` or `TimeMS` in microseconds.",
     "Parameters and texts are listed, but not read. A last line without an end is not read.",
     example='recording = rbc.data.open("00000042.log")',
 )
@@ -146,27 +146,27 @@ class _TextLog(DataFlash):
 
     def _columns(self, made: Type, stream: Stream, rows: list[Row]) -> list[Any]:
         """Return the times and the columns of some lines. Lines without a number are damage."""
-        while True:
-            try:
-                time, *columns = self._tried(made, stream, rows)
-            except _NotANumber as error:
-                number, fields = rows[error.row]
-                text = f"{error.name} of {made.name} is {fields[error.place].strip()[:20]!r}"
-                text += ", expected a number of its type: the line is skipped"
-                self.damage.found(self.path, f"line {number}", text)
-                rows = [*rows[: error.row], *rows[error.row + 1 :]]
-            else:
-                return [time * stream.layout.ticks, *columns]
+        import numpy as np
 
-    def _tried(self, made: Type, stream: Stream, rows: list[Row]) -> list[Any]:
-        found = []
         layout = stream.layout
+        assert layout.time is not None
+        found: list[Any] = []
+        good = np.ones(len(rows), bool)
         for column in (layout.time, *layout.columns):
-            assert column is not None
-            name = column.name.partition("[")[0]
-            place = made.fields.index(name)
-            found.append(_numbers(column, name, place, [fields[place] for _, fields in rows]))
-        return found
+            place = made.fields.index(column.name)
+            most = LARGEST // layout.ticks if column is layout.time else None
+            numbers, bad = _numbers(column, [fields[place] for _, fields in rows], most)
+            for row in bad:
+                number, fields = rows[row]
+                text = f"{column.name} of {made.name} is {fields[place].strip()[:20]!r}"
+                text += ", expected a number of its type: the line is skipped"
+                if good[row]:
+                    self.damage.found(self.path, f"line {number}", text)
+                good[row] = False
+            found.append(numbers)
+        if not good.all():
+            found = [numbers[good] for numbers in found]
+        return [found[0] * layout.ticks, *found[1:]]
 
     def _piece(self, found: Found) -> Piece:
         import numpy as np
@@ -192,42 +192,36 @@ class _TextLog(DataFlash):
         return found.data[1 + found.stream.layout.names.index(name)]
 
 
-class _NotANumber(Exception):
-    def __init__(self, row: int, name: str, place: int) -> None:
-        self.row, self.name, self.place = row, name, place
+def _numbers(column: Column, texts: list[str], most: int | None) -> tuple[Any, list[int]]:
+    """Return the numbers of a column, 0 in rows whose text is none, and these rows.
 
-
-def _numbers(column: Column, name: str, place: int, texts: list[str]) -> Any:
-    """Return the numbers of a column; raise at the first text that is none."""
+    ``most`` is the largest time, in int64; None: the column holds other numbers.
+    """
     import numpy as np
 
-    if column.result.startswith("float"):
-        try:
-            return np.array(list(map(float, texts)))
-        except ValueError:
-            raise _NotANumber(_first_bad(float, texts), name, place) from None
+    parse: Any = float if column.result.startswith("float") else int
+    low, high = -np.inf, np.inf
+    if parse is int:
+        low, high = np.iinfo(column.dtype).min, np.iinfo(column.dtype).max
+    if most is not None:
+        low, high = 0, min(high, most)
+    bad: list[int] = []
     try:
-        whole = np.array(list(map(int, texts)), np.int64)
-    except (ValueError, OverflowError):
-        raise _NotANumber(_first_bad(_int64, texts), name, place) from None
-    limits = np.iinfo(column.dtype)
-    odd = (whole < limits.min) | (whole > min(limits.max, np.iinfo(np.int64).max))
-    if column.name.startswith("Time"):
-        odd |= whole < 0
-    if odd.any():
-        raise _NotANumber(int(odd.argmax()), name, place)
-    return whole if column.name.startswith("Time") else whole.astype(column.dtype)
+        numbers = list(map(parse, texts))
+    except ValueError:
+        numbers = [_parsed(parse, text) for text in texts]
+        bad = [i for i, number in enumerate(numbers) if number is None]
+        numbers = [0 if number is None else number for number in numbers]
+    if parse is int and numbers and not (low <= min(numbers) and max(numbers) <= high):
+        odd = [i for i, number in enumerate(numbers) if not low <= number <= high]
+        bad = sorted({*bad, *odd})
+        numbers = [number if low <= number <= high else 0 for number in numbers]
+    dtype = np.int64 if most is not None else np.float64 if parse is float else column.dtype
+    return np.array(numbers, dtype), bad
 
 
-def _int64(text: str) -> None:
-    if not -(2**63) <= int(text) < 2**63:
-        raise ValueError
-
-
-def _first_bad(parse: Any, texts: list[str]) -> int:
-    for i, text in enumerate(texts):
-        try:
-            parse(text)
-        except ValueError:
-            return i
-    return 0
+def _parsed(parse: Any, text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError:
+        return None

@@ -15,6 +15,8 @@ from ..._progress import progress
 from ..._source import Piece, StreamInfo
 
 BLOCK = 8 << 20  # bytes of a file that are examined at once
+SMALL = 1 << 17  # after damage; more than any message has
+LARGEST = 2**63 - 1
 EXACT = 2**53  # larger integers are not always exact in float64
 
 
@@ -71,9 +73,8 @@ class Layout:
         if self.time is None:
             return np.zeros(len(starts), np.int64)
         times = _windows(data, self.time.dtype)[starts + self.time.offset]
-        if times.dtype.itemsize == 8:
-            return times.view(np.int64)
-        return times.astype(np.int64) * self.ticks
+        times = times.view(np.int64) if times.dtype.itemsize == 8 else times.astype(np.int64)
+        return np.where(times > LARGEST // self.ticks, -1, times) * self.ticks
 
     def numbers(self, data: Any, starts: Any, name: str) -> Any:
         """Return the numbers of one channel in float64."""
@@ -248,5 +249,8 @@ class BinaryLog:
         if odd.any():
             first = found.at + int(found.starts[odd.argmax()])
             stream.count -= int(odd.sum())
-            text = f"{int(odd.sum()):,} messages of {stream.name} have a time of 2**63 us or more"
+            name = stream.name or stream.kind  # streams are named when all are known
+            text = (
+                f"{int(odd.sum()):,} messages of {name} have a time below 0 or of 2**63 us or more"
+            )
             self.damage.found(self.path, f"byte {first}", f"{text}: they are skipped")

@@ -19,15 +19,15 @@ from ..._format_values import plural
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
-from .layouts import BLOCK, BinaryLog, Found, Runs, Stream
+from .layouts import BLOCK, SMALL, BinaryLog, Found, Runs, Stream
 from .ulog_types import CannotLayOut, Formats
 
 FORMAT = Format(
     "ulog",
     "PX4 ULog",
     "*.ulg",
-    "Each topic and instance is a stream, such as `vehicle_attitude` and `sensor_accel_1`, and "
-    "each number a channel, such as `q[0]`. The clock is `timestamp`, in microseconds since the "
+    "Each topic and instance is a stream, such as `vehicle_attitude` and `sensor_accel_1`. Each "
+    "number is a channel, such as `q[0]`. The clock is `timestamp`, in microseconds since the "
     "flight controller started. Quaternions have w first. Dropouts are findings.",
     "Parameters, logged texts and information about the system are listed, but not read. Files "
     "with incompatible flags that are not known are refused.",
@@ -104,12 +104,13 @@ class _ULog(BinaryLog):
 
     def blocks(self, file: BinaryIO) -> Iterator[Found]:
         table = _Subscriptions()
-        at = _HEADER
+        at, size = _HEADER, BLOCK
         for i, end in enumerate(self.sections):
             while at < end:
                 file.seek(at)
-                data = file.read(min(BLOCK, end - at))
+                data = file.read(min(size, end - at))
                 used, problem = yield from self._block(data, at, table)
+                size = SMALL if problem else min(2 * size, BLOCK)
                 if problem:
                     after = self._next_good(file, at + used + 1, end, table)
                     text = f"{problem}: {after - at - used:,} bytes are skipped"
@@ -217,14 +218,16 @@ class _ULog(BinaryLog):
         for p in range(len(near)):
             if _is_good(near, p, table, at + len(near) == end):
                 return at + p
+        size = SMALL
         while at < end:
             file.seek(at)
-            data = file.read(min(BLOCK, end - at))
+            data = file.read(min(size, end - at))
             if (p := data.find(_SYNC)) >= 0:
                 return at + p
             if len(data) <= len(_SYNC):
                 break
             at += len(data) - len(_SYNC) + 1
+            size = BLOCK
         return end
 
     # ---- summary --------------------------------------------------------------------------------
