@@ -166,13 +166,13 @@ TEST_CASE("fuse errors: streams of different batches") {
                         c.packed.offsets.restore();
                         c.packed.offsets.reshape({4});
                       }},
-                     {kStatus, "streams[1].values: have no batch, but streams[0] has one",
+                     {kStatus, "streams[1].values: has no batch, expected one as in streams[0]",
                       [](Call& c) {
                         c.shared.values.reshape({4, 1});
                       }},
-                     {kStatus, "streams[2].values: have no batch, but streams[0] has one",
+                     {kStatus, "streams[2].values: has no batch, expected one as in streams[0]",
                       [](Call& c) { c.stream_params[2].batch_offsets = nullptr; }},
-                     {kStatus, "streams[1].values: have a batch, but streams[0] has none",
+                     {kStatus, "streams[1].values: has a batch, expected none as in streams[0]",
                       [](Call& c) {
                         c.stream_params[0].lengths = nullptr;
                         c.padded.values.reshape({3, 4});

@@ -139,7 +139,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
     batched_ = batched;
     p.batch = batch;
   } else if (batched != batched_) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "values: have %s batch, but streams[0] has %s",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "values: has %s batch, expected %s as in streams[0]",
          batched ? "a" : "no", batched_ ? "one" : "none");
   } else if (batch != p.batch) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: batch is %" PRId64 ", expected %" PRId64 " as streams[0]",

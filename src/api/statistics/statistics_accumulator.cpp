@@ -119,7 +119,7 @@ void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
          from.channels, to.channels);
   }
   if (!sameLevels(to, from)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "other: its levels differ from those of the accumulator");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "other: its levels differ from the accumulator's levels");
   }
   if (from.ddof != to.ddof) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: ddof is %d, expected %d", from.ddof, to.ddof);
@@ -151,7 +151,7 @@ void merge(rbcAccumulator& to, rbcAccumulator& from) {
   if (to.digest != from.digest || to.settled.first_bucket != from.settled.first_bucket ||
       to.settled.buckets != from.settled.buckets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "other: its samples in the previous pass differ from those of the accumulator");
+         "other: its samples in the previous pass differ from the accumulator's samples");
   }
   requireRoom(to, from.most_samples, "other");
   rbcContext& context = *to.context;

@@ -175,5 +175,5 @@ def test_other_objects():
             data.from_datasets(wrong)
     with pytest.raises(data.FormatError, match="--time no: no such column"):
         data.from_datasets(source, time="no")
-    with pytest.raises(data.FormatError, match="--time no: no such column. The columns are: x"):
+    with pytest.raises(data.FormatError, match="--time no: no such column, expected one of .x."):
         data.from_datasets(nested.add_column("x", [1.0]), time="no")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
+import text_sources
 from robocache.data._formats.tables.time_columns import (
     PATTERNS,
     UNIT_OF,
@@ -383,6 +384,9 @@ def test_other_formats_have_no_column(tmp_path):
     rbc.data.Recording.from_streams([]).save(tmp_path / "a.npz")
     with pytest.raises(ValueError, match="--time t: .*a.npz was written by save, with its times"):
         data.open(tmp_path / "a.npz", time="t")
+    made = text_sources.FORMATS["kitti"](tmp_path)
+    with pytest.raises(ValueError, match="--time t: the times of KITTI odometry poses have no na"):
+        data.open(made, time="t")
 
 
 # ---- the table ----------------------------------------------------------------------------------

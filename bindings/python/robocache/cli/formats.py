@@ -29,7 +29,7 @@ def formats(
     """
     readers = third_party.readers()
     found = [_facts(each, "robocache") for each in registry.descriptions()]
-    found += [_facts(each, reader.package) for reader in readers for each in reader.formats]
+    found += [_facts(each, reader.package) for reader in readers for each in reader.FORMATS]
     failed = [
         {"reader": reader.name, "package": reader.package, "reason": reader.fault}
         for reader in readers

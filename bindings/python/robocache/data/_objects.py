@@ -112,6 +112,7 @@ def _values_of(variable: Any) -> Any:
 
 _EPISODE, _FRAME, _TIME, _TASK = "episode_index", "frame_index", "timestamp", "task"
 _DATASET = "dataset"  # name of the stream of a data set without episodes
+_SHOWN = 12  # names of columns in a message
 
 
 def from_datasets(
@@ -127,7 +128,7 @@ def from_datasets(
 
     With a column ``episode_index``, as in LeRobot, each other column of numbers becomes a track:
     ``timestamp`` has its times, else ``frame_index`` and the rate, and a column ``task`` the tasks.
-    Without one, the columns become a stream as those of a Parquet file do. Lists of the same
+    Without one, the columns become a stream, like the columns of a Parquet file. Lists of the same
     length become channels.
 
     Parameters
@@ -218,7 +219,7 @@ def _episodes_of(path: str, table: Any, options: Options, left_out: list[LeftOut
     from .. import Track
     from .._episodes.episodes import make_episodes
     from .._episodes.lazy_tracks import About
-    from ._formats.arrays.rows import stamps
+    from ._formats.arrays.rows import clock_rows, stamps
     from ._formats.tables.clock import split_unit
     from ._formats.tables.parquet import column, whole_numbers
     from ._formats.tables.texts import is_text
@@ -232,18 +233,16 @@ def _episodes_of(path: str, table: Any, options: Options, left_out: list[LeftOut
     if options.time is not None:
         readings = [each for each in split_unit(options.time) if each[0] in table.column_names]
         if not readings:
-            raise FormatError(path, "", f"--time {options.time}: no such column")
+            raise _no_column(path, table, options.time)
         clock, unit = readings[0][0], readings[0][1] or options.unit
     times: Any = None
     if clock in table.column_names:
         times = stamps(_flat(path, clock, column(path, table, clock)), path, clock)
         times = in_seconds(times, unit)
     elif options.rate is not None:
-        _rate(options.rate)
-        frames = np.arange(len(index)) - np.repeat(begins, np.diff(offsets))
+        times = clock_rows(np.diff(offsets), options.rate)
         if _FRAME in table.column_names:
-            frames = whole_numbers(path, table, _FRAME)
-        times = frames / options.rate
+            times = whole_numbers(path, table, _FRAME) / options.rate
     tracks: dict[str, Track] = {}
     tasks = None
     for field in table.schema:
@@ -303,9 +302,9 @@ def _flat(path: str, name: str, values: Any) -> Any:
     return values
 
 
-def _rate(rate: float) -> None:
-    if not 0 < rate < float("inf"):
-        raise ValueError(f"rate: is {rate}, expected more than 0")
+def _no_column(path: str, table: Any, asked: str) -> FormatError:
+    known = ", ".join(map(repr, table.column_names[:_SHOWN]))
+    return FormatError(path, "", f"--time {asked}: no such column, expected one of {known}")
 
 
 def _tasks(column: Any, offsets: Any) -> list[str | None] | None:
@@ -323,26 +322,17 @@ def _tasks(column: Any, offsets: Any) -> list[str | None] | None:
 def _recording_of(
     path: str, name: str, table: Any, options: Options, left_out: list[LeftOut]
 ) -> Recording:
-    from ._formats.tables.clock import chosen_clock, flat, times_of
-    from ._formats.tables.instances import instances_of, times_repeat
-    from ._formats.tables.streams import rows_clock, streams_of
+    from ._formats.tables.clock import flat, split_unit
+    from ._formats.tables.streams import Wanted, of_table
     from ._formats.tables.units import Scale, scales_of
 
     table = flat(table)
-    clock = chosen_clock(path, table, {}, (), options.time, whole=True)
-    if clock is None and options.time is not None:
-        known = ", ".join(table.column_names[:12])
-        text = f"--time {options.time}: no such column. The columns are: {known}"
-        raise FormatError(path, "", text)
-    instances = None
-    if clock is not None:
-        times, mask = times_of(path, clock, table)
-        if times_repeat(times[mask]):
-            others = [each for each in table.column_names if each not in clock.columns]
-            instances = instances_of(path, table, others, times, mask)
-    elif options.rate is not None:
-        clock = rows_clock(options.rate)
-    made = streams_of(name, path, table, clock, None, instances)
+    if options.time is not None:
+        asked = {column for column, _ in split_unit(options.time)}
+        if asked.isdisjoint(table.column_names):
+            raise _no_column(path, table, options.time)
+    made = of_table(name, path, table, Wanted(options.time, options.rate))
+    clock = made.clock
     if made.untimed is not None:
         missing = made.untimed
         text = f"{missing.rows} of {missing.total} rows are skipped: they have no time"

@@ -22,3 +22,4 @@ class Format:
     package: str = ""  #: packages that read it, separated by commas; empty: only NumPy
     extra: str = ""  #: extra of robocache that installs the package
     example: str = ""  #: one line of code, beginning with ``recording =`` or similar
+    named_times: bool = False  #: whether ``time=`` can name the column or the array of times

@@ -54,11 +54,6 @@ FORMATS = (
 
 _SHOWN = 6  # files in a message, with their faults
 _MOST_NAMES = 12  # data sets in a message
-# Formats whose times the caller may name.
-_WITH_COLUMNS = (
-    *("tables", "npy_folder", "npz", "netcdf", "tum", "euroc"),
-    *("sensor_logger", "json_exports", "json_lines"),
-)
 
 
 def open(
@@ -152,11 +147,14 @@ def open(
         reader = format_of(name, FORMATS)
         if reader is None:
             name, reader = _elsewhere(name, options)
-        opened_data = reader.open(name, options)
-        if time is not None and _short_name(reader) not in _WITH_COLUMNS:
+        formats = formats_of(reader)
+        if time is not None and not any(each.named_times for each in formats):
+            titles = " or ".join(each.title for each in formats)
             raise ValueError(
-                f"--time {time} works on tables and .npy arrays; this is {opened_data.format}"
+                f"--time {time}: the times of {titles} have no names; remove it. Tables and arrays "
+                "have names of times"
             )
+        opened_data = reader.open(name, options)
     if not options.kinds:
         return opened_data
     if not hasattr(opened_data, "with_kinds"):
@@ -237,20 +235,16 @@ def format_of(path: str, formats: Sequence[str]) -> Any:
     return None
 
 
-def formats_of(module: Any) -> tuple[Format, ...]:
-    """Return the descriptions of the formats that a module reads."""
-    one: Format | None = getattr(module, "FORMAT", None)
-    return tuple(module.FORMATS) if one is None else (one,)
+def formats_of(reader: Any) -> tuple[Format, ...]:
+    """Return the descriptions of the formats of a module, or of a reader of another package."""
+    one: Format | None = getattr(reader, "FORMAT", None)
+    return tuple(reader.FORMATS) if one is None else (one,)
 
 
 def descriptions() -> list[Format]:
     """Return the descriptions of all formats, in the order in which they are tried."""
     modules = [importlib.import_module(f".{name}", __package__) for name in FORMATS]
     return [described for module in modules for described in formats_of(module)]
-
-
-def _short_name(reader: Any) -> str:
-    return str(getattr(reader, "__name__", "")).rpartition(".")[2]
 
 
 def _elsewhere(path: str, options: Options) -> tuple[str, Any]:
@@ -271,7 +265,7 @@ def _elsewhere(path: str, options: Options) -> tuple[str, Any]:
         return path, reader
     inside = _data_sets_in(path, others) if os.path.isdir(path) else {}
     if len(inside) != 1:
-        formats = [*descriptions(), *(each for other in others for each in other.formats)]
+        formats = [*descriptions(), *(each for other in others for each in other.FORMATS)]
         text = _unknown(path, list(inside), formats) + third_party.faults(others)
         raise FormatError(path, "", text)
     ((name, reader),) = inside.items()

@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, name: str, package: str) -> None:
         self.name = name
         self.package = package  #: name and version
-        self.formats: tuple[Format, ...] = ()
+        self.FORMATS: tuple[Format, ...] = ()  # as a module has
         self.fault = ""  #: why it cannot be used; "" if it can
         self._module: Any = None
 
@@ -54,7 +54,7 @@ class Reader:
         elif not formats or not all(isinstance(each, Format) for each in formats):
             self.fault = "has no FORMAT, a robocache.data.Format"
         else:
-            self.formats, self._module = formats, module
+            self.FORMATS, self._module = formats, module
 
     def sniff(self, path: str) -> bool:
         """Whether the reader recognizes a path; an error means no, and becomes its fault."""
@@ -86,7 +86,7 @@ class Reader:
         from ... import Episodes
         from ..._episodes.episodes import make_episodes
 
-        kind = self.formats[0].title if len(self.formats) == 1 else self.name
+        kind = self.FORMATS[0].title if len(self.FORMATS) == 1 else self.name
         if isinstance(opened, Recording) and opened.format == "streams in memory":
             return Recording(_Streams(opened, path, kind, options), opened.streams)
         if isinstance(opened, Episodes) and opened.format == "episodes in memory":
@@ -145,7 +145,7 @@ def readers() -> list[Reader]:
 
 
 def reader_of(path: str, among: Sequence[Reader]) -> Reader | None:
-    """Return the first reader that recognizes a path; None for what stands in for a file."""
+    """Return the first reader that recognizes a path; None for a placeholder of a file."""
     if not among or placeholder(path) is not None:
         return None
     return next((reader for reader in among if reader.sniff(path)), None)

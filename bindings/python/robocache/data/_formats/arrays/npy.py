@@ -32,11 +32,9 @@ class Header:
         return math.prod(self.shape) * int(self.dtype.itemsize)
 
 
-@dataclass(frozen=True)
-class StoredArray:
-    """An array in a file that holds all of it. No file stays open."""
+class Shaped:
+    """The shape and the dtype of an array that is read when it is used."""
 
-    path: str
     header: Header
 
     @property
@@ -53,6 +51,14 @@ class StoredArray:
 
     def __len__(self) -> int:
         return self.header.shape[0]
+
+
+@dataclass(frozen=True)
+class StoredArray(Shaped):
+    """An array in a file that holds all of it. No file stays open."""
+
+    path: str
+    header: Header
 
     def read(self) -> Any:
         """Read the numbers in native byte order.

@@ -52,6 +52,7 @@ FORMAT = Format(
     refuses="Pictures, point clouds and complex numbers are listed in left_out. Arrays of Python "
     "objects are not read: they are pickles, which run code.",
     example='recording = rbc.data.open("arrays")',
+    named_times=True,
 )
 
 

@@ -19,7 +19,7 @@ from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
 from .named_arrays import Data, flattened, parsed, restored
-from .npy import OBJECTS, Header, header_of
+from .npy import OBJECTS, Header, Shaped, header_of
 from .npy_folder import is_clock, opened_arrays
 from .rows import is_number
 
@@ -38,6 +38,7 @@ FORMAT = Format(
     "number fps, and episodes by episode_ends, episode_lengths, traj_lengths or episode_index.",
     refuses="Arrays of Python objects, pictures and texts are listed, not read.",
     example='recording = rbc.data.open("run.npz")',
+    named_times=True,
 )
 
 
@@ -76,28 +77,13 @@ def open(path: str, options: Options) -> Any:
 
 
 @dataclass(frozen=True)
-class _Member:
+class _Member(Shaped):
     """An array in an archive, as ``npy.StoredArray`` is one in a file. No file stays open."""
 
     path: str
     name: str
     header: Header
     limit: Limit
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.header.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.header.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.header.shape)
-
-    def __len__(self) -> int:
-        return self.header.shape[0]
 
     def read(self) -> Any:
         """Read the numbers in native byte order."""

@@ -5,6 +5,7 @@ Elements other than vertices, such as faces, and lists of vertices are listed an
 
 from __future__ import annotations
 
+import array
 import os
 import re
 import struct
@@ -232,10 +233,10 @@ def _records(
             }
     elif not lengths:
         raise _cut_off(path, element, (len(content) - begin) // dtype.itemsize)
-    places: list[int] = []
+    places = array.array("q")  # a list takes four times the memory
     for _ in _walked(path, content, begin, element, order, lengths, places):
         pass
-    offsets = np.array(places, np.int64).reshape(element.rows, len(element.numbers))
+    offsets = np.frombuffer(places, np.int64).reshape(element.rows, len(element.numbers))
     return {
         each.name: _gathered(content, offsets[:, i], order + each.dtype)
         for i, each in enumerate(element.numbers)
@@ -249,7 +250,7 @@ def _walked(
     element: _Element,
     order: str,
     lengths: dict[str, int] | None = None,
-    places: list[int] | None = None,
+    places: array.array[int] | None = None,
 ) -> Iterator[int]:
     """Yield the offset behind each row of an element with lists.
 

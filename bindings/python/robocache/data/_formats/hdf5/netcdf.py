@@ -28,6 +28,7 @@ FORMAT = Format(
     package="h5py",
     extra="hdf5",
     example='recording = rbc.data.open("run.nc")',
+    named_times=True,
 )
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"

@@ -27,6 +27,7 @@ FORMAT = Format(
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("GH010042.json")',
+    named_times=True,
 )
 
 _LOOK = 4096

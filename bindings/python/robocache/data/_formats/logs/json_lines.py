@@ -28,6 +28,7 @@ FORMAT = Format(
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("run.jsonl")',
+    named_times=True,
 )
 
 _FIRST = re.compile(rb"\s*\{\s*(?:\"|\})")

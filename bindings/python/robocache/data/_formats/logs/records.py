@@ -7,15 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._checks.times import lost_digits
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import Limit
 from ..._options import Options
 from ..._source import StreamInfo
-from ..._time_units import per_second
-from ..tables.clock import chosen_clock, times_of
-from ..tables.instances import instances_of, times_repeat
-from ..tables.streams import Table, Wanted, rows_clock, streams_of
+from ..tables.streams import Table, Wanted, of_table
 from ..tables.tables import Tables
 from ..tables.units import scales_of
 
@@ -197,21 +193,7 @@ def _as_float(value: Any) -> float:
 def table_of(name: str, path: str, rows: Rows, limit: Limit, wanted: Wanted) -> Table:
     """Return the streams of some rows, on their column of times."""
     arrow, omitted = rows.table(path, limit)
-    clock = chosen_clock(path, arrow, {}, (), wanted.time, whole=True)
-    instances = None
-    if clock is not None:
-        times, mask = times_of(path, clock, arrow)
-        if times_repeat(times[mask]):
-            names = [each for each in arrow.column_names if each not in clock.columns]
-            instances = instances_of(path, arrow, names, times, mask)
-        unit = clock.unit or clock.guess
-        ticks = None if unit is None else per_second(unit)
-        if wanted.rate is not None and instances is None and lost_digits(times[mask], ticks):
-            clock = rows_clock(wanted.rate, clock)
-    elif wanted.rate is not None:
-        clock = rows_clock(wanted.rate)
-    made = streams_of(name, path, arrow, clock, None, instances)
-    made.names = tuple(arrow.column_names)
+    made = of_table(name, path, arrow, wanted)
     made.left_out += [LeftOut(f"{name}: {place}", reason) for place, reason in omitted]
     return made
 

@@ -11,7 +11,7 @@ from ..._file_access import head, is_file
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
-from ..tables import tables
+from ..tables.tables import Tables, files_in
 
 FORMAT = Format(
     "sensor-logger",
@@ -23,6 +23,7 @@ FORMAT = Format(
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("2023-11-14_22-13-20")',
+    named_times=True,
 )
 
 _HEADER = re.compile(rb'(?:\xef\xbb\xbf)?"?time"?,"?seconds_elapsed"?(?:,|\r?\n)')
@@ -42,10 +43,10 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> Recording:
     needed("pyarrow", "tables", "a table")
-    files, left_out = tables._files_in(path, options)
+    files, left_out = files_in(path, options)
     for name in _FACTS:
         if files.pop(name, None) is not None:
             left_out.append(LeftOut(name, "facts and texts, not samples"))
     asked = dataclasses.replace(options, unit=options.unit or "ns")
-    source = tables.Tables(path, files, asked, left_out, "Sensor Logger")
+    source = Tables(path, files, asked, left_out, "Sensor Logger")
     return Recording(source, progress=options.progress)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..._errors import FormatError, LeftOut, needed
+from ..._errors import FormatError, LeftOut
 from ..._file_access import head, opened
 from ..._options import Options
 from ..._recording import Recording
@@ -17,7 +16,7 @@ from .clock import Clock
 from .csv import read_rows
 from .layout import Layout
 from .streams import Table, streams_of
-from .tables import Tables
+from .tables import open_file
 
 FORMAT = Format(
     name="motive",
@@ -69,10 +68,7 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    needed("pyarrow", "tables", "a CSV file")
-    files = {os.path.basename(path): path}
-    source = Tables(path, files, options, [], FORMAT.title, _read)
-    return Recording(source, progress=options.progress)
+    return open_file(path, options, FORMAT.title, _read)
 
 
 def _read(stem: str, path: str, options: Options) -> Table:

@@ -225,6 +225,22 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
     return streams
 
 
+def of_table(stem: str, path: str, table: Any, wanted: Wanted) -> Table:
+    """Return the streams of a table in memory, on its column of times."""
+    clock = chosen_clock(path, table, {}, (), wanted.time, whole=True)
+    instances = None
+    if clock is not None:
+        times, mask = times_of(path, clock, table)
+        if times_repeat(times[mask]):
+            names = [name for name in table.column_names if name not in clock.columns]
+            instances = instances_of(path, table, names, times, mask)
+    if instances is None:
+        clock = _with_digits(path, clock, table, wanted)
+    made = streams_of(stem, path, table, clock, None, instances)
+    made.names = tuple(table.column_names)
+    return made
+
+
 def _doubt(layout: Layout) -> str:
     """Return why a table without a header has no times."""
     first = " | ".join(" ".join(row) for row in layout.rows)

@@ -44,6 +44,7 @@ FORMATS = (
         package="pyarrow",
         extra="tables",
         example='recording = rbc.data.open("imu.csv")',
+        named_times=True,
     ),
     Format(
         name="parquet",
@@ -55,6 +56,7 @@ FORMATS = (
         package="pyarrow",
         extra="tables",
         example='recording = rbc.data.open("imu.parquet")',
+        named_times=True,
     ),
 )
 
@@ -70,8 +72,20 @@ def open(path: str, options: Options) -> Recording:
     files = {os.path.basename(path): path}
     left_out: list[LeftOut] = []
     if os.path.isdir(path):
-        files, left_out = _files_in(path, options)
+        files, left_out = files_in(path, options)
     return Recording(Tables(path, files, options, left_out), progress=options.progress)
+
+
+def open_file(
+    path: str,
+    options: Options,
+    kind: str,
+    read_file: Callable[[str, str, Options], Table] | None = None,
+) -> Recording:
+    """Open one file of a format that is read as a table: see :class:`Tables`."""
+    needed("pyarrow", "tables", f"a file of {kind}")
+    source = Tables(path, {os.path.basename(path): path}, options, [], kind, read_file)
+    return Recording(source, progress=options.progress)
 
 
 def fault(path: str) -> str | None:
@@ -79,7 +93,7 @@ def fault(path: str) -> str | None:
     return fault_of(path)[0] if _SURE.search(path) else None
 
 
-def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
+def files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
     """Return tables by name; other files with a table's suffix are damage, or omitted."""
     folder = Folder(path, options.follow_links)
     files: dict[str, str] = {}

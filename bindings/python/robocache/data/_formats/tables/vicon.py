@@ -19,7 +19,7 @@ from .csv import read_rows
 from .layout import Layout
 from .parquet import numbers_of
 from .streams import Table, streams_of
-from .tables import Tables
+from .tables import open_file
 
 FORMAT = Format(
     name="vicon",
@@ -73,10 +73,7 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    needed("pyarrow", "tables", "a CSV file")
-    files = {os.path.basename(path): path}
-    source = Tables(path, files, options, [], FORMAT.title, _read)
-    return Recording(source, progress=options.progress)
+    return open_file(path, options, FORMAT.title, _read)
 
 
 def _read(stem: str, path: str, options: Options) -> Table:

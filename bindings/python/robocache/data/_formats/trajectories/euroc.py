@@ -22,6 +22,7 @@ FORMAT = Format(
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("MH_01_easy")',
+    named_times=True,
 )
 _TABLE = "data.csv"
 _BEGIN = b"#timestamp"

@@ -16,7 +16,7 @@ from ..tables.csv import read_rows, start_of
 from ..tables.layout import BLANKS, LOOK, Layout, cells_of
 from ..tables.parquet import numbers_of, present_in
 from ..tables.streams import Table, streams_of
-from ..tables.tables import Tables
+from ..tables.tables import open_file
 
 FORMAT = Format(
     name="rtklib",
@@ -56,10 +56,7 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    needed("pyarrow", "tables", "a solution")
-    files = {os.path.basename(path): path}
-    source = Tables(path, files, options, [], FORMAT.title, _read)
-    return Recording(source, progress=options.progress)
+    return open_file(path, options, FORMAT.title, _read)
 
 
 def header_of(start: bytes) -> Header | None:

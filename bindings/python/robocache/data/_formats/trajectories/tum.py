@@ -10,7 +10,7 @@ from ..description import Format
 from ..tables.columns import is_table
 from ..tables.csv import layout
 from ..tables.layout import TUM_NAMES
-from ..tables.tables import Tables
+from ..tables.tables import open_file
 
 FORMAT = Format(
     name="tum",
@@ -24,6 +24,7 @@ FORMAT = Format(
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("groundtruth.txt")',
+    named_times=True,
 )
 
 
@@ -35,5 +36,4 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    files = {os.path.basename(path): path}
-    return Recording(Tables(path, files, options, [], FORMAT.title), progress=options.progress)
+    return open_file(path, options, FORMAT.title)
