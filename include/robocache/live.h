@@ -63,8 +63,8 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
  *   rbcLivePush(live, 0, &values, &times);                 (the thread of sensor 0)
  *   rbcLiveFuse(live, &query_times, &out, &valid, &ages, NULL);   (the control thread, at its tick)
  *
- * rbcLiveFuse writes the same bits as rbcFuse for the samples in the rings, so that a policy sees
- * at run time what it saw in training.
+ * rbcLiveFuse writes the same bits as rbcFuse for the samples in the rings: those that have arrived.
+ * Training sees the same rows only if it uses no later samples.
  */
 typedef struct rbcLive* rbcLive_t;
 

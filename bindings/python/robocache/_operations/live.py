@@ -118,7 +118,8 @@ class Live:
 
     One thread per sensor pushes samples as they arrive, and one thread fuses them. No thread waits
     for another. :meth:`fuse` gives the same bits as :func:`fuse` for the samples that the rings
-    hold, so a policy sees at run time what it saw in training.
+    hold. Training sees the same rows only if it uses no later samples: see
+    :doc:`/concepts/train-and-serve`.
 
     Parameters
     ----------
