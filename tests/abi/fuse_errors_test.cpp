@@ -179,7 +179,7 @@ TEST_CASE("fuse errors: streams of different batches") {
                         c.padded.times.reshape({3});
                       }},
                      // A batch of one and a stream without a batch do not fit either.
-                     {kStatus, "streams[1].values: have no batch", [](Call& c) {
+                     {kStatus, "streams[1].values: has no batch, expected one", [](Call& c) {
                         c.num_streams = 2;
                         c.stream_params[0].lengths = nullptr;
                         c.padded.values.reshape({1, 3, 4});
