@@ -148,19 +148,25 @@ void failHost(Play&& play, int32_t threads, Tally* tally) {
   play();
   const int64_t allocations = malloc_counter::counts().library - before;
   for (int64_t n = 1; n <= allocations; ++n) {
-    const int64_t live = held();
-    malloc_counter::failLibraryAt(n);
-    const bool out_of_memory = play();
-    malloc_counter::failLibraryAt(0);
-    ++tally->calls;
-    tally->failed += out_of_memory ? 1 : 0;
-    // Threads of the CUDA runtime allocate and free at any time.
-    for (int ms = 0; has_runtime && held() != live && ms < 100; ++ms) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    bool out_of_memory = false;
+    int64_t kept = 1;
+    // The CUDA runtime also allocates what it keeps; but only a leak of a call comes each time.
+    for (int attempt = 0; kept != 0 && attempt < (has_runtime ? 5 : 1); ++attempt) {
+      const int64_t live = held();
+      malloc_counter::failLibraryAt(n);
+      out_of_memory = play();
+      malloc_counter::failLibraryAt(0);
+      ++tally->calls;
+      tally->failed += out_of_memory ? 1 : 0;
+      // Threads of the CUDA runtime allocate and free at any time.
+      for (int ms = 0; has_runtime && held() != live && ms < 100; ++ms) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      kept = held() - live;
     }
-    if (held() != live) {
+    if (kept != 0) {
       throw Defect("allocation " + std::to_string(n) + " of the host fails, and " +
-                   std::to_string(held() - live) + " others are never freed");
+                   std::to_string(kept) + " others are never freed");
     }
     if (!out_of_memory && !has_runtime && threads == 1)
       throw Defect("allocation " + std::to_string(n) + " of the host fails unnoticed");

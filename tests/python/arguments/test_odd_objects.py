@@ -415,13 +415,15 @@ def test_every_operation_with_an_output_is_among_these():
 @pytest.mark.parametrize("name", ["values", "times", "query_times", "mean", "lengths"])
 def test_what_jax_traces_is_refused_with_the_way_out(name):
     jax = pytest.importorskip("jax")
-    arrays = {
-        "values": jax.numpy.ones((2, 3, 1)),
-        "times": jax.numpy.arange(3.0),
-        "query_times": jax.numpy.array([0.5, 1.5]),
-        "mean": jax.numpy.ones(1),
-        "lengths": jax.numpy.array([3, 2]),
-    }
+    # A callback gets its arguments on the CPU, so the other arrays must be there too.
+    with jax.default_device(jax.devices("cpu")[0]):
+        arrays = {
+            "values": jax.numpy.ones((2, 3, 1)),
+            "times": jax.numpy.arange(3.0),
+            "query_times": jax.numpy.array([0.5, 1.5]),
+            "mean": jax.numpy.ones(1),
+            "lengths": jax.numpy.array([3, 2]),
+        }
 
     def traced(array):
         return rbc.resample(**{**arrays, name: array})
