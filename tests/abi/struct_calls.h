@@ -76,8 +76,8 @@ class StructCalls {
   }
   StructCalls(const StructCalls&) = delete;
 
-  // A struct that a call reads: its defaults, the elements that the call passes, which succeeds, and
-  // the name of the argument.
+  // A struct that a call reads: its defaults, the elements that are passed, and the name of the
+  // argument. The call succeeds.
   template <class T, class Call>
   void add(const char* type, T defaults, std::vector<T> elements, const char* argument, Call call) {
     std::vector<StructBytes> bytes;
