@@ -13,7 +13,14 @@ from ..._file_access import Limit
 from . import csv as _csv
 from .clock import flat, holds_stamp, may_be_clock
 from .layout import Layout
-from .parquet import is_parquet, numbers_of, present_in, read_table, schema_and_rows
+from .parquet import (
+    is_parquet,
+    numbers_of,
+    present_in,
+    read_table,
+    schema_and_rows,
+    zero_filled,
+)
 from .time_columns import row_of
 
 
@@ -151,10 +158,7 @@ def numbers(path: str, name: str, chunked: Any) -> Column | str:
             return f"has type {kind}: {error.reason}"
         return Column(name, name, values, np.ones(len(chunked), bool))
     mask = present_in(chunked)  # Arrow's to_numpy would import pandas, which swallows Ctrl-C
-    if chunked.null_count:
-        zero = arrow.scalar(False if arrow.types.is_boolean(kind) else 0, kind)
-        chunked = chunked.fill_null(zero)
-    values = numbers_of(path, name, chunked)
+    values = numbers_of(path, name, zero_filled(chunked))
     if not name and np.array_equal(values, np.arange(len(values))):
         return "numbers the rows, and has no name"
     return Column(name, name, values, mask, unit, is_date)

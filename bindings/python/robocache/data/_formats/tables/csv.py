@@ -30,7 +30,7 @@ from .layout import (
     layout_of,
 )
 from .lines import Lines
-from .parquet import numbers_of
+from .parquet import numbers_of, zero_filled
 from .texts import NUMBER
 
 _LONGEST = 16 << 20  # bytes of the header and the first row
@@ -293,7 +293,7 @@ def _too_large(path: str, table: Any) -> list[str]:
     found = []
     for name, chunked in zip(table.column_names, table.columns):
         if arrow.types.is_float64(chunked.type):
-            values = numbers_of(path, name, chunked.fill_null(0.0))
+            values = numbers_of(path, name, zero_filled(chunked))
             if len(values) and _LARGEST <= values.max() <= 2 * _LARGEST and values.min() >= 0:
                 if (values == np.floor(values)).all():
                     found.append(name)

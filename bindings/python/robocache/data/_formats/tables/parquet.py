@@ -249,9 +249,10 @@ def numbers_of(path: str, name: str, chunked: Any) -> Any:
 
     arrow = needed("pyarrow", "lerobot", _WHAT)
     rows = len(chunked)
-    array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
-    if isinstance(array, arrow.ChunkedArray):  # without rows
+    if rows == 0:  # combine_chunks would import pandas
         array = arrow.nulls(0, chunked.type)
+    else:
+        array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
     width = 1
     while True:
         kind = array.type
@@ -349,6 +350,18 @@ def _numbers(array: Any) -> Any:
     if count == 0:
         return np.zeros(0, dtype)
     return np.frombuffer(buffer, dtype, count, begin * dtype.itemsize)
+
+
+def zero_filled(chunked: Any) -> Any:
+    """Return a chunked array of numbers or bools with 0 instead of each null.
+
+    The 0 is in a buffer, since pyarrow imports pandas to make a scalar of a number.
+    """
+    if not chunked.null_count:
+        return chunked
+    arrow = needed("pyarrow", "tables", _WHAT)
+    zero = arrow.Array.from_buffers(chunked.type, 1, [None, arrow.py_buffer(bytes(8))])
+    return chunked.fill_null(zero[0])
 
 
 def present_in(array: Any) -> Any:
