@@ -23,7 +23,8 @@ FORMAT = Format(
     "*.log",
     "Like the binary logs of ArduPilot: a stream for each message type and instance, with units, "
     "and the clock `TimeUS` or `TimeMS` in microseconds.",
-    "Parameters and texts are listed, but not read. A last line without an end is not read.",
+    "Parameters and texts are listed, but not read. A last line without an end is damage, since "
+    "its last number may be truncated.",
     example='recording = rbc.data.open("00000042.log")',
 )
 
@@ -75,7 +76,8 @@ class _TextLog(DataFlash):
                 yield from self._lines(lines, line, at)
                 line += len(lines)
         if rest.strip():
-            self.rest = f"the last line ({line}) has no end: it may be truncated, and is not read"
+            text = "is truncated: the last line has no end, and is skipped"
+            self.damage.found(self.path, f"line {line}", text)
 
     def _lines(self, lines: Sequence[str], first: int, at: int) -> Iterator[Found]:
         """Yield the messages of some lines by stream."""
