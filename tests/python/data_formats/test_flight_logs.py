@@ -253,6 +253,14 @@ def test_dataflash_says_where_it_is_damaged(tmp_path):
     assert len(padded["AHR2"]) == len(whole["AHR2"]) and padded.problems == ()
 
 
+def test_text_log_whose_first_line_has_no_columns(tmp_path):
+    """APM Planner writes the definition of FMT with four names."""
+    content = b"FMT, 128, 89, FMT, BBnNZ, Type,Length,Name,Format\r\n"
+    content += log_files.dataflash_text().replace(b"\n", b"\r\n")
+    opened = data.open(written(tmp_path / "x.log", content))
+    assert len(opened["ATT"]) == 20 and opened.problems == ()
+
+
 def test_text_log_says_where_it_is_damaged(tmp_path):
     lines = log_files.dataflash_text().decode().split("\n")
     at = next(i for i, line in enumerate(lines) if line.startswith("ATT"))

@@ -55,6 +55,31 @@ def test_other_versions_of_motive(tmp_path):
     assert "position.x [mm]" in recording["arm"].names
 
 
+def test_a_column_of_time_codes(tmp_path):
+    """Version 1.24 may have one, with texts such as 15:26:46:12.02."""
+    path = text_sources.motive(tmp_path)
+    right = data.open(path)["arm"].values
+    lines = path.read_text().splitlines()
+    changed_lines = lines[:2]
+    for line, extra in zip(lines[2:], ["", "", "", "", "TimeCode", *["15:26:46:12.02"] * 99]):
+        cells = line.split(",")
+        changed_lines.append(",".join([*cells[:2], extra, *cells[2:]]))
+    path.write_text("\n".join(changed_lines) + "\n")
+    recording = data.open(path)
+    assert np.array_equal(recording["arm"].values, right)
+    text = "x: TimeCode: belongs to no rigid body, bone or marker"
+    assert text in [str(each) for each in recording.left_out]
+
+
+def test_no_line_of_ids(tmp_path):
+    path = text_sources.motive(tmp_path)
+    right = data.open(path)["arm"].values
+    changed(path, ",ID,1,1,1,1,1,1,1,1,2,2,2,7,7,7\n", "")
+    for label in ("Type", "Name"):
+        changed(path, f",{label},", ",,", 1)
+    assert np.array_equal(data.open(path)["arm"].values, right)
+
+
 def test_bodies_of_one_name(tmp_path):
     path = text_sources.motive(tmp_path)
     changed(path, "arm:1,arm:1,arm:1", "arm,arm,arm")

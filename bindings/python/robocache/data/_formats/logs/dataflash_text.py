@@ -109,13 +109,13 @@ class _TextLog(DataFlash):
     def _define_by(self, fields: list[str], line: int) -> None:
         number, length, name, letters, columns = (each.strip() for each in fields)
         problem: Type | str = "is a definition without numbers of its type and length"
+        if name == "FMT":  # known, and some tools write it without its columns
+            return
         if number.isdigit() and length.isdigit() and int(number) < 256:
             size = 3 + sum(map(size_of, letters))  # the length only matters in binary logs
             problem = parsed_type([int(number), size, name, letters, columns])
         if isinstance(problem, Type):
             made = problem
-            if made.name == "FMT":
-                return
             problem = self.tables.add(made)
             self.by_name.setdefault(made.name, self.tables.types[made.number])
         if problem:
