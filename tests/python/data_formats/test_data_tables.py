@@ -87,20 +87,33 @@ def refused(path, match, **options):
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("lines", "match"),
-    [
-        (["t,a", "0,1", "1,2,3"], "cannot be read: CSV parse error: Expected 2 columns, got 3"),
-        (["t,a,a", "0,1,1", "1,2,2"], "two columns are named 'a': rename one"),
-    ],
-)
-def test_bad_csv(tmp_path, lines, match):
-    path = csv(tmp_path / "x.csv", lines)
+def test_bad_csv(tmp_path):
+    match = "two columns are named 'a': rename one"
+    path = csv(tmp_path / "x.csv", ["t,a,a", "0,1,1", "1,2,2"])
     assert refused(path, match).path == str(path)
     csv(tmp_path / "y.csv", ["t,a", "0,1", "1,2"])
     refused(tmp_path, match)
     kept = data.open(tmp_path, damaged="keep")
     assert kept.names == ("y",) and len(kept.problems) == 1
+
+
+@pytest.mark.parametrize("end", ["1.0,1", "\x1a", "\0" * 100, "1.0,1,2,3"])
+def test_a_table_that_ends_within_a_row(tmp_path, end):
+    """A loss of power leaves such files; the other rows can be read."""
+    rows = "".join(f"{i / 10},{i},{2 * i}\r\n" for i in range(10))
+    (tmp_path / "x.csv").write_bytes(b"time_s,x,y\r\n" + rows.encode() + end.encode())
+    cells = end.count(",") + 1
+    has = f"line 12: has {cells} cells?, expected 3: .*it is skipped; damaged='keep' reads the rest"
+    refused(tmp_path / "x.csv", has)
+    kept = data.open(tmp_path / "x.csv", damaged="keep")
+    assert kept["x"].values.tolist() == [[i, 2 * i] for i in range(10)] and len(kept.problems) == 1
+    csv(tmp_path / "y.csv", ["t,a", "0,1", "1,2"])
+    assert data.open(tmp_path, damaged="keep").names == ("x", "y")
+
+
+def test_lines_that_end_with_cr_only(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"time_s,x\r0,1\r0.1,2\r")
+    refused(tmp_path / "x.csv", "end with CR only.*save it with LF or CRLF")
 
 
 def test_texts_that_are_no_tables(tmp_path):

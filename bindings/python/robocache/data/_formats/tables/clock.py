@@ -448,7 +448,7 @@ def guessed(clock: Clock) -> Clock:
     if clock.unit is None and len(clock.sample):
         looks = _looks_like(clock.sample)
         clock.guessed = clock.sample[0].item()
-        if looks == ("s" if clock.kind == "f" else "ns"):
+        if looks == "ns" or (looks == "s" and clock.kind == "f"):
             clock.guess = looks
     return clock
 

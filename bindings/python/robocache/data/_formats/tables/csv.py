@@ -18,6 +18,7 @@ from ..._errors import (
     require_thread,
 )
 from ..._file_access import Limit, opened, reopened
+from ..._format_values import plural
 from .layout import (
     BLANKS,
     DELIMITERS,
@@ -63,6 +64,11 @@ def fault_of(path: str) -> tuple[str, bool]:
     if encoding is None:
         return "is not text: it has bytes that are no characters", True
     if b"\n" not in start:
+        if b"\r" in start.strip():
+            return (
+                "has lines that end with CR only, as old Macintosh programs write them: save it "
+                "with LF or CRLF, such as by tr '\\r' '\\n'"
+            ), False
         if len(start) >= _LONGEST:
             return f"has a first line of more than {_LONGEST >> 20} MiB", True
         return "the file has a single line without an end: not a table, or cut off", True
@@ -143,7 +149,15 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     if found.names is not None:
         return read_rows(path, found, limit, damage), found
     columns = start.partition(b"\n")[0].count(found.delimiter.encode()) + 1
-    table = _checked(path, limit, columns, lambda texts: _read(path, found, texts))
+    odd: list[Any] = []
+
+    def read(texts: Sequence[str]) -> Any:
+        odd.clear()
+        return _read(path, found, texts, None, None if damage is None else odd)
+
+    table = _checked(path, limit, columns, read)
+    if odd and damage is not None:
+        _report(path, odd, damage, _place_of(path, odd[0].text))
     return table, found
 
 
@@ -191,10 +205,25 @@ def read_rows(
 
     table = _checked(path, limit, len(found.names), read)
     if odd and damage is not None:
-        row, more = odd[0], len(odd) - 1
-        text = f"has {row.actual_columns} cells, expected {row.expected_columns}: {row.text[:40]!r}"
-        damage.found(path, "a row", text + (f" ({more:,} more rows like that)" if more else ""))
+        _report(path, odd, damage, "a row")
     return table
+
+
+def _report(path: str, odd: Sequence[Any], damage: Damage, place: str) -> None:
+    """Report the rows with another number of cells than the header, which are not in the table."""
+    row, more = odd[0], len(odd) - 1
+    has = plural(row.actual_columns, "cell")
+    text = f"has {has}, expected {row.expected_columns}: {row.text[:40]!r}; it is skipped"
+    damage.found(path, place, text + (f" ({more:,} more rows like that)" if more else ""))
+
+
+def _place_of(path: str, text: str) -> str:
+    """Return the first line with this text, such as "line 7"."""
+    wanted = text.encode().rstrip(b"\r\n")
+    with opened(path) as file:
+        found = (i for i, line in enumerate(file, 1) if line.rstrip(b"\r\n") == wanted)
+        number = next(found, None)
+    return "a row" if number is None else f"line {number:,}"
 
 
 def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str]], Any]) -> Any:

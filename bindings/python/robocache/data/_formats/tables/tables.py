@@ -103,6 +103,8 @@ def files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]
             suffix = _SUFFIX if is_special(entry) else _SURE
             if suffix.search(entry.name) and not entry.name.startswith("."):
                 _note_no_file(entry, folder, options, left_out)
+            elif is_folder(entry) and _has_tables(entry):
+                left_out.append(LeftOut(entry.name, "is a folder with tables: open it separately"))
             continue
         if is_table(entry.path):
             files[entry.name] = folder.file(entry.name)
@@ -113,6 +115,16 @@ def files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]
             else:
                 left_out.append(LeftOut(entry.name, reason))
     return files, left_out
+
+
+def _has_tables(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder, not hidden and no link, has files with a table's suffix in it."""
+    if folder.is_symlink() or folder.name.startswith("."):
+        return False
+    try:
+        return any(_SURE.search(entry.name) for entry in os.scandir(folder.path))
+    except OSError:  # it cannot be listed
+        return False
 
 
 def _note_no_file(
