@@ -257,7 +257,7 @@ def test_same_seed_same_bytes(
 
 
 def draw_nothing(path: Path, *_: object) -> None:
-    """Other tests check the pictures, each of which takes seconds."""
+    """Replace the drawing of pictures, which takes seconds, and which other tests check."""
     path.touch()
 
 
