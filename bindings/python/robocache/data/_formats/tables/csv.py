@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
 import os
 from collections import Counter
@@ -38,6 +39,7 @@ _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
+_PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 
 
@@ -152,8 +154,11 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     odd: list[Any] = []
 
     def read(texts: Sequence[str]) -> Any:
-        odd.clear()
-        return _read(path, found, texts, None, None if damage is None else odd)
+        return _in_parts(
+            path,
+            None if damage is None else odd,
+            lambda parts, kept: _read(path, found, texts, None, kept, parts),
+        )
 
     table = _checked(path, limit, columns, read)
     if odd and damage is not None:
@@ -176,13 +181,12 @@ def read_rows(
     require_apart(path, found.names)
     odd: list[Any] = []
 
-    def read_once(texts: Sequence[str], found: Layout) -> Any:
-        odd.clear()
+    def read_lines(texts: Sequence[str], found: Layout, parts: bool, kept: list[Any] | None) -> Any:
         with opened(path) as file:
             file.seek(begin)
             blanks = found.delimiter == BLANKS
             lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
-            table = _read(path, found, texts, lines, None if damage is None else odd)
+            table = _read(path, found, texts, lines, kept, parts)
         if lines.fault is not None:
             text = f"is not {found.encoding.upper()}: save it as UTF-8, or copy it again"
             place = f"byte {begin + lines.fault:,}"
@@ -190,6 +194,13 @@ def read_rows(
                 raise FormatError(path, place, text)
             damage.found(path, place, text)
         return table
+
+    def read_once(texts: Sequence[str], found: Layout) -> Any:
+        return _in_parts(
+            path,
+            None if damage is None else odd,
+            lambda parts, kept: read_lines(texts, found, parts, kept),
+        )
 
     def read(texts: Sequence[str]) -> Any:
         try:
@@ -256,19 +267,49 @@ def require_apart(path: str, names: Sequence[str]) -> None:
         raise FormatError(path, "", f"two columns are named {again[0]!r}: rename one")
 
 
+def _in_parts(
+    path: str, odd: list[Any] | None, read: Callable[[bool, list[Any] | None], Any]
+) -> Any:
+    """Read a large table part by part, which takes less memory; else, or if that fails, as a whole.
+
+    Arrow gives a column the first type in its list that all texts of the first part fit. If all
+    other texts fit it too, the whole file would give the same type, since an earlier type in the
+    list does not fit the first part. Otherwise reading fails, and the whole file decides.
+    """
+    arrow = needed("pyarrow", "tables", "a table")
+    if os.path.getsize(path) > _PART:
+        kept: list[Any] = []
+        try:
+            table = read(True, None if odd is None else kept)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+            pass
+        else:
+            if odd is not None:
+                odd[:] = kept
+            arrow.default_memory_pool().release_unused()
+            return table
+    if odd is not None:
+        odd.clear()
+    return read(False, odd)
+
+
 def _read(
     path: str,
     found: Layout,
-    texts: Sequence[str] = (),
-    lines: Lines | None = None,
-    odd: list[Any] | None = None,
+    texts: Sequence[str],
+    lines: Lines | None,
+    odd: list[Any] | None,
+    parts: bool,
 ) -> Any:
-    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width."""
+    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width.
+
+    ``parts``: whether to parse a part of the file at a time, whose first one decides on the types.
+    """
     arrow = needed("pyarrow", "tables", "a table")
     reader = needed("pyarrow.csv", "tables", "a CSV file")
-    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
-    size = max(1 << 20, min(size + 1, 1 << 30))  # Arrow infers the types from one block
     nulls = [text for text in reader.ConvertOptions().null_values if text.lower() not in _NAN]
+    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
+    size = _PART if parts else max(1 << 20, min(size + 1, 1 << 30))
     rows: dict[str, Any] = {"block_size": size}
     if lines is None:
         rows["skip_rows_after_names"] = 0 if found.units is None else 1
@@ -297,9 +338,10 @@ def _read(
             decimal_point=found.decimal,
         ),
     }
-    if lines is not None:
-        return reader.read_csv(lines, **options)
-    with reopened(path) as source:
+    with contextlib.ExitStack() as stack:
+        source = lines if lines is not None else stack.enter_context(reopened(path))
+        if parts:
+            return stack.enter_context(reader.open_csv(source, **options)).read_all()
         return reader.read_csv(source, **options)
 
 
@@ -319,9 +361,13 @@ def _too_large(path: str, table: Any) -> list[str]:
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
+    compute = needed("pyarrow.compute", "tables", "a table")
     found = []
     for name, chunked in zip(table.column_names, table.columns):
         if arrow.types.is_float64(chunked.type):
+            largest = compute.max(chunked).as_py()
+            if largest is None or not largest >= _LARGEST:
+                continue
             values = numbers_of(path, name, chunked.fill_null(0.0))
             if len(values) and _LARGEST <= values.max() <= 2 * _LARGEST and values.min() >= 0:
                 if (values == np.floor(values)).all():
