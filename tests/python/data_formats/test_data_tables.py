@@ -124,7 +124,7 @@ def test_types_that_only_the_end_of_a_large_file_decides(tmp_path, separator, la
     assert path.stat().st_size > 1 << 20
     refused(path, r"has 4 cells, expected 3: '0.1.2.50000'.*\(1 more rows like that\)")
     kept = data.open(path, damaged="keep").load()
-    assert len(kept.problems) == 1 and "50000" in str(kept.problems[0])
+    assert "50000" in str(kept.problems[0]) and len(kept.problems) == 1 + (late == "no")
     if late == "no":
         assert [s.names for s in kept.streams.values()] == [("y",)]
         return

@@ -39,6 +39,7 @@ _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
+_EMPTY = "Empty CSV file"  # in Arrow's error
 _PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 
@@ -206,7 +207,7 @@ def read_rows(
         try:
             return read_once(texts, found)
         except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-            if texts or not found.floats or damage is None:
+            if texts or not found.floats or damage is None or _EMPTY in str(error):
                 raise
             line = str(error).partition("\n")[0]
             damage.found(path, "", f"has a cell that is no number: {line}")
@@ -256,7 +257,8 @@ def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, os.strerror(error.errno), path) from error
         line = str(error).partition("\n")[0]
-        raise FormatError(path, "", f"cannot be read: {line}") from None
+        text = "has no rows below its header" if line == _EMPTY else f"cannot be read: {line}"
+        raise FormatError(path, "", text) from None
     return table.rename_columns(names)
 
 
