@@ -97,11 +97,12 @@ def test_bad_csv(tmp_path):
     assert kept.names == ("y",) and len(kept.problems) == 1
 
 
-@pytest.mark.parametrize("end", ["1.0,1", "\x1a", "\0" * 100, "1.0,1,2,3"])
+@pytest.mark.parametrize("end", ["1.0,1", "\x1a", "\0" * 100, "1.0,1,2,3", "\xff,1"])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_table_that_ends_within_a_row(tmp_path, end):
     """A loss of power leaves such files; the other rows can be read."""
     rows = "".join(f"{i / 10},{i},{2 * i}\r\n" for i in range(10))
-    (tmp_path / "x.csv").write_bytes(b"time_s,x,y\r\n" + rows.encode() + end.encode())
+    (tmp_path / "x.csv").write_bytes(b"time_s,x,y\r\n" + rows.encode() + end.encode("latin-1"))
     cells = end.count(",") + 1
     has = f"line 12: has {cells} cells?, expected 3: .*it is skipped; damaged='keep' reads the rest"
     refused(tmp_path / "x.csv", has)

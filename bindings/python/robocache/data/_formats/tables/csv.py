@@ -40,6 +40,7 @@ _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
 _EMPTY = "Empty CSV file"  # in Arrow's error
+_WIDTH = "CSV parse error: Expected"  # the same, of a row with another number of cells
 _PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 
@@ -154,12 +155,19 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     columns = start.partition(b"\n")[0].count(found.delimiter.encode()) + 1
     odd: list[Any] = []
 
+    def read_lines(texts: Sequence[str], parts: bool, kept: list[Any] | None) -> Any:
+        with opened(path) as file:  # Arrow cannot pass on a row that is not UTF-8
+            return _read(path, found, texts, Lines(file), kept, parts)
+
     def read(texts: Sequence[str]) -> Any:
-        return _in_parts(
-            path,
-            None if damage is None else odd,
-            lambda parts, kept: _read(path, found, texts, None, kept, parts),
-        )
+        try:
+            return _in_parts(
+                path, None, lambda parts, kept: _read(path, found, texts, None, kept, parts)
+            )
+        except needed("pyarrow", "tables", "a table").ArrowInvalid as error:
+            if damage is None or _WIDTH not in str(error):
+                raise
+        return _in_parts(path, odd, lambda parts, kept: read_lines(texts, parts, kept))
 
     table = _checked(path, limit, columns, read)
     if odd and damage is not None:
@@ -231,9 +239,9 @@ def _report(path: str, odd: Sequence[Any], damage: Damage, place: str) -> None:
 
 def _place_of(path: str, text: str) -> str:
     """Return the first line with this text, such as "line 7"."""
-    wanted = text.encode().rstrip(b"\r\n")
     with opened(path) as file:
-        found = (i for i, line in enumerate(file, 1) if line.rstrip(b"\r\n") == wanted)
+        lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in file)
+        found = (i for i, line in enumerate(lines, 1) if line == text.rstrip("\r\n"))
         number = next(found, None)
     return "a row" if number is None else f"line {number:,}"
 
@@ -313,10 +321,10 @@ def _read(
     size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
     size = _PART if parts else max(1 << 20, min(size + 1, 1 << 30))
     rows: dict[str, Any] = {"block_size": size}
-    if lines is None:
+    if found.names is None:
         rows["skip_rows_after_names"] = 0 if found.units is None else 1
     else:
-        rows["column_names"] = list(found.names or ())
+        rows["column_names"] = list(found.names)
 
     def note(row: Any) -> str:
         if odd is None:
