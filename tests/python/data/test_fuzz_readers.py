@@ -30,7 +30,12 @@ def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):
     def adds(path, damaged):
         path.with_name("x.csv-shm").touch()
 
+    class Ending:
+        def __del__(self):
+            raise ValueError("in a destructor")
+
     made = {
+        "prints": lambda path, damaged: [Ending()].clear(),
         "raises": lambda path, damaged: [][1],
         "ends": lambda path, damaged: fuzz_readers.os._exit(7),
         "never ends": lambda path, damaged: fuzz_readers.time.sleep(60),

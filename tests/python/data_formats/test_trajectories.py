@@ -252,15 +252,6 @@ def test_rtklib(tmp_path, separator, form, time, clock):
     assert clock in recording.info("a").times
 
 
-def test_a_solution_without_rows(tmp_path):
-    path = tmp_path / "a.pos"
-    path.write_text("%  GPST   latitude(deg) longitude(deg)  height(m)   Q  ns\n")
-    try:
-        assert len(data.open(path).load().unread) == 1
-    except data.FormatError as error:
-        assert "a.pos" in str(error)
-
-
 def test_weeks_that_are_none(tmp_path):
     cells = [["2000", f"{i}.0", "1", "2", "3", "1", "8", "0"] for i in range(9)]
     cells[4][1] = "700000.0"
@@ -318,3 +309,11 @@ def test_comments_blanks_and_ends_of_lines(tmp_path):
     recording = data.open(tmp_path / "x.txt")
     assert recording.format == "TUM trajectory" and len(recording["x"]) == len(rows)
     np.testing.assert_allclose(recording["x"].times(), rows[:, 0], rtol=1e-15)
+
+
+def test_headers_without_rows(tmp_path):
+    head = "%  GPST  latitude(deg) longitude(deg)  height(m)   Q  ns\n"
+    (tmp_path / "x.pos").write_text("% program   : RTKPOST\n" + head)
+    for damaged in ("refuse", "keep"):
+        with pytest.raises(data.FormatError, match=r"x.pos: has no rows below its header$"):
+            data.open(tmp_path / "x.pos", damaged=damaged)

@@ -300,6 +300,8 @@ def _play(block: Block, facts: mmap.mmap, write_to: int) -> None:
         sys.modules["pyarrow"].set_cpu_count(1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
+    unraised: list[str] = []  # errors that a library can only print
+    sys.unraisablehook = lambda error: unraised.append(f"{error.exc_value!r} in {error.object!r}")
     copy = Copy(block.sample, block.folder)
     count = was_read = 0
     total = longest = 0.0
@@ -315,6 +317,9 @@ def _play(block: Block, facts: mmap.mmap, write_to: int) -> None:
         count, was_read = count + 1, was_read + whole
         total, longest = total + took, max(longest, took)
         facts[:] = _FACTS.pack(seed, count, was_read, total, longest, False)
+        if unraised:
+            found = f"{found or f'{block.name} seed {seed}'}: printed {unraised[0]}"
+            unraised.clear()
         if found:
             os.write(write_to, ascii(found).encode() + b"\n")
     copy.remove()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
 import os
 from collections import Counter
@@ -38,6 +39,9 @@ _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
+_EMPTY = "Empty CSV file"  # in Arrow's error
+_WIDTH = "CSV parse error: Expected"  # the same, of a row with another number of cells
+_PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 
 
@@ -151,9 +155,19 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     columns = start.partition(b"\n")[0].count(found.delimiter.encode()) + 1
     odd: list[Any] = []
 
+    def read_lines(texts: Sequence[str], parts: bool, kept: list[Any] | None) -> Any:
+        with opened(path) as file:  # Arrow cannot pass on a row that is not UTF-8
+            return _read(path, found, texts, Lines(file), kept, parts)
+
     def read(texts: Sequence[str]) -> Any:
-        odd.clear()
-        return _read(path, found, texts, None, None if damage is None else odd)
+        try:
+            return _in_parts(
+                path, None, lambda parts, kept: _read(path, found, texts, None, kept, parts)
+            )
+        except needed("pyarrow", "tables", "a table").ArrowInvalid as error:
+            if damage is None or _WIDTH not in str(error):
+                raise
+        return _in_parts(path, odd, lambda parts, kept: read_lines(texts, parts, kept))
 
     table = _checked(path, limit, columns, read)
     if odd and damage is not None:
@@ -176,13 +190,12 @@ def read_rows(
     require_apart(path, found.names)
     odd: list[Any] = []
 
-    def read_once(texts: Sequence[str], found: Layout) -> Any:
-        odd.clear()
+    def read_lines(texts: Sequence[str], found: Layout, parts: bool, kept: list[Any] | None) -> Any:
         with opened(path) as file:
             file.seek(begin)
             blanks = found.delimiter == BLANKS
             lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
-            table = _read(path, found, texts, lines, None if damage is None else odd)
+            table = _read(path, found, texts, lines, kept, parts)
         if lines.fault is not None:
             text = f"is not {found.encoding.upper()}: save it as UTF-8, or copy it again"
             place = f"byte {begin + lines.fault:,}"
@@ -191,11 +204,18 @@ def read_rows(
             damage.found(path, place, text)
         return table
 
+    def read_once(texts: Sequence[str], found: Layout) -> Any:
+        return _in_parts(
+            path,
+            None if damage is None else odd,
+            lambda parts, kept: read_lines(texts, found, parts, kept),
+        )
+
     def read(texts: Sequence[str]) -> Any:
         try:
             return read_once(texts, found)
         except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-            if texts or not found.floats or damage is None:
+            if texts or not found.floats or damage is None or _EMPTY in str(error):
                 raise
             line = str(error).partition("\n")[0]
             damage.found(path, "", f"has a cell that is no number: {line}")
@@ -219,9 +239,9 @@ def _report(path: str, odd: Sequence[Any], damage: Damage, place: str) -> None:
 
 def _place_of(path: str, text: str) -> str:
     """Return the first line with this text, such as "line 7"."""
-    wanted = text.encode().rstrip(b"\r\n")
     with opened(path) as file:
-        found = (i for i, line in enumerate(file, 1) if line.rstrip(b"\r\n") == wanted)
+        lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in file)
+        found = (i for i, line in enumerate(lines, 1) if line == text.rstrip("\r\n"))
         number = next(found, None)
     return "a row" if number is None else f"line {number:,}"
 
@@ -245,7 +265,8 @@ def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, os.strerror(error.errno), path) from error
         line = str(error).partition("\n")[0]
-        raise FormatError(path, "", f"cannot be read: {line}") from None
+        text = "has no rows below its header" if line == _EMPTY else f"cannot be read: {line}"
+        raise FormatError(path, "", text) from None
     return table.rename_columns(names)
 
 
@@ -256,24 +277,54 @@ def require_apart(path: str, names: Sequence[str]) -> None:
         raise FormatError(path, "", f"two columns are named {again[0]!r}: rename one")
 
 
+def _in_parts(
+    path: str, odd: list[Any] | None, read: Callable[[bool, list[Any] | None], Any]
+) -> Any:
+    """Read a large table part by part, which takes less memory; else, or if that fails, as a whole.
+
+    Arrow gives a column the first type in its list that all texts of the first part fit. If all
+    other texts fit it too, the whole file would give the same type, since an earlier type in the
+    list does not fit the first part. Otherwise reading fails, and the whole file decides.
+    """
+    arrow = needed("pyarrow", "tables", "a table")
+    if os.path.getsize(path) > _PART:
+        kept: list[Any] = []
+        try:
+            table = read(True, None if odd is None else kept)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+            pass
+        else:
+            if odd is not None:
+                odd[:] = kept
+            arrow.default_memory_pool().release_unused()
+            return table
+    if odd is not None:
+        odd.clear()
+    return read(False, odd)
+
+
 def _read(
     path: str,
     found: Layout,
-    texts: Sequence[str] = (),
-    lines: Lines | None = None,
-    odd: list[Any] | None = None,
+    texts: Sequence[str],
+    lines: Lines | None,
+    odd: list[Any] | None,
+    parts: bool,
 ) -> Any:
-    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width."""
+    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width.
+
+    ``parts``: whether to parse a part of the file at a time, whose first one decides on the types.
+    """
     arrow = needed("pyarrow", "tables", "a table")
     reader = needed("pyarrow.csv", "tables", "a CSV file")
-    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
-    size = max(1 << 20, min(size + 1, 1 << 30))  # Arrow infers the types from one block
     nulls = [text for text in reader.ConvertOptions().null_values if text.lower() not in _NAN]
+    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
+    size = _PART if parts else max(1 << 20, min(size + 1, 1 << 30))
     rows: dict[str, Any] = {"block_size": size}
-    if lines is None:
+    if found.names is None:
         rows["skip_rows_after_names"] = 0 if found.units is None else 1
     else:
-        rows["column_names"] = list(found.names or ())
+        rows["column_names"] = list(found.names)
 
     def note(row: Any) -> str:
         if odd is None:
@@ -297,9 +348,10 @@ def _read(
             decimal_point=found.decimal,
         ),
     }
-    if lines is not None:
-        return reader.read_csv(lines, **options)
-    with reopened(path) as source:
+    with contextlib.ExitStack() as stack:
+        source = lines if lines is not None else stack.enter_context(reopened(path))
+        if parts:
+            return stack.enter_context(reader.open_csv(source, **options)).read_all()
         return reader.read_csv(source, **options)
 
 
@@ -319,9 +371,13 @@ def _too_large(path: str, table: Any) -> list[str]:
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
+    compute = needed("pyarrow.compute", "tables", "a table")
     found = []
     for name, chunked in zip(table.column_names, table.columns):
         if arrow.types.is_float64(chunked.type):
+            largest = compute.max(chunked).as_py()
+            if largest is None or not largest >= _LARGEST:
+                continue
             values = numbers_of(path, name, zero_filled(chunked))
             if len(values) and _LARGEST <= values.max() <= 2 * _LARGEST and values.min() >= 0:
                 if (values == np.floor(values)).all():

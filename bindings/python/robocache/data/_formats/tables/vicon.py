@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,8 @@ _SECTIONS = ("Objects", "Segments", "Joints", "Model Outputs", "Trajectories", _
 _TITLE = re.compile(
     rb"(?:\A|(?<=\n))(?:\xef\xbb\xbf)?(" + "|".join(_SECTIONS).encode() + rb")[,;\t ]*\r?\n"
 )
-_BLANK = b"\xef\xbb\xbf\r\n,;\t "  # what may be above the first section
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of a file
+_BLANK = _MARK + b"\r\n,;\t "  # what may be above the first section
 _LONGEST_TITLE = 256  # bytes
 _RATE = re.compile(r"\d+(?:\.\d+)?")
 _BLOCK = 1 << 20
@@ -209,11 +210,23 @@ def _titles_in(path: str) -> list[tuple[int, str]]:
     with opened(path) as file:
         while block := file.read(_BLOCK):
             text = rest + block
-            for match in _TITLE.finditer(text):
-                found[place - len(rest) + match.start()] = match[1].decode()
+            for at in _words_in(text):
+                match = _TITLE.match(text, at)
+                if match is not None:
+                    found[place - len(rest) + at] = match[1].decode()
             place += len(block)
             rest = text[-_LONGEST_TITLE:]
     return sorted(found.items())
+
+
+def _words_in(text: bytes) -> Iterator[int]:
+    """Yield where lines with the name of a section begin; a regex takes twenty times longer."""
+    for title in _SECTIONS:
+        word = title.encode()
+        at = text.find(word)
+        while at >= 0:
+            yield at - len(_MARK) if text[max(0, at - len(_MARK)) : at] == _MARK else at
+            at = text.find(word, at + 1)
 
 
 def _section(path: str, at: int, title: str, end: int) -> Section:
