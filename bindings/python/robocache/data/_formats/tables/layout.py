@@ -143,6 +143,8 @@ def _plain(start: bytes) -> Layout | None:
         if len(rows) < 2 or len(rows[0]) < 2 or len(rows[0]) != len(rows[1]):
             continue
         heads, second = rows[0], rows[1]
+        if "\0" in "".join(heads):  # an archive; only the end of a table may have zeros
+            continue
         if any(map(is_number, filter(None, heads))):
             continue
         if delimiter != "," and _decimal(rows[1:]) == ",":
