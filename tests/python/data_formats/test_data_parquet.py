@@ -131,6 +131,29 @@ def test_zeros_instead_of_nulls(kind, begin) -> None:
     assert zero_filled(filled) is filled
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"), [(pa.decimal128(20, 2), "decimal128"), (pa.decimal256(40, 0), "decimal256"),
+                       (pa.string(), "string"), (pa.date32(), "date32"), ("codes", "int32")]
+)  # fmt: skip
+def test_other_types_have_no_zeros(tmp_path, kind, said) -> None:
+    """Numbers of another width, or with a dictionary, would be read from beyond the zero."""
+    values = pa.array([1, None, 3], pa.int32())
+    values = values.dictionary_encode() if kind == "codes" else values.cast(kind)
+    chunked = pa.chunked_array([values])
+    assert zero_filled(chunked) is chunked
+    with pytest.raises(rbc.data.FormatError, match=f"has type {said}.*, expected numbers"):
+        column("x.parquet", pa.table({"x": chunked}), "x")
+
+
+def test_a_column_of_times_that_are_not_read(tmp_path) -> None:
+    stamps = pa.array([1, 2, 3], pa.int32()).cast(pa.decimal128(20, 2))
+    table = pa.table({"stamp": stamps, "x": [0.0, 1.0, 2.0]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "x.parquet")
+    match = "--time stamp: column stamp has no times that can be read, expected one of x$"
+    with pytest.raises(rbc.data.FormatError, match=match):
+        rbc.data.open(tmp_path / "x.parquet", time="stamp")
+
+
 _INTERRUPTED = """
 import sys
 import numpy as np

@@ -244,7 +244,7 @@ def test_dataflash_says_where_it_is_damaged(tmp_path):
     assert len(kept["ATT"]) == 19 and len(kept["AHR2"]) == 20
     cut = written(tmp_path / "cut.bin", content[:-10])
     place = content.rindex(b"\xa3\x95\x08")
-    match = rf"byte {place}: is truncated: the last message has .*damaged='keep'"
+    match = rf"byte {place}: is truncated: the log ends .*damaged='keep'"
     with pytest.raises(data.FormatError, match=match):
         data.open(cut)
     kept = data.open(cut, damaged="keep").load()

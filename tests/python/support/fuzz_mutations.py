@@ -22,8 +22,8 @@ _SEPARATORS = b",;\t :|"
 def mutate(content: bytes, rng: np.random.Generator) -> bytes:
     """Return the bytes with some of them changed.
 
-    Of a text, sometimes its numbers and lines change; of an archive, the content of a file, with
-    the checksum that fits.
+    Half of the changes to a text are to its numbers and lines. Half of those to an archive are to
+    the content of a file in it, whose checksum is updated.
     """
     start = content[:_TEXT]
     if start.startswith(b"PK\3\4") and rng.integers(2):

@@ -35,13 +35,13 @@ def run(code, *arguments, environment=None, input=b"", seconds=120):
         "folder": os.getcwd(),
     }
     with (
-        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as source,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as errors,
     ):
-        given.write(input)
-        given.seek(0)
-        files = [given.fileno(), out.fileno(), errors.fileno()]
+        source.write(input)
+        source.seek(0)
+        files = [source.fileno(), out.fileno(), errors.fileno()]
         status = _process().call(request, files, seconds)
         out.seek(0)
         errors.seek(0)

@@ -117,9 +117,9 @@ class DataFlash(BinaryLog):
             elif used and at + len(data) < end:
                 at += used
             else:
-                if left:  # a log that ends when the power does may end so
-                    text_of = f"is truncated: the last message has {left:,} bytes, and is longer"
-                    self.damage.found(self.path, f"byte {at + used}", text_of)
+                if left:  # the power may fail while a message is written
+                    problem = f"is truncated: the log ends {left:,} bytes into its last message"
+                    self.damage.found(self.path, f"byte {at + used}", problem)
                 at = end
 
     def _block(self, data: bytes, at: int, lengths: Any) -> Generator[Found, None, tuple[int, str]]:

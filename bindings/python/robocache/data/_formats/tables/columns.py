@@ -14,6 +14,7 @@ from . import csv as _csv
 from .clock import flat, holds_stamp, may_be_clock
 from .layout import Layout
 from .parquet import (
+    holds_numbers,
     is_parquet,
     numbers_of,
     present_in,
@@ -125,7 +126,7 @@ def unread(kind: Any) -> str | None:
     types, inner = arrow.types, kind
     while types.is_list(inner) or types.is_fixed_size_list(inner):
         inner = inner.value_type
-    if types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner):
+    if holds_numbers(inner):
         return None
     if inner is not kind:
         return f"has type {kind}: {inner} is not numeric"

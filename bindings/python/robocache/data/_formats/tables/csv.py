@@ -39,8 +39,8 @@ _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
-_EMPTY = "Empty CSV file"  # in Arrow's error
-_WIDTH = "CSV parse error: Expected"  # the same, of a row with another number of cells
+_EMPTY = "Empty CSV file"  # Arrow's error
+_WIDTH = "CSV parse error: Expected"  # begins its error for a row with too few or many cells
 _PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 

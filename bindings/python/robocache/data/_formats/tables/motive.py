@@ -55,7 +55,7 @@ class Take:
     """The columns and the facts in the lines above the rows."""
 
     bodies: tuple[Body, ...]
-    others: dict[str, str]  # columns of nothing, by their names, such as TimeCode
+    others: dict[str, str]  # names of columns that belong to no body, such as TimeCode
     columns: int
     first: int  # lines above the rows
     rotation: str

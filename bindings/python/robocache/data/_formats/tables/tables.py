@@ -122,7 +122,8 @@ def _has_tables(folder: os.DirEntry[str]) -> bool:
     if folder.is_symlink() or folder.name.startswith("."):
         return False
     try:
-        return any(_SURE.search(entry.name) for entry in os.scandir(folder.path))
+        with os.scandir(folder.path) as entries:
+            return any(_SURE.search(entry.name) for entry in entries)
     except OSError:  # it cannot be listed
         return False
 
@@ -209,7 +210,11 @@ class Tables:
             return
         known = list(dict.fromkeys(c for t in self.tables.values() for c in t.names))
         name = split_unit(asked)[-1][0]
-        text = f"--time {asked}: no column is named {name}, expected one of {_some(known)}"
+        problem = f"no column is named {name}"
+        if name in known:
+            problem = f"column {name} has no times that can be read"
+            known.remove(name)
+        text = f"--time {asked}: {problem}, expected one of {_some(known)}"
         raise FormatError(self.path, "", text)
 
     def _note_untimed(self, path: str, table: Table) -> None:

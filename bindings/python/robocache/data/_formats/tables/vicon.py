@@ -42,7 +42,7 @@ _SECTIONS = ("Objects", "Segments", "Joints", "Model Outputs", "Trajectories", _
 _TITLE = re.compile(
     rb"(?:\A|(?<=\n))(?:\xef\xbb\xbf)?(" + "|".join(_SECTIONS).encode() + rb")[,;\t ]*\r?\n"
 )
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of a file
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _BLANK = _MARK + b"\r\n,;\t "  # what may be above the first section
 _LONGEST_TITLE = 256  # bytes
 _RATE = re.compile(r"\d+(?:\.\d+)?")
@@ -51,7 +51,7 @@ _LONGEST = 16 << 20  # bytes of a line
 _LOOK = 512
 _FIXED = ("Frame", "Sub Frame")
 _TIME = "time"
-_PREFIX = re.compile(r"Global Angle (?:\(Quaternion\) )?")  # of Tracker, before an object's name
+_PREFIX = re.compile(r"\AGlobal Angle (?:\(Quaternion\) )?")  # of Tracker, before an object's name
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ class Section:
     names: tuple[str, ...]  # of the thing of each column
     columns: tuple[str, ...]  # such as X, Y, RX
     units: tuple[str, ...]
-    at: int  # byte of the title
     begin: int  # byte of the first row
     count: int  # bytes of the rows
 
@@ -177,7 +176,7 @@ def sections_of(path: str, titles: Sequence[tuple[int, str]], options: Options) 
 def _require_subjects(path: str, sections: Sequence[Section]) -> None:
     """Refuse a file whose names are all without a subject: another tool wrote it.
 
-    What its rows mean, and when they were taken, is then only known to that tool.
+    Only that tool knows what the rows mean, and when they were taken.
     """
     of_subjects = [section for section in sections if section.title != _DEVICES]
     names = [name for section in of_subjects for name in section.names]
@@ -212,7 +211,8 @@ def _titles_in(path: str) -> list[tuple[int, str]]:
             text = rest + block
             for at in _words_in(text):
                 match = _TITLE.match(text, at)
-                if match is not None:
+                begins_line = at > 0 or place == 0  # the byte before `rest` is not known
+                if match is not None and begins_line:
                     found[place - len(rest) + at] = match[1].decode()
             place += len(block)
             rest = text[-_LONGEST_TITLE:]
@@ -261,7 +261,7 @@ def _section(path: str, at: int, title: str, end: int) -> Section:
         last = _PREFIX.sub("", name) or last
         filled.append(last or f"{title} {column}")
     return Section(
-        title, rate, delimiter, tuple(filled), tuple(columns), tuple(units), at, begin, end - begin
+        title, rate, delimiter, tuple(filled), tuple(columns), tuple(units), begin, end - begin
     )
 
 
