@@ -190,12 +190,12 @@ class WindowStream(Generic[Array_co]):
             arguments.pop(name, None)
         self.__dict__.update(arguments)
         self.__dict__["transforms"] = checked_transforms(transforms, None)
-        self.__dict__["_opened"] = opened(arguments)
+        self.__dict__["_converted"] = opened(arguments)
 
     @property
     def _opened(self) -> Opened:
         """The converted arguments."""
-        made: Opened = self.__dict__["_opened"]
+        made: Opened = self.__dict__["_converted"]
         return made
 
     def _require_plain(self, name: str) -> None:
@@ -211,12 +211,12 @@ class WindowStream(Generic[Array_co]):
 
     def __getstate__(self) -> tuple[dict[str, Any], Unit | None]:
         arguments = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return arguments, self.__dict__["_opened"].unit
+        return arguments, self.__dict__["_converted"].unit
 
     def __setstate__(self, state: tuple[dict[str, Any], Unit | None]) -> None:
         arguments, unit = state
         self.__dict__.update(arguments)
-        self.__dict__["_opened"] = opened(arguments, unit)
+        self.__dict__["_converted"] = opened(arguments, unit)
 
 
 _DEFAULTS = dict(WindowStream.__init__.__kwdefaults__ or {})

@@ -173,14 +173,15 @@ def voxelize_sparse(
         return voxels
     arrays = _cloud(points, features, arguments)
     text = encode(arguments, "voxelize_sparse")
-    coords, counts, reduced, grouped, *rest = OPS.voxelize_sparse(*arrays, text)
+    results = OPS.voxelize_sparse(*arrays, text)
+    coords, counts, reduced, grouped, point_to_voxel = results[:5]
     if "reduction" in arguments and arguments["reduction"] is None:
         reduced = None
     if arguments.get("max_points") is None:
         grouped = None
     if not arguments.get("return_point_to_voxel", True):
-        rest[0] = None
-    return SparseVoxels(coords, counts, reduced, grouped, *rest)
+        point_to_voxel = None
+    return SparseVoxels(coords, counts, reduced, grouped, point_to_voxel, *results[5:])
 
 
 def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:

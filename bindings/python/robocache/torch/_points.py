@@ -184,10 +184,13 @@ def farthest_points(points: Any, k: int, *, return_distances: bool = False, **op
     if not is_compiling():
         array(points, "points")
     start, start_indices = options.pop("start_index", 0), None
-    try:
-        options["start_index"] = operator.index(start)
-    except REFUSALS:
+    if isinstance(start, (list, tuple)):  # older torch.compile cannot trace the refusal of a list
         start_indices = indices(start, "start_index", points)
+    else:
+        try:
+            options["start_index"] = operator.index(start)
+        except REFUSALS:
+            start_indices = indices(start, "start_index", points)
     arrays = [
         indices(options.pop(name, None), name, points) for name in ("lengths", "batch_offsets")
     ]
