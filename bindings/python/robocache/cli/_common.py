@@ -142,14 +142,7 @@ def open_data(
         raise typer.BadParameter(f"{unit!r}: choose ns, us, ms or s", param_hint="--unit")
     if fps is not None and not 0 < fps < math.inf:
         raise typer.BadParameter(f"{fps:g}: expected a finite number above 0", param_hint="--fps")
-    texts = {}
-    for definition in definitions or ():
-        name, equals, file = definition.partition("=")
-        if not equals:
-            raise typer.BadParameter(
-                f"{definition!r}: expected TYPE=FILE", param_hint="--definition"
-            )
-        texts[name] = text_of(Path(file))
+    texts = definitions_of(definitions)
     check_kind(path)
     source = _data.open(
         path,
@@ -162,6 +155,19 @@ def open_data(
         time=time,
     )
     return without(source, ignore_topics) if ignore_topics else source
+
+
+def definitions_of(definitions: Optional[list[str]]) -> dict[str, str]:
+    """Read the files of --definition TYPE=FILE."""
+    texts = {}
+    for definition in definitions or ():
+        name, equals, file = definition.partition("=")
+        if not equals:
+            raise typer.BadParameter(
+                f"{definition!r}: expected TYPE=FILE", param_hint="--definition"
+            )
+        texts[name] = text_of(Path(file))
+    return texts
 
 
 def without(source: Any, topics: list[str]) -> Any:

@@ -17,6 +17,8 @@ from .._episodes.lazy_tracks import TrackInfo
 from .._public import publish
 from . import checks
 from ._align import align
+from ._convert.convert import convert
+from ._convert.summary import Conversion
 from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
@@ -32,6 +34,7 @@ from ._sync.sync import SyncResult, sync
 
 __all__ = [
     "Channel",
+    "Conversion",
     "Episodes",
     "Format",
     "FormatError",
@@ -48,6 +51,7 @@ __all__ = [
     "Unread",
     "align",
     "checks",
+    "convert",
     "from_datasets",
     "from_xarray",
     "open",
