@@ -29,7 +29,7 @@ ROOMS = (
     ("data._options",),
     ("data._kinds",),
     ("data._source",),
-    ("data._recording", "data._episode_methods", "data._point_clouds"),
+    ("data._recording", "data._episode_methods", "data._point_clouds", "data._concat"),
     ("data._checks",),
     ("data._formats",),
     ("data._write",),

@@ -330,12 +330,19 @@ class Episodes:
         return align(self, rate, **options)
 
     def save(
-        self, path: Any, format: str = "npz", *, overwrite: bool = False
+        self, path: Any, format: str | None = None, *, overwrite: bool = False
     ) -> tuple[LeftOut, ...]:
         """Write all values and times to disk: see :func:`robocache.data.save`."""
         from ..data._save import save
 
         return save(self, path, format, overwrite=overwrite)
+
+    def __add__(self, other: object) -> Episodes:
+        if not isinstance(other, Episodes):
+            return NotImplemented
+        from ..data._concat import concat
+
+        return concat([self, other])
 
     def __len__(self) -> int:
         return self.num_episodes

@@ -11,6 +11,7 @@ from .._arguments.resample_params import METHODS
 from ..data import Episodes, Recording, align, save
 from ..data._errors import without_unread
 from ..data._kinds.declared import parsed
+from ..data._write.formats import format_for
 from . import _display as show
 from ._common import (
     AcceptGuesses,
@@ -43,7 +44,6 @@ from ._messages import in_cli_words
 from ._outputs import check_output, definition_files
 
 _MOST = 12  # skipped items in a list
-_BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
 
 def resample(
@@ -56,7 +56,8 @@ def resample(
     format: Annotated[
         Optional[str],
         typer.Option(
-            help="npz, zarr or lerobot; default: by the suffix, lerobot for a name without suffix."
+            help="npz, zarr, lerobot, lerobot-v2.1, robomimic, rlds, parquet or csv; default: by "
+            "the suffix, lerobot for a name without suffix."
         ),
     ] = None,
     max_gap: Annotated[
@@ -98,7 +99,7 @@ def resample(
     bool take the previous sample. `robocache inspect` shows the kind of each channel. With
     --max-gap or --span union, a track "valid" marks the rows that have data.
     """
-    target = format or _BY_SUFFIX.get(output.suffix, "lerobot")
+    target = format_for(str(output), format)
     check_output(output, overwrite, [path, *definition_files(definition)])
     check_clock(clock)
     source = open_data(

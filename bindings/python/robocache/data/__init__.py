@@ -17,6 +17,7 @@ from .._episodes.lazy_tracks import TrackInfo
 from .._public import publish
 from . import checks
 from ._align import align
+from ._concat import concat
 from ._convert.convert import convert
 from ._convert.summary import Conversion
 from ._episode_methods import statistics
@@ -51,6 +52,7 @@ __all__ = [
     "Unread",
     "align",
     "checks",
+    "concat",
     "convert",
     "from_datasets",
     "from_xarray",

@@ -580,7 +580,7 @@ class Recording:
         return align(self, rate, **options)
 
     def save(
-        self, path: Any, format: str = "npz", *, overwrite: bool = False
+        self, path: Any, format: str | None = None, *, overwrite: bool = False
     ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save

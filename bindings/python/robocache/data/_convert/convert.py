@@ -314,11 +314,13 @@ class _Job:
                 done += 1
         if episode == 0:
             raise Unsuitable(failed)
-        cameras = list(look.cameras)
-        if not self.keeps_cameras:
-            cameras = []
-        self._stage_recording(recording, look.cameras if cameras else {}, waiting)
-        return episode, look.left_out
+        cameras = look.cameras if self.keeps_cameras else {}
+        self._stage_recording(recording, cameras, waiting)
+        lost = [self._lost(name) for name in look.cameras if name not in cameras]
+        return episode, look.left_out + lost
+
+    def _lost(self, camera: str) -> LeftOut:
+        return LeftOut(camera, f"pictures of a camera, which {self.format} cannot store")
 
     @property
     def keeps_cameras(self) -> bool:
@@ -372,7 +374,9 @@ class _Job:
             if facts_at(place) is not None:
                 continue
             made, cameras = prepared_episode(episodes, episode, self.rules, source.name)
-            cameras = cameras if self.keeps_cameras else {}
+            if not self.keeps_cameras:
+                made.left_out += map(self._lost, cameras)
+                cameras = {}
             own = EpisodeWriter(place, made, list(cameras), self.image_kind, self.image_size)
             try:
                 for feature, name in cameras.items():

@@ -14,6 +14,8 @@ from .._align import NO_TIMES, VALID, align
 from .._errors import LeftOut
 from .._kinds.names import labels_of
 from .._recording import RecordedStream, Recording, clock_of
+from .._write.dataset import require_even
+from .._write.memory import in_seconds_of, rate_of
 from .cameras import as_numbers, require_camera
 from .errors import Unsuitable
 from .messages import is_known
@@ -399,8 +401,8 @@ def prepared_episode(
     own_rate = one.rate
     first = next(iter(one.tracks.values()))
     count = first.num_rows
-    if own_rate is None and first.times is not None:
-        own_rate = first.rate
+    if own_rate is None:
+        own_rate = rate_of(episodes, episodes[next(iter(one.tracks))])
     frames: dict[str, Any] = {}
     resampled = rules.rate is not None and (
         own_rate is None or abs(rules.rate - own_rate) > 1e-6 * own_rate
@@ -418,6 +420,9 @@ def prepared_episode(
         count, rate = len(times), float(rules.rate or 0)
     else:
         aligned, rate = one, float(own_rate or 0)
+        if rate > 0 and first.times is not None:
+            own = in_seconds_of(first, one.unit or rules.unit, 0, count)
+            require_even(own, rate, f"episode {number}")
         frames = {feature: np.arange(count) for feature in cameras}
         if not rate > 0:
             raise ValueError("rate: is needed, since the data set does not state its rate")

@@ -18,7 +18,7 @@ from ..._files.workplace import sync_folder
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
 from .._write import pictures, video
-from .._write.dataset import Feature
+from .._write.dataset import Feature, even_times
 from .cameras import Frame
 from .prepare import Prepared
 
@@ -396,6 +396,9 @@ class StagedDataSet:
             entry["name"]: np.load(os.path.join(place, f"f{i}.npy"), allow_pickle=False)
             for i, entry in enumerate(facts["features"])
         }
+
+    def times(self, episode: int) -> Any:
+        return even_times(float(self.rate or 1), self.lengths[episode])
 
     def about(self, episode: int) -> Mapping[str, Any]:
         about: Mapping[str, Any] = self.facts[episode]["about"]

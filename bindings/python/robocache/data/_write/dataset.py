@@ -32,6 +32,9 @@ class DataSet(Protocol):
     def rows(self, episode: int) -> dict[str, Any]:
         """Return the values [n,D] of the features that are numbers."""
 
+    def times(self, episode: int) -> Any:
+        """Return the times of the rows in seconds, float64 [n]; only if there is a rate."""
+
     def about(self, episode: int) -> Mapping[str, Any]:
         """Return where an episode comes from, as JSON."""
 
@@ -51,11 +54,29 @@ class DataSet(Protocol):
         """Return the number of rows that ``levels`` counts."""
 
 
-def seconds(rate: float, rows: int) -> Any:
+def even_times(rate: float, rows: int) -> Any:
     """Return the times of the rows of an episode, from its first row on, float64 [n]."""
     import numpy as np
 
     return np.arange(rows) / rate
+
+
+_STRAY = 1e-4  # s that a row may differ from its frame: LeRobot's tolerance
+
+
+def require_even(times: Any, rate: float, where: str) -> None:
+    """Refuse rows that are not at the times that a rate gives them."""
+    import numpy as np
+
+    apart = np.asarray(times, np.float64) - float(times[0]) if len(times) else np.zeros(0)
+    stray = np.abs(apart - np.arange(len(apart)) / rate)
+    limit = _STRAY + np.finfo(np.float32).eps * np.abs(apart)  # stamps may have been float32
+    if not (stray <= limit).all():
+        row = int(np.argmax(np.nan_to_num(stray - limit, nan=np.inf)))
+        raise ValueError(
+            f"{where}: row {row} is {stray[row]:.4g} s from {row} / {rate:g} Hz; resample the "
+            f"rows: rate={rate:.4g} of convert, or align({rate:.4g})"
+        )
 
 
 def cameras_of(data: DataSet) -> list[Feature]:

@@ -15,7 +15,7 @@ from .._episode_methods import LEVELS, exact_of
 from .._errors import LeftOut, needed
 from .._formats.lerobot.columns import arrow_of, feature_of, hub_feature, tasks_table
 from . import video
-from .dataset import DataSet, cameras_of, numbers_of, seconds
+from .dataset import DataSet, cameras_of, even_times, numbers_of
 from .formats import Options, require_names
 from .image_statistics import statistics_of
 
@@ -111,7 +111,7 @@ class _Writer:
         begin = sum(self.data.lengths[:episode])
         task = self.tasks.index(self.task_tuples[episode][0])
         return {
-            "timestamp": (seconds(self.rate, rows).astype(np.float32), None),
+            "timestamp": (even_times(self.rate, rows).astype(np.float32), None),
             "frame_index": (frames, None),
             "episode_index": (np.full(rows, episode, np.int64), None),
             "index": (begin + frames, None),

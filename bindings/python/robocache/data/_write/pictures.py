@@ -55,7 +55,7 @@ def png(image: Any) -> bytes:
     rows = np.ascontiguousarray(image, np.uint8).reshape(height, -1)
     lines = np.empty((height, rows.shape[1] + 1), np.uint8)
     lines[:, 0] = 2
-    lines[0, 1:] = rows[0]
+    lines[0, 0], lines[0, 1:] = 0, rows[0]
     lines[1:, 1:] = rows[1:] - rows[:-1]
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     content = zlib.compress(lines.tobytes(), _LEVEL)
@@ -88,7 +88,7 @@ def encoded(image: Any, kind: str) -> bytes:
 
 
 class Decoder:
-    """Decodes pictures, with one decoder of PyAV per kind."""
+    """Decodes pictures, with one decoder of PyAV for all JPEG pictures."""
 
     def __init__(self) -> None:
         self.codecs: dict[str, Any] = {}
@@ -112,7 +112,8 @@ class Decoder:
         if codec is None:
             codec = module.CodecContext.create("mjpeg" if kind == "jpeg" else "png", "r")
             codec.thread_type, codec.thread_count = "NONE", 1
-            self.codecs[kind] = codec
+            if kind == "jpeg":  # that of PNG adds the last row of one picture to the next one
+                self.codecs[kind] = codec
         try:
             frames = codec.decode(module.Packet(data))
         except Exception as error:
@@ -123,7 +124,8 @@ class Decoder:
         if len(frames) != 1:
             self.codecs.pop(kind, None)
             raise ValueError(f"holds {len(frames)} pictures, expected 1; it may be truncated")
-        return frames[0].to_ndarray(format="rgb24")
+        # A copy: the decoder may use the memory of a frame again.
+        return frames[0].to_ndarray(format="rgb24").copy()
 
 
 def resized(image: Any, size: tuple[int, int] | None) -> Any:
@@ -132,4 +134,4 @@ def resized(image: Any, size: tuple[int, int] | None) -> Any:
         return image
     frame = av().VideoFrame.from_ndarray(image, format="rgb24")
     changed = frame.reformat(width=size[1], height=size[0], interpolation="AREA")
-    return changed.to_ndarray(format="rgb24")
+    return changed.to_ndarray(format="rgb24").copy()

@@ -106,7 +106,7 @@ def frames(path: str, begin: float = 0.0) -> Iterator[tuple[float, Any]]:
             container.seek(max(0, int((begin - _EARLY) / stream.time_base)), stream=stream)
         for frame in container.decode(stream):
             if frame.time >= begin - _EARLY:
-                yield frame.time, frame.to_ndarray(format="rgb24")
+                yield frame.time, frame.to_ndarray(format="rgb24").copy()
 
 
 def shape_of(path: str) -> tuple[int, int]:
