@@ -16,7 +16,17 @@ np = pytest.importorskip("numpy")
 from cli_process import robocache  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "json.md"
-NAMED = ("streams", "windows", "samples", "contexts", "versions")  # objects whose keys are names
+NAMED = (
+    "streams",
+    "windows",
+    "samples",
+    "contexts",
+    "versions",
+    "features",
+    "cameras",
+    "gaps",
+    "farthest",
+)  # objects whose keys are names
 ELSEWHERE = ("findings", "unread", "left_out")  # lists that one section describes for all
 
 
@@ -74,6 +84,7 @@ def printed(tmp_path_factory):
         "inspect": [arm],
         "stats": [arm],
         "resample": [arm, "--rate", "50", "-o", aligned],
+        "convert": [arm, "--rate", "50", "-o", folder / "converted.npz"],
         "windows": [aligned, "--state", "joints", "--action", "joints"],
         "sync": [arm, "--a", "imu", "--b", "joints"],
         "report": [arm, "--html", folder / "arm.html"],
@@ -109,6 +120,7 @@ def test_every_key_on_the_page_is_printed(printed):
         "inspect": r"episodes|frames|shortest|longest|rate|tasks|kinds|"
         r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread",
         "stats": "findings|compared|ok",
+        "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
         "windows": "device|batch|bench",
         "report": "rerun",
         "formats": "failed",
