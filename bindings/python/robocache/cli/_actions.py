@@ -59,15 +59,44 @@ def action_windows(
     history: Sequence[int],
     absolute: str | None,
     relative: bool,
+    mask: Sequence[bool] | None = None,
 ) -> WindowSpec:
-    """Return the spec of states, and actions from the anchor on, optionally minus its state."""
-    transforms = _relative(source, state, action, absolute) if relative else []
+    """Return the spec of states, and actions from the anchor on, optionally minus its state.
+
+    ``mask``: the channels from which the state's channel of the same index is subtracted, as in
+    openpi; None: all except ``absolute``, by name if the names match.
+    """
+    transforms = []
+    if relative and mask is not None:
+        transforms = _masked(source, state, action, mask)
+    elif relative:
+        transforms = _relative(source, state, action, absolute)
     return WindowSpec(
         {
             "state": Window(history, track=state),
             "action": Window(range(steps), track=action, transforms=transforms),
         }
     )
+
+
+def _masked(source: Episodes, state: str, action: str, mask: Sequence[bool]) -> list[Transform]:
+    """Subtract the channels of the state where the mask is true."""
+    for name in (action, state):
+        channels = source.track_info(name).channels
+        if len(mask) > channels:
+            raise Failure(f"--delta-mask: covers {len(mask)} channels, but {name} has {channels}")
+    edges = [i for i in range(len(mask) + 1) if (i and mask[i - 1]) != (mask[i : i + 1] == [True])]
+    return [
+        Transform("subtract", begin, end - begin, reference=("state", -1), reference_begin=begin)
+        for begin, end in zip(edges[::2], edges[1::2])
+    ]
+
+
+def absolute_of(source: Episodes, action: str, mask: Sequence[bool]) -> str:
+    """Return the channels that a mask leaves absolute, as --absolute takes them."""
+    info = source.track_info(action)
+    names = info.names or tuple(str(i) for i in range(info.channels))
+    return ",".join(n for i, n in enumerate(names) if i >= len(mask) or not mask[i])
 
 
 def _relative(source: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
