@@ -164,8 +164,8 @@ def open_data(
     return without(source, ignore_topics) if ignore_topics else source
 
 
-def without(source: Any, topics: list[str]) -> Any:
-    """Remove the topics of --ignore-topic; warn about names that match nothing."""
+def without(source: Any, topics: list[str], option: str = "--ignore-topic") -> Any:
+    """Remove the topics of an option; warn about names that match nothing."""
     if isinstance(source, _data.Recording):
         known = {*source.names, *(source.info(name).kind for name in source)}
         for unread in source.unread:
@@ -178,9 +178,9 @@ def without(source: Any, topics: list[str]) -> Any:
         made = source.select(tracks=[name for name in source.tracks if name not in topics])
         unknown = [topic for topic in topics if topic not in known]
     else:
-        raise Failure("--ignore-topic works on recordings and episodes; this is a point cloud")
+        raise Failure(f"{option} works on recordings and episodes; this is a point cloud")
     for topic in unknown:
-        shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
+        shown = no_such(f"{option} {topic}", "topic or type", topic, sorted(known - {""}), "")
         print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
     return made
 
