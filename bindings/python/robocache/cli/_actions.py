@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import Transform, Window, WindowSpec
 from .._printable import printable
+from .._suggestions import did_you_mean
 from ..data import Episodes, Recording
 from ..data._align_rules import require_sure
 from ..data._checks.unread import has_something, nothing_to
@@ -36,7 +37,8 @@ def state_and_action(
             if asked is None:
                 names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
                 raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
-            raise Failure(f"{what} {asked}: no such track, expected one of {', '.join(known)}")
+            text = f"{what} {asked}: no such track, expected one of {', '.join(known)}"
+            raise Failure(text + did_you_mean(asked, known))
         found.append(names[0])
     return found[0], found[1]
 
@@ -115,7 +117,7 @@ def _relative(source: Episodes, state: str, action: str, absolute: str | None) -
         if part not in names and not (part.isdigit() and int(part) < mine.channels):
             raise Failure(
                 f"--absolute {part}: track {action} has no such channel, expected one "
-                f"of {', '.join(names)}"
+                f"of {', '.join(names)}{did_you_mean(part, names)}"
             )
     state_index = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count

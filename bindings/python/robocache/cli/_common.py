@@ -1,6 +1,5 @@
 """Code shared by the commands: opening data, common options, and the reporting of errors."""
 
-import difflib
 import functools
 import importlib.util
 import math
@@ -16,6 +15,7 @@ import typer
 from .. import data as _data
 from .. import info
 from .._printable import printable
+from .._suggestions import nearest
 from ..data._file_access import opened, special_kind
 from ..data._kinds.declared import checked, parsed
 from ..data._recording import of_topic
@@ -201,9 +201,8 @@ def no_such(option: str, what: str, name: str, known: Collection[str], whose: st
     """Return the message that a name is unknown, with a suggestion and some known names."""
     known = list(known)
     near = [f"/{name}"] if of_topic(f"/{name}", known) else []
-    near = near or difflib.get_close_matches(name, known, 1)
-    near = near or [each for each in known if name and name.lower() in each.lower()][:1]
-    asked = f" Did you mean {near[0]}?" if near else ""
+    like = near[0] if near else nearest(name, known)
+    asked = f" Did you mean {like}?" if like else ""
     shown = ", ".join(known[:_MOST_SHOWN]) or "none"
     more = f" and {len(known) - _MOST_SHOWN} more" if len(known) > _MOST_SHOWN else ""
     return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
