@@ -434,6 +434,41 @@ def test_nothing_is_cut_off_and_all_is_large_enough_to_read(wide_page, tmp_path,
     assert found["wide"] <= width and found["out"] == [] and found["small"] == 0
 
 
+PLAY = """<script>const wrong=[];addEventListener("error",e=>wrong.push(e.message));
+addEventListener("load",()=>setTimeout(()=>{const shape=()=>
+document.querySelector(".series").getAttribute("d");const first=shape();const select=document.querySelector("select");select.value="2";
+select.dispatchEvent(new Event("change"));const other=shape();select.value="3";
+select.dispatchEvent(new Event("change"));const again=shape();
+document.title="PLAYED "+JSON.stringify({wrong,first,other,again,which:
+document.getElementById("which").textContent,
+buttons:document.querySelectorAll(".bar button").length})
+},300))</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: chromium)")
+def test_the_script_draws_the_same_curves(tmp_path):
+    """Python draws the first episode that is shown, the script the others and this one again."""
+    import json
+
+    data.report_html(unusual_set(), tmp_path / "r.html")
+    page = tmp_path / "played.html"
+    text = (tmp_path / "r.html").read_text()
+    page.write_text(text.replace("<head>", "<head>" + PLAY, 1))
+    options = ("--virtual-time-budget=5000", "--dump-dom")
+    shown = browse(page, tmp_path, 1000, 900, *options)
+    found = json.loads(re.search(r"PLAYED (\{.*?\})</title>", shown)[1])
+    assert found["wrong"] == [] and found["buttons"] == 5
+    assert found["which"] == "Episode 3: 11 rows"
+    assert found["first"] == found["again"] != found["other"]
+    (drawn,) = re.findall(r'class="series band" d="([^"]*)"', text)[:1]
+    by_python, by_script = (
+        [corners[0], *(b for a, b in zip(corners, corners[1:]) if a != b)]
+        for corners in (points_of(drawn), points_of(found["again"]))
+    )
+    assert len(by_python) == len(by_script) >= 21
+    assert np.abs(np.array(by_python) - by_script).max() <= 1
+
+
 def pixels_of(path):
     """Return a PNG with 8 bits per channel as an array [height,width,channels]."""
     matplotlib = pytest.importorskip("matplotlib.image")

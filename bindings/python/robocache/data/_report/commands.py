@@ -38,8 +38,6 @@ def command_of(finding: dict[str, Any], overview: dict[str, Any]) -> str | None:
         return f"{made} --max-gap {facts['gap_limit']:.3g}"
     if kind in ("constant", "nan", "order") and not finding["place"]:
         return f"{made} --ignore-topic {stream}"
-    if kind == "drift":
-        return f"robocache sync {path} --a {stream} --b STREAM"
     return None
 
 

@@ -38,7 +38,7 @@ def strips(source: Any, episode: int) -> str:
         except (FormatError, ValueError) as error:
             text = f"{camera.name}: no frames are shown: {error}"
             parts.append(f'<p class="soft">{_text(text)}</p>')
-    return f"<h4>Cameras</h4>{''.join(parts)}" if parts else ""
+    return f"<h4>Cameras, episode {episode}</h4>{''.join(parts)}" if parts else ""
 
 
 def _options() -> Any:
@@ -74,7 +74,7 @@ def _strip(data_set: DataSet, camera: Any, place: int, episode: int) -> str:
         )
     head = f'<p class="soft">{_text(camera.name)}</p>'
     strip = f'<div class="strip wide" tabindex="0">{"".join(figures)}</div>'
-    return f'<div class="frames" data-episode="{episode}">{head}{strip}</div>'
+    return f"<div>{head}{strip}</div>"
 
 
 def _jpeg(pixels: Any) -> tuple[str, tuple[int, int]]:

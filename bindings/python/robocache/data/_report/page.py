@@ -126,7 +126,7 @@ def _remedies(findings: Sequence[dict[str, Any]]) -> str:
         f"<li><span>{escaped(kind)}</span><span>{escaped(text)}</span></li>"
         for kind, text in remedies.items()
     )
-    return f'<h3>What to do</h3><ul class="findings">{items}</ul>' if items else ""
+    return f'<h3>What to do</h3><ul class="findings remedies">{items}</ul>' if items else ""
 
 
 def _timelines(facts: Facts) -> str:

@@ -262,7 +262,6 @@ const choose = index => {
   });
   Object.assign(g, {end: Math.max(length - 1, 1), from: 0, to: 1, cursor: null});
   document.getElementById("which").textContent = `Episode ${number}: ${length} rows`;
-  for (const strip of all(".frames")) strip.hidden = strip.dataset.episode !== String(number);
   for (const view of all("svg[data-path]")) {
     const [x, y, z] = view.dataset.path.split(",").map(
       i => i === "" ? null : decode(data.plots[i][index][0]));

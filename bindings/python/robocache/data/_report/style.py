@@ -26,6 +26,7 @@ margin:0 0 14px}
 .findings{list-style:none;margin:0;padding:0}
 .findings li{display:grid;grid-template-columns:5.2rem 1fr;gap:4px 10px;padding:6px 0;
 border-top:1px solid var(--line)}
+.findings.remedies li{grid-template-columns:9.5rem 1fr}
 .findings li:first-child{border-top:0}
 .findings span:last-child{overflow-wrap:anywhere}
 .error,.warning,.note,.good{font-weight:600}
@@ -108,7 +109,7 @@ a{color:var(--blue);text-decoration:none}
 a:hover{text-decoration:underline}
 footer{margin-top:40px;color:var(--soft);font-size:.85rem}
 @media(max-width:640px){main{padding:18px 14px 40px}h1{font-size:1.3rem}
-.findings li{grid-template-columns:1fr}
+.findings li,.findings.remedies li{grid-template-columns:1fr}
 .row{grid-template-columns:1fr auto}.row>:nth-child(2){grid-column:1/-1;grid-row:2}
 td,th{padding-left:8px}table{font-size:.78rem}.row.last>span{display:none}
 .channel,.channel.two{grid-template-columns:minmax(0,1fr)}.channel>.span{grid-column:1}
