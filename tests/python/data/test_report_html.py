@@ -436,7 +436,8 @@ def test_nothing_is_cut_off_and_all_is_large_enough_to_read(wide_page, tmp_path,
 
 PLAY = """<script>const wrong=[];addEventListener("error",e=>wrong.push(e.message));
 addEventListener("load",()=>setTimeout(()=>{const shape=()=>
-document.querySelector(".series").getAttribute("d");const first=shape();const select=document.querySelector("select");select.value="2";
+document.querySelector(".series").getAttribute("d");const first=shape();
+const select=document.querySelector("select");select.value="2";
 select.dispatchEvent(new Event("change"));const other=shape();select.value="3";
 select.dispatchEvent(new Event("change"));const again=shape();
 document.title="PLAYED "+JSON.stringify({wrong,first,other,again,which:
