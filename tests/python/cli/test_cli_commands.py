@@ -122,6 +122,7 @@ def test_stats_write_files_that_are_read_back(lerobot, tmp_path, kind):
     file = tmp_path / "out.json"
     run("stats", lerobot, "--write", kind, "-o", file)
     back = getattr(statistics_files, f"read_{kind}")(file)
+    back["action"] = back["actions" if kind == "openpi" else "action"]
     values = faults.episodes()["action"].values.astype(np.float64)
     np.testing.assert_allclose(back["action"].mean, values.mean(axis=0), rtol=1e-14)
     assert RUNNER.invoke(app, ["stats", str(lerobot), "--write", kind, "-o", str(file)]).exit_code

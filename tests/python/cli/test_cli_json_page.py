@@ -119,7 +119,7 @@ def test_every_key_on_the_page_is_printed(printed):
     only_some = {
         "inspect": r"episodes|frames|shortest|longest|rate|tasks|kinds|"
         r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread",
-        "stats": "findings|compared|ok",
+        "stats": "findings|compared|ok|written",
         "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
         "windows": "device|batch|bench",
         "report": "rerun",

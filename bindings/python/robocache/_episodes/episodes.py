@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._library.errors import shown
 from .._operations.stream import array_text
+from .._suggestions import did_you_mean
 from .._text_table import text_table
 from .lazy_tracks import About, LazyTracks, TrackInfo
 from .track import Track
@@ -239,7 +240,9 @@ class Episodes:
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
         for name in names:
             if name not in self:
-                raise KeyError(f"tracks: has {name!r}, expected one of {_names(self._tracks)}")
+                near = did_you_mean(name, self._tracks)
+                text = f"tracks: has {name!r}, expected one of {_names(self._tracks)}{near}"
+                raise KeyError(text)
         tasks = None if self._tasks is None else [self._tasks[e] for e in chosen.tolist()]
         made: Any
         if self._lazy is not None and not self.is_loaded:
@@ -353,6 +356,7 @@ class Episodes:
         except (KeyError, TypeError):
             raise KeyError(
                 f"track: is {shown(name)}, expected one of {_names(self._tracks)}"
+                f"{did_you_mean(name, self._tracks)}"
             ) from None
 
     def __contains__(self, name: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import Transform, Window, WindowSpec
 from .._printable import printable
+from .._suggestions import did_you_mean
 from ..data import Episodes, Recording
 from ..data._align_rules import require_sure
 from ..data._checks.unread import has_something, nothing_to
@@ -36,7 +37,8 @@ def state_and_action(
             if asked is None:
                 names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
                 raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
-            raise Failure(f"{what} {asked}: no such track, expected one of {', '.join(known)}")
+            text = f"{what} {asked}: no such track, expected one of {', '.join(known)}"
+            raise Failure(text + did_you_mean(asked, known))
         found.append(names[0])
     return found[0], found[1]
 
@@ -59,15 +61,44 @@ def action_windows(
     history: Sequence[int],
     absolute: str | None,
     relative: bool,
+    mask: Sequence[bool] | None = None,
 ) -> WindowSpec:
-    """Return the spec of states, and actions from the anchor on, optionally minus its state."""
-    transforms = _relative(source, state, action, absolute) if relative else []
+    """Return the spec of states, and actions from the anchor on, optionally minus its state.
+
+    ``mask``: the channels from which the state's channel of the same index is subtracted, as in
+    openpi; None: all except ``absolute``, by name if the names match.
+    """
+    transforms = []
+    if relative and mask is not None:
+        transforms = _masked(source, state, action, mask)
+    elif relative:
+        transforms = _relative(source, state, action, absolute)
     return WindowSpec(
         {
             "state": Window(history, track=state),
             "action": Window(range(steps), track=action, transforms=transforms),
         }
     )
+
+
+def _masked(source: Episodes, state: str, action: str, mask: Sequence[bool]) -> list[Transform]:
+    """Subtract the channels of the state where the mask is true."""
+    for name in (action, state):
+        channels = source.track_info(name).channels
+        if len(mask) > channels:
+            raise Failure(f"--delta-mask: covers {len(mask)} channels, but {name} has {channels}")
+    edges = [i for i in range(len(mask) + 1) if (i and mask[i - 1]) != (mask[i : i + 1] == [True])]
+    return [
+        Transform("subtract", begin, end - begin, reference=("state", -1), reference_begin=begin)
+        for begin, end in zip(edges[::2], edges[1::2])
+    ]
+
+
+def absolute_of(source: Episodes, action: str, mask: Sequence[bool]) -> str:
+    """Return the channels that a mask leaves absolute, as --absolute takes them."""
+    info = source.track_info(action)
+    names = info.names or tuple(str(i) for i in range(info.channels))
+    return ",".join(n for i, n in enumerate(names) if i >= len(mask) or not mask[i])
 
 
 def _relative(source: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
@@ -86,7 +117,7 @@ def _relative(source: Episodes, state: str, action: str, absolute: str | None) -
         if part not in names and not (part.isdigit() and int(part) < mine.channels):
             raise Failure(
                 f"--absolute {part}: track {action} has no such channel, expected one "
-                f"of {', '.join(names)}"
+                f"of {', '.join(names)}{did_you_mean(part, names)}"
             )
     state_index = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count

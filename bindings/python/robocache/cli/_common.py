@@ -1,6 +1,5 @@
 """Code shared by the commands: opening data, common options, and the reporting of errors."""
 
-import difflib
 import functools
 import importlib.util
 import math
@@ -16,6 +15,7 @@ import typer
 from .. import data as _data
 from .. import info
 from .._printable import printable
+from .._suggestions import nearest
 from ..data._file_access import opened, special_kind
 from ..data._kinds.declared import checked, parsed
 from ..data._recording import of_topic
@@ -170,8 +170,8 @@ def definitions_of(definitions: Optional[list[str]]) -> dict[str, str]:
     return texts
 
 
-def without(source: Any, topics: list[str]) -> Any:
-    """Remove the topics of --ignore-topic; warn about names that match nothing."""
+def without(source: Any, topics: list[str], option: str = "--ignore-topic") -> Any:
+    """Remove the topics of an option; warn about names that match nothing."""
     if isinstance(source, _data.Recording):
         known = {*source.names, *(source.info(name).kind for name in source)}
         for unread in source.unread:
@@ -184,9 +184,9 @@ def without(source: Any, topics: list[str]) -> Any:
         made = source.select(tracks=[name for name in source.tracks if name not in topics])
         unknown = [topic for topic in topics if topic not in known]
     else:
-        raise Failure("--ignore-topic works on recordings and episodes; this is a point cloud")
+        raise Failure(f"{option} works on recordings and episodes; this is a point cloud")
     for topic in unknown:
-        shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
+        shown = no_such(f"{option} {topic}", "topic or type", topic, sorted(known - {""}), "")
         print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
     return made
 
@@ -207,9 +207,8 @@ def no_such(option: str, what: str, name: str, known: Collection[str], whose: st
     """Return the message that a name is unknown, with a suggestion and some known names."""
     known = list(known)
     near = [f"/{name}"] if of_topic(f"/{name}", known) else []
-    near = near or difflib.get_close_matches(name, known, 1)
-    near = near or [each for each in known if name and name.lower() in each.lower()][:1]
-    asked = f" Did you mean {near[0]}?" if near else ""
+    like = near[0] if near else nearest(name, known)
+    asked = f" Did you mean {like}?" if like else ""
     shown = ", ".join(known[:_MOST_SHOWN]) or "none"
     more = f" and {len(known) - _MOST_SHOWN} more" if len(known) > _MOST_SHOWN else ""
     return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")

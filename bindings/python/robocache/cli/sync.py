@@ -6,6 +6,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .. import Track
+from .._suggestions import did_you_mean
 from ..data import Episodes, FormatError, RecordedStream, Recording
 from ..data import sync as find
 from ..data._checks.unread import nothing_to
@@ -230,7 +231,7 @@ def _sensor(source: Any, asked: str, option: str) -> Any:
             more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
             raise Failure(
                 f"{option} {asked}: stream {name} has no channel {part}, expected one of "
-                f"{shown or 'none'}{more}"
+                f"{shown or 'none'}{more}{did_you_mean(part, names)}"
             )
         columns += found
     if isinstance(stream, RecordedStream):

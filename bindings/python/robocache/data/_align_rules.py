@@ -11,6 +11,7 @@ from typing import Any
 from .. import Stream, fuse
 from .._episodes.channels import Group, chosen_groups
 from .._printable import printable
+from .._suggestions import did_you_mean
 from ._errors import LeftOut, some
 from ._kinds.declared import columns_of
 from ._kinds.kinds import Kinds, kind_option
@@ -48,6 +49,7 @@ class Rules:
                 raise KeyError(
                     f"--method {printable(key)}={method}: no such stream, expected one of "
                     f"{some(tuple(streams))} (methods= in Python)"
+                    f"{did_you_mean(key.partition(':')[0], streams)}"
                 )
             name = max(fits, key=len)
             by_stream.setdefault(name, []).append((key[len(name) + 1 :], method))

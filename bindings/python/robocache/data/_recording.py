@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import Channel, Report, Stream, report
 from .._printable import printable
+from .._suggestions import did_you_mean
 from .._text_table import text_table
 from ._errors import LeftOut, Problem, Unread, reading, some
 from ._findings import Finding
@@ -115,7 +116,7 @@ class RecordedStream:
             if unknown:
                 raise KeyError(
                     f"names: {self.name} has no channel {unknown[0]!r}, expected one of "
-                    f"{some(self.names)}"
+                    f"{some(self.names)}{did_you_mean(unknown[0], self.names)}"
                 )
             chosen = tuple(dict.fromkeys(names))
             columns = [self.names.index(name) for name in chosen]
@@ -426,7 +427,9 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self:
-            raise KeyError(f"stream: no such stream {name!r}, expected one of {some(self.names)}")
+            near = did_you_mean(name, self.names)
+            text = f"stream: no such stream {name!r}, expected one of {some(self.names)}{near}"
+            raise KeyError(text)
 
     def _expanded(self, names: Collection[str]) -> tuple[str, ...]:
         """Return names of streams; a topic becomes the streams of its keys."""

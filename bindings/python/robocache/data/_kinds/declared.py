@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._episodes.channels import Group
 from ..._printable import printable
+from ..._suggestions import did_you_mean
 from .._errors import some
 from .._format_values import plural
 from .names import guesses, labels_of
@@ -94,7 +95,8 @@ def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = 
     known = tuple(known)
     for name in kinds:
         if name not in known:
-            raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}")
+            near = did_you_mean(name, known)
+            raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}{near}")
 
 
 def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
@@ -108,7 +110,8 @@ def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]
         raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
     fits = [name for name in known if left == name or left.startswith(f"{name}:")]
     if not fits:
-        raise ValueError(f"{option} {text}: no such stream, expected one of {some(known)}")
+        near = did_you_mean(left.partition(":")[0], known)
+        raise ValueError(f"{option} {text}: no such stream, expected one of {some(known)}{near}")
     name = max(fits, key=len)
     return name, left[len(name) + 1 :] or "*", value
 
@@ -125,7 +128,8 @@ def columns_of(
     found = _selected(selector, names, labels, width)
     if found is None:
         known = some(tuple(names or labels))
-        raise ValueError(f"{where}: no such channel {selector!r}, expected one of {known}")
+        near = did_you_mean(selector, names or labels)
+        raise ValueError(f"{where}: no such channel {selector!r}, expected one of {known}{near}")
     return found
 
 

@@ -19,6 +19,7 @@ from ..._options import Options
 from ..description import Format
 from ..tables.parquet import numbers_of, read_table, schema_and_rows, whole_numbers
 from .checks import check_counters, check_rows
+from .image_statistics import check_cameras
 from .meta import Feature, Info, episodes_of, files_of_episodes, info_of, listed_in
 from .rows import require_room
 
@@ -177,7 +178,9 @@ def _checked(
 ) -> list[Finding]:
     """Check what LeRobot relies on but no track holds."""
     found = check_rows(info, plan, options, chosen)
-    return found if chosen is not None else found + check_counters(plan, stored)
+    if chosen is not None:
+        return found
+    return found + check_counters(plan, stored) + check_cameras(info, plan, stored)
 
 
 _LEVEL = re.compile(r"q(\d\d)")
