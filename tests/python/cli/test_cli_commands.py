@@ -258,7 +258,7 @@ def test_sync_names_what_there_is(tmp_path):
         (("--a", "/c", "--b", "/b"), "--a /c: no such stream. This recording has: /a, /b"),
         (
             ("--a", "/a", "--b", "/b:speed"),
-            "--b /b:speed: stream /b has no channel speed, expected one of position.x",
+            "--b /b: no such channel 'speed', expected one of 'position.x'",
         ),
     ):
         result = RUNNER.invoke(app, ["sync", str(path), *arguments])

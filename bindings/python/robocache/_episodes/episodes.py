@@ -184,7 +184,8 @@ class Episodes:
 
     def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Episodes:
         """Return the episodes with other kinds of channels, given as for ``open``."""
-        from ..data._kinds.declared import columns_of, require_streams
+        from ..data._kinds.declared import require_streams
+        from ..data._kinds.selectors import columns_of
         from ..data._kinds.tracks import labelled
 
         require_streams(kinds, self._tracks, "track")

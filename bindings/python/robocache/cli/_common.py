@@ -17,8 +17,9 @@ from .. import info
 from .._printable import printable
 from .._suggestions import nearest
 from ..data._file_access import opened, special_kind
-from ..data._kinds.declared import checked, parsed
-from ..data._recording import of_topic
+from ..data._kinds.declared import checked
+from ..data._kinds.selectors import chosen_in, of_topic, parsed
+from ..data._selection import selected
 from ._messages import in_cli_words
 
 _MOST_TEXT = 4 << 20  # bytes
@@ -77,7 +78,12 @@ Clock = Annotated[
 ]
 Streams = Annotated[
     Optional[list[str]],
-    typer.Option("--stream", "-s", help="Only these streams or tracks. Repeatable."),
+    typer.Option(
+        "--stream",
+        "-s",
+        help="Only these streams or tracks, or some of their channels. Repeatable.",
+        metavar="STREAM[:CHANNELS]",
+    ),
 ]
 IgnoreTopics = Annotated[
     Optional[list[str]],
@@ -292,16 +298,32 @@ def warn_problems(*source: Any) -> None:
         print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
-def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording") -> list[str]:
-    """Return the requested streams, expanding topics to their streams; all if none is named."""
-    known = list(known)
-    found: dict[str, None] = {}
-    for name in names or ():
-        own = [name] if name in known else of_topic(name, known)
-        if not own:
-            raise Failure(no_such(f"--stream {name}", "stream", name, known, f"{whose} has"))
-        found.update(dict.fromkeys(own))
-    return list(found) or known
+def chosen(
+    texts: Optional[list[str]], known: Collection[str], whose: str, option: str = "--stream"
+) -> dict[str, list[str]]:
+    """Return the requested streams, each with its selectors of channels; all if none is named.
+
+    Topics become the streams of their keys.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts or ():
+        own = chosen_in(text, known)
+        if own is None:
+            raise Failure(no_such(f"{option} {text}", "stream", text, known, whose))
+        for name in own[0]:
+            found.setdefault(name, []).append(own[1])
+    return found or {name: ["*"] for name in known}
+
+
+def narrowed(source: Any, texts: Optional[list[str]], option: str = "--stream") -> Any:
+    """Return a recording or episodes with the requested streams and channels."""
+    if not texts:
+        return source
+    if isinstance(source, _data.Recording):
+        wanted = chosen(texts, source.names, "This recording has", option)
+    else:
+        wanted = chosen(texts, tuple(source.tracks), "This data set has", option)
+    return selected(source, wanted, option)
 
 
 def device_of(asked: str) -> str:

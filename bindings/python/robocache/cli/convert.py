@@ -211,7 +211,7 @@ def convert(
         robot=robot,
         skip_failed=skip_failed,
         overwrite=overwrite,
-        kinds=_kinds(kind),
+        kinds=_pairs(kind, "--kind") or None,
         fps=fps,
         **options,
     )
@@ -255,16 +255,6 @@ def _pairs(texts: Optional[list[str]], option: str) -> dict[str, str]:
             raise typer.BadParameter(f"{text!r}: expected STREAM=VALUE", param_hint=option)
         found[left] = value
     return found
-
-
-def _kinds(texts: Optional[list[str]]) -> Optional[dict[str, dict[str, str]]]:
-    kinds: dict[str, dict[str, str]] = {}
-    for left, value in _pairs(texts, "--kind").items():
-        stream, colon, channels = left.rpartition(":")
-        if not colon:
-            stream, channels = left, "*"
-        kinds.setdefault(stream, {})[channels] = value
-    return kinds or None
 
 
 def _seconds(text: str) -> float:

@@ -27,8 +27,8 @@ from ._common import (
     Streams,
     Time,
     Unit,
-    chosen,
     guesses,
+    narrowed,
     open_data,
     with_kinds,
     without,
@@ -163,10 +163,7 @@ def _selected(source: Any, streams: Optional[list[str]], excluded: Optional[list
         known = source.names if recording else tuple(source.tracks)
         topics = [name for each in excluded for name in _matched(each, known)]
         source = without(source, topics, "--exclude")
-    if streams:
-        whose = "This recording" if recording else "This data set"
-        names = chosen(streams, source.names if recording else source.tracks, whose)
-        source = source.select(names) if recording else source.select(tracks=names)
+    source = narrowed(source, streams)
     if not len(source.names if recording else source.tracks):
         raise Failure("no stream is left to report on")
     return source

@@ -10,7 +10,7 @@ import typer
 from .._arguments.resample_params import METHODS
 from ..data import Episodes, Recording, align, save
 from ..data._errors import without_unread
-from ..data._kinds.declared import parsed
+from ..data._kinds.selectors import parsed
 from ..data._write.formats import format_for
 from . import _display as show
 from ._common import (
@@ -33,8 +33,8 @@ from ._common import (
     Time,
     Unit,
     check_clock,
-    chosen,
     guesses,
+    narrowed,
     open_data,
     require_clock,
     require_recording,
@@ -115,13 +115,11 @@ def resample(
     )
     require_clock(source, clock)
     source = with_kinds(source, kind)
-    if isinstance(source, Recording):
-        source = source.select(chosen(stream, source.names))
-    elif isinstance(source, Episodes):
-        require_recording(source, {"--task": task, "--clock": clock})
-        source = source.select(tracks=chosen(stream, source.tracks, "This data set"))
-    else:
+    if not isinstance(source, (Recording, Episodes)):
         raise Failure("a point cloud has no rate; use robocache voxelize")
+    if isinstance(source, Episodes):
+        require_recording(source, {"--task": task, "--clock": clock})
+    source = narrowed(source, stream)
     decided: Any = guesses(accept_guesses, as_numbers)
     aligned = align(
         source,

@@ -14,11 +14,15 @@ from ..data._checks.unread import nothing_to
 from ..data._format_values import number
 from ..data._formats.lerobot.image_statistics import CHANNELS
 from ..data._formats.lerobot.stored_statistics import DataSet
+from ..data._kinds.selectors import ALL, columns_of_all
 from ..data._progress import progress
+from ..data._selection import selected
 from ..data.checks import Finding
 from . import _display as show
 from ._actions import (
     MOST_STEPS,
+    ActionTrack,
+    StateTrack,
     absolute_of,
     action_windows,
     require_kinds,
@@ -179,8 +183,8 @@ def stats(
             metavar="COUNTS",
         ),
     ] = None,
-    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
-    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    state: StateTrack = None,
+    action: ActionTrack = None,
     images: Annotated[
         Optional[str],
         typer.Option(
@@ -277,12 +281,14 @@ def stats(
     tracks: Optional[tuple[str, str]] = None
     if relative is not None or for_openpi:
         option = "--relative" if relative is not None else "--write openpi"
-        tracks = state_and_action(source, state, action, option)
+        source, *pair = state_and_action(source, state, action, option)
+        tracks = (pair[0], pair[1])
+    whole = source
     results: dict[str, StatisticsResult]
     if relative is None or tracks is None:
         results, names = _computed(source, list(tracks) if tracks else stream, device)
     else:
-        picked = source.select(tracks=list(dict.fromkeys(tracks))).load()
+        picked = source.load()
         kept = absolute if mask is None else absolute_of(picked, tracks[1], mask)
         if not decided:
             require_kinds(picked, tracks[1], kept)
@@ -303,6 +309,8 @@ def stats(
         cameras = DataSet.open(str(path)).of_cameras(images)[0]
         results = {**results, **cameras}
         names.update({name: CHANNELS for name in cameras})
+    if check or write in ("lerobot", "gr00t"):
+        _require_whole(whole, results, "--check" if check else f"--write {write}")
     warn_problems(source)
     if stream is None:
         warn_unread(source, results.keys())
@@ -368,6 +376,14 @@ def _check_options(
         raise typer.BadParameter(f"{rows!r}: choose {', '.join(_ROWS)}", param_hint="--rows")
 
 
+def _require_whole(source: Any, results: dict[str, StatisticsResult], option: str) -> None:
+    """Refuse some channels of a track where the files have statistics of all of them."""
+    for name, result in results.items() if isinstance(source, Episodes) else ():
+        known = source.track_info(name).channels if name in source else result.mean.shape[-1]
+        if result.mean.shape[-1] != known:
+            raise Failure(f"{option} needs all {known} channels of {name}; use --stream {name}")
+
+
 def _actions_text(
     tracks: tuple[str, str],
     relative: Optional[int],
@@ -423,11 +439,12 @@ def _computed(
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Return the statistics and the channel names, by stream."""
     if isinstance(source, Recording):
-        return _of_recording(source, chosen(wanted, source.names))
+        return _of_recording(source, chosen(wanted, source.names, "This recording has"))
     if not isinstance(source, Episodes):
         raise Failure("a point cloud has no channels over time; use robocache inspect")
     with_values = [name for name, track in source.tracks.items() if track.values is not None]
-    picked = source.select(tracks=chosen(wanted, with_values, "This data set"))
+    streams = chosen(wanted, with_values, "This data set has")
+    picked = selected(source, streams, "--stream")
     if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
         raise Failure("nothing to count: all episodes are empty")
     where = device_of(device)
@@ -443,25 +460,32 @@ def _computed(
 
 
 def _of_recording(
-    source: Recording, wanted: list[str]
+    source: Recording, wanted: dict[str, list[str]]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
     accumulators: dict[str, StatisticsAccumulator] = {}
     names: dict[str, Any] = {}
-    unfinished = wanted
+    columns: dict[str, Any] = {}
+    unfinished = list(wanted)
     while unfinished:
         for piece in source.pieces(unfinished):
             if not piece.names or len(piece) == 0:
                 continue
             if piece.stream not in accumulators:
-                accumulators[piece.stream] = StatisticsAccumulator(len(piece.names))
-                names[piece.stream] = piece.names
-            accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
+                own = wanted.get(piece.stream, [ALL])  # a stream of a later key has all channels
+                chosen_columns = columns_of_all(
+                    own, piece.names, len(piece.names), f"--stream {piece.stream}", piece.stream
+                )
+                columns[piece.stream] = slice(None) if ALL in own else chosen_columns
+                names[piece.stream] = tuple(piece.names[c] for c in chosen_columns)
+                accumulators[piece.stream] = StatisticsAccumulator(len(chosen_columns))
+            values = piece.values[:, columns[piece.stream]]
+            accumulators[piece.stream].update(np.ascontiguousarray(values))
         unfinished = [
             name for name in unfinished if name in accumulators and accumulators[name].next_pass()
         ]
     if not accumulators:
-        raise Failure(nothing_to("count", source.select(wanted)))
+        raise Failure(nothing_to("count", source.select(list(wanted))))
     order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
     return {name: accumulators[name].result() for name in order}, names
 

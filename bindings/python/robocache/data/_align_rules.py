@@ -13,9 +13,9 @@ from .._episodes.channels import Group, chosen_groups
 from .._printable import printable
 from .._suggestions import did_you_mean
 from ._errors import LeftOut, some
-from ._kinds.declared import columns_of
 from ._kinds.kinds import Kinds, kind_option
 from ._kinds.methods import Plan, picks, plan_of
+from ._kinds.selectors import columns_of
 from ._time_units import per_second
 
 _MOST = 64  # streams per call of fuse

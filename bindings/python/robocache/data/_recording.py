@@ -15,8 +15,9 @@ from .._suggestions import did_you_mean
 from .._text_table import text_table
 from ._errors import LeftOut, Problem, Unread, reading, some
 from ._findings import Finding
-from ._kinds.declared import columns_of, require_streams
+from ._kinds.declared import require_streams
 from ._kinds.kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, redeclared
+from ._kinds.selectors import columns_of, of_topic
 from ._source import Piece, Source, StreamInfo, header_is_good
 
 if TYPE_CHECKING:
@@ -626,11 +627,6 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     return RecordedStream(
         info.name, info.kind, names, values, clocks, unit, dtypes, said, static=info.static
     )
-
-
-def of_topic(name: str, names: Collection[str]) -> tuple[str, ...]:
-    """Return the names that belong to a topic: its own, and one for each of its keys."""
-    return tuple(own for own in names if own == name or own.startswith(f"{name}/"))
 
 
 def _concatenated(arrays: list[Any]) -> Any:

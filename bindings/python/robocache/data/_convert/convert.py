@@ -13,6 +13,7 @@ from ..._files.overwrite import lies_in
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
 from .._kinds.declared import checked
+from .._kinds.selectors import ALL, split
 from .._progress import progress
 from .._recording import Recording
 from .._write import formats
@@ -110,7 +111,7 @@ def convert(
     progress
         Whether to show a progress bar; None: on a terminal.
     kinds, fps
-        ``kinds`` and ``rate`` of :func:`open`.
+        ``kinds`` and ``rate`` of :func:`open`; a key of ``kinds`` may be "STREAM:CHANNELS" too.
     options
         ``methods``, ``max_gap``, ``clock``, ``accept_guesses`` and ``as_numbers`` of :func:`align`;
         ``damaged``, ``unit``, ``time``, ``definitions``, ``follow_links`` and ``max_unpacked`` of
@@ -273,7 +274,7 @@ class _Job:
         count = 0
         try:
             data = source.opened(self.open_options)
-            data = data.with_kinds(self.kinds) if self.kinds else data
+            data = data.with_kinds(_by_stream(self.kinds, data)) if self.kinds else data
             if isinstance(data, Recording):
                 count, left_out = self._recording(stage, number, source, data)
             else:
@@ -412,3 +413,14 @@ def _cut_at(frame: Frame, ends: Any) -> Iterator[tuple[int, int, int]]:
         rows = min(left, int(ends[e]) - row)
         yield e, row - begin, rows
         row, left = row + rows, left - rows
+
+
+def _by_stream(kinds: Mapping[str, Mapping[str, str]], data: Any) -> dict[str, dict[str, str]]:
+    """Return kinds by stream and channels; a key may be STREAM:CHANNELS."""
+    made: dict[str, dict[str, str]] = {}
+    for key, declared in kinds.items():
+        known = data.names if isinstance(data, Recording) else tuple(data.tracks)
+        stream, selector = split(key, known) or (key, ALL)
+        for channels, kind in declared.items():
+            made.setdefault(stream, {})[selector if channels == ALL else channels] = kind
+    return made

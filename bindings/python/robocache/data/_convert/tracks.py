@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from .._errors import some
-from .._kinds.declared import columns_of
-from .._recording import of_topic
+from .._kinds.selectors import columns_of, of_topic, split
 from .._source import is_media
 
 STATE, ACTION, CAMERA = "observation.state", "action", "observation.images."
@@ -87,11 +86,9 @@ def part_of(text: str, known: Sequence[str], where: str) -> Part:
             options.append((text[:at], text[at + 1 :]))
     fits = []
     for label, rest in options:
-        for name in known:
-            if rest == name:
-                fits.append((len(name), Part(name, "*", label)))
-            elif rest.startswith(f"{name}:") and len(rest) > len(name) + 1:
-                fits.append((len(name), Part(name, rest[len(name) + 1 :], label)))
+        found = split(rest, known)
+        if found is not None:
+            fits.append((len(found[0]), Part(*found, label)))
     if fits:
         return max(fits, key=lambda fit: fit[0])[1]
     _, _, stream = text.rpartition("=")
