@@ -35,7 +35,7 @@ ROOMS = (
     ("data._write",),
     ("data.checks", "data._align_rules", "data._save"),
     ("data._align",),
-    ("data._convert",),
+    ("data._convert", "data._edit"),
     ("data._report", "data._rerun", "data._sync"),
     ("data",),
     ("ray",),

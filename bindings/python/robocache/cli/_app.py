@@ -20,6 +20,7 @@ from . import _help
 from .cloud import cloud
 from .convert import convert
 from .demo_data import demo_data
+from .edit import edit
 from .formats import formats
 from .info import info
 from .inspect import inspect
@@ -131,6 +132,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
         "robocache convert bags -o so101 --rate 20 --state /joint_states:position --action "
         "/commands --image front=/camera/image_raw",
     ),
+    "edit": (edit, "robocache edit so101 -o so101_clean --drop 3,7 --trim '0-2=10:'"),
     "windows": (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     "voxelize": (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),

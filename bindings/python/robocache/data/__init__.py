@@ -20,6 +20,7 @@ from ._align import align
 from ._concat import concat
 from ._convert.convert import convert
 from ._convert.summary import Conversion
+from ._edit.edit import Edit, edit
 from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
@@ -36,6 +37,7 @@ from ._sync.sync import SyncResult, sync
 __all__ = [
     "Channel",
     "Conversion",
+    "Edit",
     "Episodes",
     "Format",
     "FormatError",
@@ -54,6 +56,7 @@ __all__ = [
     "checks",
     "concat",
     "convert",
+    "edit",
     "from_datasets",
     "from_xarray",
     "open",

@@ -287,7 +287,7 @@ class _Writer:
         }
         columns.update(statistics_files.lerobot_episode_columns(stacked))
         for name in cameras:
-            columns.update(_image_columns(pyarrow, name, [each[name] for each in by_episode]))
+            columns.update(image_columns(pyarrow, name, [each[name] for each in by_episode]))
         for key in ("meta/episodes/chunk_index", "meta/episodes/file_index"):
             columns[key] = np.zeros(count, np.int64)
         parquet.write_table(pyarrow.table(columns), self._path(_EPISODES))
@@ -343,12 +343,14 @@ def _stacked(results: list[StatisticsResult]) -> StatisticsResult:
     return dataclasses.replace(results[0], **arrays)
 
 
-def _image_columns(pyarrow: Any, name: str, results: list[StatisticsResult]) -> dict[str, Any]:
+def image_columns(pyarrow: Any, name: str, results: list[StatisticsResult]) -> dict[str, Any]:
     """Return the statistics of a camera as columns: lists of shape (3,1,1), and the counts."""
     nested = pyarrow.list_(pyarrow.list_(pyarrow.list_(pyarrow.float64())))
     columns: dict[str, Any] = {}
     values = {key: [getattr(r, key) for r in results] for key in ("min", "max", "mean", "std")}
-    for level in LEVELS:
+    for level in results[0].levels:
+        if not all(level in result.levels for result in results):
+            continue
         values[f"q{round(100 * level):02d}"] = [result.quantile(level) for result in results]
     for key, rows in values.items():
         lists = [[[[float(value)]] for value in row] for row in rows]
