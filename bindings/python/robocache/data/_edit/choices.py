@@ -56,7 +56,7 @@ def numbers_in(value: Any, count: int, where: str) -> list[int]:
         if last < first:
             raise ValueError(f"{where}: {part!r} has no episode, since {last} is below {first}")
         if last >= count:
-            raise IndexError(f"{where}: no episode {last}, expected 0 to {count - 1}")
+            raise ValueError(f"{where}: no episode {last}, expected 0 to {count - 1}")
         found += range(first, last + 1)
     return found
 
@@ -70,7 +70,7 @@ def cuts_of(
     tasks: Mapping[Any, str] | None,
 ) -> list[Cut]:
     """Return the episodes of the output. All numbers count the episodes of all sources."""
-    whole = []
+    whole: list[Cut] = []
     for s, each in enumerate(sets):
         for e, length in enumerate(each.plan.lengths.tolist()):
             whole.append(Cut(len(whole), s, e, 0, length, length))
@@ -172,6 +172,6 @@ def features_of(first: DataSet, remove: Sequence[str], rename: Mapping[str, str]
         if not new or "/" in new or (new != name and new in COUNTERS):
             raise ValueError(f"rename: {new!r} is not a name for a feature")
         made[new] = name
-    if all(name in COUNTERS for name in made):
+    if all(name in COUNTERS or name.startswith("robocache.") for name in made):
         raise ValueError("remove: no feature is left")
     return made

@@ -67,7 +67,7 @@ def edit(
     """Write a LeRobot data set with some episodes, features or tasks of others.
 
     The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
-    completely or not at all; the sources stay as they are. Values keep their bits. Videos are
+    completely or not at all; the sources are not changed. Values keep their bits. Videos are
     copied without decoding where their keyframes allow it, and encoded again else. Statistics of
     numbers are computed again, exactly; those of cameras are kept for whole episodes.
 
@@ -78,8 +78,8 @@ def edit(
     out
         The new folder.
     drop
-        Episodes to drop: numbers, or a text such as "0,2,5-7". All numbers of episodes are those
-        of the sources, counted from 0 over all of them.
+        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are counted from 0 over
+        all sources, in every argument.
     keep
         Episodes to keep, in this order. None: all.
     trim
@@ -187,13 +187,10 @@ def _require_same(
 ) -> None:
     """Require that two data sets can be one."""
     than = f"{printable(other_name)}: differs from {printable(name)}"
-    pairs = [("fps", first.info.fps, other.info.fps)]
-    pairs += [
-        (key, first.info.entries.get(key), other.info.entries.get(key)) for key in ("robot_type",)
-    ]
-    for key, mine, theirs in pairs:
-        if mine != theirs:
-            raise ValueError(f"{than}: {key} is {theirs!r}, expected {mine!r}")
+    for key in ("fps", "robot_type"):
+        own, given = first.info.entries.get(key), other.info.entries.get(key)
+        if own != given:
+            raise ValueError(f"{than}: {key} is {given!r}, expected {own!r}")
     for feature in features:
         mine, theirs = first.info.features[feature], other.info.features.get(feature)
         if theirs is None:

@@ -27,13 +27,16 @@ _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 _SOURCES = "meta/robocache.json"
 _OLD = ("total_videos", "total_chunks")  # entries of info.json in v2
 _EPISODE, _TASK = "episode_index", "task_index"
-_KNOWN = ("data/", "videos/", "images/", "meta/episodes", "meta/tasks.", "meta/info.json")
-_KNOWN += ("meta/stats.json", "meta/episodes_stats", _SOURCES, ".cache/", ".git")
+_STAMPS = "robocache.stamps"  # times that float32 cannot hold, written by save
+_KNOWN = (
+    *("data/", "videos/", "images/", "meta/episodes", "meta/tasks.", "meta/info.json"),
+    *("meta/stats.json", "meta/episodes_stats", _SOURCES, ".cache/", ".git"),
+)
 
 
 @dataclass
 class Written:
-    """What :func:`write` did beyond copying."""
+    """Notes about a data set that was written, and what is not in it."""
 
     notes: list[str] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -146,16 +149,25 @@ class _Writer:
         }
         if not cut.is_whole:
             new["timestamp"] = (rows / self.rate).astype(np.float32)
+            new[_STAMPS] = self._moved_stamps(cut, whole, table)
         new[_TASK] = self._task_rows(cut, table)
         columns = {}
         for name, own in self.features.items():
             if name in cameras:
                 continue
             column = table[own]
-            if name in new and new[name] is not None:
-                column = pyarrow.array(new[name].astype(column.type.to_pandas_dtype()))
+            if new.get(own) is not None:
+                column = pyarrow.array(new[own].astype(column.type.to_pandas_dtype()))
             columns[name] = column
         return pyarrow.table(columns)
+
+    def _moved_stamps(self, cut: Cut, whole: Any, table: Any) -> Any:
+        """Return times that begin where the whole episode began; dates do not change."""
+        own = self.sets[cut.source].info.own.stamps
+        if _STAMPS not in table.column_names or (own or "").startswith("datetime64"):
+            return None
+        stamps = table[_STAMPS].to_numpy()
+        return stamps - stamps[0] + whole[_STAMPS][0].as_py()
 
     def _task_rows(self, cut: Cut, table: Any) -> Any:
         """Return the task of each row in the output; note the tasks of the episode."""
