@@ -21,7 +21,10 @@ TRAIN = """
 import json, sys, torch
 from lerobot.configs.types import FeatureType
 from lerobot.datasets.lerobot_dataset import LeRobotDataset, LeRobotDatasetMetadata
-from lerobot.datasets.utils import dataset_to_policy_features
+try:
+    from lerobot.datasets.utils import dataset_to_policy_features
+except ImportError:  # newer LeRobot
+    from lerobot.utils.feature_utils import dataset_to_policy_features
 from lerobot.policies.act.configuration_act import ACTConfig
 from lerobot.policies.act.modeling_act import ACTPolicy
 from lerobot.policies.factory import make_pre_post_processors
