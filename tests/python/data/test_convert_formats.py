@@ -218,6 +218,54 @@ def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
     }  # fmt: skip
 
 
+def decoded(content):
+    from robocache.data._write.pictures import Decoder
+
+    return np.stack([Decoder().rgb(each) for each in content])
+
+
+def cells_of(folder, camera):
+    import pyarrow.parquet
+
+    (path,) = folder.glob("data/chunk-000/*.parquet")
+    return [cell["bytes"] for cell in pyarrow.parquet.read_table(path)[camera].to_pylist()]
+
+
+def test_pictures_of_data_sets_are_converted(bag, tmp_path):
+    camera = "observation.images.front"
+    first = with_cameras([bag, data.open(bag)], tmp_path / "a.rlds", task="pick")
+    rows = first.rows // 2
+    given = data.open(tmp_path / "a.rlds").load()
+    assert set(given.tracks) == {"action", "observation.state"}
+    made = data.convert(tmp_path / "a.rlds", tmp_path / "b", image_format="png")
+    assert made.left_out == () and made.cameras[camera] == (16, 16, 3)
+    pictures = np.concatenate([expected_pictures(rows)] * 2)
+    assert np.array_equal(decoded(cells_of(tmp_path / "b", camera)), pictures)
+    back = data.convert(data.open(tmp_path / "b").select([1]), tmp_path / "c.rlds", rate=15)
+    assert back.left_out == () and not any(" 4." in note for note in back.notes)
+    last = data.convert(tmp_path / "c.rlds", tmp_path / "d", image_format="png")
+    assert np.array_equal(decoded(cells_of(tmp_path / "d", camera)), pictures[:rows:2])
+    assert last.episodes[0]["tasks"] == ["pick"]
+    named = data.convert(tmp_path / "a.rlds", tmp_path / "e.npz")
+    assert {each.place for each in named.left_out} == set(first.cameras)
+
+
+def test_a_damaged_picture_is_named(bag, tmp_path):
+    with_cameras(bag, tmp_path / "a.rlds")
+    (shard,) = (tmp_path / "a.rlds").glob("*.tfrecord-*")
+    from robocache.data._formats.rlds import records
+
+    ((at, size),) = records.places(str(shard))
+    record = bytearray(records.record_at(str(shard), at, size))
+    begin = record.index(b"\x89PNG", record.index(b"\x89PNG") + 1)
+    record[begin : begin + 4] = b"none"
+    with shard.open("wb") as file:
+        records.put(file, bytes(record))
+    with pytest.raises(ValueError, match=r"images\.\w+: picture 1 is neither PNG nor JPEG"):
+        data.convert(tmp_path / "a.rlds", tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
 def test_the_checksum_of_records_is_crc32c():
     from robocache.data._formats.rlds.crc32c import crc32c, masked
 

@@ -91,7 +91,8 @@ def windows(
     )
     source = with_kinds(source, kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
-    episodes, *names = state_and_action(source, state, action, "windows")
+    episodes, *pair = state_and_action(source, state, action, "windows")
+    names = (pair[0], pair[1])
     episodes.load()
     warn_problems(source, episodes)
     if not episodes.lengths(names[1]).sum():

@@ -12,6 +12,7 @@ from ..._printable import printable
 from .._errors import FormatError
 from .._recording import RecordedStream, Recording
 from .._write import pictures, video
+from .errors import Unsuitable
 from .messages import is_known, picture_of
 
 FRAME = "frame"  # the only channel of a camera while its rows are chosen
@@ -185,6 +186,33 @@ def frames_of_video(file: Any, times: Any, rows: Any) -> Iterator[Frame]:
             raise FormatError(path, f"second {wanted[at][0]:.3f}", "the video has no frame here")
         yield _made(path, held, wanted[at], limit)
         at += 1
+
+
+def frames_of_files(files: Iterator[bytes], rows: Any, where: str) -> Iterator[Frame]:
+    """Yield the frames that the rows of an episode take from PNG or JPEG files, one per row."""
+    import numpy as np
+
+    numbers, first, counts = np.unique(rows, return_index=True, return_counts=True)
+    places = dict(zip(numbers.tolist(), zip(first.tolist(), counts.tolist())))
+    decoder = pictures.Decoder()
+    seen = 0
+    for number, content in enumerate(files):
+        if number in places:
+            if pictures.kind_of(content) is None:
+                text = "is neither PNG nor JPEG" if content else "is empty"
+                raise Unsuitable(f"{where}: picture {number} {text}")
+            made = functools.partial(_decoded_file, decoder, content, f"{where}: picture {number}")
+            yield Frame(*places[number], made, content)
+            seen += 1
+    if seen < len(places):
+        raise Unsuitable(f"{where}: {len(places) - seen} of its pictures are missing")
+
+
+def _decoded_file(decoder: pictures.Decoder, content: bytes, where: str) -> Any:
+    try:
+        return decoder.rgb(content)
+    except ValueError as error:
+        raise Unsuitable(f"{where} {error}") from None
 
 
 def _closer(held: float, then: float, wanted: float) -> bool:

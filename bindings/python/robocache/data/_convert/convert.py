@@ -17,7 +17,7 @@ from .._kinds.selectors import ALL, split
 from .._progress import progress
 from .._recording import Recording
 from .._write import formats
-from .cameras import Frame, frames_of, frames_of_video, place_of
+from .cameras import Frame, frames_of, frames_of_files, frames_of_video, place_of
 from .errors import Unsuitable
 from .prepare import Prepared, Rules, look_at, prepared, prepared_episode
 from .sources import Source, sources_of
@@ -381,8 +381,15 @@ class _Job:
             own = EpisodeWriter(place, made, list(cameras), self.image_kind, self.image_size)
             try:
                 for feature, name in cameras.items():
-                    track = episodes.select([episode], tracks=[name])[name]
-                    self._copy(own, feature, track, made)
+                    if name in episodes.tracks:
+                        track = episodes.select([episode], tracks=[name])[name]
+                        self._copy(own, feature, track, made)
+                        continue
+                    chosen = episodes._about.chosen
+                    place = episode if chosen is None else int(chosen[episode])
+                    files = episodes._about.pictures[name](place)
+                    for frame in frames_of_files(files, made.frames[feature], feature):
+                        own.add(feature, frame, frame.row, frame.rows)
                 own.finish()
             except BaseException:
                 own.abandon()

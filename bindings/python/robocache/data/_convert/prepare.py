@@ -368,8 +368,9 @@ def _plain(value: Any) -> Any:
 def tracks_of(
     episodes: Episodes, rules: Rules, source: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parts of each feature, and the video track of each camera."""
+    """Return the parts of each feature, and the video or the pictures of each camera."""
     kinds = {n: "" if episodes.track_info(n).dtype else "Image" for n in episodes.tracks}
+    kinds.update(dict.fromkeys(episodes._about.pictures, "Image"))
     features, cameras = parts_of(rules.wanted, kinds, printable(source))
     if rules.wanted.all_tracks and episodes.tasks is not None:
         features.pop(_TASK, None)  # the tasks say it
@@ -381,7 +382,7 @@ def tracks_of(
         }
     for feature, name in cameras.items():
         if not kinds[name]:
-            raise ValueError(f"images[{feature!r}]: {printable(name)} is not a video")
+            raise ValueError(f"images[{feature!r}]: {printable(name)} has no frames")
     return features, cameras
 
 
@@ -401,6 +402,7 @@ def prepared_episode(
     own_rate = one.rate
     first = next(iter(one.tracks.values()))
     count = first.num_rows
+    stamps_of = {n: one[n].times if n in one else first.times for n in cameras.values()}
     if own_rate is None:
         own_rate = rate_of(episodes, episodes[next(iter(one.tracks))])
     frames: dict[str, Any] = {}
@@ -414,7 +416,7 @@ def prepared_episode(
         aligned = align(numeric, rules.rate, unit=rules.unit, **options)
         times = on_host(next(iter(aligned.tracks.values())).times)
         for feature, name in cameras.items():
-            stamps = on_host(one[name].times)
+            stamps = on_host(stamps_of[name])
             frames[feature] = near = nearest(stamps, times)
             distances[feature] = float(np.abs(stamps[near] - times).max(initial=0))
         count, rate = len(times), float(rules.rate or 0)
@@ -446,7 +448,8 @@ def prepared_episode(
     made = Prepared(values, labels, count, float(rate), _tasks_of(one, rules), frames)
     made.about = {"source": source, "episode": number, "farthest": distances}
     made.about["copied"] = not resampled
-    made.left_out = list(aligned.left_out)
+    used = set(cameras.values())
+    made.left_out = [each for each in aligned.left_out if each.place not in used]
     if len(made.task) > 1:
         text = f"rows of episode {number} have several tasks; all rows get the first one"
         made.left_out.append(LeftOut(_TASK, text))

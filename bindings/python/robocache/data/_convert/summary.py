@@ -11,6 +11,7 @@ from ..._text_table import text_table
 from .._errors import LeftOut
 from .staging import StagedDataSet
 
+_ROUNDING = 1e-9  # s that times may differ only since they are rounded
 _MOST = 12  # lines of a list in the text
 
 
@@ -152,6 +153,7 @@ def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]
         for name, length in (episode.get("gaps") or {}).items():
             gaps[name] = max(length, gaps.get(name, 0.0))
         for name, length in (episode.get("farthest") or {}).items():
+            length = length if length > _ROUNDING else 0.0
             farthest[name] = max(length, farthest.get(name, 0.0))
     for name, length in gaps.items():
         notes.append(

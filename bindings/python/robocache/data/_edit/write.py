@@ -67,7 +67,7 @@ class _Writer:
         self.progress = progress
         self.info = sets[0].info
         self.rate = float(self.info.fps or 0)
-        self.words = [words_of_tasks(each.info, each.options) for each in sets]
+        self.words = [_words(each) for each in sets]
         self.tasks: dict[str, int] = {}  # numbers of the output, by text
         self.tasks_of: list[list[str]] = []  # of each episode
         self.file_of: list[int] = []
@@ -335,3 +335,8 @@ class _Writer:
         unknown = [name for name in COUNTERS if name not in self.features]
         if unknown:
             self.done.notes.append(f"the sources lack {', '.join(unknown)}, and so does the output")
+
+
+def _words(each: DataSet) -> dict[int, str]:
+    """Return the texts of tasks by number; empty for a data set whose rows have no tasks."""
+    return words_of_tasks(each.info, each.options) if _TASK in each.info.features else {}

@@ -17,6 +17,7 @@ from .pictures import kind_of
 _SHARD = 256 << 20  # bytes of a file; then the next one begins
 _CORE = "tensorflow_datasets.core.features"
 _VERSION = "1.0.0"
+_ADDED = ("reward", "discount")  # of each step, which RLDS data sets have
 _SPLIT = "train"
 
 
@@ -50,7 +51,8 @@ def write(data: DataSet, part: str, options: Options) -> Collection[LeftOut]:
     _json(part, INFO, _info(name, counts, sizes))
     names = {f.name: list(f.channels) for f in numbers_of(data) if f.channels is not None}
     about = [dict(data.about(e)) for e in range(len(data.lengths))]
-    _json(part, OWN, {"rate": data.rate, "names": names, "episodes": about})
+    added = [name for name in _ADDED if name not in data.features]
+    _json(part, OWN, {"rate": data.rate, "names": names, "added": added, "episodes": about})
     return [
         LeftOut(feature.name, f"{feature.dtype} is rounded to float32")
         for feature in numbers_of(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import FormatError, needed, raise_shortage
@@ -126,17 +126,55 @@ def _of_pictures(
                 yield episode, index, _picture(info, path, row, column[row].as_py())
 
 
-def _picture(info: Info, path: str, row: int, cell: Any) -> Any:
-    """Return a picture as uint8 [H,W,3]."""
+def files_of_pictures(
+    info: Info, plan: Plan, feature: Feature, options: Options
+) -> Callable[[int], Iterator[bytes]]:
+    """Return a function that yields the files of a camera's pictures in an episode of the plan.
+
+    It keeps the column of the last data file, since the next episode is usually in it.
+    """
     import numpy as np
 
-    image = needed("PIL.Image", _EXTRA, "a picture")
+    held: list[tuple[int, str, Any]] = []
+
+    def pictures(episode: int) -> Iterator[bytes]:
+        file = int(plan.file_of[episode])
+        if not held or held[0][0] != file:
+            held.clear()
+            names = [feature.name]
+            held.extend(tables_of(info, plan, [file], names, ["episode_index"], options))
+        _, path, table = held[0]
+        if isinstance(table, FormatError):
+            raise table
+        if table is None:
+            raise FormatError(path, "", "is missing")
+        rows = range(int(plan.lengths[episode]))
+        if "episode_index" in table.column_names:
+            numbers = table["episode_index"].to_numpy()
+            rows = np.flatnonzero(numbers == plan.numbers[episode]).tolist()
+        for row in rows:
+            yield _content(info, path, row, table[feature.name][row].as_py())
+
+    return pictures
+
+
+def _content(info: Info, path: str, row: int, cell: Any) -> bytes:
+    """Return the file of a picture: in the row, or named there."""
     content = cell.get("bytes") if isinstance(cell, dict) else cell
     if content is None and isinstance(cell, dict) and cell.get("path"):
         with open(info.folder.file(cell["path"]), "rb") as file:
             content = file.read()
     if not isinstance(content, bytes):
         raise FormatError(path, f"row {row}", "has no picture")
+    return content
+
+
+def _picture(info: Info, path: str, row: int, cell: Any) -> Any:
+    """Return a picture as uint8 [H,W,3]."""
+    import numpy as np
+
+    image = needed("PIL.Image", _EXTRA, "a picture")
+    content = _content(info, path, row, cell)
     try:
         with image.open(io.BytesIO(content)) as opened:
             pixels: Any = np.asarray(opened.convert("RGB"))

@@ -36,7 +36,8 @@ FORMAT = Format(
     files="a folder with features.json and *.tfrecord-*",
     reads="Episodes of Open X-Embodiment, DROID and others: a track for each tensor of numbers of "
     "the steps, and the task in language_instruction. TensorFlow is not needed.",
-    refuses="Pictures and other texts are listed, not read. RLDS states no times: pass rate=.",
+    refuses="Pictures, which only convert reads, and other texts are listed. RLDS states no times: "
+    "pass rate=.",
     example='episodes = rbc.data.open("bridge", rate=5)',
 )
 
@@ -49,6 +50,7 @@ class Leaf:
     kind: str  # "number", "picture", "text" or the name of its class
     shape: tuple[int, ...]
     dtype: str
+    is_rgb: bool = False  # a picture of three channels of 8 bits
 
     @property
     def name(self) -> str:
@@ -80,7 +82,9 @@ def open(path: str, options: Options) -> Episodes:
     folder = Folder(path, options.follow_links)
     leaves = leaves_of(folder)
     own = _json(folder, OWN) if folder.has(OWN) else {}
-    numbers = [leaf for leaf in leaves if leaf.kind == "number" and leaf.place not in _PLACES]
+    added = own.get("added")
+    unused = {*_PLACES, *(added if isinstance(added, list) else ())}
+    numbers = [leaf for leaf in leaves if leaf.kind == "number" and leaf.place not in unused]
     left_out = [
         LeftOut(leaf.name, _why_not(leaf))
         for leaf in leaves
@@ -108,6 +112,11 @@ def open(path: str, options: Options) -> Episodes:
         rate=rate,
         left_out=tuple(left_out),
         problems=options.damage.problems,
+        pictures={
+            leaf.name: functools.partial(_pictures, episodes, leaf)
+            for leaf in leaves
+            if leaf.is_rgb
+        },
     )
     known = tasks if any(task is not None for task in tasks) else None
     lazy = LazyTracks(infos, lengths, functools.partial(read, options), path=path)
@@ -116,7 +125,7 @@ def open(path: str, options: Options) -> Episodes:
 
 def _why_not(leaf: Leaf) -> str:
     if leaf.kind == "picture":
-        return "pictures, which are not read"
+        return f"pictures, which {'only convert reads' if leaf.is_rgb else 'are not read'}"
     return "texts are not read" if leaf.kind == "text" else f"{leaf.kind} is not read"
 
 
@@ -156,13 +165,39 @@ def _leaves(path: str, feature: dict[str, Any], place: str, depth: int) -> Itera
     own = str(feature.get("pythonClassName", "")).rpartition(".")[2] or "a feature"
     tensor = feature.get("tensor")
     if "image" in feature or own in ("Image", "Video"):
-        yield Leaf(place, "picture", (), "uint8")
+        yield _picture(place, own, feature.get("image"))
     elif "text" in feature or own == "Text":
         yield Leaf(place, "text", (), "string")
     elif isinstance(tensor, dict):
         yield _tensor(path, place, tensor)
     else:
         yield Leaf(place, own, (), "")
+
+
+def _picture(place: str, own: str, image: Any) -> Leaf:
+    """Return a feature of pictures; only RGB of 8 bits in PNG or JPEG can become a camera."""
+    stated = image if isinstance(image, dict) else {}
+    shape = stated.get("shape")
+    extents = shape.get("dimensions") if isinstance(shape, dict) else None
+    depth = str(extents[-1]) if isinstance(extents, list) and extents else "3"
+    coded = str(stated.get("encodingFormat", "png")).lower() in ("png", "jpeg", "")
+    is_rgb = own != "Video" and depth == "3" and stated.get("dtype", "uint8") == "uint8" and coded
+    return Leaf(place, "picture", (), "uint8", is_rgb)
+
+
+def _pictures(episodes: list[_Place], leaf: Leaf, episode: int) -> Iterator[bytes]:
+    """Yield the files of the pictures of an episode."""
+    place = episodes[episode]
+    try:
+        feature = _feature(features_in(record_at(place.file, place.at, place.size)), leaf)
+        texts = texts_of(feature)
+    except Malformed as error:
+        raise FormatError(place.file, f"byte {place.at}", f"the record {error}") from None
+    if len(texts) != place.rows:
+        text = f"has {len(texts)} pictures of {leaf.place}, expected {place.rows}"
+        raise FormatError(place.file, f"byte {place.at}", text)
+    for text in texts:
+        yield bytes(text)
 
 
 def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
