@@ -202,7 +202,8 @@ def frames_of_files(files: Iterator[bytes], rows: Any, where: str) -> Iterator[F
                 text = "is neither PNG nor JPEG" if content else "is empty"
                 raise Unsuitable(f"{where}: picture {number} {text}")
             made = functools.partial(_decoded_file, decoder, content, f"{where}: picture {number}")
-            yield Frame(*places[number], made, content)
+            row, count = places[number]
+            yield Frame(row, count, made, content)
             seen += 1
     if seen < len(places):
         raise Unsuitable(f"{where}: {len(places) - seen} of its pictures are missing")

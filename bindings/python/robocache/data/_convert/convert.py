@@ -386,8 +386,8 @@ class _Job:
                         self._copy(own, feature, track, made)
                         continue
                     chosen = episodes._about.chosen
-                    place = episode if chosen is None else int(chosen[episode])
-                    files = episodes._about.pictures[name](place)
+                    index = episode if chosen is None else int(chosen[episode])
+                    files = episodes._about.pictures[name](index)
                     for frame in frames_of_files(files, made.frames[feature], feature):
                         own.add(feature, frame, frame.row, frame.rows)
                 own.finish()

@@ -12,6 +12,7 @@ from .pictures import av
 
 CODECS = ("libsvtav1", "libaom-av1")  # the encoders of AV1, the better one first
 _OPTIONS = {"g": "2", "crf": "30"}  # LeRobot's: every second frame can be decoded without others
+_SPEEDS = {"libsvtav1": {"preset": "12"}, "libaom-av1": {"cpu-used": "8"}}  # the first: LeRobot's
 PIXELS = "yuv420p"
 _EARLY = 1e-3  # s that a frame may be before its time, for stamps that were rounded
 
@@ -72,8 +73,9 @@ class Writer:
         self.shape = shape
         os.environ.setdefault("SVT_LOG", "1")  # only errors; it prints its settings else
         self.container = module.open(self.path, "w", format="mp4")
-        options = dict(_OPTIONS)
-        self.stream = self.container.add_stream(encoder(), ratio(self.rate), options=options)
+        name = encoder()
+        options = {**_OPTIONS, **_SPEEDS[name]}
+        self.stream = self.container.add_stream(name, ratio(self.rate), options=options)
         self.stream.pix_fmt = PIXELS
         self.stream.width, self.stream.height = width, height
 

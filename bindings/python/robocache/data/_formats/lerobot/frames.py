@@ -148,7 +148,7 @@ def files_of_pictures(
             raise table
         if table is None:
             raise FormatError(path, "", "is missing")
-        rows = range(int(plan.lengths[episode]))
+        rows = list(range(int(plan.lengths[episode])))
         if "episode_index" in table.column_names:
             numbers = table["episode_index"].to_numpy()
             rows = np.flatnonzero(numbers == plan.numbers[episode]).tolist()

@@ -194,10 +194,10 @@ def _pictures(episodes: list[_Place], leaf: Leaf, episode: int) -> Iterator[byte
     except Malformed as error:
         raise FormatError(place.file, f"byte {place.at}", f"the record {error}") from None
     if len(texts) != place.rows:
-        text = f"has {len(texts)} pictures of {leaf.place}, expected {place.rows}"
-        raise FormatError(place.file, f"byte {place.at}", text)
-    for text in texts:
-        yield bytes(text)
+        reason = f"has {len(texts)} pictures of {leaf.place}, expected {place.rows}"
+        raise FormatError(place.file, f"byte {place.at}", reason)
+    for content in texts:
+        yield bytes(content)
 
 
 def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
