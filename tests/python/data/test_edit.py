@@ -276,6 +276,16 @@ def test_rows_that_meta_does_not_know_are_refused(source, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_missing_video_is_named(tmp_path):
+    sets.with_video(tmp_path / "source", sets.frames(200))
+    (video,) = (tmp_path / "source").rglob("*.mp4")
+    video.unlink()
+    with pytest.raises(FormatError, match=r"mp4: is missing; remove=\['observation.images.top'\]"):
+        data.edit(tmp_path / "source", tmp_path / "out")
+    data.edit(tmp_path / "source", tmp_path / "out", remove=[sets.NAME])
+    checked(tmp_path / "out")
+
+
 def test_a_data_set_is_replaced_by_a_complete_copy(source, tmp_path):
     data.edit(source, tmp_path / "own")
     data.edit(tmp_path / "own", tmp_path / "own", drop=0, overwrite=True)

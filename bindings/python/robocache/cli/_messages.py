@@ -16,6 +16,7 @@ _OPTIONS = {
 }
 _TRACK = re.compile(r"\btracks\['([^']+)'\]")
 _CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
+_REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
 _FLAGS = {"observation.state": "--state", "action": "--action"}
 _NAMES = (
     *("clock", "damaged", "dtype", "follow_links", "image_format", "image_size", "max_gap"),
@@ -36,6 +37,7 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
 
     text = _TRACK.sub(lambda found: _FLAGS.get(found[1], f"--extra {found[1]}"), text)
     text = _CAMERA.sub(r"--image \1", text)
+    text = _REMOVED.sub(r"--remove \1", text)
     for python, words in _OPTIONS.items():
         text = text.replace(python, words)
     return _ARGUMENT.sub(option, text)

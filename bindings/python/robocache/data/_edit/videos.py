@@ -28,6 +28,11 @@ class Videos:
     ) -> None:
         self.sets, self.cuts, self.rate, self.path, self.notes = sets, cuts, rate, path, notes
 
+    def require(self, own: str) -> None:
+        """Require that the video of each episode exists, before anything is written."""
+        for cut in self.cuts:
+            self._place(cut, own)
+
     def write(self, name: str, own: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write the files of a camera.
 
@@ -82,6 +87,9 @@ class Videos:
         if name is None:
             place = f"episode {each.plan.numbers[cut.episode]}"
             raise FormatError(each.info.path, place, f"has no video of {own}")
+        if not each.info.folder.has(name):
+            text = f"is missing; remove={[own]} leaves out this camera"
+            raise FormatError(each.info.folder.path, name, text)
         begin = each.plan.videos[own][2][cut.episode] if each.info.is_v3 else 0.0
         return each.info.folder.file(name), float(begin)
 

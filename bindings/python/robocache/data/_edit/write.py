@@ -78,6 +78,8 @@ class _Writer:
     def write(self) -> Written:
         videos = Videos(self.sets, self.cuts, self.rate, self._video_path, self.done.notes)
         cameras = {n: o for n, o in self.features.items() if self.info.features[o].is_video}
+        for own in cameras.values():
+            videos.require(own)
         with shown("Editing", len(self.cuts), self.progress, "episodes") as advance:
             self._data(cameras, advance)
         columns: dict[str, Any] = {}
