@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FREE = ("_core", "_abi", "_printable", "_public", "_text_table", "_typing")
+FREE = ("_core", "_abi", "_printable", "_public", "_suggestions", "_text_table", "_typing")
 ROOMS = (
     ("_files", "_library"),
     ("_arguments",),
@@ -29,11 +29,13 @@ ROOMS = (
     ("data._options",),
     ("data._kinds",),
     ("data._source",),
-    ("data._recording", "data._episode_methods", "data._point_clouds"),
-    ("data._checks",),
+    ("data._recording", "data._episode_methods", "data._point_clouds", "data._concat"),
+    ("data._checks", "data._selection"),
     ("data._formats",),
+    ("data._write",),
     ("data.checks", "data._align_rules", "data._save"),
     ("data._align",),
+    ("data._convert", "data._edit"),
     ("data._report", "data._rerun", "data._sync"),
     ("data",),
     ("ray",),

@@ -15,12 +15,12 @@ from ._printable import printable
 from ._statistics import parquet_files as _statistics_parquet
 from ._statistics.json_files import (
     Path,
-    count_of,
     entry,
     features,
-    key_of,
+    lerobot_feature,
     lists_of,
     member,
+    others_in,
     parsed,
     read_feature,
     replace,
@@ -78,7 +78,11 @@ def read_lerobot(path: Path) -> dict[str, StatisticsResult]:
 
 
 def write_lerobot(
-    path: Path, results: Mapping[str, StatisticsResult], *, images: Collection[str] | None = None
+    path: Path,
+    results: Mapping[str, StatisticsResult],
+    *,
+    images: Collection[str] | None = None,
+    keep: Path | None = None,
 ) -> None:
     """Write LeRobot's ``meta/stats.json``.
 
@@ -93,6 +97,9 @@ def write_lerobot(
     images
         The features that are images, written as (C,1,1). None: features with "image" in their name,
         as in LeRobot.
+    keep
+        A file of LeRobot, which may be ``path`` itself: its features that ``results`` does not have
+        are written unchanged, such as cameras. None: only ``results`` are written.
 
     Raises
     ------
@@ -103,7 +110,8 @@ def write_lerobot(
     OSError
         The file cannot be written; the old file is unchanged.
     """
-    _write(_file(path, "meta/stats.json"), _lerobot(results, images))
+    kept = {} if keep is None else others_in(_file(keep, "meta/stats.json"), results)
+    _write(_file(path, "meta/stats.json"), {**kept, **_lerobot(results, images)})
 
 
 def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
@@ -312,19 +320,11 @@ def write_gr00t(path: Path, results: Mapping[str, StatisticsResult]) -> None:
 
 def _lerobot(
     results: Mapping[str, StatisticsResult], images: Collection[str] | None
-) -> dict[str, dict[str, object]]:
-    written: dict[str, dict[str, object]] = {}
-    for name, result in features(results):
-        image = "image" in name if images is None else name in images
-        feature: dict[str, object] = {}
-        for key in _LEROBOT[:4]:
-            feature[key] = lists_of(getattr(result, key), f"{name}.{key}", image=image)
-        feature["count"] = count_of(result, f"{name}.count")
-        for level in result.levels:
-            key = key_of(level, f"{name}.levels")
-            feature[key] = lists_of(result.quantile(level), f"{name}.{key}", image=image)
-        written[name] = feature
-    return written
+) -> dict[str, Any]:
+    return {
+        name: lerobot_feature(name, result, "image" in name if images is None else name in images)
+        for name, result in features(results)
+    }
 
 
 def _quantile(result: StatisticsResult, level: float, where: str) -> object:

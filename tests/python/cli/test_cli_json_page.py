@@ -13,10 +13,22 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
 
+import recordings_with_faults as faults  # noqa: E402
 from cli_process import robocache  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "json.md"
-NAMED = ("streams", "windows", "samples", "contexts", "versions")  # objects whose keys are names
+NAMED = (
+    "streams",
+    "windows",
+    "samples",
+    "contexts",
+    "versions",
+    "features",
+    "cameras",
+    "gaps",
+    "farthest",
+    "parts",
+)  # objects whose keys are names
 ELSEWHERE = ("findings", "unread", "left_out")  # lists that one section describes for all
 
 
@@ -69,11 +81,15 @@ def printed(tmp_path_factory):
     camera.write_text('{"fx": 4, "fy": 4, "cx": 2, "cy": 2}')
     header = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\n"
     sweep.write_text(header + "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 2\nDATA ascii\n0 0 0\n1 1 1\n")
+    lerobot = folder / "lerobot"
+    faults.episodes(count=1).save(lerobot)
     commands = {
         "demo-data": [arm],
         "inspect": [arm],
         "stats": [arm],
         "resample": [arm, "--rate", "50", "-o", aligned],
+        "convert": [arm, "--rate", "50", "-o", folder / "converted.npz"],
+        "edit": [lerobot, "-o", folder / "edited", "--split", "all=0"],
         "windows": [aligned, "--state", "joints", "--action", "joints"],
         "sync": [arm, "--a", "imu", "--b", "joints"],
         "report": [arm, "--html", folder / "arm.html"],
@@ -108,7 +124,8 @@ def test_every_key_on_the_page_is_printed(printed):
     only_some = {
         "inspect": r"episodes|frames|shortest|longest|rate|tasks|kinds|"
         r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread",
-        "stats": "findings|compared|ok",
+        "stats": "findings|compared|ok|written",
+        "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
         "windows": "device|batch|bench",
         "report": "rerun",
         "formats": "failed",

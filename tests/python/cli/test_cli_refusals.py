@@ -66,9 +66,9 @@ RESAMPLE = ("--rate", "5", "-o", "out.npz")
         (["sync", "r.npz", "--a", "arm", "--b", "arm", "--clock", "no"], 2, "choose header or log"),
         (["inspect", "r.npz", "--unit", "foo"], 2, "'foo': choose ns, us, ms or s"),
         (
-            ["report", "r.npz", "--html", "r.html", "--rate", "5"],
-            2,
-            "--rate is only valid",
+            ["report", "e.npz", "--html", "r.html", "--rate", "5"],
+            1,
+            "--rate with --html works only on recordings",
         ),
         (
             ["resample", "r.npz", *RESAMPLE, "--fps", "nan"],

@@ -273,8 +273,12 @@ except OSError as error:
 
 
 def test_formats_that_are_not_known(tmp_path):
-    with pytest.raises(ValueError, match="is 'xyz', expected one of 'npz', 'zarr', 'lerobot'"):
+    with pytest.raises(ValueError, match="is 'xyz', expected one of 'lerobot', 'lerobot-v2.1'"):
         recording().save(tmp_path / "x", "xyz")
+    with pytest.raises(ValueError, match=r"x\.xyz: no format has the suffix '\.xyz'"):
+        recording().save(tmp_path / "x.xyz")
+    with pytest.raises(ValueError, match="'csv' needs episodes"):
+        recording().save(tmp_path / "x.csv")
 
 
 def test_damaged_npz(tmp_path):
@@ -416,4 +420,4 @@ def test_what_the_source_left_out_is_named(tmp_path):
     given = data.Recording(None, {"s": stream}, left_out=[lost], path=None, problems=())
     assert lost in given.align(10).left_out
     assert lost in data.save(given.align(10), tmp_path / "x", "lerobot")
-    assert data.save(given, tmp_path / "y") == (lost,)
+    assert data.save(given, tmp_path / "y.npz") == (lost,)

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import recordings_with_faults as faults
-from robocache import data
-from robocache.data._report.facts import Envelope
+from robocache import Episodes, Track, data
+from robocache.data._report.envelope import Envelope, Samples, split_at
+from robocache.data._report.script import SCRIPT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-VOID = {"meta", "link", "br", "rect", "path"}
+VOID = {"meta", "link", "br", "rect", "path", "use", "circle", "img"}
 
 
 class Page(HTMLParser):
@@ -25,17 +26,24 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.words, self.paths = [], [], []
+        self.open, self.words, self.paths, self.ids, self.links = [], [], [], set(), []
+        self.shades = 0
         self.feed(text)
         self.close()
-        assert self.open == []
+        assert self.open == [] and set(self.links) <= self.ids
 
     def handle_starttag(self, tag, attributes):
-        assert tag not in ("script", "iframe", "img", "object", "embed")
+        assert tag not in ("iframe", "object", "embed")
+        self.shades += ("class", "hole") in attributes
         for name, value in attributes:
-            assert name != "src" and not name.startswith("on")
+            assert not name.startswith("on")
+            if name == "src":
+                assert tag == "img" and value.startswith("data:image/jpeg;base64,")
+            if name == "id":
+                self.ids.add(value)
             if name == "href":
                 assert value.startswith(("#", "data:,"))
+                self.links += [value[1:]] if value.startswith("#") else []
             if name == "d":
                 self.paths.append(value)
         if tag not in VOID:
@@ -50,7 +58,8 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, text):
-        self.words.append(text)
+        if self.open[-1:] not in (["script"], ["style"]):
+            self.words.append(text)
 
     @property
     def text(self):
@@ -127,11 +136,158 @@ def test_a_short_spike_in_a_long_stream_is_drawn(tmp_path):
     )
     _, _, page = report(faults.recording(stream), tmp_path / "r.html")
     (band,) = [path for path in page.paths if "l" in path]
+    assert page.shades == 0
     corners = points_of(band)
     top = [x for x, y in corners if y == 5]
     assert top and all(abs(x - 617) <= 4 for x in top)
     assert min(y for _, y in corners) == 5 and max(y for _, y in corners) == 95
     assert len(corners) < 2000
+
+
+def test_a_band_never_spans_a_gap(tmp_path):
+    """Long gaps in a long stream, whose stretches are merged."""
+    steps = np.full(60_000, 10 * faults.MS)
+    steps[30_000] = 200_000 * faults.MS
+    steps[45_000] = 100_000 * faults.MS
+    times = faults.START + np.cumsum(steps)
+    values = np.sin(np.arange(60_000) / 300)[:, None].astype("f4")
+    stream = faults.stream(samples=60_000, values=values, names=("v",), clocks={"log": times})
+    _, text, page = report(faults.recording(stream), tmp_path / "r.html")
+    (band,) = [path for path in page.paths if "l" in path]
+    since = (times - times[0]) / (times[-1] - times[0]) * 1000
+    gaps = [(since[29_999], since[30_000]), (since[44_999], since[45_000])]
+    pieces = [points_of(piece + "z") for piece in band.split("z")[:-1]]
+    for piece in pieces:
+        xs = [x for x, _ in piece]
+        for begin, end in gaps:
+            assert max(xs) <= begin + 1 or min(xs) >= end - 1
+    assert {min(x for x, _ in piece) for piece in pieces} >= {0, round(gaps[0][1])}
+    assert page.shades == 2 and '<use href="#g0"/>' in text
+    assert 'data-at="' in text  # the finding leads to the gap
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_envelopes_do_not_merge_over_long_intervals(size):
+    times = np.arange(20_000) * 0.01
+    times[7000:] += 50
+    times[13_000:] += 3
+    envelope = Envelope(64)
+    for begin in range(0, len(times), size):
+        rows = slice(begin, begin + size)
+        envelope.add(times[rows], np.zeros((len(times[rows]), 1)))
+    first, last, _, _ = envelope.result()
+    assert len(first) < 300 and {times[7000], times[13_000]} <= set(first)
+    assert {times[6999], times[12_999]} <= set(last)
+
+
+def test_a_stretch_is_split_at_a_gap_within_it():
+    low, high = np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]])
+    kept = np.array([0.0, 10.0]), np.array([9.0, 19.0]), low, high
+    first, last, low, high = split_at(kept, [(12.0, 15.0), (9.0, 10.0), (16.0, 18.0)])
+    assert first.tolist() == [0, 10, 15, 18] and last.tolist() == [9, 12, 16, 19]
+    assert low[:, 0].tolist() == [1, 2, 2, 2] and high[:, 0].tolist() == [3, 4, 4, 4]
+
+
+def test_samples_are_even():
+    samples = Samples(100)
+    for begin in range(0, 5000, 3):
+        rows = np.arange(begin, min(begin + 3, 5000))
+        samples.add(rows, rows[:, None])
+    at, values = samples.result()
+    assert 50 <= len(at) <= 100 and set(np.diff(at)) == {64} and (values[:, 0] == at).all()
+
+
+def unusual_set():
+    rng = np.random.default_rng(4)
+    lengths = [40] * 12
+    lengths[3] = 11
+    offsets = np.cumsum([0, *lengths])
+    t = np.arange(offsets[-1])[:, None]
+    state = np.sin(t / 5 + np.arange(2)) + rng.normal(0, 0.01, (offsets[-1], 2))
+    state[offsets[5] : offsets[6]] = state[offsets[5]]  # static
+    action = state + 0.1
+    state[offsets[7] + 9, 1] = 30.0  # outlier and jump
+    names = {"observation.state": ("x", "y"), "action": ("x", "y")}
+    made = {"observation.state": state, "action": action}
+    return Episodes({n: Track(v.astype("f4"), offsets, names=names[n]) for n, v in made.items()})
+
+
+def test_episodes_that_are_unusual(tmp_path):
+    _, text, page = report(unusual_set(), tmp_path / "r.html")
+    assert "Unusual episodes: 3 of 12" in page.text
+    assert "episode 3 : 11 rows, the median is 40" in page.text
+    for kind, episode in (("short", 3), ("static", 5), ("outlier", 7), ("jump", 7)):
+        assert re.search(rf"{kind}</span><span><a [^>]*data-episode=\"{episode}\"", text), kind
+    assert "observation.state y at row 9: is 30" in page.text
+    _, _, page = report(faults.episodes(), tmp_path / "none.html")
+    assert "None: no episode is" in page.text
+
+
+def test_one_episode_with_actions_over_states(tmp_path):
+    import json
+
+    given = unusual_set()
+    _, text, page = report(given, tmp_path / "r.html")
+    assert "Episode 3: 11 rows" in page.text  # the first unusual one
+    block = re.search(r'id="episodes">(.*?)</script>', text, re.S)[1]
+    content = json.loads(block)
+    assert content["episodes"] == list(range(12)) and content["lengths"][3] == 11
+    assert content["why"]["7"] == "jump, outlier"
+    x, _ = content["plots"]
+    low = min(given[n].values[:, 0].min() for n in given.tracks)
+    high = max(given[n].values[:, 0].max() for n in given.tracks)
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for s, name in enumerate(("observation.state", "action")):
+        code = x[8][s]
+        assert code[0] == "l" and len(code) == 1 + 2 * 40
+        levels = [digits.index(a) * 64 + digits.index(b) for a, b in zip(code[1::2], code[2::2])]
+        begin = int(given[name].episode_offsets[8])
+        right = given[name].values[begin : begin + 40, 0]
+        np.testing.assert_allclose(low + np.array(levels) / 4095 * (high - low), right, atol=1e-3)
+    assert text.count('class="series band action"') == 2
+    assert "from above" in page.text  # the path of x and y
+
+
+def test_before_and_after_an_alignment(tmp_path):
+    recording = faults.recording(faults.FAULTS["gaps"](), faults.stream("/b", seed=2))
+    data.report_html(recording, tmp_path / "r.html", rate=20, max_gap=0.05)
+    text = (tmp_path / "r.html").read_text()
+    page = Page(text)
+    assert text.count('class="after"') == 6 and "aligned at 20 Hz" in page.text
+    after = re.findall(r'class="after" d="([^"]*)"', text)[0]
+    assert after.count("M") == 2  # the gap is not filled
+    with pytest.raises(ValueError, match="rate: works on recordings"):
+        data.report_html(faults.episodes(), tmp_path / "e.html", rate=20)
+
+
+def test_frames_of_cameras(tmp_path):
+    import camera_sets
+
+    folder = camera_sets.with_pictures(tmp_path / "set", camera_sets.frames(200))
+    _, text, page = report(data.open(folder), tmp_path / "r.html")
+    assert text.count('src="data:image/jpeg') == 8 and "row 39" in page.text
+
+
+def test_commands_of_findings(tmp_path):
+    folder = tmp_path / "a set"
+    pytest.importorskip("pyarrow")
+    data.save(faults.episodes(), folder, "lerobot")
+    file = folder / "meta" / "stats.json"
+    file.write_text(file.read_text().replace("0.", "1.", 9))
+    _, _, page = report(data.open(folder), tmp_path / "r.html")
+    assert f"robocache stats --fix '{folder}'" in page.text
+    rows = "".join(f"{t / 100},{t}\n" for t in range(100) if not 40 < t < 60)
+    (tmp_path / "arm.csv").write_text("time,x\n" + rows)
+    _, _, page = report(data.open(tmp_path / "arm.csv"), tmp_path / "g.html")
+    assert "--rate 80.81 -o aligned.npz --max-gap 0.025" in page.text
+    _, _, page = report(faults.recording(faults.FAULTS["gaps"]()), tmp_path / "m.html")
+    assert "robocache resample" not in page.text  # data in memory have no path
+
+
+def test_the_script_is_small_and_loads_nothing():
+    assert len(SCRIPT.encode()) < 30_000
+    for word in ("fetch", "XMLHttp", "import(", "eval(", "innerHTML", "localStorage", "http"):
+        assert word not in SCRIPT
 
 
 def test_envelopes_hold_every_extreme():
@@ -276,6 +432,42 @@ def test_nothing_is_cut_off_and_all_is_large_enough_to_read(wide_page, tmp_path,
     found = json.loads(re.search(r"MEASURED (\{.*?\})</title>", shown)[1])
     assert found["inner"] == width
     assert found["wide"] <= width and found["out"] == [] and found["small"] == 0
+
+
+PLAY = """<script>const wrong=[];addEventListener("error",e=>wrong.push(e.message));
+addEventListener("load",()=>setTimeout(()=>{const shape=()=>
+document.querySelector(".series").getAttribute("d");const first=shape();
+const select=document.querySelector("select");select.value="2";
+select.dispatchEvent(new Event("change"));const other=shape();select.value="3";
+select.dispatchEvent(new Event("change"));const again=shape();
+document.title="PLAYED "+JSON.stringify({wrong,first,other,again,which:
+document.getElementById("which").textContent,
+buttons:document.querySelectorAll(".bar button").length})
+},300))</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: chromium)")
+def test_the_script_draws_the_same_curves(tmp_path):
+    """Python draws the first episode that is shown, the script the others and this one again."""
+    import json
+
+    data.report_html(unusual_set(), tmp_path / "r.html")
+    page = tmp_path / "played.html"
+    text = (tmp_path / "r.html").read_text()
+    page.write_text(text.replace("<head>", "<head>" + PLAY, 1))
+    options = ("--virtual-time-budget=5000", "--dump-dom")
+    shown = browse(page, tmp_path, 1000, 900, *options)
+    found = json.loads(re.search(r"PLAYED (\{.*?\})</title>", shown)[1])
+    assert found["wrong"] == [] and found["buttons"] == 5
+    assert found["which"] == "Episode 3: 11 rows"
+    assert found["first"] == found["again"] != found["other"]
+    (drawn,) = re.findall(r'class="series band" d="([^"]*)"', text)[:1]
+    by_python, by_script = (
+        [corners[0], *(b for a, b in zip(corners, corners[1:]) if a != b)]
+        for corners in (points_of(drawn), points_of(found["again"]))
+    )
+    assert len(by_python) == len(by_script) >= 21
+    assert np.abs(np.array(by_python) - by_script).max() <= 1
 
 
 def pixels_of(path):

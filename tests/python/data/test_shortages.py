@@ -17,10 +17,19 @@ STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "4")
 
 
 @pytest.fixture(scope="module")
-def told():
-    """Return the results of one process, which forks for each attempt."""
+def told(request):
+    """Return the results of one process, which forks for each attempt.
+
+    It tries only the formats and the writers of the tests that are selected.
+    """
+    options = [
+        f"--{kind}={item.callspec.params['name']}"
+        for item in request.session.items
+        for kind, test in (("format", test_readers), ("writer", test_writers))
+        if getattr(item, "function", None) is test
+    ]
     run = subprocess.run(
-        [sys.executable, Path(shortages.__file__), "--steps", STEPS],
+        [sys.executable, Path(shortages.__file__), "--steps", STEPS, *options],
         capture_output=True,
         encoding="utf-8",
         timeout=1200,

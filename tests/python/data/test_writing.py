@@ -51,8 +51,8 @@ def test_a_link_to_a_file_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(atomic_write, "_sync", lambda part: (parts.append(part), sync(part)))
     episodes = rbc.data.Episodes({"a": rbc.Track(np.arange(6.0).reshape(3, 2), [0, 3])})
     with pytest.raises(FileExistsError, match="link: exists; overwrite=True"):
-        episodes.save(tmp_path / "link")
-    episodes.save(tmp_path / "link", overwrite=True)
+        episodes.save(tmp_path / "link", "npz")
+    episodes.save(tmp_path / "link", "npz", overwrite=True)
     assert os.readlink(tmp_path / "between") == "disk/x.npz" and (tmp_path / "link").is_symlink()
     assert rbc.data.open(tmp_path / "disk" / "x.npz")["a"] == episodes["a"]
     # Both names must be on one file system, so that renaming is atomic.

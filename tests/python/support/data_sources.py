@@ -99,6 +99,7 @@ SOURCES = {
     "zarr-shards": _shards,
     "zarr-saved": _saved("zarr"),
     "lerobot-saved": _saved("lerobot"),
+    "rlds-saved": _saved("rlds"),
     "csv-folder": _tables("csv"),
     "parquet-folder": _tables("parquet"),
     "pcd-folder": _pcds,

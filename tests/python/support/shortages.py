@@ -121,7 +121,7 @@ WRITERS = {
     "page": lambda out: data.report_html(_recording(), out) and None,
     "resample": _cli("resample", "--rate", "50", "-o", None),
     "report": _cli("report", "--html", None),
-    "stats": _cli("stats", "--write", "openpi", "-o", None),
+    "stats": _cli("stats", "--write", "gr00t", "-o", None),
 }
 ENDINGS = {"page": ".html", "report": ".html", "resample": ".npz", "stats": ".json"}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._library.errors import shown
 from .._operations.stream import array_text
+from .._suggestions import did_you_mean
 from .._text_table import text_table
 from .lazy_tracks import About, LazyTracks, TrackInfo
 from .track import Track
@@ -183,7 +184,8 @@ class Episodes:
 
     def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Episodes:
         """Return the episodes with other kinds of channels, given as for ``open``."""
-        from ..data._kinds.declared import columns_of, require_streams
+        from ..data._kinds.declared import require_streams
+        from ..data._kinds.selectors import columns_of
         from ..data._kinds.tracks import labelled
 
         require_streams(kinds, self._tracks, "track")
@@ -239,7 +241,9 @@ class Episodes:
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
         for name in names:
             if name not in self:
-                raise KeyError(f"tracks: has {name!r}, expected one of {_names(self._tracks)}")
+                near = did_you_mean(name, self._tracks)
+                text = f"tracks: has {name!r}, expected one of {_names(self._tracks)}{near}"
+                raise KeyError(text)
         tasks = None if self._tasks is None else [self._tasks[e] for e in chosen.tolist()]
         made: Any
         if self._lazy is not None and not self.is_loaded:
@@ -330,12 +334,19 @@ class Episodes:
         return align(self, rate, **options)
 
     def save(
-        self, path: Any, format: str = "npz", *, overwrite: bool = False
+        self, path: Any, format: str | None = None, *, overwrite: bool = False
     ) -> tuple[LeftOut, ...]:
         """Write all values and times to disk: see :func:`robocache.data.save`."""
         from ..data._save import save
 
         return save(self, path, format, overwrite=overwrite)
+
+    def __add__(self, other: object) -> Episodes:
+        if not isinstance(other, Episodes):
+            return NotImplemented
+        from ..data._concat import concat
+
+        return concat([self, other])
 
     def __len__(self) -> int:
         return self.num_episodes
@@ -346,6 +357,7 @@ class Episodes:
         except (KeyError, TypeError):
             raise KeyError(
                 f"track: is {shown(name)}, expected one of {_names(self._tracks)}"
+                f"{did_you_mean(name, self._tracks)}"
             ) from None
 
     def __contains__(self, name: object) -> bool:

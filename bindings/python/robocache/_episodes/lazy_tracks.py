@@ -31,6 +31,8 @@ class About:
     stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics in the data set
     by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles of a track
     checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
+    # By camera: yields the PNG or JPEG files of an episode, given its index in the data set.
+    pictures: Mapping[str, Callable[[int], Iterator[bytes]]] = field(default_factory=dict)
     chosen: Any = None  # indices of selected episodes in the data set; None: all
 
 

@@ -52,8 +52,10 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
         else:
             _put_file(place, path, overwrite)
         sync_folder(os.path.dirname(target))
-    except OSError as error:
-        _name(error, path, place.new)
+    except Exception as error:
+        if isinstance(error, OSError):
+            _name(error, path, place.new)
+        error.args = tuple(_renamed(part, path, place.new) for part in error.args)
         raise
     finally:
         place.close()
@@ -164,6 +166,13 @@ def _name(error: OSError, path: str, new: str) -> None:
         error.filename = path
     elif isinstance(name, str) and (name == new or name.startswith(new + os.sep)):
         error.filename, error.filename2 = path + name[len(new) :], None
+    if isinstance(error.strerror, str):  # some packages put the path there
+        error.strerror = error.strerror.replace(new, path)
+
+
+def _renamed(part: object, path: str, new: str) -> object:
+    """Return a text about the temporary place as a text about the path of the caller."""
+    return part.replace(new, path) if isinstance(part, str) else part
 
 
 def _sync(part: str) -> None:

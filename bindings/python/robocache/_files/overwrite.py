@@ -13,6 +13,13 @@ _LEROBOT = re.compile(
     r"meta/(\w+_)?stats\.json|meta/info\.json|meta/tasks\.parquet"
     r"|(data|meta/episodes)/chunk-\d+/file-\d+\.parquet"
 )
+# Of conversions, which mark their folders: other data sets with videos are not replaced.
+_MARK = "robocache.json"
+_MARKED = re.compile(
+    rf"(meta/)?{_MARK}|meta/(tasks|episodes|episodes_stats)\.jsonl"
+    r"|data/chunk-\d+/episode_\d+\.parquet|videos/.+\.mp4"
+    r"|(dataset_info|features)\.json|[^/]+\.tfrecord-\d+-of-\d+"
+)
 _ZARR = re.compile(r"(.+/)?(\.zgroup|\.zarray|\.zattrs|\d+(\.\d+)*)")
 _CLOUD = {"points.npy", "count.npy"}
 _TRIES = 100
@@ -104,13 +111,19 @@ def _of_others(folder: str) -> str | None:
     """Return a file in a folder that saving does not write, or None."""
     names = sorted(_files(folder))
     if _is_data_set(folder):
-        known = _LEROBOT if "meta/info.json" in names else _ZARR
-        return next((n for n in names if not known.fullmatch(n) or _odd(folder, n)), None)
+        patterns = [_LEROBOT if "meta/info.json" in names else _ZARR]
+        patterns += [_MARKED] if {_MARK, f"meta/{_MARK}"} & set(names) else []
+        return next((n for n in names if not _fits(n, patterns) or _odd(folder, n)), None)
     return next((n for n in names if not _is_cloud(os.path.join(folder, n), n)), None)
 
 
+def _fits(name: str, patterns: list[re.Pattern[str]]) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
 def _is_data_set(folder: str) -> bool:
-    return any(os.path.isfile(os.path.join(folder, n)) for n in ("meta/info.json", ".zgroup"))
+    marks = ("meta/info.json", ".zgroup", _MARK)
+    return any(os.path.isfile(os.path.join(folder, name)) for name in marks)
 
 
 def _files(folder: str) -> Iterator[str]:

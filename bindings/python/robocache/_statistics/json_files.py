@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from .._arguments.to_numpy import on_host
@@ -187,6 +187,12 @@ def _kind(value: Any) -> str:
     return names.get(type(value), f"{shown(value)}")
 
 
+def others_in(file: str, results: Collection[str]) -> dict[str, Any]:
+    """Return the features in LeRobot's file that are not among ``results``, as JSON values."""
+    content = entry(parsed(text_of(file), file), file)
+    return {name: feature for name, feature in content.items() if name not in results}
+
+
 # ---- writing ------------------------------------------------------------------------------------
 
 
@@ -230,6 +236,20 @@ def count_of(result: StatisticsResult, where: str) -> list[int]:
     if count < 0:
         raise ValueError(f"{where}: is unknown, but the file requires it")
     return [count]
+
+
+def lerobot_feature(
+    name: str, result: StatisticsResult, image: bool, quantiles: bool = True
+) -> dict[str, object]:
+    """Return the statistics of a feature as LeRobot stores them in JSON."""
+    feature: dict[str, object] = {
+        key: lists_of(getattr(result, key), f"{name}.{key}", image=image) for key in _MOMENTS
+    }
+    feature["count"] = count_of(result, f"{name}.count")
+    for level in result.levels if quantiles else ():
+        key = key_of(level, f"{name}.levels")
+        feature[key] = lists_of(result.quantile(level), f"{name}.{key}", image=image)
+    return feature
 
 
 def key_of(level: float, where: str) -> str:

@@ -12,7 +12,7 @@ from .json_files import count_of, key_of
 from .result import UNKNOWN, StatisticsResult
 
 _MOMENTS = ("min", "max", "mean", "std")
-_COLUMN = re.compile(r"stats/(.+)/(min|max|mean|std|count|q\d\d)")
+COLUMN = re.compile(r"stats/(.+)/(min|max|mean|std|count|q\d\d)")
 
 
 def files_in(folder: str) -> list[str]:
@@ -64,7 +64,7 @@ def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
     episodes: dict[int, dict[str, StatisticsResult]] = {}
     for path in paths:
         schema, _ = schema_and_rows(path)
-        names = [name for name in schema.names if _COLUMN.fullmatch(name)]
+        names = [name for name in schema.names if COLUMN.fullmatch(name)]
         if "episode_index" not in schema.names:
             raise ValueError(f"{path}: episode_index: is missing")
         table = read_table(path, ["episode_index", *names])
@@ -75,7 +75,7 @@ def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
             episodes[index] = {}
         features: dict[str, dict[str, Any]] = {}
         for name in names:
-            match = _COLUMN.fullmatch(name)
+            match = COLUMN.fullmatch(name)
             if match:
                 own = features.setdefault(match[1], {})
                 own[match[2]] = _array(path, name, table[name])

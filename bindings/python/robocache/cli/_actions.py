@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Optional
+
+import typer
 
 from .. import Transform, Window, WindowSpec
+from .._episodes.episodes import make_episodes
 from .._printable import printable
+from .._suggestions import did_you_mean
 from ..data import Episodes, Recording
 from ..data._align_rules import require_sure
 from ..data._checks.unread import has_something, nothing_to
+from ..data._kinds.selectors import ALL, split
 from ..data._kinds.tracks import kinds_of_track
+from ..data._selection import narrowed_track
 from ._common import Failure
 
+StateTrack = Annotated[
+    Optional[str], typer.Option(help="The track of states.", metavar="TRACK[:CHANNELS]")
+]
+ActionTrack = Annotated[
+    Optional[str], typer.Option(help="The track of actions.", metavar="TRACK[:CHANNELS]")
+]
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
 MOST_STEPS = 10_000  # per window
 _ACTIONS = ("action", "actions")
@@ -21,8 +33,12 @@ _ACTIONS = ("action", "actions")
 
 def state_and_action(
     source: Any, state: str | None, action: str | None, option: str
-) -> tuple[str, str]:
-    """Return the track names of states and actions: the requested ones, or the usual ones."""
+) -> tuple[Episodes, str, str]:
+    """Return episodes with the track of states and the one of actions, and the names of the two.
+
+    They are the requested tracks, or the usual ones. Two parts of one track are two tracks, whose
+    names say their channels.
+    """
     if not isinstance(source, Episodes):
         raise Failure(f"{option} works on data sets with episodes. {_what_is(source)}")
     known = [name for name in source.tracks if source.track_info(name).channels]
@@ -30,15 +46,30 @@ def state_and_action(
         raise Failure(f"{option}: this data set has no track with values")
     found = []
     for asked, usual, what in ((state, _STATES, "--state"), (action, _ACTIONS, "--action")):
-        names = [asked] if asked is not None else [name for name in usual if name in known]
-        if not names or names[0] not in known:
+        own = split(asked, known) if asked is not None else None
+        if own is None and asked is None:
+            own = next(((name, ALL) for name in usual if name in known), None)
+        if own is None:
             kind = "states" if what == "--state" else "actions"
             if asked is None:
                 names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
                 raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
-            raise Failure(f"{what} {asked}: no such track, expected one of {', '.join(known)}")
-        found.append(names[0])
-    return found[0], found[1]
+            text = f"{what} {asked}: no such track, expected one of {', '.join(known)}"
+            raise Failure(text + did_you_mean(asked, known))
+        found.append(own)
+    (first, mine), (second, theirs) = found
+    picked = source.select(tracks=list(dict.fromkeys((first, second))))
+    if mine == theirs == ALL:
+        return picked, first, second
+    parted = first == second and mine != theirs  # two parts of one track
+    tracks = {}
+    for name, channels, what in ((first, mine, "--state"), (second, theirs, "--action")):
+        label = f"{name}:{channels}" if parted and channels != ALL else name
+        whole = picked[name]
+        tracks[label] = whole if channels == ALL else narrowed_track(whole, name, [channels], what)
+    made = make_episodes(tracks, tasks=picked.tasks, source=picked.source, about=picked._about)
+    labels = [*tracks, *tracks]
+    return made, labels[0], labels[1]
 
 
 def _what_is(source: Any) -> str:
@@ -59,15 +90,44 @@ def action_windows(
     history: Sequence[int],
     absolute: str | None,
     relative: bool,
+    mask: Sequence[bool] | None = None,
 ) -> WindowSpec:
-    """Return the spec of states, and actions from the anchor on, optionally minus its state."""
-    transforms = _relative(source, state, action, absolute) if relative else []
+    """Return the spec of states, and actions from the anchor on, optionally minus its state.
+
+    ``mask``: the channels from which the state's channel of the same index is subtracted, as in
+    openpi; None: all except ``absolute``, by name if the names match.
+    """
+    transforms = []
+    if relative and mask is not None:
+        transforms = _masked(source, state, action, mask)
+    elif relative:
+        transforms = _relative(source, state, action, absolute)
     return WindowSpec(
         {
             "state": Window(history, track=state),
             "action": Window(range(steps), track=action, transforms=transforms),
         }
     )
+
+
+def _masked(source: Episodes, state: str, action: str, mask: Sequence[bool]) -> list[Transform]:
+    """Subtract the channels of the state where the mask is true."""
+    for name in (action, state):
+        channels = source.track_info(name).channels
+        if len(mask) > channels:
+            raise Failure(f"--delta-mask: covers {len(mask)} channels, but {name} has {channels}")
+    edges = [i for i in range(len(mask) + 1) if (i and mask[i - 1]) != (mask[i : i + 1] == [True])]
+    return [
+        Transform("subtract", begin, end - begin, reference=("state", -1), reference_begin=begin)
+        for begin, end in zip(edges[::2], edges[1::2])
+    ]
+
+
+def absolute_of(source: Episodes, action: str, mask: Sequence[bool]) -> str:
+    """Return the channels that a mask leaves absolute, as --absolute takes them."""
+    info = source.track_info(action)
+    names = info.names or tuple(str(i) for i in range(info.channels))
+    return ",".join(n for i, n in enumerate(names) if i >= len(mask) or not mask[i])
 
 
 def _relative(source: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
@@ -86,7 +146,7 @@ def _relative(source: Episodes, state: str, action: str, absolute: str | None) -
         if part not in names and not (part.isdigit() and int(part) < mine.channels):
             raise Failure(
                 f"--absolute {part}: track {action} has no such channel, expected one "
-                f"of {', '.join(names)}"
+                f"of {', '.join(names)}{did_you_mean(part, names)}"
             )
     state_index = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count

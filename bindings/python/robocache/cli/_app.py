@@ -18,7 +18,9 @@ from .._printable import printable
 from . import _common as common
 from . import _help
 from .cloud import cloud
+from .convert import convert
 from .demo_data import demo_data
+from .edit import edit
 from .formats import formats
 from .info import info
 from .inspect import inspect
@@ -125,6 +127,12 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "sync": (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
     "stats": (stats, "robocache stats my_dataset --check"),
     "resample": (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    "convert": (
+        convert,
+        "robocache convert bags -o so101 --rate 20 --state /joint_states:position --action "
+        "/commands --image front=/camera/image_raw",
+    ),
+    "edit": (edit, "robocache edit so101 -o so101_clean --drop 3,7 --trim '0-2=10:'"),
     "windows": (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     "voxelize": (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),

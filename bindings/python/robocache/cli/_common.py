@@ -1,6 +1,5 @@
 """Code shared by the commands: opening data, common options, and the reporting of errors."""
 
-import difflib
 import functools
 import importlib.util
 import math
@@ -16,9 +15,11 @@ import typer
 from .. import data as _data
 from .. import info
 from .._printable import printable
+from .._suggestions import nearest
 from ..data._file_access import opened, special_kind
-from ..data._kinds.declared import checked, parsed
-from ..data._recording import of_topic
+from ..data._kinds.declared import checked
+from ..data._kinds.selectors import chosen_in, of_topic, parsed
+from ..data._selection import selected
 from ._messages import in_cli_words
 
 _MOST_TEXT = 4 << 20  # bytes
@@ -77,7 +78,12 @@ Clock = Annotated[
 ]
 Streams = Annotated[
     Optional[list[str]],
-    typer.Option("--stream", "-s", help="Only these streams or tracks. Repeatable."),
+    typer.Option(
+        "--stream",
+        "-s",
+        help="Only these streams or tracks, or some of their channels. Repeatable.",
+        metavar="STREAM[:CHANNELS]",
+    ),
 ]
 IgnoreTopics = Annotated[
     Optional[list[str]],
@@ -142,14 +148,7 @@ def open_data(
         raise typer.BadParameter(f"{unit!r}: choose ns, us, ms or s", param_hint="--unit")
     if fps is not None and not 0 < fps < math.inf:
         raise typer.BadParameter(f"{fps:g}: expected a finite number above 0", param_hint="--fps")
-    texts = {}
-    for definition in definitions or ():
-        name, equals, file = definition.partition("=")
-        if not equals:
-            raise typer.BadParameter(
-                f"{definition!r}: expected TYPE=FILE", param_hint="--definition"
-            )
-        texts[name] = text_of(Path(file))
+    texts = definitions_of(definitions)
     check_kind(path)
     source = _data.open(
         path,
@@ -164,8 +163,21 @@ def open_data(
     return without(source, ignore_topics) if ignore_topics else source
 
 
-def without(source: Any, topics: list[str]) -> Any:
-    """Remove the topics of --ignore-topic; warn about names that match nothing."""
+def definitions_of(definitions: Optional[list[str]]) -> dict[str, str]:
+    """Read the files of --definition TYPE=FILE."""
+    texts = {}
+    for definition in definitions or ():
+        name, equals, file = definition.partition("=")
+        if not equals:
+            raise typer.BadParameter(
+                f"{definition!r}: expected TYPE=FILE", param_hint="--definition"
+            )
+        texts[name] = text_of(Path(file))
+    return texts
+
+
+def without(source: Any, topics: list[str], option: str = "--ignore-topic") -> Any:
+    """Remove the topics of an option; warn about names that match nothing."""
     if isinstance(source, _data.Recording):
         known = {*source.names, *(source.info(name).kind for name in source)}
         for unread in source.unread:
@@ -178,9 +190,9 @@ def without(source: Any, topics: list[str]) -> Any:
         made = source.select(tracks=[name for name in source.tracks if name not in topics])
         unknown = [topic for topic in topics if topic not in known]
     else:
-        raise Failure("--ignore-topic works on recordings and episodes; this is a point cloud")
+        raise Failure(f"{option} works on recordings and episodes; this is a point cloud")
     for topic in unknown:
-        shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
+        shown = no_such(f"{option} {topic}", "topic or type", topic, sorted(known - {""}), "")
         print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
     return made
 
@@ -201,9 +213,8 @@ def no_such(option: str, what: str, name: str, known: Collection[str], whose: st
     """Return the message that a name is unknown, with a suggestion and some known names."""
     known = list(known)
     near = [f"/{name}"] if of_topic(f"/{name}", known) else []
-    near = near or difflib.get_close_matches(name, known, 1)
-    near = near or [each for each in known if name and name.lower() in each.lower()][:1]
-    asked = f" Did you mean {near[0]}?" if near else ""
+    like = near[0] if near else nearest(name, known)
+    asked = f" Did you mean {like}?" if like else ""
     shown = ", ".join(known[:_MOST_SHOWN]) or "none"
     more = f" and {len(known) - _MOST_SHOWN} more" if len(known) > _MOST_SHOWN else ""
     return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
@@ -287,16 +298,32 @@ def warn_problems(*source: Any) -> None:
         print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
-def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording") -> list[str]:
-    """Return the requested streams, expanding topics to their streams; all if none is named."""
-    known = list(known)
-    found: dict[str, None] = {}
-    for name in names or ():
-        own = [name] if name in known else of_topic(name, known)
-        if not own:
-            raise Failure(no_such(f"--stream {name}", "stream", name, known, f"{whose} has"))
-        found.update(dict.fromkeys(own))
-    return list(found) or known
+def chosen(
+    texts: Optional[list[str]], known: Collection[str], whose: str, option: str = "--stream"
+) -> dict[str, list[str]]:
+    """Return the requested streams, each with its selectors of channels; all if none is named.
+
+    Topics become the streams of their keys.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts or ():
+        own = chosen_in(text, known)
+        if own is None:
+            raise Failure(no_such(f"{option} {text}", "stream", text, known, whose))
+        for name in own[0]:
+            found.setdefault(name, []).append(own[1])
+    return found or {name: ["*"] for name in known}
+
+
+def narrowed(source: Any, texts: Optional[list[str]], option: str = "--stream") -> Any:
+    """Return a recording or episodes with the requested streams and channels."""
+    if not texts:
+        return source
+    if isinstance(source, _data.Recording):
+        wanted = chosen(texts, source.names, "This recording has", option)
+    else:
+        wanted = chosen(texts, tuple(source.tracks), "This data set has", option)
+    return selected(source, wanted, option)
 
 
 def device_of(asked: str) -> str:

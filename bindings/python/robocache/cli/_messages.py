@@ -11,10 +11,18 @@ _OPTIONS = {
     "data.open(..., rate=)": "--fps",
     "open it with rate=10": "--fps 10",
     "choose other streams with select()": "choose other streams with -s",
+    "name it with images= to keep them": "--image keeps them",
+    "name it with tracks=": "name it with --state, --action or --extra",
 }
-_ARGUMENT = re.compile(
-    r"\b(clock|damaged|follow_links|max_unpacked|overwrite|span|unit)=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]))"
+_TRACK = re.compile(r"\btracks\['([^']+)'\]")
+_CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
+_REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
+_FLAGS = {"observation.state": "--state", "action": "--action"}
+_NAMES = (
+    *("clock", "damaged", "dtype", "follow_links", "image_format", "image_size", "max_gap"),
+    *("max_unpacked", "overwrite", "skip_failed", "span", "split_gap", "unit"),
 )
+_ARGUMENT = re.compile(rf"\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]|$))")
 
 
 def in_cli_words(text: str, known: Container[str] | None = None) -> str:
@@ -27,6 +35,9 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
             return f"{found[0]} in Python"
         return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
 
+    text = _TRACK.sub(lambda found: _FLAGS.get(found[1], f"--extra {found[1]}"), text)
+    text = _CAMERA.sub(r"--image \1", text)
+    text = _REMOVED.sub(r"--remove \1", text)
     for python, words in _OPTIONS.items():
         text = text.replace(python, words)
     return _ARGUMENT.sub(option, text)

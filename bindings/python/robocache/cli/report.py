@@ -1,11 +1,14 @@
 """``robocache report``: an HTML page about a recording or a data set."""
 
+import fnmatch
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from ..data import PointCloud, PointClouds, report_html, save_rerun
+from ..data import PointCloud, PointClouds, Recording, report_html, save_rerun
 from ..data._format_values import size
 from . import _display as show
 from ._common import (
@@ -21,11 +24,14 @@ from ._common import (
     Kind,
     MaxUnpacked,
     Overwrite,
+    Streams,
     Time,
     Unit,
     guesses,
+    narrowed,
     open_data,
     with_kinds,
+    without,
 )
 from ._outputs import check_output, definition_files
 
@@ -44,13 +50,30 @@ def report(
     rate: Annotated[
         Optional[float],
         typer.Option(
-            help="Rate to align to for --rerun; default: the fastest stream's, at most 200.",
+            help="Rate to align to. The page then shows the streams before and after; for --rerun "
+            "the default is the fastest stream's, at most 200.",
             metavar="HZ",
         ),
     ] = None,
     max_gap: Annotated[
         Optional[float],
         typer.Option(help="Report longer intervals as gaps.", metavar="SECONDS", min=0),
+    ] = None,
+    span: Annotated[
+        str,
+        typer.Option(
+            help="With an alignment: intersection, while all streams have samples, or union, while "
+            "any has."
+        ),
+    ] = "intersection",
+    stream: Streams = None,
+    exclude: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Exclude streams by name or pattern, such as '/camera/*', or by message type. "
+            "Repeatable.",
+            metavar="PATTERN",
+        ),
     ] = None,
     kind: Kind = None,
     accept_guesses: AcceptGuesses = False,
@@ -73,8 +96,12 @@ def report(
         raise typer.BadParameter(
             "say what to write: --html PAGE.html or --rerun FILE.rrd", param_hint="--html, --rerun"
         )
-    if rate is not None and rerun is None:
-        raise typer.BadParameter("--rate is only valid with --rerun")
+    if span not in ("intersection", "union"):
+        raise typer.BadParameter(f"{span!r}: choose intersection or union", param_hint="--span")
+    if span != "intersection" and rate is None and rerun is None:
+        raise typer.BadParameter("--span needs an alignment: --rate or --rerun")
+    if rate is not None and not 0 < rate < math.inf:
+        raise typer.BadParameter(f"{rate:g}: expected a finite number above 0", param_hint="--rate")
     read = [path, *definition_files(definition)]
     if html is not None:
         check_output(html, overwrite, read, "--html", within=".html")
@@ -93,17 +120,29 @@ def report(
     )
     if isinstance(source, (PointCloud, PointClouds)):
         raise Failure("a point cloud has no timeline; use robocache inspect")
-    source = with_kinds(source, kind)
+    source = _selected(with_kinds(source, kind), stream, exclude)
+    decided: Any = guesses(accept_guesses, as_numbers)
+    if rate is not None and html is not None and not isinstance(source, Recording):
+        raise Failure(f"--rate with --html works only on recordings; this is {source.format}")
     written: dict[str, Any] = {}
     damaged = False
     if html is not None:
-        summary = report_html(source, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        summary = report_html(
+            source,
+            html,
+            max_gap=max_gap,
+            unit=unit,
+            rate=rate,
+            span=span,
+            overwrite=overwrite,
+            **decided,
+        )
         damaged = any(finding["kind"] == "damage" for finding in summary["findings"])
         written["html"], written["report"] = str(html), summary
     if rerun is not None:
         own = _fastest(source, unit) if rate is None else rate
-        decided = guesses(accept_guesses, as_numbers)
-        save_rerun(source, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
+        options: Any = {"max_gap": max_gap, "span": span, "unit": unit, **decided}
+        save_rerun(source, rerun, own, overwrite=overwrite, **options)
         damaged = damaged or bool(source.problems)
         written["rerun"] = str(rerun)
     if as_json:
@@ -115,6 +154,26 @@ def report(
                 show.Page().print(text, wrap=False)
     if damaged:
         raise typer.Exit(1)
+
+
+def _selected(source: Any, streams: Optional[list[str]], excluded: Optional[list[str]]) -> Any:
+    """Return the source with the streams of --stream, without those of --exclude."""
+    recording = isinstance(source, Recording)
+    if excluded:
+        known = source.names if recording else tuple(source.tracks)
+        topics = [name for each in excluded for name in _matched(each, known)]
+        source = without(source, topics, "--exclude")
+    source = narrowed(source, streams)
+    if not len(source.names if recording else source.tracks):
+        raise Failure("no stream is left to report on")
+    return source
+
+
+def _matched(pattern: str, known: Iterable[str]) -> list[str]:
+    """Return the names that a pattern matches; itself if it is a name or a type."""
+    if not any(sign in pattern for sign in "*?["):
+        return [pattern]
+    return [name for name in known if fnmatch.fnmatchcase(name, pattern)] or [pattern]
 
 
 def _fastest(source: Any, unit: Optional[str]) -> float:

@@ -10,7 +10,8 @@ import typer
 from .._arguments.resample_params import METHODS
 from ..data import Episodes, Recording, align, save
 from ..data._errors import without_unread
-from ..data._kinds.declared import parsed
+from ..data._kinds.selectors import parsed
+from ..data._write.formats import format_for
 from . import _display as show
 from ._common import (
     AcceptGuesses,
@@ -32,8 +33,8 @@ from ._common import (
     Time,
     Unit,
     check_clock,
-    chosen,
     guesses,
+    narrowed,
     open_data,
     require_clock,
     require_recording,
@@ -43,7 +44,6 @@ from ._messages import in_cli_words
 from ._outputs import check_output, definition_files
 
 _MOST = 12  # skipped items in a list
-_BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
 
 def resample(
@@ -56,7 +56,8 @@ def resample(
     format: Annotated[
         Optional[str],
         typer.Option(
-            help="npz, zarr or lerobot; default: by the suffix, lerobot for a name without suffix."
+            help="npz, zarr, lerobot, lerobot-v2.1, robomimic, rlds, parquet or csv; default: by "
+            "the suffix, lerobot for a name without suffix."
         ),
     ] = None,
     max_gap: Annotated[
@@ -98,7 +99,7 @@ def resample(
     bool take the previous sample. `robocache inspect` shows the kind of each channel. With
     --max-gap or --span union, a track "valid" marks the rows that have data.
     """
-    target = format or _BY_SUFFIX.get(output.suffix, "lerobot")
+    target = format_for(str(output), format)
     check_output(output, overwrite, [path, *definition_files(definition)])
     check_clock(clock)
     source = open_data(
@@ -114,13 +115,11 @@ def resample(
     )
     require_clock(source, clock)
     source = with_kinds(source, kind)
-    if isinstance(source, Recording):
-        source = source.select(chosen(stream, source.names))
-    elif isinstance(source, Episodes):
-        require_recording(source, {"--task": task, "--clock": clock})
-        source = source.select(tracks=chosen(stream, source.tracks, "This data set"))
-    else:
+    if not isinstance(source, (Recording, Episodes)):
         raise Failure("a point cloud has no rate; use robocache voxelize")
+    if isinstance(source, Episodes):
+        require_recording(source, {"--task": task, "--clock": clock})
+    source = narrowed(source, stream)
     decided: Any = guesses(accept_guesses, as_numbers)
     aligned = align(
         source,

@@ -12,9 +12,22 @@ from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording, checks
 from ..data._checks.unread import nothing_to
 from ..data._format_values import number
+from ..data._formats.lerobot.image_statistics import CHANNELS
+from ..data._formats.lerobot.stored_statistics import DataSet
+from ..data._kinds.selectors import ALL, columns_of_all
+from ..data._progress import progress
+from ..data._selection import selected
 from ..data.checks import Finding
 from . import _display as show
-from ._actions import MOST_STEPS, action_windows, require_kinds, state_and_action
+from ._actions import (
+    MOST_STEPS,
+    ActionTrack,
+    StateTrack,
+    absolute_of,
+    action_windows,
+    require_kinds,
+    state_and_action,
+)
 from ._common import (
     AcceptGuesses,
     AsJson,
@@ -40,6 +53,15 @@ from ._common import (
     with_kinds,
 )
 from ._outputs import check_output, definition_files
+from ._statistics_files import (
+    IMAGES,
+    KINDS,
+    data_set_of,
+    mask_of,
+    repair,
+    write_file,
+    written_lines,
+)
 from .inspect import print_findings
 
 _MOST_FINDINGS = 50  # findings by episode
@@ -117,11 +139,6 @@ def _compare_episodes(
     return findings, compared
 
 
-_WRITERS = {
-    "lerobot": statistics_files.write_lerobot,
-    "openpi": statistics_files.write_openpi,
-    "gr00t": statistics_files.write_gr00t,
-}
 _MOST = 40  # channels per table
 _ROWS = ("all", "valid", "whole")
 
@@ -148,7 +165,7 @@ def stats(
         typer.Option(
             help="The actions that count: all, repeating the last one past the end (openpi); "
             "valid, those within the episode; whole, only samples with all H actions within it "
-            "(LeRobot, GR00T); default: whole.",
+            "(LeRobot, GR00T); default: whole, with --write openpi all.",
         ),
     ] = None,
     per_step: Annotated[
@@ -158,8 +175,32 @@ def stats(
         Optional[str],
         typer.Option(help="Channels to keep absolute, with commas, such as the gripper."),
     ] = None,
-    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
-    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    delta_mask: Annotated[
+        Optional[str],
+        typer.Option(
+            help="With --relative: which actions are minus the state, as in openpi's "
+            "make_bool_mask: 6,-1 are six, and one that is not.",
+            metavar="COUNTS",
+        ),
+    ] = None,
+    state: StateTrack = None,
+    action: ActionTrack = None,
+    images: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Statistics of the cameras of a LeRobot data set: of a sample of the frames, as "
+            "LeRobot computes them, or all.",
+            metavar="[sample|all]",
+        ),
+    ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Compute the statistics in a LeRobot data set again, and replace them; backups "
+            "of the old files stay next to them.",
+        ),
+    ] = False,
     kind: Kind = None,
     accept_guesses: AcceptGuesses = False,
     as_numbers: AsNumbers = False,
@@ -187,37 +228,46 @@ def stats(
     The mean and the standard deviation are computed in exact arithmetic and rounded once;
     quantiles equal numpy.quantile. NaN and infinite values are counted, but not used.
     """
-    if (write is None) != (output is None):
-        if write is not None:
-            text = f"--write {write} needs --output FILE (and the other way round)"
-            raise typer.BadParameter(text, param_hint="--write")
-        text = (
-            f"--output {output} needs --write {{{', '.join(_WRITERS)}}} (and the other way round)"
-        )
-        raise typer.BadParameter(text, param_hint="--output")
-    if write is not None and write not in _WRITERS:
-        raise typer.BadParameter(f"{write!r}: choose {', '.join(_WRITERS)}", param_hint="--write")
-    if output is not None:
-        read = [path, *definition_files(definition)]
-        check_output(output, overwrite, read, within="stats.json")
-    if relative is not None and check:
-        raise typer.BadParameter("--check cannot be combined with --relative")
-    if relative is not None and stream:
-        raise typer.BadParameter(
-            "--stream cannot be combined with --relative; use --state and --action"
-        )
-    if rows is not None and rows not in _ROWS:
-        raise typer.BadParameter(f"{rows!r}: choose {', '.join(_ROWS)}", param_hint="--rows")
+    if images not in (None, *IMAGES):
+        raise typer.BadParameter(f"{images!r}: choose {' or '.join(IMAGES)}", param_hint="--images")
+    if fix:
+        given = {
+            "--check": check,
+            "--relative": relative,
+            "--write": write,
+            "--output": output,
+            "--stream": stream,
+            "--kind": kind,
+            "--ignore-topic": ignore_topic,
+            "--damaged keep": damaged == "keep",
+        }
+        for option, value in given.items():
+            if value:
+                raise typer.BadParameter(f"{option} cannot be combined with --fix")
+        repair(path, images, follow_links, as_json)
+        return
+    _check_options(write, output, relative, rows, stream, check)
+    for_openpi = write == "openpi"
+    mask = mask_of(delta_mask)
     if relative is None:
-        _check_alone(
-            {
-                "--rows": rows,
-                "--per-step": per_step or None,
-                "--absolute": absolute,
-                "--state": state,
-                "--action": action,
-            }
-        )
+        if mask is not None:
+            raise typer.BadParameter(
+                "--delta-mask needs --relative H, where H is the action_horizon of the config"
+            )
+        alone: dict[str, Any] = {
+            "--rows": rows,
+            "--per-step": per_step or None,
+            "--absolute": absolute,
+        }
+        if not for_openpi:
+            alone.update({"--state": state, "--action": action})
+        _check_alone(alone)
+    elif mask is not None and absolute is not None:
+        raise typer.BadParameter("use either --absolute or --delta-mask, not both")
+    if output is not None:
+        check_output(output, overwrite, [path, *definition_files(definition)], within="stats.json")
+    if images is not None:
+        data_set_of(path, "--images")
     opened: Any = {
         "damaged": damaged,
         "definitions": definition,
@@ -228,23 +278,53 @@ def stats(
     }
     source = with_kinds(open_data(path, **opened), kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
-    if relative is None:
-        results, names = _computed(source, stream, device)
+    tracks: Optional[tuple[str, str]] = None
+    if relative is not None or for_openpi:
+        option = "--relative" if relative is not None else "--write openpi"
+        source, *pair = state_and_action(source, state, action, option)
+        tracks = (pair[0], pair[1])
+    whole = source
+    results: dict[str, StatisticsResult]
+    if relative is None or tracks is None:
+        results, names = _computed(source, list(tracks) if tracks else stream, device)
     else:
-        tracks = state_and_action(source, state, action, "--relative")
-        picked = source.select(tracks=list(dict.fromkeys(tracks))).load()
+        picked = source.load()
+        kept = absolute if mask is None else absolute_of(picked, tracks[1], mask)
         if not decided:
-            require_kinds(picked, tracks[1], absolute)
+            require_kinds(picked, tracks[1], kept)
         results, names = _of_chunks(
-            picked, tracks, relative, absolute, rows or "whole", per_step, device
+            picked,
+            tracks,
+            relative,
+            absolute,
+            mask,
+            rows or ("all" if for_openpi else "whole"),
+            per_step,
+            device,
         )
+        if for_openpi:
+            state_results, state_names = _computed(picked, [tracks[0]], device)
+            results, names = {**state_results, **results}, {**state_names, **names}
+    if images is not None:
+        cameras = DataSet.open(str(path)).of_cameras(images)[0]
+        results = {**results, **cameras}
+        names.update({name: CHANNELS for name in cameras})
+    if check or write in ("lerobot", "gr00t"):
+        _require_whole(whole, results, "--check" if check else f"--write {write}")
     warn_problems(source)
     if stream is None:
         warn_unread(source, results.keys())
     findings, compared = compare(source, results, names) if check else ([], 0)
     bad = [found for found in findings if found.severity != "note"]
+    written: Optional[dict[str, Any]] = None
     if write is not None and output is not None:
-        _WRITERS[write](output, results)
+        shown = results
+        if for_openpi and tracks is not None:
+            shown = {"state": results[tracks[0]], "actions": results[tracks[1]]}
+        everything_of = relative is None and stream is None
+        written = write_file(write, output, source, shown, everything_of and not for_openpi)
+        if for_openpi and tracks is not None:
+            written["actions"] = _actions_text(tracks, relative, mask, absolute)
     if as_json:
         summary: dict[str, Any] = {
             "path": str(path),
@@ -252,6 +332,8 @@ def stats(
                 name: {"names": names[name], **results[name].to_dict()} for name in results
             },
         }
+        if written is not None:
+            summary["written"] = written
         if check:
             summary["findings"] = [found.to_dict() for found in findings]
             summary.update(compared=compared, ok=not bad)
@@ -260,10 +342,64 @@ def stats(
         _print(results, names, None if everything else _MOST)
         if check:
             print_findings(show.Page(), [f.to_dict() for f in findings], None)
-        if output is not None:
-            show.Page().print(f"wrote {output}", wrap=False)
+        for line in written_lines(written) if written is not None else ():
+            show.Page().print(line, wrap=False)
     if bad:
         raise typer.Exit(1)
+
+
+def _check_options(
+    write: Optional[str],
+    output: Optional[Path],
+    relative: Optional[int],
+    rows: Optional[str],
+    stream: Optional[list[str]],
+    check: bool,
+) -> None:
+    """Refuse values and combinations of options that make no sense."""
+    if (write is None) != (output is None):
+        if write is not None:
+            text = f"--write {write} needs --output FILE (and the other way round)"
+            raise typer.BadParameter(text, param_hint="--write")
+        text = f"--output {output} needs --write {{{', '.join(KINDS)}}} (and the other way round)"
+        raise typer.BadParameter(text, param_hint="--output")
+    if write is not None and write not in KINDS:
+        raise typer.BadParameter(f"{write!r}: choose {', '.join(KINDS)}", param_hint="--write")
+    if relative is not None and check:
+        raise typer.BadParameter("--check cannot be combined with --relative")
+    if stream and (relative is not None or write == "openpi"):
+        option = "--relative" if relative is not None else "--write openpi"
+        raise typer.BadParameter(
+            f"--stream cannot be combined with {option}; use --state and --action"
+        )
+    if rows is not None and rows not in _ROWS:
+        raise typer.BadParameter(f"{rows!r}: choose {', '.join(_ROWS)}", param_hint="--rows")
+
+
+def _require_whole(source: Any, results: dict[str, StatisticsResult], option: str) -> None:
+    """Refuse some channels of a track where the files have statistics of all of them."""
+    for name, result in results.items() if isinstance(source, Episodes) else ():
+        known = source.track_info(name).channels if name in source else result.mean.shape[-1]
+        if result.mean.shape[-1] != known:
+            raise Failure(f"{option} needs all {known} channels of {name}; use --stream {name}")
+
+
+def _actions_text(
+    tracks: tuple[str, str],
+    relative: Optional[int],
+    mask: Optional[list[bool]],
+    absolute: Optional[str],
+) -> str:
+    """Say what the statistics of openpi's actions are of: its config must match."""
+    names = f"state is {tracks[0]}, actions is {tracks[1]}"
+    if relative is None:
+        text = "absolute actions. If the config has DeltaActions, use --delta-mask"
+        return f"{names}: {text} and --relative"
+    if mask is not None:
+        kind = f"minus the state in {sum(mask)} channels, as by DeltaActions with this mask"
+    else:
+        kind = "minus the state" + (f", except {absolute}" if absolute else " in all channels")
+    return f"{names}: the next {relative} {kind}"
 
 
 def _check_alone(options: dict[str, Any]) -> None:
@@ -277,6 +413,7 @@ def _of_chunks(
     tracks: tuple[str, str],
     steps: int,
     absolute: Optional[str],
+    mask: Optional[list[bool]],
     rows: str,
     per_step: bool,
     device: str,
@@ -288,7 +425,7 @@ def _of_chunks(
             f"--relative {steps}: the longest episode has {longest} actions; use a smaller "
             "number, or --rows valid"
         )
-    spec = action_windows(picked, *tracks, steps, [0], absolute, True)
+    spec = action_windows(picked, *tracks, steps, [0], absolute, True, mask)
     where, kept = device_of(device), cast(Any, rows)
     found = spec.statistics(
         picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
@@ -302,39 +439,53 @@ def _computed(
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Return the statistics and the channel names, by stream."""
     if isinstance(source, Recording):
-        return _of_recording(source, chosen(wanted, source.names))
+        return _of_recording(source, chosen(wanted, source.names, "This recording has"))
     if not isinstance(source, Episodes):
         raise Failure("a point cloud has no channels over time; use robocache inspect")
     with_values = [name for name, track in source.tracks.items() if track.values is not None]
-    picked = source.select(tracks=chosen(wanted, with_values, "This data set"))
+    streams = chosen(wanted, with_values, "This data set has")
+    picked = selected(source, streams, "--stream")
     if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
         raise Failure("nothing to count: all episodes are empty")
     where = device_of(device)
     names = {name: picked[name].names for name in picked.tracks}
-    results = (picked if where == "cpu" else picked.to(where)).statistics()
-    return {name: _on_host(result) for name, result in results.items()}, names
+    held = picked if where == "cpu" else picked.to(where)
+    sizes = {name: int(picked[name].values.nbytes) for name in names}
+    results = {}
+    with progress("Computing statistics", sum(sizes.values()), None) as done:
+        for name in names:
+            results[name] = _on_host(held.statistics([name])[name])
+            done(sizes[name])
+    return results, names
 
 
 def _of_recording(
-    source: Recording, wanted: list[str]
+    source: Recording, wanted: dict[str, list[str]]
 ) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
     """Read the file as often as exact quantiles need, holding one piece in memory at a time."""
     accumulators: dict[str, StatisticsAccumulator] = {}
     names: dict[str, Any] = {}
-    unfinished = wanted
+    columns: dict[str, Any] = {}
+    unfinished = list(wanted)
     while unfinished:
         for piece in source.pieces(unfinished):
             if not piece.names or len(piece) == 0:
                 continue
             if piece.stream not in accumulators:
-                accumulators[piece.stream] = StatisticsAccumulator(len(piece.names))
-                names[piece.stream] = piece.names
-            accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
+                own = wanted.get(piece.stream, [ALL])  # a stream of a later key has all channels
+                chosen_columns = columns_of_all(
+                    own, piece.names, len(piece.names), f"--stream {piece.stream}", piece.stream
+                )
+                columns[piece.stream] = slice(None) if ALL in own else chosen_columns
+                names[piece.stream] = tuple(piece.names[c] for c in chosen_columns)
+                accumulators[piece.stream] = StatisticsAccumulator(len(chosen_columns))
+            values = piece.values[:, columns[piece.stream]]
+            accumulators[piece.stream].update(np.ascontiguousarray(values))
         unfinished = [
             name for name in unfinished if name in accumulators and accumulators[name].next_pass()
         ]
     if not accumulators:
-        raise Failure(nothing_to("count", source.select(wanted)))
+        raise Failure(nothing_to("count", source.select(list(wanted))))
     order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
     return {name: accumulators[name].result() for name in order}, names
 
@@ -361,7 +512,8 @@ def _print(
 ) -> None:
     out = show.Page()
     for name, result in results.items():
-        out.print(f"{name}: {int(np.max(result.count))} values", style="bold", wrap=False)
+        counted = "frames" if names[name] == CHANNELS else "values"
+        out.print(f"{name}: {int(np.max(result.count))} {counted}", style="bold", wrap=False)
         channels = names[name] or [f"[{i}]" for i in range(result.mean.shape[-1])]
         if result.mean.ndim == 2:  # by step
             channels = [f"+{step} {c}" for step in range(len(result.mean)) for c in channels]

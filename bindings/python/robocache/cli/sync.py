@@ -5,10 +5,11 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .. import Track
 from ..data import Episodes, FormatError, RecordedStream, Recording
 from ..data import sync as find
 from ..data._checks.unread import nothing_to
+from ..data._kinds.selectors import split
+from ..data._selection import selected
 from ..data._time_units import unit_of
 from . import _display as show
 from ._common import (
@@ -34,7 +35,6 @@ from ._common import (
 
 _WEAK = 0.2  # correlation below which a result is unreliable
 _WIDE = 0.1  # uncertainty above which a result is unreliable, as a part of max_offset
-_MOST = 12  # channels in a message
 _SENSOR = "STREAM[:CHANNELS]"
 
 
@@ -45,7 +45,7 @@ def sync(
         typer.Option(
             "--a",
             metavar=_SENSOR,
-            help="A stream; to use only some channels, add their names or prefixes, with commas.",
+            help="A stream, or some of its channels: names, FIRST-LAST or prefixes, with commas.",
             show_default=False,
         ),
     ],
@@ -207,37 +207,13 @@ def _sensor(source: Any, asked: str, option: str) -> Any:
     if not isinstance(source, (Recording, Episodes)):
         raise Failure(f"{option}: point clouds have no streams")
     known = list(source.names if isinstance(source, Recording) else source.tracks)
-    fitting = [name for name in known if asked == name or asked.startswith(f"{name}:")]
-    if not fitting:
+    found = split(asked, known)
+    if found is None:
         if not known and isinstance(source, Recording):
             raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
         whose = "This recording has" if isinstance(source, Recording) else "This data set has"
         raise Failure(no_such(f"{option} {asked}", "stream", asked, known, whose))
-    name = max(fitting, key=len)
-    stream = source[name]
+    name, channels = found
     if isinstance(source, Recording) and not (len(source[name]) and source[name].names):
         raise Failure(f"{option} {asked}: {nothing_to('compare', source)}")
-    wanted = [part for part in asked[len(name) + 1 :].split(",") if part]
-    if not wanted:
-        return stream
-    names = stream.names or [f"[{i}]" for i in range(stream.values.shape[1])]
-    columns: list[int] = []
-    for part in wanted:
-        found = [i for i, channel in enumerate(names) if channel == part]
-        found = found or [i for i, channel in enumerate(names) if channel.startswith(part)]
-        if not found:
-            shown = ", ".join(names[:_MOST])
-            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-            raise Failure(
-                f"{option} {asked}: stream {name} has no channel {part}, expected one of "
-                f"{shown or 'none'}{more}"
-            )
-        columns += found
-    if isinstance(stream, RecordedStream):
-        return stream.select(names=[names[i] for i in columns])
-    return Track(
-        stream.values[:, columns],
-        stream.episode_offsets,
-        times=stream.times,
-        names=[names[i] for i in columns],
-    )
+    return selected(source, {name: [channels]}, option)[name]

@@ -11,7 +11,14 @@ from .. import WindowSpec
 from ..data import Episodes
 from ..data._format_values import number
 from . import _display as show
-from ._actions import MOST_STEPS, action_windows, require_kinds, state_and_action
+from ._actions import (
+    MOST_STEPS,
+    ActionTrack,
+    StateTrack,
+    action_windows,
+    require_kinds,
+    state_and_action,
+)
 from ._common import (
     AcceptGuesses,
     AsJson,
@@ -53,8 +60,8 @@ def windows(
         Optional[str],
         typer.Option(help="Action channels to keep absolute, with commas."),
     ] = None,
-    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
-    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    state: StateTrack = None,
+    action: ActionTrack = None,
     ignore_topic: IgnoreTopics = None,
     kind: Kind = None,
     accept_guesses: AcceptGuesses = False,
@@ -84,8 +91,9 @@ def windows(
     )
     source = with_kinds(source, kind)
     decided = any(guesses(accept_guesses, as_numbers).values())
-    names = state_and_action(source, state, action, "windows")
-    episodes = source.select(tracks=list(dict.fromkeys(names))).load()
+    episodes, *pair = state_and_action(source, state, action, "windows")
+    names = (pair[0], pair[1])
+    episodes.load()
     warn_problems(source, episodes)
     if not episodes.lengths(names[1]).sum():
         raise Failure("there are no windows: all episodes are empty")

@@ -17,6 +17,10 @@ from .._episodes.lazy_tracks import TrackInfo
 from .._public import publish
 from . import checks
 from ._align import align
+from ._concat import concat
+from ._convert.convert import convert
+from ._convert.summary import Conversion
+from ._edit.edit import Edit, edit
 from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
@@ -32,6 +36,8 @@ from ._sync.sync import SyncResult, sync
 
 __all__ = [
     "Channel",
+    "Conversion",
+    "Edit",
     "Episodes",
     "Format",
     "FormatError",
@@ -48,6 +54,9 @@ __all__ = [
     "Unread",
     "align",
     "checks",
+    "concat",
+    "convert",
+    "edit",
     "from_datasets",
     "from_xarray",
     "open",

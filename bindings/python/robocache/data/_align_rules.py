@@ -11,10 +11,11 @@ from typing import Any
 from .. import Stream, fuse
 from .._episodes.channels import Group, chosen_groups
 from .._printable import printable
+from .._suggestions import did_you_mean
 from ._errors import LeftOut, some
-from ._kinds.declared import columns_of
 from ._kinds.kinds import Kinds, kind_option
 from ._kinds.methods import Plan, picks, plan_of
+from ._kinds.selectors import columns_of
 from ._time_units import per_second
 
 _MOST = 64  # streams per call of fuse
@@ -48,6 +49,7 @@ class Rules:
                 raise KeyError(
                     f"--method {printable(key)}={method}: no such stream, expected one of "
                     f"{some(tuple(streams))} (methods= in Python)"
+                    f"{did_you_mean(key.partition(':')[0], streams)}"
                 )
             name = max(fits, key=len)
             by_stream.setdefault(name, []).append((key[len(name) + 1 :], method))

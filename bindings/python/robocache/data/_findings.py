@@ -73,6 +73,12 @@ MEANINGS = {
         "Some times between samples are much longer than the period.",
         "Pass `--max-gap`, so that gaps are not filled.",
     ),
+    "image_statistics": Meaning(
+        ("error", "warning"),
+        "A camera of a LeRobot data set has no stored statistics, or a standard deviation that "
+        "its stored quantiles exclude (LeRobot 0.4 computes these with an overflow).",
+        "`robocache stats --fix DATASET --images sample` computes them from the frames.",
+    ),
     "index": Meaning(
         ("error",),
         "The columns `index` and `frame_index` of a LeRobot data set, or the first and last rows "
@@ -84,7 +90,7 @@ MEANINGS = {
         ("warning",),
         "The stored statistics of `index`, `frame_index` or `episode_index` differ from the rows. "
         "Merging data sets can cause this.",
-        "Compute the statistics of the merged data set again, or ignore this: no values are "
+        "`robocache stats --fix DATASET` computes them again. Or ignore this: no values are "
         "normalized by them.",
     ),
     "jitter": Meaning(
@@ -163,7 +169,7 @@ MEANINGS = {
     "statistics": Meaning(
         ("error",),
         "Stored statistics differ from the statistics of the data.",
-        "Compute them again: `robocache stats`.",
+        "`robocache stats --fix DATASET` computes them again, and replaces the files in `meta`.",
     ),
     "tasks": Meaning(
         ("error", "warning"),

@@ -12,8 +12,10 @@ _LATE = 1.0  # seconds before a bar is shown
 
 
 @contextmanager
-def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of bytes read.
+def progress(
+    title: str, total: int, shown: bool | None, unit: str = "bytes"
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of bytes, or of another unit, that were processed.
 
     ``shown`` None: show a bar on a terminal, if reading takes longer than a second.
     """
@@ -22,7 +24,7 @@ def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[i
     if shown is False or nowhere or total <= 0:
         yield lambda count: None
         return
-    bar = _Bar(title, total, delay=0.0 if shown else _LATE)
+    bar = _Bar(title, total, unit, delay=0.0 if shown else _LATE)
     try:
         yield bar.advance
     finally:
@@ -30,8 +32,8 @@ def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[i
 
 
 class _Bar:
-    def __init__(self, title: str, total: int, delay: float) -> None:
-        self.title, self.total, self.done = title, total, 0
+    def __init__(self, title: str, total: int, unit: str, delay: float) -> None:
+        self.title, self.total, self.unit, self.done = title, total, unit, 0
         self.begin, self.last = time.monotonic(), 0.0
         self.delay = delay
         self.rich: Any = None
@@ -44,16 +46,16 @@ class _Bar:
             return
         self.last = now
         if self.rich is None and not self.plain:
-            self.rich = _rich(self.title, self.total)
+            self.rich = _rich(self.title, self.total, self.unit)
             self.plain = self.rich is None
         if self.rich is not None:
             self.rich.update(0, completed=self.done)
             return
         rate = self.done / max(now - self.begin, 1e-9)
         left = (self.total - self.done) / max(rate, 1e-9)
+        speed = f"{rate / 1e6:.0f} MB/s" if self.unit == "bytes" else f"{rate:.0f} {self.unit}/s"
         print(
-            f"\r{self.title}: {self.done / self.total:4.0%}, {rate / 1e6:.0f} MB/s, "
-            f"{left:.0f} s left ",
+            f"\r{self.title}: {self.done / self.total:4.0%}, {speed}, {left:.0f} s left ",
             end="",
             file=sys.stderr,
             flush=True,
@@ -66,13 +68,14 @@ class _Bar:
             print(file=sys.stderr, flush=True)
 
 
-def _rich(title: str, total: int) -> Any:
+def _rich(title: str, total: int, unit: str) -> Any:
     """Return a running bar; None without Rich, or not on a terminal."""
     try:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
             DownloadColumn,
+            MofNCompleteColumn,
             Progress,
             TextColumn,
             TimeRemainingColumn,
@@ -82,7 +85,8 @@ def _rich(title: str, total: int) -> Any:
     console = Console(stderr=True)
     if not console.is_terminal:
         return None
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), count)
     bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
     bar.add_task(title, total=total)
     bar.start()

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import Channel, Report, Stream, report
 from .._printable import printable
+from .._suggestions import did_you_mean
 from .._text_table import text_table
 from ._errors import LeftOut, Problem, Unread, reading, some
 from ._findings import Finding
-from ._kinds.declared import columns_of, require_streams
+from ._kinds.declared import require_streams
 from ._kinds.kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, redeclared
+from ._kinds.selectors import columns_of, of_topic
 from ._source import Piece, Source, StreamInfo, header_is_good
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ class RecordedStream:
             if unknown:
                 raise KeyError(
                     f"names: {self.name} has no channel {unknown[0]!r}, expected one of "
-                    f"{some(self.names)}"
+                    f"{some(self.names)}{did_you_mean(unknown[0], self.names)}"
                 )
             chosen = tuple(dict.fromkeys(names))
             columns = [self.names.index(name) for name in chosen]
@@ -426,7 +428,9 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self:
-            raise KeyError(f"stream: no such stream {name!r}, expected one of {some(self.names)}")
+            near = did_you_mean(name, self.names)
+            text = f"stream: no such stream {name!r}, expected one of {some(self.names)}{near}"
+            raise KeyError(text)
 
     def _expanded(self, names: Collection[str]) -> tuple[str, ...]:
         """Return names of streams; a topic becomes the streams of its keys."""
@@ -580,7 +584,7 @@ class Recording:
         return align(self, rate, **options)
 
     def save(
-        self, path: Any, format: str = "npz", *, overwrite: bool = False
+        self, path: Any, format: str | None = None, *, overwrite: bool = False
     ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save
@@ -623,11 +627,6 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     return RecordedStream(
         info.name, info.kind, names, values, clocks, unit, dtypes, said, static=info.static
     )
-
-
-def of_topic(name: str, names: Collection[str]) -> tuple[str, ...]:
-    """Return the names that belong to a topic: its own, and one for each of its keys."""
-    return tuple(own for own in names if own == name or own.startswith(f"{name}/"))
 
 
 def _concatenated(arrays: list[Any]) -> Any:

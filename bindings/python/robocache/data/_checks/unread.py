@@ -50,7 +50,7 @@ def check_unread(recording: Recording, seen: Mapping[str, StreamSurvey]) -> list
 
 def _text(each: Unread, seen_stream: StreamSurvey | None, recording: Recording) -> str:
     """Return what was not read of a topic or a file, and why."""
-    from .._recording import of_topic
+    from .._kinds.selectors import of_topic
 
     if not _is_bag(recording):
         return each.reason

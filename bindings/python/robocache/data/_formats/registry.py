@@ -28,6 +28,7 @@ FORMATS = (
     "bags.rosbag1",
     "bags.rosbag2",
     "lerobot.lerobot",
+    "rlds.rlds",
     "hdf5.netcdf",  # before HDF5: a NetCDF-4 file is one
     "hdf5.hdf5",
     "zarr.zarr",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._episodes.channels import Group
 from ..._printable import printable
+from ..._suggestions import did_you_mean
 from .._errors import some
 from .._format_values import plural
 from .names import guesses, labels_of
+from .selectors import columns_of
 
 _ANGLES = {"": None, "_rad": "rad", "_deg": "deg", "_turn": "turn"}
 _AXES = [
@@ -57,9 +58,6 @@ _SHOWN = (
     *("euler", "euler_xyz", "euler_xyz_deg", "matrix", "rot6d", "pose_3x4", "pose_4x4", "angle"),
     *("angle_deg", "angle_turn", "angle_deg_positive"),
 )
-_ROLE = re.compile(
-    r"[_ ]?(?:[xyzwijkrs]|\d+|real|scalar)[\])]?\s*(?:[\[(].*[\])])?$", re.IGNORECASE
-)
 
 Kinds = Mapping[str, Any]  # by stream: a kind, or kinds by channels
 
@@ -94,81 +92,8 @@ def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = 
     known = tuple(known)
     for name in kinds:
         if name not in known:
-            raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}")
-
-
-def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
-    """Split STREAM[:CHANNELS]=VALUE into the stream, the channels ("*" if missing) and the value.
-
-    Stream names may contain colons: the longest existing name is used.
-    """
-    known = tuple(known)
-    left, equals, value = text.rpartition("=")
-    if not equals or not left or not value:
-        raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
-    fits = [name for name in known if left == name or left.startswith(f"{name}:")]
-    if not fits:
-        raise ValueError(f"{option} {text}: no such stream, expected one of {some(known)}")
-    name = max(fits, key=len)
-    return name, left[len(name) + 1 :] or "*", value
-
-
-def columns_of(
-    selector: str, names: Sequence[str] | None, width: int, where: str, stream: str = ""
-) -> list[int]:
-    """Return the columns that a selector names.
-
-    A selector is a name, "first-last", several of these with commas, a prefix that names share,
-    or "*". Channels without names are selected by number.
-    """
-    labels = labels_of(stream, names, width)
-    found = _selected(selector, names, labels, width)
-    if found is None:
-        known = some(tuple(names or labels))
-        raise ValueError(f"{where}: no such channel {selector!r}, expected one of {known}")
-    return found
-
-
-def _selected(
-    selector: str, names: Sequence[str] | None, labels: Sequence[str], width: int
-) -> list[int] | None:
-    own = list(names) if names is not None else []
-    if selector == "*":
-        return list(range(width))
-    one = _one(selector, own, labels, width)
-    if one is not None:
-        return [one]
-    for at, sign in enumerate(selector):
-        if sign == "-" and 0 < at < len(selector) - 1:
-            first = _one(selector[:at], own, labels, width)
-            last = _one(selector[at + 1 :], own, labels, width)
-            if first is not None and last is not None and first <= last:
-                return list(range(first, last + 1))
-    found = _beginning(selector, labels)
-    if found:
-        return found
-    if "," in selector:
-        parts = [_selected(part.strip(), names, labels, width) for part in selector.split(",")]
-        if all(part is not None for part in parts):
-            return [column for part in parts for column in part or ()]
-    return None
-
-
-def _one(name: str, own: Sequence[str], labels: Sequence[str], width: int) -> int | None:
-    for names in (own, labels):
-        if name in names:
-            return names.index(name)
-    if re.fullmatch(r"\d+", name) and int(name) < width:
-        return int(name)
-    return None
-
-
-def _beginning(selector: str, labels: Sequence[str]) -> list[int]:
-    rest = {
-        i: label[len(selector) :] for i, label in enumerate(labels) if label.startswith(selector)
-    }
-    inside = [i for i, end in rest.items() if end[:1] in (".", "[", "/", "(", ":") and end]
-    return inside or [i for i, end in rest.items() if _ROLE.fullmatch(end)]
+            near = did_you_mean(name, known)
+            raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}{near}")
 
 
 def declared_groups(

@@ -9,70 +9,18 @@ from ... import StatisticsAccumulator, StatisticsResult
 from ..._arguments.to_numpy import on_host
 from ..._episodes.episodes import Episodes
 from .. import checks
+from .._align import VALID, align
 from .._recording import Recording
 from .._source import Piece
 from .._time_units import per_second
+from .envelope import Envelope, Samples, split_at
 from .overview import finite, overview, survey_clock
-
-
-class Envelope:
-    """The ranges of samples that arrive in pieces, in at most ``2 * buckets`` stretches.
-
-    Neighbouring stretches are merged if there are too many, so that memory does not depend on the
-    length of the stream. NaN and infinite values are ignored.
-    """
-
-    def __init__(self, buckets: int) -> None:
-        import numpy as np
-
-        self.buckets = buckets
-        self.width = 1  # samples per stretch
-        self.parts: list[tuple[Any, ...]] = []  # first and last sample or time, low, high
-        self.count = 0  # number of stretches
-        self._minimum, self._maximum = np.fmin, np.fmax
-
-    def add(self, times: Any, values: Any) -> None:
-        """Add samples [n,D] and their places [n]: times or indices."""
-        import numpy as np
-
-        if len(values) == 0:
-            return
-        starts = np.arange(0, len(values), self.width)
-        numbers = values.astype(np.float64)
-        numbers[~np.isfinite(numbers)] = np.nan
-        self._keep(*self._reduced(times, times, numbers, numbers, starts))
-
-    def _keep(self, *part: Any) -> None:
-        import numpy as np
-
-        self.parts.append(part)
-        self.count += len(part[0])
-        while self.count > 2 * self.buckets:
-            first, last, low, high = self.result()
-            pairs = np.arange(0, self.count, 2)
-            self.parts = [self._reduced(first, last, low, high, pairs)]
-            self.count = len(pairs)
-            self.width *= 2
-
-    def _reduced(self, first: Any, last: Any, low: Any, high: Any, starts: Any) -> tuple[Any, ...]:
-        import numpy as np
-
-        ends = np.append(starts[1:], len(first)) - 1
-        lows = self._minimum.reduceat(low, starts, axis=0)
-        return first[starts], last[ends], lows, self._maximum.reduceat(high, starts, axis=0)
-
-    def result(self) -> tuple[Any, Any, Any, Any]:
-        """Return the first and last place [B] of each stretch, and its low and high [B,D]."""
-        import numpy as np
-
-        if not self.parts:
-            return np.zeros(0), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
-        first, last, low, high = (np.concatenate(arrays) for arrays in zip(*self.parts))
-        return first, last, low, high
-
+from .unusual import Unusual, unusual_episodes
 
 _BUCKETS = 256  # least stretches of an envelope, if there are that many samples
 _BINS = 60  # of a histogram
+_SAMPLES = 700  # of the path of a stream, at least half of them
+_ALIGNED = 640  # rows of an alignment that are drawn
 _LONGEST = 1e300  # longest interval whose histogram does not overflow
 
 
@@ -97,6 +45,8 @@ class StreamFacts:
     gaps: list[tuple[float, float]] = field(default_factory=list)
     intervals: Intervals | None = None
     envelope: tuple[Any, ...] | None = None  # first and last time, low, high of each stretch
+    samples: tuple[Any, Any] | None = None  # some times and values, evenly over the stream
+    aligned: tuple[Any, Any, Any] | None = None  # times, values and channels of an alignment
     exact: StatisticsResult | None = None
     stored: StatisticsResult | None = None
 
@@ -109,6 +59,10 @@ class Facts:
     streams: list[StreamFacts]
     whole: tuple[float, float]  # extent of all streams, in s, ticks, or rows of episodes
     lengths: Any = None  # [E] of episodes
+    unusual: list[Unusual] = field(default_factory=list)
+    tracks: Any = None  # values [S,D] of tracks by name, for episodes
+    source: Any = None  # the recording or the episodes
+    alignment: str = ""  # what it was
 
 
 class _Watch:
@@ -116,6 +70,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.envelopes: dict[str, Envelope] = {}
+        self.samples: dict[str, Samples] = {}
         self.accumulators: dict[str, StatisticsAccumulator] = {}
 
     def __call__(self, piece: Piece) -> None:
@@ -125,11 +80,13 @@ class _Watch:
             return
         if piece.stream not in self.envelopes:
             self.envelopes[piece.stream] = Envelope(_BUCKETS)
+            self.samples[piece.stream] = Samples(_SAMPLES)
             self.accumulators[piece.stream] = StatisticsAccumulator(len(piece.names), ())
         clocks = piece.clocks
         times = next(iter(clocks.values())) if clocks else np.arange(len(piece))
         placed = np.isfinite(times)
         self.envelopes[piece.stream].add(times[placed], piece.values[placed])
+        self.samples[piece.stream].add(times[placed], piece.values[placed])
         self.accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
 
 
@@ -182,11 +139,14 @@ def _of_recording(
             shift = 0.0 if facts.extent is None else facts.extent[0]
             since_first, since_last = ((x - base) / ticks + shift for x in (first, last))
             placed = np.isfinite(since_first) & np.isfinite(since_last)
-            facts.envelope = tuple(x[placed] for x in (since_first, since_last, low, high))
+            kept = tuple(x[placed] for x in (since_first, since_last, low, high))
+            facts.envelope = split_at(kept, facts.gaps)
+            at, values = watch.samples[name].result()
+            facts.samples = (at - base) / ticks + shift, values
             facts.exact = watch.accumulators[name].result()
     ends = [facts.extent for facts in streams if facts.extent is not None]
     whole = (0.0, max([e[1] for e in ends], default=1.0))
-    return Facts(overview_data, streams, whole)
+    return Facts(overview_data, streams, whole, source=source)
 
 
 def _of_episodes(
@@ -196,6 +156,7 @@ def _of_episodes(
 
     stored = source.stored_statistics()
     streams = []
+    tracks: dict[str, Any] = {}
     longest = 1
     for name, track in source.tracks.items():
         facts = StreamFacts(name, overview_data["streams"][name], survey.streams[name].names or ())
@@ -213,11 +174,41 @@ def _of_episodes(
                 part = values[begin : begin + (1 << 20)]
                 envelope.add(np.arange(begin, begin + len(part)), part)
             facts.envelope = envelope.result()
+            tracks[name] = values
             facts.extent = (0.0, float(track.num_rows - 1))
             facts.exact = survey.statistics.get(name)
             facts.stored = stored.get(name)
     lengths = source.lengths(next(iter(source.tracks)))
-    return Facts(overview_data, streams, (0.0, float(max(longest - 1, 1))), lengths)
+    found = unusual_episodes({n: source.tracks[n] for n in tracks})
+    whole = (0.0, float(max(longest - 1, 1)))
+    return Facts(overview_data, streams, whole, lengths, found, tracks, source)
+
+
+def add_alignment(facts: Facts, source: Any, rate: float, **options: Any) -> None:
+    """Add the values of the streams of a recording after an alignment."""
+    import numpy as np
+
+    if not isinstance(source, Recording):
+        raise ValueError("rate: works on recordings; episodes are aligned already, or not timed")
+    aligned = align(source, rate, clock=facts.overview["clock"], **options)
+    facts.alignment = f"aligned at {rate:g} Hz"
+    origin = facts.overview["begin"] or 0
+    ticks = per_second(source.unit or options.get("unit"))
+    valid = aligned[VALID] if VALID in aligned else None
+    for stream in facts.streams:
+        if stream.name not in aligned or aligned[stream.name].times is None:
+            continue
+        track = aligned[stream.name]
+        times = on_host(track.times)
+        times = times.view("int64") if times.dtype.kind in "mM" else times
+        # align returns float times of a known unit in seconds
+        since = times - origin / ticks if times.dtype.kind == "f" else (times - origin) / ticks
+        values = on_host(track.values).astype(np.float64)
+        if valid is not None and valid.names is not None and stream.name in valid.names:
+            there = on_host(valid.values)[:, valid.names.index(stream.name)].astype(bool)
+            values[~there] = np.nan
+        step = max(1, -(-len(values) // _ALIGNED))
+        stream.aligned = since[::step], values[::step], list(track.names or ())
 
 
 def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]], Any]:

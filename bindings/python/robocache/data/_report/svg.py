@@ -7,16 +7,30 @@ from html import escape
 from typing import Any
 
 from ..._printable import printable
+from .._format_values import number
 
 WIDE, HIGH = 1000, 100  # of all plots; they are stretched to the page
 
 
-def svg(body: str, css: str, label: str) -> str:
+def svg(body: str, css: str, label: str, data: str = "") -> str:
     """Return a picture as wide as the page allows; ``label`` describes it as text."""
     return (
         f'<svg class="{css}" viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(printable(label), quote=True)}">{body}</svg>'
+        f'{data}aria-label="{escape(printable(label), quote=True)}">{body}</svg>'
     )
+
+
+def plot(
+    body: str, label: str, group: str, name: str, bounds: tuple[float, float] | None, more: str = ""
+) -> str:
+    """Return a plot with its value axis; plots of one group have one zoom and one cursor."""
+    values = "" if bounds is None else f'data-v="{bounds[0]:.7g},{bounds[1]:.7g}" '
+    data = f'data-g="{group}" data-name="{escape(printable(name), quote=True)}" {values}{more}'
+    top, bottom = ("", "") if bounds is None else (number(bounds[1], 4), number(bounds[0], 4))
+    if top == bottom:
+        bottom = ""
+    axis = f'<span class="y"><span>{top}</span><span>{bottom}</span></span>'
+    return f'<div class="box">{axis}{svg(body, "plot", label, data)}</div>'
 
 
 def spans(
@@ -38,7 +52,7 @@ def spans(
     if extent is not None:
         body = bar(*extent, "there", 3.0)
         body += "".join(bar(*gap, "gap", 2.0) for gap in _merged(gaps, 2.0 / scale))
-    return svg(body, "spans", label)
+    return svg(body, "spans", label, 'data-g="t" ')
 
 
 def _merged(gaps: Sequence[tuple[float, float]], near: float) -> list[tuple[float, float]]:
@@ -66,18 +80,39 @@ def bars(heights: Any, label: str, marks: Sequence[float] = ()) -> str:
     return svg(body, "plot", label)
 
 
+def bounds_of(*ranges: Any) -> tuple[float, float] | None:
+    """Return the least and the largest finite value of arrays; None without finite values."""
+    import numpy as np
+
+    good = [each[np.isfinite(each)] for each in ranges]
+    good = [each for each in good if each.size]
+    if not good:
+        return None
+    return float(min(each.min() for each in good)), float(max(each.max() for each in good))
+
+
 def band(
-    places: Any, low: Any, high: Any, breaks: Any, extent: tuple[float, float], label: str
+    places: Any,
+    low: Any,
+    high: Any,
+    breaks: Any,
+    extent: tuple[float, float],
+    bounds: tuple[float, float] | None = None,
 ) -> str:
-    """Return the area between low and high [n] over places [n]; ``breaks`` begin a new piece."""
+    """Return the outline of the area between low and high [n] over places [n].
+
+    ``breaks`` begin a new piece; ``bounds`` are the values at the edges of the plot, by default
+    the least and the largest.
+    """
     import numpy as np
 
     good = np.isfinite(low) & np.isfinite(high)
-    if not good.any():
-        return svg("", "plot", label)
-    if max(np.abs(low[good]).max(), np.abs(high[good]).max()) > 1e300:  # sums would overflow
-        low, high = low / 4, high / 4
-    bottom, top = float(low[good].min()), float(high[good].max())
+    bounds = bounds or bounds_of(low, high)
+    if not good.any() or bounds is None:
+        return ""
+    bottom, top = bounds
+    if max(abs(bottom), abs(top)) > 1e300:  # sums would overflow
+        low, high, bottom, top = low / 4, high / 4, bottom / 4, top / 4
     room = (top - bottom) or 1.0
     x = np.rint((places - extent[0]) * (WIDE / max(extent[1] - extent[0], 1e-30))).astype(int)
     y_low = np.rint(95 - 90 * ((np.where(good, low, bottom) - bottom) / room)).astype(int)
@@ -89,7 +124,19 @@ def band(
     for piece in np.unique(pieces[good]):
         rows = np.flatnonzero((pieces == piece) & good)
         parts.append(_outline(x[rows], y_low[rows], y_high[rows]))
-    return svg(f'<path class="band" d="{"".join(parts)}"/>', "plot", label)
+    return "".join(parts)
+
+
+def holes(gaps: Sequence[tuple[float, float]], whole: tuple[float, float]) -> str:
+    """Return shades over gaps, at least as wide as visible."""
+    scale = WIDE / max(whole[1] - whole[0], 1e-30)
+    parts = []
+    for begin, end in _merged(gaps, 1.0 / scale):
+        left, width = (begin - whole[0]) * scale, (end - begin) * scale
+        parts.append(
+            f'<rect class="hole" x="{left:.1f}" width="{max(width, 1.0):.1f}" height="{HIGH}"/>'
+        )
+    return "".join(parts)
 
 
 def _outline(x: Any, low: Any, high: Any) -> str:

@@ -15,7 +15,7 @@ from ..._source import Piece, StreamInfo
 from ..decompress import Budget, unpacked_messages
 from ..messages.columns import Columns
 from ..messages.decoders import Maker, Makers
-from ..messages.pieces import present
+from ..messages.pieces import Rows, present
 from ..messages.ros_types import normalized
 from ..messages.topics import AnyTopic, Hooks, Part, topic_of
 from .mcap import Channel
@@ -346,6 +346,26 @@ class Bag:
                     piece.stream not in known and piece.stream.startswith(late)
                 ):
                     yield piece
+
+    def messages(self, names: Collection[str]) -> Iterator[tuple[str, str, Rows]]:
+        """Yield the messages of topics without decoding them, in the order of the file.
+
+        Each item has the name of the topic, the serialization ("cdr", "ros1", "protobuf", ...),
+        and some of its messages.
+        """
+        of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
+        for name in names:
+            for number, channel in self.topics[name].channels:
+                of_file[number][channel] = self.topics[name]
+        budget = Budget(self.limit, self.path, self.packed_size)
+        for file, topics in zip(self.files, of_file):
+            for channels, rows, _ in file.pieces(set(topics)) if topics else ():
+                for topic, rows_of_topic in _by_topic(channels, topics, {}):
+                    own = rows if rows_of_topic is None else rows.select(rows_of_topic)
+                    if topic.streams.may_be_packed:
+                        own, _ = unpacked_messages(own, budget)
+                    first = file.channels[next(c for c, t in topics.items() if t is topic)]
+                    yield topic.name, first.serialization, own
 
     def _blocks(
         self, chosen: Sequence[_Topic], shown: bool | None, looking: bool = False

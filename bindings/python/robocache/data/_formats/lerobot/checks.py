@@ -195,6 +195,14 @@ def _check_spans(info: Info, plan: Plan, begins: Any, options: Options) -> list[
 # ---- tasks --------------------------------------------------------------------------------------
 
 
+def words_of_tasks(info: Info, options: Options) -> dict[int, str]:
+    """Return the texts of tasks by number."""
+    path = info.folder.file("meta/tasks.parquet" if info.is_v3 else "meta/tasks.jsonl")
+    read = _words_of_table if info.is_v3 else _words_of_lines
+    with reading(path):
+        return read(path, options)
+
+
 class _Tasks:
     """The texts of tasks by number, and rows that disagree with the tasks of their episode."""
 
@@ -213,10 +221,7 @@ class _Tasks:
             self.findings.append(Finding("warning", "tasks", "", "", text))
             return
         try:
-            path = info.folder.file(self.file)
-            read = _words_of_table if info.is_v3 else _words_of_lines
-            with reading(path):
-                self.words = read(path, options)
+            self.words = words_of_tasks(info, options)
         except FormatError as error:
             place = f"{self.file} {error.place}".strip()
             self.findings.append(Finding("error", "tasks", "", place, error.reason))

@@ -19,6 +19,8 @@ from ..._options import Options
 from ..description import Format
 from ..tables.parquet import numbers_of, read_table, schema_and_rows, whole_numbers
 from .checks import check_counters, check_rows
+from .frames import files_of_pictures
+from .image_statistics import check_cameras
 from .meta import Feature, Info, episodes_of, files_of_episodes, info_of, listed_in
 from .rows import require_room
 
@@ -40,7 +42,7 @@ FORMAT = Format(
     "set. Names of channels, tasks and stored statistics come from meta. A track of a video names "
     "its files and the times of its frames.",
     refuses="Pictures in Parquet files, texts, and videos that are missing are listed in left_out. "
-    "Frames of videos stay on disk.",
+    "Frames of videos stay on disk; convert reads these and the pictures.",
     package="pyarrow",
     extra="lerobot",
     example='episodes = rbc.data.open("pusht")',
@@ -73,6 +75,11 @@ def open(path: str, options: Options) -> Episodes:
         stored=functools.partial(stored_statistics, folder, options.damage),
         by_episode=QuantilesOfEpisodes(info, plan, options.limit),
         checks=functools.partial(_checked, info, plan, options),
+        pictures={
+            name: files_of_pictures(info, plan, feature, options)
+            for name, feature in info.features.items()
+            if feature.dtype == "image" and 3 in feature.shape
+        },
     )
     return make_episodes(
         LazyTracks(infos, plan.lengths, read), tasks=tasks, source=path, about=about
@@ -98,7 +105,7 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
 def _why_not(feature: Feature) -> str:
     """Return why a feature without numbers is not a track."""
     if feature.dtype == "image":
-        return "pictures stay in the Parquet files; they are not read"
+        return "pictures stay in the Parquet files; only convert reads them"
     if feature.dtype in ("string", "language"):
         return f"texts ({feature.dtype}) are not read"
     return f"has dtype {feature.dtype}, expected numbers or a video"
@@ -177,7 +184,9 @@ def _checked(
 ) -> list[Finding]:
     """Check what LeRobot relies on but no track holds."""
     found = check_rows(info, plan, options, chosen)
-    return found if chosen is not None else found + check_counters(plan, stored)
+    if chosen is not None:
+        return found
+    return found + check_counters(plan, stored) + check_cameras(info, plan, stored)
 
 
 _LEVEL = re.compile(r"q(\d\d)")

@@ -15,6 +15,7 @@ from ..._episode_methods import exact_of
 from ..._errors import LeftOut, needed
 from ..._time_units import per_second
 from ..arrays.named_arrays import distinct
+from .columns import arrow_of, feature_of, hub_feature, tasks_table
 
 _FILE = 100 << 20  # bytes per data file, as in LeRobot
 _CHUNK = 1000  # files in a folder
@@ -155,7 +156,7 @@ class _Writer:
 
     def write(self) -> Collection[LeftOut]:
         columns = self._columns()
-        features = {name: _feature(array, names) for name, (array, names) in columns.items()}
+        features = {name: feature_of(array, names) for name, (array, names) in columns.items()}
         files = self._data(columns, features)
         statistics, by_episode = self._statistics(columns)
         self._meta(features, files, statistics, by_episode)
@@ -239,8 +240,8 @@ class _Writer:
         """Write the data files; return the index of the file of each episode."""
         pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
         parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
-        arrays = {name: _arrow(pyarrow, array) for name, (array, _) in columns.items()}
-        head = {"info": {"features": {n: _hub(f) for n, f in features.items()}}}
+        arrays = {name: arrow_of(pyarrow, array) for name, (array, _) in columns.items()}
+        head = {"info": {"features": {n: hub_feature(f) for n, f in features.items()}}}
         table = pyarrow.table(arrays).replace_schema_metadata({"huggingface": json.dumps(head)})
         row_bytes = max(1, sum(array[:1].nbytes for array, _ in columns.values()))
         file_of, begin, number = [], 0, 0
@@ -324,7 +325,7 @@ class _Writer:
         for key in ("meta/episodes/chunk_index", "meta/episodes/file_index"):
             columns[key] = pyarrow.array([0] * count, pyarrow.int64())
         parquet.write_table(pyarrow.table(columns), self._path(_EPISODES))
-        parquet.write_table(_tasks(pyarrow, self.tasks), self._path("meta/tasks.parquet"))
+        parquet.write_table(tasks_table(pyarrow, self.tasks), self._path("meta/tasks.parquet"))
 
     def _path(self, name: str) -> str:
         path = os.path.join(self.part, name)
@@ -334,56 +335,6 @@ class _Writer:
 
 def _place(number: int) -> str:
     return _DATA.format(chunk_index=number // _CHUNK, file_index=number % _CHUNK)
-
-
-def _feature(array: Any, names: Any) -> dict[str, Any]:
-    return {
-        "dtype": array.dtype.name,
-        "shape": [int(array.shape[1])],
-        "names": None if names is None else list(names),
-    }
-
-
-def _hub(feature: dict[str, Any]) -> dict[str, Any]:
-    """Return a feature in the notation of the package datasets."""
-    value = {"dtype": feature["dtype"], "_type": "Value"}
-    if feature["shape"] == [1]:
-        return value
-    return {"feature": value, "length": feature["shape"][0], "_type": "Sequence"}
-
-
-def _arrow(pyarrow: Any, array: Any) -> Any:
-    flat = pyarrow.array(array.reshape(-1))
-    if array.shape[1] == 1:
-        return flat
-    return pyarrow.FixedSizeListArray.from_arrays(flat, array.shape[1])
-
-
-def _tasks(pyarrow: Any, tasks: list[str]) -> Any:
-    """Return a table with the tasks as its index, in pandas' format."""
-    index = "__index_level_0__"
-    columns = [
-        {
-            "name": name,
-            "field_name": field,
-            "pandas_type": kind,
-            "numpy_type": numpy,
-            "metadata": None,
-        }
-        for name, field, kind, numpy in (
-            ("task_index", "task_index", "int64", "int64"),
-            (None, index, "unicode", "object"),
-        )
-    ]
-    head = {"index_columns": [index], "column_indexes": [], "columns": columns}
-    head["pandas_version"] = "2.0.0"
-    table = pyarrow.table(
-        {
-            "task_index": pyarrow.array(range(len(tasks)), pyarrow.int64()),
-            index: pyarrow.array(tasks, pyarrow.string()),
-        }
-    )
-    return table.replace_schema_metadata({"pandas": json.dumps(head)})
 
 
 def _words(task: Any) -> tuple[str, ...]:

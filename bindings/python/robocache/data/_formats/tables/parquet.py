@@ -95,10 +95,19 @@ def read_table(
                 with parquet.ParquetFile(
                     own, metadata=file.metadata, read_dictionary=texts
                 ) as again:
-                    return storage_of(again.read(columns=parts).select(names))
+                    return storage_of(_groups_of(again, parts).select(names))
         return storage_of(file.read(columns=parts).select(names))
 
     return with_file(path, read, limit)
+
+
+def _groups_of(file: Any, parts: Any) -> Any:
+    """Read columns group by group: texts inside of structs cannot be read over several groups."""
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    if file.num_row_groups < 2:
+        return file.read(columns=parts)
+    groups = (file.read_row_group(i, columns=parts) for i in range(file.num_row_groups))
+    return arrow.concat_tables(groups)
 
 
 def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:

@@ -1,0 +1,1 @@
+"""Conversion of recordings and data sets to a data set for training."""

@@ -1,0 +1,212 @@
+"""Image messages of bags: the fields of sensor_msgs and foxglove, and their pixels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .._write import pictures
+
+RAW = {"sensor_msgs/msg/Image", "foxglove.RawImage", "foxglove_msgs/msg/RawImage"}
+COMPRESSED = {"sensor_msgs/msg/CompressedImage", "foxglove.CompressedImage"}
+COMPRESSED |= {"foxglove_msgs/msg/CompressedImage"}
+TYPES = RAW | COMPRESSED
+
+# By encoding: bytes a pixel, and the channels in the order red, green, blue.
+_LAYOUTS = {
+    "rgb8": (3, (0, 1, 2)),
+    "bgr8": (3, (2, 1, 0)),
+    "8UC3": (3, (2, 1, 0)),
+    "rgba8": (4, (0, 1, 2)),
+    "bgra8": (4, (2, 1, 0)),
+    "8UC4": (4, (2, 1, 0)),
+    "mono8": (1, (0, 0, 0)),
+    "8UC1": (1, (0, 0, 0)),
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The content of an image message."""
+
+    data: bytes
+    encoding: str  # of pixels; "" if the data are a PNG or JPEG file
+    height: int = 0
+    width: int = 0
+    step: int = 0  # bytes a row
+
+    def rgb(self, decoder: pictures.Decoder) -> Any:
+        """Return the pixels as RGB, uint8 [h,w,3].
+
+        Raises
+        ------
+        ValueError
+            The encoding is not known, or the data do not fit it; the text is a part of a sentence.
+        """
+        import numpy as np
+
+        if not self.encoding:
+            return decoder.rgb(self.data)
+        layout = _LAYOUTS.get(self.encoding)
+        if layout is None:
+            raise ValueError(
+                f"has the encoding {self.encoding!r}, expected one of {', '.join(_LAYOUTS)}. Depth "
+                "images and raw Bayer images are not colours that a policy reads"
+            )
+        size, order = layout
+        step = self.step or self.width * size
+        if step < self.width * size or len(self.data) < step * (self.height - 1) + (
+            self.width * size
+        ):
+            raise ValueError(
+                f"has {len(self.data):,} bytes in rows of {self.step:,}, too few for {self.width} "
+                f"x {self.height} pixels of {self.encoding}"
+            )
+        flat = np.frombuffer(self.data, np.uint8)
+        flat = np.concatenate([flat, np.zeros(max(0, step * self.height - len(flat)), np.uint8)])
+        rows = flat[: step * self.height].reshape(self.height, step)[:, : self.width * size]
+        pixels = rows.reshape(self.height, self.width, size)
+        return np.ascontiguousarray(pixels[..., list(order)])
+
+
+def pictures_in(typename: str, serialization: str, rows: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the log time of each message, and a function that returns its picture."""
+    for i, at in enumerate(rows.times.tolist()):
+        yield at, lambda i=i: picture_of(typename, serialization, rows.message(i))
+
+
+def picture_of(typename: str, serialization: str, message: bytes) -> Picture:
+    """Return the picture of a message.
+
+    Raises
+    ------
+    ValueError
+        The message is truncated, or is not of this type.
+    """
+    try:
+        if serialization == "protobuf":
+            return _of_protobuf(typename, message)
+        if serialization == "ros1":
+            return _of_sensor_msgs(typename, _Reader(message, "<", 0, False))
+        if serialization == "cdr" and message[:2] in (b"\0\0", b"\0\1"):
+            order = "<" if message[1] else ">"
+            reader = _Reader(message, order, 4, True)
+            if typename.startswith("foxglove_msgs"):
+                return _of_foxglove(typename, reader)
+            return _of_sensor_msgs(typename, reader)
+    except (struct.error, UnicodeDecodeError, IndexError):
+        raise ValueError("is truncated, or is not of its type") from None
+    raise ValueError(f"is stored as {serialization!r}, expected cdr, ros1 or protobuf")
+
+
+def is_known(typename: str) -> bool:
+    """Whether messages of a type are images that can be read."""
+    return typename in TYPES
+
+
+class _Reader:
+    """Reads fields one after the other, as CDR or ROS 1 stores them."""
+
+    def __init__(self, data: bytes, order: str, begin: int, aligned: bool) -> None:
+        self.data, self.order, self.begin, self.aligned = data, order, begin, aligned
+        self.at = begin
+
+    def number(self, code: str) -> int:
+        size = struct.calcsize(f"={code}")
+        if self.aligned:
+            self.at += -(self.at - self.begin) % size
+        (value,) = struct.unpack_from(f"{self.order}{code}", self.data, self.at)
+        self.at += size
+        return int(value)
+
+    def content(self) -> bytes:
+        size = self.number("I")
+        data = self.data[self.at : self.at + size]
+        if len(data) != size:
+            raise struct.error("truncated")
+        self.at += size
+        return data
+
+    def text(self) -> str:
+        return self.content().rstrip(b"\0").decode("utf-8")
+
+
+def _of_sensor_msgs(typename: str, reader: _Reader) -> Picture:
+    if not reader.aligned:
+        reader.number("I")  # seq
+    reader.number("I"), reader.number("I"), reader.text()
+    if typename in COMPRESSED:
+        reader.text()  # the format; the content says it too
+        return Picture(reader.content(), "")
+    height, width, encoding = reader.number("I"), reader.number("I"), reader.text()
+    reader.number("B")
+    step = reader.number("I")
+    return Picture(reader.content(), encoding, height, width, step)
+
+
+def _of_foxglove(typename: str, reader: _Reader) -> Picture:
+    reader.number("I"), reader.number("I"), reader.text()
+    if typename in COMPRESSED:
+        return Picture(reader.content(), "")
+    width, height = reader.number("I"), reader.number("I")
+    encoding, step = reader.text(), reader.number("I")
+    return Picture(reader.content(), encoding, height, width, step)
+
+
+# Numbers of the fields in foxglove.RawImage and foxglove.CompressedImage.
+_WIDTH, _HEIGHT, _ENCODING, _STEP, _PIXELS, _FILE = 2, 3, 4, 5, 6, 2
+
+
+def _of_protobuf(typename: str, message: bytes) -> Picture:
+    fields = dict(protobuf_fields(message))
+    if typename in COMPRESSED:
+        return Picture(_bytes(fields, _FILE), "")
+    encoding = _bytes(fields, _ENCODING).decode("utf-8")
+    numbers = [int.from_bytes(_bytes(fields, key), "little") for key in (_HEIGHT, _WIDTH, _STEP)]
+    return Picture(_bytes(fields, _PIXELS), encoding, *numbers)
+
+
+def _bytes(fields: dict[int, Any], key: int) -> bytes:
+    value = fields.get(key, b"")
+    if not isinstance(value, bytes):
+        raise struct.error("another type")
+    return value
+
+
+def protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each field with its bytes, or its integer for a varint."""
+    at = 0
+    while at < len(message):
+        key, at = varint(message, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = varint(message, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            size, at = varint(message, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise struct.error(f"kind {kind}")
+        data = message[at : at + size]
+        if len(data) != size:
+            raise struct.error("truncated")
+        at += size
+        yield key >> 3, data
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number of 7 bits a byte, and the place after it."""
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise struct.error("too long")

@@ -1,0 +1,1 @@
+"""Editing of LeRobot data sets: episodes, features and tasks, as a new data set."""

@@ -1,0 +1,205 @@
+"""``edit``: one LeRobot data set, or several, become a new one with other episodes or features."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._files.atomic_write import require_place, written_beside
+from ..._files.overwrite import lies_in
+from ..._printable import printable
+from .._errors import Damage, FormatError, LeftOut, needed
+from .._formats.lerobot.lerobot import sniff
+from .._formats.lerobot.meta import Feature
+from .._formats.lerobot.stored_statistics import DataSet
+from .._options import Options
+from .choices import Cut, cuts_of, features_of, splits_of
+from .write import Written, write
+
+
+@dataclass
+class Edit:
+    """The result of :func:`edit`. ``print`` shows it."""
+
+    output: str
+    episodes: int
+    rows: int
+    features: tuple[str, ...]
+    parts: dict[str, int] = field(default_factory=dict)  #: episodes by name of a split
+    notes: tuple[str, ...] = ()  #: what was encoded or computed again
+    left_out: tuple[LeftOut, ...] = ()  #: what is not in the output
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as dicts, lists and numbers."""
+        return {
+            **dataclasses.asdict(self),
+            "features": list(self.features),
+            "notes": list(self.notes),
+            "left_out": [{"place": o.place, "reason": o.reason} for o in self.left_out],
+        }
+
+    def __repr__(self) -> str:
+        parts = "".join(f"; {name}: {count}" for name, count in self.parts.items())
+        head = f"{printable(self.output)}: {self.episodes} episodes, {self.rows} rows{parts}"
+        lines = [f"note: {note}" for note in self.notes]
+        return "\n".join([head, *lines, *(f"omitted: {each}" for each in self.left_out)])
+
+
+def edit(
+    sources: Any,
+    out: str | os.PathLike[str],
+    *,
+    drop: Any = None,
+    keep: Any = None,
+    trim: Mapping[Any, Any] | None = None,
+    task: str | None = None,
+    tasks: Mapping[Any, str] | None = None,
+    remove: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
+    split: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    follow_links: bool = False,
+    progress: bool | None = None,
+) -> Edit:
+    """Write a LeRobot data set with some episodes, features or tasks of others.
+
+    The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
+    completely or not at all; the sources are not changed. Values keep their bits. Videos are
+    copied without decoding where their keyframes allow it, and encoded again else. Statistics of
+    numbers are computed again, exactly; those of cameras are kept for whole episodes.
+
+    Parameters
+    ----------
+    sources
+        A data set, or several, which are merged: they need the same rate and the same features.
+    out
+        The new folder.
+    drop
+        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are counted from 0 over
+        all sources, in every argument.
+    keep
+        Episodes to keep, in this order. None: all.
+    trim
+        By episodes, the rows to keep: ``{"0-3": "10:", 5: (0, 100)}``. "all" names all episodes.
+    task
+        The task of all episodes. None: as recorded.
+    tasks
+        The task by episodes; it comes before ``task``.
+    remove
+        Features to remove.
+    rename
+        New names of features.
+    split
+        By name of a part, its episodes or its fraction: ``{"train": 0.8, "val": 0.2}``. Each part
+        becomes a data set in the folder ``out``.
+    overwrite
+        Whether to replace an existing output, such as the source itself.
+    follow_links, progress
+        As for :func:`open`.
+
+    Returns
+    -------
+    Edit
+        What was written, encoded again and omitted.
+
+    Raises
+    ------
+    FileExistsError
+        The output exists.
+    FormatError
+        A source is damaged, or is not a LeRobot data set.
+    ValueError
+        The sources differ in their rates or features, or an argument does not fit them.
+    """
+    needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
+    target = os.fsdecode(out)
+    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    if not paths:
+        raise ValueError("sources: has none, expected a data set")
+    names = [os.fsdecode(path) for path in paths]
+    sets = [_opened(name, target, follow_links, progress) for name in names]
+    chosen = features_of(sets[0], list(remove), rename or {})
+    for each, name in zip(sets[1:], names[1:]):
+        _require_same(sets[0], each, names[0], name, list(chosen.values()))
+    cuts = cuts_of(sets, drop, keep, trim, task, tasks)
+    count = sum(len(each.plan.lengths) for each in sets)
+    parts = None if split is None else splits_of(split, cuts, count)
+    require_place(target, overwrite)
+    with written_beside(target, overwrite) as part:
+        if parts is None:
+            done = [write(sets, cuts, chosen, part, progress)]
+        else:
+            os.mkdir(part)
+            done = [
+                write(sets, own, chosen, os.path.join(part, name), progress)
+                for name, own in parts.items()
+            ]
+    return _result(target, cuts, chosen, parts, done)
+
+
+def _result(
+    out: str,
+    cuts: Sequence[Cut],
+    features: Mapping[str, str],
+    parts: Mapping[str, Sequence[Cut]] | None,
+    done: Sequence[Written],
+) -> Edit:
+    own = {} if parts is None else {name: len(each) for name, each in parts.items()}
+    used = list(cuts) if parts is None else [cut for each in parts.values() for cut in each]
+    left_out = [each for one in done for each in one.left_out]
+    if len(used) < len(cuts):
+        left_out.append(LeftOut("split", f"{len(cuts) - len(used)} episodes are in no part"))
+    return Edit(
+        out,
+        len(used),
+        sum(cut.rows for cut in used),
+        tuple(features),
+        own,
+        tuple(dict.fromkeys(note for one in done for note in one.notes)),
+        tuple(dict.fromkeys(left_out)),
+    )
+
+
+def _opened(path: str, out: str, follow_links: bool, progress: bool | None) -> DataSet:
+    if not sniff(path):
+        raise FormatError(path, "", "is not a LeRobot data set; convert makes one")
+    same = os.path.realpath(path) == os.path.realpath(out)
+    if not same and lies_in(path, out):
+        raise FileExistsError(
+            f"{printable(out)}: contains {printable(path)}, which it would replace; write elsewhere"
+        )
+    if not same and lies_in(out, path):
+        raise FileExistsError(f"{printable(out)}: is inside {printable(path)}; write elsewhere")
+    options = Options(Damage(), follow_links=follow_links, progress=progress)
+    made = DataSet.open(path, options)
+    if made.info.fps is None:
+        raise FormatError(made.info.path, "fps", "is missing")
+    if not len(made.plan.lengths):
+        raise FormatError(path, "", "has no episodes")
+    return made
+
+
+def _require_same(
+    first: DataSet, other: DataSet, name: str, other_name: str, features: Sequence[str]
+) -> None:
+    """Require that two data sets can be one."""
+    than = f"{printable(other_name)}: differs from {printable(name)}"
+    for key in ("fps", "robot_type"):
+        own, given = first.info.entries.get(key), other.info.entries.get(key)
+        if own != given:
+            raise ValueError(f"{than}: {key} is {given!r}, expected {own!r}")
+    for feature in features:
+        mine, theirs = first.info.features[feature], other.info.features.get(feature)
+        if theirs is None:
+            text = f"has no feature {feature!r}; remove it, or rename one first"
+            raise ValueError(f"{than}: {text}")
+        if _facts(mine) != _facts(theirs):
+            text = f"{feature} is {_facts(theirs)}, expected {_facts(mine)}"
+            raise ValueError(f"{than}: {text}")
+
+
+def _facts(feature: Feature) -> tuple[Any, ...]:
+    return feature.dtype, feature.shape, feature.names

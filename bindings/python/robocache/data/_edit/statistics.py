@@ -1,0 +1,115 @@
+"""The statistics of an edited data set: those of numbers anew, those of whole episodes' cameras."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+
+from ... import statistics_files
+from ..._statistics.result import StatisticsResult
+from .._errors import Damage, FormatError, needed
+from .._formats.lerobot.frames import is_camera
+from .._formats.lerobot.image_statistics import camera_statistics
+from .._formats.lerobot.stored_statistics import STATS, DataSet, fix
+from .._options import Options
+from .._write.lerobot import image_columns
+from .choices import Cut
+
+_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
+
+
+def write_statistics(
+    sets: Sequence[DataSet],
+    cuts: Sequence[Cut],
+    features: Mapping[str, str],
+    part: str,
+    progress: bool | None,
+) -> None:
+    """Write the statistics of a data set whose rows, videos and meta are complete."""
+    pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
+    parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
+    cameras = {n: o for n, o in features.items() if is_camera(sets[0].info.features[o])}
+    results = _of_cameras(sets, cuts, cameras, part, progress) if cameras else {}
+    path = os.path.join(part, _EPISODES)
+    table = parquet.read_table(path)
+    whole = {}
+    for name, rows in results.items():
+        whole[name] = joined(rows)
+        for column, values in image_columns(pyarrow, name, rows).items():
+            table = table.append_column(column, values)
+    parquet.write_table(table, path)
+    fixed = fix(part, None, Options(Damage(), progress=progress))
+    for name in fixed.backups:  # of files that were written here
+        os.remove(os.path.join(part, name))
+    if whole:
+        place = os.path.join(part, STATS)
+        statistics_files.write_lerobot(place, whole, images=list(whole), keep=place)
+
+
+def _of_cameras(
+    sets: Sequence[DataSet],
+    cuts: Sequence[Cut],
+    cameras: Mapping[str, str],
+    part: str,
+    progress: bool | None,
+) -> dict[str, list[StatisticsResult]]:
+    """Return the statistics of each camera by episode: the stored ones of whole episodes."""
+    import numpy as np
+
+    stored = [_stored(each) for each in sets]
+    found: dict[str, list[StatisticsResult | None]] = {name: [] for name in cameras}
+    for cut in cuts:
+        number = int(sets[cut.source].plan.numbers[cut.episode])
+        own = stored[cut.source].get(number, {}) if cut.is_whole else {}
+        for name, old in cameras.items():
+            found[name].append(own.get(old))
+    lacking = np.array([any(rows[e] is None for rows in found.values()) for e in range(len(cuts))])
+    if lacking.any():
+        made = DataSet.open(part, Options(Damage(), progress=progress))
+        plan = made.plan.without(~lacking)
+        _, by_episode = camera_statistics(made.info, plan, "sample", made.options)
+        for name, result in by_episode.items():
+            for row, e in enumerate(np.flatnonzero(lacking).tolist()):
+                if found[name][e] is None:
+                    found[name][e] = result.row(row)
+    return {name: [row for row in rows if row is not None] for name, rows in found.items()}
+
+
+def _stored(each: DataSet) -> dict[int, dict[str, StatisticsResult]]:
+    """Return the statistics that a data set has of its episodes; empty if it has none."""
+    try:
+        return statistics_files.read_lerobot_episodes(each.info.folder.path)
+    except (OSError, FormatError, ValueError, TypeError):  # they are computed again
+        return {}
+
+
+def joined(rows: Sequence[StatisticsResult]) -> StatisticsResult:
+    """Return the statistics of all episodes from those of each, as LeRobot joins them.
+
+    Quantiles are weighted means of the episodes' quantiles.
+    """
+    import numpy as np
+
+    levels = tuple(level for level in rows[0].levels if all(level in each.levels for each in rows))
+    counts = np.stack([each.count for each in rows])
+    total = counts.sum(axis=0)
+    means = np.stack([each.mean for each in rows])
+    mean = (means * counts).sum(axis=0) / total
+    spread = np.stack([each.std for each in rows]) ** 2 + (means - mean) ** 2
+    quantiles = np.array(
+        [
+            (np.stack([each.quantile(level) for each in rows]) * counts).sum(axis=0) / total
+            for level in levels
+        ]
+    ).reshape(len(levels), *mean.shape)
+    return dataclasses.replace(
+        rows[0],
+        count=total,
+        min=np.min([each.min for each in rows], axis=0),
+        max=np.max([each.max for each in rows], axis=0),
+        mean=mean,
+        std=np.sqrt((spread * counts).sum(axis=0) / total),
+        quantiles=quantiles,
+        levels=levels,
+    )

@@ -1,0 +1,342 @@
+"""RLDS data sets, such as Open X-Embodiment and DROID, read without TensorFlow."""
+
+from __future__ import annotations
+
+import functools
+import json
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .... import Track
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
+from ..._errors import FormatError, LeftOut
+from ..._file_access import Folder, opened, opened_text
+from ..._options import Options
+from ..._progress import progress
+from ..description import Format
+from .records import Malformed, features_in, numbers_of, places, record_at, texts_of
+
+FEATURES, INFO, OWN = "features.json", "dataset_info.json", "robocache.json"
+STEPS = "steps"
+_TASK = "language_instruction"
+_SHARD = re.compile(r".+\.tfrecord-\d+-of-\d+")
+_DEEPEST = 32
+_MOST = 1 << 24  # bytes of a description
+# Of a step: flags of its place in the episode, which the episodes say.
+_PLACES = ("is_first", "is_last", "is_terminal")
+
+FORMAT = Format(
+    name="rlds",
+    title="RLDS (TensorFlow Datasets)",
+    files="a folder with features.json and *.tfrecord-*",
+    reads="Episodes of Open X-Embodiment, DROID and others: a track for each tensor of numbers of "
+    "the steps, and the task in language_instruction. TensorFlow is not needed.",
+    refuses="Pictures, which only convert reads, and other texts are listed. RLDS states no times: "
+    "pass rate=.",
+    example='episodes = rbc.data.open("bridge", rate=5)',
+)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A feature of the steps that is not a dict."""
+
+    place: str  # "observation/state"
+    kind: str  # "number", "picture", "text" or the name of its class
+    shape: tuple[int, ...]
+    dtype: str
+    is_rgb: bool = False  # a picture of three channels of 8 bits
+
+    @property
+    def name(self) -> str:
+        return self.place.replace("/", ".")
+
+    @property
+    def width(self) -> int:
+        width = 1
+        for extent in self.shape:
+            width *= extent
+        return width
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An episode: a record of a file."""
+
+    file: str
+    at: int
+    size: int
+    rows: int
+
+
+def sniff(path: str) -> bool:
+    return all(os.path.isfile(os.path.join(path, name)) for name in (FEATURES, INFO))
+
+
+def open(path: str, options: Options) -> Episodes:
+    folder = Folder(path, options.follow_links)
+    leaves = leaves_of(folder)
+    own = _json(folder, OWN) if folder.has(OWN) else {}
+    added = own.get("added")
+    unused = {*_PLACES, *(added if isinstance(added, list) else ())}
+    numbers = [leaf for leaf in leaves if leaf.kind == "number" and leaf.place not in unused]
+    left_out = [
+        LeftOut(leaf.name, _why_not(leaf))
+        for leaf in leaves
+        if leaf.kind != "number" and leaf.place != _TASK
+    ]
+    if not numbers:
+        raise FormatError(os.path.join(path, FEATURES), STEPS, "has no tensor of numbers")
+    episodes, tasks = _index(folder, leaves, options)
+    names: Any = own.get("names")
+    names = names if isinstance(names, dict) else {}
+    infos = {}
+    for leaf in numbers:
+        channels = names.get(leaf.name)
+        fits = isinstance(channels, list) and len(channels) == leaf.width
+        labels = tuple(map(str, channels)) if fits and isinstance(channels, list) else None
+        infos[leaf.name] = TrackInfo(labels, leaf.dtype, leaf.width)
+    rate = options.rate or (own.get("rate") if isinstance(own.get("rate"), float) else None)
+    read = functools.partial(_read, episodes, {leaf.name: leaf for leaf in numbers}, infos, rate)
+    import numpy as np
+
+    lengths = np.array([episode.rows for episode in episodes], np.int64)
+    about = About(
+        format="RLDS",
+        unit="s",
+        rate=rate,
+        left_out=tuple(left_out),
+        problems=options.damage.problems,
+        pictures={
+            leaf.name: functools.partial(_pictures, episodes, leaf)
+            for leaf in leaves
+            if leaf.is_rgb
+        },
+    )
+    known = tasks if any(task is not None for task in tasks) else None
+    lazy = LazyTracks(infos, lengths, functools.partial(read, options), path=path)
+    return make_episodes(lazy, tasks=known, source=path, about=about)
+
+
+def _why_not(leaf: Leaf) -> str:
+    if leaf.kind == "picture":
+        return f"pictures, which {'only convert reads' if leaf.is_rgb else 'are not read'}"
+    return "texts are not read" if leaf.kind == "text" else f"{leaf.kind} is not read"
+
+
+# ---- the description ----------------------------------------------------------------------------
+
+
+def leaves_of(folder: Folder) -> list[Leaf]:
+    """Return the features of the steps."""
+    content = _json(folder, FEATURES)
+    path = os.path.join(folder.path, FEATURES)
+    top = _members(content)
+    steps = top.get(STEPS) if top else None
+    inner = (steps or {}).get("sequence", {})
+    feature = inner.get("feature") if isinstance(inner, dict) else None
+    if not isinstance(feature, dict):
+        raise FormatError(path, "", "has no sequence 'steps', as RLDS data sets have")
+    return list(_leaves(path, feature, "", 0))
+
+
+def _members(feature: Any) -> dict[str, Any]:
+    """Return the features of a dict of features."""
+    inner = feature.get("featuresDict") if isinstance(feature, dict) else None
+    members = inner.get("features") if isinstance(inner, dict) else None
+    return members if isinstance(members, dict) else {}
+
+
+def _leaves(path: str, feature: dict[str, Any], place: str, depth: int) -> Iterator[Leaf]:
+    if depth > _DEEPEST:
+        raise FormatError(path, place, f"has features nested deeper than {_DEEPEST} levels")
+    members = _members(feature)
+    if members:
+        for name, member in members.items():
+            if isinstance(member, dict):
+                inner = f"{place}/{name}" if place else name
+                yield from _leaves(path, member, inner, depth + 1)
+        return
+    own = str(feature.get("pythonClassName", "")).rpartition(".")[2] or "a feature"
+    tensor = feature.get("tensor")
+    if "image" in feature or own in ("Image", "Video"):
+        yield _picture(place, own, feature.get("image"))
+    elif "text" in feature or own == "Text":
+        yield Leaf(place, "text", (), "string")
+    elif isinstance(tensor, dict):
+        yield _tensor(path, place, tensor)
+    else:
+        yield Leaf(place, own, (), "")
+
+
+def _picture(place: str, own: str, image: Any) -> Leaf:
+    """Return a feature of pictures; only RGB of 8 bits in PNG or JPEG can become a camera."""
+    stated = image if isinstance(image, dict) else {}
+    shape = stated.get("shape")
+    extents = shape.get("dimensions") if isinstance(shape, dict) else None
+    depth = str(extents[-1]) if isinstance(extents, list) and extents else "3"
+    coded = str(stated.get("encodingFormat", "png")).lower() in ("png", "jpeg", "")
+    is_rgb = own != "Video" and depth == "3" and stated.get("dtype", "uint8") == "uint8" and coded
+    return Leaf(place, "picture", (), "uint8", is_rgb)
+
+
+def _pictures(episodes: list[_Place], leaf: Leaf, episode: int) -> Iterator[bytes]:
+    """Yield the files of the pictures of an episode."""
+    place = episodes[episode]
+    try:
+        feature = _feature(features_in(record_at(place.file, place.at, place.size)), leaf)
+        texts = texts_of(feature)
+    except Malformed as error:
+        raise FormatError(place.file, f"byte {place.at}", f"the record {error}") from None
+    if len(texts) != place.rows:
+        reason = f"has {len(texts)} pictures of {leaf.place}, expected {place.rows}"
+        raise FormatError(place.file, f"byte {place.at}", reason)
+    for content in texts:
+        yield bytes(content)
+
+
+def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
+    import numpy as np
+
+    dtype = str(tensor.get("dtype", ""))
+    shape = tensor.get("shape")
+    extents = shape.get("dimensions", []) if isinstance(shape, dict) else []
+    try:
+        sizes = tuple(int(extent) for extent in extents)
+    except (TypeError, ValueError):
+        raise FormatError(path, place, f"has the shape {extents!r}, expected numbers") from None
+    if dtype in ("string", "object") or dtype.startswith("object"):
+        return Leaf(place, "text", sizes, "string")
+    if str(tensor.get("encoding", "none")).lower() not in ("none", ""):
+        return Leaf(place, "a compressed tensor", sizes, dtype)
+    if any(size < 0 for size in sizes):
+        return Leaf(place, "a tensor of several lengths", sizes, dtype)
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        return Leaf(place, f"a tensor of {dtype or 'no dtype'}", sizes, "")
+    if known.kind not in "biuf":
+        return Leaf(place, f"a tensor of {dtype}", sizes, "")
+    return Leaf(place, "number", sizes, known.name)
+
+
+def _json(folder: Folder, name: str) -> dict[str, Any]:
+    path = folder.file(name)
+    if os.path.getsize(path) > _MOST:
+        raise FormatError(path, "", f"has more than {_MOST >> 20} MiB, expected a description")
+    try:
+        with opened_text(path) as file:
+            content = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
+    if not isinstance(content, dict):
+        raise FormatError(path, "", "is not a JSON object")
+    return content
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def _index(folder: Folder, leaves: list[Leaf], options: Options) -> tuple[list[_Place], list[Any]]:
+    """Find the episodes in all files, and read their tasks. Pictures are skipped."""
+    files = sorted(name for name in os.listdir(folder.path) if _SHARD.fullmatch(name))
+    if not files:
+        raise FormatError(folder.path, "", "has no file *.tfrecord-*")
+    first = next(leaf for leaf in leaves if leaf.kind == "number")
+    has_task = any(leaf.place == _TASK and leaf.kind == "text" for leaf in leaves)
+    found: list[_Place] = []
+    tasks: list[Any] = []
+    for name in files:
+        path = folder.file(name)
+        if os.path.getsize(path) == 0:
+            continue
+        try:
+            with (
+                opened(path) as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            ):
+                for at, size in places(path):
+                    with memoryview(content) as whole, whole[at : at + size] as record:
+                        rows, task = _facts(path, at, record, first, has_task)
+                    found.append(_Place(path, at, size, rows))
+                    tasks.append(task)
+        except FormatError as error:
+            options.damage.found(error.path, error.place, error.reason)
+    return found, tasks
+
+
+def _facts(
+    path: str, at: int, record: memoryview, first: Leaf, has_task: bool
+) -> tuple[int, str | None]:
+    """Return the number of steps of an episode, and its task."""
+    try:
+        features = features_in(record)
+        values = numbers_of(_feature(features, first))
+        task = None
+        if has_task:
+            texts = texts_of(features.get(f"{STEPS}/{_TASK}", memoryview(b"")))
+            task = bytes(texts[0]).decode("utf-8", "replace") if texts else None
+        count = len(values)
+    except Malformed as error:
+        raise FormatError(path, f"byte {at}", f"the record {error}") from None
+    finally:
+        features = {}
+    rows, rest = divmod(count, max(1, first.width))
+    if rest:
+        text = f"{first.place} has {count} numbers, not a multiple of {first.width}"
+        raise FormatError(path, f"byte {at}", text)
+    return rows, task or None
+
+
+def _feature(features: dict[str, memoryview], leaf: Leaf) -> memoryview:
+    feature = features.get(f"{STEPS}/{leaf.place}")
+    if feature is None:
+        raise Malformed(f"has no feature {STEPS}/{leaf.place}")
+    return feature
+
+
+def _read(
+    episodes: list[_Place],
+    leaves: dict[str, Leaf],
+    infos: dict[str, TrackInfo],
+    rate: float | None,
+    options: Options,
+    names: Any,
+    chosen: Any,
+) -> dict[str, Track]:
+    """Read tracks of the chosen episodes."""
+    import numpy as np
+
+    own = [episodes[e] for e in chosen.tolist()]
+    offsets = np.concatenate([[0], np.cumsum([each.rows for each in own])]).astype(np.int64)
+    values = {
+        name: np.zeros((int(offsets[-1]), leaves[name].width), leaves[name].dtype) for name in names
+    }
+    with progress("Reading RLDS", sum(each.size for each in own), options.progress) as advance:
+        for e, episode in enumerate(own):
+            record = record_at(episode.file, episode.at, episode.size)
+            try:
+                features = features_in(record)
+                for name in names:
+                    numbers = numbers_of(_feature(features, leaves[name]))
+                    expected = episode.rows * leaves[name].width
+                    if len(numbers) != expected:
+                        raise Malformed(f"has {len(numbers)} numbers of {name}, not {expected}")
+                    part = values[name][offsets[e] : offsets[e + 1]]
+                    part[...] = numbers.reshape(part.shape)
+            except Malformed as error:
+                raise FormatError(
+                    episode.file, f"byte {episode.at}", f"the record {error}"
+                ) from None
+            advance(episode.size)
+    times = None
+    if rate is not None:
+        times = np.concatenate([np.arange(each.rows) / rate for each in own] or [np.zeros(0)])
+    return {
+        name: Track(values[name], offsets, times=times, names=infos[name].names) for name in names
+    }

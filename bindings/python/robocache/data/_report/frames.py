@@ -1,0 +1,91 @@
+"""A strip of frames of each camera of an episode, as small JPEG files in the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from html import escape
+from typing import Any
+
+from ..._printable import printable
+from .._errors import FormatError
+from .._formats.lerobot import lerobot
+from .._formats.lerobot.frames import frames_of, is_camera
+from .._formats.lerobot.stored_statistics import DataSet
+
+_FRAMES = 8  # per camera
+_CAMERAS = 4
+_HIGH = 120  # pixels
+_MOST_SECONDS = 120  # of a video that is decoded up to the last frame
+
+
+def strips(source: Any, episode: int) -> str:
+    """Return the frames of the cameras of an episode; why they are missing, if they are."""
+    path = source.source
+    if path is None or not lerobot.sniff(os.fspath(path)):
+        return ""
+    data_set = DataSet.open(os.fspath(path), _options())
+    cameras = [each for each in data_set.info.features.values() if is_camera(each)][:_CAMERAS]
+    chosen = source._about.chosen
+    place = int(episode if chosen is None else chosen[episode])
+    parts = []
+    for camera in cameras:
+        try:
+            parts.append(_strip(data_set, camera, place, episode))
+        except ModuleNotFoundError as error:
+            return f'<p class="soft">Frames of cameras are not shown: {_text(error)}</p>'
+        except (FormatError, ValueError) as error:
+            text = f"{camera.name}: no frames are shown: {error}"
+            parts.append(f'<p class="soft">{_text(text)}</p>')
+    return f"<h4>Cameras, episode {episode}</h4>{''.join(parts)}" if parts else ""
+
+
+def _options() -> Any:
+    from .._errors import Damage
+    from .._options import Options
+
+    return Options(Damage("keep"), progress=False)
+
+
+def _strip(data_set: DataSet, camera: Any, place: int, episode: int) -> str:
+    import numpy as np
+
+    info, plan = data_set.info, data_set.plan
+    length = int(plan.lengths[place])
+    if length == 0:
+        return ""
+    if camera.is_video and info.is_v3 and info.fps and camera.name in plan.videos:
+        begin = float(plan.videos[camera.name][2][place])
+        if begin + length / info.fps > _MOST_SECONDS:  # decoding begins at the begin of the file
+            length = max(1, int((_MOST_SECONDS - begin) * info.fps))
+            if begin > _MOST_SECONDS:
+                text = f"{camera.name}: the episode begins {begin:.0f} s into its video"
+                return f'<p class="soft">{_text(text)}; its frames are not decoded</p>'
+    wanted = {place: np.unique(np.linspace(0, length - 1, _FRAMES).round().astype(int)).tolist()}
+    figures = []
+    for _, row, pixels in frames_of(info, plan, camera, wanted, data_set.options):
+        content, size = _jpeg(pixels)
+        alt = _text(f"{camera.name}, row {row}")
+        figures.append(
+            f'<figure><img src="data:image/jpeg;base64,{content}" width="{size[0]}" '
+            f'height="{size[1]}" alt="{alt}" title="{alt}"><figcaption>row {row}</figcaption>'
+            "</figure>"
+        )
+    head = f'<p class="soft">{_text(camera.name)}</p>'
+    strip = f'<div class="strip wide" tabindex="0">{"".join(figures)}</div>'
+    return f"<div>{head}{strip}</div>"
+
+
+def _jpeg(pixels: Any) -> tuple[str, tuple[int, int]]:
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((4 * _HIGH, _HIGH))
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=70)
+    return base64.b64encode(out.getvalue()).decode("ascii"), image.size
+
+
+def _text(value: Any) -> str:
+    return escape(printable(value), quote=True)

@@ -1,0 +1,137 @@
+"""Pictures in PNG and JPEG: encoding, decoding, and resizing."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+from .._errors import needed
+
+PNG = b"\x89PNG\r\n\x1a\n"
+JPEG = b"\xff\xd8\xff"
+_LEVEL = 4  # of zlib: higher ones take much longer for few percent
+_MOST = 1 << 28  # pixels of a picture, so that a damaged header does not fill the memory
+_QUALITY = 2  # of JPEG: 2 is the best that its encoder has
+
+
+def av() -> Any:
+    """Import PyAV."""
+    return needed("av", "video", "pictures and videos")
+
+
+def kind_of(data: bytes) -> str | None:
+    """Return "png" or "jpeg" for an encoded picture; None for another content."""
+    if data.startswith(PNG):
+        return "png"
+    return "jpeg" if data.startswith(JPEG) else None
+
+
+def size_of(data: bytes) -> tuple[int, int]:
+    """Return the height and the width of a PNG or JPEG picture."""
+    if data.startswith(PNG):
+        width, height = struct.unpack(">II", data[16:24])
+        return height, width
+    at = 2
+    while at + 9 <= len(data):
+        if data[at] != 0xFF:
+            break
+        mark = data[at + 1]
+        if mark == 0xFF or 0xD0 <= mark <= 0xD8:  # fill bytes, and marks without a content
+            at += 1 if mark == 0xFF else 2
+        elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return height, width
+        else:
+            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    raise ValueError("its header has no size, or is truncated")
+
+
+def png(image: Any) -> bytes:
+    """Return an RGB picture [h,w,3] as PNG. Each row is stored as its difference to the last."""
+    import numpy as np
+
+    height, width = image.shape[:2]
+    rows = np.ascontiguousarray(image, np.uint8).reshape(height, -1)
+    lines = np.empty((height, rows.shape[1] + 1), np.uint8)
+    lines[:, 0] = 2
+    lines[0, 0], lines[0, 1:] = 0, rows[0]
+    lines[1:, 1:] = rows[1:] - rows[:-1]
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = zlib.compress(lines.tobytes(), _LEVEL)
+    return PNG + _chunk(b"IHDR", head) + _chunk(b"IDAT", content) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    check = zlib.crc32(content, zlib.crc32(kind))
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+
+
+def jpeg(image: Any) -> bytes:
+    """Return an RGB picture [h,w,3] as JPEG of the best quality of its encoder."""
+    module = av()
+    codec = module.CodecContext.create("mjpeg", "w")
+    codec.height, codec.width = image.shape[:2]
+    codec.pix_fmt = "yuvj444p"
+    codec.time_base = 1
+    codec.options = {"qmin": str(_QUALITY), "qmax": str(_QUALITY)}
+    frame = module.VideoFrame.from_ndarray(image, format="rgb24").reformat(
+        format="yuvj444p", src_color_range="JPEG", dst_color_range="JPEG"
+    )
+    frame.pts = 0
+    return b"".join(bytes(packet) for packet in [*codec.encode(frame), *codec.encode(None)])
+
+
+def encoded(image: Any, kind: str) -> bytes:
+    """Return an RGB picture as "png" or "jpeg"."""
+    return png(image) if kind == "png" else jpeg(image)
+
+
+class Decoder:
+    """Decodes pictures, with one decoder of PyAV for all JPEG pictures."""
+
+    def __init__(self) -> None:
+        self.codecs: dict[str, Any] = {}
+
+    def rgb(self, data: bytes) -> Any:
+        """Return a picture as RGB, uint8 [h,w,3].
+
+        Raises
+        ------
+        ValueError
+            The content is not PNG or JPEG, or is damaged; the text is a part of a sentence.
+        """
+        kind = kind_of(data)
+        if kind is None:
+            raise ValueError(f"begins with {data[:4].hex(' ')}, expected a JPEG or PNG picture")
+        height, width = size_of(data)
+        if height * width > _MOST:
+            raise ValueError(f"has {width} x {height} pixels, expected at most {_MOST:,}")
+        module = av()
+        codec = self.codecs.get(kind)
+        if codec is None:
+            codec = module.CodecContext.create("mjpeg" if kind == "jpeg" else "png", "r")
+            codec.thread_type, codec.thread_count = "NONE", 1
+            if kind == "jpeg":  # that of PNG adds the last row of one picture to the next one
+                self.codecs[kind] = codec
+        try:
+            frames = codec.decode(module.Packet(data))
+        except Exception as error:
+            if not isinstance(error, module.error.FFmpegError):
+                raise
+            self.codecs.pop(kind, None)
+            raise ValueError(f"is a damaged {kind.upper()} picture: {error}") from None
+        if len(frames) != 1:
+            self.codecs.pop(kind, None)
+            raise ValueError(f"holds {len(frames)} pictures, expected 1; it may be truncated")
+        # A copy: the decoder may use the memory of a frame again.
+        return frames[0].to_ndarray(format="rgb24").copy()
+
+
+def resized(image: Any, size: tuple[int, int] | None) -> Any:
+    """Return a picture with another height and width, averaged over the area of its pixels."""
+    if size is None or image.shape[:2] == size:
+        return image
+    frame = av().VideoFrame.from_ndarray(image, format="rgb24")
+    changed = frame.reformat(width=size[1], height=size[0], interpolation="AREA")
+    return changed.to_ndarray(format="rgb24").copy()
