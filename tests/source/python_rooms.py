@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FREE = ("_core", "_abi", "_printable", "_public", "_text_table", "_typing")
+FREE = ("_core", "_abi", "_printable", "_public", "_suggestions", "_text_table", "_typing")
 ROOMS = (
     ("_files", "_library"),
     ("_arguments",),
