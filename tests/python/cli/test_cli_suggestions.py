@@ -77,3 +77,35 @@ def test_errors_name_the_path_of_the_user(tmp_path):
                 raise make(part)
         assert target in str(caught.value) and part not in str(caught.value)
         assert ".part" not in str(caught.value)
+
+
+# ---- completion ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("stats r.npz --stream /", ["/arm/joints", "/imu"]),
+        ("stats r.npz -s /i", ["/imu"]),
+        ("report e.npz --html a.html --exclude a", ["action"]),
+        ("sync r.npz --a /imu --b /a", ["/arm/joints"]),
+        ("stats nothing.npz -s /", []),
+        ("stats -s /", []),
+    ],
+)
+def test_names_of_streams_are_completed(place, words, expected):
+    import os
+    import subprocess
+    import sys
+
+    line = f"robocache {words}"
+    asked = {"_ROBOCACHE_COMPLETE": "complete_bash", "COMP_WORDS": line}
+    run = subprocess.run(
+        [sys.executable, "-m", "robocache"],
+        env={**os.environ, **asked, "COMP_CWORD": str(len(line.split()) - 1)},
+        cwd=place,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0 and run.stderr == ""
+    assert run.stdout.split() == expected

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import recordings_with_faults as faults
+from chromium import CHROMIUM, browse
 from robocache import Episodes, Track, data
 from robocache.data._report.envelope import Envelope, Samples, split_at
 from robocache.data._report.script import SCRIPT
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 VOID = {"meta", "link", "br", "rect", "path", "use", "circle", "img"}
 
 
@@ -279,7 +279,7 @@ def test_commands_of_findings(tmp_path):
     rows = "".join(f"{t / 100},{t}\n" for t in range(100) if not 40 < t < 60)
     (tmp_path / "arm.csv").write_text("time,x\n" + rows)
     _, _, page = report(data.open(tmp_path / "arm.csv"), tmp_path / "g.html")
-    assert "--rate 80.81 -o aligned.npz --max-gap 0.025" in page.text
+    assert "--rate 100 -o aligned.npz --max-gap 0.025" in page.text
     _, _, page = report(faults.recording(faults.FAULTS["gaps"]()), tmp_path / "m.html")
     assert "robocache resample" not in page.text  # data in memory have no path
 
@@ -374,28 +374,6 @@ e.getBoundingClientRect().right>innerWidth+1).map(e=>e.className||e.tagName);
 const small=[...document.querySelectorAll("main *")].filter(e=>e.textContent.trim()&&
 parseFloat(getComputedStyle(e).fontSize)<11).length;
 document.title="MEASURED "+JSON.stringify({inner:innerWidth,wide,out,small})})</script>"""
-
-
-def browse(page, folder, width, height, *options):
-    """Return what the browser printed."""
-    run = subprocess.run(
-        [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            f"--user-data-dir={folder / 'profile'}",
-            f"--window-size={width},{height}",
-            *options,
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 @pytest.fixture(scope="module")

@@ -243,3 +243,29 @@ def test_a_definition_that_is_a_pipe(tmp_path):
         common.open_data(tmp_path / "x.csv", definitions=[f"a/msg/B={tmp_path / 'x.msg'}"])
     with pytest.raises(typer.BadParameter):
         common.open_data(tmp_path / "x.csv", definitions=["a/msg/B"])
+
+
+# ---- camera matrices ----------------------------------------------------------------------------
+
+
+def test_a_camera_matrix_is_its_four_numbers():
+    depth = np.random.default_rng(0).integers(0, 3000, (2, 6, 5)).astype(np.uint16)
+    cameras = np.array([[2.0, 3, 0.5, 0.25], [4, 5, 1, 2]])
+    matrices = np.array([[[fx, 0, cx], [0, fy, cy], [0, 0, 1]] for fx, fy, cx, cy in cameras])
+    expected = rbc.unproject(depth, cameras).points
+    for given in (matrices, matrices.tolist()):
+        np.testing.assert_array_equal(rbc.unproject(depth, given).points, expected)
+    one = rbc.unproject(depth, cameras[0]).points
+    np.testing.assert_array_equal(rbc.unproject(depth, matrices[0]).points, one)
+    np.testing.assert_array_equal(rbc.unproject(depth[0], matrices[0].tolist()).points, one[0])
+    torch = pytest.importorskip("torch")
+    made = rbc.unproject(torch.from_numpy(depth.astype("f4") / 1000), torch.from_numpy(matrices))
+    np.testing.assert_array_equal(made.points.numpy(), expected)
+
+
+@pytest.mark.parametrize("at", [(0, 1), (1, 0), (2, 0), (2, 1), (2, 2)])
+def test_other_matrices_are_refused(at):
+    matrix = np.array([[2.0, 0, 0.5], [0, 3, 0.25], [0, 0, 1]])
+    matrix[at] = 0.5
+    with pytest.raises(ValueError, match=r"^intrinsics: expected \[\[fx, 0, cx\]"):
+        rbc.unproject(np.ones((4, 4), np.float32), matrix)

@@ -130,3 +130,44 @@ def test_refused_beside_the_frame():
         rbc.resample_frame(POSE, CLOCK.as_unit("s"))
     with pytest.raises(TypeError, match="^frames: is \\[\\], expected a dict of DataFrames"):
         rbc.fuse_frames([], CLOCK)
+
+
+# ---- a step instead of a clock ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["250ms", "0.25s", " 250 ms", pandas.Timedelta("250ms")])
+def test_a_step(step):
+    clock = pandas.date_range(INDEX[0], INDEX[-1], freq="250ms")
+    expected = rbc.resample_frame(POSE, clock, methods=METHODS)
+    out = rbc.resample_frame(POSE, step, methods=METHODS)
+    assert out.index.tolist() == expected.index.tolist()
+    assert (out.to_numpy() == expected.to_numpy()).all()
+
+
+def test_a_step_of_several_frames_and_of_polars():
+    x = POSE[["x"]]
+    out = rbc.fuse_frames({"a": x, "b": x.iloc[1:4]}, "100ms")
+    assert out.index.tolist() == INDEX[1:4].tolist() and out["a.x"].tolist() == [1, 2, 3]
+    table = polars.from_pandas(x.reset_index())
+    out = rbc.resample_frame(table, "200ms", time="t")
+    assert out["t"].to_list() == INDEX[::2].tolist() and out["x"].to_list() == [0, 2, 4]
+    zoned = x.tz_localize("Europe/Berlin")
+    assert rbc.resample_frame(zoned, "200ms").index.tolist() == zoned.index[::2].tolist()
+
+
+def test_steps_that_are_refused():
+    for step, message in {
+        "5 fortnights": "expected a duration, such as '500ms'",
+        "0ms": "expected a duration above 0",
+        "0.1ns": "expected a whole number of|expected whole ticks",
+        "-5ms": "expected a duration",
+    }.items():
+        with pytest.raises(ValueError, match=f"^clock: .*({message})"):
+            rbc.resample_frame(POSE, step, methods=METHODS)
+    numbers = POSE[["x"]].set_axis([0.0, 1, 2, 3, 4])
+    with pytest.raises(TypeError, match="^clock: is '1s', but the times of frame have no unit"):
+        rbc.resample_frame(numbers, "1s")
+    with pytest.raises(ValueError, match="no time in common"):
+        rbc.fuse_frames({"a": POSE[["x"]].iloc[:2], "b": POSE[["x"]].iloc[3:]}, "10ms")
+    with pytest.raises(ValueError, match="frame: has no rows"):
+        rbc.resample_frame(POSE[["x"]].iloc[:0], "10ms")

@@ -221,3 +221,23 @@ def test_a_reset_of_a_stream_that_is_none():
                 call(stream)
     with pytest.raises(TypeError, match="stream: is .* expected an int"):
         live.reset("arm")
+
+
+def test_streams_with_names():
+    arm, grip = rbc.LiveStream(2), rbc.LiveStream(1, method="previous")
+    named, plain = rbc.Live({"arm": arm, "grip": grip}), rbc.Live([arm, grip])
+    for live, names in ((named, ("arm", "grip")), (plain, (0, 1)), (named, (0, 1))):
+        live.reset(names[0])
+        live.push(names[0], [0.0, 0.1], [[1, 2], [3, 4]])
+        live.push(names[1], 0.05, [7])
+    assert named.fuse(0.1).values.tolist() == plain.fuse(0.1).values.tolist()
+    assert named.counters("arm").kept == 4 and named.counters("grip").kept == 2
+    assert repr(named) == "Live(2 streams: arm, grip, 3 channels)"
+    with pytest.raises(KeyError, match="stream: is 'amr', expected one of 'arm', 'grip'. Did you"):
+        named.push("amr", 0.2, [5, 6])
+    with pytest.raises(TypeError, match="stream: is 'arm', expected an int"):
+        plain.push("arm", 0.2, [5, 6])
+    with pytest.raises(TypeError, match=r"streams\['arm'\]: is a int, expected"):
+        rbc.Live({"arm": 3})
+    with pytest.raises(ValueError, match=r"streams\['arm'\].*capacity"):
+        rbc.Live({"arm": rbc.LiveStream(2, capacity=-1)})

@@ -124,8 +124,8 @@ def test_as_a_collection():
     assert list(given.tracks) == ["arm", "camera"] and "arm" in given and "leg" not in given
     assert given["arm"].num_channels == 2
     assert given.nbytes == given["arm"].nbytes + given["camera"].nbytes
-    with pytest.raises(TypeError):
-        iter(given)
+    each = list(given)
+    assert each == [given.select([e]) for e in range(3)] and len(each[0]) == 1
     with pytest.raises(TypeError):
         given.tracks["leg"] = arm()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Episodes:
     """E episodes of a robot: named tracks, each with its own rate, and tasks.
 
-    ``len(episodes)`` is E, ``episodes["state"]`` is a track, and ``print`` shows a table. Episodes
+    ``len(episodes)`` is E, ``episodes["state"]`` is a track, ``for episode in episodes`` yields
+    :class:`Episodes` with one each, and ``print`` shows a table. Episodes
     are created from tracks in memory, or by :func:`robocache.data.open`. The latter reads a track
     from disk when it is first used, and keeps it; call :meth:`select` before that to read only the
     selected episodes and tracks. Episodes are immutable, and can be pickled, copied and compared.
@@ -64,6 +65,8 @@ class Episodes:
     arm       5   2 to 3         7  float32  float64    10
     >>> episodes.select([1])["arm"].num_rows
     2
+    >>> [(episode.tasks, episode["arm"].num_rows) for episode in episodes]
+    [(('open the door',), 3), (('close it',), 2)]
     """
 
     _about = About()
@@ -363,7 +366,9 @@ class Episodes:
     def __contains__(self, name: object) -> bool:
         return name in self._tracks
 
-    __iter__ = None  # ambiguous: len counts episodes, but [] takes names of tracks
+    def __iter__(self) -> Iterator[Episodes]:
+        """Yield each episode, as :class:`Episodes` with one. Unread tracks are read for each."""
+        return (self.select([e]) for e in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Episodes):

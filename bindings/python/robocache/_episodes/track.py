@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.arrays import dtype_of, framework_of
+from .._arguments.samples import Samples
 from .._arguments.time_units import Unit
 from .._arguments.times import times_of
 from .._arguments.to_device import moved
@@ -238,6 +239,13 @@ class Track:
                 )
             }
         )
+
+    def _samples(self) -> Samples:
+        """Return what :func:`robocache.resample` and similar functions take from a track."""
+        times = self.times
+        if self._unit is not None and framework_of(times, "times").is_numpy:
+            times = times.view(self._unit.dtype)
+        return Samples("the track", self.values, times, self.episode_offsets)
 
     @property
     def _offsets(self) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.tables import is_frame, library_of
+from .._arguments.time_units import Unit, is_length, require_one_unit, ticks_of
 from .._arguments.times import times_of
 from .._arguments.to_numpy import on_host
 from .._arguments.values import columns_of
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from .._typing import MethodName, Outside
 
 _STEPS = ("nearest", "previous", "next")
+_STEP = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*(ns|us|ms|s|min|h)\s*")
+_PICOSECONDS = {"ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+_PICOSECONDS |= {"min": 60 * 10**12, "h": 3600 * 10**12}
 _plain: Any = resample
 
 
@@ -42,7 +48,8 @@ def resample_frame(
         A DataFrame of pandas or polars with columns of numbers, sorted by time.
     clock
         The times to resample at, [T]: an Index, a Series, an array or a list, in the unit of the
-        frame's times.
+        frame's times. Or the step between them, such as "500ms" or a timedelta: the times are then
+        from the first to the last one of the frame.
     time
         The column that holds the times. None: the index of a pandas DataFrame.
     methods
@@ -80,10 +87,13 @@ def resample_frame(
                                x  closed  valid
     2024-05-01 00:00:00.050  0.5   False   True
     2024-05-01 00:00:00.150  1.5    True   True
+    >>> rbc.resample_frame(arm[["x"]], "50ms")["x"].tolist()
+    [0.0, 0.5, 1.0, 1.5, 2.0]
     """
     options = {"outside": outside, "max_gap": max_gap, "tolerance": tolerance}
     table = _table_of(frame, "frame", time)
     plan = _Methods(methods or {}, method)
+    clock = _clock_of(clock, [table], library_of(frame))
     ticks, unit = times_of(clock, "clock")
     columns, valid = _resampled(table, clock, plan, "", fill_value, options)
     plan.require_all_used()
@@ -111,7 +121,7 @@ def fuse_frames(
     frames
         DataFrames by stream name.
     clock, time, method, outside, fill_value
-        As for :func:`resample_frame`.
+        As for :func:`resample_frame`. With a step, the times are those that all frames cover.
     methods
         Methods by patterns of column names of the result: ``{"imu.q_*": "slerp"}``.
     max_gap, tolerance
@@ -145,16 +155,17 @@ def fuse_frames(
     """
     if not isinstance(frames, Mapping) or not frames:
         raise TypeError(f"frames: is {shown(frames)}, expected a dict of DataFrames by their names")
+    tables = [_table_of(frame, f"frames[{name!r}]", time) for name, frame in frames.items()]
+    clock = _clock_of(clock, tables, library_of(next(iter(frames.values()))))
     ticks, unit = times_of(clock, "clock")
     plan = _Methods(methods or {}, method)
     joined: dict[str, Any] = {}
-    for name, frame in frames.items():
+    for name, table in zip(frames, tables):
         options = {
             "outside": outside,
             "max_gap": max_gap.get(name) if isinstance(max_gap, Mapping) else max_gap,
             "tolerance": tolerance.get(name) if isinstance(tolerance, Mapping) else tolerance,
         }
-        table = _table_of(frame, f"frames[{name!r}]", time)
         columns, valid = _resampled(table, clock, plan, f"{name}.", fill_value, options)
         joined.update({f"{name}.{column}": values for column, values in columns.items()})
         joined[f"{name}.valid"] = valid
@@ -186,6 +197,63 @@ def _table_of(frame: Any, name: str, time: str | None) -> _Table:
             f"{name}: its index counts rows; pass time= with the column of times, or call set_index"
         )
     return _Table(name, frame.index, dict(columns_of(frame, name)))
+
+
+def _clock_of(clock: Any, tables: Sequence[_Table], library: str) -> Any:
+    """Return times with a step, from when all tables have begun until the first one ends."""
+    import numpy as np
+
+    if not isinstance(clock, str) and not is_length(clock):
+        return clock
+    begins: list[int] = []
+    ends: list[int] = []
+    units: list[Unit] = []
+    for table in tables:
+        ticks, unit = times_of(table.times, f"{table.name} times")
+        if unit is None:
+            raise TypeError(
+                f"clock: is {shown(clock)}, but the times of {table.name} have no unit; pass an "
+                "array of times"
+            )
+        host = on_host(ticks)
+        if not len(host):
+            raise ValueError(f"{table.name}: has no rows")
+        require_one_unit(unit, table.name, units[0] if units else unit, tables[0].name)
+        begins.append(int(host[0]))
+        ends.append(int(host[-1]))
+        units.append(unit)
+    step = int(ticks_of(_duration(clock), "clock", units[0]))
+    if step <= 0:
+        raise ValueError(f"clock: is {shown(clock)}, expected a duration above 0")
+    if max(begins) > min(ends):
+        raise ValueError("clock: the frames have no time in common, or their times go back")
+    made = np.arange(max(begins), min(ends) + 1, step).view(units[0].dtype)
+    module = sys.modules[library]
+    column = tables[0].times
+    if library == "polars":
+        zone = getattr(column.dtype, "time_zone", None)
+        times = module.Series(made)
+        return times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else times
+    index = module.Index(made)
+    zone = getattr(column.dtype, "tz", None)
+    return index.tz_localize("UTC").tz_convert(zone) if zone else index
+
+
+def _duration(step: Any) -> Any:
+    """Return a step such as "500ms" as a duration; a duration is returned unchanged."""
+    import numpy as np
+
+    if not isinstance(step, str):
+        return step
+    match = _STEP.fullmatch(step)
+    if match is None:
+        raise ValueError(
+            f"clock: is {step!r}, expected a duration, such as '500ms', '0.1s' or '1min'"
+        )
+    amount = Fraction(match[1] or "1") * _PICOSECONDS[match[2]]
+    if amount.denominator != 1 or amount >= 2**63:
+        raise ValueError(f"clock: is {step!r}, expected a whole number of ps")
+    return np.timedelta64(int(amount), "ps")
 
 
 class _Methods:

@@ -9,6 +9,7 @@ from .. import _core
 from .._arguments.arrays import dtype_of, shape_of
 from .._arguments.call import array_of, begin, finished
 from .._arguments.options import count, number, struct_of
+from .._arguments.samples import array_in
 from .._arguments.shapes import batch_of
 from .._library.errors import REFUSALS
 from .._typing import Array, Indices
@@ -16,6 +17,7 @@ from .._typing import Array, Indices
 if TYPE_CHECKING:
     from .._library.context import Context
     from .._typing import SupportsDLPack
+    from ..data._point_clouds import PointCloud
 
 _new, _set_start = struct_of("FarthestPointsParams", "start_index")
 _new_take, _set_fill = struct_of("TakeRowsParams", "fill_value")
@@ -43,6 +45,8 @@ def farthest_points(
     return_distances: Literal[True],
     backend: str | Context | None = ...,
 ) -> tuple[Array, Array]: ...
+@overload
+def farthest_points(points: PointCloud, *arguments: Any, **options: Any) -> Any: ...
 def farthest_points(
     points: Any,
     k: int,
@@ -62,7 +66,8 @@ def farthest_points(
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. Or a
+        :class:`robocache.data.PointCloud`.
     k
         Number of points to select, 1 or more. A cloud with fewer points gives all of them, then -1.
     lengths : array or list [B] of int32 or int64
@@ -109,6 +114,7 @@ def farthest_points(
     >>> rbc.take_rows(points, chosen)[:, 0].tolist()
     [0.0, 9.0, 4.0]
     """
+    points = array_in(points)
     framework, context, ordered, _ = begin(points, "points", backend)
     wanted = count(k, "k")
     params = _new()

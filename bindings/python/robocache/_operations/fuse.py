@@ -11,6 +11,7 @@ from .._arguments.call import array_of, begin, finished, writable
 from .._arguments.coerce import queries_of, streams_again
 from .._arguments.options import struct_of
 from .._arguments.resample_params import BATCH_OFFSETS, LENGTHS, UNCHECKED
+from .._arguments.samples import matched, samples_of
 from .._arguments.shapes import out_shape
 from .._arguments.time_units import require_one_unit
 from .._arguments.to_numpy import on_host
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
+    from .._episodes.track import Track
     from .._typing import CallOptions, UntypedCallOptions
+    from ..data._recording import RecordedStream
 
 _MOST_STREAMS = _core.FUSE_MAX_STREAMS
 
@@ -148,8 +151,18 @@ def fuse(
     return_valid: bool,
     **options: Unpack[CallOptions],
 ) -> Out | tuple[Out, Any]: ...
+@overload
 def fuse(
-    streams: Sequence[Stream[Any]],
+    streams: Sequence[Stream[Any] | RecordedStream | Track],
+    query_times: Times,
+    *,
+    dtype: Any = ...,
+    out: SupportsDLPack | None = ...,
+    return_valid: bool = ...,
+    **options: Unpack[UntypedCallOptions],
+) -> Any: ...
+def fuse(
+    streams: Sequence[Stream[Any] | RecordedStream | Track],
     query_times: Times,
     *,
     query_lengths: Indices | None = None,
@@ -169,7 +182,9 @@ def fuse(
     ----------
     streams
         1 to 64 :class:`Stream` objects with the same dtype of times. Their dtypes of values, rates
-        and numbers of channels may differ.
+        and numbers of channels may differ. A :class:`robocache.data.RecordedStream` or a
+        :class:`Track` is a stream with its own times, and method "linear"; query times that are
+        whole numbers are then ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype and the unit of the streams' times, in any order. [B,T] with streams without a
         batch stands for B clocks of one recording, which is not copied, except by JAX.
@@ -270,7 +285,7 @@ def fuse(
             return result  # as finished does, without the call
         return finished(framework, context, ordered, "values", owner, result, valid)
     except (TypeError, ValueError) as error:
-        again = streams_again(streams, requested_times)
+        again = _of_samples(streams, requested_times) or streams_again(streams, requested_times)
         if again is None:
             raise with_python_names(error) from error.__cause__
     streams, query_times = again
@@ -285,6 +300,22 @@ def fuse(
         check_times=check_times,
         backend=backend,
     )
+
+
+def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
+    """Return streams and query times if some streams are recorded streams or tracks."""
+    if not isinstance(streams, Sequence):
+        return None
+    held = [samples_of(stream) for stream in streams]
+    if all(samples is None for samples in held):
+        return None
+    made, queries = [], query_times
+    for stream, samples in zip(streams, held):
+        if samples is not None:
+            times, queries = matched(samples, query_times)
+            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
+        made.append(stream)
+    return made, queries
 
 
 def _queries(streams: Any, query_times: Any) -> Any:

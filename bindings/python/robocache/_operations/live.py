@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -13,6 +13,7 @@ from .._arguments.options import count, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, blamed, shown, with_python_names
+from .._suggestions import did_you_mean
 from .._typing import Method, Numbers, Outside
 from .stream import Stream, clock_offsets
 
@@ -123,8 +124,8 @@ class Live:
 
     Parameters
     ----------
-    streams : sequence of LiveStream
-        The sensors.
+    streams : sequence of LiveStream, or dict by name
+        The sensors. With names, methods take the name of a stream, or its index as before.
     time_dtype
         Dtype of all times: float64, float32 or int64.
     backend
@@ -147,11 +148,18 @@ class Live:
     ([[3.5, -3.5, 7.0]], [[True, False]])
     >>> live.counters(0).kept
     5
+
+    Streams may have names:
+
+    >>> live = rbc.Live({"arm": rbc.LiveStream(2)})
+    >>> live.push("arm", [0.0, 0.1], [[1, 2], [3, 4]])
+    >>> live.fuse(0.1).values.tolist()
+    [[3.0, 4.0]]
     """
 
     def __init__(
         self,
-        streams: Sequence[LiveStream],
+        streams: Sequence[LiveStream] | Mapping[str, LiveStream],
         *,
         time_dtype: Any = "float64",
         backend: str | Context | None = None,
@@ -162,17 +170,20 @@ class Live:
         self._time = np.dtype(dtype_name(time_dtype))
         no_times = np.zeros(0, self._time)
         _, self._context, _, _ = begin(no_times, "times", backend)
+        self._names: tuple[Any, ...] = ()
+        if isinstance(streams, Mapping):
+            self._names, streams = tuple(streams), tuple(streams.values())
         self._dtypes: list[Any] = []
         self._channels: list[int] = []
         described = []
         for n, stream in enumerate(streams):
             if not isinstance(stream, LiveStream):
                 kind = f"a {type(stream).__name__}"
-                raise TypeError(f"streams[{n}]: is {kind}, expected a robocache.LiveStream")
+                raise TypeError(f"{self._place(n)}: is {kind}, expected a robocache.LiveStream")
             try:
                 described.append(self._described(stream, no_times))
             except (TypeError, ValueError) as error:
-                raise type(error)(f"streams[{n}].{error}") from None
+                raise type(error)(f"{self._place(n)}.{error}") from None
         params = (_new_params(), _packed(self._time.name))
         try:
             self._handle = _core.rbc_live_create(self._context._handle, described, params)
@@ -219,7 +230,16 @@ class Live:
         )
         return made, _packed(name), rules._native[3]
 
+    def _place(self, index: int) -> str:
+        return f"streams[{self._names[index]!r}]" if self._names else f"streams[{index}]"
+
     def _index(self, stream: Any) -> int:
+        if isinstance(stream, str) and self._names:
+            if stream in self._names:
+                return self._names.index(stream)
+            known = ", ".join(map(repr, self._names))
+            near = did_you_mean(stream, self._names)
+            raise KeyError(f"stream: is {stream!r}, expected one of {known}{near}")
         try:
             stream = operator.index(stream)
         except REFUSALS:
@@ -228,7 +248,7 @@ class Live:
             raise ValueError(f"stream: is {stream}, expected 0 to {len(self._dtypes) - 1}")
         return int(stream)
 
-    def push(self, stream: int, times: Any, values: Any) -> None:
+    def push(self, stream: int | str, times: Any, values: Any) -> None:
         """Add samples of a stream, in the order in which they arrive.
 
         The call is wait-free, except for the work of Python itself. Only one thread at a time may
@@ -236,8 +256,8 @@ class Live:
 
         Parameters
         ----------
-        stream : int
-            Index of the stream.
+        stream : int or str
+            Index of the stream, or its name.
         times : number, or array [n]
             Times of the samples.
         values : array [n,D], or [D] for one sample
@@ -247,6 +267,8 @@ class Live:
         ------
         ValueError
             There is no such stream, or shapes do not match; nothing is added.
+        KeyError
+            There is no stream with this name; nothing is added.
         """
         stream = self._index(stream)
         own_times = self._array(times, self._time, "times")
@@ -256,7 +278,7 @@ class Live:
             own_values = own_values[None] if own_values.ndim == 1 else own_values
         _core.rbc_live_push(self._context._handle, self._handle, stream, own_values, own_times)
 
-    def reset(self, stream: int) -> None:
+    def reset(self, stream: int | str) -> None:
         """Remove the samples of a stream, for example after its driver restarted.
 
         Samples of any time are accepted afterwards. Call this from the thread that pushes to the
@@ -315,7 +337,7 @@ class Live:
         _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, None)
         return LiveTick(out, valid, ages)
 
-    def counters(self, stream: int) -> LiveCounters:
+    def counters(self, stream: int | str) -> LiveCounters:
         """Return the counts of a stream's samples so far. Any thread may call this."""
         counts = _new_counters()
         _core.rbc_live_get_counters(self._handle, self._index(stream), counts)
@@ -324,7 +346,8 @@ class Live:
         )
 
     def __repr__(self) -> str:
-        return f"Live({len(self._channels)} streams, {sum(self._channels)} channels)"
+        names = f": {', '.join(map(str, self._names))}" if self._names else ""
+        return f"Live({len(self._channels)} streams{names}, {sum(self._channels)} channels)"
 
 
 def _packed(name: str) -> bytes:

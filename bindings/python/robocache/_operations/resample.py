@@ -12,6 +12,7 @@ from .._arguments.frameworks import facts_of
 from .._arguments.missing import is_masked, mask_of, taken_apart
 from .._arguments.options import ZERO
 from .._arguments.resample_params import CHECKED, HOLD, LINEAR, UNCHECKED, rules
+from .._arguments.samples import taken_from
 from .._arguments.shapes import out_shape
 from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
+    from .._episodes.track import Track
     from .._typing import CallOptions, StreamOptions, UntypedCallOptions
+    from ..data._recording import RecordedStream
 
     class _Options(StreamOptions, CallOptions, total=False):
         pass
@@ -171,10 +174,31 @@ def resample(
     return_valid: bool,
     **options: Unpack[_Options],
 ) -> Out | tuple[Out, Any]: ...
+@overload
 def resample(
-    values: SupportsDLPack | Table,
+    values: RecordedStream | Track,
     times: Times,
+    query_times: Times | None = None,
+    *,
+    dtype: Any = ...,
+    out: SupportsDLPack | None = ...,
+    return_valid: bool = ...,
+    **options: Unpack[_UntypedOptions],
+) -> Any: ...
+@overload
+def resample(
+    values: RecordedStream | Track,
+    *,
     query_times: Times,
+    dtype: Any = ...,
+    out: SupportsDLPack | None = ...,
+    return_valid: bool = ...,
+    **options: Unpack[_UntypedOptions],
+) -> Any: ...
+def resample(
+    values: SupportsDLPack | Table | RecordedStream | Track,
+    times: Times | None = None,
+    query_times: Times | None = None,
     *,
     method: Method = "linear",
     lengths: Indices | None = None,
@@ -204,6 +228,9 @@ def resample(
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``batch_offsets``
         float16, bfloat16, float32 or float64; also integers and bool for nearest, previous and
         next. A DataFrame, a Series (one channel) or a list of lists is converted to a NumPy array.
+        Or a :class:`robocache.data.RecordedStream` or a :class:`Track`, which have times and
+        episodes: ``resample(stream, query_times)``. Query times that are whole numbers are then
+        ticks of their unit.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64 (in any tick, such as nanoseconds since 1970), ascending in each
         row. Of samples with equal times, the last is used. datetime64, timedelta64, Series of
@@ -311,6 +338,14 @@ def resample(
     >>> groups = [(0, 3, "linear"), (3, 4, "slerp"), (7, 1, "previous")]
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
+
+    A stream of a recording has its times and their unit:
+
+    >>> from robocache import data
+    >>> stamps = {"log": np.arange(3) * 10_000_000}
+    >>> arm = data.RecordedStream("arm", "", ("x",), np.eye(3)[:, :1], stamps, "ns")
+    >>> rbc.resample(arm, np.array([5, 15], "m8[ms]").astype("m8[ns]")).tolist()
+    [[0.5], [0.0]]
     """
     requested_times = query_times
     try:
@@ -381,9 +416,13 @@ def resample(
         return finished(framework, context, ordered, "values", owner, result, valid)
     except (TypeError, ValueError) as error:
         refuse_mapped(values=values, times=times, query_times=requested_times)
-        if is_masked(values):
-            values, sample_mask = taken_apart(values, sample_mask)
+        held = taken_from(values, times, requested_times, batch_offsets)
+        if held is not None:
+            values, times, requested_times, batch_offsets = held
             again: Any = (values, times, requested_times, max_gap, tolerance)
+        elif is_masked(values):
+            values, sample_mask = taken_apart(values, sample_mask)
+            again = (values, times, requested_times, max_gap, tolerance)
         else:
             again = taken_again(values, times, requested_times, batch_offsets, max_gap, tolerance)
         if again is None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from .. import _core
-from .._arguments.arrays import shape_of
-from .._arguments.call import array_of, begin, finished
+from .._arguments.arrays import LIBRARY_TYPES, shape_of
+from .._arguments.call import array_of, begin, finished, joined
 from .._arguments.clouds import numbers_of
 from .._arguments.options import count, number, struct_of
+from .._arguments.to_numpy import on_host
+from .._library.context import CPU
 from .._library.dtypes import dtype_name
 from .._typing import Array, Numbers
 
@@ -88,8 +90,9 @@ def unproject(
     ----------
     depth : array [B,H,W] or [H,W]
         uint16, float16 or float32: distances along the camera's axis, not along the ray.
-    intrinsics : array or list [B,4], or [4] for all images
-        float32 or float64: fx, fy, cx, cy in pixels.
+    intrinsics : array or list [B,4], or [4] for all images; [B,3,3], or [3,3]
+        float32 or float64: fx, fy, cx, cy in pixels, or the camera matrix
+        [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], whose other elements are verified on the CPU.
     pose : array or list [B,4,4], or [4,4] for all images
         float32 or float64: transform from the camera's frame (x right, y down, z forward) to the
         cloud's frame, for column vectors. None: clouds are in the frames of their cameras.
@@ -165,6 +168,10 @@ def unproject(
         for set_corner, corner in zip(_set_crop, (limits[:3], limits[3:])):
             set_corner(params, corner)
     intrinsics_array: Any = array_of(framework, intrinsics, "intrinsics", depth, "float64")
+    if tuple(shape_of(intrinsics_array, "intrinsics", context)[-2:]) == (3, 3):
+        intrinsics_array = _focal_lengths_and_centre(intrinsics_array, context)
+        if context._device_id != CPU:
+            ordered = joined(context, framework, depth) and ordered
     if pose is not None:
         pose = array_of(framework, pose, "pose", depth, "float64")
     if colors is not None:
@@ -192,3 +199,23 @@ def unproject(
         framework, context, ordered, "depth", None, arrays
     )
     return Cloud(points, num_points, pixels, over_capacity)
+
+
+def _focal_lengths_and_centre(matrices: Any, context: Context) -> Any:
+    """Return fx, fy, cx, cy [4] or [B,4] of camera matrices [3,3] or [B,3,3]."""
+    import numpy as np
+
+    if type(matrices) not in LIBRARY_TYPES:
+        raise TypeError(
+            f"intrinsics: is a {type(matrices).__name__} of 3 x 3 matrices, expected [B,4]: "
+            "fx, fy, cx, cy"
+        )
+    flat = matrices.reshape((*matrices.shape[:-2], 9))
+    if context._device_id == CPU:
+        others = on_host(flat)[..., [1, 3, 6, 7, 8]]
+        if not (others == [0, 0, 0, 0, 1]).all():
+            raise ValueError(
+                "intrinsics: expected [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; other matrices, such "
+                "as those with skew or a projection, are not supported"
+            )
+    return flat[..., np.array([0, 4, 2, 5])]

@@ -8,6 +8,7 @@ from .. import _core
 from .._arguments.call import begin, finished, writable
 from .._arguments.clouds import REDUCTIONS, clouds, features_of
 from .._arguments.options import ZERO, code_of, number, struct_of
+from .._arguments.samples import array_in
 from .._library.context import Context
 from .._library.dtypes import dtype_name
 from .._typing import Array, DenseReduction, Indices, Numbers3, Out, SupportsDLPack
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .._typing import CloudOptions, GridOptions
+    from ..data._point_clouds import PointCloud
 
     class _Options(GridOptions, CloudOptions, total=False):
         fill_value: float
@@ -133,8 +135,10 @@ def voxelize(
     return_num_points_outside: bool,
     **options: Unpack[_AnyReduction],
 ) -> Out | tuple[Out, Any]: ...
+@overload
+def voxelize(points: PointCloud, *arguments: Any, **options: Any) -> Any: ...
 def voxelize(
-    points: SupportsDLPack,
+    points: SupportsDLPack | PointCloud,
     features: SupportsDLPack | None = None,
     *,
     voxel_size: float | Numbers3,
@@ -164,8 +168,8 @@ def voxelize(
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. At most
-        2^31 - 1 points in all.
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. Or a
+        :class:`robocache.data.PointCloud`. At most 2^31 - 1 points in all.
     features : array [B,N,F] or [N,F], as ``points``
         float16, bfloat16, float32 or float64: the values to reduce by sum, mean, max and min. None:
         the C columns of ``points``.
@@ -238,6 +242,7 @@ def voxelize(
     >>> rbc.voxelize(sweep, sweep[:, 3:], reduction="mean", **grid).shape
     (160, 160, 20, 1)
     """
+    points = array_in(points)
     framework, context, ordered, _ = begin(points, "points", backend)
     _, batch, shape, options = clouds(
         framework,

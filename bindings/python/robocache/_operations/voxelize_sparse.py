@@ -11,6 +11,7 @@ from .. import _core
 from .._arguments.call import begin, finished, writable
 from .._arguments.clouds import REDUCTIONS, clouds, features_of
 from .._arguments.options import code_of, count, struct_of
+from .._arguments.samples import array_in
 from .._library.context import Context
 from .._library.dtypes import dtype_name
 from .._typing import Array, Indices, Numbers3, Reduction, SupportsDLPack
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
     from .._typing import CloudOptions, GridOptions
+    from ..data._point_clouds import PointCloud
 
     # Arrays of integers: for NumPy with their dtype, else of the library of the points.
     Int32 = TypeVar("Int32", bound=SupportsDLPack, default=Array)
@@ -139,8 +141,10 @@ def voxelize_sparse(
     out: SparseVoxels[Array, Int32, Int64] | None = ...,
     **options: Unpack[_Options],
 ) -> SparseVoxels[Array, Int32, Int64]: ...
+@overload
+def voxelize_sparse(points: PointCloud, *arguments: Any, **options: Any) -> Any: ...
 def voxelize_sparse(
-    points: Array,
+    points: Any,
     features: SupportsDLPack | None = None,
     *,
     voxel_size: float | Numbers3,
@@ -173,7 +177,8 @@ def voxelize_sparse(
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. Or a
+        :class:`robocache.data.PointCloud`.
     features : array [B,N,F] or [N,F], as ``points``
         float16, bfloat16, float32 or float64; None: the C columns of ``points``.
     origin : 3 numbers
@@ -259,6 +264,7 @@ def voxelize_sparse(
     """
     if out is not None and type(out) is not SparseVoxels:
         raise TypeError(f"out: is a {type(out).__name__}, expected SparseVoxels")
+    points = array_in(points)
     framework, context, ordered, _ = begin(points, "points", backend)
     rows, batch, _, options = clouds(
         framework,

@@ -9,6 +9,7 @@ from .._arguments.arrays import SEQUENCES, framework_of
 from .._arguments.call import begin, finished, joined, writable
 from .._arguments.clouds import clouds
 from .._arguments.options import code_of, number, struct_of
+from .._arguments.samples import array_in
 from .._library.context import CPU, Context
 from .._typing import Array
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .._typing import CloudOptions, GridOptions, Indices, Numbers3, SupportsDLPack
+    from ..data._point_clouds import PointCloud
 
     class _Needed(GridOptions):
         truncation: float
@@ -68,8 +70,10 @@ def voxelize_tsdf(
     return_num_points_unused: bool,
     **options: Unpack[_Options],
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
+@overload
+def voxelize_tsdf(points: PointCloud, *arguments: Any, **options: Any) -> Any: ...
 def voxelize_tsdf(
-    points: Array,
+    points: Any,
     sensors: Numbers3 | Sequence[Sequence[float]],
     *,
     voxel_size: float | Numbers3,
@@ -99,7 +103,8 @@ def voxelize_tsdf(
     Parameters
     ----------
     points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``batch_offsets``
-        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. Or a
+        :class:`robocache.data.PointCloud`.
     sensors : array or list [B,3], or [3] shared by the batch
         float32 or float64: position of the sensor of each cloud.
     origin : 3 numbers
@@ -165,6 +170,7 @@ def voxelize_tsdf(
     >>> np.sign(tsdf[:, 10, 10]).astype(int).tolist()
     [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0]
     """
+    points = array_in(points)
     framework, context, ordered, _ = begin(points, "points", backend)
     _, batch, shape, options = clouds(
         framework,

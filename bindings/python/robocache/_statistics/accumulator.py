@@ -6,20 +6,25 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .._arguments.arrays import framework_of, shape_of
+from .._arguments.arrays import LIBRARY_TYPES, framework_of, shape_of
 from .._arguments.call import array_of, begin, finished
 from .._arguments.options import count, number, struct_of
+from .._arguments.samples import array_in, samples_of
 from .._arguments.shapes import batch_of
 from .._library.context import CPU, choose, default_context
 from .._library.errors import REFUSALS, shown
+from .._text_table import html_table
 from .result import StatisticsResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._arguments.frameworks import Framework
+    from .._episodes.track import Track
     from .._library.context import Context
-    from .._typing import Array, Indices, SupportsDLPack
+    from .._typing import Indices, SupportsDLPack
+    from ..data._point_clouds import PointCloud
+    from ..data._recording import RecordedStream
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
 _NAMES = ("count", "nonfinite", "min", "max", "mean", "std")
@@ -33,7 +38,7 @@ _new_accumulator, _set_channels, _set_accumulator_ddof = struct_of(
 
 
 def statistics(
-    values: Array,
+    values: SupportsDLPack | RecordedStream | Track | PointCloud,
     *,
     lengths: Indices | None = None,
     batch_offsets: Indices | None = None,
@@ -56,7 +61,9 @@ def statistics(
     ----------
     values : array [B,S,D], [S,D], [B,...,D], or packed [N,D]
         Any dtype; 64-bit integers are rounded to float64. All axes between the first and the last
-        are samples, such as the pixels of images [B,H,W,C].
+        are samples, such as the pixels of images [B,H,W,C]. Or a
+        :class:`robocache.data.RecordedStream`, a :class:`robocache.data.PointCloud`, or a
+        :class:`Track`, whose rows of the batch are its episodes.
     lengths : array or list [B] of int32 or int64
         Number of valid samples in each padded row. None: all. Verified on the CPU.
     batch_offsets : array or list [B+1] of int32 or int64
@@ -100,6 +107,7 @@ def statistics(
     0            4          0  499.99  500.01   500  0.0100098   500
     1            4          0       0    0.08  0.04       0.04  0.04
     """
+    values, batch_offsets = _held(values, batch_offsets)
     framework, context, ordered, _ = begin(values, "values", backend)
     shape = shape_of(values, "values", context)
     indexes = _indexes(framework, values, lengths, batch_offsets, sample_mask)
@@ -196,7 +204,7 @@ class StatisticsAccumulator:
 
     def update(
         self,
-        values: SupportsDLPack,
+        values: SupportsDLPack | RecordedStream | Track | PointCloud,
         *,
         lengths: Indices | None = None,
         batch_offsets: Indices | None = None,
@@ -214,6 +222,7 @@ class StatisticsAccumulator:
         TypeError
             A dtype is not supported, or an argument is not an array.
         """
+        values, batch_offsets = _held(values, batch_offsets)
         framework = framework_of(values, "values")
         begin(values, "values", self._context)
         indexes = _indexes(framework, values, lengths, batch_offsets, sample_mask)
@@ -221,8 +230,8 @@ class StatisticsAccumulator:
             self._context._handle, self._handle, values, (_new_update(), *indexes)
         )
 
-    def merge(self, other: StatisticsAccumulator) -> None:
-        """Add the samples of another accumulator, which is not changed.
+    def merge(self, other: StatisticsAccumulator) -> StatisticsAccumulator:
+        """Add the samples of another accumulator, which is not changed; return this one.
 
         In a pass after the first, both must be copies of one accumulator, made by
         :meth:`from_bytes`.
@@ -239,6 +248,7 @@ class StatisticsAccumulator:
         if other._context is not self._context:
             other = self.from_bytes(other.to_bytes(), backend=self._context)
         _core.rbc_accumulator_merge(self._handle, other._handle)
+        return self
 
     def next_pass(self) -> bool:
         """End a pass over the data; return True if the quantiles need another pass.
@@ -299,6 +309,20 @@ class StatisticsAccumulator:
         made._adopt(context, _core.rbc_accumulator_import(context._handle, data))
         return made
 
+    def _facts(self) -> dict[str, Any]:
+        info = _new_info()
+        _core.rbc_accumulator_get_info(self._handle, info)
+        number = _core.AccumulatorInfo_current_pass_get(info)
+        return {"channels": self._channels, "pass": number, "quantiles": list(self._levels)}
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value}" for name, value in self._facts().items())
+        return f"StatisticsAccumulator({facts})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self._facts().items()]
+        return html_table([("StatisticsAccumulator", ""), *rows])
+
     def __reduce__(self) -> tuple[Any, ...]:
         return StatisticsAccumulator.from_bytes, (self.to_bytes(),)
 
@@ -306,6 +330,20 @@ class StatisticsAccumulator:
 def _result(arrays: Sequence[Any], levels: tuple[float, ...], ddof: int) -> StatisticsResult:
     tallied, nonfinite, low, high, mean, std, quantiles = arrays
     return StatisticsResult(tallied, nonfinite, low, high, mean, std, quantiles, levels, ddof)
+
+
+def _held(values: Any, batch_offsets: Any) -> tuple[Any, Any]:
+    """Return the values and the offsets of a recorded stream, a track or a point cloud."""
+    if type(values) in LIBRARY_TYPES:
+        return values, batch_offsets
+    samples = samples_of(values)
+    if samples is None:
+        return array_in(values), batch_offsets
+    if samples.batch_offsets is None:
+        return samples.values, batch_offsets
+    if batch_offsets is not None:
+        raise ValueError(f"batch_offsets: {samples.what} has its own; do not pass others")
+    return samples.values, samples.batch_offsets
 
 
 def _context_of(backend: Any) -> Context:

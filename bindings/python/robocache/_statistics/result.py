@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arguments.to_numpy import on_host
-from .._text_table import text_table
+from .._text_table import html_table, text_table
 
 _SHOWN = 30  # channels of a table
 UNKNOWN = -1  # a count that a file does not contain
@@ -90,6 +90,14 @@ class StatisticsResult:
         return {**lists, "levels": list(self.levels), "ddof": self.ddof}
 
     def __repr__(self) -> str:
+        rows, hidden = self._rows()
+        return text_table(rows) + (f"\n{hidden}" if hidden else "")
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._rows())
+
+    def _rows(self) -> tuple[list[list[str]], str]:
+        """Return the rows of a table, and how many more there are."""
         import numpy as np
 
         shape = tuple(self.mean.shape)
@@ -102,7 +110,7 @@ class StatisticsResult:
             label = ",".join(map(str, index))
             rows.append([label, *(_shown(column[index]) for column in columns)])
         hidden = int(np.prod(shape)) - _SHOWN
-        return text_table(rows) + (f"\n... and {hidden} more" if hidden > 0 else "")
+        return rows, f"... and {hidden} more" if hidden > 0 else ""
 
 
 def _arrays(result: StatisticsResult) -> tuple[dataclasses.Field[Any], ...]:

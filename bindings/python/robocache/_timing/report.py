@@ -11,8 +11,9 @@ from typing import Any
 from .._arguments.resample_params import BATCH_OFFSETS, LENGTHS
 from .._arguments.time_units import ticks_of
 from .._arguments.to_numpy import on_host
+from .._library.errors import shown
 from .._operations.stream import Stream
-from .._text_table import text_table
+from .._text_table import html_table, text_table
 from .clock import common_unit, named_streams, offset_of
 
 _PIECE = 1 << 18
@@ -35,18 +36,36 @@ class StreamReport:
     coverage: float  #: fraction of the time range of all streams that has samples without gaps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The result of :func:`report`; ``print`` shows it as a table."""
 
     streams: dict[str, StreamReport]  #: by name
     unit: str  #: of all durations: "s", or "ticks" if the unit of the times is unknown
 
+    def __post_init__(self) -> None:
+        streams = self.streams
+        if not isinstance(streams, Mapping):
+            raise TypeError(f"streams: is a {type(streams).__name__}, expected a dict")
+        for name, stream in streams.items():
+            if not isinstance(name, str) or not isinstance(stream, StreamReport):
+                kind = type(stream).__name__
+                raise TypeError(f"streams[{shown(name)}]: is a {kind}, expected a StreamReport")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, numbers and strings, for JSON."""
         return dataclasses.asdict(self)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        return f"{text_table(self._rows())}\n{self._units()}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), self._units())
+
+    def _units(self) -> str:
+        return "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
+
+    def _rows(self) -> list[list[str]]:
         head = ["", "samples", "rate", "period", "jitter", "p99", "repeats", "gaps", "longest"]
         rows = [[*head, "coverage"]]
         shown = 1e3 if self.unit == "s" else 1.0
@@ -58,8 +77,7 @@ class Report:
                 + [str(stream.repeats), str(stream.gaps), f"{shown * stream.longest_gap:.4g}"]
                 + [f"{stream.coverage:.1%}"]
             )
-        units = "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
-        return f"{text_table(rows)}\n{units}"
+        return rows
 
 
 def report(

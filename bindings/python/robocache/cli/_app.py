@@ -17,6 +17,7 @@ from .. import __version__
 from .._printable import printable
 from . import _common as common
 from . import _help
+from ._completion import complete_streams
 from .cloud import cloud
 from .convert import convert
 from .demo_data import demo_data
@@ -142,6 +143,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "info": (info, "robocache info"),
 }
 
+complete_streams(command for command, _ in COMMANDS.values())
 for _name, (_command, _) in COMMANDS.items():
     _class = _Inspect if _command is inspect else _Command
     _add = app.command(_name, cls=_class, help=_paragraphs(_command))

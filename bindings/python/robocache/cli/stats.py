@@ -11,7 +11,7 @@ import typer
 from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording, checks
 from ..data._checks.unread import nothing_to
-from ..data._format_values import number
+from ..data._format_values import number, plural
 from ..data._formats.lerobot.image_statistics import CHANNELS
 from ..data._formats.lerobot.stored_statistics import DataSet
 from ..data._kinds.selectors import ALL, columns_of_all
@@ -396,7 +396,8 @@ def _actions_text(
         text = "absolute actions. If the config has DeltaActions, use --delta-mask"
         return f"{names}: {text} and --relative"
     if mask is not None:
-        kind = f"minus the state in {sum(mask)} channels, as by DeltaActions with this mask"
+        counted = plural(sum(mask), "channel")
+        kind = f"minus the state in {counted}, as by DeltaActions with this mask"
     else:
         kind = "minus the state" + (f", except {absolute}" if absolute else " in all channels")
     return f"{names}: the next {relative} {kind}"

@@ -98,6 +98,8 @@ def align(
     if accept_guesses and as_numbers:
         raise ValueError("accept_guesses: cannot be combined with as_numbers")
     rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers)
+    if not isinstance(data, (Recording, Episodes)):
+        raise TypeError(f"data: is a {type(data).__name__}, expected a Recording or Episodes")
     if kinds is not None:
         data = data.with_kinds(checked(kinds))
     if isinstance(data, Recording):

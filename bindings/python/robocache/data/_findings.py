@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._printable import printable
+from .._text_table import html_table
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -209,11 +210,28 @@ class Finding:
         """Return plain strings, for JSON."""
         return dataclasses.asdict(self)
 
+    def _repr_html_(self) -> str:
+        return Findings([self])._repr_html_()
+
     def __str__(self) -> str:
         where = " ".join(part for part in (self.stream, self.place) if part)
         return printable(f"{self.severity}: {where + ': ' if where else ''}{self.text}")
 
 
-def sorted_findings(findings: list[Finding]) -> list[Finding]:
+class Findings(list[Finding]):
+    """A list of findings; ``print`` shows one per line, and notebooks a table."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no findings"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (each.severity, " ".join(part for part in (each.stream, each.place) if part), each.text)
+            for each in self
+        ]
+        return html_table([("severity", "where", "finding"), *rows], "" if rows else "no findings")
+
+
+def sorted_findings(findings: list[Finding]) -> Findings:
     """Return findings sorted by severity, errors first, else in the order found."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return Findings(sorted(findings, key=lambda each: SEVERITIES.index(each.severity)))

@@ -17,8 +17,8 @@ from ._options import Options
 class PointCloud:
     """A point cloud from a file.
 
-    ``cloud.points`` is the input of :func:`robocache.voxelize` and similar functions; arrays in
-    ``cloud.fields`` can be its features.
+    A cloud, or ``cloud.points``, is the input of :func:`robocache.voxelize` and similar functions;
+    arrays in ``cloud.fields`` can be its features.
     """
 
     path: str
@@ -57,6 +57,10 @@ class PointCloud:
             return None
         bits = np.ascontiguousarray(packed).view(np.uint32)
         return np.stack([bits >> 16 & 255, bits >> 8 & 255, bits & 255], axis=1).astype(np.uint8)
+
+    def _cloud(self) -> Any:
+        """Return what :func:`robocache.voxelize` and similar functions take from a cloud."""
+        return self.points
 
     def __len__(self) -> int:
         return len(next(iter(self.fields.values())))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import Channel, Report, Stream, report
+from .._arguments.samples import Samples
 from .._printable import printable
 from .._suggestions import did_you_mean
 from .._text_table import text_table
@@ -85,29 +86,46 @@ class RecordedStream:
     def __len__(self) -> int:
         return len(self.values)
 
-    def times(self, clock: str | None = None) -> Any:
-        """Return the times of a clock; by default, of the log or the time column, or None."""
+    @property
+    def time_unit(self) -> str | None:
+        """Unit of the times, such as "timedelta64[ns]"; None if they have no known unit."""
+        times = self.times()
+        known = self.unit is not None and times is not None and times.dtype.kind == "i"
+        return f"timedelta64[{self.unit}]" if known else None
+
+    def times(self, clock: str | None = None, *, with_unit: bool = False) -> Any:
+        """Return the times of a clock; by default, of the log or the time column, or None.
+
+        ``with_unit``: integer times of a known unit become timedelta64, which is since 1970 if the
+        clock counts from there.
+        """
         if clock is None:
             clock = next((name for name in ("log", "time") if name in self.clocks), None)
-            return None if clock is None else self.clocks[clock]
+            if clock is None:
+                return None
         if clock not in self.clocks:
             known = some(list(self.clocks))
             raise KeyError(f"clock: {self.name} has no clock {clock!r}, expected one of {known}")
-        return self.clocks[clock]
+        times = self.clocks[clock]
+        if with_unit and self.unit is not None and times.dtype.kind == "i":
+            return times.view(f"timedelta64[{self.unit}]")
+        return times
 
     def stream(self, clock: str | None = None, **options: Any) -> Stream[Any]:
         """Return a :class:`robocache.Stream`, with its options: ``method``, ``max_gap``, ...
 
         Integer times of a known unit become timedelta64.
         """
-        times = self.times(clock)
+        times = self.times(clock, with_unit=True)
         if times is None:
             raise ValueError(
                 f"stream {self.name} has no times. Give them: robocache.Stream(values, times)"
             )
-        if self.unit is not None and times.dtype.kind == "i":
-            times = times.view(f"timedelta64[{self.unit}]")
         return Stream(self.values, times, **options)
+
+    def _samples(self) -> Samples:
+        """Return what :func:`robocache.resample` and similar functions take from a stream."""
+        return Samples(f"stream {printable(self.name)}", self.values, self.times(with_unit=True))
 
     def select(self, rows: Any = None, names: Collection[str] | None = None) -> RecordedStream:
         """Select rows by a slice, indices or a bool array, and channels by name."""

@@ -29,7 +29,7 @@ from ._checks.times import (
 )
 from ._checks.unread import check_unread
 from ._checks.values import Channels, quaternions_of
-from ._findings import Finding, sorted_findings
+from ._findings import Finding, Findings, sorted_findings
 from ._recording import Recording
 from ._source import Piece, header_is_good
 from ._time_units import per_second, unit_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Channels",
     "Finding",
+    "Findings",
     "Limits",
     "StreamSurvey",
     "Survey",
@@ -100,7 +101,7 @@ class Survey:
     """Facts about a recording or a data set from one pass."""
 
     streams: dict[str, StreamSurvey]
-    findings: list[Finding]
+    findings: Findings
     unit: str | None  #: unit of integer times
     statistics: dict[str, StatisticsResult] = field(default_factory=dict)  #: exact, for episodes
 
@@ -124,7 +125,7 @@ class Survey:
 
 def check(
     data: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
-) -> list[Finding]:
+) -> Findings:
     """Return all findings, errors first.
 
     Parameters
@@ -141,7 +142,8 @@ def check(
 
     Returns
     -------
-    list of Finding
+    Findings
+        A list of :class:`Finding`; ``print`` shows one per line, and notebooks a table.
     """
     return survey(data, max_gap=max_gap, jitter=jitter, unit=unit).findings
 

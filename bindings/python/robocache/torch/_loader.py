@@ -10,6 +10,7 @@ import torch
 from .._arguments.options import count
 from .._episodes.episodes import Episodes
 from .._library.errors import blamed, shown
+from .._text_table import html_table
 from .._windows.spec import WindowSpec
 from ._batches import Ahead, Cutter, Direct, WindowBatch
 from ._sampler import Sampler, checked_weights
@@ -141,6 +142,25 @@ class WindowLoader:
         self._epoch = self._position = 0
         self._turn = 0  # identifies the loop that is running
         self._running: Generator[WindowBatch, None, None] | None = None
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "samples": self.num_samples,
+            "batch_size": self._batch_size,
+            "batches": len(self),
+            "epoch": self._epoch,
+            "seed": self._seed,
+            "shuffle": self._shuffle,
+            "rank": f"{self._rank} of {self._world_size}",
+        }
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value}" for name, value in self._facts().items())
+        return f"WindowLoader({facts})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self._facts().items()]
+        return html_table([("WindowLoader", ""), *rows])
 
     @property
     def num_samples(self) -> int:

@@ -125,6 +125,13 @@ def open(
     OSError
         The path cannot be read.
     """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        from ..._episodes.episodes import Episodes
+        from .._recording import Recording
+
+        opened = isinstance(path, (Recording, Episodes))
+        text = "which is open already, expected a path" if opened else "expected a path"
+        raise TypeError(f"path: is a {type(path).__name__}, {text}")
     name = os.fsdecode(path)
     options = Options(
         Damage(damaged),

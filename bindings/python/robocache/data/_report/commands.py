@@ -42,5 +42,6 @@ def command_of(finding: dict[str, Any], overview: dict[str, Any]) -> str | None:
 
 
 def _rate(overview: dict[str, Any]) -> str:
-    rates = [each["rate"] for each in overview["streams"].values() if each["rate"]]
+    periods = [each["period"] for each in overview["streams"].values() if each["period"]]
+    rates = [1 / period for period in periods if period > 0]  # gaps lower the mean rate
     return f"{min(max(rates, default=_RATE), 200.0):.4g}"

@@ -13,6 +13,7 @@ from .._format_values import duration, number, plural, size
 from .commands import command_of
 from .episodes import episode_section, unusual_section
 from .facts import Facts, StreamFacts
+from .frames import cameras_section
 from .script import SCRIPT
 from .streams import Room, axis, chips, escaped, in_ticks, place_words, section, time_axis
 from .style import STYLE
@@ -29,6 +30,8 @@ def page(facts: Facts) -> str:
     parts = [_head(title, overview), _findings(facts), _timelines(facts)]
     if facts.lengths is not None:
         parts += [_lengths(facts.lengths), unusual_section(facts), episode_section(facts)]
+    else:
+        parts.append(cameras_section(facts))
     room = Room(facts.streams)
     parts += [section(i, stream, facts, room) for i, stream in enumerate(facts.streams)]
     parts.append(_left_out(overview["left_out"]))
@@ -123,10 +126,16 @@ def _remedies(findings: Sequence[dict[str, Any]]) -> str:
         if found["severity"] != "note":
             remedies.setdefault(found["kind"], found["remedy"])
     items = "".join(
-        f"<li><span>{escaped(kind)}</span><span>{escaped(text)}</span></li>"
+        f"<li><span>{escaped(kind)}</span><span>{_with_code(text)}</span></li>"
         for kind, text in remedies.items()
     )
     return f'<h3>What to do</h3><ul class="findings remedies">{items}</ul>' if items else ""
+
+
+def _with_code(text: str) -> str:
+    """Return a sentence as HTML, with its parts between backticks as code."""
+    parts = escaped(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 
 
 def _timelines(facts: Facts) -> str:
@@ -221,8 +230,9 @@ def report_html(
     page stays below 4 MB for data of any size. Recordings that are not in memory are read once,
     piece by piece; with ``rate``, they are also loaded.
 
-    Data sets have a list of unusual episodes, actions over states, and frames of the cameras of one
-    episode, if the packages that decode them are installed: ``pip install 'robocache[video]'``.
+    Data sets have a list of unusual episodes, and actions over states. Frames of cameras, of one
+    episode or of a bag, are shown if the packages that decode them are installed:
+    ``pip install 'robocache[video]'``. A bag is read once more for them.
 
     Parameters
     ----------

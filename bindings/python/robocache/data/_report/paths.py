@@ -46,7 +46,7 @@ def paths_of_samples(stream: StreamFacts) -> str:
     parts = []
     for name, columns in positions_in(stream.names):
         points = values[:, list(columns)]
-        if len(points) < 2 or not np.isfinite(points).all(axis=1).any():
+        if len(points) < 2 or not _moves(points):
             continue
         for begin, _ in stream.gaps:  # a path never spans a gap
             at = int(np.searchsorted(times, begin, "right"))
@@ -55,6 +55,14 @@ def paths_of_samples(stream: StreamFacts) -> str:
                 times = np.insert(times, at, begin)
         parts.append(views(name, points))
     return f'<h4>Paths</h4><div class="paths">{"".join(parts)}</div>' if parts else ""
+
+
+def _moves(points: Any) -> bool:
+    """Whether a path has at least two places."""
+    import numpy as np
+
+    good = points[np.isfinite(points).all(axis=1)]
+    return len(good) > 1 and bool((good != good[0]).any())
 
 
 def views(name: str, points: Any, plots: Sequence[int] | None = None) -> str:

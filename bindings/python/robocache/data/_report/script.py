@@ -93,7 +93,9 @@ const valueAt = (plot, part) => {
     else if (apart === near) { least = Math.min(least, y); most = Math.max(most, y); }
   }
   if (near > 20) return "no sample";
-  const value = y => Number((low + (high - low) * (95 - y) / 90).toPrecision(4));
+  const narrow = Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low));
+  const digits = Number.isFinite(narrow) ? Math.min(15, Math.max(4, Math.ceil(narrow) + 3)) : 4;
+  const value = y => Number((low + (high - low) * (95 - y) / 90).toPrecision(digits));
   return value(most) === value(least) ? `${value(least)}` : `${value(most)} to ${value(least)}`;
 };
 

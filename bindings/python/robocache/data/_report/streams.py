@@ -12,7 +12,7 @@ from .._format_values import duration, number, plural
 from .envelope import split_at
 from .facts import Facts, Intervals, StreamFacts
 from .paths import paths_of_samples
-from .svg import WIDE, band, bars, bounds_of, holes, plot, spans
+from .svg import WIDE, apart, band, bars, bounds_of, holes, plot, spans
 
 _BYTES = 1_300_000  # of all bands together
 _PLOTTED = 64  # channels per stream with a band
@@ -277,8 +277,9 @@ def _numbers(stream: StreamFacts, c: int) -> str:
     exact = stream.exact
     if exact is None:
         return "<span></span>"
+    low, high = apart(float(exact.min[c]), float(exact.max[c]), 5)
     parts = [
-        f"<span><b>{number(exact.min[c])}</b> to <b>{number(exact.max[c])}</b></span>",
+        f"<span><b>{low}</b> to <b>{high}</b></span>",
         f"<span>mean {number(exact.mean[c])}, std {number(exact.std[c])}</span>",
     ]
     if exact.nonfinite[c]:

@@ -20,13 +20,22 @@ def svg(body: str, css: str, label: str, data: str = "") -> str:
     )
 
 
+def apart(low: float, high: float, digits: int = 4) -> tuple[str, str]:
+    """Format two numbers with enough digits to differ, if they do."""
+    texts = number(low, digits), number(high, digits)
+    while texts[0] == texts[1] and low < high and digits < 17:
+        digits += 1
+        texts = number(low, digits), number(high, digits)
+    return texts
+
+
 def plot(
     body: str, label: str, group: str, name: str, bounds: tuple[float, float] | None, more: str = ""
 ) -> str:
     """Return a plot with its value axis; plots of one group have one zoom and one cursor."""
     values = "" if bounds is None else f'data-v="{bounds[0]:.7g},{bounds[1]:.7g}" '
     data = f'data-g="{group}" data-name="{escape(printable(name), quote=True)}" {values}{more}'
-    top, bottom = ("", "") if bounds is None else (number(bounds[1], 4), number(bounds[0], 4))
+    bottom, top = ("", "") if bounds is None else apart(*bounds)
     if top == bottom:
         bottom = ""
     axis = f'<span class="y"><span>{top}</span><span>{bottom}</span></span>'

@@ -14,13 +14,8 @@ _ROS_TOPICS = {
     "/rosout": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/rosout_agg": ("rcl_interfaces/msg/Log", "rosgraph_msgs/msg/Log"),
     "/parameter_events": ("rcl_interfaces/msg/ParameterEvent",),
-    "/events/read_split": ("rosbag2_interfaces/msg/ReadSplitEvent",),
-    "/events/write_split": ("rosbag2_interfaces/msg/WriteSplitEvent",),
-    "/events/rosbag2_messages_lost": (
-        "rosbag2_interfaces/msg/MessagesLostEvent",
-        "rosbag2_interfaces/msg/MessagesLost",
-    ),
 }
+_EVENTS = ("/events/", "rosbag2_interfaces/msg/")  # how topics and types of rosbag2 begin
 
 _SERIALIZATIONS = {
     "json": "JSON",
@@ -54,7 +49,9 @@ class AnyDecoder(Protocol):
 
 def is_ros_topic(topic: str, typename: str) -> bool:
     """Whether a topic is published by ROS itself."""
-    return typename in _ROS_TOPICS.get(topic, ())
+    events, types = _EVENTS
+    is_event = topic.startswith(events) and typename.startswith(types)
+    return is_event or typename in _ROS_TOPICS.get(topic, ())
 
 
 def ros_topic_reason(topic: str, typename: str) -> str:

@@ -136,7 +136,9 @@ def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
             row += 1
     if row < points:
         raise FormatError(
-            path, f"point {row}", f"file ends here, but the header says POINTS {points}"
+            path,
+            f"point {row}",
+            f"file ends here, but the header says POINTS {points}: it is truncated",
         )
     words = body.split()[: points * width]
     try:
@@ -214,7 +216,9 @@ def _binary(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:
     if len(body) < points * dtype.itemsize:
         row = len(body) // max(1, dtype.itemsize)
         raise FormatError(
-            path, f"point {row}", f"file ends here, but the header says POINTS {points}"
+            path,
+            f"point {row}",
+            f"file ends here, but the header says POINTS {points}: it is truncated",
         )
     records = np.frombuffer(body, dtype, points)
     return {name: np.ascontiguousarray(records[name]) for name in dtype.names}

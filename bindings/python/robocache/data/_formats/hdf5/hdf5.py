@@ -173,7 +173,10 @@ def open(path: str, options: Options) -> Episodes:
                 raise
             options.damage.found(error.path, error.place, error.reason)
     if not demos:
-        damaged = "".join(f": {problem}" for problem in options.damage.problems[:1])
+        damaged = "".join(
+            f": {each.place}: {each.text}" if each.path == path else f": {each}"
+            for each in options.damage.problems[:1]
+        )
         raise FormatError(path, "", f"no episodes found{damaged or ': ' + _LAYOUTS}")
     infos = _tracks_of(demos, notes)
     clock = _clock_in(infos)
