@@ -53,7 +53,7 @@ export PATH := $(dir $(PY)):$(PATH)
 PIP := $(PY) -m pip --disable-pip-version-check
 JOBS := $(shell nproc)
 PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i bindings/*.py \
-  bindings/python cmake tests/abi/exports.txt -type f -not -name '*.pyc' 2>/dev/null)
+  bindings/python cmake tests/abi/layouts -type f -not -name '*.pyc' 2>/dev/null)
 
 CONFIGURE := cmake --preset release $(CUDA_NAMED:%=-D%)
 

@@ -10,7 +10,7 @@
 A case is one of these: B,S,T,D and the dtype of the values (B rows of S samples of D channels, each
 resampled at T evenly spaced queries), followed by a method if it is not linear (only on the CPU); a
 fusion of streams, each SxD, on one such clock; a voxelization of clouds; or the statistics of
-channels. The usual cases are in benchmarks/cases.txt. robocache_bench makes the data, and must be
+channels. The usual cases are in benchmarks/cases. robocache_bench makes the data, and must be
 built. Every peer must first return RoboCache's result; for statistics its error is reported. Then
 each takes a sample in turn, round after round, so that disturbances affect all. The table has
 medians, the JSON file also the quartiles.

@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 RELEASED = pathlib.Path("tests/abi/released")
-EXPORTS = pathlib.Path("tests/abi/exports.txt")
+LAYOUTS = pathlib.Path("tests/abi/layouts")  # the baseline of each header
 HEADERS = pathlib.Path("include")
 UMBRELLA = "robocache/robocache.h"
 CC = os.environ.get("CC", "cc")
@@ -245,6 +245,26 @@ def compare_types(released: list[str], present: list[str], include: pathlib.Path
     return [problem for problem, answer in zip(problems, answers) if answer == "other"]
 
 
+def exports_of(layouts: pathlib.Path) -> str:
+    """Return the text of exports.txt: [version], and below it the functions that have it."""
+    functions: dict[str, list[str]] = collections.defaultdict(list)
+    for path in sorted(layouts.glob("*.inc")):
+        version = None
+        for kind, name in re.findall(
+            r"^(SYMBOL_VERSION|FUNCTION)\(([\w.]+)", path.read_text(), re.M
+        ):
+            if kind == "SYMBOL_VERSION":
+                version = name
+            elif version is None:
+                raise Broken(f"{path} has {name} before the first SYMBOL_VERSION")
+            else:
+                functions[version].append(name)
+    return "".join(
+        f"[{version}]\n" + "".join(f"{name}\n" for name in sorted(names))
+        for version, names in sorted(functions.items())
+    )
+
+
 def symbols_in(text: str) -> set[str]:
     """Return the symbols of exports.txt, each with its version."""
     found = set()
@@ -336,11 +356,12 @@ def freeze(version: str) -> None:
         raise Broken(f"{folder} exists: a release is frozen once")
     lines = layouts_of(HEADERS)
     declared = read_headers(HEADERS).exported
-    listed = {name.partition("@")[0] for name in symbols_in(EXPORTS.read_text())}
+    exports = exports_of(LAYOUTS)
+    listed = {name.partition("@")[0] for name in symbols_in(exports)}
     if declared != listed:
-        raise Broken(f"the headers and {EXPORTS} differ: {sorted(declared ^ listed)}")
+        raise Broken(f"the headers and {LAYOUTS} differ: {sorted(declared ^ listed)}")
     shutil.copytree(HEADERS, folder / "include")
-    shutil.copy(EXPORTS, folder / "exports.txt")
+    (folder / "exports.txt").write_text(exports)
     (folder / "layouts.txt").write_text("\n".join(lines) + "\n")
     print(f"{folder}: {len(listed)} symbols and {len(lines)} lines of layouts are frozen")
 

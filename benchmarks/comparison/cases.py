@@ -1,4 +1,4 @@
-"""The cases of cases.txt. robocache_bench parses their names and makes their data."""
+"""The cases of cases/*.txt. robocache_bench parses their names and makes their data."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _METHODS = ("linear", "pchip", "slerp", "angle")
 def names_of(user: str) -> list[str]:
     """Return the names of the cases that `user` measures, as table/name."""
     names = []
-    for line in (_FOLDER / "cases.txt").read_text().splitlines():
-        if line and not line.startswith("#"):
-            table, users, cases = line.split(maxsplit=2)
-            names += [f"{table}/{name}" for name in cases.split(" | ") if user in users.split(",")]
+    for path in sorted((_FOLDER / "cases").glob("*.txt")):
+        for line in path.read_text().splitlines():
+            if line and not line.startswith("#"):
+                table, users, cases = line.split(maxsplit=2)
+                if user in users.split(","):
+                    names += [f"{table}/{name}" for name in cases.split(" | ")]
     return names
 
 

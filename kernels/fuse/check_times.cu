@@ -167,6 +167,6 @@ void run(BackendState& state, const TimesProblem& problem, Scratch scratch) {
 }  // namespace
 
 extern const Operation<TimesProblem> kCheckTimes = {bytes, run};
-cudaError_t loadCheckTimes() { return loadKernelsBeside(findTimes<float>); }
+cudaError_t loadCheckTimes(const LaunchDevice&) { return loadKernelsBeside(findTimes<float>); }
 
 }  // namespace rbc::cuda

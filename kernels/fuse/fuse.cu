@@ -50,7 +50,7 @@ cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
 }  // namespace
 
 extern const Operation<FuseProblem> kFuse = {noBytes, launchOn<FuseProblem, launchFuse>};
-cudaError_t loadFuse() { return loadKernelsBeside(fuseKernel<Words, Many>); }
+cudaError_t loadFuse(const LaunchDevice&) { return loadKernelsBeside(fuseKernel<Words, Many>); }
 
 cudaError_t loadFuseRows() {
   for (const auto load :

@@ -60,6 +60,6 @@ cudaError_t launchTakeRows(const TakeRowsProblem& p, void*, const LaunchDevice& 
 
 extern const Operation<TakeRowsProblem> kTakeRows = {noBytes<TakeRowsProblem>,
                                                      launchOn<TakeRowsProblem, launchTakeRows>};
-cudaError_t loadTakeRows() { return loadKernelsBeside(takeRows<uint32_t>); }
+cudaError_t loadTakeRows(const LaunchDevice&) { return loadKernelsBeside(takeRows<uint32_t>); }
 
 }  // namespace rbc::cuda

@@ -505,6 +505,6 @@ cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const Laun
 
 extern const Operation<UnprojectProblem> kUnproject = {bytesOn<UnprojectProblem, bytesOfStates>,
                                                        launchOn<UnprojectProblem, launchUnproject>};
-cudaError_t loadUnproject() { return loadKernelsBeside(clearBehind<float>); }
+cudaError_t loadUnproject(const LaunchDevice&) { return loadKernelsBeside(clearBehind<float>); }
 
 }  // namespace rbc::cuda

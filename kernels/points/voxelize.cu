@@ -409,6 +409,6 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
 
 extern const Operation<VoxelizeProblem> kVoxelize = {bytesOn<VoxelizeProblem, voxelizeScratchBytes>,
                                                      launchOn<VoxelizeProblem, launchVoxelize>};
-cudaError_t loadVoxelize() { return loadKernelsBeside(fillGrid<uint8_t>); }
+cudaError_t loadVoxelize(const LaunchDevice&) { return loadKernelsBeside(fillGrid<uint8_t>); }
 
 }  // namespace rbc::cuda

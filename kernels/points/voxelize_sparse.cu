@@ -284,6 +284,6 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
 extern const Operation<SparseProblem> kVoxelizeSparse = {
     bytesOn<SparseProblem, voxelizeSparseScratchBytes>,
     launchOn<SparseProblem, launchVoxelizeSparse>};
-cudaError_t loadVoxelizeSparse() { return loadKernelsBeside(emitRows); }
+cudaError_t loadVoxelizeSparse(const LaunchDevice&) { return loadKernelsBeside(emitRows); }
 
 }  // namespace rbc::cuda

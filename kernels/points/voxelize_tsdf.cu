@@ -515,6 +515,8 @@ cudaError_t launch(const TsdfProblem& p, void* scratch, const LaunchDevice& devi
 
 extern const Operation<TsdfProblem> kVoxelizeTsdf = {bytesOn<TsdfProblem, tsdf::scratchBytes>,
                                                      launchOn<TsdfProblem, tsdf::launch>};
-cudaError_t loadTsdf() { return loadKernelsBeside(tsdf::average<uint32_t>); }
+cudaError_t loadVoxelizeTsdf(const LaunchDevice&) {
+  return loadKernelsBeside(tsdf::average<uint32_t>);
+}
 
 }  // namespace rbc::cuda

@@ -284,7 +284,7 @@ cudaError_t launchConvert(const RotationProblem& p, void*, const LaunchDevice& d
 
 extern const Operation<RotationProblem> kConvertRotations = {
     noBytes<RotationProblem>, launchOn<RotationProblem, launchConvert>};
-cudaError_t loadConvertRotations() {
+cudaError_t loadConvertRotations(const LaunchDevice&) {
   return loadKernelsBeside(convert<Group::kQuaternion, Group::kQuaternion>);
 }
 

@@ -16,32 +16,12 @@
 
 namespace rbc::cuda {
 
-// Every operation: its row, and the loader of its file's kernels.
-extern const Operation<TimesProblem> kCheckTimes;
-extern const Operation<FuseProblem> kFuse;
-extern const Operation<VoxelizeProblem> kVoxelize;
-extern const Operation<SparseProblem> kVoxelizeSparse;
-extern const Operation<TsdfProblem> kVoxelizeTsdf;
-extern const Operation<RotationProblem> kConvertRotations;
-extern const Operation<StatisticsProblem> kStatistics;
-extern const Operation<AccumulateProblem> kAccumulate;
-extern const Operation<MergeProblem> kMerge;
-extern const Operation<UnprojectProblem> kUnproject;
-extern const Operation<FarthestProblem> kFarthestPoints;
-extern const Operation<TakeRowsProblem> kTakeRows;
-extern const Operation<WindowProblem> kWindows;
-cudaError_t loadCheckTimes();
-cudaError_t loadFuse();
-cudaError_t loadVoxelize();
-cudaError_t loadVoxelizeSparse();
-cudaError_t loadTsdf();
-cudaError_t loadConvertRotations();
-cudaError_t loadStatistics();
-cudaError_t loadAccumulate();
-cudaError_t loadUnproject();
-cudaError_t loadFarthestPoints(const LaunchDevice& device);
-cudaError_t loadTakeRows();
-cudaError_t loadWindows();
+// Every operation: its row, and the loader of its kernels.
+#define OPERATION(Problem, name)           \
+  extern const Operation<Problem> k##name; \
+  cudaError_t load##name(const LaunchDevice&);
+#include "operations.inc"
+#undef OPERATION
 
 namespace {
 
@@ -81,15 +61,17 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 // Loads all kernels, so that no call is slow or blocks because it is the first, and any may be
 // captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
-  for (const auto load :
-       {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
-        loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics,
-        loadTakeRows, loadTsdf, loadUnproject, loadVoxelize, loadVoxelizeSparse, loadWindows}) {
-    const cudaError_t error = load();
+  for (const auto load : {
+#define OPERATION(Problem, name) load##name,
+#include "operations.inc"
+#undef OPERATION
+           loadFuseMixed, loadFuseNarrow, loadVoxelBins}) {
+    const cudaError_t error = load(device);
     if (error != cudaSuccess) return error;
   }
-  for (const auto load : {loadFarthestPoints, loadFuseMixed, loadFuseNarrow, loadVoxelBins}) {
-    const cudaError_t error = load(device);
+  for (const auto load : {loadClearCounts, loadCopy, loadFuseMissing, loadFuseRows, loadGroupPoints,
+                          loadReduceVoxels}) {
+    const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -281,10 +263,10 @@ void copy(BackendState& state, const View& source, const View& destination) {
 }  // namespace
 
 const Operations kOperations = {
-    {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kUnproject},
-    {&kFarthestPoints},   {&kTakeRows},   {&kWindows},
-};
+#define OPERATION(Problem, name) {&k##name},
+#include "operations.inc"
+#undef OPERATION
+    {}};
 
 const Backend kBackend = {
     RBC_BACKEND_CUDA, open,        close,     describe, warmUp,  reaches,      device, setStream,

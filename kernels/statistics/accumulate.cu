@@ -181,6 +181,8 @@ extern const Operation<AccumulateProblem> kAccumulate = {
 extern const Operation<MergeProblem> kMerge = {noBytes<MergeProblem>,
                                                launchOn<MergeProblem, launchMergeStates>};
 
-cudaError_t loadAccumulate() { return loadKernelsBeside(countKeys<float>); }
+cudaError_t loadAccumulate(const LaunchDevice&) { return loadKernelsBeside(countKeys<float>); }
+// loadAccumulate loads the kernels of this file, also those of kMerge.
+cudaError_t loadMerge(const LaunchDevice&) { return cudaSuccess; }
 
 }  // namespace rbc::cuda

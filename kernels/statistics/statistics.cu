@@ -140,7 +140,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
 extern const Operation<StatisticsProblem> kStatistics = {
     bytesOn<StatisticsProblem, bytes>, launchOn<StatisticsProblem, launchStatistics>};
 
-cudaError_t loadStatistics() {
+cudaError_t loadStatistics(const LaunchDevice&) {
   for (const auto load : {loadMoments, loadPassFloat, loadPassAnyFloat, loadPassHalf,
                           loadPassDouble, loadRefineKept, loadSampleGroups, loadSelectQuantiles}) {
     const cudaError_t error = load();

@@ -35,7 +35,7 @@ cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& dev
 }  // namespace
 
 extern const Operation<WindowProblem> kWindows = {noBytes, launchOn<WindowProblem, launchWindows>};
-cudaError_t loadWindows() {
+cudaError_t loadWindows(const LaunchDevice&) {
   const cudaError_t error = loadKernelsBeside(windowRows<false>);
   return error == cudaSuccess ? loadAnyWindows() : error;
 }

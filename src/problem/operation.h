@@ -14,39 +14,23 @@ struct Operation {
   void (*run)(BackendState& state, const Problem& problem, Scratch scratch);
 };
 
-struct TimesProblem;
-struct FuseProblem;
-struct VoxelizeProblem;
-struct SparseProblem;
-struct TsdfProblem;
-struct RotationProblem;
-struct StatisticsProblem;
-struct AccumulateProblem;
-struct MergeProblem;
-struct UnprojectProblem;
-struct FarthestProblem;
-struct TakeRowsProblem;
-struct WindowProblem;
+#define OPERATION(Problem, name) struct Problem;
+#include "operations.inc"
+#undef OPERATION
 
 template <class Problem>
 struct Row {
   const Operation<Problem>* operation;
 };
+struct LastRow {};
 
 // The operations of a backend: one row for each problem.
-struct Operations : Row<TimesProblem>,
-                    Row<FuseProblem>,
-                    Row<VoxelizeProblem>,
-                    Row<SparseProblem>,
-                    Row<TsdfProblem>,
-                    Row<RotationProblem>,
-                    Row<StatisticsProblem>,
-                    Row<AccumulateProblem>,
-                    Row<MergeProblem>,
-                    Row<UnprojectProblem>,
-                    Row<FarthestProblem>,
-                    Row<TakeRowsProblem>,
-                    Row<WindowProblem> {};
+#define OPERATION(Problem, name) Row<Problem>,
+struct Operations :
+#include "operations.inc"
+    LastRow {
+};
+#undef OPERATION
 
 // The row of a problem's operation.
 template <class Problem>

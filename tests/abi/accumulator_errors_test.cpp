@@ -2,9 +2,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "abi/struct_calls.h"
+#include "robocache/robocache.hpp"
 #include "support/accumulator.h"
 #include "support/expect.h"
 #include "support/sanitizers.h"
@@ -85,6 +88,40 @@ void checkRefused(const Context& context, const Bytes& bytes, rbcStatus_t status
               "data: ", word);
   CHECK(made == nullptr);
 }
+
+const support::StructCallsOf kAccumulatorStructs([](support::StructCalls& calls) {
+  const rbcTensor* values = calls.in(support::kF32, {4, 1}, {1, 2, 99, 6});
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
+  result.mean = calls.out(support::kF64, {1});
+  rbcAccumulatorParams of = rbcAccumulatorParamsInit();
+  of.num_channels = 1;
+  rbcAccumulatorUpdateParams update = rbcAccumulatorUpdateParamsInit();
+  update.sample_mask = calls.in(support::kU8, {4}, {1, 1, 0, 1});
+  const auto accumulate = [=, c = calls.context()](const rbcAccumulatorParams* made_of,
+                                                   const rbcAccumulatorUpdateParams* updated_by,
+                                                   rbcAccumulatorInfo* info) {
+    rbcAccumulator_t made = nullptr;
+    rbcStatus_t status = rbcAccumulatorCreate(c, made_of, &made);
+    if (status == RBC_STATUS_SUCCESS) {
+      status = rbcAccumulatorUpdate(made, values, updated_by);
+    }
+    if (status == RBC_STATUS_SUCCESS) {
+      status = info != nullptr ? rbcAccumulatorGetInfo(made, info)
+                               : rbcAccumulatorGetResult(made, &result);
+    }
+    rbcAccumulatorDestroy(made);
+    return status;
+  };
+  calls.add(
+      "rbcAccumulatorParams", rbcAccumulatorParamsInit(), {of}, "params",
+      [=](const rbcAccumulatorParams* object) { return accumulate(object, &update, nullptr); });
+  calls.add(
+      "rbcAccumulatorUpdateParams", rbcAccumulatorUpdateParamsInit(), {update}, "params",
+      [=](const rbcAccumulatorUpdateParams* object) { return accumulate(&of, object, nullptr); });
+  calls.addFilled<rbcAccumulatorInfo>("rbcAccumulatorInfo", [=](rbcAccumulatorInfo* info) {
+    return accumulate(&of, &update, info);
+  });
+});
 
 }  // namespace
 
@@ -387,4 +424,17 @@ TEST_CASE("accumulator errors: export and result") {
   const auto all = resultOf(accumulator);
   CHECK(all.count[0] == 0);
   CHECK(std::isnan(all.quantiles[0]));
+}
+
+TEST_CASE("wrapper: the workspace of an update has the size of its size function") {
+  constexpr int64_t kRows = 20000;
+  std::vector<float> ramp(3 * kRows);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  const robocache::Tensor rows(ramp, {kRows, 3});
+  robocache::Context context = robocache::Context::cpu(2);
+  auto accumulator = robocache::Accumulator::create(context, 3);
+  context.reserve(accumulator.updateWorkspaceSize(rows));
+  const int64_t reserved = context.info().workspace_bytes;
+  accumulator.update(rows);
+  CHECK(context.info().workspace_bytes == reserved);
 }

@@ -1,12 +1,15 @@
 // rbcUnproject, rbcFarthestPoints and rbcTakeRows: errors, and the wrappers.
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "abi/common_errors.h"
 #include "abi/operation_call.h"
 #include "abi/ragged_errors.h"
+#include "abi/struct_calls.h"
+#include "abi/wrapper_size.h"
 #include "robocache/robocache.hpp"
 
 namespace {
@@ -182,6 +185,36 @@ struct TakeRows : support::OperationCall<TakeRows, rbcTakeRows, rbcTakeRowsWorks
             {"out: is null", [](TakeRows& c) { c.used[2] = nullptr; }}};
   }
 };
+
+const support::StructCallsOf kCloudStructs([](support::StructCalls& calls) {
+  const rbcTensor* depth = calls.in(kF32, {1, 2}, {1, 2});
+  const rbcTensor* camera = calls.in(kF32, {4}, {1, 2, 0, 0});
+  const rbcTensor* cloud = calls.out(kF32, {2, 3});
+  const rbcTensor* count = calls.out(kI64, {});
+  rbcUnprojectParams unproject = rbcUnprojectParamsInit();
+  unproject.depth_scale = 0.5;
+  calls.add("rbcUnprojectParams", rbcUnprojectParamsInit(), {unproject}, "params",
+            [=, c = calls.context()](const rbcUnprojectParams* object) {
+              return rbcUnproject(c, depth, camera, nullptr, nullptr, cloud, count, nullptr,
+                                  nullptr, object);
+            });
+  const rbcTensor* corners = calls.in(kF32, {3, 3}, {0, 0, 0, 1, 0, 0, 0, 3, 0});
+  const rbcTensor* farthest = calls.out(kI64, {2});
+  rbcFarthestPointsParams from = rbcFarthestPointsParamsInit();
+  from.start_index = 1;
+  calls.add("rbcFarthestPointsParams", rbcFarthestPointsParamsInit(), {from}, "params",
+            [=, c = calls.context()](const rbcFarthestPointsParams* object) {
+              return rbcFarthestPoints(c, corners, farthest, nullptr, object);
+            });
+  const rbcTensor* rows = calls.in(kI64, {2}, {2, -1});
+  const rbcTensor* taken = calls.out(kF32, {2, 3});
+  rbcTakeRowsParams take = rbcTakeRowsParamsInit();
+  take.fill_value = 7;
+  calls.add("rbcTakeRowsParams", rbcTakeRowsParamsInit(), {take}, "params",
+            [=, c = calls.context()](const rbcTakeRowsParams* object) {
+              return rbcTakeRows(c, corners, rows, taken, object);
+            });
+});
 
 }  // namespace
 
@@ -367,4 +400,39 @@ TEST_CASE("clouds: the wrappers, from a depth image to a few of its points") {
       robocache::takeRows<robocache::Expect>(context, kept, {indices, {2}}, {few, {3, 3}});
   REQUIRE(!refused);
   CHECK(support::tells(refused.error().what(), {"out: shape is [3,3], expected [2,3]"}));
+}
+
+TEST_CASE("wrapper: the workspaces of points have the sizes of their size functions") {
+  constexpr int64_t kRows = 20000;
+  std::vector<float> ramp(3 * kRows);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  const robocache::Tensor rows(ramp, {kRows, 3});
+  std::vector<float> written(3 * kRows);
+  std::vector<int64_t> numbers(kRows);
+  CHECK(CHECKED_WRAPPER_SIZE(takeRows, rows, {numbers, {kRows}}, {written, {kRows, 3}}) == 0);
+  CHECK(CHECKED_WRAPPER_SIZE(farthestPoints, rows, {numbers.data(), {100}}) > 0);
+  const std::vector<float> depth(100 * 100, 1.0f);
+  const double camera[] = {60, 60, 50, 50};
+  int64_t number = 0;
+  const robocache::Tensor one(&number, {});
+  CHECK(CHECKED_WRAPPER_SIZE(unproject, {depth, {100, 100}}, {camera, {4}},
+                             {written.data(), {10000, 3}}, one) > 0);
+}
+
+TEST_CASE("wrapper: a size function fails as the call does") {
+  const auto context = robocache::Context::cpu(1);
+  const float values[] = {1, 2, 3};
+  const int64_t indices[] = {0};
+  float out[2];
+  const auto size = robocache::takeRowsWorkspaceSize<robocache::Expect>(
+      context, {values, {3, 1}}, {indices, {1}}, {out, {2, 1}});
+  const auto done = robocache::takeRows<robocache::Expect>(context, {values, {3, 1}},
+                                                           {indices, {1}}, {out, {2, 1}});
+  REQUIRE(!size);
+  REQUIRE(!done);
+  CHECK(size.error().status() == done.error().status());
+  CHECK(std::string(size.error().what()) == done.error().what());
+  const auto read_only = robocache::takeRowsWorkspaceSize<robocache::Expect>(
+      context, {values, {3, 1}}, {indices, {1}}, {values, {1, 1}});
+  CHECK(read_only.error().status() == RBC_STATUS_INVALID_ARGUMENT);
 }

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "abi/struct_calls.h"
 #include "support/expect.h"
 #include "support/run.h"
 
@@ -25,6 +26,22 @@ rbcContextParams cpuParams() {
     CHECK_FAILS(rbcContextCreate(&params_, &context_), status, __VA_ARGS__); \
     CHECK(context_ == nullptr);                                              \
   } while (false)
+
+const support::StructCallsOf kContextStructs([](support::StructCalls& calls) {
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = 1;
+  calls.add("rbcContextParams", rbcContextParamsInit(), {params}, "params",
+            [](const rbcContextParams* object) {
+              rbcContext_t made = nullptr;
+              const rbcStatus_t status = rbcContextCreate(object, &made);
+              rbcContextDestroy(made);
+              return status;
+            });
+  calls.addFilled<rbcContextInfo>("rbcContextInfo", [c = calls.context()](rbcContextInfo* info) {
+    return rbcContextGetInfo(c, info);
+  });
+});
 
 }  // namespace
 

@@ -7,6 +7,8 @@
 
 #include "abi/common_errors.h"
 #include "abi/operation_call.h"
+#include "abi/struct_calls.h"
+#include "abi/wrapper_size.h"
 #include "robocache/robocache.hpp"
 #include "support/random.h"
 #if RBC_WITH_CUDA
@@ -67,6 +69,17 @@ struct Call : support::OperationCall<Call, rbcConvertRotations, rbcConvertRotati
             {"params: is null, expected a source", [](Call& c) { c.used_params = nullptr; }}};
   }
 };
+
+const support::StructCallsOf kRotationStructs([](support::StructCalls& calls) {
+  const rbcTensor* quaternions = calls.in(kF32, {1, 4}, {0, 0, 1, 0});
+  const rbcTensor* vectors = calls.out(kF32, {1, 4});
+  rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+  params.target = RBC_ROTATION_QUAT_WXYZ;
+  calls.add("rbcConvertRotationsParams", rbcConvertRotationsParamsInit(), {params}, "params",
+            [=, c = calls.context()](const rbcConvertRotationsParams* object) {
+              return rbcConvertRotations(c, quaternions, vectors, object);
+            });
+});
 
 }  // namespace
 
@@ -163,6 +176,13 @@ TEST_CASE("convert rotations: the wrapper") {
       Rotation::kQuatXyzw, Rotation::kRotvec);
   REQUIRE(!read_only);
   CHECK(support::tells(read_only.error().what(), {"out: is read-only"}));
+}
+
+TEST_CASE("wrapper: the workspace of rotations has the size of its size function") {
+  const std::vector<float> quaternions(4 * 100, 0.5f);
+  std::vector<float> written(3 * 100);
+  CHECK(CHECKED_WRAPPER_SIZE(convertRotations, {quaternions, {100, 4}}, {written, {100, 3}},
+                             robocache::Rotation::kQuatXyzw, robocache::Rotation::kRotvec) == 0);
 }
 
 #if RBC_WITH_CUDA

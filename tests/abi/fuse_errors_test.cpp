@@ -2,10 +2,13 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "abi/fuse_call.h"
+#include "abi/struct_calls.h"
+#include "abi/wrapper_size.h"
 
 namespace {
 
@@ -18,6 +21,34 @@ using support::Seen;
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
+
+const support::StructCallsOf kFuseStructs([](support::StructCalls& calls) {
+  const rbcTensor* values = calls.in(support::kF32, {3, 1}, {0, 2, 6});
+  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 3});
+  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 2});
+  const rbcTensor* fused = calls.out(support::kF32, {2, 2});
+  rbcResampleParams previous = rbcResampleParamsInit();
+  previous.method = RBC_METHOD_PREVIOUS;
+  rbcFuseStream stream = rbcFuseStreamInit();
+  stream.values = values;
+  stream.times = times;
+  const std::vector<rbcFuseStream> streams(2, stream);
+  const auto fuse = [=, c = calls.context()](const rbcFuseStream* of, const rbcFuseParams* params) {
+    return rbcFuse(c, of, 2, queries, fused, nullptr, params);
+  };
+  calls.add("rbcFuseStream", rbcFuseStreamInit(), streams, "streams",
+            [=](const rbcFuseStream* object) { return fuse(object, nullptr); });
+  calls.add("rbcResampleParams", rbcResampleParamsInit(), {previous}, "streams[1].params",
+            [=](const rbcResampleParams* object) {
+              std::vector<rbcFuseStream> copies = streams;
+              copies[1].params = object;
+              return fuse(copies.data(), nullptr);
+            });
+  rbcFuseParams params = rbcFuseParamsInit();
+  params.flags = RBC_FLAG_CHECK_TIMES;
+  calls.add("rbcFuseParams", rbcFuseParamsInit(), {params}, "params",
+            [=](const rbcFuseParams* object) { return fuse(streams.data(), object); });
+});
 
 }  // namespace
 
@@ -343,4 +374,15 @@ TEST_CASE("fuse errors: bad times, with checking") {
   fine.padded.times.fill<double>({0, 1, 2, 0, 1, -9});
   CHECK_SUCCEEDS(fine.run());
   fine.checkOutputs();
+}
+
+TEST_CASE("wrapper: the workspace of fuse has the size of its size function") {
+  constexpr int64_t kRows = 20000;
+  std::vector<float> ramp(kRows);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  std::vector<float> written(kRows);
+  const robocache::Tensor values(ramp, {kRows, 1});
+  const robocache::Tensor times(ramp.data(), {kRows});
+  CHECK(CHECKED_WRAPPER_SIZE(fuse, {robocache::FuseStream(values, times)}, times,
+                             {written, {kRows, 1}}) == 0);
 }

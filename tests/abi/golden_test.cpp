@@ -157,18 +157,14 @@ struct Struct {
 // Structs by the type of a pointer to them.
 std::map<std::type_index, Struct> describeStructs() {
   std::map<std::type_index, Struct> structs;
-#define SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
-#define GROWS(type, bytes)                               \
+#define GROWS(type, bytes, id, number)                   \
   structs[typeid(const type*)].size = sizeof(type);      \
   structs[typeid(const type*)].init = [](void* memory) { \
     *static_cast<type*>(memory) = type##Init();          \
   }
-#define FIELD(type, field, offset, field_type) \
-  structs[typeid(const type*)].fields.push_back({#field, offset, typeid(field_type)})
-#include "structs.inc"
-#undef SIZE
-#undef GROWS
-#undef FIELD
+#define FIELD(type, field, offset, ...) \
+  structs[typeid(const type*)].fields.push_back({#field, offset, typeid(__VA_ARGS__)})
+#include "layouts.inc"
   return structs;
 }
 
@@ -366,7 +362,7 @@ std::string nameOf(const char* function) {
 
 const std::map<std::string, Function> kFunctions = {
 #define OPERATION(function) {nameOf(#function), calling(function)},
-#include "operations.inc"
+#include "exported_operations.inc"
 #undef OPERATION
 };
 

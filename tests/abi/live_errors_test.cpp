@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "abi/live_call.h"
+#include "abi/struct_calls.h"
 
 namespace {
 
@@ -37,6 +38,43 @@ class GroupAtTheEnd {
   size_t page_;
   void* memory_;
 };
+
+const support::StructCallsOf kLiveStructs([](support::StructCalls& calls) {
+  const rbcTensor* rows = calls.in(support::kF32, {3, 1}, {10, 20, 40});
+  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 2});
+  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 1.5});
+  const rbcTensor* fused = calls.out(support::kF32, {2, 2});
+  rbcLiveStream stream = rbcLiveStreamInit();
+  stream.num_channels = 1;
+  stream.capacity = 3;
+  const std::vector<rbcLiveStream> streams(2, stream);
+  const auto live = [=, c = calls.context()](const rbcLiveStream* of, const rbcLiveParams* params,
+                                             rbcLiveCounters* counters,
+                                             const rbcLiveFuseParams* how = nullptr) {
+    rbcLive_t made = nullptr;
+    rbcStatus_t status = rbcLiveCreate(c, of, 2, params, &made);
+    for (int32_t n = 0; n < 2 && status == RBC_STATUS_SUCCESS; ++n) {
+      status = rbcLivePush(made, n, rows, times);
+    }
+    if (status == RBC_STATUS_SUCCESS) {
+      status = counters != nullptr ? rbcLiveGetCounters(made, 0, counters)
+                                   : rbcLiveFuse(made, queries, fused, nullptr, nullptr, how);
+    }
+    rbcLiveDestroy(made);
+    return status;
+  };
+  calls.add("rbcLiveStream", rbcLiveStreamInit(), streams, "streams",
+            [=](const rbcLiveStream* object) { return live(object, nullptr, nullptr); });
+  calls.add("rbcLiveParams", rbcLiveParamsInit(), {rbcLiveParamsInit()}, "params",
+            [=](const rbcLiveParams* object) { return live(streams.data(), object, nullptr); });
+  calls.add("rbcLiveFuseParams", rbcLiveFuseParamsInit(), {rbcLiveFuseParamsInit()}, "params",
+            [=](const rbcLiveFuseParams* object) {
+              return live(streams.data(), nullptr, nullptr, object);
+            });
+  calls.addFilled<rbcLiveCounters>("rbcLiveCounters", [=](rbcLiveCounters* counters) {
+    return live(streams.data(), nullptr, counters);
+  });
+});
 
 }  // namespace
 

@@ -3,11 +3,15 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "abi/ragged_errors.h"
 #include "abi/resample_call.h"
+#include "abi/struct_calls.h"
+#include "abi/wrapper_size.h"
 
 namespace {
 
@@ -21,6 +25,19 @@ using support::kF16;
 using support::Seen;
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+const support::StructCallsOf kResampleStructs([](support::StructCalls& calls) {
+  const rbcTensor* values = calls.in(support::kF32, {3, 1}, {0, 2, 6});
+  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 3});
+  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 2});
+  const rbcTensor* resampled = calls.out(support::kF32, {2, 1});
+  rbcResampleParams previous = rbcResampleParamsInit();
+  previous.method = RBC_METHOD_PREVIOUS;
+  calls.add("rbcResampleParams", rbcResampleParamsInit(), {previous}, "params",
+            [=, c = calls.context()](const rbcResampleParams* object) {
+              return rbcResample(c, values, times, queries, resampled, nullptr, object);
+            });
+});
 
 }  // namespace
 
@@ -362,4 +379,14 @@ TEST_CASE("resample errors: inputs may share memory with each other") {
   call.query_times.raw = call.times.raw;
   call.query_times.reshape({2, 2});
   CHECK_SUCCEEDS(call.run());
+}
+
+TEST_CASE("wrapper: the workspace of resample has the size of its size function") {
+  constexpr int64_t kRows = 20000;
+  std::vector<float> ramp(kRows);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  std::vector<float> written(kRows);
+  const robocache::Tensor values(ramp, {kRows, 1});
+  const robocache::Tensor times(ramp.data(), {kRows});
+  CHECK(CHECKED_WRAPPER_SIZE(resample, values, times, times, {written, {kRows, 1}}) == 0);
 }

@@ -3,11 +3,14 @@
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "abi/common_errors.h"
 #include "abi/operation_call.h"
 #include "abi/ragged_errors.h"
+#include "abi/struct_calls.h"
+#include "abi/wrapper_size.h"
 #include "robocache/statistics.h"
 
 namespace {
@@ -113,6 +116,23 @@ struct Call : support::OperationCall<Call, rbcStatistics, rbcStatisticsWorkspace
   }
 };
 
+const support::StructCallsOf kStatisticsStructs([](support::StructCalls& calls) {
+  const rbcTensor* values = calls.in(kF32, {4, 1}, {1, 2, 99, 6});
+  const rbcTensor* mask = calls.in(support::kU8, {4}, {1, 1, 0, 1});
+  rbcStatisticsParams params = rbcStatisticsParamsInit();
+  params.sample_mask = mask;
+  rbcStatisticsOutputs result = rbcStatisticsOutputsInit();
+  result.mean = calls.out(kF64, {1});
+  const auto statistics = [=, c = calls.context()](const rbcStatisticsParams* of,
+                                                   const rbcStatisticsOutputs* to) {
+    return rbcStatistics(c, values, to, of);
+  };
+  calls.add("rbcStatisticsParams", rbcStatisticsParamsInit(), {params}, "params",
+            [=](const rbcStatisticsParams* object) { return statistics(object, &result); });
+  calls.add("rbcStatisticsOutputs", rbcStatisticsOutputsInit(), {result}, "outputs",
+            [=](const rbcStatisticsOutputs* object) { return statistics(&params, object); });
+});
+
 }  // namespace
 
 COMMON_ERROR_TESTS("statistics", Call)
@@ -196,4 +216,19 @@ TEST_CASE("statistics: outputs and params may be null") {
   CHECK(call.std.array.untouched());
   CHECK(call.quantiles.array.untouched());
   CHECK(call.count.array.elements() == std::vector<uint64_t>{8, 7});
+}
+
+TEST_CASE("wrapper: the workspace of statistics has the size of its size function") {
+  constexpr int64_t kRows = 20000;
+  std::vector<float> ramp(3 * kRows);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  const robocache::Tensor rows(ramp, {kRows, 3});
+  double mean[3];
+  double quantiles[3];
+  robocache::StatisticsOutputs outputs;
+  outputs.mean = robocache::Tensor(mean, {3});
+  outputs.quantiles = robocache::Tensor(quantiles, {1, 3});
+  robocache::StatisticsOptions median;
+  median.levels = {0.5};
+  CHECK(CHECKED_WRAPPER_SIZE(statistics, rows, outputs, median) > 0);
 }

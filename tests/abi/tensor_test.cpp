@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/struct_calls.h"
 #include "support/expect.h"
 #include "support/run.h"
 #include "support/sanitizers.h"
@@ -31,6 +32,20 @@ Array filled(rbcDType dtype, std::vector<int64_t> shape, Layout layout) {
   });
   return array;
 }
+
+const support::StructCallsOf kTensorStructs([](support::StructCalls& calls) {
+  calls.addFilled<rbcTensorInfo>(
+      "rbcTensorInfo", [=, values = calls.in(kF32, {2, 3}, {1, 2, 3, 4, 5, 6})](
+                           rbcTensorInfo* info) { return rbcTensorGetInfo(values, info); });
+  calls.add("rbcOwnedTensorParams", rbcOwnedTensorParamsInit(), {rbcOwnedTensorParamsInit()},
+            "params", [=, c = calls.context()](const rbcOwnedTensorParams* object) {
+              const int64_t shape[] = {2, 3};
+              rbcOwnedTensor_t made = nullptr;
+              const rbcStatus_t status = rbcOwnedTensorCreate(c, kF32, 2, shape, object, &made);
+              rbcOwnedTensorDestroy(made);
+              return status;
+            });
+});
 
 }  // namespace
 

@@ -1,9 +1,13 @@
 // Errors of rbcVoxelizeTsdf.
 #include <limits>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "abi/ragged_errors.h"
+#include "abi/struct_calls.h"
 #include "abi/tsdf_call.h"
+#include "abi/wrapper_size.h"
 
 namespace {
 
@@ -15,6 +19,23 @@ using support::checkShapes;
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
+
+const support::StructCallsOf kTsdfStructs([](support::StructCalls& calls) {
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}};
+  const rbcTensor* points = calls.in(support::kF32, {2, 3}, {1.5, 0.5, 0.5, 0.5, 0.5, 0.25});
+  const rbcTensor* sensor = calls.in(support::kF32, {3}, {-0.5, 0.5, 0.5});
+  const rbcTensor* distance = calls.out(support::kF32, {2, 2, 2});
+  const rbcTensor* weight = calls.out(support::kF32, {2, 2, 2});
+  rbcVoxelizeTsdfParams tsdf = rbcVoxelizeTsdfParamsInit();
+  tsdf.truncation = 1;
+  tsdf.grid = grid;
+  calls.add("rbcVoxelizeTsdfParams", rbcVoxelizeTsdfParamsInit(), {tsdf}, "params",
+            [=, c = calls.context()](const rbcVoxelizeTsdfParams* object) {
+              std::memset(distance->data, 0, 8 * sizeof(float));
+              std::memset(weight->data, 0, 8 * sizeof(float));
+              return rbcVoxelizeTsdf(c, points, sensor, distance, weight, nullptr, object);
+            });
+});
 
 }  // namespace
 
@@ -188,3 +209,16 @@ TEST_CASE("tsdf errors: outputs that share memory") {
 }
 
 TEST_CASE("tsdf errors: lengths and offsets") { support::checkRaggedRows<Call>("points"); }
+
+TEST_CASE("wrapper: the workspace of a tsdf has the size of its size function") {
+  constexpr int64_t kPoints = 20000;
+  std::vector<float> ramp(3 * kPoints);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  const robocache::Tensor points(ramp, {kPoints, 3});
+  const rbcVoxelGrid grid = {{0, 0, 0}, {5000, 5000, 5000}, {20, 20, 20}};
+  std::vector<float> volume(8000);
+  std::vector<float> weight(8000);
+  const float sensor[] = {0, 0, 0};
+  CHECK(CHECKED_WRAPPER_SIZE(voxelizeTsdf, points, {sensor, {3}}, grid, 10000.0,
+                             {volume, {20, 20, 20}}, {weight, {20, 20, 20}}) > 0);
+}

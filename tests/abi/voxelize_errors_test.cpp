@@ -4,10 +4,14 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "abi/ragged_errors.h"
+#include "abi/struct_calls.h"
 #include "abi/voxelize_call.h"
+#include "abi/wrapper_size.h"
 
 namespace {
 
@@ -18,6 +22,37 @@ using support::checkErrors;
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+const support::StructCallsOf kVoxelizeStructs([](support::StructCalls& calls) {
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}};
+  const rbcTensor* points = calls.in(support::kF32, {2, 3}, {1.5, 0.5, 0.5, 0.5, 0.5, 0.25});
+  const rbcTensor* dense = calls.out(support::kI32, {2, 2, 2});
+  rbcVoxelizeParams count = rbcVoxelizeParamsInit();
+  count.reduction = RBC_REDUCE_COUNT;
+  count.grid = grid;
+  calls.add("rbcVoxelizeParams", rbcVoxelizeParamsInit(), {count}, "params",
+            [=, c = calls.context()](const rbcVoxelizeParams* object) {
+              return rbcVoxelize(c, points, nullptr, dense, nullptr, object);
+            });
+});
+
+const support::StructCallsOf kVoxelizeSparseStructs([](support::StructCalls& calls) {
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}};
+  const rbcTensor* points = calls.in(support::kF32, {2, 3}, {1.5, 0.5, 0.5, 0.5, 0.5, 0.25});
+  rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
+  sparse.grid = grid;
+  rbcVoxelizeSparseOutputs voxels = rbcVoxelizeSparseOutputsInit();
+  voxels.coords = calls.out(support::kI32, {3, 4});
+  voxels.num_voxels = calls.out(support::kI64, {});
+  const auto voxelize = [=, c = calls.context()](const rbcVoxelizeSparseOutputs* to,
+                                                 const rbcVoxelizeSparseParams* params) {
+    return rbcVoxelizeSparse(c, points, nullptr, to, params);
+  };
+  calls.add("rbcVoxelizeSparseParams", rbcVoxelizeSparseParamsInit(), {sparse}, "params",
+            [=](const rbcVoxelizeSparseParams* object) { return voxelize(&voxels, object); });
+  calls.add("rbcVoxelizeSparseOutputs", rbcVoxelizeSparseOutputsInit(), {voxels}, "outputs",
+            [=](const rbcVoxelizeSparseOutputs* object) { return voxelize(object, &sparse); });
+});
 
 }  // namespace
 
@@ -203,4 +238,21 @@ TEST_CASE("voxelize errors: features") {
 TEST_CASE("voxelize errors: lengths and offsets") {
   support::checkRaggedRows<Dense>("points");
   support::checkRaggedRows<Sparse>("points");
+}
+
+TEST_CASE("wrapper: the workspaces of voxels have the sizes of their size functions") {
+  constexpr int64_t kPoints = 20000;
+  std::vector<float> ramp(3 * kPoints);
+  std::iota(ramp.begin(), ramp.end(), 0.0f);
+  const robocache::Tensor points(ramp, {kPoints, 3});
+  const rbcVoxelGrid grid = {{0, 0, 0}, {5000, 5000, 5000}, {20, 20, 20}};
+  std::vector<float> volume(8000);
+  robocache::VoxelizeOptions mean;
+  mean.reduction = robocache::Reduction::kMean;
+  mean.features = robocache::Tensor(ramp.data(), {kPoints, 1});
+  CHECK(CHECKED_WRAPPER_SIZE(voxelize, points, grid, {volume, {20, 20, 20, 1}}, mean) > 0);
+  std::vector<int32_t> coords(4 * kPoints);
+  int64_t number = 0;
+  const robocache::VoxelizeSparseOutputs voxels({coords, {kPoints, 4}}, {&number, {}});
+  CHECK(CHECKED_WRAPPER_SIZE(voxelizeSparse, points, grid, voxels) > 0);
 }

@@ -1,8 +1,11 @@
 // Errors of rbcWindows: the message names the stream and the field, and no output is written.
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "abi/struct_calls.h"
 #include "abi/windows_call.h"
+#include "abi/wrapper_size.h"
 #include "support/accumulator.h"
 
 namespace {
@@ -19,6 +22,35 @@ constexpr auto kDType = RBC_STATUS_DTYPE_MISMATCH;
 
 // Only one stream, so that the others may be anything.
 void onlyActions(Call& c) { c.num_streams = 1; }
+
+const support::StructCallsOf kWindowsStructs([](support::StructCalls& calls) {
+  const rbcTensor* episodes = calls.in(support::kI32, {2}, {0, 1});
+  const rbcTensor* anchors = calls.in(support::kI64, {2}, {0, 1});
+  rbcWindowsStream stream = rbcWindowsStreamInit();
+  stream.values = calls.in(support::kF32, {4, 1}, {1, 2, 4, 8});
+  stream.episode_offsets = calls.in(support::kI64, {3}, {0, 2, 4});
+  stream.offsets = calls.in(support::kI32, {2}, {0, 1});
+  const std::vector<rbcWindowsStream> streams(2, stream);
+  std::vector<rbcWindowsOutputs> outputs(2, rbcWindowsOutputsInit());
+  for (rbcWindowsOutputs& each : outputs) each.out = calls.out(support::kF32, {2, 2, 1});
+  const auto windows = [=, c = calls.context()](const rbcWindowsStream* of,
+                                                const rbcWindowsOutputs* to,
+                                                const rbcWindowsParams* params) {
+    return rbcWindows(c, of, 2, episodes, anchors, to, params);
+  };
+  calls.add(
+      "rbcWindowsStream", rbcWindowsStreamInit(), streams, "streams",
+      [=](const rbcWindowsStream* object) { return windows(object, outputs.data(), nullptr); });
+  calls.add(
+      "rbcWindowsOutputs", rbcWindowsOutputsInit(), outputs, "outputs",
+      [=](const rbcWindowsOutputs* object) { return windows(streams.data(), object, nullptr); });
+  rbcWindowsParams params = rbcWindowsParamsInit();
+  params.flags = RBC_FLAG_CHECK_TIMES;
+  calls.add("rbcWindowsParams", rbcWindowsParamsInit(), {params}, "params",
+            [=](const rbcWindowsParams* object) {
+              return windows(streams.data(), outputs.data(), object);
+            });
+});
 
 }  // namespace
 
@@ -450,4 +482,18 @@ TEST_CASE("windows errors: accumulators that do not fit are not changed") {
             }
             for (rbcWindowsOutputs& outputs : c.outputs) outputs.out = outputs.valid = nullptr;
           });
+}
+
+TEST_CASE("wrapper: the workspace of windows has the size of its size function") {
+  constexpr int64_t kRows = 20000;
+  const std::vector<float> values(3 * kRows);
+  std::vector<float> written(12);
+  const int64_t ends[] = {0, kRows};
+  const int64_t steps[] = {0, 1};
+  const int32_t episodes[] = {0, 0};
+  const int64_t anchors[] = {0, 9};
+  robocache::WindowsStream stream(robocache::Tensor(values, {kRows, 3}),
+                                  robocache::Tensor(ends, {2}), robocache::Tensor(steps, {2}));
+  stream.out = robocache::Tensor(written, {2, 2, 3});
+  CHECK(CHECKED_WRAPPER_SIZE(windows, {stream}, {episodes, {2}}, {anchors, {2}}) > 0);
 }

@@ -1,7 +1,7 @@
 """scripts/release.sh freezes the ABI at a tag; scripts/abi_release.py then finds what breaks it.
 
 Each test changes the headers of a small clone that has a tag. A library of empty functions with the
-names and versions of tests/abi/exports.txt replaces the real one.
+names and versions of tests/abi/layouts replaces the real one.
 """
 
 import os
@@ -18,7 +18,7 @@ FILES = (
     "include",
     "scripts/release.sh",
     "scripts/abi_release.py",
-    "tests/abi/exports.txt",
+    "tests/abi/layouts",
     "CHANGELOG.md",
 )
 HEADER = (ROOT / "include/robocache/base.h").read_text()
@@ -37,6 +37,10 @@ def run(*command, cwd, status=0):
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def functions_in(text):
+    return re.findall(r"^FUNCTION\((rbc\w+)", text, re.M)
 
 
 class Clone:
@@ -71,12 +75,13 @@ class Clone:
         return run(*command, cwd=self.folder, status=status)
 
     def build_library(self):
-        """Build a library of empty functions with the exports of the list."""
-        text = (self.folder / "tests/abi/exports.txt").read_text()
-        nodes = re.findall(r"^\[(\w[\w.]*)\]\n((?:rbc\w+\n?)*)", text, re.M)
+        """Build a library of empty functions with the exports of the baseline."""
+        nodes = {}
+        for path in sorted((self.folder / "tests/abi/layouts").glob("*.inc")):
+            for block in path.read_text().split("SYMBOL_VERSION(")[1:]:
+                nodes.setdefault(block.partition(")")[0], []).extend(functions_in(block))
         script, source, before = "", "", ""
-        for node, block in nodes:
-            names = block.split()
+        for node, names in sorted(nodes.items()):
             source += "".join(f"void {name}(void) {{}}\n" for name in names)
             hidden = "" if before else "local: *;"
             script += f"{node} {{ global: {'; '.join(names)}; {hidden} }} {before};\n"
@@ -145,8 +150,8 @@ def test_the_tag_has_the_frozen_files(tagged):
     ]
     assert set(names) == {f"{folder}/exports.txt", f"{folder}/layouts.txt", *headers}
     layouts = (tagged.folder / folder / "layouts.txt").read_text()
-    exports = re.findall(r"^rbc\w+$", (ROOT / "tests/abi/exports.txt").read_text(), re.M)
-    assert all(f"\nfunction {name} " in layouts for name in exports)
+    exports = functions_in((ROOT / "tests/abi/layouts/clouds.inc").read_text())
+    assert exports and all(f"\nfunction {name} " in layouts for name in exports)
     assert "constant RBC_STATUS_SUCCESS 0\n" in layouts
     assert run("git", "status", "--porcelain", "--", "tests", cwd=tagged.folder) == ""
 
@@ -180,8 +185,9 @@ def test_a_new_function_and_constant(clone):
         "(RBC_API rbcStatus_t)",
         r"#define RBC_EXTRA 7\nRBC_API void rbcExtra(void);\n\1",
     )
-    path = clone.folder / "tests/abi/exports.txt"
-    path.write_text(path.read_text().rstrip() + "\n[ROBOCACHE_1_0.2]\nrbcExtra\n")
+    path = clone.folder / "tests/abi/layouts/base.inc"
+    added = "SYMBOL_VERSION(ROBOCACHE_1_0.2);\nFUNCTION(rbcExtra, void (*)());\n"
+    path.write_text(path.read_text() + added)
     assert "0 problems" in clone.check()
 
 
@@ -269,8 +275,8 @@ def test_a_constant_with_another_value(clone):
 
 
 def test_a_removed_function(clone):
-    (name,) = re.findall(r"^rbc\w+$", (ROOT / "tests/abi/exports.txt").read_text(), re.M)[:1]
-    clone.edit("tests/abi/exports.txt", rf"^{name}\n", "")
+    name = functions_in((ROOT / "tests/abi/layouts/clouds.inc").read_text())[0]
+    clone.edit("tests/abi/layouts/clouds.inc", rf"^FUNCTION\({name},.*?;\n", "")
     output = clone.check(status=1)
     assert f"symbol {name}@@ROBOCACHE_1:" in output
     assert "a program with the released headers fails" in output

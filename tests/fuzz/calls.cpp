@@ -1,30 +1,45 @@
 #include "fuzz/calls.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
 
 #include "fuzz/spoil.h"
 
 namespace fuzz {
 
-// A maker of good calls for each operation: <family>_calls.cpp define them.
-using Maker = std::unique_ptr<Call>(Choices&);
-Maker makeResample, makeFuse, makeVoxelize, makeVoxelizeSparse, makeVoxelizeTsdf;
-Maker makeUnproject, makeTakeRows, makeFarthestPoints, makeStatistics, makeConvertRotations;
-Maker makeWindows, makeTensorCopy, makeTensorNormalize;
-
 namespace {
 
-constexpr Maker* kMakers[] = {
-    makeResample,  makeFuse,       makeVoxelize,        makeVoxelizeSparse, makeVoxelizeTsdf,
-    makeUnproject, makeTakeRows,   makeFarthestPoints,  makeStatistics,     makeConvertRotations,
-    makeWindows,   makeTensorCopy, makeTensorNormalize,
-};
+using Make = std::unique_ptr<Call> (*)(Choices&);
+
+// By number. Makers add themselves before main().
+std::vector<Make>& makers() {
+  static std::vector<Make> all;
+  return all;
+}
+
+[[noreturn]] void refuse(int number, const char* problem) {
+  std::fprintf(stderr, "tests/fuzz: operation number %d %s\n", number, problem);
+  std::abort();
+}
 
 }  // namespace
 
-int numOperations() { return static_cast<int>(std::size(kMakers)); }
+Maker::Maker(int number, Make make) {
+  const auto index = static_cast<size_t>(number);
+  if (index >= makers().size()) makers().resize(index + 1);
+  if (makers()[index] != nullptr) refuse(number, "has two makers; take the next free number");
+  makers()[index] = make;
+}
 
-std::unique_ptr<Call> makeCallOf(int index, Choices& choices) { return kMakers[index](choices); }
+int numOperations() { return static_cast<int>(makers().size()); }
+
+std::unique_ptr<Call> makeCallOf(int index, Choices& choices) {
+  const Make make = makers()[static_cast<size_t>(index)];
+  if (make == nullptr) refuse(index, "has no maker; numbers have no gaps");
+  return make(choices);
+}
 
 std::unique_ptr<Call> makeCall(Choices& choices) {
   auto call = makeCallOf(static_cast<int>(choices.below(numOperations())), choices);

@@ -7,6 +7,13 @@
 
 namespace fuzz {
 
+// Adds the function that makes valid calls of an operation, in the file of that function. Inputs,
+// such as those of regressions.hex, choose an operation by its number: a new one takes the next.
+class Maker {
+ public:
+  Maker(int number, std::unique_ptr<Call> (*make)(Choices&));
+};
+
 // A call of any operation, with any arguments, sometimes spoiled.
 std::unique_ptr<Call> makeCall(Choices& choices);
 // A valid call with an extent so large that threads divide the work, and that it can be cancelled

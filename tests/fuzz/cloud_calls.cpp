@@ -39,7 +39,7 @@ int32_t anyRotation(Choices& choices) {
 
 }  // namespace
 
-std::unique_ptr<Call> makeUnproject(Choices& choices) {
+static std::unique_ptr<Call> makeUnproject(Choices& choices) {
   auto call = std::make_unique<Call>("rbcUnproject");
   const std::vector<int64_t> batch = anyBatch(choices);
   const int64_t height = anyExtent(choices, 12);
@@ -91,8 +91,9 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
       call.get(), depth, intrinsics, pose, colors, points, counts, overflow, pixels, p);
   return call;
 }
+const Maker kUnproject(5, makeUnproject);
 
-std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
+static std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
   auto call = std::make_unique<Call>("rbcFarthestPoints");
   const bool packed = choices.chance(30);
   const std::vector<int64_t> batch =
@@ -131,8 +132,9 @@ std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
                                                                      distances, p);
   return call;
 }
+const Maker kFarthestPoints(7, makeFarthestPoints);
 
-std::unique_ptr<Call> makeTakeRows(Choices& choices) {
+static std::unique_ptr<Call> makeTakeRows(Choices& choices) {
   auto call = std::make_unique<Call>("rbcTakeRows");
   const std::vector<int64_t> batch = anyBatch(choices);
   const int64_t count = anyExtent(choices, 40);
@@ -155,8 +157,9 @@ std::unique_ptr<Call> makeTakeRows(Choices& choices) {
   Operation<rbcTakeRows, rbcTakeRowsWorkspaceSize>::bind(call.get(), values, indices, out, p);
   return call;
 }
+const Maker kTakeRows(6, makeTakeRows);
 
-std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
+static std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
   auto call = std::make_unique<Call>("rbcConvertRotations");
   std::vector<int64_t> rows;
   for (int64_t n = choices.below(choices.chance(20) ? 8 : 3); n > 0; --n) {
@@ -179,5 +182,6 @@ std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
                                                                          p);
   return call;
 }
+const Maker kConvertRotations(9, makeConvertRotations);
 
 }  // namespace fuzz

@@ -1,6 +1,6 @@
 // Wraps each function that the library exports, so that tests can make every call under a
 // condition, such as another locale, and count the calls. CMake generates entry_points.h from
-// tests/abi/exports.txt: it numbers the functions, and defines each name as a macro for
+// tests/abi/layouts: it numbers the functions, and defines each name as a macro for
 // Entry<...>::call.
 #pragma once
 

@@ -14,13 +14,8 @@ namespace {
 class Fields {
  public:
   Fields(){
-#define SIZE(type, bytes) static_assert(true)
-#define GROWS(type, bytes) static_assert(true)
-#define FIELD(type, name, offset, ctype) add<ctype>(#type, #name, offset)
-#include "abi/structs.inc"
-#undef FIELD
-#undef GROWS
-#undef SIZE
+#define FIELD(type, name, offset, ...) add<__VA_ARGS__>(#type, #name, offset)
+#include "layouts.inc"
   }
 
   std::map<std::string, std::vector<Field>> of;

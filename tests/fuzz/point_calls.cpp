@@ -80,7 +80,7 @@ Tensor* anyCount(Call& call, Choices& choices, const Clouds& clouds, const char*
 
 }  // namespace
 
-std::unique_ptr<Call> makeVoxelize(Choices& choices) {
+static std::unique_ptr<Call> makeVoxelize(Choices& choices) {
   auto call = std::make_unique<Call>("rbcVoxelize");
   const Clouds clouds(*call, choices);
   rbcVoxelizeParams params = rbcVoxelizeParamsInit();
@@ -107,8 +107,9 @@ std::unique_ptr<Call> makeVoxelize(Choices& choices) {
                                                          out, dropped, p);
   return call;
 }
+const Maker kVoxelize(2, makeVoxelize);
 
-std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
+static std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
   auto call = std::make_unique<Call>("rbcVoxelizeSparse");
   const Clouds clouds(*call, choices);
   const Features features(*call, choices, clouds);
@@ -154,8 +155,9 @@ std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
                                                                      features.tensor, v, p);
   return call;
 }
+const Maker kVoxelizeSparse(3, makeVoxelizeSparse);
 
-std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
+static std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
   auto call = std::make_unique<Call>("rbcVoxelizeTsdf");
   const Clouds clouds(*call, choices);
   rbcVoxelizeTsdfParams params = rbcVoxelizeTsdfParamsInit();
@@ -182,5 +184,6 @@ std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
                                                                  tsdf, weight, dropped, p);
   return call;
 }
+const Maker kVoxelizeTsdf(4, makeVoxelizeTsdf);
 
 }  // namespace fuzz

@@ -27,7 +27,7 @@ void mislead(Call& call, Tensor& values, double lure) {
 
 }  // namespace
 
-std::unique_ptr<Call> makeStatistics(Choices& choices) {
+static std::unique_ptr<Call> makeStatistics(Choices& choices) {
   auto call = std::make_unique<Call>("rbcStatistics");
   const int64_t kind = choices.below(4);  // [S,D], [B,S,D], packed, [B,...,D]
   const int64_t batch = kind == 0 ? 1 : choices.chance(8) ? 0 : choices.between(1, 4);
@@ -103,8 +103,9 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   Operation<rbcStatistics, rbcStatisticsWorkspaceSize>::bind(call.get(), values, r, p);
   return call;
 }
+const Maker kStatistics(8, makeStatistics);
 
-std::unique_ptr<Call> makeTensorCopy(Choices& choices) {
+static std::unique_ptr<Call> makeTensorCopy(Choices& choices) {
   auto call = std::make_unique<Call>("rbcTensorCopy");
   std::vector<int64_t> shape(static_cast<size_t>(choices.below(6)));
   for (int64_t& extent : shape) extent = choices.chance(5) ? 0 : choices.between(1, 6);
@@ -118,8 +119,9 @@ std::unique_ptr<Call> makeTensorCopy(Choices& choices) {
   };
   return call;
 }
+const Maker kTensorCopy(11, makeTensorCopy);
 
-std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
+static std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
   auto call = std::make_unique<Call>("rbcTensorGetInfo");
   std::vector<int64_t> shape(static_cast<size_t>(choices.below(9)));
   for (int64_t& extent : shape) extent = choices.below(4);
@@ -138,5 +140,6 @@ std::unique_ptr<Call> makeTensorNormalize(Choices& choices) {
   };
   return call;
 }
+const Maker kTensorNormalize(12, makeTensorNormalize);
 
 }  // namespace fuzz

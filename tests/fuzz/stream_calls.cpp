@@ -138,7 +138,7 @@ Tensor* anyQueryLengths(Call& call, Choices& choices, const Clock& clock, int64_
 
 }  // namespace
 
-std::unique_ptr<Call> makeResample(Choices& choices) {
+static std::unique_ptr<Call> makeResample(Choices& choices) {
   auto call = std::make_unique<Call>("rbcResample");
   const Clock clock(choices);
   const Stream s = anyStream(*call, choices, clock, true);
@@ -161,8 +161,9 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
                                                          out, mask, s.params);
   return call;
 }
+const Maker kResample(0, makeResample);
 
-std::unique_ptr<Call> makeFuse(Choices& choices) {
+static std::unique_ptr<Call> makeFuse(Choices& choices) {
   auto call = std::make_unique<Call>("rbcFuse");
   const Clock clock(choices);
   const int64_t count = choices.chance(5) ? choices.between(5, 64) : choices.between(1, 4);
@@ -202,5 +203,6 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
                                                  mask, params);
   return call;
 }
+const Maker kFuse(1, makeFuse);
 
 }  // namespace fuzz

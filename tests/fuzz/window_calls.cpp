@@ -172,7 +172,7 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
 
 }  // namespace
 
-std::unique_ptr<Call> makeWindows(Choices& choices) {
+static std::unique_ptr<Call> makeWindows(Choices& choices) {
   auto call = std::make_unique<Call>("rbcWindows");
   Episodes e = {};
   e.count = choices.chance(5) ? 0 : choices.between(1, 5);
@@ -240,5 +240,6 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   };
   return call;
 }
+const Maker kWindows(10, makeWindows);
 
 }  // namespace fuzz

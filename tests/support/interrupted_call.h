@@ -1,4 +1,5 @@
-// Calls that are cancelled halfway, at each of their polls.
+// Calls that are cancelled halfway, at each of their polls: they fail with CANCELLED, and the next
+// call on the context gives its usual bits. An operation describes a long call to checkInterrupts.
 #pragma once
 
 #include <algorithm>

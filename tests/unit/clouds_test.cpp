@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/expect.h"
+#include "support/interrupted_call.h"
 #include "support/operation_tests.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -348,6 +349,25 @@ struct UnprojectCase {
   }
 };
 
+// Indices are checked one by one, even if the rows have nothing to copy.
+class TakingRows : public support::LongCall {
+ public:
+  TakingRows() { outputs_.emplace_back(kF32, std::vector<int64_t>{kPlaces, 0}); }
+
+ private:
+  static constexpr int64_t kPlaces = 1'000'000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor values = values_.tensor();
+    const rbcTensor indices = indices_.tensor();
+    const rbcTensor out = outputs_[0].tensor();
+    return rbcTakeRows(context, &values, &indices, &out, nullptr);
+  }
+
+  support::CallMemory values_{kF32, {7, 0}};
+  support::CallMemory indices_{support::kI64, {kPlaces}};
+};
+
 }  // namespace
 
 TEST_CASE("farthest points: by definition, at every SIMD level") {
@@ -518,3 +538,5 @@ TEST_CASE("clouds cuda: rows by index equal the CPU's") {
     CHECK(run(cuda) == expected);
   }
 }
+
+TEST_CASE("interrupt: rows by index") { support::checkInterrupts(TakingRows()); }

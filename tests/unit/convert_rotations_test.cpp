@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/expect.h"
+#include "support/interrupted_call.h"
 #include "support/random.h"
 #include "support/rotation_reference.h"
 #include "support/rotation_representations.h"
@@ -56,6 +57,30 @@ void convert(const Context& context, const Array& in, const Array& out, const Re
 }
 
 const Representation kQuaternions = {RBC_ROTATION_QUAT_XYZW, {RotationKind::QuatXyzw, {}}};
+
+class Converting : public support::LongCall {
+ public:
+  Converting() {
+    support::Random random(5);
+    for (int64_t i = 0; i < 4 * kRotations; ++i) {
+      rotations_.as<double>()[i] = random.uniform(-1, 1);
+    }
+    outputs_.emplace_back(kF64, std::vector<int64_t>{kRotations, 3});
+  }
+
+ private:
+  static constexpr int64_t kRotations = 10000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor in = rotations_.tensor();
+    const rbcTensor out = outputs_[0].tensor();
+    rbcConvertRotationsParams params = rbcConvertRotationsParamsInit();
+    params.target = RBC_ROTATION_ROTVEC;
+    return rbcConvertRotations(context, &in, &out, &params);
+  }
+
+  support::CallMemory rotations_{kF64, {kRotations, 4}};
+};
 
 }  // namespace
 
@@ -179,3 +204,5 @@ TEST_CASE("convert rotations: the same bits from any number of threads and any S
     }
   }
 }
+
+TEST_CASE("interrupt: rotations") { support::checkInterrupts(Converting()); }

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/interrupted_call.h"
 #include "support/odd_floats.h"
 #include "support/operation_tests.h"
 
@@ -22,6 +23,35 @@ struct Resample {
   }
   static ResampleCase random(uint64_t seed) { return support::randomResampleCase(seed); }
   static ResampleCase any(uint64_t seed) { return random(seed); }
+};
+
+class Resampling : public support::LongCall {
+ public:
+  Resampling() {
+    for (int64_t i = 0; i < kRows; ++i) {
+      times_.as<double>()[i] = static_cast<double>(i);
+      values_.as<float>()[i] = static_cast<float>(i % 1000);
+      queries_.as<double>()[i] = static_cast<double>(i * 7919 % kRows) + 0.25;
+    }
+    outputs_.emplace_back(support::kF32, std::vector<int64_t>{kRows, 1});
+  }
+
+ private:
+  static constexpr int64_t kRows = 100000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor values = values_.tensor();
+    const rbcTensor times = times_.tensor();
+    const rbcTensor queries = queries_.tensor();
+    const rbcTensor out = outputs_[0].tensor();
+    rbcResampleParams params = rbcResampleParamsInit();
+    params.flags = RBC_FLAG_CHECK_TIMES;
+    return rbcResample(context, &values, &times, &queries, &out, nullptr, &params);
+  }
+
+  support::CallMemory values_{support::kF32, {kRows, 1}};
+  support::CallMemory times_{support::kF64, {kRows}};
+  support::CallMemory queries_{support::kF64, {kRows}};
 };
 
 }  // namespace
@@ -128,4 +158,8 @@ TEST_CASE("reference: one method is not accepted as another") {
                     support::methodName(other));
     }
   }
+}
+
+TEST_CASE("interrupt: resampling and its check of times") {
+  support::checkInterrupts(Resampling());
 }

@@ -109,25 +109,15 @@ void release(BackendState&, void* pointer, size_t, void*) noexcept { free(pointe
 
 }  // namespace
 
-extern const Operation<TimesProblem> kCheckTimes;
-extern const Operation<FuseProblem> kFuse;
-extern const Operation<VoxelizeProblem> kVoxelize;
-extern const Operation<SparseProblem> kVoxelizeSparse;
-extern const Operation<TsdfProblem> kVoxelizeTsdf;
-extern const Operation<RotationProblem> kConvertRotations;
-extern const Operation<StatisticsProblem> kStatistics;
-extern const Operation<AccumulateProblem> kAccumulate;
-extern const Operation<MergeProblem> kMerge;
-extern const Operation<WindowProblem> kWindows;
-extern const Operation<UnprojectProblem> kUnproject;
-extern const Operation<FarthestProblem> kFarthestPoints;
-extern const Operation<TakeRowsProblem> kTakeRows;
+#define OPERATION(Problem, name) extern const Operation<Problem> k##name;
+#include "operations.inc"
+#undef OPERATION
 
 static const Operations kOperations = {
-    {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kUnproject},
-    {&kFarthestPoints},   {&kTakeRows},   {&kWindows},
-};
+#define OPERATION(Problem, name) {&k##name},
+#include "operations.inc"
+#undef OPERATION
+    {}};
 
 const Backend kBackend = {
     RBC_BACKEND_CPU, open,        close,     describe, warmUp,  reaches,      device, setStream,

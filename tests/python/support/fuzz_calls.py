@@ -22,7 +22,9 @@ from typing import Any
 
 import numpy as np
 
+import good_calls
 import robocache as rbc
+from good_calls import Call
 
 # KeyError is one of names: tracks, windows, streams, columns.
 DOCUMENTED = (ValueError, TypeError, MemoryError, rbc.RoboCacheError, KeyError, IndexError)
@@ -144,75 +146,12 @@ def odd(chance: random.Random) -> Any:
     return chance.choice(chance.choice([NUMBERS, TEXTS, GROUPS, OBJECTS]))
 
 
-# ---- calls that are good -------------------------------------------------------------------------
-
-Call = tuple[Callable[..., Any], list[Any], dict[str, Any]]
+# ---- calls ---------------------------------------------------------------------------------------
 
 
-def good_calls() -> dict[str, Callable[[], Call]]:
-    """Return a function for each call that creates its arguments, so that calls share none."""
-    random_values = np.random.default_rng(0).normal(size=(2, 8, 4)).astype(np.float32)
-    times, queries = np.linspace(0, 1, 8), np.linspace(0, 1, 5)
-    points = np.random.default_rng(1).normal(size=(30, 3)).astype(np.float32)
-    depth = np.ones((6, 5), np.float32)
-    grid: dict[str, Any] = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (4, 4, 4)}
-    rows = random_values[0]
-
-    def streams() -> list[rbc.Stream]:
-        return [rbc.Stream(rows, times), rbc.Stream(rows, times, method="nearest")]
-
-    def window() -> rbc.WindowStream:
-        return rbc.WindowStream(rows, [-1, 0, 1], episode_offsets=[0, 5, 8])
-
-    def episodes() -> rbc.Episodes:
-        return rbc.Episodes({"state": rbc.Track(rows, [0, 5, 8], times=times)})
-
-    def spec() -> rbc.WindowSpec:
-        return rbc.WindowSpec({"state": range(-1, 1)})
-
-    def accumulator() -> rbc.StatisticsAccumulator:
-        made = rbc.StatisticsAccumulator(4)
-        made.update(rows)
-        return made
-
-    def live() -> rbc.Live:
-        made = rbc.Live([rbc.LiveStream(4, capacity=8)])
-        made.push(0, times, rows)
-        return made
-
-    def normalization() -> rbc.Normalization:
-        return rbc.Normalization.of(rbc.statistics(rows), "mean_std")
-
-    state = accumulator().to_bytes()
-    made: dict[str, Callable[[], Call]] = {
-        "resample": lambda: (rbc.resample, [random_values, times, queries], {}),
-        "fuse": lambda: (rbc.fuse, [streams(), queries], {}),
-        "clock": lambda: (rbc.clock, [streams()], {"rate": 10}),
-        "report": lambda: (rbc.report, [streams()], {}),
-        "asof": lambda: (rbc.asof, [times, [0.5, 2.0]], {"tolerance": 1.0}),
-        "voxelize": lambda: (rbc.voxelize, [points], dict(grid)),
-        "voxelize_sparse": lambda: (rbc.voxelize_sparse, [points], dict(grid)),
-        "unproject": lambda: (rbc.unproject, [depth, [2, 2, 1, 1]], {}),
-        "farthest_points": lambda: (rbc.farthest_points, [points, 4], {}),
-        "take_rows": lambda: (rbc.take_rows, [points, np.array([0, 1, -1])], {}),
-        "statistics": lambda: (rbc.statistics, [rows], {}),
-        "convert_rotations": lambda: (rbc.convert_rotations, [rows, "quat_xyzw", "rot6d"], {}),
-        "windows": lambda: (rbc.windows, [[window()], [0, 1], [2, 1]], {}),
-        "WindowStream": lambda: (rbc.WindowStream, [rows, [0, 1]], {"episode_offsets": [0, 8]}),
-        "Track": lambda: (rbc.Track, [rows, [0, 5, 8]], {"times": times}),
-        "Stream": lambda: (rbc.Stream, [rows, times], {}),
-        "LiveStream": lambda: (rbc.Live, [[rbc.LiveStream(4, capacity=8)]], {}),
-        "Live.push": lambda: (live().push, [0, times + 1, rows], {}),
-        "Live.fuse": lambda: (live().fuse, [0.5], {}),
-        "Accumulator.update": lambda: (accumulator().update, [rows], {}),
-        "Accumulator.merge": lambda: (accumulator().merge, [accumulator()], {}),
-        "Accumulator.from_bytes": lambda: (rbc.StatisticsAccumulator.from_bytes, [state], {}),
-        "Normalization.apply": lambda: (normalization().apply, [rows], {}),
-        "Normalization.invert": lambda: (normalization().invert, [rows], {}),
-        "Episodes.select": lambda: (episodes().select, [[0, 1]], {}),
-        "WindowSpec.samples": lambda: (spec().samples, [episodes()], {}),
-        "WindowSpec.cut": lambda: (spec().cut, [episodes(), [0, 1], [2, 1]], {}),
-    }
+def calls() -> dict[str, Callable[[], Call]]:
+    """Return the good calls, and of every other public function and class one without arguments."""
+    made = good_calls.all_calls()
     for name in rbc.__all__:
         each = getattr(rbc, name)
         if name in made or not str(getattr(each, "__module__", "")).startswith("robocache"):
@@ -264,14 +203,14 @@ def complaint(call: Call) -> str | None:
     return None
 
 
-def run(calls: int, seed: int) -> list[str]:
+def run(count: int, seed: int) -> list[str]:
     """Run calls; return a line for each problem, with the call and the reason."""
-    makers = good_calls()
+    makers = calls()
     names = sorted(makers)
     found = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for i in range(calls):
+        for i in range(count):
             chance = random.Random(seed + i)
             name = chance.choice(names)
             call = spoiled(makers[name](), chance)
