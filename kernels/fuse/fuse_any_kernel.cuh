@@ -269,7 +269,7 @@ struct Unit {
 
 template <class Form>
 __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t unit) {
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const int n = streamOf(launch, unit);
   const StreamTask& task = launch.streams[n];
   const int64_t own = unit - task.first_unit;
@@ -288,7 +288,7 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
                                         QuerySlot<Form>* slots,
                                         QueryState<typename Form::Index>* states, bool* masks) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const Unit unit = unitOf(launch, number);
   const StreamTask& task = launch.streams[unit.n];
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
@@ -318,7 +318,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
                                        QueryState<typename Form::Index>* states, bool* masks) {
   using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const Unit unit = unitOf(launch, number);
   const StreamTask& task = launch.streams[unit.n];
   const bool writes_mask = p.valid != nullptr && unit.first == 0;

@@ -39,7 +39,7 @@ struct StreamTask {
 
 template <class Form>
 struct FuseLaunch {
-  FuseProblem problem;
+  PlainFuse problem;
   FastDivmod per_row;  // queries
   int64_t units;
   StreamTask streams[Form::kStreams];
@@ -137,7 +137,7 @@ __device__ __forceinline__ Weights<double> weightsBy(Method method,
 
 // Writes the slot of a query for the channels starting at `channel`, and returns its mask.
 template <class Time, class Form, class Index>
-__device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTask& task,
+__device__ __forceinline__ bool findQueryAt(const PlainFuse& p, const StreamTask& task,
                                             Method method, int64_t channel,
                                             QueryState<Index>* query, QuerySlot<Form>* slot) {
   const FuseStream& s = task.stream;
@@ -173,7 +173,7 @@ __device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTa
 }
 
 template <class Form, class Index>
-__device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
+__device__ __forceinline__ bool findQuery(const PlainFuse& p, const StreamTask& task,
                                           Method method, int64_t channel, QueryState<Index>* query,
                                           QuerySlot<Form>* slot) {
   switch (p.time_dtype) {
@@ -191,7 +191,7 @@ inline constexpr int kWarp = 32;
 // A warp's part of one segment: `count` queries times `width` vectors.
 template <class Form>
 struct Part {
-  const FuseProblem& problem;
+  const PlainFuse& problem;
   const StreamTask& task;
   const QuerySlot<Form>* slots;
   bool* masks;      // of the queries: cleared where a quaternion is invalid

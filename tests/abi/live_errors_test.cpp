@@ -25,7 +25,7 @@ class GroupAtTheEnd {
     memory_ = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(memory_ != MAP_FAILED);
     REQUIRE(mprotect(static_cast<char*>(memory_) + page_, page_, PROT_NONE) == 0);
-    *get() = {0, 3, RBC_METHOD_LINEAR, 0};
+    *get() = {0, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0};
   }
   ~GroupAtTheEnd() { munmap(memory_, 2 * page_); }
   GroupAtTheEnd(const GroupAtTheEnd&) = delete;
@@ -144,7 +144,7 @@ TEST_CASE("live errors: creation") {
          with([&](auto& s) { s.params = &previous, s.capacity = 0; }));
   refuse(kInvalid, "late_bound: is 1, expected less than the capacity, 1",
          with([&](auto& s) { s.params = &previous, s.capacity = 1, s.late_bound = 1; }));
-  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0}, {1, 2, RBC_METHOD_ANGLE, 0}};
+  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0}, {1, 2, RBC_METHOD_ANGLE, 0, 0, 0, 0}};
   rbcResampleParams grouped = params;
   grouped.groups = mixed;
   grouped.num_groups = 2;

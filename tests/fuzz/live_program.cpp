@@ -47,7 +47,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     p.method = static_cast<int32_t>(choices.below(6));
     p.outside = static_cast<int32_t>(choices.below(3));
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
-    rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
+    rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0, 0, 0, 0};
     if (choices.chance(15)) {
       p.groups = &group;  // as many as the count says, or an impossible number
       p.num_groups = choices.chance(80) ? 1 : choices.pick({0, -1, INT32_MAX, INT32_MIN, 300});

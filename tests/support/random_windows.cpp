@@ -210,7 +210,7 @@ void RandomWindows::addMethods(Stream* s, int64_t channels) {
           m == RBC_METHOD_SLERP ? 4 * (1 + random_.below(left / 4)) : 1 + random_.below(left);
       const bool angles = m == RBC_METHOD_ANGLE;
       const auto period = static_cast<int32_t>(angles ? random_.below(6) : 0);
-      s->groups.push_back({begin, count, m, period});
+      s->groups.push_back({begin, count, m, period, 0, 0, 0});
       note(m);
       begin += count;
     }

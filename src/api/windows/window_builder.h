@@ -122,6 +122,7 @@ class WindowBuilder : public CallBase {
   WindowAccumulation accumulations_[kMaxWindowStreams];
   WindowSegment segments_[kMaxWindowSegments];
   ChannelSegment methods_[kMaxSegments];
+  SegmentAge ages_[kMaxSegments];
   rbcWindowsTransform transforms_[kMaxWindowTransforms];
 };
 

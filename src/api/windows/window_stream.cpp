@@ -30,10 +30,7 @@ void requireNone(const void* pointer, const char* field, const char* instead) {
 
 rbcResampleParams checkedWindowParams(const rbcResampleParams* input) {
   const rbcResampleParams params = checkedParams(input, OwnOutside::kNeutral);
-  if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.flags: is not 0, expected 0: set flags in rbcWindowsParams");
-  }
+  requireUnshared(params, "rbcWindowsParams");
   requireNone(params.lengths, "lengths", "episode_offsets replaces it");
   requireNone(params.query_lengths, "query_lengths", "every offset is a query");
   requireNone(params.batch_offsets, "batch_offsets", "episode_offsets replaces it");
@@ -104,7 +101,7 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
     has_times_ = true;
     s->times = beginOf(times);
     s->times_stride = times.strides[0];
-    s->clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
+    s->clock_offset = timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
   } else {
     if (s->interpolates || p.anchors_are_times) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected a tensor: %s",
@@ -152,15 +149,24 @@ void WindowBuilder::readOffsets(const rbcWindowsStream& stream, WindowStream* s)
 // Reads the parameters of rbcResample. fill_value needs the output: see finishFill().
 void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream* s) {
   const rbcResampleParams params = checkedWindowParams(stream.params);
+  if (params.arrivals != nullptr) {
+    fail(RBC_STATUS_UNSUPPORTED, "params.arrivals: is set, expected null for windows");
+  }
   arguments_[problem_.num_streams].fill_value = params.fill_value;
   s->outside = static_cast<Outside>(params.outside);
   if (s->interpolates) {
     MethodSet methods;
     s->first_method = problem_.num_methods;
-    s->num_methods = segmentsOf(params, s->channels, methods_ + problem_.num_methods,
-                                kMaxSegments - problem_.num_methods, &methods);
+    s->num_methods =
+        segmentsOf(params, s->channels, problem_.time_dtype,
+                   {methods_ + problem_.num_methods, ages_ + problem_.num_methods,
+                    kMaxSegments - problem_.num_methods},
+                   &methods);
     problem_.num_methods += s->num_methods;
     requireMethodsFit(params, methods);
+    if (methods.hasCausal()) {
+      fail(RBC_STATUS_UNSUPPORTED, "params.flags: has RBC_FLAG_CAUSAL, expected none for windows");
+    }
     s->max_gap = timeLimitOf(params.max_gap, problem_.time_dtype, "max_gap");
     s->tolerance = timeLimitOf(params.tolerance, problem_.time_dtype, "tolerance");
   } else {
