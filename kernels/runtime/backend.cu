@@ -69,7 +69,7 @@ cudaError_t loadKernels(const LaunchDevice& device) {
     const cudaError_t error = load(device);
     if (error != cudaSuccess) return error;
   }
-  for (const auto load : {loadClearCounts, loadCopy, loadFuseMissing, loadFuseRows, loadGroupPoints,
+  for (const auto load : {loadClearCounts, loadCopy, loadFuseCausal, loadFuseMissing, loadFuseRows, loadGroupPoints,
                           loadReduceVoxels}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;

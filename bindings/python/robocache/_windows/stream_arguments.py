@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from .._arguments.arrays import SEQUENCES, dtype_of, framework_of, shape_of
 from .._arguments.call import array_of
-from .._arguments.coerce import limits_of, sampled
+from .._arguments.coerce import ticks_or_numbers, sampled
 from .._arguments.frameworks import Framework
 from .._arguments.missing import is_masked, mask_of, taken_apart
 from .._arguments.options import code_of, struct_of
@@ -20,7 +20,7 @@ from .._arguments.times import times_of
 from .._arguments.to_numpy import on_host
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, blamed, shown
-from .._operations.stream import clock_offsets
+from .._operations.stream import offsets_of
 from .._statistics.accumulator import StatisticsAccumulator
 from .._statistics.normalization import Normalization
 from .transform import Transform, checked_transforms, out_channels
@@ -110,7 +110,9 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
     _refuse_inapplicable(arguments, values, times, method, transforms)
 
     offsets, num_offsets = _offsets(framework, arguments["offsets"], times, unit, method, base)
-    gap, tolerance = limits_of(arguments["max_gap"], arguments["tolerance"], unit)
+    gap, tolerance = ticks_or_numbers(
+        unit, max_gap=arguments["max_gap"], tolerance=arguments["tolerance"]
+    )
     params, groups = rules(
         "linear" if method is None else method,
         arguments["outside"],
@@ -132,7 +134,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
     if times is not None:
         if unit is not None:
             clock_offset = ticks_of(clock_offset, "clock_offset", unit)
-        offset, ticks = clock_offsets(clock_offset, times)
+        offset, ticks = offsets_of(clock_offset, "clock_offset", times)
         _set_offset(made, offset)
         _set_ticks(made, ticks)
 
@@ -154,7 +156,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
         array_of(framework, arguments["episode_offsets"], "episode_offsets", base),
         None if times is None else array_of(framework, times, "times", base),
         offsets,
-        (params, None, mask, None, None, None, None, groups),
+        (params, None, mask, None, None, None, None, groups, None),
         None,  # transforms
         *scales,
         None if neutral is None else floats(neutral, "neutral"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 
-from .._arguments.coerce import limits_of, queries_of, taken_again
+from .._arguments.coerce import queries_of, taken_again, ticks_or_numbers
 from .._arguments.resample_params import rules
 from .._arguments.time_units import require_one_unit, ticks_of
 from .._arguments.times import times_of
@@ -164,14 +164,14 @@ def resample(
     if not seen(values):
         return _plain_resample(values, times, query_times, return_valid=return_valid, **options)
     if not is_compiling():
-        gap, tolerance = options.get("max_gap"), options.get("tolerance")
+        limits = {name: options.get(name) for name in ("max_gap", "tolerance")}
         converted = taken_again(
-            values, times, query_times, options.get("batch_offsets"), gap, tolerance
+            values, times, query_times, None, options.get("batch_offsets"), limits
         )
         if converted is not None:
-            values, times, query_times, gap, tolerance = converted
-            options.update(max_gap=gap, tolerance=tolerance)
-        rules(options.get("method", "linear"), "hold", 0.0, gap, tolerance, False, times)
+            values, times, query_times, _, limits = converted
+            options.update(limits)
+        rules(options.get("method", "linear"), "hold", 0.0, *limits.values(), False, times)
     times = array(times, "times")
     query_times = query_array(query_times, times, values)
     values = for_each(values, times, query_times, options.get("batch_offsets"))
@@ -399,7 +399,9 @@ def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[st
         rule = {name: getattr(stream, name) for name in _RULES}
         if not is_compiling():
             own, unit = times_of(own, f"streams[{n}].times")
-            gap, tolerance = limits_of(rule["max_gap"], rule["tolerance"], unit)
+            gap, tolerance = ticks_or_numbers(
+                unit, max_gap=rule["max_gap"], tolerance=rule["tolerance"]
+            )
             rule.update(max_gap=gap, tolerance=tolerance)
             if unit is not None:
                 rule["clock_offset"] = ticks_of(rule["clock_offset"], "clock_offset", unit)
