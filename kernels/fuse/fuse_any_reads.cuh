@@ -38,17 +38,17 @@ struct StreamTask {
 };
 
 // What only the causal form has in addition.
-template <bool kCausal>
+template <class Form, bool kCausal = Form::kCausal>
 struct CausalLaunch {};
-template <>
-struct CausalLaunch<true> {
+template <class Form>
+struct CausalLaunch<Form, true> {
   TimeOffset lag;
-  Arrivals arrivals[kMaxStreams];
-  SegmentAge ages[kMaxSegments];
+  Arrivals arrivals[Form::kStreams];
+  SegmentAge ages[Form::kSegments];
 };
 
 template <class Form>
-struct FuseLaunch : CausalLaunch<Form::kCausal> {
+struct FuseLaunch : CausalLaunch<Form> {
   PlainFuse problem;
   FastDivmod per_row;  // queries
   int64_t units;

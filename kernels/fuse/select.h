@@ -90,6 +90,7 @@ struct Masked : Many {
 };
 // With arrivals, or channels that look back only: each query has samples of its own.
 struct Causal : Masked {
+  static constexpr int kStreams = 32;  // per launch: more would not fit its arguments
   static constexpr bool kCausal = true;
 };
 

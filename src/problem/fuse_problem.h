@@ -113,10 +113,15 @@ struct Arrivals {
   }
 };
 
-// How old the sample of a segment may be.
+// How old the sample of a segment may be: small, as a launch has up to 256.
 struct SegmentAge {
-  bool causal;        // it looks back only; else it has no limit
-  TimeLimit max_age;
+  uint64_t limit;  // ticks, or the bits of a TimeLimit's real number
+  bool has_limit;
+  bool causal;  // it looks back only; else it has no limit
+
+  bool operator==(const SegmentAge& other) const {
+    return limit == other.limit && has_limit == other.has_limit && causal == other.causal;
+  }
 };
 
 // What few problems have, so that the kernels of the others need no room for it.
@@ -186,7 +191,8 @@ RBC_HD Rules<Time> rulesOf(const FuseStream& s, Method method) {
 
 template <class Time>
 RBC_HD AgeRule<Time> ageRuleOf(const SegmentAge& age) {
-  return {age.causal, age.max_age.set, limitAs<Time>(age.max_age)};
+  return {age.causal, age.has_limit,
+          limitAs<Time>({bitCast<double>(age.limit), age.limit, age.has_limit})};
 }
 
 // Calls visitor(Tag<Time>) for the dtype of times.

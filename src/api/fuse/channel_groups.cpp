@@ -67,7 +67,7 @@ SegmentAge ageOf(uint32_t flags, double max_age, double unset, Method method, DT
       fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected %s without RBC_FLAG_CAUSAL", name,
            max_age, unset == 0 ? "0" : "INFINITY");
     }
-    return {false, {0, 0, false}};
+    return {0, false, false};
   }
   if (method == Method::kNext) {
     fail(RBC_STATUS_UNSUPPORTED,
@@ -78,7 +78,9 @@ SegmentAge ageOf(uint32_t flags, double max_age, double unset, Method method, DT
   if (!(max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected 0 or more", name, max_age);
   }
-  return {true, timeLimitOf(max_age, time_dtype, name)};
+  const TimeLimit limit = timeLimitOf(max_age, time_dtype, name);
+  const bool in_ticks = time_dtype == DType::I64;
+  return {in_ticks ? limit.ticks : bitCast<uint64_t>(limit.real), limit.set, true};
 }
 
 SegmentAge ageOf(const rbcChannelGroup& group, int i, Method method, DType time_dtype) {
@@ -91,11 +93,6 @@ SegmentAge ageOf(const rbcChannelGroup& group, int i, Method method, DType time_
   return ageOf(group.flags, group.max_age, 0, method, time_dtype, where);
 }
 
-bool areEqual(const SegmentAge& a, const SegmentAge& b) {
-  if (a.causal != b.causal || a.max_age.set != b.max_age.set) return false;
-  return !a.max_age.set ||
-         (a.max_age.real == b.max_age.real && a.max_age.ticks == b.max_age.ticks);
-}
 
 // Returns the method of a group that checkGroup() accepts.
 Method methodOf(const rbcChannelGroup& group) {
@@ -132,10 +129,6 @@ void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxS
          params.groups == nullptr ? "is null" : "is set", params.num_groups);
   }
   readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
-}
-
-bool looksBack(const SegmentAge* ages, int count) {
-  return std::any_of(ages, ages + count, [](const SegmentAge& age) { return age.causal; });
 }
 
 int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dtype,
@@ -187,7 +180,7 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dty
     methods->add(own);
     const SegmentAge age = ageOf(group, order[i], own, time_dtype);
     if (age.causal) methods->addCausal();
-    if (count > 0 && segments[count - 1].method == own && areEqual(to.ages[count - 1], age)) {
+    if (count > 0 && segments[count - 1].method == own && to.ages[count - 1] == age) {
       segments[count - 1].count += group.count;
       continue;
     }

@@ -43,9 +43,6 @@ void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxS
 int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dtype,
                const Segments& to, MethodSet* methods);
 
-// Whether one of the segments looks back only.
-bool looksBack(const SegmentAge* ages, int count);
-
 // Fails if a limit is set that no channel's method uses.
 void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods);
 
