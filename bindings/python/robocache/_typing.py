@@ -97,6 +97,9 @@ if TYPE_CHECKING:
 
     class WindowOptions(TypedDict, total=False):
         times: Times | None
+        arrivals: Times | None
+        causal: bool
+        max_age: Duration | None
         method: Method | None
         outside: WindowOutside
         fill_value: float

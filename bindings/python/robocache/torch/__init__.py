@@ -24,6 +24,7 @@ from ._arguments import (
     indices,
     is_compiling,
     query_array,
+    refuse_arrivals,
     require_no_output,
     require_tensor,
     sample_mask,
@@ -365,6 +366,8 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
         require_tensor(each, f"streams[{n}].values")
     if not values or not seen(*values):
         return _plain_fuse(streams, query_times, return_valid=return_valid, **options)
+    for n, stream in enumerate(streams):
+        refuse_arrivals(stream, f"streams[{n}]")
     times, query_times, changed = _timed(streams, query_times)
     query_times = query_array(query_times, times[0], values[0])
     lists = [

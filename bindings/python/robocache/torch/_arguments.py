@@ -136,3 +136,10 @@ def _numbers(value: Any, name: str, dtype: torch.dtype, like: torch.Tensor) -> A
     if numbers.is_floating_point() and numbers.numel() > 0:
         raise TypeError(f"{name}: is a {type(value).__name__} of floats, expected int64")
     return numbers.to(dtype)
+
+
+def refuse_arrivals(stream: Any, name: str) -> None:
+    """Refuse a stream whose samples arrive, or which looks back only: it has no gradient yet."""
+    for argument in ("arrivals", "causal"):
+        if getattr(stream, argument, None) not in (None, False):
+            raise ValueError(f"{name}.{argument}: not supported with gradients or in graphs")

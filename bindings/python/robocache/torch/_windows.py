@@ -14,7 +14,7 @@ from .._windows import window_stream as _window_stream
 from .._windows.transform import Transform
 from .._windows.windows import anchor_array, resolved, result_dtype
 from .._windows.windows import windows as plain_windows
-from ._arguments import array, indices, require_tensor, seen
+from ._arguments import array, indices, refuse_arrivals, require_tensor, seen
 from ._options import encode
 from ._window_operator import LISTS, WINDOWS_OP
 
@@ -175,6 +175,7 @@ def windows(
     for n, opened in enumerate(opened_streams):
         if opened.accumulator is not None:
             raise ValueError(f"streams[{n}].accumulator: not supported with gradients or in graphs")
+        refuse_arrivals(streams[n], f"streams[{n}]")
         _, values, offsets, times, mask, params = opened.operands[:6]
         own = (values if values is None else streams[n].values, offsets, times, mask, params[2])
         for name, each in zip(LISTS, (*own, *opened.operands[7:14])):
