@@ -331,7 +331,10 @@ void makeArrivals(const StreamCase& c, const SharedCase& shared, Random random, 
             c.arrivals_layout, shared.flush);
   for (int64_t b = 0; b < (many ? shared.batch : 1); ++b) {
     for (int64_t i = 0; i < samples; ++i) {
-      const uint64_t time = in->times.ndim() == 2 ? in->times.get({b, i}) : in->times.get({i});
+      const bool rows = in->times.ndim() == 2;
+      const uint64_t time = rows && in->times.extent(0) == 0 ? timeBits(shared.times, 0)
+                            : rows                           ? in->times.get({b, i})
+                                                             : in->times.get({i});
       const double much = random.chance(0.1) ? 10 : 1;
       double delay = random.uniform(-0.1, 1) * much * c.delay * kPeriod;
       if (random.chance(0.2)) delay = 0;

@@ -154,9 +154,9 @@ def test_arrivals_are_on_the_clock_of_the_queries():
     stream = rbc.Stream(
         values, stamps, clock_offset=100, arrivals=np.arange(4.0) + 0.5, causal=True, max_age=5
     )
-    assert rbc.fuse([stream], [2.0, 2.4, 2.5]).ravel().tolist() == [1.0, 1.0, 2.0]
-    assert rbc.fuse([stream], [2.0, 2.4, 2.5], lag=0.5).ravel().tolist() == [2.0, 2.0, 2.0]
-    assert rbc.fuse([stream], [2.0, 2.4, 2.5], lag=2).ravel().tolist() == [2.0, 2.4, 2.5]
+    assert rbc.fuse([stream], [2.0, 2.25, 2.5]).ravel().tolist() == [1.0, 1.0, 2.0]
+    assert rbc.fuse([stream], [2.0, 2.25, 2.5], lag=0.5).ravel().tolist() == [2.0, 2.0, 2.0]
+    assert rbc.fuse([stream], [2.0, 2.25, 2.5], lag=2).ravel().tolist() == [2.0, 2.25, 2.5]
 
 
 def test_times_with_a_unit():

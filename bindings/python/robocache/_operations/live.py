@@ -330,10 +330,10 @@ class Live:
         ages = np.empty(len(self._channels), "int64" if self._time.kind == "i" else "float64")
         params = None
         if type(lag) is not int or lag != 0:
-            params = (_new_fuse_params(),)
+            params = _new_fuse_params()
             offset, ticks = offsets_of(lag, "lag", queries)
-            _set_lag(params[0], offset)
-            _set_lag_ticks(params[0], ticks)
+            _set_lag(params, offset)
+            _set_lag_ticks(params, ticks)
         _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, params)
         return LiveTick(out, valid, ages)
 
