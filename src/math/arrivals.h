@@ -63,7 +63,7 @@ struct ArrivedSamples {
   }
 
   // The last sample of 0 .. i that exists, or -1.
-  RBC_HD Index upTo(Index i) const {
+  RBC_HD_CALLED Index upTo(Index i) const {
     if (arrivals == nullptr) return valid.upTo(i);
     for (int64_t end = origin + i + 1; end > origin;) {
       const int64_t block = minima.first != nullptr ? blockBegin(end - 1) : origin;
@@ -87,7 +87,7 @@ struct ArrivedSamples {
   }
 
   // The first sample of i .. n - 1 that exists, or n.
-  RBC_HD Index from(Index i, Index n) const {
+  RBC_HD_CALLED Index from(Index i, Index n) const {
     if (arrivals == nullptr) return valid.from(i, n);
     const int64_t end = origin + n;
     for (int64_t begin = origin + i; begin < end;) {
