@@ -145,23 +145,6 @@ __device__ __forceinline__ Weights<double> weightsBy(Method method,
   return weights;
 }
 
-// Where a sample, and where a query's output begins, at a channel.
-template <class Index>
-__device__ __forceinline__ const char* sourceAt(const StreamTask& task, Index b, Index sample,
-                                                int64_t channel) {
-  const FuseStream& s = task.stream;
-  const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
-                                       s.values_stride[1], task.value_bytes);
-  return values.at(b, sample) + channel * s.values_stride[2] * task.value_bytes;
-}
-template <class Index>
-__device__ __forceinline__ char* targetAt(const PlainFuse& p, const StreamTask& task, Index b,
-                                          Index t, int64_t channel) {
-  const auto out =
-      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
-  return out.at(b, t) + (task.stream.out_begin + channel) * p.out_stride[2] * task.out_bytes;
-}
-
 // Writes the slot of a query for the channels starting at `channel`, and returns its mask.
 template <class Time, class Form, class Index>
 __device__ __forceinline__ bool findQueryAt(const PlainFuse& p, const StreamTask& task,
@@ -177,8 +160,15 @@ __device__ __forceinline__ bool findQueryAt(const PlainFuse& p, const StreamTask
       findSample(queryRowsOf<Time, Index>(p), b, t, offsetAs<Time>(s.clock_offset), &samples,
                  rulesOf<Time>(s, method), &query->guess);
   const char* source = nullptr;
-  if (position.index >= 0) source = sourceAt(task, b, samples.begin + position.index, channel);
-  char* target = targetAt(p, task, b, t, channel);
+  if (position.index >= 0) {
+    const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
+                                         s.values_stride[1], task.value_bytes);
+    source = values.at(b, samples.begin + position.index) +
+             channel * s.values_stride[2] * task.value_bytes;
+  }
+  const auto out =
+      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
+  char* target = out.at(b, t) + (s.out_begin + channel) * p.out_stride[2] * task.out_bytes;
   RowsAround<Form::kMasked> around;
   const Weights<double> weights =
       weightsBy(method, samples, position, s.values_stride[1] * task.value_bytes, &around);
@@ -242,8 +232,15 @@ __device__ __forceinline__ bool findExistingAt(const FuseLaunch<Form>& launch, i
                                    weights.w != 0 ? away(neighbours.right) : 0,
                                    weights.after ? away(neighbours.after) : 0};
   const char* source = nullptr;
-  if (position.index >= 0) source = sourceAt(task, b, samples.begin + position.index, channel);
-  char* target = targetAt(p, task, b, t, channel);
+  if (position.index >= 0) {
+    const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
+                                         s.values_stride[1], task.value_bytes);
+    source = values.at(b, samples.begin + position.index) +
+             channel * s.values_stride[2] * task.value_bytes;
+  }
+  const auto out =
+      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
+  char* target = out.at(b, t) + (s.out_begin + channel) * p.out_stride[2] * task.out_bytes;
   if (task.in_double) {
     slot->in_double = {around, source, target, weights};
   } else {

@@ -340,8 +340,8 @@ TEST_CASE("live: the description is copied") {
   auto shift = std::make_unique<double[]>(2);
   shift[0] = 1, shift[1] = 2;
   auto groups = std::make_unique<rbcChannelGroup[]>(2);
-  groups[0] = {0, 1, RBC_METHOD_PREVIOUS, 0};
-  groups[1] = {1, 1, RBC_METHOD_LINEAR, 0};
+  groups[0] = {0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0};
+  groups[1] = {1, 1, RBC_METHOD_LINEAR, 0, 0, 0, 0};
   int64_t two = 2;
   auto tensor = std::make_unique<rbcTensor>(hostTensor(shift.get(), support::kF64, 1, &two));
   auto params = std::make_unique<rbcResampleParams>(rbcResampleParamsInit());

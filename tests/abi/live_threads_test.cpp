@@ -59,7 +59,7 @@ std::vector<Event> eventsOf(uint64_t seed, int64_t count, const rbcLiveStream& s
       if (random.chance(0.02)) event.time += 1e6;
       if (random.chance(0.01)) event.time = std::numeric_limits<double>::infinity();
       if (random.chance(0.01)) clock = 1000;
-      model.push(event.time, {});
+      model.push(event.time, 0, {});
       ++come;
     }
     event.come = come;

@@ -54,7 +54,7 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
   const auto push = [&](double time) {
     for (int d = 0; d < kChannels; ++d) row[d] = d % 2 == 0 ? time : -time;
     live.push(n, {row, {1, kChannels}}, {&time, {1}});
-    expected->push(time, {});
+    expected->push(time, 0, {});
   };
   std::vector<std::pair<int64_t, double>> held;  // until when, and what
   for (int64_t now = 1; now <= end; ++now) {
