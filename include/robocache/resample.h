@@ -83,8 +83,7 @@ typedef struct rbcResampleParams {
                                 when each sample had arrived; null: all had */
   double lag;                /* for f32, f64 times: what arrived up to q + lag exists for query q */
   int64_t lag_ticks;         /* the same for i64 times */
-  double max_age;            /* with RBC_FLAG_CAUSAL, without groups: in the unit of the times, >= 0;
-                                default INFINITY: no limit */
+  double max_age;            /* as in rbcChannelGroup, used without groups; default INFINITY */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {

@@ -245,7 +245,9 @@ __device__ __forceinline__ void writeSegment(const Part<Form>& part, Method meth
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit with hardly
 // any spills.
 template <class Form>
-inline constexpr int kBlocksThatFit = Form::kCausal ? 4 : Form::kMasked ? 5 : 6;
+inline constexpr int kBlocksThatFit = Form::kCausal   ? 4
+                                      : Form::kMasked ? 5
+                                                      : 6;
 
 // The stream that a unit belongs to.
 template <class Form>

@@ -183,8 +183,8 @@ __device__ __forceinline__ bool findQueryAt(const PlainFuse& p, const StreamTask
 }
 
 template <class Form, class Index>
-__device__ __forceinline__ bool findQuery(const PlainFuse& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryState<Index>* query,
+__device__ __forceinline__ bool findQuery(const PlainFuse& p, const StreamTask& task, Method method,
+                                          int64_t channel, QueryState<Index>* query,
                                           QuerySlot<Form>* slot) {
   switch (p.time_dtype) {
     case DType::F32: return findQueryAt<float>(p, task, method, channel, query, slot);
@@ -205,8 +205,9 @@ __device__ __forceinline__ bool findExistingAt(const FuseLaunch<Form>& launch, i
   const Method method = launch.segments[i].method;
   const Index b = query->b;
   const Index t = query->t;
-  const auto samples = recordingOf<Time>(sampleRowsOf<Time, Index>(s, 0), sampleMaskOf<Index>(s), b);
-  auto answer = Answer<Time, Index>::of(SamplePosition<Time, Index>::none());
+  const auto samples =
+      recordingOf<Time>(sampleRowsOf<Time, Index>(s, 0), sampleMaskOf<Index>(s), b);
+  auto answer = Answer<Time, Index>::alone(SamplePosition<Time, Index>::none());
   const auto queries = queryRowsOf<Time, Index>(p);
   if (queries.lengths.data == nullptr || t < queries.lengths[b]) {
     const Time given = *reinterpret_cast<const Time*>(queries.times.at(b, t));
@@ -218,9 +219,9 @@ __device__ __forceinline__ bool findExistingAt(const FuseLaunch<Form>& launch, i
         Math::later(given, offsetAs<Time>(launch.lag)),
         samples.begin,
         {nullptr, s.samples}};
-    answer = answerTo(samples.times, samples.count,
-                      Math::shifted(given, offsetAs<Time>(s.clock_offset)), rulesOf<Time>(s, method),
-                      ageRuleOf<Time>(launch.ages[i]), existing, &query->guess);
+    answer = answerTo(
+        samples.times, samples.count, Math::shifted(given, offsetAs<Time>(s.clock_offset)),
+        rulesOf<Time>(s, method), ageRuleOf<Time>(launch.ages[i]), existing, &query->guess);
   }
   const auto& position = answer.position;
   const Neighbours<Index>& neighbours = answer.neighbours;

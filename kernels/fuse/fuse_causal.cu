@@ -42,8 +42,7 @@ cudaError_t launchCausal(const FuseChoice& choice, const FuseProblem& p, const L
     part.streams = streams;
     part.segments = p.segments + segment;
     if (p.valid != nullptr) part.valid = p.valid + first * p.valid_stride[2];
-    const CausalFuse causal = {p.causal->lag, p.causal->arrivals + first,
-                               p.causal->ages + segment};
+    const CausalFuse causal = {p.causal->lag, p.causal->arrivals + first, p.causal->ages + segment};
     part.causal = &causal;
     const cudaError_t error = launchAll(selectFuse(part, device), part, device, cuda_stream);
     if (error != cudaSuccess) return error;

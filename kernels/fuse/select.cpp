@@ -24,9 +24,9 @@ bool isContiguous(const FuseStream& s) {
   return s.values_stride[2] == 1 && s.values_stride[1] == s.channels;
 }
 
-constexpr OfProblem kHasSamplesOfRows = {
-    [](const FuseProblem& p) { return p.causal == nullptr; },
-    "arrivals or RBC_FLAG_CAUSAL: set, expected none", nullptr};
+constexpr OfProblem kHasSamplesOfRows = {[](const FuseProblem& p) { return p.causal == nullptr; },
+                                         "arrivals or RBC_FLAG_CAUSAL: set, expected none",
+                                         nullptr};
 constexpr OfStream kIsSearched = {
     [](const FuseProblem&, const FuseStream& s) { return s.samples <= kMaxSearched; },
     "samples: {}, expected 8022 or fewer",

@@ -22,7 +22,7 @@ struct Answer {
   SamplePosition<Time, Index> position;
   Neighbours<Index> neighbours;
 
-  static RBC_HD Answer of(const SamplePosition<Time, Index>& position) {
+  static RBC_HD Answer alone(const SamplePosition<Time, Index>& position) {
     return {position, {position.index, position.index, position.index}};
   }
 };
@@ -51,14 +51,14 @@ RBC_HD Answer<Time, Index> lookBack(const Row& times, Index n, Time q, const Rul
   const Index i = lastBefore<true>(times, n, q, start);
   if (i >= 0) *guess = i;
   const Index left = samples.upTo(i);
-  if (left < 0) return Answer<Time, Index>::of(SamplePosition::none());
+  if (left < 0) return Answer<Time, Index>::alone(SamplePosition::none());
   const Time t0 = times[left];
   const auto after = Math::span(q, t0);
   const bool valid = !age.has_max_age || after <= age.max_age;
   if (!valid && rules.outside == Outside::kFill) {
-    return Answer<Time, Index>::of(SamplePosition::none());
+    return Answer<Time, Index>::alone(SamplePosition::none());
   }
-  auto answer = Answer<Time, Index>::of(SamplePosition::sample(left, valid));
+  auto answer = Answer<Time, Index>::alone(SamplePosition::sample(left, valid));
   if (t0 == q || rules.method == Method::kPrevious) return answer;
   const Index right = samples.from(i + 1, n);
   if (right >= n) return answer;
@@ -86,18 +86,18 @@ RBC_HD Answer<Time, Index> answerTo(const Row& times, Index n, Time q, const Rul
                                     const AgeRule<Time>& age,
                                     const ArrivedSamples<Time, Index>& samples, Index* guess) {
   using SamplePosition = SamplePosition<Time, Index>;
-  if (n <= 0 || TimeMath<Time>::isNaN(q)) return Answer<Time, Index>::of(SamplePosition::none());
+  if (n <= 0 || TimeMath<Time>::isNaN(q)) return Answer<Time, Index>::alone(SamplePosition::none());
   if (age.causal) return detail::lookBack(times, n, q, rules, age, samples, guess);
   // The row from the first to the last sample that exists.
   const Index begin = samples.from(0, n);
   const Index count = begin < n ? samples.upTo(n - 1) - begin + 1 : 0;
-  if (count <= 0) return Answer<Time, Index>::of(SamplePosition::none());
+  if (count <= 0) return Answer<Time, Index>::alone(SamplePosition::none());
   const auto part = samples.shifted(begin);
   Index own = *guess - begin;
   SamplePosition position =
       positionOf(detail::RowFrom<Row, Index>{times, begin}, count, q, rules, &own, part);
   if (own >= 0) *guess = begin + own;
-  if (position.index < 0) return Answer<Time, Index>::of(position);
+  if (position.index < 0) return Answer<Time, Index>::alone(position);
   Neighbours<Index> neighbours = {position.index, position.index, position.index};
   if (position.weight != 0) neighbours = neighboursOf(part, count, position.index);
   position.index += begin;

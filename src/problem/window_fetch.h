@@ -28,7 +28,7 @@ RBC_HD Number valueAt(const void* data, DType dtype, int64_t i) {
 // One element of a window: the part that is the same for all channels of a method.
 template <class Clock>
 struct WindowElement : MayArrive<Clock> {  // on which `until` is the element's own
-  GatheredRow gathered;  // for gathered streams
+  GatheredRow gathered;                    // for gathered streams
   // For other streams.
   WindowSamples<TimeOn<Clock>> samples;
   TimeOn<Clock> query;
@@ -47,8 +47,8 @@ RBC_HD WindowElement<Clock> elementAt(const WindowStream& s, const WindowStand<C
     if constexpr (ClockOf<Clock>::kArrives) {
       const Time offset = static_cast<const Time*>(s.offsets.data)[o * s.offsets.stride];
       element.existing = stand.existing;
-      element.existing.until = TimeMath<Time>::later(TimeMath<Time>::later(stand.time, offset),
-                                                     stand.existing.lag);
+      element.existing.until =
+          TimeMath<Time>::later(TimeMath<Time>::later(stand.time, offset), stand.existing.lag);
     }
   } else {
     element.gathered = gatheredRow(s, stand, o, is_reference);
@@ -73,9 +73,9 @@ RBC_HD Answer<TimeOn<Clock>, int64_t> answerTo(const WindowStream& s,
                       existing.from(samples.valid, samples.begin, existing.until), &guess);
     }
   }
-  const SamplePosition<Time, int64_t> position = positionOf(
-      samples.times, samples.count, element.query, rules, &guess, samples.valid);
-  auto answer = Answer<Time, int64_t>::of(position);
+  const SamplePosition<Time, int64_t> position =
+      positionOf(samples.times, samples.count, element.query, rules, &guess, samples.valid);
+  auto answer = Answer<Time, int64_t>::alone(position);
   if (position.weight != 0) {
     answer.neighbours = neighboursOf(samples.valid, samples.count, position.index);
   }

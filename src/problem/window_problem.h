@@ -220,8 +220,9 @@ struct RowsThatArrived {
   RBC_HD ArrivedSamples<Time, int64_t> from(const ValidSamples<int64_t>& valid, int64_t begin,
                                             Time until_then) const {
     constexpr int64_t kSize = sizeof(Time);
-    return {valid,      arrivals.at(0, begin, kSize), arrivals.stride[1] * kSize,
-            until_then, begin,                        {nullptr, 0}};
+    return {
+        valid,       arrivals.at(0, begin, kSize), arrivals.stride[1] * kSize, until_then, begin,
+        {nullptr, 0}};
   }
 };
 
@@ -261,8 +262,7 @@ RBC_HD WindowStand<Clock> standOf(const WindowsOn<Clock>& p, int32_t stream, int
   if constexpr (ClockOf<Clock>::kArrives) {
     if (p.causal != nullptr) {
       const Time lag = offsetAs<Time>(p.causal->lag);
-      own_rows.existing = {p.causal->arrivals[stream], lag,
-                           TimeMath<Time>::later(anchor.time, lag),
+      own_rows.existing = {p.causal->arrivals[stream], lag, TimeMath<Time>::later(anchor.time, lag),
                            p.causal->ages + s.first_method};
       arrives = own_rows.existing.arrivals.data != nullptr;
       by_time = by_time || arrives;

@@ -146,7 +146,8 @@ TEST_CASE("fuse errors: errors of rbcResample in a stream name the stream") {
         }},
        {kStatus, "streams[2].groups[1]: shares channel 1 with groups[0]",
         [](Call& c) {
-          c.regroup(2, {{0, 2, RBC_METHOD_LINEAR, 0, 0, 0, 0}, {1, 1, RBC_METHOD_NEXT, 0, 0, 0, 0}});
+          c.regroup(2,
+                    {{0, 2, RBC_METHOD_LINEAR, 0, 0, 0, 0}, {1, 1, RBC_METHOD_NEXT, 0, 0, 0, 0}});
         }},
        {kStatus, "streams[2].lengths:...batch_offsets",
         [](Call& c) { c.stream_params[2].lengths = &c.padded.lengths.raw; }},

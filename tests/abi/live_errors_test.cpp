@@ -142,7 +142,8 @@ TEST_CASE("live errors: creation") {
          with([&](auto& s) { s.params = &previous, s.capacity = 0; }));
   refuse(kInvalid, "late_bound: is 1, expected less than the capacity, 1",
          with([&](auto& s) { s.params = &previous, s.capacity = 1, s.late_bound = 1; }));
-  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0}, {1, 2, RBC_METHOD_ANGLE, 0, 0, 0, 0}};
+  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0},
+                             {1, 2, RBC_METHOD_ANGLE, 0, 0, 0, 0}};
   rbcResampleParams grouped = params;
   grouped.groups = mixed;
   grouped.num_groups = 2;
@@ -206,7 +207,8 @@ TEST_CASE("live errors: pushing and fusing") {
   constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
   rbcLive_t l = live.get();
   CHECK_FAILS(rbcLivePush(nullptr, 0, &values, &times, nullptr), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLivePush(l, 1, &values, &times, nullptr), kInvalid, "stream_index: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLivePush(l, 1, &values, &times, nullptr), kInvalid,
+              "stream_index: is 1, expected 0 to 0");
   CHECK_FAILS(rbcLivePush(l, -1, &values, &times, nullptr), kInvalid, "stream_index: is -1");
   CHECK_FAILS(rbcLivePush(l, 0, &values, nullptr, nullptr), kInvalid, "times");
   CHECK_FAILS(rbcLivePush(l, 0, nullptr, &times, nullptr), kInvalid, "values");

@@ -122,10 +122,9 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       Tensor* values = call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput,
                                 Where::kHost);
       fillReals(call, *values, choices);
-      Tensor* arrivals =
-          choices.chance(60)
-              ? call.add(choices, "arrivals", time, {pushed}, Role::kInput, Where::kHost)
-              : nullptr;
+      Tensor* arrivals = choices.chance(60) ? call.add(choices, "arrivals", time, {pushed},
+                                                       Role::kInput, Where::kHost)
+                                            : nullptr;
       if (arrivals != nullptr) {
         fillTimes(call, *arrivals, choices);
         fillWild(call, *arrivals, choices);

@@ -308,9 +308,9 @@ class AnswersTo {
     std::optional<Answer>& answer = known_[{group.method, causal, max_age}];
     if (!answer && !valid_) answer = reference::invalid();
     if (!answer) {
-      answer = reference::answerTo(times_, q_,
-                                   {group.method, c_.outside, c_.max_gap * unit,
-                                    c_.tolerance * unit, causal, max_age});
+      answer = reference::answerTo(
+          times_, q_,
+          {group.method, c_.outside, c_.max_gap * unit, c_.tolerance * unit, causal, max_age});
     }
     return *answer;
   }

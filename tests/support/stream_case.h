@@ -69,11 +69,11 @@ struct StreamCase {
   bool in_runs = false;             // missing samples are in long runs, not scattered
   bool shared_sample_mask = false;  // [S] instead of [B,S]
   rbcDType sample_mask_dtype = kBool;
-  bool causal = false;             // without groups; groups have their own flags
-  double max_age = kNone;          // the same, in average sample periods
-  bool arrivals = false;           // samples arrive late, early, out of order or never
-  double delay = 3;                // until most of them have, in average sample periods
-  bool shared_arrivals = false;    // [S] instead of [B,S]
+  bool causal = false;           // without groups; groups have their own flags
+  double max_age = kNone;        // the same, in average sample periods
+  bool arrivals = false;         // samples arrive late, early, out of order or never
+  double delay = 3;              // until most of them have, in average sample periods
+  bool shared_arrivals = false;  // [S] instead of [B,S]
   TimePattern pattern = TimePattern::kJittered;
 
   Layout values_layout = Layout::kContiguous;

@@ -34,8 +34,8 @@ Cut cut(const std::vector<rbcChannelGroup>& groups, int64_t channels, int32_t me
   Cut result;
   ChannelSegment segments[rbc::kMaxSegments];
   rbc::SegmentAge ages[rbc::kMaxSegments];
-  const int count = rbc::segmentsOf(params, channels, rbc::DType::F64, {segments, ages, room},
-                                    &result.methods);
+  const int count =
+      rbc::segmentsOf(params, channels, rbc::DType::F64, {segments, ages, room}, &result.methods);
   result.segments.assign(segments, segments + count);
   return result;
 }
@@ -59,17 +59,24 @@ TEST_CASE("groups: without groups, one segment has all channels, even 0") {
 }
 
 TEST_CASE("groups: are sorted, and neighbours with one method are merged") {
-  CHECK(are(cut({{7, 1, kNext, 0, 0, 0, 0}, {0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}}, 8),
-            {{0, 3, Method::kLinear}, {3, 4, Method::kSlerp}, {7, 1, Method::kNext}}));
-  CHECK(are(cut({{4, 4, kSlerp, 0, 0, 0, 0}, {0, 4, kSlerp, 0, 0, 0, 0}, {8, 8, kSlerp, 0, 0, 0, 0}}, 16),
-            {{0, 16, Method::kSlerp}}));
-  CHECK(are(cut({{0, 1, kLinear, 0, 0, 0, 0}, {1, 1, kNext, 0, 0, 0, 0}, {2, 1, kNext, 0, 0, 0, 0}, {3, 1, kLinear, 0, 0, 0, 0}}, 4),
+  CHECK(are(
+      cut({{7, 1, kNext, 0, 0, 0, 0}, {0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}}, 8),
+      {{0, 3, Method::kLinear}, {3, 4, Method::kSlerp}, {7, 1, Method::kNext}}));
+  CHECK(are(
+      cut({{4, 4, kSlerp, 0, 0, 0, 0}, {0, 4, kSlerp, 0, 0, 0, 0}, {8, 8, kSlerp, 0, 0, 0, 0}}, 16),
+      {{0, 16, Method::kSlerp}}));
+  CHECK(are(cut({{0, 1, kLinear, 0, 0, 0, 0},
+                 {1, 1, kNext, 0, 0, 0, 0},
+                 {2, 1, kNext, 0, 0, 0, 0},
+                 {3, 1, kLinear, 0, 0, 0, 0}},
+                4),
             {{0, 1, Method::kLinear}, {1, 2, Method::kNext}, {3, 1, Method::kLinear}}));
 }
 
 TEST_CASE("groups: report the methods in use") {
   const Cut pose =
-      cut({{0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}, {7, 1, kNext, 0, 0, 0, 0}}, 8, RBC_METHOD_ANGLE);
+      cut({{0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}, {7, 1, kNext, 0, 0, 0, 0}}, 8,
+          RBC_METHOD_ANGLE);
   CHECK(pose.methods.has(Method::kLinear));
   CHECK(pose.methods.has(Method::kSlerp));
   CHECK(pose.methods.hasStep());

@@ -93,7 +93,6 @@ SegmentAge ageOf(const rbcChannelGroup& group, int i, Method method, DType time_
   return ageOf(group.flags, group.max_age, 0, method, time_dtype, where);
 }
 
-
 // Returns the method of a group that checkGroup() accepts.
 Method methodOf(const rbcChannelGroup& group) {
   return static_cast<Method>(group.method + group.period);

@@ -67,8 +67,8 @@ void requireUnshared(const rbcResampleParams& params, const char* owner) {
          owner);
   }
   if (params.lag_ticks != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.lag_ticks: is %" PRId64 ", expected 0: set it in %s", params.lag_ticks, owner);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag_ticks: is %" PRId64 ", expected 0: set it in %s",
+         params.lag_ticks, owner);
   }
 }
 
@@ -217,7 +217,8 @@ void FuseBuilder::add(const StreamArguments& stream) {
   read(params.scale, "scale", s.channels, &s.scale);
   s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");
   s.tolerance = timeLimitOf(params.tolerance, times.dtype, "tolerance");
-  s.clock_offset = timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
+  s.clock_offset =
+      timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");
   s.values_dtype = values.dtype;

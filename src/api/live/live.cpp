@@ -205,8 +205,8 @@ class Pushing {
   LiveRing& ring_;
 };
 
-void push(rbcLive& live, int32_t index, const rbcTensor* given_values,
-          const rbcTensor* given_times, const rbcTensor* given_arrivals) {
+void push(rbcLive& live, int32_t index, const rbcTensor* given_values, const rbcTensor* given_times,
+          const rbcTensor* given_arrivals) {
   LiveStream& stream = requireStream(live, index);
   const View times = normalize(given_times, "times");
   const View values = normalize(given_values, "values");
@@ -226,8 +226,8 @@ void push(rbcLive& live, int32_t index, const rbcTensor* given_values,
   }
   const Pushing pushing(stream.ring());
   visitTime(live.time_dtype, [&](auto tag) {
-    pushAll<typename decltype(tag)::type>(
-        stream, times, given_arrivals != nullptr ? &arrivals : nullptr, values);
+    pushAll<typename decltype(tag)::type>(stream, times,
+                                          given_arrivals != nullptr ? &arrivals : nullptr, values);
   });
 }
 

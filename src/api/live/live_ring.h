@@ -211,7 +211,7 @@ class LiveRing {
   const int64_t row_bytes_;
   const int64_t row_words_;
   const uint64_t slot_mask_;
-  std::unique_ptr<std::atomic<uint64_t>[]> times_;  // the bits of the times
+  std::unique_ptr<std::atomic<uint64_t>[]> times_;     // the bits of the times
   std::unique_ptr<std::atomic<uint64_t>[]> arrivals_;  // the same of the arrivals
   std::unique_ptr<std::atomic<uint64_t>[]> rows_;
   // Per entry: twice the number of samples pushed up to it, plus 1 if no kept sample was newer when

@@ -141,7 +141,8 @@ LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
   // Methods of two samples use only the neighbours of the query. The others use two neighbours on
   // each side, or the last ones past an end, and depend on the order of samples with equal times.
   times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
-  clock_offset_ = timeOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype, "clock_offset");
+  clock_offset_ =
+      timeOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype, "clock_offset");
 
   const int64_t row_bytes = channels_ * sizeOf(dtype_);
   ring_ = std::make_unique<LiveRing>(input.capacity, input.late_bound,
@@ -250,8 +251,8 @@ void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
   const auto untilOf = [&](Time query) {
     return TimeMath<Time>::later(query, offsetAs<Time>(lag));
   };
-  ring_->take(
-      {from, queries.none, few, queries.count, times_around_, untilOf(queries.first)}, &taken);
+  ring_->take({from, queries.none, few, queries.count, times_around_, untilOf(queries.first)},
+              &taken);
   shape_[0] = taken.count;
   const bool always = std::all_of(taken.arrivals, taken.arrivals + taken.count,
                                   [](Time arrival) { return arrival == kAlways<Time>; });

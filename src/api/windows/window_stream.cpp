@@ -106,7 +106,8 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
     has_times_ = true;
     s->times = beginOf(times);
     s->times_stride = times.strides[0];
-    s->clock_offset = timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
+    s->clock_offset =
+        timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
   } else {
     if (s->interpolates || p.anchors_are_times) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected a tensor: %s",
@@ -160,11 +161,10 @@ void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream*
   if (s->interpolates) {
     MethodSet methods;
     s->first_method = problem_.num_methods;
-    s->num_methods =
-        segmentsOf(params, s->channels, problem_.time_dtype,
-                   {methods_ + problem_.num_methods, ages_ + problem_.num_methods,
-                    kMaxSegments - problem_.num_methods},
-                   &methods);
+    s->num_methods = segmentsOf(params, s->channels, problem_.time_dtype,
+                                {methods_ + problem_.num_methods, ages_ + problem_.num_methods,
+                                 kMaxSegments - problem_.num_methods},
+                                &methods);
     problem_.num_methods += s->num_methods;
     requireMethodsFit(params, methods);
     if (methods.hasCausal()) problem_.causal = &causal_;

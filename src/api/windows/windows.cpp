@@ -147,7 +147,8 @@ void requirePast(const WindowProblem& p, const WindowStream& s) {
     }
     if (!(offset > 0)) continue;
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "offsets: number %" PRId64 " is %g, expected 0 or less with params.arrivals: later rows "
+         "offsets: number %" PRId64
+         " is %g, expected 0 or less with params.arrivals: later rows "
          "have not arrived",
          o, offset);
   }

@@ -54,14 +54,13 @@ void findLines(CpuState& state, const FuseProblem& p, int stream, int64_t lines,
   const int64_t line = arrivalMinimaOf(s.samples);
   const int64_t blocks = ArrivalMinima<Time>::blocksOf(s.samples, 1);
   const int64_t pieces = ceilDiv(blocks, kPiece);
-  const int64_t threads =
-      std::clamp<int64_t>(lines * blocks / kPiece, 1, state.pool.threads());
+  const int64_t threads = std::clamp<int64_t>(lines * blocks / kPiece, 1, state.pool.threads());
   state.pool.parallelFor(lines * pieces, static_cast<int>(threads), [&](int64_t i) {
     const int64_t b = i / pieces;
     const int64_t first = i % pieces * kPiece;
     const auto* row = static_cast<const Time*>(arrivals.data) + b * arrivals.stride[0];
-    findBlocks<Time>({row, arrivals.stride[1]}, s.samples, first,
-                     std::min(blocks, first + kPiece), memory + b * line);
+    findBlocks<Time>({row, arrivals.stride[1]}, s.samples, first, std::min(blocks, first + kPiece),
+                     memory + b * line);
   });
   for (int64_t b = 0; b < lines; ++b) {
     Time* below = memory + b * line;

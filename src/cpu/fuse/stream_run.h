@@ -16,8 +16,8 @@ namespace rbc::cpu {
 struct Plan {
   const FuseProblem& problem;
   SimdLevel simd;
-  int64_t out_size;  // bytes of an element
-  bool large;        // too large for the caches
+  int64_t out_size;                        // bytes of an element
+  bool large;                              // too large for the caches
   const ArrivalLines* arrivals = nullptr;  // per stream; null: without minima of arrivals
 };
 
@@ -165,18 +165,17 @@ class StreamRun {
     const FuseProblem& p = problem_;
     const FuseStream& s = stream_;
     const int64_t sample_bytes = s.values_stride[1] * in_size_;
-    return {
-        static_cast<const std::byte*>(s.values) + samples.begin * sample_bytes +
-            b * s.values_stride[0] * in_size_,
-        sample_bytes,
-        static_cast<std::byte*>(p.out) +
-            (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
-        p.out_stride[1] * plan_.out_size,
-        mask_ != nullptr ? mask_ + b * p.valid_stride[0] : nullptr,
-        p.valid_stride[1],
-        {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
-        s.clock_offset,
-        samples.count};
+    return {static_cast<const std::byte*>(s.values) + samples.begin * sample_bytes +
+                b * s.values_stride[0] * in_size_,
+            sample_bytes,
+            static_cast<std::byte*>(p.out) +
+                (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
+            p.out_stride[1] * plan_.out_size,
+            mask_ != nullptr ? mask_ + b * p.valid_stride[0] : nullptr,
+            p.valid_stride[1],
+            {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
+            s.clock_offset,
+            samples.count};
   }
 
   // Queries first .. last - 1 of row b, given the times of its samples and which of them are valid.
@@ -231,8 +230,8 @@ class StreamRun {
       existing.until = Math::later(given, lag);
       bool mask = true;
       for (int i = 0; i < num_segments_; ++i) {
-        const Answer<Time, int64_t> answer = answerTo(
-            times, samples.count, q, segments_[i].rules, segments_[i].age, existing, &guess);
+        const Answer<Time, int64_t> answer = answerTo(times, samples.count, q, segments_[i].rules,
+                                                      segments_[i].age, existing, &guess);
         setTask(row, times, segments_[i], answer, t, i * capacity_ + count_);
         mask &= answer.position.mask;
       }
@@ -386,9 +385,7 @@ class StreamRun {
   }
 
   // Whether the outer rows of a query may be at any distance.
-  bool hasOuterRows() const {
-    return stream_.sample_mask != nullptr || problem_.causal != nullptr;
-  }
+  bool hasOuterRows() const { return stream_.sample_mask != nullptr || problem_.causal != nullptr; }
 
   bool isAffine() const { return stream_.shift.data != nullptr || stream_.scale.data != nullptr; }
 

@@ -243,11 +243,10 @@ void WindowRun<Time, Number>::beginPoses() {
     const WindowSegment& segment = p_.segments[i];
     if (!segment.isPose()) continue;
     double values[kMaxPoseChannels];
-    const bool found =
-        fetchChannels(p_, p_.streams[segment.reference_stream],
-                      referenceElement<Clock>(p_, segment, window_, anchor_),
-                      segment.reference_begin,
-                      kPositionChannels + channelsOf(segment.reference_rotation.kind), values);
+    const bool found = fetchChannels(
+        p_, p_.streams[segment.reference_stream],
+        referenceElement<Clock>(p_, segment, window_, anchor_), segment.reference_begin,
+        kPositionChannels + channelsOf(segment.reference_rotation.kind), values);
     poseFunctions(plan_.simd, segment)
         .begin(segment, found ? values : nullptr, memory_.poses + pose);
     ++pose;

@@ -1,4 +1,4 @@
-"""What the rings of live fusion drop, found in a recording."""
+"""The samples of a recording that the rings of live fusion keep."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def live_kept(times: Times, arrivals: Times, late_bound: int = 0) -> NDArray[np.
 def _is_dropped(stamps: Any, bound: int) -> Any:
     """Return which of the samples have more than ``bound`` newer ones before them.
 
-    Dropped samples may count among these: if one is newer, so are the samples because of which it
-    was dropped.
+    Dropped samples may count among these. If one of them is newer, the samples that caused it to be
+    dropped are newer too.
     """
     import numpy as np
 
