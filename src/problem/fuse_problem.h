@@ -75,7 +75,7 @@ struct FuseStream {
   Outside outside;
 };
 
-// All streams, and the parameters that they share: what every kernel gets.
+// All streams, and the parameters that they share: the arguments of every kernel.
 struct PlainFuse {
   int64_t batch;
   int64_t queries;
@@ -124,7 +124,7 @@ struct SegmentAge {
   }
 };
 
-// What few problems have, so that the kernels of the others need no room for it.
+// The fields that few problems have: the kernels of the others need no room for them.
 struct CausalFuse {
   TimeOffset lag;
   const Arrivals* arrivals;  // per stream

@@ -114,7 +114,7 @@ struct WindowStream {
   RBC_HD bool clips() const { return low.data != nullptr || high.data != nullptr; }
 };
 
-// What every kernel gets.
+// The arguments of every kernel.
 struct PlainWindows {
   int64_t windows;
   int64_t episodes;  // at least 1
@@ -135,7 +135,7 @@ struct PlainWindows {
   const ChannelSegment* methods;
 };
 
-// What few problems have, as CausalFuse.
+// The fields that few problems have, as CausalFuse.
 struct CausalWindows {
   TimeOffset lag;
   const Arrivals* arrivals;  // per stream; of one row
@@ -207,7 +207,7 @@ RBC_HD WindowAnchor<Time> anchorOf(const PlainWindows& p, int64_t window) {
   return {row, time, !TimeMath<Time>::isNaN(time)};
 }
 
-// Which rows of a stream exist for an element.
+// The rows of a stream that exist for an element.
 template <class Time>
 struct RowsThatArrived {
   Arrivals arrivals;

@@ -24,11 +24,11 @@ TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name) {
   return {limit, most ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit), true};
 }
 
-TimeOffset timeOffsetOf(double given, int64_t ticks, DType time_dtype, const char* name) {
+TimeOffset timeOffsetOf(double real, int64_t ticks, DType time_dtype, const char* name) {
   if (time_dtype == DType::I64) {
-    if (given != 0) {
+    if (real != 0) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected %s_ticks for times of int64", name,
-           given, name);
+           real, name);
     }
     return {0, ticks};
   }
@@ -37,9 +37,9 @@ TimeOffset timeOffsetOf(double given, int64_t ticks, DType time_dtype, const cha
          ticks, name, nameOf(time_dtype));
   }
   const double offset =
-      time_dtype == DType::F32 ? static_cast<double>(static_cast<float>(given)) : given;
+      time_dtype == DType::F32 ? static_cast<double>(static_cast<float>(real)) : real;
   if (!std::isfinite(offset)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected a finite %s", name, given,
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected a finite %s", name, real,
          nameOf(time_dtype));
   }
   return {offset, 0};

@@ -291,10 +291,10 @@ const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
 }
 
 void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid,
-             const rbcLiveFuseParams& given) {
+             const rbcLiveFuseParams& tick) {
   rbcFuseParams params = rbcFuseParamsInit();
-  params.lag = given.lag;
-  params.lag_ticks = given.lag_ticks;
+  params.lag = tick.lag;
+  params.lag_ticks = tick.lag_ticks;
   require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
                   queries, out, valid, &params));
 }
@@ -317,8 +317,8 @@ rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char*
 }
 
 void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
-          const rbcOutput* given_ages, const rbcLiveFuseParams* given) {
-  const rbcLiveFuseParams params = readParams(given, rbcLiveFuseParamsInit(), "params");
+          const rbcOutput* given_ages, const rbcLiveFuseParams* input) {
+  const rbcLiveFuseParams params = readParams(input, rbcLiveFuseParamsInit(), "params");
   const TimeOffset lag = timeOffsetOf(params.lag, params.lag_ticks, live.time_dtype, "params.lag");
   const View queries = normalize(query_times, "query_times");
   requireHost(queries, "query_times");
