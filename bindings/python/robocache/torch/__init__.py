@@ -265,6 +265,9 @@ class Stream(_stream.Stream[torch.Tensor]):
             "mean": mean,
             "std": std,
             "clock_offset": clock_offset,
+            "arrivals": None,  # these have no gradient yet
+            "causal": False,
+            "max_age": None,
         }
         for name, value in arguments.items():
             object.__setattr__(self, name, value)  # not the __setattr__ of frozen dataclasses
