@@ -1,6 +1,8 @@
-// The cases of cases/*.txt, and the data of a case: its arrays, and the bytes that a call must move.
+// The cases of cases/*.txt, and the data of a case: its arrays, and the bytes that a call must
+// move.
 //
-// A line of such a file: the table, the programs that measure it, and names of cases, separated by |.
+// A line of such a file: the table, the programs that measure it, and names of cases, separated
+// by |.
 //
 //   cpu, cuda                robocache_bench on either backend; peers-cpu, peers-cuda: peers.py
 //   scale, profile           robocache_bench on several GPUs; under ncu (scripts/profile.sh)

@@ -23,18 +23,16 @@ const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 const support::StructCallsOf kFuseStructs([](support::StructCalls& calls) {
-  const rbcTensor* values = calls.in(support::kF32, {3, 1}, {0, 2, 6});
-  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 3});
-  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 2});
+  const support::StructRecording recording = calls.recording();
   const rbcTensor* fused = calls.out(support::kF32, {2, 2});
   rbcResampleParams previous = rbcResampleParamsInit();
   previous.method = RBC_METHOD_PREVIOUS;
   rbcFuseStream stream = rbcFuseStreamInit();
-  stream.values = values;
-  stream.times = times;
+  stream.values = recording.values;
+  stream.times = recording.times;
   const std::vector<rbcFuseStream> streams(2, stream);
   const auto fuse = [=, c = calls.context()](const rbcFuseStream* of, const rbcFuseParams* params) {
-    return rbcFuse(c, of, 2, queries, fused, nullptr, params);
+    return rbcFuse(c, of, 2, recording.queries, fused, nullptr, params);
   };
   calls.add("rbcFuseStream", rbcFuseStreamInit(), streams, "streams",
             [=](const rbcFuseStream* object) { return fuse(object, nullptr); });

@@ -9,9 +9,11 @@
 //   GROWS(struct, bytes, id, number)     a struct with a struct_size; number is the value of id
 //   FIELD(struct, field, offset, type)
 //   DEFAULT(struct, field, value)        what the initializer sets; it sets all other fields to 0
-//   SYMBOL_VERSION(version)              of the functions below: ROBOCACHE_1, or ROBOCACHE_1_0.2 of those
-//                                        that release 0.2 adds
-//   FUNCTION(function, type)             CMake makes the linker's version script from these
+//   SYMBOL_VERSION(version)              of the functions below it: ROBOCACHE_1, or for those that
+//                                        release 0.2 adds, ROBOCACHE_1_0.2
+//   FUNCTION(function, type)
+//
+// CMake makes the linker's version script from the last two.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

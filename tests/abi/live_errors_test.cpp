@@ -40,9 +40,7 @@ class GroupAtTheEnd {
 };
 
 const support::StructCallsOf kLiveStructs([](support::StructCalls& calls) {
-  const rbcTensor* rows = calls.in(support::kF32, {3, 1}, {10, 20, 40});
-  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 2});
-  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 1.5});
+  const support::StructRecording recording = calls.recording();
   const rbcTensor* fused = calls.out(support::kF32, {2, 2});
   rbcLiveStream stream = rbcLiveStreamInit();
   stream.num_channels = 1;
@@ -54,11 +52,12 @@ const support::StructCallsOf kLiveStructs([](support::StructCalls& calls) {
     rbcLive_t made = nullptr;
     rbcStatus_t status = rbcLiveCreate(c, of, 2, params, &made);
     for (int32_t n = 0; n < 2 && status == RBC_STATUS_SUCCESS; ++n) {
-      status = rbcLivePush(made, n, rows, times, nullptr);
+      status = rbcLivePush(made, n, recording.values, recording.times, nullptr);
     }
     if (status == RBC_STATUS_SUCCESS) {
-      status = counters != nullptr ? rbcLiveGetCounters(made, 0, counters)
-                                   : rbcLiveFuse(made, queries, fused, nullptr, nullptr, how);
+      status = counters != nullptr
+                   ? rbcLiveGetCounters(made, 0, counters)
+                   : rbcLiveFuse(made, recording.queries, fused, nullptr, nullptr, how);
     }
     rbcLiveDestroy(made);
     return status;

@@ -27,15 +27,14 @@ using support::Seen;
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 const support::StructCallsOf kResampleStructs([](support::StructCalls& calls) {
-  const rbcTensor* values = calls.in(support::kF32, {3, 1}, {0, 2, 6});
-  const rbcTensor* times = calls.in(support::kF64, {3}, {0, 1, 3});
-  const rbcTensor* queries = calls.in(support::kF64, {2}, {0.5, 2});
+  const support::StructRecording recording = calls.recording();
   const rbcTensor* resampled = calls.out(support::kF32, {2, 1});
   rbcResampleParams previous = rbcResampleParamsInit();
   previous.method = RBC_METHOD_PREVIOUS;
   calls.add("rbcResampleParams", rbcResampleParamsInit(), {previous}, "params",
             [=, c = calls.context()](const rbcResampleParams* object) {
-              return rbcResample(c, values, times, queries, resampled, nullptr, object);
+              return rbcResample(c, recording.values, recording.times, recording.queries, resampled,
+                                 nullptr, object);
             });
 });
 

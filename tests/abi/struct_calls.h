@@ -69,6 +69,13 @@ struct StructOutput {
   std::function<rbcStatus_t(void*)> call;
 };
 
+// A recording of one channel, and times to interpolate it at.
+struct StructRecording {
+  const rbcTensor* values;
+  const rbcTensor* times;
+  const rbcTensor* queries;
+};
+
 class StructCalls {
  public:
   StructCalls() {
@@ -76,8 +83,8 @@ class StructCalls {
   }
   StructCalls(const StructCalls&) = delete;
 
-  // A struct that a call reads: its defaults, the elements that the call passes, which succeeds, and
-  // the name of the argument.
+  // A struct that a call reads: its defaults, the elements that are passed, and the name of the
+  // argument. The call succeeds.
   template <class T, class Call>
   void add(const char* type, T defaults, std::vector<T> elements, const char* argument, Call call) {
     std::vector<StructBytes> bytes;
@@ -103,6 +110,9 @@ class StructCalls {
     const rbcTensor* made = keep(Array(dtype, std::move(shape)));
     outputs_.push_back(&arrays_.back());
     return made;
+  }
+  StructRecording recording() {
+    return {in(kF32, {3, 1}, {0, 2, 6}), in(kF64, {3}, {0, 1, 3}), in(kF64, {2}, {0.5, 2})};
   }
   rbcContext_t context() const { return context_.get(); }
 

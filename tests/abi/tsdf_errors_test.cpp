@@ -1,6 +1,5 @@
 // Errors of rbcVoxelizeTsdf.
 #include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -211,14 +210,9 @@ TEST_CASE("tsdf errors: outputs that share memory") {
 TEST_CASE("tsdf errors: lengths and offsets") { support::checkRaggedRows<Call>("points"); }
 
 TEST_CASE("wrapper: the workspace of a tsdf has the size of its size function") {
-  constexpr int64_t kPoints = 20000;
-  std::vector<float> ramp(3 * kPoints);
-  std::iota(ramp.begin(), ramp.end(), 0.0f);
-  const robocache::Tensor points(ramp, {kPoints, 3});
-  const rbcVoxelGrid grid = {{0, 0, 0}, {5000, 5000, 5000}, {20, 20, 20}};
-  std::vector<float> volume(8000);
+  support::WrapperCloud cloud;
   std::vector<float> weight(8000);
   const float sensor[] = {0, 0, 0};
-  CHECK(CHECKED_WRAPPER_SIZE(voxelizeTsdf, points, {sensor, {3}}, grid, 10000.0,
-                             {volume, {20, 20, 20}}, {weight, {20, 20, 20}}) > 0);
+  CHECK(CHECKED_WRAPPER_SIZE(voxelizeTsdf, cloud.points, {sensor, {3}}, cloud.grid, 10000.0,
+                             {cloud.volume, {20, 20, 20}}, {weight, {20, 20, 20}}) > 0);
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -241,18 +240,15 @@ TEST_CASE("voxelize errors: lengths and offsets") {
 }
 
 TEST_CASE("wrapper: the workspaces of voxels have the sizes of their size functions") {
-  constexpr int64_t kPoints = 20000;
-  std::vector<float> ramp(3 * kPoints);
-  std::iota(ramp.begin(), ramp.end(), 0.0f);
-  const robocache::Tensor points(ramp, {kPoints, 3});
-  const rbcVoxelGrid grid = {{0, 0, 0}, {5000, 5000, 5000}, {20, 20, 20}};
-  std::vector<float> volume(8000);
+  support::WrapperCloud cloud;
   robocache::VoxelizeOptions mean;
   mean.reduction = robocache::Reduction::kMean;
-  mean.features = robocache::Tensor(ramp.data(), {kPoints, 1});
-  CHECK(CHECKED_WRAPPER_SIZE(voxelize, points, grid, {volume, {20, 20, 20, 1}}, mean) > 0);
-  std::vector<int32_t> coords(4 * kPoints);
+  mean.features = robocache::Tensor(cloud.ramp.data(), {support::WrapperCloud::kPoints, 1});
+  CHECK(CHECKED_WRAPPER_SIZE(voxelize, cloud.points, cloud.grid, {cloud.volume, {20, 20, 20, 1}},
+                             mean) > 0);
+  std::vector<int32_t> coords(4 * support::WrapperCloud::kPoints);
   int64_t number = 0;
-  const robocache::VoxelizeSparseOutputs voxels({coords, {kPoints, 4}}, {&number, {}});
-  CHECK(CHECKED_WRAPPER_SIZE(voxelizeSparse, points, grid, voxels) > 0);
+  const robocache::VoxelizeSparseOutputs voxels({coords, {support::WrapperCloud::kPoints, 4}},
+                                                {&number, {}});
+  CHECK(CHECKED_WRAPPER_SIZE(voxelizeSparse, cloud.points, cloud.grid, voxels) > 0);
 }

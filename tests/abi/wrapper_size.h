@@ -3,11 +3,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"
 
 namespace support {
+
+// Points on a diagonal, and a grid around them.
+struct WrapperCloud {
+  static constexpr int64_t kPoints = 20000;
+  std::vector<float> ramp = std::vector<float>(3 * kPoints);
+  robocache::Tensor points{ramp, {kPoints, 3}};
+  rbcVoxelGrid grid = {{0, 0, 0}, {5000, 5000, 5000}, {20, 20, 20}};
+  std::vector<float> volume = std::vector<float>(8000);
+
+  WrapperCloud() { std::iota(ramp.begin(), ramp.end(), 0.0f); }
+  WrapperCloud(const WrapperCloud&) = delete;
+};
 
 // Reserves the size on a new context, and checks that the run needs no more. Returns the size.
 template <class Size, class Run>

@@ -64,4 +64,4 @@ def test_rows_are_in_the_file_of_their_header(name):
         for each in names:
             if not each.startswith("RBC_STRUCT_"):  # base.h numbers the structs of all headers
                 pattern = r"\b" + each.rpartition(".")[2] + r"\b"
-                assert re.search(pattern, text), f"{name}.h has no {each}, but {kind}({each}"
+                assert re.search(pattern, text), f"{kind}({each}): not declared in {name}.h"

@@ -163,7 +163,8 @@ def test_a_pipe_that_closes_is_no_traceback(bad):
 
 
 def test_names_that_the_terminal_cannot_show(bad):
-    run = robocache("inspect", bad, environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    run = robocache("inspect", bad, started=True,
+                    environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})  # fmt: skip
     assert run.returncode == 0 and "\\u0441" in run.stdout
 
 
@@ -173,18 +174,17 @@ def test_names_that_the_terminal_cannot_show(bad):
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_without_typer_or_rich_the_extra_is_named(bad, package):
     block = f"sys.modules['{package}'] = None"
-    run = robocache("inspect", bad, before=block)
+    run = robocache("inspect", bad, before=block, started=True)
     check_one_line(run, package, "pip install 'robocache[cli]'")
-    info = robocache("info", before=block)
+    info = robocache("info", before=block, started=True)
     assert info.returncode == 0 and info.stdout.startswith("RoboCache ")
 
 
 def test_a_reader_that_is_missing_is_named(tmp_path):
     (tmp_path / "meta").mkdir()
     (tmp_path / "meta" / "info.json").write_text("{}")
-    run = robocache("inspect", tmp_path, before="sys.modules['pyarrow'] = None")
+    run = robocache("inspect", tmp_path, before="sys.modules['pyarrow'] = None", started=True)
     check_one_line(run, "pip install 'robocache[lerobot]'")
-    run = robocache(
-        "report", tmp_path, "--rerun", tmp_path / "x.rrd", before="sys.modules['rerun'] = None"
-    )
+    none = "sys.modules['rerun'] = None"
+    run = robocache("report", tmp_path, "--rerun", tmp_path / "x.rrd", before=none, started=True)
     assert run.returncode == 1

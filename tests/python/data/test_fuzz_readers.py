@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
+import numpy as np
 import pytest
 
+import fuzz_mutations
 import fuzz_readers
 from robocache import data
 
@@ -25,7 +30,12 @@ def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):
     def adds(path, damaged):
         path.with_name("x.csv-shm").touch()
 
+    class Ending:
+        def __del__(self):
+            raise ValueError("in a destructor")
+
     made = {
+        "prints": lambda path, damaged: [Ending()].clear(),
         "raises": lambda path, damaged: [][1],
         "ends": lambda path, damaged: fuzz_readers.os._exit(7),
         "never ends": lambda path, damaged: fuzz_readers.time.sleep(60),
@@ -40,6 +50,50 @@ def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):
         outcome = fuzz_readers.in_child("csv", sample, folder, range(3), seconds=0.2)
         assert (outcome.count, len(outcome.defects)) == (3, 3), outcome
         assert list(folder.iterdir()) == []
+
+
+def _is_whole(content):
+    """Whether the checksums of an archive fit."""
+    try:
+        return zipfile.ZipFile(io.BytesIO(content)).testzip() is None
+    except Exception:  # zipfile raises many kinds for archives that are damaged
+        return False
+
+
+def test_formats_one_after_the_other(monkeypatch, capsys):
+    """Each has its number or its time; one that cannot be written here is skipped."""
+
+    def lacks_a_package(folder):
+        raise ModuleNotFoundError("No module named 'x'")
+
+    monkeypatch.setitem(fuzz_readers.FORMATS, "lacking", lacks_a_package)
+    names = ["pcd", "lacking", "ply"]
+    outcomes = fuzz_readers.run(names, None, 1, jobs=2, seconds_per_format=600, each=700)
+    assert [(of.name, of.count, of.defects) for of in outcomes] == [
+        ("pcd", 700, []),
+        ("ply", 700, []),
+    ]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "lacking: skipped: No module named 'x'"
+    assert [line.split()[:2] for line in said[1:]] == [["pcd", "700"], ["ply", "700"]]
+    (timed,) = fuzz_readers.run(["ply"], None, 1, seconds_per_format=0.5)
+    assert timed.count > 0 and timed.defects == []
+
+
+@pytest.mark.parametrize("name", ["tum", "npz-packed"])
+def test_mutations_are_the_same_again(tmp_path, name):
+    """The numbers of texts and the files in archives change too, the same for the same seed."""
+    sample = fuzz_readers.FORMATS[name](tmp_path)
+    content = sample.read_bytes()
+    made = [
+        [fuzz_mutations.mutate(content, np.random.default_rng(seed)) for seed in range(400)]
+        for _ in range(2)
+    ]
+    assert made[0] == made[1] and len(set(made[0])) > 300
+    if name == "tum":
+        assert any(b"1e400" in each for each in made[0])
+    else:
+        assert sum(map(_is_whole, made[0])) > 50
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import robocache as rbc
 
 pa = pytest.importorskip("pyarrow")
 
-from robocache.data._formats.tables.parquet import column, present_in  # noqa: E402
+from robocache.data._formats.tables.parquet import column, present_in, zero_filled  # noqa: E402
 
 _KINDS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float64"]
 
@@ -96,6 +96,62 @@ print(rows, *(len(each) for each in columns), "pandas" in sys.modules)
         [sys.executable, "-c", code, str(tmp_path / "rows.parquet")], capture_output=True, text=True
     )
     assert run.stdout == "5 0 0 5 5 0 0 False\n", run.stdout + run.stderr
+
+
+def test_tables_of_numbers_without_pandas(tmp_path) -> None:
+    """Empty cells too, and columns that Arrow holds in several parts."""
+    import pyarrow.parquet as parquet
+
+    rows = "".join(f"{i / 50:.2f},{i if i % 3 else ''},{i % 2 == 0}\n" for i in range(60))
+    (tmp_path / "x.csv").write_text(f"time,a,b\n{rows}")
+    (tmp_path / "x.tum").write_text("".join(f"{i} 1 2 3 0 0 0 1\n" for i in range(60)))
+    parts = [pa.table({"time": np.arange(4.0) + 4 * i, "a": pa.array([1, None, 3, None]),
+                       "b": pa.array([True, None, False, None])}) for i in range(2)]  # fmt: skip
+    parquet.write_table(pa.concat_tables(parts), tmp_path / "x.parquet", row_group_size=3)
+    code = """
+import sys
+import robocache as rbc
+for path in sys.argv[1:]:
+    streams = rbc.data.open(path, unit="s").load().streams.values()
+    print(sum(stream.values.size for stream in streams), "pandas" in sys.modules)
+"""
+    paths = [str(tmp_path / f"x.{ending}") for ending in ("csv", "tum", "parquet")]
+    run = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True)
+    assert run.stdout == "100 False\n420 False\n8 False\n", run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.float32(), pa.float64(),
+                                  pa.bool_()])  # fmt: skip
+@pytest.mark.parametrize("begin", range(4))
+def test_zeros_instead_of_nulls(kind, begin) -> None:
+    chunked = pa.chunked_array([[None, 1, None], [], [1, 1], [None]], pa.int8()).cast(kind)
+    filled = zero_filled(chunked[begin:])
+    assert filled.type == kind and not filled.null_count
+    assert [int(value) for value in filled.to_pylist()] == [0, 1, 0, 1, 1, 0][begin:]
+    assert zero_filled(filled) is filled
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [(pa.decimal128(20, 2), "decimal128"), (pa.decimal256(40, 0), "decimal256"),
+                       (pa.string(), "string"), (pa.date32(), "date32"), ("codes", "int32")]
+)  # fmt: skip
+def test_other_types_have_no_zeros(tmp_path, kind, said) -> None:
+    """Numbers of another width, or with a dictionary, would be read from beyond the zero."""
+    values = pa.array([1, None, 3], pa.int32())
+    values = values.dictionary_encode() if kind == "codes" else values.cast(kind)
+    chunked = pa.chunked_array([values])
+    assert zero_filled(chunked) is chunked
+    with pytest.raises(rbc.data.FormatError, match=f"has type {said}.*, expected numbers"):
+        column("x.parquet", pa.table({"x": chunked}), "x")
+
+
+def test_a_column_of_times_that_are_not_read(tmp_path) -> None:
+    stamps = pa.array([1, 2, 3], pa.int32()).cast(pa.decimal128(20, 2))
+    table = pa.table({"stamp": stamps, "x": [0.0, 1.0, 2.0]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "x.parquet")
+    match = "--time stamp: column stamp has no times that can be read, expected one of x$"
+    with pytest.raises(rbc.data.FormatError, match=match):
+        rbc.data.open(tmp_path / "x.parquet", time="stamp")
 
 
 _INTERRUPTED = """

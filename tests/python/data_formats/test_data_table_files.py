@@ -287,3 +287,16 @@ def test_nan_in_a_text_is_a_value(tmp_path):
     recording = data.open(csv(tmp_path / "a.csv", lines))
     assert recording.names == ("a",) and np.isnan(recording["a"].values[5, 0])
     assert [f.kind for f in data.checks.check(recording)] == ["nan"]
+
+
+def test_folders_with_tables_in_a_folder_are_listed(tmp_path):
+    for name in ("run 1", "run 2", ".hidden", "pictures"):
+        (tmp_path / name).mkdir()
+        if name != "pictures":
+            (tmp_path / name / "imu.csv").write_text("t,a\n0,1\n1,2\n")
+    (tmp_path / "gps.csv").write_text("t,a\n0,1\n1,2\n")
+    opened = data.open(tmp_path)
+    assert opened.names == ("gps",)
+    assert [str(each) for each in opened.left_out] == [
+        f"run {i}: is a folder with tables: open it separately" for i in (1, 2)
+    ]

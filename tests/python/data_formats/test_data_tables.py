@@ -87,20 +87,56 @@ def refused(path, match, **options):
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("lines", "match"),
-    [
-        (["t,a", "0,1", "1,2,3"], "cannot be read: CSV parse error: Expected 2 columns, got 3"),
-        (["t,a,a", "0,1,1", "1,2,2"], "two columns are named 'a': rename one"),
-    ],
-)
-def test_bad_csv(tmp_path, lines, match):
-    path = csv(tmp_path / "x.csv", lines)
+def test_bad_csv(tmp_path):
+    match = "two columns are named 'a': rename one"
+    path = csv(tmp_path / "x.csv", ["t,a,a", "0,1,1", "1,2,2"])
     assert refused(path, match).path == str(path)
     csv(tmp_path / "y.csv", ["t,a", "0,1", "1,2"])
     refused(tmp_path, match)
     kept = data.open(tmp_path, damaged="keep")
     assert kept.names == ("y",) and len(kept.problems) == 1
+
+
+@pytest.mark.parametrize("end", ["1.0,1", "\x1a", "\0" * 100, "1.0,1,2,3", "\xff,1"])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_table_that_ends_within_a_row(tmp_path, end):
+    """A loss of power leaves such files; the other rows can be read."""
+    rows = "".join(f"{i / 10},{i},{2 * i}\r\n" for i in range(10))
+    (tmp_path / "x.csv").write_bytes(b"time_s,x,y\r\n" + rows.encode() + end.encode("latin-1"))
+    cells = end.count(",") + 1
+    has = f"line 12: has {cells} cells?, expected 3: .*it is skipped; damaged='keep' reads the rest"
+    refused(tmp_path / "x.csv", has)
+    kept = data.open(tmp_path / "x.csv", damaged="keep")
+    assert kept["x"].values.tolist() == [[i, 2 * i] for i in range(10)] and len(kept.problems) == 1
+    csv(tmp_path / "y.csv", ["t,a", "0,1", "1,2"])
+    assert data.open(tmp_path, damaged="keep").names == ("x", "y")
+
+
+@pytest.mark.parametrize("separator", [",", " "])  # read by Arrow from the file, and from lines
+@pytest.mark.parametrize("late", ["0.5", "", "9223372036854775808", "no"])
+def test_types_that_only_the_end_of_a_large_file_decides(tmp_path, separator, late):
+    """The file is read part by part: each way gives what one part would."""
+    rows = [[f"{i / 100:.2f}", str(i % 7), "1"] for i in range(120_000)]
+    rows[-2][1] = late or "nan"
+    lines = [separator.join(row) for row in [["time_s", "x", "y"], *rows]]
+    for place in (90_000, 50_000):
+        lines.insert(place, separator.join(["0", "1", "2", str(place)]))
+    path = csv(tmp_path / "x.csv", lines)
+    assert path.stat().st_size > 1 << 20
+    refused(path, r"has 4 cells, expected 3: '0.1.2.50000'.*\(1 more rows like that\)")
+    kept = data.open(path, damaged="keep").load()
+    assert "50000" in str(kept.problems[0]) and len(kept.problems) == 1 + (late == "no")
+    if late == "no":
+        assert [s.names for s in kept.streams.values()] == [("y",)]
+        return
+    x = np.array([float(row[1]) for row in rows])
+    column = next(s.values[:, s.names.index("x")] for s in kept.streams.values() if "x" in s.names)
+    np.testing.assert_array_equal(column.astype(float), x)
+
+
+def test_lines_that_end_with_cr_only(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"time_s,x\r0,1\r0.1,2\r")
+    refused(tmp_path / "x.csv", "end with CR only.*save it with LF or CRLF")
 
 
 def test_texts_that_are_no_tables(tmp_path):

@@ -242,11 +242,23 @@ def test_dataflash_says_where_it_is_damaged(tmp_path):
         data.open(path)
     kept = data.open(path, damaged="keep")
     assert len(kept["ATT"]) == 19 and len(kept["AHR2"]) == 20
-    cut = data.open(written(tmp_path / "cut.bin", content[:-10]))
-    assert len(cut["AHR2"]) == 19
-    assert any("the last message is truncated" in each.reason for each in cut.left_out)
+    cut = written(tmp_path / "cut.bin", content[:-10])
+    place = content.rindex(b"\xa3\x95\x08")
+    match = rf"byte {place}: is truncated: the log ends .*damaged='keep'"
+    with pytest.raises(data.FormatError, match=match):
+        data.open(cut)
+    kept = data.open(cut, damaged="keep").load()
+    assert len(kept["AHR2"]) == 19 and len(kept.problems) == 1
     padded = data.open(written(tmp_path / "padded.bin", content + b"\xff" * 2000))
     assert len(padded["AHR2"]) == len(whole["AHR2"]) and padded.problems == ()
+
+
+def test_text_log_whose_first_line_has_no_columns(tmp_path):
+    """APM Planner writes the definition of FMT with four names."""
+    content = b"FMT, 128, 89, FMT, BBnNZ, Type,Length,Name,Format\r\n"
+    content += log_files.dataflash_text().replace(b"\n", b"\r\n")
+    opened = data.open(written(tmp_path / "x.log", content))
+    assert len(opened["ATT"]) == 20 and opened.problems == ()
 
 
 def test_text_log_says_where_it_is_damaged(tmp_path):
@@ -258,9 +270,11 @@ def test_text_log_says_where_it_is_damaged(tmp_path):
             data.open(path)
         assert len(data.open(path, damaged="keep")["ATT"]) == 20
     path = written(tmp_path / "cut.log", log_files.dataflash_text()[:-3])
-    opened = data.open(path)
-    assert len(opened["AHR2"]) == 19
-    assert any("may be truncated" in each.reason for each in opened.left_out)
+    place = log_files.dataflash_text().count(b"\n")
+    with pytest.raises(data.FormatError, match=rf"line {place}: is truncated: .*damaged='keep'"):
+        data.open(path)
+    kept = data.open(path, damaged="keep").load()
+    assert len(kept["AHR2"]) == 19 and len(kept.problems) == 1
 
 
 # ---- clocks in ms, and files made to take long ----

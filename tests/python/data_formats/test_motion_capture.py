@@ -55,6 +55,31 @@ def test_other_versions_of_motive(tmp_path):
     assert "position.x [mm]" in recording["arm"].names
 
 
+def test_a_column_of_time_codes(tmp_path):
+    """Version 1.24 may have one, with texts such as 15:26:46:12.02."""
+    path = text_sources.motive(tmp_path)
+    right = data.open(path)["arm"].values
+    lines = path.read_text().splitlines()
+    changed_lines = lines[:2]
+    for line, extra in zip(lines[2:], ["", "", "", "", "TimeCode", *["15:26:46:12.02"] * 99]):
+        cells = line.split(",")
+        changed_lines.append(",".join([*cells[:2], extra, *cells[2:]]))
+    path.write_text("\n".join(changed_lines) + "\n")
+    recording = data.open(path)
+    assert np.array_equal(recording["arm"].values, right)
+    text = "x: TimeCode: belongs to no rigid body, bone or marker"
+    assert text in [str(each) for each in recording.left_out]
+
+
+def test_no_line_of_ids(tmp_path):
+    path = text_sources.motive(tmp_path)
+    right = data.open(path)["arm"].values
+    changed(path, ",ID,1,1,1,1,1,1,1,1,2,2,2,7,7,7\n", "")
+    for label in ("Type", "Name"):
+        changed(path, f",{label},", ",,", 1)
+    assert np.array_equal(data.open(path)["arm"].values, right)
+
+
 def test_bodies_of_one_name(tmp_path):
     path = text_sources.motive(tmp_path)
     changed(path, "arm:1,arm:1,arm:1", "arm,arm,arm")
@@ -110,3 +135,51 @@ def test_a_damaged_section_leaves_the_others(tmp_path):
     path = changed(text_sources.vicon(tmp_path), "\n1000\n", "\nten\n")
     kept = data.open(path, damaged="keep")
     assert kept.names == ("drone:drone", "drone:a", "drone:b") and len(kept.problems) == 1
+
+
+# ---- layouts of Vicon ----
+
+MARKER = ",,{name},,,\nFrame,Sub Frame,X,Y,Z\n,,mm,mm,mm\n1,0,1,2,3\n2,0,4,5,6\n\n"
+
+
+def trajectories(folder, above="", name="arm:a"):
+    path = folder / "x.csv"
+    path.write_text(f"{above}Trajectories\n100\n{MARKER.format(name=name)}")
+    return path
+
+
+@pytest.mark.parametrize("above", ["\n\n", ",,,\r\n\r\n", "\ufeff"])
+def test_blank_lines_above_the_first_section(tmp_path, above):
+    """Nexus 2.16 writes two."""
+    recording = data.open(trajectories(tmp_path, above))
+    assert recording.format == "Vicon CSV" and recording.names == ("arm:a",)
+    assert recording["arm:a"].values.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_events_are_listed(tmp_path):
+    events = "Events\n100\nSubject,Context,Name,Time (s),Description\narm,Left,Strike,1.5,heel\n\n"
+    recording = data.open(trajectories(tmp_path, events))
+    assert recording["arm:a"].times().tolist() == [0, 0.01]
+    assert [str(each) for each in recording.left_out] == ["Events: are texts, which are not read"]
+
+
+def test_objects_of_tracker(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "Objects\n100\n,,Global Angle (Quaternion) arm:arm,,,,,,\n"
+        "Frame,Sub Frame,RX,RY,RZ,RW,TX,TY,TZ\n,,,,,,mm,mm,mm\n1,0,0,0,0,1,1,2,3\n"
+    )
+    recording = data.open(path)
+    assert recording.names == ("arm:arm",)
+    assert [channel.kind for channel in recording["arm:arm"].channels][:4] == ["quaternion"] * 4
+
+
+def test_names_without_subjects_are_refused(tmp_path):
+    """Another tool wrote such lines, and only that tool says what the numbers mean."""
+    with pytest.raises(data.FormatError, match=r"row 6: the numbers begin in this row.*'arm'"):
+        data.open(trajectories(tmp_path, name="arm"))
+    devices = "Devices\n1000\n,,Plate - Force,,\nFrame,Sub Frame,Fx,Fy,Fz\n,,N,N,N\n1,0,1,2,3\n\n"
+    with pytest.raises(data.FormatError, match="row 13: the numbers begin in this row"):
+        data.open(trajectories(tmp_path, devices, name="arm"))
+    (tmp_path / "x.csv").write_text(devices)
+    assert data.open(tmp_path / "x.csv").names == ("Plate - Force",)

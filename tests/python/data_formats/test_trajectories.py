@@ -252,15 +252,6 @@ def test_rtklib(tmp_path, separator, form, time, clock):
     assert clock in recording.info("a").times
 
 
-def test_a_solution_without_rows(tmp_path):
-    path = tmp_path / "a.pos"
-    path.write_text("%  GPST   latitude(deg) longitude(deg)  height(m)   Q  ns\n")
-    try:
-        assert len(data.open(path).load().unread) == 1
-    except data.FormatError as error:
-        assert "a.pos" in str(error)
-
-
 def test_weeks_that_are_none(tmp_path):
     cells = [["2000", f"{i}.0", "1", "2", "3", "1", "8", "0"] for i in range(9)]
     cells[4][1] = "700000.0"
@@ -268,3 +259,61 @@ def test_weeks_that_are_none(tmp_path):
     with pytest.raises(data.FormatError, match="row 4: is week 2000 and 700000.0 s"):
         data.open(path)
     assert len(data.open(path, damaged="keep")["a"]) == 8
+
+
+# ---- what other programs write ----
+
+
+def tum_rows(count=30):
+    times, places, turns = text_sources.turning(count)
+    return np.column_stack([1.4e9 + times, places, turns])
+
+
+def test_a_tracker_that_was_lost(tmp_path):
+    """NaN or zero quaternions among the first rows do not hide the others."""
+    for lost in (np.nan, 0.0):
+        rows = tum_rows()
+        rows[[0, 3, 4], 1:] = lost
+        np.savetxt(tmp_path / "x.txt", rows, "%.9f")
+        recording = data.open(tmp_path / "x.txt").load()
+        assert recording.format == "TUM trajectory"
+        kinds = [channel.kind for channel in recording["x"].channels]
+        assert kinds == ["number"] * 3 + ["quaternion"] * 4
+        np.testing.assert_allclose(recording["x"].values, rows[:, 1:], atol=1e-9)
+    rows[:20, 1:] = np.nan
+    np.savetxt(tmp_path / "x.txt", rows, "%.9f")
+    assert data.open(tmp_path / "x.txt").format != "TUM trajectory"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_nanoseconds_instead_of_seconds(tmp_path, whole):
+    """ORB-SLAM3 writes such stamps, with a fraction of zeros."""
+    stamps = [1_403_636_579_763_555_584 + 50_000_000 * i for i in range(30)]
+    lines = [
+        " ".join([str(stamp) if whole else f"{stamp}.000000", *(f"{x:.6f}" for x in row[1:])])
+        for stamp, row in zip(stamps, tum_rows())
+    ]
+    (tmp_path / "x.txt").write_text("\n".join(lines) + "\n")
+    recording = data.open(tmp_path / "x.txt")
+    assert recording.unit == ("ns" if whole else "s")
+    factor = 1 if whole else 1e-9
+    np.testing.assert_allclose(recording["x"].times(), np.array(stamps) * factor, rtol=1e-15)
+    assert len(recording.align(20.0).tracks["x"].values) == 30
+
+
+def test_comments_blanks_and_ends_of_lines(tmp_path):
+    rows = tum_rows()
+    lines = ["   ".join(f"{x:.6f}" for x in row) + " \t" for row in rows]
+    lines[5:5] = ["# lost and found", ""]
+    (tmp_path / "x.txt").write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+    recording = data.open(tmp_path / "x.txt")
+    assert recording.format == "TUM trajectory" and len(recording["x"]) == len(rows)
+    np.testing.assert_allclose(recording["x"].times(), rows[:, 0], rtol=1e-15)
+
+
+def test_headers_without_rows(tmp_path):
+    head = "%  GPST  latitude(deg) longitude(deg)  height(m)   Q  ns\n"
+    (tmp_path / "x.pos").write_text("% program   : RTKPOST\n" + head)
+    for damaged in ("refuse", "keep"):
+        with pytest.raises(data.FormatError, match=r"x.pos: has no rows below its header$"):
+            data.open(tmp_path / "x.pos", damaged=damaged)

@@ -26,7 +26,7 @@ def promoted(dtypes):
     return np.result_type(*floats) if floats else np.dtype("float32")
 
 
-@settings(max_examples=700)
+@settings(max_examples=300)
 @given(problems())
 def test_streams_side_by_side_are_resampled_streams(problem):
     out, mask = problem.fuse()

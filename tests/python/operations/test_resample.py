@@ -32,7 +32,7 @@ def test_every_rule(problem):
     assert_answers(out, mask, values, times, query_times, **options)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(problems(), st.data())
 def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     values, times, query_times, options = problem

@@ -98,7 +98,7 @@ def test_every_rule_of_sparse(problem):
     assert trimmed.point_to_voxel is voxels.point_to_voxel
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(dense_problems(), st.data())
 def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     points, features, options = problem

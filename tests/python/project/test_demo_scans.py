@@ -256,7 +256,13 @@ def test_same_seed_same_bytes(
     assert devices.choose_device().words in printed and "M points/s" in printed
 
 
-def test_voxel_sets_the_grid(tmp_path: Path) -> None:
+def draw_nothing(path: Path, *_: object) -> None:
+    """Replace the drawing of pictures, which takes seconds, and which other tests check."""
+    path.touch()
+
+
+def test_voxel_sets_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voxelize_scan, "draw_picture", draw_nothing)
     run_demo(tmp_path, "--voxel", "0.75")
     run = load(tmp_path, simulate_lidar.simulate_sweep(voxel_size=0.75))
     assert run.scan.grid.shape == (65, 30, 9)
@@ -281,7 +287,8 @@ def write_pcd(path: Path, columns: str, rows: list[str]) -> None:
     )
 
 
-def test_small_clouds(tmp_path: Path) -> None:
+def test_small_clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voxelize_scan, "draw_picture", draw_nothing)
     write_pcd(tmp_path / "one.pcd", "x y z", ["1 2 3"])
     write_pcd(
         tmp_path / "two.pcd", "x y z intensity", ["1 2 3 9", "nan nan nan 0", "0 0 0 1", "2 2 2 5"]

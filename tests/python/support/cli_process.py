@@ -10,13 +10,20 @@ import sys
 import pytest
 
 import recordings_with_faults as faults
+import warm_python
 
 
-def robocache(*arguments, before="", **options):
-    """Run it, after some Python of a test; without a terminal, and with no colours forced."""
+def robocache(*arguments, before="", started=False, **options):
+    """Run it, after some Python of a test; without a terminal, and with no colours forced.
+
+    ``started``: in a Python that has imported nothing, as one that starts.
+    """
     code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
     environment.update(options.pop("environment", {}))
+    if not started and not options:
+        status, *texts = warm_python.run(code, *arguments, environment=environment)
+        return subprocess.CompletedProcess(arguments, status, *(text.decode() for text in texts))
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,

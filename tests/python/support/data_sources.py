@@ -13,6 +13,7 @@ import numpy as np
 
 import data_files
 import fuzz_readers
+import fuzz_samples
 import robocache as rbc
 from robocache import data
 
@@ -80,7 +81,7 @@ def _log(folder):
 
 
 def _packed_mcap(folder):
-    return fuzz_readers._bag(folder, False, compressed=True)
+    return fuzz_samples._bag(folder, False, compressed=True)
 
 
 def _packed_ros1(folder):

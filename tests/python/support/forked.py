@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
+import importlib
 import io
 import itertools
 import json
 import os
+import pkgutil
 import resource
 import select
 import signal
@@ -168,9 +171,26 @@ def good(function, *arguments):
 
 def import_all(names):
     """Else a process that lacks memory or files fails where it imports."""
-    import importlib
-
     for name in names:
         if name not in sys.modules:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+
+
+READERS = ("pyarrow.parquet", "pyarrow.csv", "pandas", "h5py", "rosbags.rosbag1", "rosbags.rosbag2",
+           "zarr")  # fmt: skip
+
+
+def import_commands():
+    """Import the modules of all commands and formats; this takes longer than most commands."""
+    import robocache.cli
+    from robocache import data
+
+    for package in (robocache.cli, data):
+        import_all(
+            each.name for each in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
+        )
+    import_all(READERS)
+    with contextlib.suppress(ImportError):
+        command("formats")  # typer imports more, and builds the commands once
+    gc.freeze()  # else the garbage collection of each child copies all memory

@@ -1,454 +1,52 @@
 """Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
 
     python fuzz_readers.py [--mutations N] [--seed S] [--format NAME] [--jobs J]
+    python fuzz_readers.py --seconds-per-format S [--mutations-per-format N] [--jobs J]
     python fuzz_readers.py --every-byte [--format NAME]
 
 A reader returns what it read, or raises FormatError with the file's name. It raises nothing else,
 takes at most two gigabytes and --seconds, never ends the process, and changes no file of the source
 or of the folder around it. Mutation i of seed S is mutation 0 of seed S + i. With
---every-byte, mutation i turns all bits of byte i of a format's files.
+--every-byte, mutation i turns all bits of byte i of a format's files. With --seconds-per-format,
+the formats come one after the other, each with all jobs, and each prints its line when it is done.
+A format whose package is not installed is skipped.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
+import gc
+import itertools
+import mmap
 import os
 import resource
+import selectors
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-import data_files
-import keyed_bags
-import log_files
-import text_sources
+from fuzz_mutations import mutate
+from fuzz_samples import FORMATS, PLAIN
 from robocache import data
 from robocache._printable import printable
 
 MEMORY = 2 << 30
 SECONDS = 30
-BLOCK = 200  # mutations of one child
-
-
-# ---- what is damaged ----
-
-
-def _bag(folder, ros1, storage="mcap", compressed=False, compression=None):
-    store = data_files.typestore(ros1)
-    messages = data_files.messages(store, 12)
-    if ros1:
-        return data_files.write_ros1(folder / "x.bag", messages, store, compression=compression)
-    return data_files.write_ros2(folder / "x", messages, store, storage, compressed)
-
-
-def _bag_of_keys(folder, kind):
-    """Topics that are split: transforms, joints and sensors of several frames."""
-    store, told = keyed_bags.store_of(kind), []
-    for i, at in enumerate(keyed_bags.times(12)):
-        order = slice(None, None, -1 if i % 2 else 1)
-        each = [("map", "arm", i), ("odom", "base_link", 2), ("map", "c", 3)][i % 3 :][order]
-        told.append(keyed_bags.tf(store, at, *each))
-        told.append(keyed_bags.joints(store, at, ["a", "joint2"][order], [i, 2][order], [1, 2]))
-        told.append(keyed_bags.sensor(store, at, ("left", "l")[i % 2], i))
-    return keyed_bags.write(folder, kind, told, store)
-
-
-def _bag_with_log(folder):
-    store = data_files.typestore()
-    return data_files.write_ros2_log(folder / "x", data_files.messages(store, 12), store, 4)
-
-
-def _mcap_without_summary(folder):
-    made = data_files.McapBytes()
-    number, declarations = made.declared("/a", "test_msgs/msg/A", "float64 x\nuint32[] n")
-    content = b"\0\1\0\0" + np.float64(0.5).tobytes() + np.array([2, 3, 4], "<u4").tobytes()
-    messages = b"".join(made.message(number, 10**9 + i * 10**7, content) for i in range(20))
-    made.chunk(declarations + messages, [number], "lz4")
-    made.data += declarations + messages
-    (folder / "x.mcap").write_bytes(made.finished(summary=False))
-    return folder / "x.mcap"
-
-
-def _mcap_of(serialization):
-    """Messages in JSON or protobuf."""
-
-    def make(folder):
-        made = data_files.McapBytes()
-        schema, kind, name = b"", "", ""
-        if serialization == "protobuf":
-            from google.protobuf import descriptor_pb2, struct_pb2
-
-            files = descriptor_pb2.FileDescriptorSet()
-            struct_pb2.DESCRIPTOR.CopyToProto(files.file.add())
-            schema, kind, name = files.SerializeToString(), "protobuf", "google.protobuf.ListValue"
-        number, declarations = made.declared("/a", name, schema, serialization, kind)
-        messages = b""
-        for i in range(20):
-            if serialization == "protobuf":
-                content = struct_pb2.ListValue(
-                    values=[{"number_value": i / 7}, {"bool_value": True}, {"string_value": "a"}]
-                ).SerializeToString()
-            else:
-                content = (
-                    f'{{"timestamp": {{"sec": 1, "nsec": {i}}}, "x": {i / 7}, "a": [{i}, 2.5], '
-                    f'"on": true, "inner": {{"name": "b", "none": null}}}}'
-                ).encode()
-            messages += made.message(number, 10**9 + i * 10**7, content)
-        made.chunk(declarations + messages, [number])
-        (folder / "x.mcap").write_bytes(made.finished(declarations=declarations))
-        return folder / "x.mcap"
-
-    return make
-
-
-def _packed_bag(mode, storage):
-    """A bag whose messages or files are compressed."""
-
-    def make(folder):
-        from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-
-        store = data_files.typestore()
-        plugin = StoragePlugin.MCAP if storage == "mcap" else StoragePlugin.SQLITE3
-        bag = Writer(folder / "x", version=9, storage_plugin=plugin)
-        bag.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
-        with bag:
-            connections = {}
-            for topic, name, at, message in data_files.messages(store, 12):
-                if topic not in connections:
-                    connections[topic] = bag.add_connection(topic, name, typestore=store)
-                bag.write(connections[topic], at, store.serialize_cdr(message, name))
-        return folder / "x"
-
-    return make
-
-
-def _npz(folder):
-    import recordings_with_faults as recordings
-
-    return recordings.save(folder / "x.npz", recordings.stream(samples=20))
-
-
-def _csv(folder):
-    rows = "\n".join(f"{0.1 * i:.3f},{i},{i * i / 7}" for i in range(30))
-    (folder / "x.csv").write_text("time [s],a,b\n" + rows + "\n")
-    return folder / "x.csv"
-
-
-def _lerobot_saved(folder):
-    """A set with statistics, which data.checks compares."""
-    data_files.write_lerobot(folder / "made", (6, 4))
-    data.open(folder / "made").save(folder / "x", "lerobot")
-    shutil.rmtree(folder / "made")
-    return folder / "x"
-
-
-def _parquet(folder):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({"timestamp": np.arange(40) / 10, "x": np.arange(40.0), "n": np.arange(40)})
-    pq.write_table(table, folder / "x.parquet")
-    return folder / "x.parquet"
-
-
-def _npy(folder):
-    (folder / "arrays").mkdir()
-    np.save(folder / "arrays/action.npy", np.arange(60.0).reshape(20, 3))
-    np.save(folder / "arrays/times.npy", np.arange(20) / 10)
-    return folder / "arrays"
-
-
-def _pcd(folder):
-    points = "\n".join(f"{i} {i / 2} {-i}" for i in range(20))
-    (folder / "x.pcd").write_text(
-        "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 20\n"
-        f"HEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 20\nDATA ascii\n{points}\n"
-    )
-    return folder / "x.pcd"
-
-
-def _pcd_binary(folder, packed=False):
-    points = np.arange(60, dtype="<f4")
-    body = points.tobytes()
-    if packed:  # LZF: runs of at most 32 bytes as they stand
-        runs = [body[i : i + 32] for i in range(0, len(body), 32)]
-        content = b"".join(bytes([len(run) - 1]) + run for run in runs)
-        body = np.array([len(content), len(body)], "<u4").tobytes() + content
-    kind = "binary_compressed" if packed else "binary"
-    (folder / "x.pcd").write_bytes(
-        b"VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 20\n"
-        b"HEIGHT 1\nPOINTS 20\nDATA " + kind.encode() + b"\n" + body
-    )
-    return folder / "x.pcd"
-
-
-def _ply(encoding):
-    """Vertices behind an element with lists, and faces."""
-
-    def make(folder):
-        order = ">" if "big" in encoding else "<"
-        head = (
-            f"ply\nformat {encoding} 1.0\ncomment made\nelement face 3\n"
-            "property list uchar int vertex_indices\nelement vertex 20\nproperty float x\n"
-            "property float y\nproperty double z\nproperty uchar red\n"
-            "property list uchar short seen\nproperty int label\nend_header\n"
-        )
-        body = b""
-        if encoding == "ascii":
-            for i in range(3):
-                body += f"{i + 1} {' '.join(map(str, range(i + 1)))}\n".encode()
-            for i in range(20):
-                body += f"{i / 7} {-i} {i * i} {i} {i % 3} {'5 ' * (i % 3)}{i * 1000}\n".encode()
-        else:
-            for i in range(3):
-                body += np.array([i + 1], "u1").tobytes()
-                body += np.arange(i + 1, dtype=f"{order}i4").tobytes()
-            for i in range(20):
-                body += np.array([i / 7, -i], f"{order}f4").tobytes()
-                body += np.array([i * i], f"{order}f8").tobytes() + bytes([i, i % 3])
-                body += np.full(i % 3, 5, f"{order}i2").tobytes()
-                body += np.array([i * 1000], f"{order}i4").tobytes()
-        (folder / "x.ply").write_bytes(head.encode() + body)
-        return folder / "x.ply"
-
-    return make
-
-
-def _npz_of_numpy(pack):
-    def make(folder):
-        rows = np.arange(20)
-        pack(
-            folder / "x.npz",
-            action=np.arange(60.0).reshape(20, 3),
-            state=np.asfortranarray(np.arange(40, dtype=">f4").reshape(20, 2)),
-            timestamp=rows / 10,
-            episode_ends=np.array([8, 20]),
-            task=np.array("lift"),
-        )
-        return folder / "x.npz"
-
-    return make
-
-
-def _npz_of_streams(folder):
-    np.savez(
-        folder / "x.npz", imu=np.arange(40.0).reshape(20, 2), imu_time_ns=np.arange(20) * 10**7,
-        grip=np.arange(5), infos=np.array([{"a": 1}], object), rgb=np.zeros((5, 4, 4, 3), "u1"),
-        grip_time_ns=np.arange(5) * 10**8,
-    )  # fmt: skip
-    return folder / "x.npz"
-
-
-def _netcdf(folder):
-    """Chunked and packed variables, labels, and a group with its own clock."""
-    import netCDF4
-
-    with netCDF4.Dataset(folder / "x.nc", "w") as file:
-        for name, size in (("time", None), ("part", 4)):
-            file.createDimension(name, size)
-        time = file.createVariable("time", "i8", ("time",))
-        time.units = "milliseconds since 2024-01-01 00:00:00"
-        file.createVariable("part", str, ("part",))[:] = np.array(["x", "y", "z", "w"], object)
-        file.createVariable("q", "f4", ("time", "part"), zlib=True)[:] = np.eye(20, 4)
-        file.createVariable("x", "f8", ("time",))[:] = np.arange(20)
-        file.createVariable("yaw", "f8", ("time",)).units = "degrees"
-        packed = file.createVariable("t", "i2", ("time",), fill_value=-100)
-        packed.scale_factor, packed.add_offset = 0.5, 3.0
-        packed[:] = np.arange(20) / 2
-        file["yaw"][:] = np.arange(20) / 9
-        time[:] = np.arange(20) * 10
-        imu = file.createGroup("imu")
-        imu.createDimension("stamp", 5)
-        imu.createVariable("stamp", "f8", ("stamp",))[:] = np.arange(5) / 10
-        imu["stamp"].units = "seconds since 2024-01-01"
-        imu.createVariable("a", "f4", ("stamp",))[:] = np.arange(5)
-    return folder / "x.nc"
-
-
-def _maniskill(folder):
-    data_files.write_maniskill(folder / "x" / "trajectory.h5")
-    return folder / "x"
-
-
-def _robosuite(folder):
-    """Demonstrations as they are collected: states and actions, without observations."""
-    import h5py
-
-    with h5py.File(folder / "x.hdf5", "w") as file:
-        for e, rows in enumerate((6, 4)):
-            demo = file.create_group(f"data/demo_{e + 1}")
-            demo.attrs["model_file"] = "<mujoco/>"
-            demo["states"] = np.arange(rows * 5.0).reshape(rows, 5)
-            demo["actions"] = np.arange(rows * 2.0).reshape(rows, 2)
-        file["data"].attrs["env"] = "Lift"
-    return folder / "x.hdf5"
-
-
-def _sweep(folder):
-    (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
-    return folder / "x.bin"
-
-
-def _tables(folder):
-    (folder / "x").mkdir()
-    for name in ("imu", "gps"):
-        rows = "\n".join(f"{1000 * i}\t{i / 7}\tgood" for i in range(20))
-        (folder / "x" / f"{name}.tsv").write_text(f"time_us\tvalue\tstate\n{rows}\n")
-    return folder / "x"
-
-
-def _csv_of_texts(folder):
-    """Dates, a pair of columns, quotes, and a column that says which thing a row is of."""
-    (folder / "x").mkdir()
-    dates = "\n".join(f"2023-11-14 22:13:{i:02}.5+01:00,{i / 7},good" for i in range(20))
-    (folder / "x" / "dates.csv").write_text(f"when,v,state\n,m,-\n{dates}\n")
-    rows = "\n".join(f'{170 + i // 2},{i * 1000},"{i % 2}",{i}' for i in range(40))
-    (folder / "x" / "pairs.csv").write_text(f"sec, nanosec,id,v\n{rows}\n")
-    clock = "\n".join(f"23:59:{40 + i:02},{i}" for i in range(19))
-    (folder / "x" / "day.csv").write_text(f"time,v\n{clock}\n00:00:01,20\n")
-    return folder / "x"
-
-
-def _parquet_of_times(folder):
-    """A struct of a stamp and texts, times of day, and the index of pandas."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (folder / "x").mkdir()
-    count = 30
-    stamps = [{"stamp": {"sec": 170 + i // 2, "nanosec": 5}, "frame_id": "a"} for i in range(count)]
-    things = pa.table({"header": stamps, "id": [i % 2 for i in range(count)], "v": range(count)})
-    pq.write_table(things, folder / "x" / "things.parquet", row_group_size=11)
-    day = pa.array([i * 1000 for i in range(count)], pa.time64("us"))
-    pq.write_table(pa.table({"time": day, "v": range(count)}), folder / "x" / "day.parquet")
-    lengths = pa.array([i * 1000 for i in range(count)], pa.duration("ns"))
-    index = pa.table({"v": range(count), "__index_level_0__": lengths})
-    metadata = {b"pandas": b'{"index_columns": ["__index_level_0__"]}'}
-    pq.write_table(index.replace_schema_metadata(metadata), folder / "x" / "index.parquet")
-    return folder / "x"
-
-
-def _zarr_zip(folder):
-    data_files.write_replay_buffer(folder / "made.zarr")
-    shutil.make_archive(str(folder / "x.zarr"), "zip", folder / "made.zarr")
-    shutil.rmtree(folder / "made.zarr")
-    return folder / "x.zarr.zip"
-
-
-def _zarr_2(folder):
-    import zarr
-
-    group = zarr.open_group(str(folder / "x.zarr"), mode="w", zarr_format=2)
-    for name, array in {
-        "data/action": np.arange(22.0).reshape(11, 2),
-        "meta/episode_ends": np.array([4, 9, 11]),
-    }.items():
-        made = group.create_array(
-            name, shape=array.shape, dtype=array.dtype, chunks=(3,) * array.ndim
-        )
-        made[...] = array
-    return folder / "x.zarr"
-
-
-def _in_folder(write, name, *arguments):
-    def make(folder):
-        write(folder / name, *arguments)
-        return folder / name
-
-    return make
-
-
-FORMATS = {
-    "ros1": lambda folder: _bag(folder, True),
-    "ros1-keys": lambda folder: _bag_of_keys(folder, "ros1"),
-    "ros1-bz2": lambda folder: _bag(folder, True, compression="BZ2"),
-    "ros1-lz4": lambda folder: _bag(folder, True, compression="LZ4"),
-    "mcap": lambda folder: _bag(folder, False),
-    "mcap-keys": lambda folder: _bag_of_keys(folder, "mcap"),
-    "mcap-zstd": lambda folder: _bag(folder, False, compressed=True),
-    "mcap-without-summary": _mcap_without_summary,
-    "mcap-json": _mcap_of("json"),
-    "mcap-protobuf": _mcap_of("protobuf"),
-    "mcap-packed-messages": _packed_bag("MESSAGE", "mcap"),
-    "mcap-packed-file": _packed_bag("FILE", "mcap"),
-    "sqlite3-packed-messages": _packed_bag("MESSAGE", "sqlite3"),
-    "sqlite3-packed-file": _packed_bag("FILE", "sqlite3"),
-    "sqlite3": lambda folder: _bag(folder, False, "sqlite3"),
-    "sqlite3-with-log": _bag_with_log,
-    "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
-    "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
-    "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
-    "netcdf": _netcdf,
-    "maniskill": _maniskill,
-    "robosuite": _robosuite,
-    "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),
-    "zarr": _in_folder(data_files.write_replay_buffer, "x.zarr"),
-    "zarr-2": _zarr_2,
-    "zarr-zip": _zarr_zip,
-    "csv": _csv,
-    "tables": _tables,
-    "lerobot-saved": _lerobot_saved,
-    "csv-texts": _csv_of_texts,
-    "parquet": _parquet,
-    "parquet-times": _parquet_of_times,
-    "npy": _npy,
-    "npz": _npz,
-    "npz-episodes": _npz_of_numpy(np.savez),
-    "npz-packed": _npz_of_numpy(np.savez_compressed),
-    "npz-streams": _npz_of_streams,
-    "pcd": _pcd,
-    "pcd-binary": _pcd_binary,
-    "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
-    "sweep": _sweep,
-    **text_sources.FORMATS,
-    **log_files.FORMATS,
-    "ply": _ply("ascii"),
-    "ply-little": _ply("binary_little_endian"),
-    "ply-big": _ply("binary_big_endian"),
-}
-
-
-# Files whose times have no unit.
-PLAIN = ("x.csv", "x.parquet", "arrays")
-
-
-# ---- how ----
-
-
-def mutate(content: bytes, rng: np.random.Generator) -> bytes:
-    """Return the bytes with some of them changed."""
-    made = bytearray(content)
-    for _ in range(int(rng.integers(1, 4))):
-        if not made:
-            break
-        at = int(rng.integers(len(made)))
-        many = int(rng.integers(1, 33))
-        kind = int(rng.integers(8))
-        if kind <= 2:
-            made[at] ^= 1 << int(rng.integers(8))
-        elif kind == 3:
-            made[at] = int(rng.integers(256))
-        elif kind == 4:
-            del made[at:]
-        elif kind == 5:
-            del made[at : at + many]
-        elif kind == 6:
-            filler = (0, 255, 127, 128)[int(rng.integers(4))]
-            made[at : at + many] = bytes([filler]) * len(made[at : at + many])
-        else:
-            made[at:at] = made[at : at + many]
-    return bytes(made)
+BLOCK = 500  # mutations of one child
+FAST = Path("/dev/shm")  # files in memory, where the system has it
 
 
 def files_of(path: Path) -> list[Path]:
@@ -518,37 +116,91 @@ def problem(path: Path, damaged: str) -> tuple[str, bool]:
     return "", False
 
 
-def state_of(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Every entry below a folder: its kind, inode, times and content."""
-    state = {}
-    for path in [folder, *sorted(folder.rglob("*"))]:
-        about = path.lstat()
-        content = path.read_bytes() if path.is_file() else sorted(os.listdir(path))
-        state[str(path)] = (about.st_mode, about.st_ino, about.st_mtime_ns, content)
+# ---- a copy that is damaged and restored ----
+
+
+def _entry(path: str) -> tuple[object, ...]:
+    """The kind, inode, time and content of a file or a folder."""
+    about = os.lstat(path)
+    if os.path.isdir(path):
+        content: object = sorted(os.listdir(path))
+    elif os.path.isfile(path):
+        content = Path(path).read_bytes()
+    else:
+        content = None
+    return about.st_mode, about.st_ino, about.st_mtime_ns, content
+
+
+def _state(folder: str, inner: str = "") -> dict[str, tuple[object, ...]]:
+    """Every entry of a folder, by its path in it."""
+    state = {inner: _entry(os.path.join(folder, inner))}
+    with os.scandir(os.path.join(folder, inner)) as entries:
+        for entry in entries:
+            name = os.path.join(inner, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                state.update(_state(folder, name))
+            else:
+                state[name] = _entry(entry.path)
     return state
 
 
-def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> tuple[str, bool]:
-    """One mutation: what is wrong with how it was read, and whether it was read."""
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    copy = folder / f"{os.getpid()}-{seed}" / sample.name
-    copy.parent.mkdir()
-    try:
-        if sample.is_dir():
-            shutil.copytree(sample, copy)
-        else:
-            shutil.copy(sample, copy)
-        chosen = turn(copy, seed) if every_byte else damage(copy, rng)
-        before = state_of(copy.parent)
-        found, refused = problem(copy, "keep" if rng.integers(2) else "refuse")
-        after = state_of(copy.parent)
+class Copy:
+    """A copy of a sample. Each mutation writes one of its files, and restores it afterwards.
+
+    Its folder has another name for each mutation, and its files have old times: a reader that
+    writes one of them, or keeps facts of an earlier one by its path or its time, is noticed.
+    """
+
+    def __init__(self, sample: Path, folder: Path) -> None:
+        self.sample, self.base = sample, folder
+        self.folder: Path | None = None
+
+    def play(self, name: str, seed: int, every_byte: bool) -> tuple[str, bool]:
+        """One mutation: what is wrong with how it was read, and whether it was read."""
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        self._rename(f"{os.getpid()}-{seed}")
+        path = self.folder / self.sample.name
+        chosen = turn(path, seed) if every_byte else damage(path, rng)
+        inner = str(chosen.relative_to(self.folder))
+        os.utime(chosen, (1e9 + seed % 10**9, 1e9 + seed % 10**9))
+        before = {**self.state, inner: _entry(str(chosen))}
+        found, refused = problem(path, "keep" if rng.integers(2) else "refuse")
+        after = _state(str(self.folder))
         changed = [entry for entry in before | after if before.get(entry) != after.get(entry)]
         if changed:
             found = f"{found} changed: {', '.join(changed)}".strip()
-        where = f"{name} seed {seed} ({chosen.relative_to(copy.parent)})"
-        return found and f"{where}: {found}", not refused
-    finally:
-        shutil.rmtree(copy.parent)
+            self.remove()
+        else:
+            self._restore(chosen, inner)
+        return found and f"{name} seed {seed} ({inner}): {found}", not refused
+
+    def remove(self) -> None:
+        if self.folder is not None:
+            shutil.rmtree(self.folder)
+        self.folder = None
+
+    def _rename(self, name: str) -> None:
+        folder = self.base / name
+        if self.folder is not None:
+            self.folder.rename(folder)
+            self.folder = folder
+            return
+        folder.mkdir()
+        self.folder = folder
+        copy = shutil.copytree if self.sample.is_dir() else shutil.copy
+        copy(self.sample, folder / self.sample.name)
+        for path in [folder, *folder.rglob("*")]:
+            os.utime(path, (1e9, 1e9))
+        self.state = _state(str(folder))
+
+    def _restore(self, chosen: Path, inner: str) -> None:
+        content = self.state[inner][-1]
+        assert isinstance(content, bytes)
+        chosen.write_bytes(content)
+        os.utime(chosen, (1e9, 1e9))
+
+
+# ---- processes ----
 
 
 @dataclass
@@ -560,14 +212,150 @@ class Outcome:
     read: int = 0  # whole, or around the damage
     seconds: float = 0
     longest: float = 0
+    cpu: float = 0  # seconds of the processor
     defects: list[str] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
         self.count += other.count
         self.read += other.read
         self.seconds += other.seconds
+        self.cpu += other.cpu
         self.longest = max(self.longest, other.longest)
         self.defects += other.defects
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some mutations of one format, for one child."""
+
+    name: str
+    sample: Path
+    folder: Path
+    seeds: range
+    every_byte: bool = False
+    seconds: float = SECONDS
+    until: float = float("inf")  # monotonic time after which it ends
+
+
+_FACTS = struct.Struct("<qqqdd?")  # last seed, count, read, seconds, longest, within a mutation
+
+
+class Child:
+    """A process that plays a block. Its crash is a finding and does not end this process."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.facts = mmap.mmap(-1, _FACTS.size)
+        self.report, write_to = os.pipe()
+        self.text = b""
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                os.close(self.report)
+                try:
+                    _play(block, self.facts, write_to)
+                    code = 0
+                except BaseException:
+                    text = f"{block.name}: the harness: {traceback.format_exc()}"
+                    os.write(write_to, ascii(text).encode() + b"\n")
+            os._exit(code)
+        os.close(write_to)
+
+    def ended(self) -> bool:
+        """Read what it reports; whether it has ended."""
+        told = os.read(self.report, 1 << 16)
+        self.text += told
+        return not told
+
+    def finish(self) -> tuple[Outcome, range]:
+        """Return the outcome, and the seeds that are left after a crash."""
+        os.close(self.report)
+        _, status, used = os.wait4(self.pid, 0)
+        block = self.block
+        last, *counts, within = _FACTS.unpack(self.facts[:])
+        cpu = used.ru_utime + used.ru_stime
+        outcome = Outcome(block.name, *counts, cpu, self.text.decode().splitlines())
+        if status == 0 and not within:
+            return outcome, range(0)
+        if within:
+            if status == signal.SIGALRM:
+                kind = "took too long"
+            elif os.WIFSIGNALED(status):
+                kind = f"ended by signal {status & 127}"
+            else:
+                kind = f"ended with code {os.waitstatus_to_exitcode(status)}"
+            outcome.defects.append(f"{block.name} seed {last}: {kind}")
+        for left in block.folder.glob(f"{self.pid}-*"):
+            shutil.rmtree(left)
+        return outcome, range(last + 1, block.seeds[-1] + 1)
+
+
+def _play(block: Block, facts: mmap.mmap, write_to: int) -> None:
+    """Play a block in this process, the child."""
+    from robocache.data._formats import third_party
+
+    third_party.readers = list  # no readers of other packages, whose search takes long
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].set_cpu_count(1)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
+    unraised: list[str] = []  # errors that a library can only print
+    sys.unraisablehook = lambda error: unraised.append(f"{error.exc_value!r} in {error.object!r}")
+    copy = Copy(block.sample, block.folder)
+    count = was_read = 0
+    total = longest = 0.0
+    for seed in block.seeds:
+        begin = time.monotonic()
+        if begin >= block.until:
+            break
+        facts[:] = _FACTS.pack(seed, count + 1, was_read, total, longest, True)
+        signal.setitimer(signal.ITIMER_REAL, block.seconds)
+        found, whole = copy.play(block.name, seed, block.every_byte)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        took = time.monotonic() - begin
+        count, was_read = count + 1, was_read + whole
+        total, longest = total + took, max(longest, took)
+        facts[:] = _FACTS.pack(seed, count, was_read, total, longest, False)
+        if unraised:
+            found = f"{found or f'{block.name} seed {seed}'}: printed {unraised[0]}"
+            unraised.clear()
+        if found:
+            os.write(write_to, ascii(found).encode() + b"\n")
+    copy.remove()
+
+
+def _size() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def play(blocks: Iterable[Block], jobs: int) -> Iterator[Outcome]:
+    """Play blocks in children, as many at a time as there are jobs."""
+    coming = iter(blocks)
+    again: deque[Block] = deque()  # what comes after a crash
+    with selectors.DefaultSelector() as running:
+        while True:
+            while len(running.get_map()) < jobs:
+                block = again.popleft() if again else next(coming, None)
+                if block is None:
+                    break
+                child = Child(block)
+                running.register(child.report, selectors.EVENT_READ, child)
+            if not running.get_map():
+                return
+            for key, _ in running.select():
+                if key.data.ended():
+                    running.unregister(key.fd)
+                    outcome, left = key.data.finish()
+                    if left:
+                        again.append(_with(key.data.block, left))
+                    yield outcome
+
+
+def _with(block: Block, seeds: range) -> Block:
+    return Block(
+        block.name, block.sample, block.folder, seeds, block.every_byte, block.seconds, block.until
+    )
 
 
 def in_child(
@@ -579,67 +367,13 @@ def in_child(
     seconds: float = SECONDS,
 ) -> Outcome:
     """Some mutations, in a process whose crash is a finding and does not end this one."""
-    report, write_to = os.pipe()
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            os.close(report)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
-            for seed in seeds:
-                os.write(write_to, f"#{seed}\n".encode())
-                begin = time.monotonic()
-                signal.setitimer(signal.ITIMER_REAL, seconds)
-                found, was_read = play(name, sample, folder, seed, every_byte)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                took = time.monotonic() - begin
-                os.write(write_to, f"={int(was_read)} {took}\n".encode())
-                if found:
-                    os.write(write_to, ascii(found).encode() + b"\n")
-        os._exit(0)
-    os.close(write_to)
-    with os.fdopen(report) as lines:
-        reported = lines.read().splitlines()
-    _, status = os.waitpid(child, 0)
-    outcome = Outcome(name)
-    last = seeds[0]
-    for line in reported:
-        if line.startswith("#"):
-            last = int(line[1:])
-            outcome.count += 1
-        elif line.startswith("="):
-            was_read, took = line[1:].split()
-            outcome.read += int(was_read)
-            outcome.seconds += float(took)
-            outcome.longest = max(outcome.longest, float(took))
-        else:
-            outcome.defects.append(line)
-    if status != 0:
-        kind = "took too long" if status == signal.SIGALRM else f"ended by signal {status & 127}"
-        outcome.defects.append(f"{name} seed {last}: {kind}")
-        for left in folder.glob(f"{child}-*"):
-            shutil.rmtree(left)
-    if last != seeds[-1]:  # what comes after a crash
-        outcome.add(
-            in_child(name, sample, folder, range(last + 1, seeds[-1] + 1), every_byte, seconds)
-        )
-    return outcome
+    total = Outcome(name)
+    for outcome in play([Block(name, sample, folder, seeds, every_byte, seconds)], 1):
+        total.add(outcome)
+    return total
 
 
-def _size() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-
-
-def _in_child(arguments: tuple[object, ...]) -> Outcome:
-    return in_child(*arguments)  # type: ignore[arg-type]
-
-
-def _outcomes(blocks: list[tuple[object, ...]], jobs: int) -> Iterator[Outcome]:
-    if jobs == 1:
-        yield from map(_in_child, blocks)
-        return
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield from pool.imap_unordered(_in_child, blocks)
+# ---- runs ----
 
 
 def run(
@@ -648,49 +382,108 @@ def run(
     seed: int,
     jobs: int = 1,
     seconds: float = SECONDS,
+    seconds_per_format: float | None = None,
+    each: int | None = None,
 ) -> list[Outcome]:
-    """Run a number of mutations, divided among formats, or of every byte; return the outcomes."""
+    """Run a number of mutations, divided among formats, or of every byte; return the outcomes.
+
+    With ``seconds_per_format``, ``each`` is the most mutations of a format, and ``mutations`` is
+    not used.
+    """
     names = list(names)
-    outcomes: dict[str, Outcome] = {}
-    blocks: list[tuple[object, ...]] = []
-    each = -(-mutations // len(names)) if mutations is not None else 0
-    with tempfile.TemporaryDirectory() as made:
-        for name in names:
-            folder = Path(made) / name
-            (folder / "sample").mkdir(parents=True)
-            try:
-                sample = FORMATS[name](folder / "sample")
-            except ImportError as error:
-                print(f"{name}: skipped: {error}")
-                continue
-            assert problem(sample, "refuse") == ("", False), f"{name}: the sample itself"
-            outcomes[name] = Outcome(name)
-            end = seed + each if mutations is not None else size_of(sample)
-            blocks += [
-                (name, sample, folder, range(at, min(at + BLOCK, end)), mutations is None, seconds)
-                for at in range(seed, end, BLOCK)
-            ]
-        # Formats take turns, so that a run that is cut short has some of each.
-        blocks.sort(key=lambda block: block[3][0])  # type: ignore[index]
-        for outcome in _outcomes(blocks, jobs):
-            if outcome.defects:
-                print(*outcome.defects, sep="\n", flush=True)
-            outcomes[outcome.name].add(outcome)
+    outcomes: list[Outcome] = []
+    timed = seconds_per_format is not None
+    if mutations is not None and each is None and not timed:
+        each = -(-mutations // len(names))
+    every_byte = mutations is None and each is None and not timed
+    with _folder() as made:
+        samples = {name: _sample(name, Path(made) / name) for name in names}
+        found = {name: sample for name, sample in samples.items() if sample is not None}
+        gc.collect()
+        gc.freeze()  # the children share this memory: their collections do not copy it
+        try:
+            if timed:
+                for name, sample in found.items():
+                    until = time.monotonic() + seconds_per_format
+                    blocks = _blocks(name, sample, seed, each, False, seconds, until)
+                    outcomes.append(_summed([name], blocks, jobs)[0])
+                    print(line_of(outcomes[-1]), flush=True)
+                return outcomes
+            parts = [
+                _blocks(name, sample, seed, size_of(sample) if every_byte else each, every_byte,
+                        seconds)
+                for name, sample in found.items()
+            ]  # fmt: skip
+            # Formats take turns, so that a run that is cut short has some of each.
+            turns = itertools.zip_longest(*parts)
+            blocks = (block for turn in turns for block in turn if block is not None)
+            return _summed(list(found), blocks, jobs)
+        finally:
+            gc.unfreeze()
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(dir=FAST if os.access(FAST, os.W_OK) else None)
+
+
+def _sample(name: str, folder: Path) -> Path | None:
+    (folder / "sample").mkdir(parents=True)
+    try:
+        sample = FORMATS[name](folder / "sample")
+    except ImportError as error:
+        print(f"{name}: skipped: {error}", flush=True)
+        return None
+    assert problem(sample, "refuse") == ("", False), f"{name}: {problem(sample, 'refuse')}"
+    return sample
+
+
+def _blocks(
+    name: str,
+    sample: Path,
+    seed: int,
+    count: int | None,
+    every_byte: bool,
+    seconds: float,
+    until: float = float("inf"),
+) -> Iterator[Block]:
+    """Blocks of a number of mutations; without a number, until the time is over."""
+    folder = sample.parent.parent
+    for at in itertools.count(seed, BLOCK):
+        end = at + BLOCK if count is None else min(at + BLOCK, seed + count)
+        if at >= end or time.monotonic() >= until:
+            return
+        yield Block(name, sample, folder, range(at, end), every_byte, seconds, until)
+
+
+def _summed(names: list[str], blocks: Iterable[Block], jobs: int) -> list[Outcome]:
+    outcomes = {name: Outcome(name) for name in names}
+    for outcome in play(blocks, jobs):
+        if outcome.defects:
+            print(*outcome.defects, sep="\n", flush=True)
+        outcomes[outcome.name].add(outcome)
     return list(outcomes.values())
 
 
-def table(outcomes: list[Outcome]) -> str:
-    """A line for each format."""
-    lines = [f"{'format':22}{'files':>9}{'read':>9}{'s':>9}{'longest':>9}{'defects':>9}"]
-    for of in outcomes:
-        numbers = f"{of.count:9}{of.read:9}{of.seconds:9.0f}{of.longest:9.2f}{len(of.defects):9}"
-        lines.append(f"{of.name:22}{numbers}")
-    return "\n".join(lines)
+HEADER = (
+    f"{'format':24}{'mutations':>10}{'opened':>9}{'refused':>9}{'s':>8}{'cpu s':>8}"
+    f"{'longest':>8}{'defects':>8}"
+)
+
+
+def line_of(of: Outcome) -> str:
+    """The line of a format in the table; the seconds of all jobs add up."""
+    refused = of.count - of.read
+    numbers = f"{of.count:10}{of.read:9}{refused:9}{of.seconds:8.0f}{of.cpu:8.0f}"
+    return f"{of.name:24}{numbers}{of.longest:8.2f}{len(of.defects):8}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mutations", type=int, default=10000)
+    parser.add_argument("--mutations", type=int, default=10000, help="of all formats together")
+    parser.add_argument("--mutations-per-format", type=int, metavar="N")
+    parser.add_argument(
+        "--seconds-per-format", type=float, metavar="S", help="after which the next format comes"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", choices=FORMATS, action="append")
     parser.add_argument("--every-byte", action="store_true")
@@ -699,13 +492,21 @@ def main() -> int:
     given = parser.parse_args()
     names = given.format or list(FORMATS)
     mutations = None if given.every_byte else given.mutations
+    begin = time.monotonic()
     outcomes = run(
-        names, mutations, 0 if given.every_byte else given.seed, given.jobs, given.seconds
+        names,
+        mutations,
+        0 if given.every_byte else given.seed,
+        given.jobs,
+        given.seconds,
+        given.seconds_per_format,
+        given.mutations_per_format,
     )
-    print(table(outcomes))
+    print("", HEADER, *map(line_of, outcomes), sep="\n")
     defects = sum(len(of.defects) for of in outcomes)
     print(
-        f"{sum(of.count for of in outcomes)} files of {len(outcomes)} formats, defects: {defects}"
+        f"{sum(of.count for of in outcomes)} files of {len(outcomes)} formats in "
+        f"{time.monotonic() - begin:.0f} s, defects: {defects}"
     )
     return 1 if defects else 0
 

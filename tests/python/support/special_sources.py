@@ -103,7 +103,7 @@ def main() -> int:
     told = parser.parse_args()
     names = told.format or list(data_sources.SOURCES)
     results = {}
-    forked.import_all(["robocache.cli._app", "numpy", "rosbags.typesys", "pyarrow", "h5py", "zarr"])
+    forked.import_commands()
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     try:
         for name in names:

@@ -99,7 +99,7 @@ OTHERS = {"pchip": "cubic", "slerp": "linear", "angle": "previous"}
 
 
 @on_each_device
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(problem=problems())
 def test_the_gradient_is_the_transposed_operation(device, problem):
     """<upstream, W values> = <W^T upstream, values>, with W values = f(values) - f(0)."""

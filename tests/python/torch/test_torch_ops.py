@@ -541,7 +541,7 @@ def linear(method):
     return [(begin, count, OTHERS.get(name, name)) for begin, count, name in method]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(problem=fusions())
 def test_the_gradient_of_fusion_is_the_transposed_operation(problem):
     """<upstream, W values> = <W^T upstream, values>, with W values = f(values) - f(0)."""

@@ -1,5 +1,6 @@
 """The application: its commands, and how it starts and ends."""
 
+import functools
 import os
 import re
 import signal
@@ -139,6 +140,12 @@ for _name, (_command, _) in COMMANDS.items():
     _add(common.reported(_command))
 
 
+@functools.cache
+def _built() -> Any:
+    """Return the commands, which take Typer longer to build than a short command takes to run."""
+    return typer.main.get_command(app)
+
+
 def _open_closed_streams() -> None:
     """Open closed standard streams, so that no output file gets the number of stderr."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
@@ -165,7 +172,7 @@ def run(arguments: Sequence[str]) -> int:
     except ValueError:  # not in the main thread
         pass
     try:
-        app(remaining, prog_name="robocache")
+        _built()(remaining, prog_name="robocache")
         code: Any = 0
     except SystemExit as end:
         code = end.code

@@ -92,7 +92,7 @@ def _write_number(value: Any, name: str) -> str:
             return f"{operator.index(value)}"  # ticks must not be rounded to a float
         except TypeError:
             pass
-    return f"{number(value, name)!r}"
+    return f"{number(value, name)}"  # the form of repr() that torch.compile traces
 
 
 def _read_number(text: str) -> float:

@@ -288,10 +288,11 @@ def _guess(start: bytes) -> str:
         if width < 2 and separator is not None or any(len(row) != width for row in cells):
             continue
         if all(map(_are_numbers, cells)):
+            columns = f"{width} numbers per row, separated by {called}"
+            columns = columns if width > 1 else "one number per row"
             return (
-                f"It looks like a table without a header ({width} numbers per row, separated by "
-                f"{called}). Add a first line with the names of the columns, such as "
-                "time_s,x,y"
+                f"It looks like a table without a header ({columns}). Add a first line with the "
+                "names of the columns, such as time_s,x,y"
             )
     return ""
 

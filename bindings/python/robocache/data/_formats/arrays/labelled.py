@@ -438,7 +438,10 @@ def _ticks(path: str, name: str, values: Any) -> tuple[Any, Any]:
     import numpy as np
 
     mask = ~np.isnat(values)
-    nanoseconds = values.astype(f"{values.dtype.kind}8[ns]")
+    try:
+        nanoseconds = values.astype(f"{values.dtype.kind}8[ns]")
+    except OverflowError:  # NumPy 2.5 and later; earlier versions wrap
+        raise FormatError(path, name, "has times that do not fit in 64 bits as ns") from None
     if (nanoseconds.astype(values.dtype) != values)[mask].any():
         raise FormatError(path, name, "has times that do not fit in 64 bits as ns")
     return np.where(mask, nanoseconds.view(np.int64), 0), mask

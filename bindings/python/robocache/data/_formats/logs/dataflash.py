@@ -36,7 +36,8 @@ FORMAT = Format(
     "Each message type and instance is a stream, such as `ATT` and `IMU[0]`. Each number is a "
     "channel, such as `Roll`, with the units in the log (FMTU, UNIT, MULT). The clock is `TimeUS`, "
     "in microseconds. Angles in degrees and quaternions Q1 to Q4 (w first) are recognized.",
-    "Parameters and texts are listed, but not read.",
+    "Parameters and texts are listed, but not read. A log that ends within a message, as when the "
+    "power goes, is damaged: damaged='keep' reads all other messages.",
     example='recording = rbc.data.open("00000042.BIN")',
 )
 
@@ -116,8 +117,9 @@ class DataFlash(BinaryLog):
             elif used and at + len(data) < end:
                 at += used
             else:
-                if left:  # as usual, since the log ends when the power does
-                    self.rest = f"the last message is truncated: it has {left:,} bytes"
+                if left:  # the power may fail while a message is written
+                    problem = f"is truncated: the log ends {left:,} bytes into its last message"
+                    self.damage.found(self.path, f"byte {at + used}", problem)
                 at = end
 
     def _block(self, data: bytes, at: int, lengths: Any) -> Generator[Found, None, tuple[int, str]]:

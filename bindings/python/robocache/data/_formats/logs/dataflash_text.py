@@ -23,7 +23,8 @@ FORMAT = Format(
     "*.log",
     "Like the binary logs of ArduPilot: a stream for each message type and instance, with units, "
     "and the clock `TimeUS` or `TimeMS` in microseconds.",
-    "Parameters and texts are listed, but not read. A last line without an end is not read.",
+    "Parameters and texts are listed, but not read. A last line without an end is damage, since "
+    "its last number may be truncated.",
     example='recording = rbc.data.open("00000042.log")',
 )
 
@@ -75,7 +76,8 @@ class _TextLog(DataFlash):
                 yield from self._lines(lines, line, at)
                 line += len(lines)
         if rest.strip():
-            self.rest = f"the last line ({line}) has no end: it may be truncated, and is not read"
+            text = "is truncated: the last line has no end, and is skipped"
+            self.damage.found(self.path, f"line {line}", text)
 
     def _lines(self, lines: Sequence[str], first: int, at: int) -> Iterator[Found]:
         """Yield the messages of some lines by stream."""
@@ -107,13 +109,13 @@ class _TextLog(DataFlash):
     def _define_by(self, fields: list[str], line: int) -> None:
         number, length, name, letters, columns = (each.strip() for each in fields)
         problem: Type | str = "is a definition without numbers of its type and length"
+        if name == "FMT":  # known, and some tools write it without its columns
+            return
         if number.isdigit() and length.isdigit() and int(number) < 256:
             size = 3 + sum(map(size_of, letters))  # the length only matters in binary logs
             problem = parsed_type([int(number), size, name, letters, columns])
         if isinstance(problem, Type):
             made = problem
-            if made.name == "FMT":
-                return
             problem = self.tables.add(made)
             self.by_name.setdefault(made.name, self.tables.types[made.number])
         if problem:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._errors import FormatError, needed
-from .parquet import numbers_of, present_in
+from .parquet import numbers_of, present_in, zero_filled
 from .texts import form_of, is_text, over_midnight, parsed
 from .time_columns import (
     ASCENDING,
@@ -212,18 +212,13 @@ def _values(path: str, chunked: Any, form: str) -> tuple[Any, Any]:
         unit = kind.unit
         chunked = chunked.cast(arrow.int64() if kind.bit_width == 64 else arrow.int32())
         factor = 10**9 // _PER_SECOND[unit]
-        return numbers_of(path, "", _filled(chunked)).astype(np.int64) * factor, mask
+        return numbers_of(path, "", zero_filled(chunked)).astype(np.int64) * factor, mask
     if types.is_date(kind):
         chunked = chunked.cast(arrow.date32()).cast(arrow.int32())
-        return numbers_of(path, "", _filled(chunked)).astype(np.int64) * 86_400 * 10**9, mask
+        return numbers_of(path, "", zero_filled(chunked)).astype(np.int64) * 86_400 * 10**9, mask
     if types.is_timestamp(kind) or types.is_duration(kind):
         chunked = chunked.cast(arrow.int64())
-    return numbers_of(path, "", _filled(chunked)), mask
-
-
-def _filled(chunked: Any) -> Any:
-    arrow = needed("pyarrow", "tables", "a table")
-    return chunked.fill_null(arrow.scalar(0, chunked.type)) if chunked.null_count else chunked
+    return numbers_of(path, "", zero_filled(chunked)), mask
 
 
 def _joined(
@@ -453,7 +448,7 @@ def guessed(clock: Clock) -> Clock:
     if clock.unit is None and len(clock.sample):
         looks = _looks_like(clock.sample)
         clock.guessed = clock.sample[0].item()
-        if looks == ("s" if clock.kind == "f" else "ns"):
+        if looks == "ns" or (looks == "s" and clock.kind == "f"):
             clock.guess = looks
     return clock
 

@@ -13,7 +13,15 @@ from ..._file_access import Limit
 from . import csv as _csv
 from .clock import flat, holds_stamp, may_be_clock
 from .layout import Layout
-from .parquet import is_parquet, numbers_of, present_in, read_table, schema_and_rows
+from .parquet import (
+    holds_numbers,
+    is_parquet,
+    numbers_of,
+    present_in,
+    read_table,
+    schema_and_rows,
+    zero_filled,
+)
 from .time_columns import row_of
 
 
@@ -118,7 +126,7 @@ def unread(kind: Any) -> str | None:
     types, inner = arrow.types, kind
     while types.is_list(inner) or types.is_fixed_size_list(inner):
         inner = inner.value_type
-    if types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner):
+    if holds_numbers(inner):
         return None
     if inner is not kind:
         return f"has type {kind}: {inner} is not numeric"
@@ -151,10 +159,7 @@ def numbers(path: str, name: str, chunked: Any) -> Column | str:
             return f"has type {kind}: {error.reason}"
         return Column(name, name, values, np.ones(len(chunked), bool))
     mask = present_in(chunked)  # Arrow's to_numpy would import pandas, which swallows Ctrl-C
-    if chunked.null_count:
-        zero = arrow.scalar(False if arrow.types.is_boolean(kind) else 0, kind)
-        chunked = chunked.fill_null(zero)
-    values = numbers_of(path, name, chunked)
+    values = numbers_of(path, name, zero_filled(chunked))
     if not name and np.array_equal(values, np.arange(len(values))):
         return "numbers the rows, and has no name"
     return Column(name, name, values, mask, unit, is_date)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
 import os
 from collections import Counter
@@ -18,6 +19,7 @@ from ..._errors import (
     require_thread,
 )
 from ..._file_access import Limit, opened, reopened
+from ..._format_values import plural
 from .layout import (
     BLANKS,
     DELIMITERS,
@@ -30,13 +32,16 @@ from .layout import (
     layout_of,
 )
 from .lines import Lines
-from .parquet import numbers_of
+from .parquet import numbers_of, zero_filled
 from .texts import NUMBER
 
 _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
 _NAN = ("nan", "-nan")  # values, not nulls
+_EMPTY = "Empty CSV file"  # Arrow's error
+_WIDTH = "CSV parse error: Expected"  # begins its error for a row with too few or many cells
+_PART = 1 << 20  # bytes of a text that are parsed at once
 _LINES = 64  # of a text that is not a table, searched for numbers
 
 
@@ -63,6 +68,11 @@ def fault_of(path: str) -> tuple[str, bool]:
     if encoding is None:
         return "is not text: it has bytes that are no characters", True
     if b"\n" not in start:
+        if b"\r" in start.strip():
+            return (
+                "has lines that end with CR only, as old Macintosh programs write them: save it "
+                "with LF or CRLF, such as by tr '\\r' '\\n'"
+            ), False
         if len(start) >= _LONGEST:
             return f"has a first line of more than {_LONGEST >> 20} MiB", True
         return "the file has a single line without an end: not a table, or cut off", True
@@ -143,7 +153,25 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     if found.names is not None:
         return read_rows(path, found, limit, damage), found
     columns = start.partition(b"\n")[0].count(found.delimiter.encode()) + 1
-    table = _checked(path, limit, columns, lambda texts: _read(path, found, texts))
+    odd: list[Any] = []
+
+    def read_lines(texts: Sequence[str], parts: bool, kept: list[Any] | None) -> Any:
+        with opened(path) as file:  # Arrow cannot pass on a row that is not UTF-8
+            return _read(path, found, texts, Lines(file), kept, parts)
+
+    def read(texts: Sequence[str]) -> Any:
+        try:
+            return _in_parts(
+                path, None, lambda parts, kept: _read(path, found, texts, None, kept, parts)
+            )
+        except needed("pyarrow", "tables", "a table").ArrowInvalid as error:
+            if damage is None or _WIDTH not in str(error):
+                raise
+        return _in_parts(path, odd, lambda parts, kept: read_lines(texts, parts, kept))
+
+    table = _checked(path, limit, columns, read)
+    if odd and damage is not None:
+        _report(path, odd, damage, _place_of(path, odd[0].text))
     return table, found
 
 
@@ -162,13 +190,12 @@ def read_rows(
     require_apart(path, found.names)
     odd: list[Any] = []
 
-    def read_once(texts: Sequence[str], found: Layout) -> Any:
-        odd.clear()
+    def read_lines(texts: Sequence[str], found: Layout, parts: bool, kept: list[Any] | None) -> Any:
         with opened(path) as file:
             file.seek(begin)
             blanks = found.delimiter == BLANKS
             lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
-            table = _read(path, found, texts, lines, None if damage is None else odd)
+            table = _read(path, found, texts, lines, kept, parts)
         if lines.fault is not None:
             text = f"is not {found.encoding.upper()}: save it as UTF-8, or copy it again"
             place = f"byte {begin + lines.fault:,}"
@@ -177,11 +204,18 @@ def read_rows(
             damage.found(path, place, text)
         return table
 
+    def read_once(texts: Sequence[str], found: Layout) -> Any:
+        return _in_parts(
+            path,
+            None if damage is None else odd,
+            lambda parts, kept: read_lines(texts, found, parts, kept),
+        )
+
     def read(texts: Sequence[str]) -> Any:
         try:
             return read_once(texts, found)
         except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-            if texts or not found.floats or damage is None:
+            if texts or not found.floats or damage is None or _EMPTY in str(error):
                 raise
             line = str(error).partition("\n")[0]
             damage.found(path, "", f"has a cell that is no number: {line}")
@@ -191,10 +225,25 @@ def read_rows(
 
     table = _checked(path, limit, len(found.names), read)
     if odd and damage is not None:
-        row, more = odd[0], len(odd) - 1
-        text = f"has {row.actual_columns} cells, expected {row.expected_columns}: {row.text[:40]!r}"
-        damage.found(path, "a row", text + (f" ({more:,} more rows like that)" if more else ""))
+        _report(path, odd, damage, "a row")
     return table
+
+
+def _report(path: str, odd: Sequence[Any], damage: Damage, place: str) -> None:
+    """Report the rows with another number of cells than the header, which are not in the table."""
+    row, more = odd[0], len(odd) - 1
+    has = plural(row.actual_columns, "cell")
+    text = f"has {has}, expected {row.expected_columns}: {row.text[:40]!r}; it is skipped"
+    damage.found(path, place, text + (f" ({more:,} more rows like that)" if more else ""))
+
+
+def _place_of(path: str, text: str) -> str:
+    """Return the first line with this text, such as "line 7"."""
+    with opened(path) as file:
+        lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in file)
+        found = (i for i, line in enumerate(lines, 1) if line == text.rstrip("\r\n"))
+        number = next(found, None)
+    return "a row" if number is None else f"line {number:,}"
 
 
 def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str]], Any]) -> Any:
@@ -216,7 +265,8 @@ def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, os.strerror(error.errno), path) from error
         line = str(error).partition("\n")[0]
-        raise FormatError(path, "", f"cannot be read: {line}") from None
+        text = "has no rows below its header" if line == _EMPTY else f"cannot be read: {line}"
+        raise FormatError(path, "", text) from None
     return table.rename_columns(names)
 
 
@@ -227,24 +277,54 @@ def require_apart(path: str, names: Sequence[str]) -> None:
         raise FormatError(path, "", f"two columns are named {again[0]!r}: rename one")
 
 
+def _in_parts(
+    path: str, odd: list[Any] | None, read: Callable[[bool, list[Any] | None], Any]
+) -> Any:
+    """Read a large table part by part, which takes less memory; else, or if that fails, as a whole.
+
+    Arrow gives a column the first type in its list that all texts of the first part fit. If all
+    other texts fit it too, the whole file would give the same type, since an earlier type in the
+    list does not fit the first part. Otherwise reading fails, and the whole file decides.
+    """
+    arrow = needed("pyarrow", "tables", "a table")
+    if os.path.getsize(path) > _PART:
+        kept: list[Any] = []
+        try:
+            table = read(True, None if odd is None else kept)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+            pass
+        else:
+            if odd is not None:
+                odd[:] = kept
+            arrow.default_memory_pool().release_unused()
+            return table
+    if odd is not None:
+        odd.clear()
+    return read(False, odd)
+
+
 def _read(
     path: str,
     found: Layout,
-    texts: Sequence[str] = (),
-    lines: Lines | None = None,
-    odd: list[Any] | None = None,
+    texts: Sequence[str],
+    lines: Lines | None,
+    odd: list[Any] | None,
+    parts: bool,
 ) -> Any:
-    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width."""
+    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width.
+
+    ``parts``: whether to parse a part of the file at a time, whose first one decides on the types.
+    """
     arrow = needed("pyarrow", "tables", "a table")
     reader = needed("pyarrow.csv", "tables", "a CSV file")
-    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
-    size = max(1 << 20, min(size + 1, 1 << 30))  # Arrow infers the types from one block
     nulls = [text for text in reader.ConvertOptions().null_values if text.lower() not in _NAN]
+    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
+    size = _PART if parts else max(1 << 20, min(size + 1, 1 << 30))
     rows: dict[str, Any] = {"block_size": size}
-    if lines is None:
+    if found.names is None:
         rows["skip_rows_after_names"] = 0 if found.units is None else 1
     else:
-        rows["column_names"] = list(found.names or ())
+        rows["column_names"] = list(found.names)
 
     def note(row: Any) -> str:
         if odd is None:
@@ -268,9 +348,10 @@ def _read(
             decimal_point=found.decimal,
         ),
     }
-    if lines is not None:
-        return reader.read_csv(lines, **options)
-    with reopened(path) as source:
+    with contextlib.ExitStack() as stack:
+        source = lines if lines is not None else stack.enter_context(reopened(path))
+        if parts:
+            return stack.enter_context(reader.open_csv(source, **options)).read_all()
         return reader.read_csv(source, **options)
 
 
@@ -290,10 +371,14 @@ def _too_large(path: str, table: Any) -> list[str]:
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
+    compute = needed("pyarrow.compute", "tables", "a table")
     found = []
     for name, chunked in zip(table.column_names, table.columns):
         if arrow.types.is_float64(chunked.type):
-            values = numbers_of(path, name, chunked.fill_null(0.0))
+            largest = compute.max(chunked).as_py()
+            if largest is None or not largest >= _LARGEST:
+                continue
+            values = numbers_of(path, name, zero_filled(chunked))
             if len(values) and _LARGEST <= values.max() <= 2 * _LARGEST and values.min() >= 0:
                 if (values == np.floor(values)).all():
                     found.append(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._errors import needed
-from .parquet import numbers_of, present_in
+from .parquet import numbers_of, present_in, zero_filled
 from .texts import is_text
 
 _FEW, _MANY = 2, 64  # things
@@ -49,9 +49,9 @@ def codes_of(path: str, name: str, chunked: Any) -> tuple[Any, Any]:
             whole = whole.chunk(0) if whole.num_chunks else arrow.array([], arrow.string())
         if not arrow.types.is_dictionary(whole.type):
             whole = whole.dictionary_encode()
-        indices = arrow.chunked_array([whole.indices.fill_null(0)])
+        indices = zero_filled(arrow.chunked_array([whole.indices]))
         return (numbers_of(path, name, indices), whole.dictionary.to_pylist()), there
-    return numbers_of(path, name, chunked.fill_null(0) if chunked.null_count else chunked), there
+    return numbers_of(path, name, zero_filled(chunked)), there
 
 
 def times_repeat(times: Any) -> bool:

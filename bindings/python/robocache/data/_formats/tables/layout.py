@@ -143,6 +143,8 @@ def _plain(start: bytes) -> Layout | None:
         if len(rows) < 2 or len(rows[0]) < 2 or len(rows[0]) != len(rows[1]):
             continue
         heads, second = rows[0], rows[1]
+        if "\0" in "".join(heads):  # an archive; only the end of a table may have zeros
+            continue
         if any(map(is_number, filter(None, heads))):
             continue
         if delimiter != "," and _decimal(rows[1:]) == ",":
@@ -297,7 +299,10 @@ def _names_in(comment: str, delimiter: str, width: int) -> tuple[str, ...] | Non
 
 
 def is_tum(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are a time, a position and a quaternion of length 1 (x y z w)."""
+    """Whether rows are a time, a position and a quaternion of length 1 (x y z w).
+
+    Up to half of the quaternions may be NaN or zero: a tracker writes them while it is lost.
+    """
     if not rows or any(len(row) != len(TUM_NAMES) for row in rows):
         return False
     try:
@@ -306,4 +311,6 @@ def is_tum(rows: Sequence[Sequence[str]]) -> bool:
         return False
     ascends = all(a[0] <= b[0] for a, b in zip(numbers, numbers[1:]))
     lengths = [math.hypot(*row[4:]) for row in numbers]
-    return ascends and all(abs(length - 1) <= _UNIT_LENGTH for length in lengths)
+    known = [length for length in lengths if length > 0]  # NaN is not
+    is_seen = 2 * len(known) >= len(rows)
+    return ascends and is_seen and all(abs(length - 1) <= _UNIT_LENGTH for length in known)

@@ -34,7 +34,8 @@ class Lines(io.RawIOBase):
         self.fault: int | None = None  # the first byte that is not of the encoding
         self._place = 0  # bytes of the file
         self._rest = b""  # the begin of a line
-        self._ready = bytearray()
+        self._ready: list[bytes] = []
+        self._count = 0  # bytes that are ready
         self._left = count
         self._is_begin = True
         self._is_done = False
@@ -43,12 +44,16 @@ class Lines(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        while not self._is_done and (size < 0 or len(self._ready) < size):
-            self._ready += self._next()
-        size = len(self._ready) if size < 0 else size
-        part = bytes(self._ready[:size])
-        del self._ready[:size]
-        return part
+        while not self._is_done and (size < 0 or self._count < size):
+            block = self._next()
+            self._ready.append(block)
+            self._count += len(block)
+        whole = self._ready[0] if len(self._ready) == 1 else b"".join(self._ready)
+        if size < 0 or size >= len(whole):
+            self._ready, self._count = [], 0
+            return whole
+        self._ready, self._count = [whole[size:]], len(whole) - size
+        return whole[:size]
 
     def _next(self) -> bytes:
         """Return more whole lines, changed; the rest of the file at its end."""

@@ -55,6 +55,7 @@ class Take:
     """The columns and the facts in the lines above the rows."""
 
     bodies: tuple[Body, ...]
+    others: dict[str, str]  # names of columns that belong to no body, such as TimeCode
     columns: int
     first: int  # lines above the rows
     rotation: str
@@ -74,10 +75,15 @@ def open(path: str, options: Options) -> Recording:
 def _read(stem: str, path: str, options: Options) -> Table:
     take = take_of(path)
     names = tuple(f"c{i}" for i in range(take.columns))
-    layout = Layout(",", None, names, take.first, floats=names)
+    floats = tuple(name for name in names if name not in take.others)
+    layout = Layout(",", None, names, take.first, floats=floats)
     table = read_rows(path, layout, options.limit, options.damage)
     clock = Clock("Time", "f", "s", ("c1",), reason="as Motive writes it")
     made = Table({}, clock, [LeftOut(f"{stem}: Frame", "the number of each frame")], list(names))
+    made.left_out += [
+        LeftOut(f"{stem}: {name}", "belongs to no rigid body, bone or marker")
+        for name in take.others.values()
+    ]
     made.table_rows, made.names = len(table), ("Frame", "Time")
     again = Counter(body.name for body in take.bodies)
     for body in take.bodies:
@@ -113,8 +119,9 @@ def take_of(path: str) -> Take:
         raise FormatError(path, "", "the lines with types and names of the columns are missing")
     labels = {row[1]: row for row in rows[:-1] if len(row) > 1 and row[1] in _LABELS}
     if not labels:  # before version 1.23 they have no labels
-        labels = dict(zip(("Type", "Name", "ID"), rows))
+        labels = dict(zip(("Type", "Name", "ID"), rows[:-1]))
     found: dict[tuple[str, str, str], Body] = {}
+    others: dict[str, str] = {}
     for column in range(2, len(axes)):
         kind, name, own, measured = (
             row[column].strip() if len(row) > column else ""
@@ -127,12 +134,15 @@ def take_of(path: str) -> Take:
         )
         if not (kind or name or measured or axes[column]):  # after a comma at the end of the line
             continue
+        if not (kind or name or measured):
+            others[f"c{column}"] = axes[column].strip()
+            continue
         body = found.setdefault((kind, name, own), Body(kind, name or f"column {column}", own))
         channel = _channel(measured, axes[column].strip(), rotation, unit)
         while any(channel == other for _, other in body.columns):
             channel += "'"
         body.columns.append((f"c{column}", channel))
-    return Take(tuple(found.values()), len(axes), _lines_above(path), rotation, unit)
+    return Take(tuple(found.values()), others, len(axes), _lines_above(path), rotation, unit)
 
 
 def _channel(measured: str, axis: str, rotation: str, unit: str | None) -> str:

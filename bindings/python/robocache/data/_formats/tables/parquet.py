@@ -249,19 +249,26 @@ def numbers_of(path: str, name: str, chunked: Any) -> Any:
 
     arrow = needed("pyarrow", "lerobot", _WHAT)
     rows = len(chunked)
-    array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
-    if isinstance(array, arrow.ChunkedArray):  # without rows
+    if rows == 0:  # combine_chunks would import pandas
         array = arrow.nulls(0, chunked.type)
+    else:
+        array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
     width = 1
     while True:
         kind = array.type
+        is_fixed = arrow.types.is_fixed_size_list(kind)
+        is_list = arrow.types.is_list(kind) or arrow.types.is_large_list(kind)
+        is_empty = arrow.types.is_null(kind) and rows > 0  # its first null is named below
+        if not (is_fixed or is_list or is_empty or holds_numbers(kind)):
+            kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
+            raise FormatError(path, name, f"has type {kind}, expected numbers")
         if array.null_count:
             row = int(np.argmin(present_in(array))) // width
             raise FormatError(path, f"{name}, row {row}", "is null")
-        if arrow.types.is_fixed_size_list(kind):
+        if is_fixed:
             width *= kind.list_size
             array = array.flatten()
-        elif arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+        elif is_list:
             lengths = np.diff(_numbers(array.offsets))
             odd = np.flatnonzero(lengths != lengths[:1]) if len(lengths) else lengths
             if len(odd):
@@ -274,11 +281,6 @@ def numbers_of(path: str, name: str, chunked: Any) -> Any:
             array = array.flatten()
         else:
             break
-    if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)) and not (
-        arrow.types.is_boolean(kind)
-    ):
-        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        raise FormatError(path, name, f"has type {kind}, expected numbers")
     flat = _numbers(array)
     if chunked.type == kind:
         return flat
@@ -349,6 +351,24 @@ def _numbers(array: Any) -> Any:
     if count == 0:
         return np.zeros(0, dtype)
     return np.frombuffer(buffer, dtype, count, begin * dtype.itemsize)
+
+
+def holds_numbers(kind: Any) -> bool:
+    """Whether the values of an Arrow type are integers, floats or bools."""
+    types = needed("pyarrow", "tables", _WHAT).types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def zero_filled(chunked: Any) -> Any:
+    """Return a chunked array with 0 instead of each null; unchanged if it has no numbers.
+
+    The 0 is in a buffer, since pyarrow imports pandas to make a scalar of a number.
+    """
+    if not chunked.null_count or not holds_numbers(chunked.type):
+        return chunked
+    arrow = needed("pyarrow", "tables", _WHAT)
+    zero = arrow.Array.from_buffers(chunked.type, 1, [None, arrow.py_buffer(bytes(8))])
+    return chunked.fill_null(zero[0])
 
 
 def present_in(array: Any) -> Any:

@@ -473,7 +473,10 @@ def _stacked(columns: list[Any]) -> Any:
     import numpy as np
 
     dtype = np.result_type(*{values.dtype for values in columns})
-    return np.stack([values.astype(dtype) for values in columns], axis=1)
+    stacked = np.empty((len(columns[0]), len(columns)), dtype)
+    for place, values in enumerate(columns):
+        stacked[:, place] = values
+    return stacked
 
 
 def _mark(number: int) -> str:

@@ -103,6 +103,8 @@ def files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]
             suffix = _SUFFIX if is_special(entry) else _SURE
             if suffix.search(entry.name) and not entry.name.startswith("."):
                 _note_no_file(entry, folder, options, left_out)
+            elif is_folder(entry) and _has_tables(entry):
+                left_out.append(LeftOut(entry.name, "is a folder with tables: open it separately"))
             continue
         if is_table(entry.path):
             files[entry.name] = folder.file(entry.name)
@@ -113,6 +115,17 @@ def files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]
             else:
                 left_out.append(LeftOut(entry.name, reason))
     return files, left_out
+
+
+def _has_tables(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder, not hidden and no link, has files with a table's suffix in it."""
+    if folder.is_symlink() or folder.name.startswith("."):
+        return False
+    try:
+        with os.scandir(folder.path) as entries:
+            return any(_SURE.search(entry.name) for entry in entries)
+    except OSError:  # it cannot be listed
+        return False
 
 
 def _note_no_file(
@@ -197,7 +210,11 @@ class Tables:
             return
         known = list(dict.fromkeys(c for t in self.tables.values() for c in t.names))
         name = split_unit(asked)[-1][0]
-        text = f"--time {asked}: no column is named {name}, expected one of {_some(known)}"
+        problem = f"no column is named {name}"
+        if name in known:
+            problem = f"column {name} has no times that can be read"
+            known.remove(name)
+        text = f"--time {asked}: {problem}, expected one of {_some(known)}"
         raise FormatError(self.path, "", text)
 
     def _note_untimed(self, path: str, table: Table) -> None:

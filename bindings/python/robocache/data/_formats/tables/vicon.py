@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,20 @@ FORMAT = Format(
     "section's rate; frame 1 is at 0 s. Channels have the unit of the file: X [mm]. RX, RY, RZ, RW "
     "are a quaternion (aligned by slerp).",
     refuses="RX, RY, RZ without RW do not state whether they are a rotation vector or Euler "
-    "angles: they are numbers, with a warning. Declare them: --kind STREAM:RX,RY,RZ=KIND.",
+    "angles: they are numbers, with a warning. Declare them: --kind STREAM:RX,RY,RZ=KIND. A file "
+    "whose names have no subject (Subject:Name) is not Vicon's, and is refused.",
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("trial.csv")',
 )
-_SECTIONS = ("Objects", "Segments", "Joints", "Model Outputs", "Trajectories", "Devices")
+_DEVICES = "Devices"  # the only section whose names have no subject
+_EVENTS = "Events"  # a section of texts
+_SECTIONS = ("Objects", "Segments", "Joints", "Model Outputs", "Trajectories", _DEVICES, _EVENTS)
 _TITLE = re.compile(
     rb"(?:\A|(?<=\n))(?:\xef\xbb\xbf)?(" + "|".join(_SECTIONS).encode() + rb")[,;\t ]*\r?\n"
 )
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
+_BLANK = _MARK + b"\r\n,;\t "  # what may be above the first section
 _LONGEST_TITLE = 256  # bytes
 _RATE = re.compile(r"\d+(?:\.\d+)?")
 _BLOCK = 1 << 20
@@ -46,7 +51,7 @@ _LONGEST = 16 << 20  # bytes of a line
 _LOOK = 512
 _FIXED = ("Frame", "Sub Frame")
 _TIME = "time"
-_PREFIX = "Global Angle "  # of Tracker, before the name of an object
+_PREFIX = re.compile(r"\AGlobal Angle (?:\(Quaternion\) )?")  # of Tracker, before an object's name
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,12 @@ class Section:
 
 def sniff(path: str) -> bool:
     start = head(path, _LOOK)
-    title = _TITLE.match(start)
-    if title is None:
+    title = _TITLE.search(start)
+    if title is None or start[: title.start()].strip(_BLANK):
         return False
     rest = start[title.end() :]
+    if title[1] == _EVENTS.encode():
+        return b"\nSubject," in b"\n" + rest
     return _rate_in(rest.partition(b"\n")[0]) is not None or b"\nFrame" in rest
 
 
@@ -78,7 +85,9 @@ def open(path: str, options: Options) -> Recording:
 
 def _read(stem: str, path: str, options: Options) -> Table:
     made: Table | None = None
-    sections = sections_of(path, options)
+    titles = _titles_in(path)
+    sections = sections_of(path, titles, options)
+    _require_subjects(path, sections)
     for section in sections:
         part = _streams_in(path, section, options)
         if made is None:
@@ -92,6 +101,8 @@ def _read(stem: str, path: str, options: Options) -> Table:
         made.table_rows += part.table_rows
     if made is None:
         raise FormatError(path, "", "has no section that can be read")
+    if any(title == _EVENTS for _, title in titles):
+        made.left_out.append(LeftOut(_EVENTS, "are texts, which are not read"))
     made.names = _FIXED
     if made.clock is not None:
         made.clock.reason = _reason(sections)
@@ -148,17 +159,47 @@ def _streams_in(path: str, section: Section, options: Options) -> Table:
 # ---- sections -----------------------------------------------------------------------------------
 
 
-def sections_of(path: str, options: Options) -> list[Section]:
-    """Find the sections of a file. One whose header is damaged is damage."""
-    titles = _titles_in(path)
+def sections_of(path: str, titles: Sequence[tuple[int, str]], options: Options) -> list[Section]:
+    """Read the headers of the sections. One whose header is damaged is damage."""
     size = os.path.getsize(path)
     found = []
     for (at, title), end in zip(titles, [*(at for at, _ in titles[1:]), size]):
+        if title == _EVENTS:
+            continue
         try:
             found.append(_section(path, at, title, end))
         except FormatError as error:
             options.damage.found(path, error.place, error.reason)
     return found
+
+
+def _require_subjects(path: str, sections: Sequence[Section]) -> None:
+    """Refuse a file whose names are all without a subject: another tool wrote it.
+
+    Only that tool knows what the rows mean, and when they were taken.
+    """
+    of_subjects = [section for section in sections if section.title != _DEVICES]
+    names = [name for section in of_subjects for name in section.names]
+    if not of_subjects or any(":" in name for name in names):
+        return
+    first = of_subjects[0]
+    row = 1 + _lines_before(path, first.begin)
+    text = (
+        f"the numbers begin in this row, below lines as Vicon writes them, but no name has a "
+        f"subject: row {row - 2 - bool(any(first.units))} has {first.names[-1]!r}, expected "
+        "Subject:Name. If Vicon wrote the file, add the subjects; else replace the rows above the "
+        "numbers by one with the names of the columns"
+    )
+    raise FormatError(path, f"row {row}", text)
+
+
+def _lines_before(path: str, place: int) -> int:
+    count = 0
+    with opened(path) as file:
+        while place > 0 and (block := file.read(min(place, _BLOCK))):
+            count += block.count(b"\n")
+            place -= len(block)
+    return count
 
 
 def _titles_in(path: str) -> list[tuple[int, str]]:
@@ -168,11 +209,24 @@ def _titles_in(path: str) -> list[tuple[int, str]]:
     with opened(path) as file:
         while block := file.read(_BLOCK):
             text = rest + block
-            for match in _TITLE.finditer(text):
-                found[place - len(rest) + match.start()] = match[1].decode()
+            for at in _words_in(text):
+                match = _TITLE.match(text, at)
+                begins_line = at > 0 or place == 0  # the byte before `rest` is not known
+                if match is not None and begins_line:
+                    found[place - len(rest) + at] = match[1].decode()
             place += len(block)
             rest = text[-_LONGEST_TITLE:]
     return sorted(found.items())
+
+
+def _words_in(text: bytes) -> Iterator[int]:
+    """Yield where lines with the name of a section begin; a regex takes twenty times longer."""
+    for title in _SECTIONS:
+        word = title.encode()
+        at = text.find(word)
+        while at >= 0:
+            yield at - len(_MARK) if text[max(0, at - len(_MARK)) : at] == _MARK else at
+            at = text.find(word, at + 1)
 
 
 def _section(path: str, at: int, title: str, end: int) -> Section:
@@ -204,7 +258,7 @@ def _section(path: str, at: int, title: str, end: int) -> Section:
     names, units = (cells[:width] + [""] * (width - len(cells)) for cells in (names, units))
     filled, last = [], ""
     for column, name in enumerate(names):
-        last = name.removeprefix(_PREFIX) or last
+        last = _PREFIX.sub("", name) or last
         filled.append(last or f"{title} {column}")
     return Section(
         title, rate, delimiter, tuple(filled), tuple(columns), tuple(units), begin, end - begin
