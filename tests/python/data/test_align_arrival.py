@@ -186,3 +186,70 @@ def test_stamps_on_another_clock_are_refused():
 def test_wrong_options(options, error):
     with pytest.raises((ValueError, TypeError, KeyError), match=error):
         example().align(50, **options)
+
+
+def as_episodes(recording, cuts=(0, 400)):
+    """Return episodes whose tracks have the samples of a recording, each in the order of stamps."""
+    tracks = {}
+    for name, stream in recording.streams.items():
+        order = np.lexsort((stream.log_times, stream.header_times))
+        times, log = stream.header_times[order], stream.log_times[order]
+        middle = int(np.searchsorted(times, START + cuts[1] * S // 400))
+        tracks[name] = rbc.Track(
+            stream.values[order],
+            [0, middle, len(times)],
+            times=times.view("timedelta64[ns]"),
+            arrivals=log.view("timedelta64[ns]"),
+            names=stream.names,
+        )
+    return rbc.Episodes(tracks)
+
+
+def test_episodes_with_arrivals_align_as_their_recordings():
+    recording = example()
+    episodes = as_episodes(recording)
+    options = dict(available="arrival", lag=0.01, max_age=0.05, late_bound=1)
+    offset = {"imu": -0.002}
+    aligned = episodes.align(50, **options, clock_offset=offset)
+    assert len(aligned) == 2
+    assert "imu: " in "".join(aligned.notes)
+    for e in range(2):
+        part = episodes.select([e])
+        streams = []
+        for name, track in part.tracks.items():
+            order = np.argsort(track.arrivals, kind="stable")
+            clocks = {"log": track.arrivals[order], "header": track.times[order]}
+            streams.append(
+                data.RecordedStream(name, "test", track.names, track.values[order], clocks, "ns")
+            )
+        one = data.Recording.from_streams(streams).align(50, **options, clock_offset=offset)
+        for name, track in aligned.select([e]).tracks.items():
+            assert np.array_equal(track.times, one[name].times)
+            assert track.values.tobytes() == one[name].values.tobytes()
+    with pytest.raises(ValueError, match=r"imu: the median sample arrived -0\.99.*clock_offset"):
+        episodes.align(50, **options, clock_offset={"imu": 1})
+    bare = rbc.Episodes({n: t._with(arrivals=None) for n, t in episodes.tracks.items()})
+    with pytest.raises(ValueError, match="arm: has no times of arrival .its track has no arriv"):
+        bare.align(50, available="arrival")
+    assert bare.align(50, available="arrival", labels=list(bare.tracks))["valid"].values.all()
+
+
+@pytest.mark.parametrize("form", ["npz", "zarr", "lerobot"])
+def test_saved_arrivals(tmp_path, form):
+    if form != "npz":
+        pytest.importorskip("zarr" if form == "zarr" else "pyarrow")
+    arm = as_episodes(example())["arm"].select([0])
+    if form == "lerobot":  # its rows are even
+        arm = arm._with(times=START + np.arange(arm.num_rows) * (S // 100))
+    saved = rbc.Episodes({"arm": arm, "copy": arm._with(arrivals=None)})
+    left_out = data.save(saved, tmp_path / f"e.{form}", form)
+    read = data.open(tmp_path / f"e.{form}")
+    if form == "lerobot":
+        assert [each.place for each in left_out] == ["arm"]
+        assert "times of arrival" in left_out[0].reason
+        assert read["arm"].arrivals is None
+        return
+    assert left_out == ()
+    assert np.array_equal(read["arm"].arrivals, arm.arrivals)
+    assert read["arm"].times.dtype == arm.times.dtype
+    assert read["copy"].arrivals is None

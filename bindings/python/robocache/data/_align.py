@@ -374,15 +374,19 @@ def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> 
     )
     if np.ndim(rate) != 0:
         raise ValueError("rate: is an array, expected a number: each episode has its own times")
-    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(episodes))]
+    for name, track in with_values.items():
+        if rules.seen.is_limited(name):
+            _require_arrivals_of(name, track, unit, rules)
+    clocks = [_clock_of(e, timed, float(rate), unit, rules) for e in range(len(episodes))]
     rows = [times for times, _ in clocks]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     with_values = {name: t for name, t in with_values.items() if plans[name].kept != ()}
     pieces: dict[str, list[Any]] = {name: [] for name in with_values}
+    dropped = dict.fromkeys(with_values, 0)
     valid = []
     for begin in range(0, len(rows), _AT_ONCE):
         some = slice(begin, min(begin + _AT_ONCE, len(rows)))
-        parts, mask = _block(with_values, some, rows[some], rules, plans)
+        parts, mask = _block(with_values, some, rows[some], rules, plans, dropped)
         valid.append(mask)
         for name, values in parts.items():
             pieces[name].append(values)
@@ -405,7 +409,10 @@ def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> 
         episodes.unit,
         float(rate),
         left_out=tuple(left_out),
-        notes=cut_notes([note for _, note in clocks]),
+        notes=(
+            *cut_notes([note for _, note in clocks]),
+            *filter(None, (dropped_note(n, k, timed[n].num_rows) for n, k in dropped.items())),
+        ),
     )
     return make_episodes(tracks, tasks=episodes.tasks, source=episodes.source, about=about)
 
@@ -433,7 +440,7 @@ def _plans(
 
 
 def _clock_of(
-    episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, span: str
+    episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, rules: Rules
 ) -> tuple[Any, str | None]:
     """Return the times of an episode, empty if a track has no rows in it, and a note on cuts."""
     import numpy as np
@@ -445,11 +452,12 @@ def _clock_of(
         times = times[cuts[episode] : cuts[episode + 1]]
         if len(times) == 0:
             return times, None
-        streams[name] = Stream(np.zeros((len(times), 1), np.float32), times)
-    rows = _even(streams, rate, span, f"episode {episode}, ")
-    if span != "intersection":
+        offset = ticks(rules.seen.offset(name), times.dtype)
+        streams[name] = Stream(np.zeros((len(times), 1), np.float32), times, clock_offset=offset)
+    rows = _even(streams, rate, rules.span, f"episode {episode}, ")
+    if rules.span != "intersection":
         return rows, None
-    return rows, cut_note({name: stream.times for name, stream in streams.items()}, rows)
+    return rows, cut_note({name: _shifted(stream) for name, stream in streams.items()}, rows)
 
 
 def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str = "") -> Any:
@@ -511,8 +519,12 @@ def _block(
     rows: list[Any],
     rules: Rules,
     plans: Mapping[str, Planned],
+    dropped: dict[str, int],
 ) -> tuple[dict[str, Any], Any]:
-    """Align some episodes in one call: packed streams, padded clocks, and packed results."""
+    """Align some episodes in one call: packed streams, padded clocks, and packed results.
+
+    The numbers of samples that arrived too late are added to ``dropped``.
+    """
     import numpy as np
 
     lengths = np.array([len(row) for row in rows], np.int64)
@@ -525,16 +537,42 @@ def _block(
     for name, track in tracks.items():
         cuts = on_host(track.episode_offsets)[some.start : some.stop + 1]
         values = on_host(track.values)[cuts[0] : cuts[-1]]
-        times = on_host(track.times)[cuts[0] : cuts[-1]]
-        if queries.dtype.kind in "mM":
-            times = times.view(queries.dtype)
-        streams[name] = rules.stream(name, values, times, plans[name], cuts - cuts[0])
+        times = _viewed(on_host(track.times)[cuts[0] : cuts[-1]], queries.dtype)
+        cuts, arrivals = cuts - cuts[0], None
+        if rules.seen.is_limited(name):
+            arrivals = _viewed(on_host(track.arrivals), queries.dtype)
+            arrivals = arrivals[track._offsets[some.start] :][: len(times)]
+            kept = [
+                kept_samples(times[begin:end], arrivals[begin:end], rules.seen.bound(name))
+                for begin, end in zip(cuts, cuts[1:])
+            ]
+            values = np.concatenate([values[b + k.rows] for b, k in zip(cuts, kept)])
+            times = np.concatenate([each.times for each in kept])
+            arrivals = np.concatenate([each.arrivals for each in kept])
+            cuts = np.concatenate([[0], np.cumsum([len(each.rows) for each in kept])])
+            dropped[name] += sum(each.dropped for each in kept)
+        streams[name] = rules.stream(name, values, times, plans[name], cuts, arrivals)
     there = np.arange(longest) < lengths[:, None]
-    parts, valid = fused(streams, queries, rules.backend, {"query_lengths": lengths})
+    options = {"query_lengths": lengths, **_lag(rules, queries)}
+    parts, valid = fused(streams, queries, rules.backend, options)
     return {
         name: plans[name].result(values[there], on_host(tracks[name].values).dtype)
         for name, values in parts.items()
     }, valid[there]
+
+
+def _require_arrivals_of(name: str, track: Track, unit: str | None, rules: Rules) -> None:
+    """Refuse a track whose rows have no arrivals, or arrivals on another clock."""
+    if track.arrivals is None:
+        require_arrivals(name, "its track has no arrivals")
+    own = unit_of(track) or unit
+    times, arrivals = (_with_unit(on_host(each), own) for each in (track.times, track.arrivals))
+    offset = ticks(rules.seen.offset(name), times.dtype)
+    require_delay(name, shifted(times, offset), arrivals)
+
+
+def _viewed(times: Any, dtype: Any) -> Any:
+    return times.view(dtype) if dtype.kind in "mM" else times
 
 
 def _with_unit(times: Any, unit: str | None) -> Any:
