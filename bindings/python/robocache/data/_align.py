@@ -216,7 +216,8 @@ def aligned_recording(
     queries = _queries(rate, timed, unit, rules.span)
     options = _lag(rules, queries)
     compute = fuse_all if rings is None else rings.compute
-    parts, valid = {}, None
+    parts: dict[str, Any] = {}
+    valid: Any = None
     if streams:
         parts, valid = fused(streams, queries, rules.backend, options, compute)
     held = {name: _held(*each, queries, rules, unit) for name, each in static.items()}

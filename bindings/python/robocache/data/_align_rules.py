@@ -206,7 +206,10 @@ def require_sure(refused: Mapping[str, Sequence[Group]], names: Mapping[str, Any
 def fuse_all(
     streams: Mapping[str, Stream[Any]], queries: Any, dtype: str, options: Any
 ) -> tuple[Any, Any]:
-    return fuse(list(streams.values()), queries, dtype=dtype, return_valid=True, **options)
+    pair: tuple[Any, Any] = fuse(
+        list(streams.values()), queries, dtype=dtype, return_valid=True, **options
+    )
+    return pair
 
 
 def fused(
