@@ -55,9 +55,9 @@ const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
 const std::map<std::string, void (*)(StreamCase&)> kKinds = {
     {"pose",  // position, quaternion, gripper
      [](StreamCase& s) {
-       s.groups = {{0, 3, RBC_METHOD_LINEAR, 0},
-                   {3, 4, RBC_METHOD_SLERP, 0},
-                   {7, 1, RBC_METHOD_PREVIOUS, 0}};
+       s.groups = {{0, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0},
+                   {3, 4, RBC_METHOD_SLERP, 0, 0, 0, 0},
+                   {7, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0}};
      }},
     {"IMU", [](StreamCase& s) { s.affine = true; }},
     {"contacts",

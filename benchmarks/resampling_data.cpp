@@ -245,7 +245,7 @@ class ResamplingData : public Data {
       moved += count * (sizeOf(c_.times) + (mask != nullptr ? 1 : 0));
       std::vector<char> touched(times.size(), 0);  // by any group
       std::vector<rbcChannelGroup> groups = c.groups;
-      if (groups.empty()) groups = {{0, c.channels, c.method, 0}};
+      if (groups.empty()) groups = {{0, c.channels, c.method, 0, 0, 0, 0}};
       for (const rbcChannelGroup& group : groups) {
         std::vector<char> read(times.size(), 0);
         for (const long double q : queries) {

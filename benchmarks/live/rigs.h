@@ -24,7 +24,7 @@ class RingRig {
     int64_t shape[] = {1, kChannels};
     const rbcTensor times = host(&time, 64, 1, shape);
     const rbcTensor values = host(row, 32, 2, shape);
-    robocache::check(rbcLivePush(live_.get(), stream, &values, &times));
+    robocache::check(rbcLivePush(live_.get(), stream, &values, &times, nullptr));
   }
   void fuse(const double* queries, int count, float* out) {
     int64_t shape[] = {count, kWidth};

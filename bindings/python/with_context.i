@@ -19,9 +19,10 @@ static rbcStatus_t accumulatorGetResult(rbcContext_t context, struct rbcAccumula
   return rbcAccumulatorGetResult(accumulator, outputs);
 }
 static rbcStatus_t livePush(rbcContext_t context, struct rbcLive* live, int32_t stream_index,
-                            const rbcTensor* values, const rbcTensor* times) {
+                            const rbcTensor* values, const rbcTensor* times,
+                            const rbcTensor* arrivals) {
   (void)context;
-  return rbcLivePush(live, stream_index, values, times);
+  return rbcLivePush(live, stream_index, values, times, arrivals);
 }
 static rbcStatus_t liveFuse(rbcContext_t context, struct rbcLive* live,
                             const rbcTensor* query_times, const rbcOutput* out,

@@ -76,8 +76,9 @@ int main(void) {
   const rbcTensor mask = describe(valid, RBC_DTYPE_UINT, 8, 2, mask_shape);
 
   /* Positions smoothly, rotations at constant speed, the gripper as it last was. */
-  const rbcChannelGroup groups[] = {
-      {0, 3, RBC_METHOD_PCHIP, 0}, {3, 4, RBC_METHOD_SLERP, 0}, {7, 1, RBC_METHOD_PREVIOUS, 0}};
+  const rbcChannelGroup groups[] = {{.begin = 0, .count = 3, .method = RBC_METHOD_PCHIP},
+                                    {.begin = 3, .count = 4, .method = RBC_METHOD_SLERP},
+                                    {.begin = 7, .count = 1, .method = RBC_METHOD_PREVIOUS}};
   rbcResampleParams pose_params = rbcResampleParamsInit();
   pose_params.groups = groups;
   pose_params.num_groups = 3;

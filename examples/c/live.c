@@ -70,7 +70,7 @@ static void* produce(void* argument) {
     const rbcTensor times = describe(&sensor->times[i], RBC_DTYPE_FLOAT, 64, 1, shape);
     const rbcTensor values =
         describe(&sensor->values[i * sensor->channels], RBC_DTYPE_FLOAT, 32, 2, shape);
-    check(rbcLivePush(live, sensor->stream, &values, &times));
+    check(rbcLivePush(live, sensor->stream, &values, &times, NULL));
   }
   return NULL;
 }
@@ -104,6 +104,9 @@ static int isFused(Sensor* sensor, int64_t come, rbcTensor* queries, const float
 }
 
 int main(void) {
+  rbcResampleParams resampling = rbcResampleParamsInit();
+  resampling.flags = RBC_FLAG_CAUSAL;
+  resampling.max_age = 10; /* s; an older sensor counts as dead */
   rbcLiveStream streams[STREAMS];
   for (int n = 0; n < STREAMS; ++n) {
     Sensor* sensor = &sensors[n];
@@ -116,7 +119,7 @@ int main(void) {
     streams[n] = rbcLiveStreamInit();
     streams[n].num_channels = sensor->channels;
     streams[n].capacity = KEPT;
-    streams[n].max_age = 10; /* s; an older sensor counts as dead */
+    streams[n].params = &resampling;
   }
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CPU;

@@ -94,6 +94,8 @@ def make_sensors(
             span = recording.seconds(recording.stop)
             order = order[(at[order] < DEAD[0] * span) | (at[order] > DEAD[1] * span)]
         options: dict[str, Any] = {
+            "causal": True,
+            "max_age": recording.ticks(MAX_AGE_S),
             "method": stream.method,
             "max_gap": recording.ticks(stream.max_gap_s) if stream.max_gap_s else None,
         }
@@ -123,7 +125,6 @@ def replay(
                 sensor.rows.shape[1],
                 capacity=CAPACITY,
                 late_bound=LATE_BOUND,
-                max_age=recording.ticks(MAX_AGE_S),
                 dtype=sensor.rows.dtype,
                 **sensor.options,
             )
@@ -163,7 +164,7 @@ def replay(
         behind = np.array([recording.ticks(each / rate) for each in past], recording.start.dtype)
         queries = recording.start + recording.ticks(i / rate) - behind
         before = [come(n) for n in range(len(sensors))]
-        tick = live.fuse(queries)
+        tick = live.fuse(queries, dtype="float32")
         after = [come(n) for n in range(len(sensors))]
         ticks.append(Tick(queries, before, after, tick.values, tick.valid, tick.ages))
     for thread in threads:
@@ -188,22 +189,17 @@ class Arrived:
                 self.kept = self.kept[-CAPACITY:]
         self.come = come
 
-    def fused(self, recording: Recording, queries: np.ndarray) -> tuple[Any, Any]:
+    def fused(self, queries: np.ndarray) -> tuple[Any, Any]:
         """Compute the rows offline with rbc.fuse."""
         sensor = self.sensor
         kept = np.array(self.kept, np.int64)
-        if len(kept):
-            up_to = np.searchsorted(sensor.stamps[kept], queries[-1], side="right")
-            age = queries[-1] - sensor.stamps[kept[max(up_to - 1, 0)]]
-            if abs(age) > recording.ticks(MAX_AGE_S):
-                kept = kept[:0]  # it has died
         stream = rbc.Stream(sensor.rows[kept], sensor.stamps[kept], **sensor.options)
         with warnings.catch_warnings():  # a tick is usually after the newest sample
             warnings.simplefilter("ignore", rbc.RangeWarning)
             return rbc.fuse([stream], queries, dtype="float32", return_valid=True)
 
 
-def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tuple[int, int]:
+def check(sensors: list[Sensor], ticks: list[Tick]) -> tuple[int, int]:
     """Count the parts of rows, one per sensor and row, that are equal and that differ."""
     equal = different = 0
     first = 0
@@ -216,7 +212,7 @@ def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tup
             found = False
             for come in range(tick.before[n], tick.after[n] + 1):
                 arrived.advance(come)
-                values, valid = arrived.fused(recording, tick.queries)
+                values, valid = arrived.fused(tick.queries)
                 found = found or (values.tobytes() == part and valid.tobytes() == flags)
             equal += len(tick.queries) * found
             different += len(tick.queries) * (not found)
@@ -249,7 +245,7 @@ def main(arguments: list[str] | None = None) -> int:
             f" {counters.dropped:4} dropped {counters.overwritten:6} overwritten"
             f" {without:6} ticks after its newest sample"
         )
-    equal, different = check(recording, sensors, ticks)
+    equal, different = check(sensors, ticks)
     print(f"{equal} parts of rows equal rbc.fuse, bit for bit; {different} differ")
     return 1 if different or not equal else 0
 

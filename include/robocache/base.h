@@ -151,5 +151,6 @@ RBC_API rbcStatus_t rbcInitParams(int32_t struct_id, void* params, size_t struct
  * the upper 16 bits belong to one operation (RBC_<OPERATION>_FLAG_...).
  */
 #define RBC_FLAG_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
+#define RBC_FLAG_CAUSAL 2u      /* resampling looks back: see resample.h */
 
 #endif /* ROBOCACHE_BASE_H */

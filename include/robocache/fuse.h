@@ -20,7 +20,8 @@ typedef struct rbcFuseStream {
   uint32_t reserved0;              /* 0 */
   const rbcTensor* values;         /* [B,S,D], [S,D] or packed [N,D], as for rbcResample */
   const rbcTensor* times;          /* [B,S], [S] or [N]; the same dtype in every stream */
-  const rbcResampleParams* params; /* null: defaults; flags and query_lengths must be unset */
+  const rbcResampleParams* params; /* null: defaults; query_lengths, lag, lag_ticks and
+                                      RBC_FLAG_CHECK_TIMES must be unset */
   double clock_offset;             /* for f32, f64 times: added to the time of each sample */
   int64_t clock_offset_ticks;      /* the same for i64 times */
 } rbcFuseStream;
@@ -37,6 +38,8 @@ typedef struct rbcFuseParams {
   uint32_t struct_size;
   uint32_t flags;                 /* RBC_FLAG_CHECK_TIMES or 0 (default) */
   const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
+  double lag;                     /* for f32, f64 times, as in rbcResampleParams; default 0 */
+  int64_t lag_ticks;              /* the same for i64 times */
 } rbcFuseParams;
 
 static inline rbcFuseParams rbcFuseParamsInit(void) {
@@ -62,9 +65,11 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  * have at most RBC_FUSE_MAX_CHANNEL_GROUPS channel groups.
  *
  * With a clock offset, a query is looked up at q - clock_offset: one subtraction, rounded in the
- * dtype of times; i64 saturates.
+ * dtype of times; i64 saturates. Arrivals are on the clock of the queries, without an offset: they
+ * are compared with q + lag.
  *
- * CUDA: one launch for any N, no intermediate tensors, no allocation, no copy, can be captured.
+ * CUDA: one launch for any N (with arrivals or RBC_FLAG_CAUSAL, for each 32 streams), no
+ * intermediate tensors, no allocation, no copy, can be captured.
  * Everything else - strides, rules, arithmetic, checking, synchronization, errors - is as for
  * rbcResample. Errors name the stream: "streams[2].values: ...".
  */

@@ -28,6 +28,8 @@ struct FuseOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
   std::optional<Tensor> valid;          // [B,T,N] bool or u8, written: 1 if the value is valid
+  double lag = 0;         // for f32, f64 times: what arrived up to q + lag exists for query q
+  int64_t lag_ticks = 0;  // the same for i64 times
 };
 
 namespace detail {
@@ -56,6 +58,8 @@ auto fuse(const Finish& finish, const Context& context, const std::vector<FuseSt
   rbcFuseParams fuse_params = rbcFuseParamsInit();
   fuse_params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
   fuse_params.query_lengths = call.in(options.query_lengths, "query_lengths");
+  fuse_params.lag = options.lag;
+  fuse_params.lag_ticks = options.lag_ticks;
   return finish(call, context.get(), raw, count(streams), call.in(query_times, "query_times"),
                 call.out(out, "out"), call.out(options.valid, "valid"), &fuse_params);
 }

@@ -18,7 +18,6 @@ typedef struct rbcLiveStream {
   int64_t num_channels; /* required: D, 1 or more */
   int64_t capacity;     /* how many samples are kept, the newest ones; up to 2^24; default 256 */
   int64_t late_bound;   /* how many kept samples may be newer than one that arrives; default 0 */
-  double max_age;       /* in the unit of the times, >= 0; default INFINITY: no limit */
   double max_ahead;     /* how far a sample may be after the newest one, in the unit of the times,
                          > 0; default INFINITY: no limit */
   const rbcResampleParams* params; /* null: defaults; read and copied by rbcLiveCreate */
@@ -33,7 +32,6 @@ static inline rbcLiveStream rbcLiveStreamInit(void) {
   stream.struct_size = (uint32_t)sizeof stream;
   stream.dtype = f32;
   stream.capacity = 256;
-  stream.max_age = (double)INFINITY;
   stream.max_ahead = (double)INFINITY;
   return stream;
 }
@@ -60,11 +58,12 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
  * samples. One thread per sensor pushes, one thread fuses, and no thread waits for another.
  *
  *   rbcLiveCreate(context, streams, 2, NULL, &live);
- *   rbcLivePush(live, 0, &values, &times);                 (the thread of sensor 0)
- *   rbcLiveFuse(live, &query_times, &out, &valid, &ages, NULL);   (the control thread, at its tick)
+ *   rbcLivePush(live, 0, &values, &times, &arrivals);      (the thread of sensor 0)
+ *   rbcLiveFuse(live, &query_times, &out, &valid, &ages, &params); (the control thread, at its tick)
  *
  * rbcLiveFuse writes the same bits as rbcFuse for the samples in the rings: those that have arrived.
- * Training sees the same rows only if it uses no later samples.
+ * Training sees the same rows, also of a history and also if a call is late, if both have the same
+ * arrivals and lag: see rbcResampleParams. What the rings drop must then be missing in training.
  */
 typedef struct rbcLive* rbcLive_t;
 
@@ -100,6 +99,9 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  *   stream_index  the index of the stream
  *   values        [n,D] in host memory; the stream's dtype
  *   times         [n] in host memory; the time dtype
+ *   arrivals      [n] in host memory; the time dtype: when each sample arrived, on the clock of the
+ *                 queries. rbcLiveFuse uses a sample for query q if its arrival is not after
+ *                 q + lag; null: for every query
  *
  * A ring keeps the samples with the newest times, as many as its capacity: a new sample replaces
  * the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
@@ -135,12 +137,14 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  * call adds no samples.
  */
 RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values,
-                                const rbcTensor* times);
+                                const rbcTensor* times, const rbcTensor* arrivals);
 
 /* The parameters of rbcLiveFuse. */
 typedef struct rbcLiveFuseParams {
   uint32_t struct_size;
-  uint32_t flags; /* 0 */
+  uint32_t flags;    /* 0 */
+  double lag;        /* for f32, f64 times, as in rbcResampleParams; default 0 */
+  int64_t lag_ticks; /* the same for i64 times */
 } rbcLiveFuseParams;
 
 static inline rbcLiveFuseParams rbcLiveFuseParamsInit(void) {
@@ -163,15 +167,15 @@ static inline rbcLiveFuseParams rbcLiveFuseParamsInit(void) {
  *
  * The age of a stream is the newest query time minus the time of the newest sample at or before
  * that query, with clock_offset added to the sample's time. If all samples are after the query, the
- * first one counts, and the age is negative. So a query in the past gets the age at that time, and
- * a wrong stamp in the far future does not hide that a sensor has stopped. The age of a query at
- * infinity or -infinity is that infinity. The age is NaN, or INT64_MAX for i64 times, if there are
- * no samples or if all queries are NaN; a difference of i64 times is kept within INT64_MIN and
- * INT64_MAX - 1.
+ * first one counts, and the age is negative. Samples that had not arrived for the query do not
+ * count. So a query in the past gets the age at that time, and a wrong stamp in the far future does
+ * not hide that a sensor has stopped. The age of a query at infinity or -infinity is that infinity.
+ * The age is NaN, or INT64_MAX for i64 times, if there are no samples or if all queries are NaN; a
+ * difference of i64 times is kept within INT64_MIN and INT64_MAX - 1.
  *
- * A stream whose age is more than max_age or less than -max_age has no samples for this call. The
- * samples of a ring that a call uses are a run of the newest ones that were all there at one time.
- * Samples that are pushed during the call may or may not be among them.
+ * The samples of a ring that a call uses are a run of the newest ones that were all there at one
+ * time. Samples that are pushed during the call may or may not be among them: with arrivals, a call
+ * for q at q + lag or later has the same result in either case.
  *
  * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA
  * the CPU fuses, and the call copies out and valid on the context's stream and waits for it. Both

@@ -24,10 +24,15 @@ struct LiveStream : StreamOptions {
   rbcDType dtype;
   int64_t capacity = 256;          // how many samples are kept, the newest ones
   int64_t late_bound = 0;          // how many kept samples may be newer than one that arrives
-  double max_age = INFINITY;       // older streams have no samples; in the unit of the times
   double max_ahead = INFINITY;     // how far a sample may be after the newest one, in the same unit
   double clock_offset = 0;         // for f32, f64 times: added to the time of each sample
   int64_t clock_offset_ticks = 0;  // the same for i64 times
+};
+
+// The options of Live::fuse.
+struct LiveFuseOptions {
+  double lag = 0;         // for f32, f64 times: what arrived up to q + lag exists for query q
+  int64_t lag_ticks = 0;  // the same for i64 times
 };
 
 // Sensors that are fused while they are recorded: see rbcLive_t. One thread per sensor pushes, and
@@ -54,7 +59,6 @@ class Live {
       raw[n].num_channels = stream.num_channels;
       raw[n].capacity = stream.capacity;
       raw[n].late_bound = stream.late_bound;
-      raw[n].max_age = stream.max_age;
       raw[n].max_ahead = stream.max_ahead;
       raw[n].params = &resampling[n];
       raw[n].clock_offset = stream.clock_offset;
@@ -73,13 +77,14 @@ class Live {
   // The handle for the C interface; null if this object was moved from.
   rbcLive_t get() const noexcept { return live_.get(); }
 
-  // Adds samples of a stream, in the order in which they arrive: values [n,D], times [n], in host
-  // memory. Wait-free.
+  // Adds samples of a stream, in the order in which they arrive: values [n,D], times [n] and, if
+  // calls of fuse have a lag, arrivals [n], in host memory. Wait-free.
   template <class Errors = DefaultErrors>
-  Returned<Errors, void> push(int32_t stream_index, const Tensor& values, const Tensor& times) {
+  Returned<Errors, void> push(int32_t stream_index, const Tensor& values, const Tensor& times,
+                              const std::optional<Tensor>& arrivals = std::nullopt) {
     detail::Call call;
     return call.make<Errors>(rbcLivePush, get(), stream_index, call.in(values, "values"),
-                             call.in(times, "times"));
+                             call.in(times, "times"), call.in(arrivals, "arrivals"));
   }
   // Fuses the samples in the rings: see rbcLiveFuse. On CUDA it waits for the stream.
   //
@@ -91,11 +96,15 @@ class Live {
   template <class Errors = DefaultErrors>
   Returned<Errors, void> fuse(const Tensor& query_times, const Tensor& out,
                               const std::optional<Tensor>& valid = std::nullopt,
-                              const std::optional<Tensor>& ages = std::nullopt) {
+                              const std::optional<Tensor>& ages = std::nullopt,
+                              const LiveFuseOptions& options = {}) {
     detail::Call call;
+    rbcLiveFuseParams params = rbcLiveFuseParamsInit();
+    params.lag = options.lag;
+    params.lag_ticks = options.lag_ticks;
     return call.make<Errors>(rbcLiveFuse, get(), call.in(query_times, "query_times"),
                              call.out(out, "out"), call.out(valid, "valid"), call.out(ages, "ages"),
-                             nullptr);
+                             &params);
   }
   // Forgets the samples of a stream, for example after a driver has restarted or its clock was set
   // back. Only for the thread that pushes to the stream.

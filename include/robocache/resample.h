@@ -51,16 +51,19 @@ extern "C" {
 
 /* How channels begin .. begin + count - 1 are interpolated. */
 typedef struct rbcChannelGroup {
-  int64_t begin;  /* the first channel */
-  int64_t count;  /* the number of channels; slerp: a multiple of 4 */
-  int32_t method; /* RBC_METHOD_... */
-  int32_t period; /* angle: RBC_PERIOD_...; other methods: 0 */
+  int64_t begin;     /* the first channel */
+  int64_t count;     /* the number of channels; slerp: a multiple of 4 */
+  int32_t method;    /* RBC_METHOD_... */
+  int32_t period;    /* angle: RBC_PERIOD_...; other methods: 0 */
+  uint32_t flags;    /* RBC_FLAG_CAUSAL or 0 */
+  int32_t reserved0; /* 0 */
+  double max_age;    /* with RBC_FLAG_CAUSAL: in the unit of the times, >= 0; else 0 */
 } rbcChannelGroup;
 
 /* How to resample one stream. */
 typedef struct rbcResampleParams {
   uint32_t struct_size;
-  uint32_t flags;               /* RBC_FLAG_CHECK_TIMES or 0 (default) */
+  uint32_t flags;               /* RBC_FLAG_CHECK_TIMES, without groups RBC_FLAG_CAUSAL, or 0 */
   int32_t method;               /* RBC_METHOD_..., used without groups; default linear */
   int32_t outside;              /* RBC_OUTSIDE_HOLD (default), _FILL or _EXTRAPOLATE */
   double fill_value;            /* written to invalid elements; default 0 */
@@ -76,6 +79,11 @@ typedef struct rbcResampleParams {
   const rbcChannelGroup* groups;  /* in any order, each channel in one group; null: use method */
   int32_t num_groups;             /* the length of groups */
   uint32_t group_size;            /* sizeof(rbcChannelGroup) */
+  const rbcTensor* arrivals; /* [B,S], or [S] shared by the batch; [N] packed; the dtype of times:
+                                when each sample had arrived; null: all had */
+  double lag;                /* for f32, f64 times: what arrived up to q + lag exists for query q */
+  int64_t lag_ticks;         /* the same for i64 times */
+  double max_age;            /* as in rbcChannelGroup, used without groups; default INFINITY */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {
@@ -85,6 +93,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
   params.max_gap = (double)INFINITY;
   params.tolerance = (double)INFINITY;
   params.group_size = (uint32_t)sizeof(rbcChannelGroup);
+  params.max_age = (double)INFINITY;
   return params;
 }
 
@@ -126,6 +135,25 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * the samples before and after it are neighbours, a row starts and ends with a present sample, n
  * counts the present samples, and the values of missing samples are never used. The times of
  * missing samples must still ascend with the others; RBC_FLAG_CHECK_TIMES checks them too.
+ *
+ * With `arrivals`, a sample exists for query q if it is not missing and its arrival is not after
+ * q + lag, one addition in the dtype of times (i64 saturates). All rules then apply to the samples
+ * that exist for this query, as if the others were missing. A sample whose arrival is NaN exists
+ * for no query. This is what a robot sees that computes the row of q at the time q + lag: a row
+ * does not change when later samples arrive, however late it is computed. Arrivals may be in any
+ * order.
+ *
+ * A group of channels with RBC_FLAG_CAUSAL looks back from q to v_k at t_k, the last sample at or
+ * before q that exists (of equal times, the last), and v_k+1 at t_k+1 is the next sample after it
+ * that exists. Rules 3 to 6 are then these:
+ *   3. without v_k: invalid.
+ *   4. v_k+1 is used only if it exists and t_k+1 - t_k <= max_gap: nearest chooses between both,
+ *      the other methods are as below, and cubic and pchip also use the samples around both. Else
+ *      v_k is held; previous always holds it.
+ *   5. valid is 1 if q - t_k <= max_age, else 0, and with fill the element is then invalid. Hold
+ *      and extrapolate leave the value of rule 4.
+ * max_age is a group's own, or without groups the field of params. next is UNSUPPORTED, and a
+ * tolerance is INVALID_ARGUMENT. A quaternion that is not a rotation is invalid as below.
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
@@ -171,8 +199,8 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * CPU and CUDA agree bit for bit, also in slerp and angle: they use polynomials instead of
  * transcendental functions, with an error of a few units in the last place of 1.
  *
- * max_gap and tolerance are rounded to the dtype of times (i64: down). With i64 times, a value
- * above 0 and below 1 tick is INVALID_ARGUMENT: it is most likely in seconds where ticks are
+ * max_gap, tolerance and max_age are rounded to the dtype of times (i64: down). With i64 times, a
+ * value above 0 and below 1 tick is INVALID_ARGUMENT: it is most likely in seconds where ticks are
  * expected.
  *
  * Without RBC_FLAG_CHECK_TIMES, bad times, and on CUDA bad lengths and offsets, give unspecified
@@ -183,7 +211,8 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
  * With RBC_FLAG_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
- * (UNSUPPORTED). CPU: returns when done; large calls use several of the context's threads.
+ * (UNSUPPORTED). CPU: returns when done; large calls use several of the context's threads. Arrivals
+ * on the CPU need workspace, a number for each 64 samples.
  *
  * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED,
  * OUT_OF_MEMORY (checking on CUDA), CUDA_ERROR. Empty batches, T = 0 and D = 0 succeed.

@@ -48,7 +48,15 @@ enum class Outside : int32_t {
 // StreamOptions::groups. The period applies only to Method::kAngle.
 inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method,
                                 Period period = Period::kRadians) noexcept {
-  return {begin, count, static_cast<int32_t>(method), static_cast<int32_t>(period)};
+  return {begin, count, static_cast<int32_t>(method), static_cast<int32_t>(period), 0, 0, 0};
+}
+
+// Returns the group so that it looks back only (RBC_FLAG_CAUSAL): it is valid if its last sample is
+// at most `max_age` old, in the unit of times.
+inline rbcChannelGroup causal(rbcChannelGroup group, double max_age) noexcept {
+  group.flags |= RBC_FLAG_CAUSAL;
+  group.max_age = max_age;
+  return group;
 }
 
 // How one stream is resampled: see rbcResampleParams in resample.h. Tensors are optional.
@@ -64,6 +72,9 @@ struct StreamOptions {
   std::optional<Tensor> shift;          // [D] f32 or f64: out = (v - shift) * scale
   std::optional<Tensor> scale;          // [D] f32 or f64
   std::optional<Tensor> sample_mask;    // [B,S], [S] or [N] bool or u8: 0 where a sample is missing
+  std::optional<Tensor> arrivals;  // [B,S], [S] or [N], the dtype of times: when each had arrived
+  bool causal = false;             // without groups: it looks back only (RBC_FLAG_CAUSAL)
+  double max_age = INFINITY;       // the same: how old a valid sample may be, in the unit of times
 };
 
 // The options of resample.
@@ -71,6 +82,8 @@ struct ResampleOptions : StreamOptions {
   bool check_times = false;             // verify times first; on CUDA this waits for the stream
   std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
   std::optional<Tensor> valid;          // [B,T] bool or u8, written: 1 if the value is valid
+  double lag = 0;         // for f32, f64 times: what arrived up to q + lag exists for query q
+  int64_t lag_ticks = 0;  // the same for i64 times
 };
 
 namespace detail {
@@ -88,6 +101,9 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   params.shift = call.in(options.shift, "shift");
   params.scale = call.in(options.scale, "scale");
   params.sample_mask = call.in(options.sample_mask, "sample_mask");
+  params.arrivals = call.in(options.arrivals, "arrivals");
+  if (options.causal) params.flags |= RBC_FLAG_CAUSAL;
+  params.max_age = options.max_age;
   params.groups = options.groups.empty() ? nullptr : options.groups.data();
   params.num_groups = count(options.groups);
   return params;
@@ -100,8 +116,10 @@ auto resample(const Finish& finish, const Context& context, const Tensor& values
               const ResampleOptions& options) {
   Call call;
   rbcResampleParams params = paramsOf(options, call);
-  params.flags = options.check_times ? RBC_FLAG_CHECK_TIMES : 0;
+  if (options.check_times) params.flags |= RBC_FLAG_CHECK_TIMES;
   params.query_lengths = call.in(options.query_lengths, "query_lengths");
+  params.lag = options.lag;
+  params.lag_ticks = options.lag_ticks;
   return finish(call, context.get(), call.in(values, "values"), call.in(times, "times"),
                 call.in(query_times, "query_times"), call.out(out, "out"),
                 call.out(options.valid, "valid"), &params);

@@ -114,6 +114,8 @@ typedef struct rbcWindowsParams {
   uint32_t flags;              /* RBC_FLAG_CHECK_TIMES, RBC_WINDOWS_FLAG_ANCHOR_TIMES; default 0 */
   int32_t anchor_stream_index; /* the stream whose rows are the anchors; default 0 */
   int32_t reserved0;           /* 0 */
+  double lag;                  /* for f32, f64 times, as in rbcResampleParams; default 0 */
+  int64_t lag_ticks;           /* the same for i64 times */
 } rbcWindowsParams;
 
 static inline rbcWindowsParams rbcWindowsParamsInit(void) {
@@ -160,6 +162,15 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * is empty, or if the anchor lacks a time that the element needs (NaN is not a time). Sums of rows
  * saturate.
  *
+ * Arrivals. The rows of a stream whose params have `arrivals` exist for a time as for rbcResample:
+ * the samples that a robot has when it computes the window at that time + lag. A gathered stream
+ * sees those of the anchor's time, also for the earlier rows of a window: its anchor is the last
+ * row at or before that time that exists and is not masked, also in the anchors' own stream, and a
+ * row that does not exist is invalid. An interpolated element sees those of its own time. On the
+ * CPU offsets above 0 are INVALID_ARGUMENT; actions are streams without arrivals. Arrivals need
+ * times in their own stream and, unless anchors are times, in the anchor's stream. Neither arrivals
+ * nor RBC_FLAG_CAUSAL can be combined with outside neutral.
+ *
  * Each element, which is a row of a window, is then computed in these steps:
  *   1. Transforms, with references. A reference is the row of a stream of this call at one of its
  *      offsets, before any transform, fetched with hold for any `outside` of that stream. If the
@@ -186,8 +197,9 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * out      any float dtype; if all channels are copied, not normalized, and `neutral` is null, also
  *          the dtype of values; without values [B,O] i64: the row, counted from 0 over episodes,
  *          clamped or fill_value according to `outside`
- * params   of gather: fill_value and sample_mask [n]; of interpolate also method, groups, max_gap,
- *          tolerance. Other fields are refused: `outside` and the fields of this call replace them.
+ * params   of gather: fill_value, sample_mask [n] and arrivals [n]; of interpolate also method,
+ *          groups, max_gap, tolerance, max_age and RBC_FLAG_CAUSAL. Other fields are refused:
+ *          `outside` and the fields of this call replace them.
  *
  * accumulator: adds the elements after the transforms, not normalized, as samples. With D'
  * channels, the elements of all offsets are added together; with O D' channels, each offset is

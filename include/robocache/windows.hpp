@@ -88,6 +88,9 @@ struct WindowsStream {
   double max_gap = INFINITY;            // in the unit of times
   double tolerance = INFINITY;
   std::optional<Tensor> sample_mask;  // [n] bool or u8: 0 where a row is missing
+  std::optional<Tensor> arrivals;     // [n], the dtype of times: when each row had arrived
+  bool causal = false;                // interpolated, without groups: it looks back only
+  double max_age = INFINITY;          // the same: how old a valid row may be
   double clock_offset = 0;            // for f32, f64 times: added to the time of each row
   int64_t clock_offset_ticks = 0;     // the same for i64 times
   std::vector<rbcWindowsTransform> transforms;
@@ -109,6 +112,8 @@ struct WindowsOptions {
   bool check_times = false;   // verify episodes and times first; on CUDA this waits for the stream
   bool anchor_times = false;  // anchors are times, not rows
   int32_t anchor_stream_index = 0;  // the stream whose rows are the anchors
+  double lag = 0;         // for f32, f64 times: what arrived up to a time + lag exists for it
+  int64_t lag_ticks = 0;  // the same for i64 times
 };
 
 namespace detail {
@@ -134,6 +139,9 @@ auto windows(const Finish& finish, const Context& context,
     params[n].max_gap = stream.max_gap;
     params[n].tolerance = stream.tolerance;
     params[n].sample_mask = call.in(stream.sample_mask, "sample_mask");
+    params[n].arrivals = call.in(stream.arrivals, "arrivals");
+    if (stream.causal) params[n].flags |= RBC_FLAG_CAUSAL;
+    params[n].max_age = stream.max_age;
     params[n].groups = stream.groups.empty() ? nullptr : stream.groups.data();
     params[n].num_groups = count(stream.groups);
     rbcWindowsStream& s = raw[n] = rbcWindowsStreamInit();
@@ -165,6 +173,8 @@ auto windows(const Finish& finish, const Context& context,
   all.flags = (options.check_times ? RBC_FLAG_CHECK_TIMES : 0) |
               (options.anchor_times ? RBC_WINDOWS_FLAG_ANCHOR_TIMES : 0);
   all.anchor_stream_index = options.anchor_stream_index;
+  all.lag = options.lag;
+  all.lag_ticks = options.lag_ticks;
   return finish(call, context.get(), raw, count(streams), call.in(episodes, "episodes"),
                 call.in(anchors, "anchors"), outputs, &all);
 }

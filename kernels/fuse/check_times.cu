@@ -46,13 +46,13 @@ struct IndexCounts {
   }
 };
 
-IndexCounts countsOf(const FuseProblem& p, const FuseStream& s) {
+IndexCounts countsOf(const PlainFuse& p, const FuseStream& s) {
   return {s.offsets.data != nullptr ? differentEntries(s.offsets, p.batch + 1) : 0,
           differentEntries(s.lengths, p.batch), differentEntries(p.query_lengths, p.batch)};
 }
 
 __global__ void __launch_bounds__(kThreads)
-    findIndexes(const __grid_constant__ FuseProblem p, const __grid_constant__ FuseStream s,
+    findIndexes(const __grid_constant__ PlainFuse p, const __grid_constant__ FuseStream s,
                 const IndexCounts counts, unsigned long long* keys) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b < counts.most();
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // Number of rows of times to check. With a stride of 0 rows are all the same one, and there may be
 // any number of them.
-int64_t rowsOf(const FuseProblem& p, const FuseStream& s) {
+int64_t rowsOf(const PlainFuse& p, const FuseStream& s) {
   if (s.samples == 0 || s.times == nullptr) return 0;
   if (s.offsets.data != nullptr) return s.offsets.stride == 0 ? 0 : p.batch;  // else all are empty
   const bool alike = s.times_stride[0] == 0 && (s.lengths.data == nullptr || s.lengths.stride == 0);
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Time>
-__global__ void writeDefect(const __grid_constant__ FuseProblem p,
+__global__ void writeDefect(const __grid_constant__ PlainFuse p,
                             const __grid_constant__ FuseStream s, const unsigned long long* keys,
                             TimesDefect* defect) {
   TimesDefect found = {};
@@ -128,7 +128,7 @@ struct Found {
   TimesDefect defect;
 };
 
-cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned long long* keys,
+cudaError_t launchCheckTimes(const PlainFuse& p, const FuseStream& s, unsigned long long* keys,
                              TimesDefect* defect, cudaStream_t cuda_stream) {
   const int64_t rows = rowsOf(p, s);
   const IndexCounts counts = countsOf(p, s);

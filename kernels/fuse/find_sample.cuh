@@ -74,7 +74,7 @@ struct QueryRows {
 };
 
 template <class Time, class Index>
-RBC_HD QueryRows<Index> queryRowsOf(const FuseProblem& p) {
+RBC_HD QueryRows<Index> queryRowsOf(const PlainFuse& p) {
   return {batchRows<Index>(static_cast<const char*>(p.query_times), p.query_stride[0],
                            p.query_stride[1], sizeof(Time)),
           p.query_lengths};

@@ -43,8 +43,11 @@ cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
     case FuseKernel::kMixed: return mixed_streams::launch(choice, p, device, cuda_stream);
     case FuseKernel::kAny: break;
   }
-  const bool masked = choice.any_plan.form == FormId::kMasked;
-  return (masked ? launchMissing : launchAny)(choice, p, device, cuda_stream);
+  switch (choice.any_plan.form) {
+    case FormId::kMasked: return launchMissing(choice, p, device, cuda_stream);
+    case FormId::kCausal: return launchCausal(choice, p, device, cuda_stream);
+    default: return launchAny(choice, p, device, cuda_stream);
+  }
 }
 
 }  // namespace

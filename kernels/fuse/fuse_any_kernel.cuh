@@ -1,6 +1,7 @@
 // The kernel of any fusion: methods, the kernel itself, and the launch of one of its forms.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "element_of.h"
@@ -244,7 +245,9 @@ __device__ __forceinline__ void writeSegment(const Part<Form>& part, Method meth
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit with hardly
 // any spills.
 template <class Form>
-inline constexpr int kBlocksThatFit = Form::kMasked ? 5 : 6;
+inline constexpr int kBlocksThatFit = Form::kCausal   ? 4
+                                      : Form::kMasked ? 5
+                                                      : 6;
 
 // The stream that a unit belongs to.
 template <class Form>
@@ -269,7 +272,7 @@ struct Unit {
 
 template <class Form>
 __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t unit) {
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const int n = streamOf(launch, unit);
   const StreamTask& task = launch.streams[n];
   const int64_t own = unit - task.first_unit;
@@ -288,7 +291,7 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
                                         QuerySlot<Form>* slots,
                                         QueryState<typename Form::Index>* states, bool* masks) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const Unit unit = unitOf(launch, number);
   const StreamTask& task = launch.streams[unit.n];
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
@@ -299,7 +302,7 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
     if (segment.method != Method::kSlerp || from >= to) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      masks[lane] &= findQuery<Form>(p, task, segment.method, channel, &states[lane], &slots[lane]);
+      masks[lane] &= findQuery(launch, unit.n, i, channel, &states[lane], &slots[lane]);
     }
     __syncwarp();
     const Part<Form> part = {p, task, slots, masks, channel, unit.count, 0};
@@ -318,7 +321,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
                                        QueryState<typename Form::Index>* states, bool* masks) {
   using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
-  const FuseProblem& p = launch.problem;
+  const PlainFuse& p = launch.problem;
   const Unit unit = unitOf(launch, number);
   const StreamTask& task = launch.streams[unit.n];
   const bool writes_mask = p.valid != nullptr && unit.first == 0;
@@ -339,7 +342,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      masks[lane] &= findQuery<Form>(p, task, segment.method, channel, &query, &slots[lane]);
+      masks[lane] &= findQuery(launch, unit.n, i, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
@@ -405,6 +408,11 @@ void describe(const Plan& plan, const FuseProblem& p, FuseLaunch<Form>* launch) 
     task.group = tiling.group;
     task.mask_of_ranges = tiling.ranges > 1 && hasQuaternions(p, s);
     launch->units += tiling.groups * tiling.ranges;
+  }
+  if constexpr (Form::kCausal) {
+    launch->lag = p.causal->lag;
+    std::copy_n(p.causal->arrivals, p.num_streams, launch->arrivals);
+    std::copy_n(p.causal->ages, p.num_segments, launch->ages);
   }
 }
 

@@ -37,9 +37,19 @@ struct StreamTask {
   bool mask_of_ranges;  // all ranges of a row affect its mask
 };
 
+// What only the causal form has in addition.
+template <class Form, bool kCausal = Form::kCausal>
+struct CausalLaunch {};
 template <class Form>
-struct FuseLaunch {
-  FuseProblem problem;
+struct CausalLaunch<Form, true> {
+  TimeOffset lag;
+  Arrivals arrivals[Form::kStreams];
+  SegmentAge ages[Form::kSegments];
+};
+
+template <class Form>
+struct FuseLaunch : CausalLaunch<Form> {
+  PlainFuse problem;
   FastDivmod per_row;  // queries
   int64_t units;
   StreamTask streams[Form::kStreams];
@@ -137,7 +147,7 @@ __device__ __forceinline__ Weights<double> weightsBy(Method method,
 
 // Writes the slot of a query for the channels starting at `channel`, and returns its mask.
 template <class Time, class Form, class Index>
-__device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTask& task,
+__device__ __forceinline__ bool findQueryAt(const PlainFuse& p, const StreamTask& task,
                                             Method method, int64_t channel,
                                             QueryState<Index>* query, QuerySlot<Form>* slot) {
   const FuseStream& s = task.stream;
@@ -173,13 +183,87 @@ __device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTa
 }
 
 template <class Form, class Index>
-__device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryState<Index>* query,
+__device__ __forceinline__ bool findQuery(const PlainFuse& p, const StreamTask& task, Method method,
+                                          int64_t channel, QueryState<Index>* query,
                                           QuerySlot<Form>* slot) {
   switch (p.time_dtype) {
     case DType::F32: return findQueryAt<float>(p, task, method, channel, query, slot);
     case DType::F64: return findQueryAt<double>(p, task, method, channel, query, slot);
     default: return findQueryAt<int64_t>(p, task, method, channel, query, slot);
+  }
+}
+
+// The same where each query has samples of its own, for segment i of stream n.
+template <class Time, class Form, class Index>
+__device__ __forceinline__ bool findExistingAt(const FuseLaunch<Form>& launch, int n, int i,
+                                               int64_t channel, QueryState<Index>* query,
+                                               QuerySlot<Form>* slot) {
+  using Math = TimeMath<Time>;
+  const PlainFuse& p = launch.problem;
+  const StreamTask& task = launch.streams[n];
+  const FuseStream& s = task.stream;
+  const Method method = launch.segments[i].method;
+  const Index b = query->b;
+  const Index t = query->t;
+  const auto samples =
+      recordingOf<Time>(sampleRowsOf<Time, Index>(s, 0), sampleMaskOf<Index>(s), b);
+  auto answer = Answer<Time, Index>::alone(SamplePosition<Time, Index>::none());
+  const auto queries = queryRowsOf<Time, Index>(p);
+  if (queries.lengths.data == nullptr || t < queries.lengths[b]) {
+    const Time given = *reinterpret_cast<const Time*>(queries.times.at(b, t));
+    const Arrivals& arrivals = launch.arrivals[n];
+    const ArrivedSamples<Time, Index> existing = {
+        samples.valid,
+        arrivals.at(b, samples.begin, sizeof(Time)),
+        arrivals.stride[1] * static_cast<int>(sizeof(Time)),
+        Math::later(given, offsetAs<Time>(launch.lag)),
+        samples.begin,
+        {nullptr, s.samples}};
+    answer = answerTo(
+        samples.times, samples.count, Math::shifted(given, offsetAs<Time>(s.clock_offset)),
+        rulesOf<Time>(s, method), ageRuleOf<Time>(launch.ages[i]), existing, &query->guess);
+  }
+  const auto& position = answer.position;
+  const Neighbours<Index>& neighbours = answer.neighbours;
+  const Weights<double> weights =
+      weightsOf(method, samples.times, samples.count, position, neighbours);
+  const int64_t step = s.values_stride[1] * task.value_bytes;
+  const auto away = [&](Index sample) { return (sample - position.index) * step; };
+  const RowsAround<true> around = {weights.before ? away(neighbours.before) : 0,
+                                   weights.w != 0 ? away(neighbours.right) : 0,
+                                   weights.after ? away(neighbours.after) : 0};
+  const char* source = nullptr;
+  if (position.index >= 0) {
+    const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
+                                         s.values_stride[1], task.value_bytes);
+    source = values.at(b, samples.begin + position.index) +
+             channel * s.values_stride[2] * task.value_bytes;
+  }
+  const auto out =
+      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
+  char* target = out.at(b, t) + (s.out_begin + channel) * p.out_stride[2] * task.out_bytes;
+  if (task.in_double) {
+    slot->in_double = {around, source, target, weights};
+  } else {
+    slot->in_float = {around, source, target, weights.template as<float>()};
+  }
+  return position.mask;
+}
+
+// For segment i of stream n.
+template <class Form, class Index>
+__device__ __forceinline__ bool findQuery(const FuseLaunch<Form>& launch, int n, int i,
+                                          int64_t channel, QueryState<Index>* query,
+                                          QuerySlot<Form>* slot) {
+  if constexpr (Form::kCausal) {
+    switch (launch.problem.time_dtype) {
+      case DType::F32: return findExistingAt<float>(launch, n, i, channel, query, slot);
+      case DType::F64: return findExistingAt<double>(launch, n, i, channel, query, slot);
+      default: return findExistingAt<int64_t>(launch, n, i, channel, query, slot);
+    }
+  } else {
+    return findQuery<Form>(launch.problem, launch.streams[n], launch.segments[i].method, channel,
+                           query, slot);
   }
 }
 
@@ -191,7 +275,7 @@ inline constexpr int kWarp = 32;
 // A warp's part of one segment: `count` queries times `width` vectors.
 template <class Form>
 struct Part {
-  const FuseProblem& problem;
+  const PlainFuse& problem;
   const StreamTask& task;
   const QuerySlot<Form>* slots;
   bool* masks;      // of the queries: cleared where a quaternion is invalid

@@ -37,6 +37,11 @@ cudaError_t loadKernels();
 cudaError_t launchMissing(const FuseChoice& choice, const FuseProblem& p,
                           const LaunchDevice& device, cudaStream_t cuda_stream);
 
+// Any streams where each query has samples of its own.
+cudaError_t launchCausal(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                         cudaStream_t cuda_stream);
+
+cudaError_t loadFuseCausal();
 cudaError_t loadFuseMissing();
 cudaError_t loadFuseMixed(const LaunchDevice& device);
 cudaError_t loadFuseNarrow(const LaunchDevice& device);

@@ -24,6 +24,9 @@ bool isContiguous(const FuseStream& s) {
   return s.values_stride[2] == 1 && s.values_stride[1] == s.channels;
 }
 
+constexpr OfProblem kHasSamplesOfRows = {[](const FuseProblem& p) { return p.causal == nullptr; },
+                                         "arrivals or RBC_FLAG_CAUSAL: set, expected none",
+                                         nullptr};
 constexpr OfStream kIsSearched = {
     [](const FuseProblem&, const FuseStream& s) { return s.samples <= kMaxSearched; },
     "samples: {}, expected 8022 or fewer",
@@ -68,6 +71,7 @@ using namespace narrow_streams;
 constexpr int64_t kLeastQueries = 64;  // with fewer, most threads have none
 
 constexpr OfProblem kProblem[] = {
+    kHasSamplesOfRows,
     {[](const FuseProblem& p) { return p.queries >= kLeastQueries; },
      "queries: {}, expected 64 or more", [](const FuseProblem& p) { return p.queries; }},
     {[](const FuseProblem& p) { return p.out_stride[2] == 1; },
@@ -207,6 +211,7 @@ using namespace rows;
 static_assert(kManyStreams == kMaxStreams);
 
 constexpr OfProblem kProblem[] = {
+    kHasSamplesOfRows,
     {[](const FuseProblem& p) { return dtypePairOf(p) < kNumDTypePairs; },
      "streams[0].values: {dtype}, no kernel from it to the dtype of out",
      [](const FuseProblem& p) { return static_cast<int64_t>(p.streams[0].values_dtype); }},
@@ -385,6 +390,7 @@ namespace mixed {
 using namespace mixed_streams;
 
 constexpr OfProblem kProblem[] = {
+    kHasSamplesOfRows,
     {[](const FuseProblem& p) { return p.queries > 0; }, "queries: none", nullptr},
     {[](const FuseProblem& p) { return p.num_streams <= kStreams; },
      "streams: {}, expected 16 or fewer",
@@ -489,9 +495,10 @@ using namespace any;
 
 constexpr int kWarp = 32;
 constexpr const char* kFormNames[] = {"few streams of floats", "few streams", "many streams",
-                                      "masked"};
+                                      "masked", "causal"};
 
 FormId formOf(const FuseProblem& p) {
+  if (p.causal != nullptr) return FormId::kCausal;
   if (hasSampleMasks(p)) return FormId::kMasked;
   if (p.num_streams > Few::kStreams || p.num_segments > Few::kSegments || !isFloat(p.out_dtype)) {
     return FormId::kMany;

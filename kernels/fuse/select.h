@@ -66,6 +66,7 @@ struct FewFloats {
   static constexpr int kSegments = 32;
   static constexpr bool kDoubles = false;
   static constexpr bool kMasked = false;
+  static constexpr bool kCausal = false;
   using Index = int32_t;  // of recordings, samples and queries
 };
 struct Few {
@@ -73,6 +74,7 @@ struct Few {
   static constexpr int kSegments = 32;
   static constexpr bool kDoubles = true;
   static constexpr bool kMasked = false;
+  static constexpr bool kCausal = false;
   using Index = int64_t;
 };
 struct Many {
@@ -80,13 +82,19 @@ struct Many {
   static constexpr int kSegments = kMaxSegments;
   static constexpr bool kDoubles = true;
   static constexpr bool kMasked = false;
+  static constexpr bool kCausal = false;
   using Index = int64_t;
 };
 struct Masked : Many {
   static constexpr bool kMasked = true;
 };
+// With arrivals, or channels that look back only: each query has samples of its own.
+struct Causal : Masked {
+  static constexpr int kStreams = 32;  // per launch: more would not fit its arguments
+  static constexpr bool kCausal = true;
+};
 
-enum class FormId : uint8_t { kFewFloats, kFew, kMany, kMasked };
+enum class FormId : uint8_t { kFewFloats, kFew, kMany, kMasked, kCausal };
 
 // Each warp processes a unit: some queries and a range of the vectors of a stream.
 struct Plan {

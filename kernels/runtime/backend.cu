@@ -69,8 +69,8 @@ cudaError_t loadKernels(const LaunchDevice& device) {
     const cudaError_t error = load(device);
     if (error != cudaSuccess) return error;
   }
-  for (const auto load : {loadClearCounts, loadCopy, loadFuseMissing, loadFuseRows, loadGroupPoints,
-                          loadReduceVoxels}) {
+  for (const auto load : {loadClearCounts, loadCopy, loadFuseCausal, loadFuseMissing, loadFuseRows,
+                          loadGroupPoints, loadReduceVoxels}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }

@@ -271,7 +271,7 @@ struct AnyTask {
 };
 
 struct AnyLaunch {
-  WindowProblem problem;
+  PlainWindows problem;
   int64_t units;
   AnyTask tasks[kMaxWindowStreams];
   WindowStream streams[kMaxWindowStreams];
@@ -279,52 +279,59 @@ struct AnyLaunch {
   ChannelSegment methods[kMaxSegments];
 };
 
-// A window of a stream.
-template <class Time>
+// The same with what few problems have.
+struct CausalLaunch : AnyLaunch {
+  TimeOffset lag;
+  Arrivals arrivals[kMaxWindowStreams];
+  SegmentAge ages[kMaxSegments];
+};
+
+// A window of a stream, on a clock of window_problem.h.
+template <class Clock>
 struct WindowOf {
-  const WindowProblem& p;
+  const WindowsOn<Clock>& p;
   int32_t n;
   int64_t window;
-  WindowAnchor<Time> anchor;
-  WindowStand<Time> stand;
+  WindowAnchor<TimeOn<Clock>> anchor;
+  WindowStand<Clock> stand;
 
   __device__ __forceinline__ const WindowStream& stream() const { return p.streams[n]; }
 };
 
 // One of a stream's methods; gathered streams have none, which counts as one for all channels.
-__device__ __forceinline__ ChannelSegment ownMethod(const WindowProblem& p, const WindowStream& s,
+__device__ __forceinline__ ChannelSegment ownMethod(const PlainWindows& p, const WindowStream& s,
                                                     int32_t i) {
   if (s.interpolates) return p.methods[s.first_method + i];
   return {0, s.channels, Method::kLinear};
 }
 
-// Finds the places of one method in memory: for the rows, or for the preceding rows that steps
-// refer to.
-template <class Time>
-__device__ __noinline__ void findPlaces(const WindowOf<Time>& w, const WindowPart& part,
-                                        Method method, bool before) {
+// Finds the places of method `i` of the stream in memory: for the rows, or for the preceding rows
+// that steps refer to.
+template <class Clock>
+__device__ __noinline__ void findPlaces(const WindowOf<Clock>& w, const WindowPart& part,
+                                        Method method, int32_t i, bool before) {
   const WindowStream& s = w.stream();
   const int row = laneOfWarp();
   __syncwarp();
   if (row < part.count) {
     const int64_t o = part.first + row;
     if (before) {
-      if (o > 0) part.memory.places[row] = placeOf(s, elementBefore(s, w.stand, o), method);
+      if (o > 0) part.memory.places[row] = placeOf(s, elementBefore(s, w.stand, o), method, i);
     } else {
-      part.memory.places[row] = placeOf(s, elementAt(s, w.stand, o), method);
+      part.memory.places[row] = placeOf(s, elementAt(s, w.stand, o), method, i);
     }
   }
   __syncwarp();
 }
 
 // Fetches channels of a segment's reference, starting at `first`. Returns whether all have values.
-template <class Time>
-__device__ __noinline__ bool fetchReferences(const WindowOf<Time>& w, const WindowPart& part,
+template <class Clock>
+__device__ __noinline__ bool fetchReferences(const WindowOf<Clock>& w, const WindowPart& part,
                                              const WindowSegment& segment, int64_t first,
                                              int count) {
   WarpMemory& memory = part.memory;
   const WindowStream& s = w.p.streams[segment.reference_stream];
-  const WindowElement<Time> reference = referenceElement(w.p, segment, w.window, w.anchor);
+  const auto reference = referenceElement<Clock>(w.p, segment, w.window, w.anchor);
   bool all = true;
   __syncwarp();
   for (int i = laneOfWarp(); i < count; i += kWarp) {
@@ -336,9 +343,9 @@ __device__ __noinline__ bool fetchReferences(const WindowOf<Time>& w, const Wind
   return __all_sync(0xffffffffu, all);
 }
 
-template <class Time>
+template <class Clock>
 struct Methods {
-  const WindowOf<Time>& w;
+  const WindowOf<Clock>& w;
   const WindowPart& part;
   int32_t count;  // at least 1
   int32_t found = -1;
@@ -354,7 +361,7 @@ struct Methods {
       const int64_t own_end = i + 1 < count ? ownMethod(w.p, s, i + 1).begin : s.channels;
       const int64_t to = end < own_end ? end : own_end;
       if (from >= to) continue;
-      if (found != i) findPlaces(w, part, method.method, false);
+      if (found != i) findPlaces(w, part, method.method, i, false);
       found = i;
       visitor(method, from, static_cast<int>(to - from));
     }
@@ -362,9 +369,9 @@ struct Methods {
 };
 
 // Processes copied channels and channels with a reference.
-template <class Time>
-__device__ __forceinline__ void doChannels(const WindowOf<Time>& w, const WindowPart& part,
-                                           const WindowSegment& segment, Methods<Time>* methods) {
+template <class Clock>
+__device__ __forceinline__ void doChannels(const WindowOf<Clock>& w, const WindowPart& part,
+                                           const WindowSegment& segment, Methods<Clock>* methods) {
   const WindowStream& s = w.stream();
   switch (part.word_bytes) {
     case 0: break;
@@ -392,9 +399,9 @@ __device__ __forceinline__ void doChannels(const WindowOf<Time>& w, const Window
 }
 
 // Stages the channels of poses in memory.
-template <class Time>
-__device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const WindowPart& part,
-                                           const WindowSegment& segment, Methods<Time>* methods) {
+template <class Clock>
+__device__ __forceinline__ void stagePoses(const WindowOf<Clock>& w, const WindowPart& part,
+                                           const WindowSegment& segment, Methods<Clock>* methods) {
   const WindowStream& s = w.stream();
   WarpMemory& memory = part.memory;
   memory.posed[laneOfWarp()] = true;
@@ -412,7 +419,7 @@ __device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const Window
     const int64_t from = segment.begin > method.begin ? segment.begin : method.begin;
     const int64_t to = end < own_end ? end : own_end;
     if (from >= to) continue;
-    findPlaces(w, part, method.method, true);
+    findPlaces(w, part, method.method, i, true);
     methods->found = -1;
     const int first = part.first == 0 ? 1 : 0;  // the first of a window has no preceding row
     stageChannels(part, method, segment.begin, static_cast<int>(from - segment.begin),
@@ -421,9 +428,9 @@ __device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const Window
   __syncwarp();
 }
 
-template <class Time>
-__device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPart& part,
-                                        const WindowSegment& segment, Methods<Time>* methods) {
+template <class Clock>
+__device__ __forceinline__ void doPoses(const WindowOf<Clock>& w, const WindowPart& part,
+                                        const WindowSegment& segment, Methods<Clock>* methods) {
   const int count = kPositionChannels + channelsOf(segment.reference_rotation.kind);
   bool referred = fetchReferences(w, part, segment, 0, count);
   if (segment.isSum()) {
@@ -433,7 +440,7 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
       const bool is_last = first == part.first;
       const WindowPart steps = {
           part.s, part.memory, part.window, first, is_last ? part.count : kWarp, 0};
-      Methods<Time> of_steps = {w, steps, methods->count};
+      Methods<Clock> of_steps = {w, steps, methods->count};
       stagePoses(w, steps, segment, &of_steps);
       addSteps(steps, segment, first == 0, kept[threadIdx.x / kWarp], &referred);
     }
@@ -472,15 +479,15 @@ __device__ __forceinline__ void writeRowNumbers(const WindowPart& part) {
 }
 
 // Returns whether all rows are valid.
-template <class Time>
-__device__ __forceinline__ bool doPart(const WindowOf<Time>& w, const WindowPart& part) {
+template <class Clock>
+__device__ __forceinline__ bool doPart(const WindowOf<Clock>& w, const WindowPart& part) {
   const WindowStream& s = w.stream();
   WarpMemory& memory = part.memory;
   const int row = laneOfWarp();
-  Methods<Time> methods = {w, part, s.interpolates ? s.num_methods : 1};
+  Methods<Clock> methods = {w, part, s.interpolates ? s.num_methods : 1};
   bool valid = true;
   for (int32_t i = methods.count - 1; i >= 0; --i) {  // the first method stays in memory
-    findPlaces(w, part, ownMethod(w.p, s, i).method, false);
+    findPlaces(w, part, ownMethod(w.p, s, i).method, i, false);
     valid = valid && row < part.count && memory.places[row].mask;
   }
   methods.found = 0;
@@ -513,9 +520,9 @@ __device__ __forceinline__ bool doPart(const WindowOf<Time>& w, const WindowPart
   return __all_sync(0xffffffffu, row >= part.count || valid);
 }
 
-template <class Time>
-__device__ __forceinline__ void doAny(const AnyLaunch& launch, int64_t unit, WarpMemory& memory) {
-  WindowProblem p = launch.problem;
+template <class Clock, class Launch>
+__device__ __forceinline__ void doUnit(const Launch& launch, WindowsOn<Clock>& p, int64_t unit,
+                                       WarpMemory& memory) {
   p.streams = launch.streams;
   p.segments = launch.segments;
   p.methods = launch.methods;
@@ -527,8 +534,8 @@ __device__ __forceinline__ void doAny(const AnyLaunch& launch, int64_t unit, War
   const int64_t window = task.parts(own);
   const int64_t begin = (own - window * static_cast<int64_t>(task.parts.divisor)) * task.group;
   const int64_t end = s.num_offsets - begin < task.group ? s.num_offsets : begin + task.group;
-  const WindowAnchor<Time> anchor = anchorOf<Time>(p, window);
-  const WindowOf<Time> w = {p, n, window, anchor, standOf<Time>(p, n, window, anchor)};
+  const auto anchor = anchorOf<TimeOn<Clock>>(p, window);
+  const WindowOf<Clock> w = {p, n, window, anchor, standOf<Clock>(p, n, window, anchor)};
   letNextLaunchBegin();
   bool all = true;
   for (int64_t first = begin; first < end; first += kWarp) {
@@ -540,6 +547,18 @@ __device__ __forceinline__ void doAny(const AnyLaunch& launch, int64_t unit, War
   if (s.counted == nullptr || s.rule != WindowRule::kWhole || all) return;
   for (int64_t o = begin + laneOfWarp(); o < end; o += kWarp) {
     s.counted[window * s.num_offsets + o] = 0;
+  }
+}
+
+template <class Clock, class Launch>
+__device__ __forceinline__ void doAny(const Launch& launch, int64_t unit, WarpMemory& memory) {
+  WindowsOn<Clock> p = {launch.problem};
+  if constexpr (ClockOf<Clock>::kArrives) {
+    const CausalWindows causal = {launch.lag, launch.arrivals, launch.ages};
+    p.causal = &causal;
+    doUnit<Clock>(launch, p, unit, memory);
+  } else {
+    doUnit<Clock>(launch, p, unit, memory);
   }
 }
 

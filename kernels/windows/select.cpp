@@ -57,6 +57,8 @@ using OfProblem = Condition<WindowProblem>;
 using OfStream = Condition<WindowProblem, WindowStream>;
 
 constexpr OfProblem kCall[] = {
+    {[](const WindowProblem& p) { return p.causal == nullptr; },
+     "arrivals or RBC_FLAG_CAUSAL: set, expected none", nullptr},
     {[](const WindowProblem& p) { return p.windows < kFew; },
      "windows: {}, too many for 32-bit indexes", [](const WindowProblem& p) { return p.windows; }},
     {[](const WindowProblem& p) { return isShort(anchorStep(p)); },

@@ -210,8 +210,8 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
 
 // Moves the ends of a bracket to samples that are not missing, and returns the distance between
 // them. i becomes -1 if no such sample is at or before it.
-template <class Row, class Time, class Index>
-RBC_HD Index skipMissing(const Row& times, const ValidSamples<Index>& samples, Index n,
+template <class Row, class Valid, class Time, class Index>
+RBC_HD Index skipMissing(const Row& times, const Valid& samples, Index n,
                          Bracket<Time, Index>* bracket) {
   const Index i = bracket->i;
   const Index right = samples.from(i + 1, n);

@@ -4,6 +4,7 @@
 
 #include "dtype.h"
 #include "locate.h"
+#include "look_back.h"
 #include "ragged.h"
 #include "valid_samples.h"
 
@@ -74,8 +75,8 @@ struct FuseStream {
   Outside outside;
 };
 
-// All streams, and the parameters that they share.
-struct FuseProblem {
+// All streams, and the parameters that they share: the arguments of every kernel.
+struct PlainFuse {
   int64_t batch;
   int64_t queries;
   int64_t channels;  // of all streams
@@ -100,8 +101,42 @@ struct FuseProblem {
   const ChannelSegment* segments;
 };
 
+// When the samples of a stream had arrived; `data` may be null: all had.
+struct Arrivals {
+  const void* data;
+  int64_t stride[2];  // in elements, as FuseStream::times_stride
+
+  // Of sample i in row b, `size` bytes each; null without arrivals.
+  RBC_HD const char* at(int64_t b, int64_t i, int64_t size) const {
+    if (data == nullptr) return nullptr;
+    return static_cast<const char*>(data) + (b * stride[0] + i * stride[1]) * size;
+  }
+};
+
+// How old the sample of a segment may be: small, as a launch has up to 256.
+struct SegmentAge {
+  uint64_t limit;  // ticks, or the bits of a TimeLimit's real number
+  bool has_limit;
+  bool causal;  // it looks back only; else it has no limit
+
+  bool operator==(const SegmentAge& other) const {
+    return limit == other.limit && has_limit == other.has_limit && causal == other.causal;
+  }
+};
+
+// The fields that few problems have: the kernels of the others need no room for them.
+struct CausalFuse {
+  TimeOffset lag;
+  const Arrivals* arrivals;  // per stream
+  const SegmentAge* ages;    // per segment
+};
+
+struct FuseProblem : PlainFuse {
+  const CausalFuse* causal;  // null: without arrivals, and no segment looks back only
+};
+
 // Whether values affect the stream's mask: a quaternion may be invalid.
-inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
+inline bool hasQuaternions(const PlainFuse& p, const FuseStream& s) {
   for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (p.segments[i].method == Method::kSlerp) return true;
   }
@@ -109,7 +144,7 @@ inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
 }
 
 // Whether samples of any stream may be missing.
-inline bool hasSampleMasks(const FuseProblem& p) {
+inline bool hasSampleMasks(const PlainFuse& p) {
   for (int n = 0; n < p.num_streams; ++n) {
     if (p.streams[n].sample_mask != nullptr) return true;
   }
@@ -120,7 +155,7 @@ RBC_HD RowRange samplesOf(const FuseStream& s, int64_t b) {
   return rangeOf(s.lengths, s.offsets, s.samples, b);
 }
 
-RBC_HD int64_t queriesOf(const FuseProblem& p, int64_t b) {
+RBC_HD int64_t queriesOf(const PlainFuse& p, int64_t b) {
   return p.query_lengths.data != nullptr ? clampIndex(p.query_lengths[b], 0, p.queries) : p.queries;
 }
 
@@ -152,6 +187,12 @@ RBC_HD Rules<Time> rulesOf(const Stream& s, Outside outside, Method method) {
 template <class Time>
 RBC_HD Rules<Time> rulesOf(const FuseStream& s, Method method) {
   return rulesOf<Time>(s, s.outside, method);
+}
+
+template <class Time>
+RBC_HD AgeRule<Time> ageRuleOf(const SegmentAge& age) {
+  return {age.causal, age.has_limit,
+          limitAs<Time>({bitCast<double>(age.limit), age.limit, age.has_limit})};
 }
 
 // Calls visitor(Tag<Time>) for the dtype of times.

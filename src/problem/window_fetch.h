@@ -26,35 +26,60 @@ RBC_HD Number valueAt(const void* data, DType dtype, int64_t i) {
 }
 
 // One element of a window: the part that is the same for all channels of a method.
-template <class Time>
-struct WindowElement {
-  GatheredRow gathered;  // for gathered streams
+template <class Clock>
+struct WindowElement : MayArrive<Clock> {  // on which `until` is the element's own
+  GatheredRow gathered;                    // for gathered streams
   // For other streams.
-  WindowSamples<Time> samples;
-  Time query;
+  WindowSamples<TimeOn<Clock>> samples;
+  TimeOn<Clock> query;
   bool is_reference;
 };
 
-template <class Time>
-RBC_HD WindowElement<Time> elementAt(const WindowStream& s, const WindowStand<Time>& stand,
-                                     int64_t o, bool is_reference = false) {
-  WindowElement<Time> element = {};
+template <class Clock>
+RBC_HD WindowElement<Clock> elementAt(const WindowStream& s, const WindowStand<Clock>& stand,
+                                      int64_t o, bool is_reference = false) {
+  using Time = TimeOn<Clock>;
+  WindowElement<Clock> element = {};
   element.is_reference = is_reference;
   if (s.interpolates) {
     element.samples = samplesOf<Time>(s, stand.rows);
     element.query = queryOf(s, stand, o);
+    if constexpr (ClockOf<Clock>::kArrives) {
+      const Time offset = static_cast<const Time*>(s.offsets.data)[o * s.offsets.stride];
+      element.existing = stand.existing;
+      element.existing.until =
+          TimeMath<Time>::later(TimeMath<Time>::later(stand.time, offset), stand.existing.lag);
+    }
   } else {
     element.gathered = gatheredRow(s, stand, o, is_reference);
   }
   return element;
 }
 
-template <class Time>
-RBC_HD SamplePosition<Time, int64_t> positionOf(const WindowStream& s,
-                                                const WindowElement<Time>& element, Method method) {
+// The answer to an interpolated element, for method `i` of the stream.
+template <class Clock>
+RBC_HD Answer<TimeOn<Clock>, int64_t> answerTo(const WindowStream& s,
+                                               const WindowElement<Clock>& element, Method method,
+                                               int32_t i) {
+  using Time = TimeOn<Clock>;
+  const WindowSamples<Time>& samples = element.samples;
+  const Rules<Time> rules = rulesOf<Time>(s, method, element.is_reference);
   int64_t guess = -1;
-  return positionOf(element.samples.times, element.samples.count, element.query,
-                    rulesOf<Time>(s, method, element.is_reference), &guess, element.samples.valid);
+  if constexpr (ClockOf<Clock>::kArrives) {
+    const RowsThatArrived<Time>& existing = element.existing;
+    if (existing.ages != nullptr) {
+      return answerTo(samples.times, samples.count, element.query, rules,
+                      ageRuleOf<Time>(existing.ages[i]),
+                      existing.from(samples.valid, samples.begin, existing.until), &guess);
+    }
+  }
+  const SamplePosition<Time, int64_t> position =
+      positionOf(samples.times, samples.count, element.query, rules, &guess, samples.valid);
+  auto answer = Answer<Time, int64_t>::alone(position);
+  if (position.weight != 0) {
+    answer.neighbours = neighboursOf(samples.valid, samples.count, position.index);
+  }
+  return answer;
 }
 
 // Where the channels of one method are found, for any dtype of times.
@@ -68,19 +93,19 @@ struct WindowPlace {
   bool mask;  // rbcResample's mask, before quaternions are checked; or that the row was not held
 };
 
-template <class Time>
-RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Time>& element,
-                           Method method) {
+template <class Clock>
+RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Clock>& element,
+                           Method method, int32_t i) {
   if (!s.interpolates) {
     const GatheredRow& at = element.gathered;
     return {at.row, at.row, at.row, at.row, {}, at.valid};
   }
-  const SamplePosition<Time, int64_t> position = positionOf(s, element, method);
-  const WindowSamples<Time>& samples = element.samples;
+  const auto answer = answerTo(s, element, method, i);
+  const auto& position = answer.position;
+  const Neighbours<int64_t>& neighbours = answer.neighbours;
+  const auto& samples = element.samples;
   WindowPlace place = {-1, -1, -1, -1, {}, position.mask};
   if (position.index < 0) return place;
-  Neighbours<int64_t> neighbours = {position.index, position.index, position.index};
-  if (position.weight != 0) neighbours = neighboursOf(samples.valid, samples.count, position.index);
   place.row = samples.begin + position.index;
   place.before = samples.begin + neighbours.before;
   place.right = samples.begin + neighbours.right;
@@ -158,51 +183,32 @@ RBC_HD bool fetchChannel(const WindowStream& s, const WindowPlace& place, Method
   return detail::channelAt(s, place, method, first, channel, value);
 }
 
-template <class Number, class Time>
-RBC_HD bool fetchChannel(const WindowProblem& p, const WindowStream& s,
-                         const WindowElement<Time>& element, int64_t channel, Number* value) {
+template <class Number, class Clock>
+RBC_HD bool fetchChannel(const PlainWindows& p, const WindowStream& s,
+                         const WindowElement<Clock>& element, int64_t channel, Number* value) {
   if (!s.interpolates) {
-    return fetchChannel(s, placeOf(s, element, Method::kLinear), Method::kLinear, 0, channel,
+    return fetchChannel(s, placeOf(s, element, Method::kLinear, 0), Method::kLinear, 0, channel,
                         value);
   }
   const ChannelSegment& segment = methodOf(p, s, channel);
-  return fetchChannel(s, placeOf(s, element, segment.method), segment.method, segment.begin,
+  const auto i = static_cast<int32_t>(&segment - (p.methods + s.first_method));
+  return fetchChannel(s, placeOf(s, element, segment.method, i), segment.method, segment.begin,
                       channel, value);
 }
 
 // Several channels, such as the channels of a pose. Returns whether all have a value.
-template <class Number, class Time>
-RBC_HD bool fetchChannels(const WindowProblem& p, const WindowStream& s,
-                          const WindowElement<Time>& element, int64_t begin, int count,
+template <class Number, class Clock>
+RBC_HD bool fetchChannels(const PlainWindows& p, const WindowStream& s,
+                          const WindowElement<Clock>& element, int64_t begin, int count,
                           Number* values) {
   bool all = true;
   for (int i = 0; i < count; ++i) all &= fetchChannel(p, s, element, begin + i, values + i);
   return all;
 }
 
-// Whether the element is valid before its transforms: rbcResample's mask, or that the row was not
-// held.
-template <class Time>
-RBC_HD bool isValid(const WindowProblem& p, const WindowStream& s,
-                    const WindowElement<Time>& element) {
-  if (!s.interpolates) return element.gathered.valid;
-  bool valid = true;
-  for (int32_t i = s.first_method; i < s.first_method + s.num_methods; ++i) {
-    const ChannelSegment& segment = p.methods[i];
-    const SamplePosition<Time, int64_t> position = positionOf(s, element, segment.method);
-    valid = valid && position.mask;
-    if (segment.method != Method::kSlerp || !valid) continue;
-    for (int64_t c = segment.begin; c < segment.begin + segment.count && valid; c += 4) {
-      double value;
-      valid = fetchChannel(p, s, element, c, &value);
-    }
-  }
-  return valid;
-}
-
 // Whether the element takes neutral values if the pad is neutral.
-template <class Time>
-RBC_HD bool isPastEnd(const WindowStream& s, const WindowElement<Time>& element, bool valid) {
+template <class Clock>
+RBC_HD bool isPastEnd(const WindowStream& s, const WindowElement<Clock>& element, bool valid) {
   if (!s.interpolates) return element.gathered.after;
   return !valid && isAfter(element.samples, element.query);
 }

@@ -114,7 +114,8 @@ struct WindowStream {
   RBC_HD bool clips() const { return low.data != nullptr || high.data != nullptr; }
 };
 
-struct WindowProblem {
+// The arguments of every kernel.
+struct PlainWindows {
   int64_t windows;
   int64_t episodes;  // at least 1
   IndexArray episode_of;
@@ -134,9 +135,45 @@ struct WindowProblem {
   const ChannelSegment* methods;
 };
 
+// The fields that few problems have, as CausalFuse.
+struct CausalWindows {
+  TimeOffset lag;
+  const Arrivals* arrivals;  // per stream; of one row
+  const SegmentAge* ages;    // per method
+};
+
+struct WindowProblem : PlainWindows {
+  const CausalWindows* causal;  // null: without arrivals, and no method looks back only
+};
+
+// ---- clocks -------------------------------------------------------------------------------------
+//
+// Functions take a clock: the type of times, or Arriving<Time>. With the latter, rows may not have
+// arrived and methods may look back only, which the kernels of all other problems need no code for.
+
+template <class T>
+struct Arriving {};
+
+template <class Clock>
+struct ClockOf {
+  using Time = Clock;
+  using Problem = PlainWindows;
+  static constexpr bool kArrives = false;
+};
+template <class T>
+struct ClockOf<Arriving<T>> {
+  using Time = T;
+  using Problem = WindowProblem;
+  static constexpr bool kArrives = true;
+};
+template <class Clock>
+using TimeOn = typename ClockOf<Clock>::Time;
+template <class Clock>
+using WindowsOn = typename ClockOf<Clock>::Problem;
+
 // ---- the place of a window ----------------------------------------------------------------------
 
-RBC_HD RowRange rowsOfEpisode(const WindowProblem& p, const WindowStream& s, int64_t window) {
+RBC_HD RowRange rowsOfEpisode(const PlainWindows& p, const WindowStream& s, int64_t window) {
   const int64_t e = clampIndex(p.episode_of[window], 0, p.episodes - 1);
   return rangeOf({}, s.episode_offsets, s.rows, e);
 }
@@ -155,7 +192,7 @@ struct WindowAnchor {
 };
 
 template <class Time>
-RBC_HD WindowAnchor<Time> anchorOf(const WindowProblem& p, int64_t window) {
+RBC_HD WindowAnchor<Time> anchorOf(const PlainWindows& p, int64_t window) {
   if (p.anchors_are_times) {
     const Time time = static_cast<const Time*>(p.anchors)[window * p.anchors_stride];
     return {0, time, !TimeMath<Time>::isNaN(time)};
@@ -170,43 +207,98 @@ RBC_HD WindowAnchor<Time> anchorOf(const WindowProblem& p, int64_t window) {
   return {row, time, !TimeMath<Time>::isNaN(time)};
 }
 
-// The same for one stream.
+// The rows of a stream that exist for an element.
 template <class Time>
-struct WindowStand {
-  RowRange rows;   // of the episode; empty if the window has no anchor here
-  int64_t anchor;  // gathered streams: the row, relative to the episode's first, inside or not
-  Time time;       // others: the time, before clock_offset
+struct RowsThatArrived {
+  Arrivals arrivals;
+  Time lag;
+  Time until;              // gathered streams: the same for all elements of a window
+  const SegmentAge* ages;  // per method of the stream
+
+  // The rows from `begin` on, with a mask if the stream has one, for a query that is computed at
+  // `until_then`.
+  RBC_HD ArrivedSamples<Time, int64_t> from(const ValidSamples<int64_t>& valid, int64_t begin,
+                                            Time until_then) const {
+    constexpr int64_t kSize = sizeof(Time);
+    return {
+        valid,       arrivals.at(0, begin, kSize), arrivals.stride[1] * kSize, until_then, begin,
+        {nullptr, 0}};
+  }
 };
 
-template <class Time>
-RBC_HD WindowStand<Time> standOf(const WindowProblem& p, int32_t stream, int64_t window,
-                                 const WindowAnchor<Time>& anchor) {
+// A base of what has it only on a clock of rows that arrive: without them it takes no room.
+template <class Clock>
+struct MayArrive {};
+template <class T>
+struct MayArrive<Arriving<T>> {
+  RowsThatArrived<T> existing;
+};
+
+// The same for one stream.
+template <class Clock>
+struct WindowStand : MayArrive<Clock> {
+  RowRange rows;       // of the episode; empty if the window has no anchor here
+  int64_t anchor;      // gathered streams: the row, relative to the episode's first, inside or not
+  TimeOn<Clock> time;  // others: the time, before clock_offset
+};
+
+RBC_HD ValidSamples<int64_t> validFrom(const WindowStream& s, int64_t row) {
+  if (s.sample_mask == nullptr) return {nullptr, 0};
+  return {s.sample_mask + row * s.sample_mask_stride, s.sample_mask_stride};
+}
+
+template <class Clock>
+RBC_HD WindowStand<Clock> standOf(const WindowsOn<Clock>& p, int32_t stream, int64_t window,
+                                  const WindowAnchor<TimeOn<Clock>>& anchor) {
+  using Time = TimeOn<Clock>;
   const WindowStream& s = p.streams[stream];
   const RowRange rows = rowsOfEpisode(p, s, window);
   const bool own = !p.anchors_are_times && stream == p.anchor_stream;
   const bool anchors_have_times =
       p.anchors_are_times || p.streams[p.anchor_stream].times != nullptr;
-  const bool by_time = s.interpolates || (!own && s.times != nullptr && anchors_have_times);
-  if (!by_time) return {rows, anchor.row, Time(0)};
-  if (!anchor.has_time) return {{rows.begin, 0}, 0, Time(0)};
-  if (s.interpolates) return {rows, 0, anchor.time};
+  bool by_time = s.interpolates || (!own && s.times != nullptr && anchors_have_times);
+  MayArrive<Clock> own_rows = {};
+  bool arrives = false;
+  if constexpr (ClockOf<Clock>::kArrives) {
+    if (p.causal != nullptr) {
+      const Time lag = offsetAs<Time>(p.causal->lag);
+      own_rows.existing = {p.causal->arrivals[stream], lag, TimeMath<Time>::later(anchor.time, lag),
+                           p.causal->ages + s.first_method};
+      arrives = own_rows.existing.arrivals.data != nullptr;
+      by_time = by_time || arrives;
+    }
+  }
+  if (!by_time) return {own_rows, rows, anchor.row, Time(0)};
+  if (!anchor.has_time) return {own_rows, {rows.begin, 0}, 0, Time(0)};
+  if (s.interpolates) return {own_rows, rows, 0, anchor.time};
   const Time time = TimeMath<Time>::shifted(anchor.time, offsetAs<Time>(s.clock_offset));
-  return {rows, lastRowUpTo(timesFrom<Time>(s, rows.begin), rows.count, time), time};
+  int64_t row = lastRowUpTo(timesFrom<Time>(s, rows.begin), rows.count, time);
+  if constexpr (ClockOf<Clock>::kArrives) {
+    if (arrives) {
+      const RowsThatArrived<Time>& existing = own_rows.existing;
+      row = existing.from(validFrom(s, rows.begin), rows.begin, existing.until).upTo(row);
+    }
+  }
+  return {own_rows, rows, row, time};
 }
 
 // ---- gathered streams ---------------------------------------------------------------------------
 
 // The row of offset o, among all rows of the stream. A reference holds, regardless of the stream's
 // pad.
-template <class Time>
-RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Time>& stand, int64_t o,
+template <class Clock>
+RBC_HD GatheredRow gatheredRow(const WindowStream& s, const WindowStand<Clock>& stand, int64_t o,
                                bool is_reference = false) {
   GatheredRow at = gatheredRow(stand.anchor, s.offsets[o], stand.rows.count,
                                is_reference ? Outside::kHold : s.outside);
   if (at.row < 0) return at;
   at.row += stand.rows.begin;
-  const bool missing =
-      s.sample_mask != nullptr && s.sample_mask[at.row * s.sample_mask_stride] == 0;
+  bool missing = s.sample_mask != nullptr && s.sample_mask[at.row * s.sample_mask_stride] == 0;
+  if constexpr (ClockOf<Clock>::kArrives) {
+    if (stand.existing.arrivals.data != nullptr) {
+      missing = !stand.existing.from(validFrom(s, at.row), at.row, stand.existing.until).counts(0);
+    }
+  }
   return missing ? GatheredRow{-1, false, false} : at;
 }
 
@@ -226,16 +318,16 @@ RBC_HD WindowSamples<Time> samplesOf(const WindowStream& s, const RowRange& rows
   if (s.sample_mask == nullptr) {
     return {timesFrom<Time>(s, rows.begin), {nullptr, 0}, rows.begin, rows.count};
   }
-  const ValidSamples<int64_t> valid = {s.sample_mask + rows.begin * s.sample_mask_stride,
-                                       s.sample_mask_stride};
+  const ValidSamples<int64_t> valid = validFrom(s, rows.begin);
   const SampleRange<int64_t> part = trimmed(valid, rows.count);
   const int64_t begin = rows.begin + part.begin;
   return {timesFrom<Time>(s, begin), valid.shifted(part.begin), begin, part.count};
 }
 
 // The time to look up for offset o, on the stream's clock.
-template <class Time>
-RBC_HD Time queryOf(const WindowStream& s, const WindowStand<Time>& stand, int64_t o) {
+template <class Clock>
+RBC_HD TimeOn<Clock> queryOf(const WindowStream& s, const WindowStand<Clock>& stand, int64_t o) {
+  using Time = TimeOn<Clock>;
   const Time offset = static_cast<const Time*>(s.offsets.data)[o * s.offsets.stride];
   return TimeMath<Time>::shifted(TimeMath<Time>::later(stand.time, offset),
                                  offsetAs<Time>(s.clock_offset));
@@ -254,7 +346,7 @@ RBC_HD bool isAfter(const WindowSamples<Time>& samples, Time query) {
 }
 
 // The method of a channel.
-RBC_HD const ChannelSegment& methodOf(const WindowProblem& p, const WindowStream& s,
+RBC_HD const ChannelSegment& methodOf(const PlainWindows& p, const WindowStream& s,
                                       int64_t channel) {
   int32_t i = s.first_method;
   while (i + 1 < s.first_method + s.num_methods && p.methods[i + 1].begin <= channel) ++i;

@@ -8,17 +8,19 @@ namespace rbc {
 
 // Fetches, with the pad hold, the element that a segment refers to. It is the same for all offsets
 // of a window, except for a step: there it is the preceding element, if any.
-template <class Time>
-RBC_HD WindowElement<Time> referenceElement(const WindowProblem& p, const WindowSegment& segment,
-                                            int64_t window, const WindowAnchor<Time>& anchor) {
+template <class Clock>
+RBC_HD WindowElement<Clock> referenceElement(const WindowsOn<Clock>& p,
+                                             const WindowSegment& segment, int64_t window,
+                                             const WindowAnchor<TimeOn<Clock>>& anchor) {
   const int32_t n = segment.reference_stream;
-  return elementAt(p.streams[n], standOf(p, n, window, anchor), segment.reference_offset, true);
+  return elementAt(p.streams[n], standOf<Clock>(p, n, window, anchor), segment.reference_offset,
+                   true);
 }
 
 // The value that is subtracted from channel segment.begin + i. Returns false if there is no value.
-template <class Number, class Time>
-RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
-                           const WindowElement<Time>& reference, int64_t i, Number* value) {
+template <class Number, class Clock>
+RBC_HD bool fetchReference(const PlainWindows& p, const WindowSegment& segment,
+                           const WindowElement<Clock>& reference, int64_t i, Number* value) {
   return fetchChannel(p, p.streams[segment.reference_stream], reference,
                       segment.reference_begin + i, value);
 }
@@ -26,25 +28,6 @@ RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
 template <class V>
 RBC_HD V subtracted(V x, V reference, bool inverse) {
   return inverse ? x + reference : x - reference;
-}
-
-// Returns whether all channels have values and the rotation is valid.
-template <class Number, class Time>
-RBC_HD bool fetchPose(const WindowProblem& p, const WindowStream& s,
-                      const WindowElement<Time>& element, int64_t begin,
-                      const RotationFormat& rotation, Pose<Number>* pose) {
-  double values[kMaxPoseChannels];
-  const int count = kPositionChannels + channelsOf(rotation.kind);
-  if (!fetchChannels(p, s, element, begin, count, values)) return false;
-  *pose = readPose<Number>(rotation, values);
-  return isRotation(pose->q);
-}
-
-template <class Number, class Time>
-RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
-                           const WindowElement<Time>& reference, Pose<Number>* pose) {
-  return fetchPose(p, p.streams[segment.reference_stream], reference, segment.reference_begin,
-                   segment.reference_rotation, pose);
 }
 
 // Whether a segment's rotations are computed as DoubleDouble: see convertRotation().
@@ -66,9 +49,9 @@ RBC_HD Pose<Number> transformed(const WindowSegment& segment,
 }
 
 // The element from which step `o` of a window starts, for o > 0.
-template <class Time>
-RBC_HD WindowElement<Time> elementBefore(const WindowStream& s, const WindowStand<Time>& stand,
-                                         int64_t o) {
+template <class Clock>
+RBC_HD WindowElement<Clock> elementBefore(const WindowStream& s, const WindowStand<Clock>& stand,
+                                          int64_t o) {
   return elementAt(s, stand, o - 1, true);
 }
 

@@ -178,8 +178,9 @@ TEST_CASE("allocator: a control loop's fuse allocates nothing, checked or not") 
   query.each([&](std::byte* p) { std::memcpy(p, &now, sizeof now); });
 
   const support::Array* const values[] = {&pose, &joints, &contact};
-  const rbcChannelGroup groups[] = {
-      {0, 3, RBC_METHOD_PCHIP, 0}, {3, 4, RBC_METHOD_SLERP, 0}, {7, 1, RBC_METHOD_PREVIOUS, 0}};
+  const rbcChannelGroup groups[] = {{0, 3, RBC_METHOD_PCHIP, 0, 0, 0, 0},
+                                    {3, 4, RBC_METHOD_SLERP, 0, 0, 0, 0},
+                                    {7, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0}};
   const rbcTensor scale_tensor = scale.tensor();
   rbcTensor value_tensors[3];
   rbcTensor time_tensors[3];

@@ -140,11 +140,12 @@ TEST_CASE("fuse errors: errors of rbcResample in a stream name the stream") {
         [](Call& c) { c.stream_params[2].method = RBC_METHOD_SLERP; }},
        {kStatus, "streams[0].groups: channel 3 is in none",
         [](Call& c) {
-          c.regroup(0, {{0, 3, RBC_METHOD_LINEAR, 0}});
+          c.regroup(0, {{0, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0}});
         }},
        {kStatus, "streams[2].groups[1]: shares channel 1 with groups[0]",
         [](Call& c) {
-          c.regroup(2, {{0, 2, RBC_METHOD_LINEAR, 0}, {1, 1, RBC_METHOD_NEXT, 0}});
+          c.regroup(2,
+                    {{0, 2, RBC_METHOD_LINEAR, 0, 0, 0, 0}, {1, 1, RBC_METHOD_NEXT, 0, 0, 0, 0}});
         }},
        {kStatus, "streams[2].lengths:...batch_offsets",
         [](Call& c) { c.stream_params[2].lengths = &c.padded.lengths.raw; }},
@@ -159,7 +160,7 @@ TEST_CASE("fuse errors: too many groups of channels in all") {
   support::Argument out(kF32, {2, 2, 2 * kHalf + 2});
   const auto set = [&](Call& c, bool grouped) {
     std::vector<rbcChannelGroup> groups;
-    for (int64_t i = 0; i < kHalf; ++i) groups.push_back({i, 1, i % 2 == 0 ? 0 : 2, 0});
+    for (int64_t i = 0; i < kHalf; ++i) groups.push_back({i, 1, i % 2 == 0 ? 0 : 2, 0, 0, 0, 0});
     for (const int n : {0, 1}) {
       c.streams[n].values = &wide.raw;
       c.streams[n].times = &c.padded.times.raw;
@@ -167,7 +168,7 @@ TEST_CASE("fuse errors: too many groups of channels in all") {
       c.regroup(n, groups);
     }
     // Even one more method is one more group.
-    if (grouped) c.regroup(2, {{0, 2, RBC_METHOD_LINEAR, 0}});
+    if (grouped) c.regroup(2, {{0, 2, RBC_METHOD_LINEAR, 0, 0, 0, 0}});
     c.used_out = &out.raw;
   };
   for (const bool grouped : {false, true}) {

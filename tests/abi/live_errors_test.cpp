@@ -25,7 +25,7 @@ class GroupAtTheEnd {
     memory_ = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(memory_ != MAP_FAILED);
     REQUIRE(mprotect(static_cast<char*>(memory_) + page_, page_, PROT_NONE) == 0);
-    *get() = {0, 3, RBC_METHOD_LINEAR, 0};
+    *get() = {0, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0};
   }
   ~GroupAtTheEnd() { munmap(memory_, 2 * page_); }
   GroupAtTheEnd(const GroupAtTheEnd&) = delete;
@@ -52,7 +52,7 @@ const support::StructCallsOf kLiveStructs([](support::StructCalls& calls) {
     rbcLive_t made = nullptr;
     rbcStatus_t status = rbcLiveCreate(c, of, 2, params, &made);
     for (int32_t n = 0; n < 2 && status == RBC_STATUS_SUCCESS; ++n) {
-      status = rbcLivePush(made, n, recording.values, recording.times);
+      status = rbcLivePush(made, n, recording.values, recording.times, nullptr);
     }
     if (status == RBC_STATUS_SUCCESS) {
       status = counters != nullptr
@@ -104,8 +104,6 @@ TEST_CASE("live errors: creation") {
   refuse(kInvalid, "at most 2^24", with([](auto& s) { s.capacity = (1 << 24) + 1; }));
   refuse(kInvalid, "late_bound: is -1", with([](auto& s) { s.late_bound = -1; }));
   refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
-  refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
-  refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
   refuse(kInvalid, "max_ahead: is 0, expected more than 0", with([](auto& s) { s.max_ahead = 0; }));
   refuse(kInvalid, "max_ahead: is -1", with([](auto& s) { s.max_ahead = -1; }));
   refuse(kInvalid, "max_ahead: is nan", with([](auto& s) { s.max_ahead = std::nan(""); }));
@@ -143,7 +141,8 @@ TEST_CASE("live errors: creation") {
          with([&](auto& s) { s.params = &previous, s.capacity = 0; }));
   refuse(kInvalid, "late_bound: is 1, expected less than the capacity, 1",
          with([&](auto& s) { s.params = &previous, s.capacity = 1, s.late_bound = 1; }));
-  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0}, {1, 2, RBC_METHOD_ANGLE, 0}};
+  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0},
+                             {1, 2, RBC_METHOD_ANGLE, 0, 0, 0, 0}};
   rbcResampleParams grouped = params;
   grouped.groups = mixed;
   grouped.num_groups = 2;
@@ -206,16 +205,20 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor several = hostTensor(memory, support::kF64, 1, two);
   constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
   rbcLive_t l = live.get();
-  CHECK_FAILS(rbcLivePush(nullptr, 0, &values, &times), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLivePush(l, 1, &values, &times), kInvalid, "stream_index: is 1, expected 0 to 0");
-  CHECK_FAILS(rbcLivePush(l, -1, &values, &times), kInvalid, "stream_index: is -1");
-  CHECK_FAILS(rbcLivePush(l, 0, &values, nullptr), kInvalid, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, nullptr, &times), kInvalid, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &values, &ticks), RBC_STATUS_DTYPE_MISMATCH, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, &doubles, &times), RBC_STATUS_DTYPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &wide, &times), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &values, &several), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &device, &times), RBC_STATUS_DEVICE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(nullptr, 0, &values, &times, nullptr), kInvalid, "live: is null");
+  CHECK_FAILS(rbcLivePush(l, 1, &values, &times, nullptr), kInvalid,
+              "stream_index: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLivePush(l, -1, &values, &times, nullptr), kInvalid, "stream_index: is -1");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, nullptr, nullptr), kInvalid, "times");
+  CHECK_FAILS(rbcLivePush(l, 0, nullptr, &times, nullptr), kInvalid, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &ticks, nullptr), RBC_STATUS_DTYPE_MISMATCH, "times");
+  CHECK_FAILS(rbcLivePush(l, 0, &doubles, &times, nullptr), RBC_STATUS_DTYPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &wide, &times, nullptr), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &several, nullptr), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &device, &times, nullptr), RBC_STATUS_DEVICE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &times, &ticks), RBC_STATUS_DTYPE_MISMATCH, "arrivals");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &times, &several), RBC_STATUS_SHAPE_MISMATCH, "arrivals");
+  CHECK_FAILS(rbcLivePush(l, 0, &values, &times, &device), RBC_STATUS_DEVICE_MISMATCH, "arrivals");
   CHECK(countersOf(live, 0).kept == 0);
 
   alignas(8) float out[2] = {-5, -5};
@@ -243,6 +246,14 @@ TEST_CASE("live errors: pushing and fusing") {
               RBC_STATUS_DTYPE_MISMATCH, "ages");
   CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages, nullptr), kInvalid, "ages",
               "out");
+  rbcLiveFuseParams params = rbcLiveFuseParamsInit();
+  params.lag = std::nan("");
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, nullptr, &params), kInvalid,
+              "params.lag: is nan, expected a finite float64");
+  params.lag = 0;
+  params.lag_ticks = 3;
+  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, nullptr, &params), kInvalid,
+              "params.lag_ticks: is 3, expected params.lag for times of float64");
   CHECK(out[0] == -5);
   CHECK(mask == 9);
   CHECK(age == -5);

@@ -83,7 +83,7 @@ struct Rig {
   rbcStatus_t pushFrom(void* at, void* sample) {
     const rbcTensor times = hostTensor(at, support::kF64, 1, one);
     const rbcTensor values = hostTensor(sample, support::kF32, 2, one);
-    return rbcLivePush(live.get(), 0, &values, &times);
+    return rbcLivePush(live.get(), 0, &values, &times, nullptr);
   }
   rbcStatus_t fuseTo(void* to) {
     const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);

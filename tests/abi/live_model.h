@@ -37,6 +37,7 @@ class Stream {
  public:
   struct Sample {
     Time time;
+    Time arrival;
     std::vector<float> row;
   };
 
@@ -57,7 +58,7 @@ class Stream {
   Stream(int64_t capacity_, int64_t late_bound_, double max_ahead_)
       : capacity(static_cast<size_t>(capacity_)), late_bound(late_bound_), max_ahead(max_ahead_) {}
 
-  void push(Time time, const std::vector<float>& row) {
+  void push(Time time, Time arrival, const std::vector<float>& row) {
     if (!isTime(time)) {
       ++invalid;
       return;
@@ -71,7 +72,7 @@ class Stream {
     }
     ++pushed;
     late += newer > 0 ? 1 : 0;
-    kept.insert(kept.end() - newer, {time, row});
+    kept.insert(kept.end() - newer, {time, arrival, row});
     if (kept.size() > capacity) {
       kept.erase(kept.begin());
       ++overwritten;
@@ -84,11 +85,12 @@ class Stream {
     strangers_.clear();
   }
 
-  // The time of the sample that the age of a query is measured from. There is one.
-  Time usedBy(Time query) const {
-    Time used = kept.front().time;
+  // The sample that the age of a query is measured from, or null. It had arrived at `until`.
+  const Sample* usedBy(Time query, Time until) const {
+    const Sample* used = nullptr;
     for (const Sample& sample : kept) {
-      if (sample.time <= query) used = sample.time;
+      if (!(sample.arrival <= until)) continue;
+      if (sample.time <= query || used == nullptr) used = &sample;
     }
     return used;
   }

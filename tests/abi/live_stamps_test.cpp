@@ -50,7 +50,7 @@ class Sensor {
       const auto value = static_cast<float>(time);
       const rbcTensor time_tensor = hostTensor(&time, timeDtype<Time>(), 1, one_);
       const rbcTensor value_tensor = hostTensor(&value, support::kF32, 2, one_);
-      support::require(rbcLivePush(live_.get(), 0, &value_tensor, &time_tensor));
+      support::require(rbcLivePush(live_.get(), 0, &value_tensor, &time_tensor, nullptr));
     }
   }
   Tick fuse(Time query) {
@@ -79,6 +79,16 @@ class Sensor {
 };
 
 void nothing(rbcLiveStream&) {}
+
+// Fills what has no sample of the last `max_age`.
+void limitAge(rbcLiveStream& stream, double max_age) {
+  static rbcResampleParams params;
+  params = *stream.params;
+  params.flags = RBC_FLAG_CAUSAL;
+  params.max_age = max_age;
+  params.outside = RBC_OUTSIDE_FILL;
+  stream.params = &params;
+}
 
 }  // namespace
 
@@ -110,7 +120,7 @@ TEST_CASE("live stamps: ticks that are not a time are refused") {
 TEST_CASE("live stamps: a stamp of the far future does not make an old sample fresh") {
   for (const double wild : {1e3, 1e6, 1e18, std::numeric_limits<double>::max()}) {
     CAPTURE(wild);
-    Sensor<double> sensor([](auto& stream) { stream.max_age = 0.5; });
+    Sensor<double> sensor([](auto& stream) { limitAge(stream, 0.5); });
     for (int i = 0; i < 20; ++i) sensor.push({0.1 * i});
     sensor.push({wild});
     CHECK(sensor.fuse(2.0).valid);  // between two samples, and just after the first
@@ -246,7 +256,7 @@ TEST_CASE("live stamps: a ring of one sample has the newest") {
 }
 
 TEST_CASE("live stamps: the age is from the last sample at or before the newest query") {
-  Sensor<double> sensor([](auto& stream) { stream.max_age = 0.5; });
+  Sensor<double> sensor([](auto& stream) { limitAge(stream, 0.5); });
   sensor.push({10, 11, 12, 13, 14});
   // A query of the past, with samples around it.
   CHECK(sensor.fuse(11.25).age == 0.25);
@@ -255,7 +265,7 @@ TEST_CASE("live stamps: the age is from the last sample at or before the newest 
   CHECK_FALSE(sensor.fuse(11.75).valid);
   // Before all of them.
   CHECK(sensor.fuse(9.75).age == -0.25);
-  CHECK(sensor.fuse(9.75).value == 10);
+  CHECK(sensor.fuse(9.75).value == -7);
   CHECK(sensor.fuse(9.25).age == -0.75);
   CHECK(sensor.fuse(9.25).value == -7);
   CHECK(sensor.fuse(kInfinity).age == kInfinity);
@@ -265,7 +275,7 @@ TEST_CASE("live stamps: the age is from the last sample at or before the newest 
   CHECK(std::isnan(sensor.fuse(std::nan("")).age));
   CHECK(sensor.fuse(std::nan("")).value == -7);
 
-  Sensor<double> strict([](auto& stream) { stream.max_age = 0; });
+  Sensor<double> strict([](auto& stream) { limitAge(stream, 0); });
   strict.push({1, 2});
   CHECK(strict.fuse(2).valid);
   CHECK_FALSE(strict.fuse(std::nextafter(2.0, 3.0)).valid);
@@ -281,7 +291,7 @@ TEST_CASE("live stamps: without max_age, infinite queries have infinite ages and
     CHECK_FALSE(floats.fuse(query).valid);
   }
   constexpr float kMost = std::numeric_limits<float>::max();
-  Sensor<float> ends([](auto& stream) { stream.max_age = 1e38; });
+  Sensor<float> ends([](auto& stream) { limitAge(stream, 1e38); });
   ends.push({-kMost, kMost});
   CHECK(ends.fuse(0.75f * kMost).age == kInfinity);  // past the range of f32
   CHECK(ends.fuse(0.75f * kMost).value == -7);
@@ -293,11 +303,11 @@ TEST_CASE("live stamps: ages of ticks are kept within their range") {
   CHECK(sensor.fuse(INT64_MAX).age == INT64_MAX - 10);
   CHECK(sensor.fuse(INT64_MIN).age == INT64_MIN + 10);
   CHECK_FALSE(sensor.fuse(INT64_MIN).valid);
-  Sensor<int64_t> low([](auto& stream) { stream.max_age = 1e18; });
+  Sensor<int64_t> low([](auto& stream) { limitAge(stream, 1e18); });
   low.push({INT64_MIN + 1});
   CHECK(low.fuse(INT64_MAX).age == INT64_MAX - 1);  // INT64_MAX means that there is none
   CHECK(low.fuse(INT64_MAX).value == -7);
-  Sensor<int64_t> high([](auto& stream) { stream.max_age = 1e18; });
+  Sensor<int64_t> high([](auto& stream) { limitAge(stream, 1e18); });
   high.push({INT64_MAX - 1});
   CHECK(high.fuse(INT64_MIN).age == INT64_MIN);
   CHECK(high.fuse(INT64_MIN).value == -7);
@@ -306,14 +316,14 @@ TEST_CASE("live stamps: ages of ticks are kept within their range") {
 }
 
 TEST_CASE("live stamps: a clock_offset that takes queries past the range") {
-  Sensor<double> sensor([](auto& stream) { stream.clock_offset = -1e308, stream.max_age = 1; });
+  Sensor<double> sensor([](auto& stream) { stream.clock_offset = -1e308, limitAge(stream, 1); });
   sensor.push({1e308});
   CHECK(sensor.fuse(1e308).age == kInfinity);
   CHECK(sensor.fuse(1e308).value == -7);
   CHECK(sensor.fuse(0).valid);
   Sensor<int64_t> ticks([](auto& stream) {
     stream.clock_offset_ticks = INT64_MIN;
-    stream.max_age = 5;
+    limitAge(stream, 5);
   });
   ticks.push({INT64_MAX - 3});
   CHECK(ticks.fuse(10).age == 3);  // at INT64_MAX
@@ -351,7 +361,7 @@ TEST_CASE("live stamps: equal stamps forever") {
     stream.capacity = 3;
     stream.late_bound = 2;
     stream.max_ahead = 1;
-    stream.max_age = 1;
+    limitAge(stream, 1);
   });
   for (int i = 0; i < 100; ++i) sensor.push({5});
   CHECK(sensor.fuse(5).valid);

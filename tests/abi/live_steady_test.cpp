@@ -57,7 +57,10 @@ class Robot {
       stream.num_channels = kChannels;
       stream.capacity = 64;
       stream.late_bound = 4;
-      stream.max_age = n == 3 ? 0.5 : 100;
+      if (n % 2 == 0 && kMethods[n] != RBC_METHOD_NEXT) {
+        params_[n].flags = RBC_FLAG_CAUSAL;
+        params_[n].max_age = n == 2 ? 0.5 : 100;
+      }
       stream.params = &params_[n];
       streams.push_back(stream);
     }
@@ -67,6 +70,7 @@ class Robot {
   // False if a call fails.
   bool run(int begin, int end) {
     const rbcTensor times = hostTensor(&time_, support::kF64, 1, row_shape_);
+    const rbcTensor arrivals = hostTensor(&arrival_, support::kF64, 1, row_shape_);
     const rbcTensor values = hostTensor(row_, support::kF32, 2, row_shape_);
     const rbcTensor queries = hostTensor(queries_, support::kF64, 1, out_shape_);
     const rbcTensor outs = hostTensor(out_, support::kF32, 2, out_shape_);
@@ -74,9 +78,11 @@ class Robot {
     const rbcTensor ages = hostTensor(ages_, support::kF64, 1, mask_shape_ + 1);
     bool right = true;
     for (int i = begin; i < end; ++i) {
+      arrival_ = i;
       for (int32_t n = 0; n < kStreams; ++n) {
         time_ = i - (i % 5 == 0 ? 2.5 : 0) - (i % 50 == 0 ? 20 : 0);  // late, and too late
-        right &= rbcLivePush(live_.get(), n, &values, &times) == RBC_STATUS_SUCCESS;
+        right &= rbcLivePush(live_.get(), n, &values, &times, n < 3 ? &arrivals : nullptr) ==
+                 RBC_STATUS_SUCCESS;
       }
       for (int t = 0; t < kHistory; ++t) queries_[t] = i - 0.75 * (kHistory - 1 - t);
       right &=
@@ -90,6 +96,7 @@ class Robot {
   rbcResampleParams params_[kStreams];
   Live live_;
   double time_ = 0;
+  double arrival_ = 0;
   float row_[kChannels] = {};
   double queries_[kHistory];
   float out_[kHistory][kStreams * kChannels];

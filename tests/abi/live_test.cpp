@@ -27,9 +27,10 @@ using support::Random;
 // The samples that a stream keeps, as rbcFuse takes them.
 template <class Time>
 void listOf(const live_model::Stream<Time>& model, std::vector<Time>* times,
-            std::vector<float>* values) {
+            std::vector<Time>* arrivals, std::vector<float>* values) {
   for (const auto& sample : model.kept) {
     times->push_back(sample.time);
+    arrivals->push_back(sample.arrival);
     values->insert(values->end(), sample.row.begin(), sample.row.end());
   }
 }
@@ -60,6 +61,17 @@ constexpr Choice kChoices[] = {
     {RBC_METHOD_PCHIP, RBC_OUTSIDE_HOLD},   {RBC_METHOD_SLERP, RBC_OUTSIDE_HOLD},
     {RBC_METHOD_ANGLE, RBC_OUTSIDE_HOLD}};
 
+// The time up to which samples may have arrived for a query.
+template <class Time>
+Time untilOf(Time query, const rbcLiveFuseParams& params) {
+  if constexpr (std::is_same_v<Time, int64_t>) {
+    const auto exact = static_cast<long double>(query) + params.lag_ticks;
+    return exact > static_cast<long double>(INT64_MAX) ? INT64_MAX : static_cast<Time>(exact);
+  } else {
+    return static_cast<Time>(query + static_cast<Time>(params.lag));
+  }
+}
+
 // Streams that are pushed at random and fused sometimes.
 template <class Time>
 void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
@@ -76,6 +88,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   const rbcTensor mean_tensor = hostTensor(shift.data(), support::kF32, 1, &four);
   const rbcTensor inv_std_tensor = hostTensor(scale.data(), support::kF64, 1, &four);
   int64_t channels = 0;
+  std::vector<bool> timed;  // it is pushed with arrivals
   for (int32_t n = 0; n < count; ++n) {
     const Choice& choice = random.pick(kChoices);
     rbcResampleParams& p = params[static_cast<size_t>(n)];
@@ -98,7 +111,11 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     if (random.chance(0.7)) stream.capacity += random.below(random.chance(0.5) ? 4 : 24);
     stream.late_bound = std::min<int64_t>(random.below(4), stream.capacity - 1);
     if (random.chance(0.2)) stream.late_bound = stream.capacity - 1;
-    if (random.chance(0.3)) stream.max_age = ticks ? 4000 : 4;
+    if (std::isinf(p.tolerance) && choice.method != RBC_METHOD_NEXT && random.chance(0.5)) {
+      p.flags = RBC_FLAG_CAUSAL;
+      if (random.chance(0.5)) p.max_age = ticks ? 4000 : 4;
+    }
+    timed.push_back(random.chance(0.6));
     if (random.chance(0.4)) stream.max_ahead = ticks ? 6000 : 6;
     stream.params = &p;
     if (random.chance(0.4)) {
@@ -125,6 +142,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       }
       int64_t samples = random.below(random.chance(0.9) ? 3 : 30);
       std::vector<Time> times;
+      std::vector<Time> arrivals;
       std::vector<float> rows;
       for (int64_t i = 0; i < samples; ++i) {
         clock += random.chance(0.2) ? 0 : random.uniform(0, 1);
@@ -144,7 +162,12 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
                             : static_cast<float>(random.uniform(-3, 3)));
         }
         rows.insert(rows.end(), row.begin(), row.end());
-        model.push(time, row);
+        using Limits = std::numeric_limits<Time>;
+        const Time always = ticks ? Limits::min() : -Limits::infinity();
+        Time arrival = timeAt(clock + random.uniform(-0.5, 1.5));
+        if (random.chance(0.02)) arrival = strangeTime<Time>(random);
+        arrivals.push_back(timed[static_cast<size_t>(n)] ? arrival : always);
+        model.push(time, arrivals.back(), row);
       }
       // Sometimes with strides, so that columns are far apart.
       const bool strided = random.chance(0.3);
@@ -160,7 +183,9 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       const rbcTensor value_tensor =
           hostTensor(strided ? columns.data() : rows.data(), support::kF32, 2, shape,
                      strided ? strides : nullptr);
-      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &value_tensor, &time_tensor));
+      const rbcTensor arrival_tensor = hostTensor(arrivals.data(), timeDtype<Time>(), 1, shape);
+      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &value_tensor, &time_tensor,
+                                 timed[static_cast<size_t>(n)] ? &arrival_tensor : nullptr));
     }
     if (!random.chance(0.5)) continue;
 
@@ -188,12 +213,21 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor mask_tensor = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age_tensor =
         hostTensor(ages.data(), ticks ? support::kI64 : support::kF64, 1, age_shape);
+    rbcLiveFuseParams how = rbcLiveFuseParamsInit();
+    const double lag = static_cast<double>(random.below(4)) * 0.5;
+    if (ticks) {
+      how.lag_ticks = static_cast<int64_t>(lag * 1000);
+    } else {
+      how.lag = lag;
+    }
     CHECK_SUCCEEDS(
-        rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor, nullptr));
+        rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor, &how));
 
     std::vector<std::vector<Time>> model_times(static_cast<size_t>(count));
+    std::vector<std::vector<Time>> model_arrivals(static_cast<size_t>(count));
     std::vector<std::vector<float>> model_values(static_cast<size_t>(count));
-    std::vector<rbcTensor> tensors(static_cast<size_t>(2 * count));
+    std::vector<rbcTensor> tensors(static_cast<size_t>(3 * count));
+    std::vector<rbcResampleParams> full(static_cast<size_t>(count));
     std::vector<int64_t> shapes(static_cast<size_t>(2 * count));
     std::vector<rbcFuseStream> fused;
     bool any_query = false;
@@ -204,7 +238,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       any_query = true;
     }
     for (size_t n = 0; n < static_cast<size_t>(count); ++n) {
-      listOf(models[n], &model_times[n], &model_values[n]);
+      listOf(models[n], &model_times[n], &model_arrivals[n], &model_values[n]);
       int64_t* shape = &shapes[2 * n];
       shape[0] = static_cast<int64_t>(model_times[n].size());
       shape[1] = streams[n].num_channels;
@@ -221,10 +255,11 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
           }
         };
         const Time now = onClock(last);
-        const Time used = models[n].usedBy(now);
+        const auto* sample = models[n].usedBy(now, untilOf(last, how));
+        const Time used = sample != nullptr ? sample->time : 0;
         const long double distance = live_model::distanceOf(now, used);
-        age = static_cast<double>(now < used ? -distance : distance);
-        if (ticks) {
+        if (sample != nullptr) age = static_cast<double>(now < used ? -distance : distance);
+        if (ticks && sample != nullptr) {
           const long double exact = static_cast<long double>(now) - static_cast<long double>(used);
           age_ticks = exact >= 0x1p63L - 1 ? INT64_MAX - 1
                       : exact <= -0x1p63L  ? INT64_MIN
@@ -233,7 +268,6 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         for (const Time query : queries) {
           models[n].early += onClock(query) < model_times[n].front() ? 1 : 0;
         }
-        if (distance > static_cast<long double>(streams[n].max_age)) shape[0] = 0;
       }
       if (ticks) {
         int64_t told = 0;
@@ -242,12 +276,15 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       } else {
         CHECK((ages[n] == age || (ages[n] != ages[n] && age != age)));
       }
-      tensors[2 * n] = hostTensor(model_values[n].data(), support::kF32, 2, shape);
-      tensors[2 * n + 1] = hostTensor(model_times[n].data(), timeDtype<Time>(), 1, shape);
+      tensors[3 * n] = hostTensor(model_values[n].data(), support::kF32, 2, shape);
+      tensors[3 * n + 1] = hostTensor(model_times[n].data(), timeDtype<Time>(), 1, shape);
+      tensors[3 * n + 2] = hostTensor(model_arrivals[n].data(), timeDtype<Time>(), 1, shape);
+      full[n] = *streams[n].params;
+      if (timed[n]) full[n].arrivals = &tensors[3 * n + 2];
       rbcFuseStream stream = rbcFuseStreamInit();
-      stream.values = &tensors[2 * n];
-      stream.times = &tensors[2 * n + 1];
-      stream.params = streams[n].params;
+      stream.values = &tensors[3 * n];
+      stream.times = &tensors[3 * n + 1];
+      stream.params = &full[n];
       stream.clock_offset = streams[n].clock_offset;
       stream.clock_offset_ticks = streams[n].clock_offset_ticks;
       fused.push_back(stream);
@@ -257,8 +294,11 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor expected_tensor = hostTensor(expected.data(), support::kF32, 2, out_shape);
     const rbcTensor expected_mask_tensor =
         hostTensor(expected_mask.data(), support::kU8, 2, mask_shape);
+    rbcFuseParams fuse_params = rbcFuseParamsInit();
+    fuse_params.lag = how.lag;
+    fuse_params.lag_ticks = how.lag_ticks;
     CHECK_SUCCEEDS(rbcFuse(context.get(), fused.data(), count, &query_tensor, &expected_tensor,
-                           &expected_mask_tensor, nullptr));
+                           &expected_mask_tensor, &fuse_params));
     CHECK(
         (out.empty() || std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)) == 0));
     CHECK(mask == expected_mask);
@@ -300,8 +340,8 @@ TEST_CASE("live: the description is copied") {
   auto shift = std::make_unique<double[]>(2);
   shift[0] = 1, shift[1] = 2;
   auto groups = std::make_unique<rbcChannelGroup[]>(2);
-  groups[0] = {0, 1, RBC_METHOD_PREVIOUS, 0};
-  groups[1] = {1, 1, RBC_METHOD_LINEAR, 0};
+  groups[0] = {0, 1, RBC_METHOD_PREVIOUS, 0, 0, 0, 0};
+  groups[1] = {1, 1, RBC_METHOD_LINEAR, 0, 0, 0, 0};
   int64_t two = 2;
   auto tensor = std::make_unique<rbcTensor>(hostTensor(shift.get(), support::kF64, 1, &two));
   auto params = std::make_unique<rbcResampleParams>(rbcResampleParamsInit());
@@ -322,7 +362,7 @@ TEST_CASE("live: the description is copied") {
   int64_t shape[] = {2, 2};
   const rbcTensor time_tensor = hostTensor(times, support::kF64, 1, shape);
   const rbcTensor value_tensor = hostTensor(values, support::kF32, 2, shape);
-  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &value_tensor, &time_tensor));
+  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &value_tensor, &time_tensor, nullptr));
   double query = 0.5;
   float out[2] = {};
   int64_t one[] = {1, 2};
@@ -345,7 +385,7 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   for (const double time : {100., 101., 102., 97., 98., 101.5, 101.6, 103.}) {
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times, nullptr));
   }
   const rbcLiveCounters counters = countersOf(live, 0);
   CHECK(counters.kept == 6);     // 100, 101, 102, 101.5, 101.6, 103
@@ -368,7 +408,7 @@ TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all i
     const auto value = static_cast<float>(time);
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times));
+    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &values, &times, nullptr));
   }
   const double queries[] = {99.5, 100.5, 130, 161.5};
   float out[4] = {};

@@ -59,7 +59,7 @@ std::vector<Event> eventsOf(uint64_t seed, int64_t count, const rbcLiveStream& s
       if (random.chance(0.02)) event.time += 1e6;
       if (random.chance(0.01)) event.time = std::numeric_limits<double>::infinity();
       if (random.chance(0.01)) clock = 1000;
-      model.push(event.time, {});
+      model.push(event.time, 0, {});
       ++come;
     }
     event.come = come;
@@ -134,7 +134,7 @@ TEST_CASE("live: rings of one to three samples, with late ones and resets, among
       }
       time = event.time;
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(live.get(), n, &values, &times));
+      support::require(rbcLivePush(live.get(), n, &values, &times, nullptr));
     }
     --running;
   };
@@ -227,7 +227,7 @@ TEST_CASE("live: threads that push to one stream and reset it, one at a time") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = step * static_cast<double>(i);
       std::fill_n(row, 3, time);
-      count(rbcLivePush(live.get(), 0, &values, &times), &taken);
+      count(rbcLivePush(live.get(), 0, &values, &times, nullptr), &taken);
     }
     --running;
   };
@@ -284,7 +284,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = static_cast<double>(i);
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(live.get(), n, &values, &times));
+      support::require(rbcLivePush(live.get(), n, &values, &times, nullptr));
     }
     --running;
   };

@@ -22,7 +22,9 @@ TEST_CASE("wrapper: live, with every option") {
   LiveStream gripper(1, robocache::dtypeOf<int32_t>());
   gripper.method = robocache::Method::kPrevious;
   gripper.fill_value = -1;
+  gripper.causal = true;
   gripper.max_age = 5;
+  gripper.outside = robocache::Outside::kFill;
   gripper.clock_offset = 0.25;
   LiveStream force(1, robocache::kFloat16);
   force.shift = robocache::Tensor(shift);
@@ -45,8 +47,8 @@ TEST_CASE("wrapper: live, with every option") {
   std::vector<uint8_t> mask(6);
   std::vector<double> ages(3);
   live.fuse(queries, {out, {2, 4}}, {{mask, {2, 3}}}, {{ages, {3}}});
-  CHECK(out == std::vector<float>{0, 7.5, 7, 0, 5, 17.5, 7, 0});
-  CHECK(mask == std::vector<uint8_t>{1, 0, 0, 1, 0, 0});
+  CHECK(out == std::vector<float>{0, 7.5, -1, 0, 5, 17.5, 7, 0});
+  CHECK(mask == std::vector<uint8_t>{1, 0, 0, 1, 1, 0});
   CHECK(ages == std::vector<double>{0.5, 0.25, 0.5});
   const std::vector<double> later = {9};
   live.fuse(later, {out.data(), {1, 4}}, {{mask.data(), {1, 3}}});

@@ -27,7 +27,7 @@ bool isStep(int32_t method) {
 }
 
 rbcChannelGroup group(int64_t begin, int64_t count, int32_t method = RBC_METHOD_LINEAR) {
-  return {begin, count, method, 0};
+  return {begin, count, method, 0, 0, 0, 0};
 }
 
 void refusedGroups(const support::ErrorText& message, std::vector<rbcChannelGroup> groups) {

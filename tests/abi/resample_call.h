@@ -104,7 +104,8 @@ struct Call : support::OperationCall<Call, rbcResample, rbcResampleWorkspaceSize
              [](Call& c) { c.maskSamples(); }}};
   }
   static std::vector<support::StructOf<Call>> structs() {
-    return {support::structOf("params", &Call::params, &Call::used_params, RBC_FLAG_CHECK_TIMES)};
+    return {support::structOf("params", &Call::params, &Call::used_params,
+                              RBC_FLAG_CHECK_TIMES | RBC_FLAG_CAUSAL)};
   }
   static std::vector<support::PointerOf<Call>> pointers() {
     return {{"values: is null", [](Call& c) { c.used[0] = nullptr; }},

@@ -133,7 +133,7 @@ TEST_CASE("single reads: the rank and the data of a tensor") {
 TEST_CASE("single reads: a group of channels") {
   SKIP_UNDER_TSAN();
   fuse_call::Call call;
-  rbcChannelGroup group = {0, 2, RBC_METHOD_LINEAR, 0};
+  rbcChannelGroup group = {0, 2, RBC_METHOD_LINEAR, 0, 0, 0, 0};
   call.stream_params[2].groups = &group;
   call.stream_params[2].num_groups = 1;
   const Flips<int32_t> flips(&group.method, RBC_METHOD_LINEAR, 1 << 20);

@@ -59,7 +59,8 @@ struct Call : support::OperationCall<Call, rbcWindows, rbcWindowsWorkspaceSize> 
       {0, 2, RBC_WINDOWS_TRANSFORM_SUBTRACT, 0, 0, 1, 0, 0, 0, 0, 0},
       {0, 7, RBC_WINDOWS_TRANSFORM_SE3_RELATIVE, 0, 1, 1, 0, RBC_ROTATION_QUAT_XYZW,
        RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS, 0}};
-  rbcChannelGroup groups[2] = {{3, 4, RBC_METHOD_SLERP, 0}, {0, 3, RBC_METHOD_LINEAR, 0}};
+  rbcChannelGroup groups[2] = {{3, 4, RBC_METHOD_SLERP, 0, 0, 0, 0},
+                               {0, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0}};
   rbcResampleParams stream_params[3] = {rbcResampleParamsInit(), rbcResampleParamsInit(),
                                         rbcResampleParamsInit()};
   rbcWindowsStream streams[kStreams];

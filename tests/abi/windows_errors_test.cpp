@@ -160,7 +160,8 @@ TEST_CASE("windows errors: parameters that belong elsewhere or are not used") {
   const rbcTensor some = {
       const_cast<float*>(zeros), {RBC_DEVICE_CPU, 0}, 1, support::kF32, &extent, nullptr, 0};
   checkErrors<Call>(
-      {{kInvalid, "streams[0].params.flags: is not 0, expected 0: set flags in rbcWindowsParams",
+      {{kInvalid,
+        "streams[0].params.flags: is 0x1, expected RBC_FLAG_CAUSAL or 0: set other flags in",
         [](Call& c) { c.stream_params[0].flags = RBC_FLAG_CHECK_TIMES; }},
        {kInvalid, "streams[1].outside: is 2, expected RBC_OUTSIDE_HOLD, _FILL or _NEUTRAL",
         [](Call& c) { c.stream_params[1].outside = RBC_OUTSIDE_EXTRAPOLATE; }},
@@ -187,11 +188,20 @@ TEST_CASE("windows errors: parameters that belong elsewhere or are not used") {
        {kInvalid, "streams[0].params.tolerance: is 1, expected INFINITY: mode is gather",
         [](Call& c) { c.stream_params[0].tolerance = 1; }},
        {kInvalid, "streams[1].groups: channel 6 is in none of them",
-        [](Call& c) {
-          c.groups[0] = {3, 3, RBC_METHOD_LINEAR, 0};
-        }},
+        [](Call& c) { c.groups[0] = {3, 3, RBC_METHOD_LINEAR, 0, 0, 0, 0}; }},
        {kInvalid, "streams[1].tolerance: is for methods nearest, previous and next",
         [](Call& c) { c.stream_params[1].tolerance = 1; }},
+       {kInvalid, "streams[0].params.flags: is set, expected none: mode is gather",
+        [](Call& c) { c.stream_params[0].flags = RBC_FLAG_CAUSAL; }},
+       {kInvalid, "streams[0].params.max_age: is set, expected none: mode is gather",
+        [](Call& c) { c.stream_params[0].max_age = 1; }},
+       {kInvalid, "streams[0].params.lag: is 1, expected 0: set it in rbcWindowsParams",
+        [](Call& c) { c.stream_params[0].lag = 1; }},
+       {kInvalid, "streams[2].params.arrivals: is set, but the stream has no times",
+        [&](Call& c) {
+          c.streams[2].params = &c.stream_params[2];
+          c.stream_params[2].arrivals = &some;
+        }},
        {kInvalid, "streams[0].neutral: is set, but outside is 0, expected RBC_OUTSIDE_NEUTRAL",
         [](Call& c) { c.stream_params[0].outside = RBC_OUTSIDE_HOLD; }},
        {kInvalid,

@@ -166,7 +166,7 @@ void shareLive(Choices& choices) {
     const rbcTensor t = {times.data(), host, 1, support::kF64, shape, nullptr, 0};
     const rbcTensor v = {rows.data(), host, 2, support::kF32, shape, nullptr, 0};
     for (int n = 0; n < 20; ++n) {
-      const rbcStatus_t status = pushes ? rbcLivePush(live, 0, &v, &t)
+      const rbcStatus_t status = pushes ? rbcLivePush(live, 0, &v, &t, nullptr)
                                         : rbcLiveFuse(live, &t, &v, nullptr, nullptr, nullptr);
       const rbcStatus_t reset = pushes ? rbcLiveReset(live, 0) : RBC_STATUS_SUCCESS;
       for (const rbcStatus_t each : {status, reset}) {

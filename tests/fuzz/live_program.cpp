@@ -47,7 +47,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     p.method = static_cast<int32_t>(choices.below(6));
     p.outside = static_cast<int32_t>(choices.below(3));
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
-    rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
+    rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0, 0, 0, 0};
     if (choices.chance(15)) {
       p.groups = &group;  // as many as the count says, or an impossible number
       p.num_groups = choices.chance(80) ? 1 : choices.pick({0, -1, INT32_MAX, INT32_MIN, 300});
@@ -62,8 +62,14 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     s.late_bound = choices.chance(60)   ? 0
                    : choices.chance(97) ? choices.below(4)
                                         : choices.pick<int64_t>({-1, 24, INT64_MAX});
-    if (choices.chance(30)) s.max_age = choices.pick({0.0, 3.0, 50.0});
-    if (choices.chance(3)) s.max_age = choices.pick({-1.0, std::nan("")});
+    if (choices.chance(30)) {
+      p.flags = RBC_FLAG_CAUSAL;
+      p.max_age = choices.pick({0.0, 3.0, 50.0, HUGE_VAL});
+      group.flags = choices.pick({0u, RBC_FLAG_CAUSAL});
+      group.max_age = group.flags != 0 ? p.max_age : 0;
+      if (p.groups != nullptr) p.flags = 0, p.max_age = HUGE_VAL;
+    }
+    if (choices.chance(3)) p.max_age = choices.pick({-1.0, 2.0, std::nan("")});
     if (choices.chance(30)) s.max_ahead = choices.pick({3.0, 50.0, 1e9, HUGE_VAL});
     if (choices.chance(3)) s.max_ahead = choices.pick({-1.0, 0.0, 1e-60, std::nan("")});
     if (choices.chance(70)) s.params = &params[n];
@@ -116,11 +122,19 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       Tensor* values = call.add(choices, "values", s.dtype, {pushed, s.num_channels}, Role::kInput,
                                 Where::kHost);
       fillReals(call, *values, choices);
+      Tensor* arrivals = choices.chance(60) ? call.add(choices, "arrivals", time, {pushed},
+                                                       Role::kInput, Where::kHost)
+                                            : nullptr;
+      if (arrivals != nullptr) {
+        fillTimes(call, *arrivals, choices);
+        fillWild(call, *arrivals, choices);
+      }
       if (choices.chance(20)) spoil(call, choices);
       const int32_t number = choices.chance(97) ? stream : choices.pick({-1, count, INT32_MAX});
       call.names = kArguments;
       call.run = [&](rbcContext_t, const Handles&) {
-        return rbcLivePush(live.handle, number, values->get(), times->get());
+        return rbcLivePush(live.handle, number, values->get(), times->get(),
+                           arrivals != nullptr ? arrivals->get() : nullptr);
       };
       transcript.outcome(run(machine, call, 0xA5));
     } else {
@@ -138,12 +152,18 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
                                     time.code == RBC_DTYPE_INT ? support::kI64 : support::kF64,
                                     {count}, Role::kOutput, Where::kHost)
                          : nullptr;
+      rbcLiveFuseParams how = rbcLiveFuseParamsInit();
+      if (choices.chance(40)) {
+        const bool ticks = (time.code == RBC_DTYPE_INT) == choices.chance(97);
+        if (ticks) how.lag_ticks = choices.pick<int64_t>({1, 30, -2, INT64_MAX, INT64_MIN});
+        if (!ticks) how.lag = choices.pick({0.25, 3.0, -1.0, 1e300, HUGE_VAL});
+      }
       if (choices.chance(20)) spoil(call, choices);
       call.names = kArguments;
       call.run = [&](rbcContext_t, const Handles&) {
         return rbcLiveFuse(live.handle, query->get(), out->get(),
                            mask != nullptr ? mask->get() : nullptr,
-                           ages != nullptr ? ages->get() : nullptr, nullptr);
+                           ages != nullptr ? ages->get() : nullptr, &how);
       };
       transcript.outcome(run(machine, call, 0x7F));
     }

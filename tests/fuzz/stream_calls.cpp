@@ -44,7 +44,8 @@ std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool 
       count = method == RBC_METHOD_SLERP ? 4 : count;
     }
     const bool angles = method == RBC_METHOD_ANGLE;
-    groups.push_back({begin, count, method, angles ? static_cast<int32_t>(choices.below(6)) : 0});
+    groups.push_back(
+        {begin, count, method, angles ? static_cast<int32_t>(choices.below(6)) : 0, 0, 0, 0});
     begin += count;
   }
   if (choices.chance(30)) std::reverse(groups.begin(), groups.end());

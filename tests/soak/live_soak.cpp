@@ -28,7 +28,7 @@ constexpr int kChannels = 7;
 constexpr int64_t kCapacity = 64;
 constexpr int64_t kLateBound = 6;
 constexpr int64_t kAhead = 64;  // ms
-constexpr int64_t kMaxAge = 500;
+constexpr int64_t kRecent = 500;
 constexpr int64_t kMaxAhead = 5000;  // of the sensor that sends wild stamps
 
 std::atomic<int64_t> clocks[kStreams + 1];  // ms; the last is that of the consumer
@@ -54,7 +54,7 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
   const auto push = [&](double time) {
     for (int d = 0; d < kChannels; ++d) row[d] = d % 2 == 0 ? time : -time;
     live.push(n, {row, {1, kChannels}}, {&time, {1}});
-    expected->push(time, {});
+    expected->push(time, 0, {});
   };
   std::vector<std::pair<int64_t, double>> held;  // until when, and what
   for (int64_t now = 1; now <= end; ++now) {
@@ -105,18 +105,19 @@ void consume(robocache::Live& live, int64_t end) {
     for (int n = 0; n < kStreams; ++n) {
       const double query = queries[kHistory - 1];
       const double last = query - ages[n];
-      const bool any = std::fabs(ages[n]) <= kMaxAge;
+      const bool any = std::fabs(ages[n]) <= kRecent;
       // Except for late samples that follow a reset.
       require(n == 7 || !(last < newest[n]), "the newest sample is older than before", n, query);
       newest[n] = std::max(newest[n], last == last ? last : 0);
       for (int t = 0; t < kHistory; ++t) {
         const double* row = &out[static_cast<size_t>((t * kStreams + n) * kChannels)];
-        if (!any) {
+        if (ages[n] != ages[n]) {
           for (int d = 0; d < kChannels; ++d) {
             require(row[d] == -1, "a sensor without samples has a value", n, query);
           }
           continue;
         }
+        if (!any) continue;
         for (int d = 1; d < kChannels; ++d) {
           require(row[d] == (d % 2 == 0 ? row[0] : -row[0]), "a row is torn", n, query);
         }
@@ -143,7 +144,6 @@ int main(int argc, char** argv) {
     robocache::LiveStream& stream = streams.emplace_back(kChannels, robocache::dtypeOf<double>());
     stream.capacity = kCapacity;
     stream.late_bound = kLateBound;
-    stream.max_age = kMaxAge;
     if (n == 6) stream.max_ahead = kMaxAhead;
     stream.fill_value = -1;
     stream.method = n % 2 == 0 ? robocache::Method::kPrevious : robocache::Method::kLinear;

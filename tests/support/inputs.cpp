@@ -319,6 +319,38 @@ void makeSampleMask(const StreamCase& c, const SharedCase& shared, Random random
   }
 }
 
+// ---- arrivals -----------------------------------------------------------------------------------
+
+// Most samples arrive a little after their time, some much later, before it, or never.
+void makeArrivals(const StreamCase& c, const SharedCase& shared, Random random, StreamInputs* in) {
+  const int64_t samples = in->values.extent(in->values.ndim() - 2);
+  const bool many = shared.batched && !c.packed && !c.shared_arrivals;
+  in->arrivals =
+      Array(shared.times,
+            many ? std::vector<int64_t>{shared.batch, samples} : std::vector<int64_t>{samples},
+            c.arrivals_layout, shared.flush);
+  for (int64_t b = 0; b < (many ? shared.batch : 1); ++b) {
+    for (int64_t i = 0; i < samples; ++i) {
+      const bool rows = in->times.ndim() == 2;
+      const uint64_t time = rows && in->times.extent(0) == 0 ? timeBits(shared.times, 0)
+                            : rows                           ? in->times.get({b, i})
+                                                             : in->times.get({i});
+      const double much = random.chance(0.1) ? 10 : 1;
+      double delay = random.uniform(-0.1, 1) * much * c.delay * kPeriod;
+      if (random.chance(0.2)) delay = 0;
+      uint64_t bits = same(shared.times, kI64)
+                          ? time + static_cast<uint64_t>(std::llround(delay * 1e9))
+                          : encodeFloat(shared.times, decodeFloat(shared.times, time) + delay);
+      if (random.chance(0.03)) {
+        bits = isFloat(shared.times) ? random.chance(0.5) ? formatOf(shared.times).nan()
+                                                          : formatOf(shared.times).infinity()
+                                     : uint64_t{INT64_MAX};
+      }
+      setRow(in->arrivals, b, i, bits);
+    }
+  }
+}
+
 }  // namespace
 
 namespace detail {
@@ -392,7 +424,9 @@ StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Random& r
   if (c.scale) in.scale = makeAffine(c, shared, random, 0.5, 2);
 
   if (c.missing != 0) makeSampleMask(c, shared, Random(random.bits()), &in);
-  for (Array* array : {&in.values, &in.times, &in.lengths, &in.offsets, &in.sample_mask})
+  if (c.arrivals) makeArrivals(c, shared, Random(random.bits()), &in);
+  for (Array* array :
+       {&in.values, &in.times, &in.lengths, &in.offsets, &in.sample_mask, &in.arrivals})
     array->memory().forbidWrites();
   return in;
 }

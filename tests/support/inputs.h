@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "arrays.h"
@@ -18,6 +19,7 @@ struct StreamInputs {
   Array shift;
   Array scale;
   Array sample_mask;
+  Array arrivals;
 
   // The samples of a row: [begin, begin + count) along the sample dimension.
   int64_t begin(int64_t b) const { return offsets.ndim() == 0 ? 0 : indexAt(offsets, b); }
@@ -31,6 +33,16 @@ struct StreamInputs {
     if (sample_mask.ndim() == 0) return false;
     return (sample_mask.ndim() == 2 ? sample_mask.get({b, sample}) : sample_mask.get({sample})) ==
            0;
+  }
+
+  // Whether it exists for a query that is computed at `until`.
+  template <class Time>
+  bool hasArrived(int64_t b, int64_t sample, Time until) const {
+    if (arrivals.ndim() == 0) return true;
+    const uint64_t bits = arrivals.ndim() == 2 ? arrivals.get({b, sample}) : arrivals.get({sample});
+    Time arrival;
+    std::memcpy(&arrival, &bits, sizeof arrival);
+    return arrival <= until;
   }
 
   static int64_t indexAt(const Array& array, int64_t i) {

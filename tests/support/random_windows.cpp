@@ -33,16 +33,25 @@ int64_t channelsOf(int32_t rotation) {
 
 WindowCall RandomWindows::make(Variety variety, bool accumulates) {
   plain_ = variety == Variety::kRows;
-  narrow_ = variety != Variety::kAny;
+  narrow_ = variety == Variety::kNarrow || plain_;
   accumulates_ = accumulates;
   call_.windows = random_.chance(0.05) ? 0 : 1 + random_.below(40);
   episodes_ = 1 + random_.below(6);
-  timed_ = random_.chance(plain_ ? 0.3 : 0.7);
+  causal_ = variety == Variety::kCausal;
+  timed_ = causal_ || random_.chance(plain_ ? 0.3 : 0.7);
   time_dtype_ = random_.pick(kTimeDTypes);
   const int64_t count = 1 + random_.below(random_.chance(0.1) ? 9 : 3);
   call_.params.anchor_stream_index = static_cast<int32_t>(random_.below(count));
   const bool by_times = timed_ && random_.chance(0.3);
   if (by_times) call_.params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
+  if (causal_) {
+    const int64_t lag = random_.below(4);  // in quarters of a second
+    if (same(time_dtype_, kI64)) {
+      call_.params.lag_ticks = 250 * lag;
+    } else {
+      call_.params.lag = 0.25 * static_cast<double>(lag);
+    }
+  }
   for (int64_t n = 0; n < count; ++n) {
     addStream(by_times, by_times || n == call_.params.anchor_stream_index);
   }
@@ -180,6 +189,43 @@ void RandomWindows::addStream(bool by_times, bool leads) {
     });
   }
   s.out_channels = channels;
+  if (causal_ && has_times && random_.chance(0.8)) lookBack(&s, rows);
+}
+
+void RandomWindows::lookBack(Stream* s, int64_t rows) {
+  const double unit = same(time_dtype_, kI64) ? 1000 : 1;
+  if (s->params.outside == RBC_OUTSIDE_NEUTRAL) s->params.outside = RBC_OUTSIDE_HOLD;
+  const bool interpolates = s->fields.mode == RBC_WINDOWS_MODE_INTERPOLATE;
+  if (interpolates && random_.chance(0.7)) {
+    const double max_age = random_.chance(0.2) ? INFINITY : random_.uniform(0.1, 2) * unit;
+    s->params.tolerance = INFINITY;
+    if (s->groups.empty()) {
+      if (s->params.method == RBC_METHOD_NEXT) s->params.method = RBC_METHOD_PREVIOUS;
+      s->params.flags = RBC_FLAG_CAUSAL;
+      s->params.max_age = max_age;
+    }
+    for (rbcChannelGroup& group : s->groups) {
+      if (group.method == RBC_METHOD_NEXT) continue;
+      group.flags = RBC_FLAG_CAUSAL;
+      group.max_age = max_age;
+    }
+    if (random_.chance(0.3)) return;
+  }
+  int64_t row = 0;
+  s->arrivals = times(rows, [&] {
+    const uint64_t bits = s->times.get({row++});
+    const double at = same(time_dtype_, kI64)
+                          ? static_cast<double>(static_cast<int64_t>(bits)) / unit
+                          : static_cast<double>(decodeFloat(time_dtype_, bits));
+    const double offset =
+        s->fields.clock_offset + static_cast<double>(s->fields.clock_offset_ticks) / 1000;
+    return at + offset + random_.uniform(-0.1, random_.chance(0.2) ? 3 : 0.3);
+  });
+  if (interpolates) {
+    s->offsets = times(s->num_offsets, [&] { return random_.uniform(-3, 0); });
+  } else {
+    s->offsets = integers(s->num_offsets, [&] { return -random_.below(8); });
+  }
 }
 
 bool RandomWindows::anchorsHaveTimes() const {
@@ -210,7 +256,7 @@ void RandomWindows::addMethods(Stream* s, int64_t channels) {
           m == RBC_METHOD_SLERP ? 4 * (1 + random_.below(left / 4)) : 1 + random_.below(left);
       const bool angles = m == RBC_METHOD_ANGLE;
       const auto period = static_cast<int32_t>(angles ? random_.below(6) : 0);
-      s->groups.push_back({begin, count, m, period});
+      s->groups.push_back({begin, count, m, period, 0, 0, 0});
       note(m);
       begin += count;
     }

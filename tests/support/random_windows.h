@@ -14,6 +14,7 @@ enum class Variety {
   kAny,
   kNarrow,  // no doubles and integers; the options of training batches
   kRows,    // the same, gathered, and only copied or subtracted from
+  kCausal,  // any, with times; most streams have arrivals or look back only
 };
 
 inline Variety varietyOf(uint64_t seed) { return static_cast<Variety>(seed % 3); }
@@ -47,6 +48,7 @@ class RandomWindows {
   Array factor(const Stream& s, double low, double high);
 
   void addStream(bool by_times, bool leads);
+  void lookBack(Stream* s, int64_t rows);
   void addMethods(Stream* s, int64_t channels);
   void addTransforms(size_t n);
   void addOutput(Stream* s);
@@ -58,6 +60,7 @@ class RandomWindows {
   bool plain_ = false;
   bool narrow_ = false;
   bool accumulates_ = false;
+  bool causal_ = false;
   bool timed_ = false;
   rbcDType time_dtype_ = kF32;
   int64_t episodes_ = 1;

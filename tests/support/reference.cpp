@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "reference_methods.h"
@@ -39,12 +40,13 @@ class Elements {
     precision_.moderate = double_ ? 1e100L : 1e12L;
   }
 
-  // The samples of row b that are not missing: the rules ignore all others, and number these from
-  // 0.
-  const std::vector<int64_t>& enter(int64_t b) {
+  // The samples of row b that exist for a query computed at `until`: the rules ignore all others,
+  // and number these from 0.
+  template <class Time>
+  const std::vector<int64_t>& enter(int64_t b, Time until) {
     places_.clear();
     for (int64_t i = in_.begin(b); i < in_.begin(b) + in_.count(b); ++i) {
-      if (!in_.isMissing(b, i)) places_.push_back(i);
+      if (!in_.isMissing(b, i) && in_.hasArrived(b, i, until)) places_.push_back(i);
     }
     return places_;
   }
@@ -299,13 +301,16 @@ class AnswersTo {
   AnswersTo(const StreamCase& c, const std::vector<Time>& times, Time q, bool valid)
       : c_(c), times_(times), q_(reference::onClock(q, c)), valid_(valid) {}
 
-  const Answer& by(int32_t method) {
-    std::optional<Answer>& answer = known_[method];
+  const Answer& by(const rbcChannelGroup& group) {
+    const bool causal = (group.flags & RBC_FLAG_CAUSAL) != 0;
+    const double unit = std::is_integral_v<Time> ? kPeriod * 1e9 : kPeriod;
+    const double max_age = c_.groups.empty() ? c_.max_age * unit : group.max_age;
+    std::optional<Answer>& answer = known_[{group.method, causal, max_age}];
     if (!answer && !valid_) answer = reference::invalid();
     if (!answer) {
-      const double unit = std::is_integral_v<Time> ? kPeriod * 1e9 : kPeriod;
-      answer = reference::answerTo(times_, q_,
-                                   {method, c_.outside, c_.max_gap * unit, c_.tolerance * unit});
+      answer = reference::answerTo(
+          times_, q_,
+          {group.method, c_.outside, c_.max_gap * unit, c_.tolerance * unit, causal, max_age});
     }
     return *answer;
   }
@@ -315,7 +320,7 @@ class AnswersTo {
   const std::vector<Time>& times_;
   const Time q_;
   const bool valid_;
-  std::optional<Answer> known_[std::size(kAllMethods)];
+  std::map<std::tuple<int32_t, bool, double>, std::optional<Answer>> known_;
 };
 
 template <class Time>
@@ -335,15 +340,20 @@ std::string firstErrorOf(const SharedCase& c, const SharedInputs& shared,
     const std::vector<rbcChannelGroup> segments = own.segments();
     for (int64_t b = 0; b < c.batch; ++b) {
       std::vector<Time> t;
-      for (const int64_t place : elements.enter(b)) t.push_back(timeAt<Time>(in.times, b, place));
       for (int64_t k = 0; k < c.queries; ++k) {
         const Time q = timeAt<Time>(shared.query_times, b, k);
+        if (k == 0 || in.arrivals.ndim() != 0) {
+          t.clear();
+          for (const int64_t place : elements.enter(b, reference::untilOf(q, c))) {
+            t.push_back(timeAt<Time>(in.times, b, place));
+          }
+        }
         AnswersTo<Time> answers(own, t, q, k < shared.queryCount(b));
         const int64_t row = b * c.queries + k;
         const std::string where = "[" + std::to_string(b) + "," + std::to_string(k) + ",";
         bool mask = true;
         for (const rbcChannelGroup& segment : segments) {
-          const Answer& answer = answers.by(segment.method);
+          const Answer& answer = answers.by(segment);
           mask = mask && answer.mask;
           for (int64_t d = segment.begin; d < segment.begin + segment.count; ++d) {
             mask = mask && !elements.isNoRotation(answer, segment, b, d);

@@ -30,6 +30,8 @@ struct ReferenceRules {
   int32_t outside;
   double max_gap;
   double tolerance;
+  bool causal;
+  double max_age;  // with causal
 };
 
 namespace reference {
@@ -73,6 +75,18 @@ inline int64_t onClock(int64_t q, const StreamCase& c) {
   return static_cast<int64_t>(exact);
 }
 
+// The time up to which samples may have arrived for a query.
+inline float untilOf(float q, const SharedCase& c) {
+  return q + static_cast<float>(lagOf<double>(c));
+}
+inline double untilOf(double q, const SharedCase& c) { return q + lagOf<double>(c); }
+inline int64_t untilOf(int64_t q, const SharedCase& c) {
+  const long double exact = static_cast<long double>(q) + lagOf<int64_t>(c);
+  if (exact < static_cast<long double>(INT64_MIN)) return INT64_MIN;
+  if (exact > static_cast<long double>(INT64_MAX)) return INT64_MAX;
+  return static_cast<int64_t>(exact);
+}
+
 template <class Time>
 Answer between(const std::vector<Time>& t, Time q, int64_t i, int64_t j, bool mask) {
   const auto n = static_cast<int64_t>(t.size());
@@ -86,8 +100,29 @@ Answer between(const std::vector<Time>& t, Time q, int64_t i, int64_t j, bool ma
   return answer;
 }
 
+// With RBC_FLAG_CAUSAL; all of the times exist for the query.
+template <class Time>
+Answer causalAnswerTo(const std::vector<Time>& t, Time q, const ReferenceRules& rules) {
+  const auto n = static_cast<int64_t>(t.size());
+  const auto at = [&](int64_t i) { return t[static_cast<size_t>(i)]; };
+  int64_t k = -1;
+  for (int64_t i = 0; i < n; ++i) {
+    if (at(i) <= q) k = i;
+  }
+  if (k < 0) return invalid();  // also if q is NaN
+  const bool valid = std::isinf(rules.max_age) || !exceeds(difference(q, at(k)), rules.max_age);
+  if (!valid && rules.outside == RBC_OUTSIDE_FILL) return invalid();
+  const bool holds =
+      at(k) == q || rules.method == RBC_METHOD_PREVIOUS || k + 1 == n ||
+      (!std::isinf(rules.max_gap) && exceeds(difference(at(k + 1), at(k)), rules.max_gap));
+  if (holds) return sampleAt(k, valid);
+  if (rules.method != RBC_METHOD_NEAREST) return between(t, q, k, k + 1, valid);
+  return sampleAt(difference(q, at(k)) <= difference(at(k + 1), q) ? k : k + 1, valid);
+}
+
 template <class Time>
 Answer answerTo(const std::vector<Time>& t, Time q, const ReferenceRules& rules) {
+  if (rules.causal) return causalAnswerTo(t, q, rules);
   const auto n = static_cast<int64_t>(t.size());
   const auto at = [&](int64_t i) { return t[static_cast<size_t>(i)]; };
   if (n == 0 || q != q) return invalid();  // 1

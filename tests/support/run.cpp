@@ -66,6 +66,18 @@ std::vector<int32_t> simdLevels() {
 
 // ---- one call -----------------------------------------------------------------------------------
 
+namespace {
+
+void setLag(const SharedCase& c, double* lag, int64_t* ticks) {
+  if (same(c.times, kI64)) {
+    *ticks = lagOf<int64_t>(c);
+  } else {
+    *lag = lagOf<double>(c);
+  }
+}
+
+}  // namespace
+
 rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
   const double unit = same(times, kI64) ? kPeriod * 1e9 : kPeriod;
   rbcResampleParams params = rbcResampleParamsInit();
@@ -74,6 +86,8 @@ rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
   params.fill_value = c.fill_value;
   params.max_gap = c.max_gap * unit;
   params.tolerance = c.tolerance * unit;
+  params.flags = c.causal ? RBC_FLAG_CAUSAL : 0;
+  params.max_age = c.max_age * unit;
   params.groups = c.groups.empty() ? nullptr : c.groups.data();
   params.num_groups = static_cast<int32_t>(c.groups.size());
   return params;
@@ -81,7 +95,8 @@ rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
 
 rbcResampleParams paramsOf(const ResampleCase& c) {
   rbcResampleParams params = paramsOf(c, c.times);
-  params.flags = c.check_times ? RBC_FLAG_CHECK_TIMES : 0;
+  if (c.check_times) params.flags |= RBC_FLAG_CHECK_TIMES;
+  setLag(c, &params.lag, &params.lag_ticks);
   return params;
 }
 
@@ -132,6 +147,7 @@ PlacedStream::PlacedStream(const Context& context, const StreamInputs& in, bool 
   place(shift_, in.shift);
   place(scale_, in.scale);
   place(sample_mask_, in.sample_mask);
+  place(arrivals_, in.arrivals);
 }
 
 void PlacedStream::addTo(rbcResampleParams* params) const {
@@ -140,6 +156,7 @@ void PlacedStream::addTo(rbcResampleParams* params) const {
   params->shift = shift_ ? shift_->get() : nullptr;
   params->scale = scale_ ? scale_->get() : nullptr;
   params->sample_mask = sample_mask_ ? sample_mask_->get() : nullptr;
+  params->arrivals = arrivals_ ? arrivals_->get() : nullptr;
 }
 
 PlacedCall::PlacedCall(const Context& context, const SharedInputs& in, const SharedCase& c,
@@ -212,6 +229,7 @@ PlacedFuse::PlacedFuse(const Context& context, const FuseInputs& in, bool cuda)
     streams_.push_back(stream);
   }
   params_.flags = in.c.check_times ? RBC_FLAG_CHECK_TIMES : 0;
+  setLag(in.c, &params_.lag, &params_.lag_ticks);
   params_.query_lengths = shared_.queryLengths();
 }
 

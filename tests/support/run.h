@@ -82,6 +82,7 @@ class PlacedStream {
   std::optional<Placed> shift_;
   std::optional<Placed> scale_;
   std::optional<Placed> sample_mask_;
+  std::optional<Placed> arrivals_;
 };
 
 // The tensors that a call's streams share.

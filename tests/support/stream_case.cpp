@@ -40,7 +40,8 @@ std::string describeStream(const StreamCase& c) {
   for (const rbcChannelGroup& group : c.groups) {
     s += "[" + std::to_string(group.begin) + "+" + std::to_string(group.count) + " " +
          methodName(group.method) +
-         (group.period != 0 ? " period " + std::to_string(group.period) : "") + "]";
+         (group.period != 0 ? " period " + std::to_string(group.period) : "") +
+         (group.flags != 0 ? " causal " + std::to_string(group.max_age) : "") + "]";
   }
   s += std::string(" ") + kBounds[c.outside] + " " + kPatterns[static_cast<int>(c.pattern)];
   if (!std::isinf(c.max_gap)) s += " max_gap " + std::to_string(c.max_gap);
@@ -53,6 +54,11 @@ std::string describeStream(const StreamCase& c) {
   if (c.missing != 0) {
     s += " missing " + std::to_string(c.missing) + " " + nameOf(c.sample_mask_layout) +
          (c.in_runs ? " in runs" : "") + (c.shared_sample_mask ? " in all rows" : "");
+  }
+  if (c.causal) s += " causal " + std::to_string(c.max_age);
+  if (c.arrivals) {
+    s += " arrivals " + std::to_string(c.delay) + " " + nameOf(c.arrivals_layout) +
+         (c.shared_arrivals ? " of all rows" : "");
   }
   s += flagged({{c.shift, "shift"},
                 {c.scale, "scale"},
@@ -68,7 +74,7 @@ std::string describeShared(const SharedCase& c) {
   constexpr const char* kOrders[] = {"sorted", "random", "at samples", "outside"};
   return c.name + " (seed " + std::to_string(c.seed) + "): B,T " + std::to_string(c.batch) + "," +
          std::to_string(c.queries) + " to " + nameOf(c.out) + " times " + nameOf(c.times) + " " +
-         kOrders[static_cast<int>(c.order)] +
+         kOrders[static_cast<int>(c.order)] + (c.lag != 0 ? " lag " + std::to_string(c.lag) : "") +
          flagged({{!c.batched, "unbatched"},
                   {c.check_times, "checked"},
                   {c.shared_queries, "shared queries"},
@@ -102,7 +108,7 @@ std::vector<rbcChannelGroup> randomGroups(Random& random, int64_t channels, bool
     }
     const bool angles = method == RBC_METHOD_ANGLE;
     const auto period = static_cast<int32_t>(angles ? random.below(kPeriods) : 0);
-    groups.push_back({begin, count, method, period});
+    groups.push_back({begin, count, method, period, 0, 0, 0});
     begin += count;
   }
   for (size_t i = groups.size(); i > 1; --i)

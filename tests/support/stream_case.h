@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -68,12 +69,18 @@ struct StreamCase {
   bool in_runs = false;             // missing samples are in long runs, not scattered
   bool shared_sample_mask = false;  // [S] instead of [B,S]
   rbcDType sample_mask_dtype = kBool;
+  bool causal = false;           // without groups; groups have their own flags
+  double max_age = kNone;        // the same, in average sample periods
+  bool arrivals = false;         // samples arrive late, early, out of order or never
+  double delay = 3;              // until most of them have, in average sample periods
+  bool shared_arrivals = false;  // [S] instead of [B,S]
   TimePattern pattern = TimePattern::kJittered;
 
   Layout values_layout = Layout::kContiguous;
   Layout times_layout = Layout::kContiguous;
   Layout affine_layout = Layout::kContiguous;
   Layout sample_mask_layout = Layout::kContiguous;
+  Layout arrivals_layout = Layout::kContiguous;
 
   bool uses(int32_t wanted) const {
     if (groups.empty()) return method == wanted;
@@ -85,7 +92,7 @@ struct StreamCase {
   }
   // The groups in the order of channels; without groups one for all channels.
   std::vector<rbcChannelGroup> segments() const {
-    if (groups.empty()) return {{0, channels, method, 0}};
+    if (groups.empty()) return {{0, channels, method, 0, causal ? RBC_FLAG_CAUSAL : 0, 0, 0}};
     std::vector<rbcChannelGroup> sorted = groups;
     std::sort(sorted.begin(), sorted.end(),
               [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -98,9 +105,20 @@ struct StreamCase {
     channels = 0;
     for (const auto& [count, own] : sizes) {
       const int32_t method_of = std::min<int32_t>(own, RBC_METHOD_ANGLE);
-      groups.push_back({channels, count, method_of, own - method_of});
+      groups.push_back({channels, count, method_of, own - method_of, 0, 0, 0});
       channels += count;
     }
+  }
+  // All channels that can look back only; `limit` is in average sample periods.
+  void setCausal(rbcDType times, double limit) {
+    causal = groups.empty() && method != RBC_METHOD_NEXT;
+    if (causal) max_age = limit;
+    for (rbcChannelGroup& group : groups) {
+      if (group.method == RBC_METHOD_NEXT) continue;
+      group.flags = RBC_FLAG_CAUSAL;
+      group.max_age = limit * kPeriod * (same(times, kI64) ? 1e9 : 1);
+    }
+    tolerance = kNone;
   }
   // One group of angles.
   void setAngles(int64_t count, int32_t period) { setGroups({{count, angleBy(period)}}); }
@@ -126,6 +144,7 @@ struct SharedCase {
   bool specials = false;
 
   QueryOrder order = QueryOrder::kSorted;
+  double lag = 0;  // in average sample periods, whole nanoseconds
 
   Layout queries_layout = Layout::kContiguous;
   Layout out_layout = Layout::kContiguous;
@@ -136,6 +155,13 @@ struct SharedCase {
 // ---- descriptions -------------------------------------------------------------------------------
 
 namespace detail {}  // namespace detail
+
+// The lag in the unit of the times.
+template <class Time>
+Time lagOf(const SharedCase& c) {
+  constexpr double kUnit = std::is_integral_v<Time> ? kPeriod * 1e9 : kPeriod;
+  return static_cast<Time>(c.lag * kUnit);
+}
 
 std::string describeStream(const StreamCase& c);
 

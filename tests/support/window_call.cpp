@@ -29,6 +29,7 @@ PlacedWindows::PlacedWindows(const Context& context, const WindowCall& call)
     s.neutral_channels = place(context, from.neutral_channels);
     resample_[n] = from.params;
     resample_[n].sample_mask = place(context, from.sample_mask);
+    resample_[n].arrivals = place(context, from.arrivals);
     resample_[n].groups = from.groups.empty() ? nullptr : from.groups.data();
     resample_[n].num_groups = static_cast<int32_t>(from.groups.size());
     s.params = &resample_[n];

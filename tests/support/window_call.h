@@ -21,7 +21,7 @@ struct WindowCall {
     rbcResampleParams params = rbcResampleParamsInit();
     std::vector<rbcWindowsTransform> transforms;
     std::vector<rbcChannelGroup> groups;
-    Array values, episode_offsets, times, offsets, sample_mask;
+    Array values, episode_offsets, times, offsets, sample_mask, arrivals;
     Array shift, scale, bias, low, high, neutral, neutral_channels;
     rbcDType out_dtype = kF32;
     Layout out_layout = Layout::kContiguous;

@@ -33,7 +33,9 @@ Cut cut(const std::vector<rbcChannelGroup>& groups, int64_t channels, int32_t me
   params.num_groups = static_cast<int32_t>(groups.size());
   Cut result;
   ChannelSegment segments[rbc::kMaxSegments];
-  const int count = rbc::segmentsOf(params, channels, segments, room, &result.methods);
+  rbc::SegmentAge ages[rbc::kMaxSegments];
+  const int count =
+      rbc::segmentsOf(params, channels, rbc::DType::F64, {segments, ages, room}, &result.methods);
   result.segments.assign(segments, segments + count);
   return result;
 }
@@ -57,28 +59,35 @@ TEST_CASE("groups: without groups, one segment has all channels, even 0") {
 }
 
 TEST_CASE("groups: are sorted, and neighbours with one method are merged") {
-  CHECK(are(cut({{7, 1, kNext, 0}, {0, 3, kLinear, 0}, {3, 4, kSlerp, 0}}, 8),
-            {{0, 3, Method::kLinear}, {3, 4, Method::kSlerp}, {7, 1, Method::kNext}}));
-  CHECK(are(cut({{4, 4, kSlerp, 0}, {0, 4, kSlerp, 0}, {8, 8, kSlerp, 0}}, 16),
-            {{0, 16, Method::kSlerp}}));
-  CHECK(are(cut({{0, 1, kLinear, 0}, {1, 1, kNext, 0}, {2, 1, kNext, 0}, {3, 1, kLinear, 0}}, 4),
+  CHECK(are(
+      cut({{7, 1, kNext, 0, 0, 0, 0}, {0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}}, 8),
+      {{0, 3, Method::kLinear}, {3, 4, Method::kSlerp}, {7, 1, Method::kNext}}));
+  CHECK(are(
+      cut({{4, 4, kSlerp, 0, 0, 0, 0}, {0, 4, kSlerp, 0, 0, 0, 0}, {8, 8, kSlerp, 0, 0, 0, 0}}, 16),
+      {{0, 16, Method::kSlerp}}));
+  CHECK(are(cut({{0, 1, kLinear, 0, 0, 0, 0},
+                 {1, 1, kNext, 0, 0, 0, 0},
+                 {2, 1, kNext, 0, 0, 0, 0},
+                 {3, 1, kLinear, 0, 0, 0, 0}},
+                4),
             {{0, 1, Method::kLinear}, {1, 2, Method::kNext}, {3, 1, Method::kLinear}}));
 }
 
 TEST_CASE("groups: report the methods in use") {
   const Cut pose =
-      cut({{0, 3, kLinear, 0}, {3, 4, kSlerp, 0}, {7, 1, kNext, 0}}, 8, RBC_METHOD_ANGLE);
+      cut({{0, 3, kLinear, 0, 0, 0, 0}, {3, 4, kSlerp, 0, 0, 0, 0}, {7, 1, kNext, 0, 0, 0, 0}}, 8,
+          RBC_METHOD_ANGLE);
   CHECK(pose.methods.has(Method::kLinear));
   CHECK(pose.methods.has(Method::kSlerp));
   CHECK(pose.methods.hasStep());
   CHECK_FALSE(pose.methods.has(Method::kAngle));  // groups replace the method
   CHECK(pose.methods.interpolating() == std::string("linear"));
-  CHECK(cut({{0, 2, kNext, 0}}, 2).methods.interpolating() == nullptr);
+  CHECK(cut({{0, 2, kNext, 0, 0, 0, 0}}, 2).methods.interpolating() == nullptr);
 }
 
 TEST_CASE("groups: only merged groups take up room") {
   std::vector<rbcChannelGroup> groups;
-  for (int i = 0; i < rbc::kMaxSegments; ++i) groups.push_back({i, 1, kLinear, 0});
+  for (int i = 0; i < rbc::kMaxSegments; ++i) groups.push_back({i, 1, kLinear, 0, 0, 0, 0});
   CHECK(are(cut(groups, 256, kLinear, 1), {{0, 256, Method::kLinear}}));
   for (int i = 0; i < rbc::kMaxSegments; i += 2) groups[static_cast<size_t>(i)].method = kNext;
   CHECK(cut(groups, 256).segments.size() == 256);
@@ -95,7 +104,7 @@ TEST_CASE("groups: any division in any order gives the same methods to the same 
     for (int64_t i = 0; i < count; ++i) {
       const auto method = static_cast<int32_t>(random.below(rbc::kMethods));
       const int64_t size = method == kSlerp ? 4 * (1 + random.below(3)) : 1 + random.below(5);
-      groups.push_back({static_cast<int64_t>(expected.size()), size, method, 0});
+      groups.push_back({static_cast<int64_t>(expected.size()), size, method, 0, 0, 0, 0});
       expected.insert(expected.end(), static_cast<size_t>(size), method);
     }
     for (size_t i = groups.size(); i > 1; --i)

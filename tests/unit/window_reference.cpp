@@ -110,12 +110,24 @@ class Reference {
     return plus(timeAt(s.times, row), clockOffset(s), 1);
   }
 
+  // The time up to which rows may have arrived for a time.
+  Instant untilOf(const Instant& time) const {
+    Instant lag = {time_dtype_, static_cast<uint64_t>(call_.params.lag_ticks)};
+    if (!same(time_dtype_, kI64)) lag.bits = encodeFloat(time_dtype_, call_.params.lag);
+    return plus(time, lag, 1);
+  }
+  bool exists(const Stream& s, int64_t row, const Instant& until) const {
+    if (s.sample_mask.ndim() != 0 && s.sample_mask.get({row}) == 0) return false;
+    return s.arrivals.ndim() == 0 || !isAfter(timeAt(s.arrivals, row), until);
+  }
+
   // The anchor as a row of the episode; nothing if it needs a time and has none.
   std::optional<int64_t> anchorRow(size_t n, int64_t b) const {
     const Stream& s = call_.streams[n];
     const auto leader = static_cast<size_t>(call_.params.anchor_stream_index);
     const bool timed = byTimes() || call_.streams[leader].times.ndim() != 0;
-    if (!byTimes() && (n == leader || s.times.ndim() == 0 || !timed)) {
+    const bool arrives = s.arrivals.ndim() != 0;
+    if (!byTimes() && !arrives && (n == leader || s.times.ndim() == 0 || !timed)) {
       return integerAt(call_.anchors, b);
     }
     const std::optional<Instant> shared = anchorTime(b);
@@ -124,7 +136,8 @@ class Reference {
     const Rows rows = rowsOf(s, b);
     int64_t found = -1;
     for (int64_t i = 0; i < rows.count; ++i) {
-      if (!isAfter(timeAt(s.times, rows.begin + i), time)) found = i;
+      const bool counts = !arrives || exists(s, rows.begin + i, untilOf(*shared));
+      if (counts && !isAfter(timeAt(s.times, rows.begin + i), time)) found = i;
     }
     return found;
   }
@@ -145,6 +158,7 @@ class Reference {
                                                            : inside ? row
                                                                     : rows.count - 1);
       if (s.sample_mask.ndim() != 0 && s.sample_mask.get({at}) == 0) continue;
+      if (s.arrivals.ndim() != 0 && !exists(s, at, untilOf(*anchorTime(b)))) continue;
       fetched.row = at;
       fetched.valid = inside;
       fetched.past = row >= rows.count;
@@ -174,12 +188,13 @@ class Reference {
       if (mask.back() != 0) last = timeAt(s.times, i);
     }
     std::vector<uint64_t> queries;
+    std::vector<Instant> untils;
     for (int64_t o = 0; o < s.num_offsets; ++o) {
       const Instant asked = plus(*anchor, timeAt(s.offsets, o), 1);
       queries.push_back(plus(asked, clockOffset(s), -1).bits);
+      untils.push_back(untilOf(asked));
     }
     const rbcDType number = same(s.values.dtype(), kF64) ? kF64 : kF32;
-    const Array sample_mask = arrayOf(kU8, {rows.count}, mask);
     const Array in = arrayOf(s.values.dtype(), {rows.count, channels}, values);
     const Array at = arrayOf(time_dtype_, {rows.count}, times);
     const Array query = arrayOf(time_dtype_, {s.num_offsets}, queries);
@@ -187,19 +202,39 @@ class Reference {
     // A channel has a value if it does not depend on the fill value.
     const Array out[] = {Array(number, {s.num_offsets, channels}),
                          Array(number, {s.num_offsets, channels})};
-    for (int k = 0; k < 2; ++k) {
-      rbcResampleParams params = s.params;
-      const rbcTensor tensors[] = {in.tensor(),     at.tensor(),    query.tensor(),
-                                   out[k].tensor(), valid.tensor(), sample_mask.tensor()};
-      params.sample_mask = &tensors[5];
-      params.outside =
-          s.params.outside == RBC_OUTSIDE_FILL && !hold ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
-      params.fill_value = k + 7.25;
-      params.groups = s.groups.empty() ? nullptr : s.groups.data();
-      params.num_groups = static_cast<int32_t>(s.groups.size());
-      static const Context cpu = cpuContext(1);
-      require(rbcResample(cpu.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
-                          &tensors[4], &params));
+    // With arrivals, the rows that exist differ from one offset to the next.
+    const bool arrives = s.arrivals.ndim() != 0;
+    for (int64_t o = 0; o < (arrives ? s.num_offsets : 1); ++o) {
+      std::vector<uint64_t> existing = mask;
+      for (int64_t i = 0; i < rows.count && arrives; ++i) {
+        const bool exists_then = exists(s, rows.begin + i, untils[static_cast<size_t>(o)]);
+        existing[static_cast<size_t>(i)] = exists_then ? 1 : 0;
+      }
+      const Array sample_mask = arrayOf(kU8, {rows.count}, existing);
+      for (int k = 0; k < 2; ++k) {
+        rbcResampleParams params = s.params;
+        rbcTensor tensors[] = {in.tensor(),     at.tensor(),    query.tensor(),
+                               out[k].tensor(), valid.tensor(), sample_mask.tensor()};
+        int64_t one[] = {1, channels};
+        if (arrives) {
+          const auto part = [&](rbcTensor& tensor, int64_t row_bytes) {
+            tensor.byte_offset += static_cast<uint64_t>(o * row_bytes);
+            tensor.shape = one;
+          };
+          part(tensors[2], sizeOf(time_dtype_));
+          part(tensors[3], channels * sizeOf(number));
+          part(tensors[4], 1);
+        }
+        params.sample_mask = &tensors[5];
+        params.outside =
+            s.params.outside == RBC_OUTSIDE_FILL && !hold ? RBC_OUTSIDE_FILL : RBC_OUTSIDE_HOLD;
+        params.fill_value = k + 7.25;
+        params.groups = s.groups.empty() ? nullptr : s.groups.data();
+        params.num_groups = static_cast<int32_t>(s.groups.size());
+        static const Context cpu = cpuContext(1);
+        require(rbcResample(cpu.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
+                            &tensors[4], &params));
+      }
     }
     for (int64_t o = 0; o < s.num_offsets; ++o) {
       FetchedRow& row = all[static_cast<size_t>(o)];

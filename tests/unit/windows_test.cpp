@@ -21,7 +21,8 @@ struct WindowCase {
 };
 
 std::string describe(const WindowCase& c) {
-  constexpr const char* kNames[] = {"windows", "windows of narrow floats", "windows of rows"};
+  constexpr const char* kNames[] = {"windows", "windows of narrow floats", "windows of rows",
+                                    "causal windows"};
   return std::string(kNames[static_cast<int>(c.variety)]) + ", seed " + std::to_string(c.seed);
 }
 
@@ -68,6 +69,16 @@ struct Windows {
     return all;
   }
   static WindowCase random(uint64_t seed) { return {seed, varietyOf(seed)}; }
+  static WindowCase any(uint64_t seed) { return random(seed); }
+};
+
+struct CausalWindows : Windows {
+  static std::vector<WindowCase> table() {
+    std::vector<WindowCase> all;
+    for (uint64_t seed = 0; seed < 60; ++seed) all.push_back(random(60'000 + seed));
+    return all;
+  }
+  static WindowCase random(uint64_t seed) { return {seed + 500'000, support::Variety::kCausal}; }
   static WindowCase any(uint64_t seed) { return random(seed); }
 };
 
@@ -126,6 +137,7 @@ class Cutting : public support::LongCall {
 }  // namespace
 
 OPERATION_TESTS("windows", Windows)
+OPERATION_TESTS("causal windows", CausalWindows)
 
 TEST_CASE("interrupt: windows") {
   support::checkInterrupts(Cutting(3000, 10, RBC_WINDOWS_TRANSFORM_SE3_RELATIVE));

@@ -18,7 +18,7 @@ static class LiveTest {
                            params float[] row) {
     float[,] rows = new float[1, row.Length];
     Buffer.BlockCopy(row, 0, rows, 0, 4 * row.Length);
-    Rbc.LivePush(live, sensor, rows, new double[] {time});
+    Rbc.LivePush(live, sensor, rows, new double[] {time}, null);
   }
 
   private static void Replay(Context context, Live live, int sensor) {

@@ -38,6 +38,7 @@ from ._operations.data_frames import fuse_frames, resample_frame
 from ._operations.farthest_points import farthest_points, take_rows
 from ._operations.fuse import fuse
 from ._operations.live import Live, LiveCounters, LiveStream, LiveTick
+from ._operations.live_kept import live_kept
 from ._operations.range_warning import RangeWarning
 from ._operations.resample import resample
 from ._operations.stream import Stream
@@ -97,6 +98,7 @@ __all__ = [
     "fuse_frames",
     "info",
     "limit_idle_memory",
+    "live_kept",
     "release_idle_memory",
     "report",
     "resample",

@@ -80,6 +80,9 @@ if TYPE_CHECKING:
         point_cloud_range: Sequence[float] | SupportsDLPack | None
 
     class StreamOptions(TypedDict, total=False):
+        arrivals: Times | None
+        causal: bool
+        max_age: Duration | None
         method: Method
         lengths: Indices | None
         batch_offsets: Indices | None
@@ -94,6 +97,9 @@ if TYPE_CHECKING:
 
     class WindowOptions(TypedDict, total=False):
         times: Times | None
+        arrivals: Times | None
+        causal: bool
+        max_age: Duration | None
         method: Method | None
         outside: WindowOutside
         fill_value: float
@@ -112,6 +118,7 @@ if TYPE_CHECKING:
         output: bool | None
 
     class UntypedCallOptions(TypedDict, total=False):
+        lag: Duration
         query_lengths: Indices | None
         check_times: bool | None
         backend: str | Context | None

@@ -4,7 +4,9 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
+#include "fuse/times_check.h"
 #include "params.h"
 #include "status.h"
 
@@ -14,6 +16,7 @@ namespace {
 constexpr const char* kNames[kMethods] = {"linear", "nearest", "previous", "next",
                                           "cubic",  "pchip",   "slerp",    "angle"};
 constexpr int64_t kQuaternion = 4;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void failForTooMany() {
   fail(RBC_STATUS_INVALID_ARGUMENT, "groups: the call has more than %d in all", kMaxSegments);
@@ -48,6 +51,46 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
          "groups[%d].period: is %d, expected 0 for method %s; only angle has a period", i,
          group.period, kNames[group.method]);
   }
+  if (group.reserved0 != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d].reserved0: is %d, expected 0", i,
+         group.reserved0);
+  }
+}
+
+// The age of a group, or of all channels; `where` begins the names of its fields.
+SegmentAge ageOf(uint32_t flags, double max_age, double unset, Method method, DType time_dtype,
+                 const char* where) {
+  char name[40];
+  std::snprintf(name, sizeof name, "%smax_age", where);
+  if ((flags & RBC_FLAG_CAUSAL) == 0) {
+    if (max_age != unset) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected %s without RBC_FLAG_CAUSAL", name,
+           max_age, unset == 0 ? "0" : "INFINITY");
+    }
+    return {0, false, false};
+  }
+  if (method == Method::kNext) {
+    fail(RBC_STATUS_UNSUPPORTED,
+         "%smethod: is next, which needs a later sample, expected another method with "
+         "RBC_FLAG_CAUSAL",
+         where);
+  }
+  if (!(max_age >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected 0 or more", name, max_age);
+  }
+  const TimeLimit limit = timeLimitOf(max_age, time_dtype, name);
+  const bool in_ticks = time_dtype == DType::I64;
+  return {in_ticks ? limit.ticks : bitCast<uint64_t>(limit.real), limit.set, true};
+}
+
+SegmentAge ageOf(const rbcChannelGroup& group, int i, Method method, DType time_dtype) {
+  char where[32];
+  std::snprintf(where, sizeof where, "groups[%d].", i);
+  if ((group.flags & ~RBC_FLAG_CAUSAL) != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%sflags: is 0x%x, expected RBC_FLAG_CAUSAL or 0", where,
+         group.flags);
+  }
+  return ageOf(group.flags, group.max_age, 0, method, time_dtype, where);
 }
 
 // Returns the method of a group that checkGroup() accepts.
@@ -87,8 +130,9 @@ void readGroups(const rbcResampleParams& params, rbcChannelGroup (&groups)[kMaxS
   readElements(params.groups, params.num_groups, params.group_size, "groups", "group_size", groups);
 }
 
-int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
-               int room, MethodSet* methods) {
+int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dtype,
+               const Segments& to, MethodSet* methods) {
+  ChannelSegment* const segments = to.segments;
   const Method method = methodOf(params.method, "method");
   rbcChannelGroup groups[kMaxSegments];
   readGroups(params, groups);
@@ -97,12 +141,23 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "values: has %" PRId64 " channels, expected a multiple of 4 for slerp", channels);
     }
-    if (room < 1) failForTooMany();
+    if (to.room < 1) failForTooMany();
     segments[0] = {0, channels, method};
+    to.ages[0] = ageOf(params.flags, params.max_age, kNoLimit, method, time_dtype, "");
     methods->add(method);
+    if (to.ages[0].causal) methods->addCausal();
     return 1;
   }
 
+  if ((params.flags & RBC_FLAG_CAUSAL) != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "flags: has RBC_FLAG_CAUSAL, expected it in the flags of groups, which are set");
+  }
+  if (params.max_age != kNoLimit) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "max_age: is %g, expected INFINITY: groups, which are set, have their own",
+         params.max_age);
+  }
   int order[kMaxSegments] = {};
   for (int i = 0; i < params.num_groups; ++i) {
     checkGroup(groups[i], i, channels);
@@ -122,11 +177,14 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     covered += group.count;
     const Method own = methodOf(group);
     methods->add(own);
-    if (count > 0 && segments[count - 1].method == own) {
+    const SegmentAge age = ageOf(group, order[i], own, time_dtype);
+    if (age.causal) methods->addCausal();
+    if (count > 0 && segments[count - 1].method == own && to.ages[count - 1] == age) {
       segments[count - 1].count += group.count;
       continue;
     }
-    if (count == room) failForTooMany();
+    if (count == to.room) failForTooMany();
+    to.ages[count] = age;
     segments[count++] = {group.begin, group.count, own};
   }
   if (covered < channels) {
@@ -139,6 +197,11 @@ void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods
   if (params.outside == RBC_OUTSIDE_EXTRAPOLATE && !methods.has(Method::kLinear)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "outside: extrapolate needs method linear, expected hold or fill");
+  }
+  if (!std::isinf(params.tolerance) && methods.hasCausal()) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "tolerance: is %g, expected INFINITY with RBC_FLAG_CAUSAL, where max_age limits the age",
+         params.tolerance);
   }
   if (!std::isinf(params.tolerance) && !methods.hasStep()) {
     fail(RBC_STATUS_INVALID_ARGUMENT,

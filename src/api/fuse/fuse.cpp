@@ -22,10 +22,7 @@ struct Arguments {
 
 rbcResampleParams checkedStreamParams(const rbcResampleParams* input) {
   const rbcResampleParams params = checkedParams(input);
-  if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.flags: is not 0, expected 0: set flags in rbcFuseParams");
-  }
+  requireUnshared(params, "rbcFuseParams");
   if (params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params.query_lengths: is set, expected null: set it in rbcFuseParams");
@@ -42,7 +39,9 @@ class FuseCall : public FuseBuilder {
 
  private:
   FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
-      : FuseBuilder(context, {call.query_times, call.out, call.valid, params.query_lengths},
+      : FuseBuilder(context,
+                    {call.query_times, call.out, call.valid, params.query_lengths, params.lag,
+                     params.lag_ticks},
                     (params.flags & RBC_FLAG_CHECK_TIMES) != 0, "streams") {
     if (call.num_streams < 1 || call.num_streams > kMaxStreams) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,

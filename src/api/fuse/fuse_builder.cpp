@@ -56,12 +56,28 @@ rbcResampleParams checkedParams(const rbcResampleParams* input, OwnOutside own) 
   return params;
 }
 
+void requireUnshared(const rbcResampleParams& params, const char* owner) {
+  if ((params.flags & ~RBC_FLAG_CAUSAL) != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.flags: is 0x%x, expected RBC_FLAG_CAUSAL or 0: set other flags in %s",
+         params.flags, owner);
+  }
+  if (params.lag != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag: is %g, expected 0: set it in %s", params.lag,
+         owner);
+  }
+  if (params.lag_ticks != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag_ticks: is %" PRId64 ", expected 0: set it in %s",
+         params.lag_ticks, owner);
+  }
+}
+
 FuseBuilder::FuseBuilder(const rbcContext& context, const SharedArguments& shared, bool check_times,
                          const char* stream_array)
     : CallBase(context),
       check_times_(check_times),
       stream_array_(stream_array),
-      query_lengths_(shared.query_lengths),
+      shared_(shared),
       out_(operands.out(shared.out, "out", Operands::Reach::kInTheEnd)),
       valid_(operands.optionalOut(shared.valid, "valid", Operands::Reach::kInTheEnd)),
       query_times_(operands.in(shared.query_times, "query_times", Operands::Reach::kInTheEnd)) {}
@@ -110,6 +126,24 @@ void FuseBuilder::readSampleMask(const rbcTensor* tensor, int64_t batch, bool of
   stream->sample_mask_stride[1] = mask.strides[mask.ndim - 1];
 }
 
+void FuseBuilder::readArrivals(const rbcTensor* tensor, int64_t batch, const View& times,
+                               bool of_rows, Arrivals* arrivals) {
+  *arrivals = {};
+  if (tensor == nullptr) return;
+  constexpr const char* kName = "arrivals";
+  const View& view = operands.in(tensor, kName);
+  const int64_t samples = times.shape[times.ndim - 1];
+  requireRank(view, kName, 1, of_rows ? 2 : 1);
+  const int64_t shape[] = {batch, samples};
+  requireShape(view, kName, view.ndim, shape + 2 - view.ndim);
+  requireDType(view, kName, times.dtype);
+  // The address of an array without elements is never read, but differs from null.
+  arrivals->data = view.data != nullptr ? static_cast<const void*>(view.data) : &problem_;
+  arrivals->stride[0] = batchStride(view, 2);
+  arrivals->stride[1] = view.strides[view.ndim - 1];
+  problem_.causal = &causal_;
+}
+
 void FuseBuilder::add(const StreamArguments& stream) {
   FuseProblem& p = problem_;
   const rbcResampleParams& params = stream.params;
@@ -151,13 +185,15 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.channels = values.shape[values.ndim - 1];
   const int64_t times_shape[] = {batch, s.samples};
   requireShape(times, "times", times.ndim, times_shape + 2 - times.ndim);
+  requireTimes(times, "times");
   MethodSet methods;
   s.first_segment = p.num_segments;
-  s.num_segments = segmentsOf(params, s.channels, segments_ + p.num_segments,
-                              kMaxSegments - p.num_segments, &methods);
+  s.num_segments = segmentsOf(
+      params, s.channels, times.dtype,
+      {segments_ + p.num_segments, ages_ + p.num_segments, kMaxSegments - p.num_segments},
+      &methods);
   requireMethodsFit(params, methods);
   requireValueDtypes(values, out_, methods);
-  requireTimes(times, "times");
   if (p.num_streams > 0 && times.dtype != p.time_dtype) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected %s as streams[0]",
          nameOf(times.dtype), nameOf(p.time_dtype));
@@ -172,6 +208,8 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.times_stride[0] = batchStride(times, 2);
   s.times_stride[1] = times.strides[times.ndim - 1];
   readSampleMask(params.sample_mask, batch, batched && !packed, &s);
+  readArrivals(params.arrivals, batch, times, batched && !packed, &arrivals_[p.num_streams]);
+  if (methods.hasCausal()) p.causal = &causal_;
   read(params.lengths, "lengths", batch, &s.lengths);
   read(params.batch_offsets, "batch_offsets", packed ? batch + 1 : 0,
        &s.offsets);  // else the batch has no limit
@@ -179,7 +217,8 @@ void FuseBuilder::add(const StreamArguments& stream) {
   read(params.scale, "scale", s.channels, &s.scale);
   s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");
   s.tolerance = timeLimitOf(params.tolerance, times.dtype, "tolerance");
-  s.clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
+  s.clock_offset =
+      timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");
   s.values_dtype = values.dtype;
@@ -209,7 +248,7 @@ void FuseBuilder::finish(int valid_rank) {
   p.query_times = query_times_.data;
   p.query_stride[0] = batchStride(query_times_, 2);
   p.query_stride[1] = query_times_.strides[query_times_.ndim - 1];
-  read(query_lengths_, "query_lengths", p.batch, &p.query_lengths);
+  read(shared_.query_lengths, "query_lengths", p.batch, &p.query_lengths);
   p.out = out_.data;
   p.out_stride[0] = batchStride(out_, 3);
   p.out_stride[1] = out_.strides[out_.ndim - 2];
@@ -227,6 +266,9 @@ void FuseBuilder::finish(int valid_rank) {
   }
   p.streams = streams_;
   p.segments = segments_;
+  causal_.lag = timeOffsetOf(shared_.lag, shared_.lag_ticks, p.time_dtype, "lag");
+  causal_.arrivals = arrivals_;
+  causal_.ages = ages_;
 }
 
 }  // namespace rbc

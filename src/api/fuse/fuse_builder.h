@@ -10,10 +10,11 @@
 namespace rbc {
 
 template <>
-inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {RBC_FLAG_CHECK_TIMES,
-                                                              "RBC_FLAG_CHECK_TIMES or 0"};
+inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {
+    RBC_FLAG_CHECK_TIMES | RBC_FLAG_CAUSAL, "RBC_FLAG_CHECK_TIMES, RBC_FLAG_CAUSAL or 0"};
 template <>
-inline constexpr KnownFlags kKnownFlags<rbcFuseParams> = kKnownFlags<rbcResampleParams>;
+inline constexpr KnownFlags kKnownFlags<rbcFuseParams> = {RBC_FLAG_CHECK_TIMES,
+                                                          "RBC_FLAG_CHECK_TIMES or 0"};
 
 // The arguments that the streams share; valid and query_lengths may be null.
 struct SharedArguments {
@@ -21,6 +22,8 @@ struct SharedArguments {
   const rbcTensor* out;
   const rbcTensor* valid;
   const rbcTensor* query_lengths;
+  double lag = 0;
+  int64_t lag_ticks = 0;
 };
 
 struct StreamArguments {
@@ -40,6 +43,9 @@ enum class OwnOutside : int32_t {
 
 rbcResampleParams checkedParams(const rbcResampleParams* input,
                                 OwnOutside own = OwnOutside::kExtrapolate);
+
+// Fails if a field is set that belongs to the params of the whole call, named `owner`.
+void requireUnshared(const rbcResampleParams& params, const char* owner);
 
 // Builds the problem of a call: first the shared tensors, then each stream, then finish().
 // Everything except the data is verified. The problem points into this object.
@@ -82,10 +88,13 @@ class FuseBuilder : public CallBase {
   void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array);
   // `of_rows`: each row of the batch may have its own.
   void readSampleMask(const rbcTensor* tensor, int64_t batch, bool of_rows, FuseStream* stream);
+  // Arrivals have the shapes and the dtype of times.
+  void readArrivals(const rbcTensor* tensor, int64_t batch, const View& times, bool of_rows,
+                    Arrivals* arrivals);
 
   const bool check_times_;
   const char* const stream_array_;
-  const rbcTensor* const query_lengths_;
+  const SharedArguments shared_;
   const View& out_;
   const View* const valid_;
   const View& query_times_;
@@ -93,6 +102,9 @@ class FuseBuilder : public CallBase {
   FuseProblem problem_ = {};
   FuseStream streams_[kMaxStreams];
   ChannelSegment segments_[kMaxSegments];
+  CausalFuse causal_ = {};
+  Arrivals arrivals_[kMaxStreams];
+  SegmentAge ages_[kMaxSegments];
 };
 
 template <class Visitor>

@@ -24,7 +24,9 @@ struct ResampleCall : FuseBuilder {
 
  private:
   ResampleCall(const rbcContext& context, const Arguments& call, const rbcResampleParams& params)
-      : FuseBuilder(context, {call.query_times, call.out, call.valid, params.query_lengths},
+      : FuseBuilder(context,
+                    {call.query_times, call.out, call.valid, params.query_lengths, params.lag,
+                     params.lag_ticks},
                     (params.flags & RBC_FLAG_CHECK_TIMES) != 0, nullptr) {
     add({call.values, call.times, params, 0, 0});
     finish(2);

@@ -24,24 +24,22 @@ TimeLimit timeLimitOf(double limit, DType time_dtype, const char* name) {
   return {limit, most ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit), true};
 }
 
-TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType time_dtype) {
+TimeOffset timeOffsetOf(double real, int64_t ticks, DType time_dtype, const char* name) {
   if (time_dtype == DType::I64) {
-    if (clock_offset != 0) {
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "clock_offset: is %g, expected clock_offset_ticks for times of int64", clock_offset);
+    if (real != 0) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected %s_ticks for times of int64", name,
+           real, name);
     }
-    return {0, clock_offset_ticks};
+    return {0, ticks};
   }
-  if (clock_offset_ticks != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "clock_offset_ticks: is %" PRId64 ", expected clock_offset for times of %s",
-         clock_offset_ticks, nameOf(time_dtype));
+  if (ticks != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s_ticks: is %" PRId64 ", expected %s for times of %s", name,
+         ticks, name, nameOf(time_dtype));
   }
-  const double offset = time_dtype == DType::F32
-                            ? static_cast<double>(static_cast<float>(clock_offset))
-                            : clock_offset;
+  const double offset =
+      time_dtype == DType::F32 ? static_cast<double>(static_cast<float>(real)) : real;
   if (!std::isfinite(offset)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "clock_offset: is %g, expected a finite %s", clock_offset,
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected a finite %s", name, real,
          nameOf(time_dtype));
   }
   return {offset, 0};

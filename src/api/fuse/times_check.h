@@ -24,8 +24,9 @@ bool isFurther(Time a, Time b, TimeLimit limit) {
   return static_cast<double>(span) > limit.real;
 }
 
-// Returns the offset from the field that fits the times; fails if the other field is set.
-TimeOffset clockOffsetOf(double clock_offset, int64_t clock_offset_ticks, DType time_dtype);
+// Returns the offset from the field that fits the times; fails if the other field is set. The
+// fields are `name` and `name`_ticks.
+TimeOffset timeOffsetOf(double offset, int64_t ticks, DType time_dtype, const char* name);
 
 // ---- verification -------------------------------------------------------------------------------
 

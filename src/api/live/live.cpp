@@ -14,11 +14,13 @@
 #include "context.h"
 #include "dtype.h"
 #include "fuse/sample_builder.h"
+#include "fuse/times_check.h"
 #include "guard.h"
 #include "live/live_stream.h"
 #include "overlap.h"
 #include "params.h"
 #include "runtime/dtype_checks.h"
+#include "scratch_layout.h"
 #include "status.h"
 
 struct rbcLive {
@@ -100,6 +102,15 @@ rbcTensor hostTensor(void* data, rbcDType dtype, int32_t ndim, int64_t* shape) {
   return tensor;
 }
 
+// Bounds the workspace of rbcFuse for samples with arrivals.
+size_t minimaBytes(const rbcLive& live) {
+  ScratchLayout layout(nullptr);
+  for (const auto& stream : live.streams) {
+    layout.take<uint64_t>(arrivalMinimaOf(stream->ring().capacity()));
+  }
+  return layout.used();
+}
+
 // Calls rbcFuse without queries, so that its errors occur now and its memory is allocated.
 void tryFuse(rbcLive& live) {
   int64_t none = 0;
@@ -111,6 +122,7 @@ void tryFuse(rbcLive& live) {
   const rbcTensor valid = hostTensor(nullptr, describe(DType::U8), 2, valid_shape);
   require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
                   &queries, &out, &valid, nullptr));
+  require(rbcContextReserve(live.fusing, minimaBytes(live)));
 }
 
 rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
@@ -163,11 +175,18 @@ const std::byte* rowAt(const View& values, int64_t i, std::byte* room) {
 }
 
 template <class Time>
-void pushAll(LiveStream& stream, const View& times, const View& values, std::byte* room) {
+Time timeAt(const View& times, int64_t i) {
+  Time time;
+  std::memcpy(&time, times.data + i * times.strides[0] * int64_t{sizeof time}, sizeof time);
+  return time;
+}
+
+// `arrivals` may be null.
+template <class Time>
+void pushAll(LiveStream& stream, const View& times, const View* arrivals, const View& values) {
   for (int64_t i = 0; i < times.shape[0]; ++i) {
-    Time time;
-    std::memcpy(&time, times.data + i * times.strides[0] * int64_t{sizeof time}, sizeof time);
-    stream.ring().push(time, rowAt(values, i, room));
+    const Time arrival = arrivals != nullptr ? timeAt<Time>(*arrivals, i) : kAlways<Time>;
+    stream.ring().push(timeAt<Time>(times, i), arrival, rowAt(values, i, stream.room()));
   }
 }
 
@@ -186,8 +205,8 @@ class Pushing {
   LiveRing& ring_;
 };
 
-void push(rbcLive& live, int32_t index, const rbcTensor* given_values,
-          const rbcTensor* given_times) {
+void push(rbcLive& live, int32_t index, const rbcTensor* given_values, const rbcTensor* given_times,
+          const rbcTensor* given_arrivals) {
   LiveStream& stream = requireStream(live, index);
   const View times = normalize(given_times, "times");
   const View values = normalize(given_values, "values");
@@ -198,9 +217,17 @@ void push(rbcLive& live, int32_t index, const rbcTensor* given_values,
   requireRank(times, "times", 1, 1);
   const int64_t shape[] = {times.shape[0], stream.channels()};
   requireShape(values, "values", 2, shape);
+  View arrivals;
+  if (given_arrivals != nullptr) {
+    arrivals = normalize(given_arrivals, "arrivals");
+    requireHost(arrivals, "arrivals");
+    requireDType(arrivals, "arrivals", live.time_dtype);
+    requireShape(arrivals, "arrivals", 1, shape);
+  }
   const Pushing pushing(stream.ring());
   visitTime(live.time_dtype, [&](auto tag) {
-    pushAll<typename decltype(tag)::type>(stream, times, values, stream.room());
+    pushAll<typename decltype(tag)::type>(stream, times,
+                                          given_arrivals != nullptr ? &arrivals : nullptr, values);
   });
 }
 
@@ -227,16 +254,14 @@ class Fusing {
 };
 
 template <class Time>
-void takeAll(rbcLive& live, const View& query_times) {
+void takeAll(rbcLive& live, const TimeOffset& lag, const View& query_times) {
   LiveStream::Queries<Time> queries;
   queries.first = queries.last = 0;
   queries.none = true;
   queries.count = 0;
   bool few = query_times.shape[0] <= LiveStream::kMaxFew;
   for (int64_t i = 0; i < query_times.shape[0]; ++i) {
-    Time query;
-    std::memcpy(&query, query_times.data + i * query_times.strides[0] * int64_t{sizeof query},
-                sizeof query);
+    const auto query = timeAt<Time>(query_times, i);
     if (TimeMath<Time>::isNaN(query)) continue;
     if (queries.none) queries.first = queries.last = query;
     queries.none = false;
@@ -246,7 +271,7 @@ void takeAll(rbcLive& live, const View& query_times) {
     queries.last = std::max(queries.last, query);
   }
   if (!few) queries.count = 0;
-  for (const auto& stream : live.streams) stream->take(queries, query_times);
+  for (const auto& stream : live.streams) stream->take(queries, lag, query_times);
 }
 
 const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
@@ -265,10 +290,13 @@ const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
   return view;
 }
 
-void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out,
-             const rbcTensor* valid) {
+void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid,
+             const rbcLiveFuseParams& tick) {
+  rbcFuseParams params = rbcFuseParamsInit();
+  params.lag = tick.lag;
+  params.lag_ticks = tick.lag_ticks;
   require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
-                  queries, out, valid, nullptr));
+                  queries, out, valid, &params));
 }
 
 // Returns a tensor in host memory with the shape and dtype of a tensor on the device.
@@ -289,8 +317,9 @@ rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char*
 }
 
 void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* valid,
-          const rbcOutput* given_ages, const rbcLiveFuseParams* params) {
-  readParams(params, rbcLiveFuseParamsInit(), "params");
+          const rbcOutput* given_ages, const rbcLiveFuseParams* input) {
+  const rbcLiveFuseParams params = readParams(input, rbcLiveFuseParamsInit(), "params");
+  const TimeOffset lag = timeOffsetOf(params.lag, params.lag_ticks, live.time_dtype, "params.lag");
   const View queries = normalize(query_times, "query_times");
   requireHost(queries, "query_times");
   requireRank(queries, "query_times", 1, 1);
@@ -299,9 +328,9 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   const View* ages = checkedAges(live, given_ages, &room, query_times, out, valid);
   const Fusing fusing(live.busy);
   visitTime(live.time_dtype,
-            [&](auto tag) { takeAll<typename decltype(tag)::type>(live, queries); });
+            [&](auto tag) { takeAll<typename decltype(tag)::type>(live, lag, queries); });
   if (live.context->backend->id == RBC_BACKEND_CPU) {
-    runFuse(live, query_times, out, valid);
+    runFuse(live, query_times, out, valid, params);
   } else {
     const View device_out = normalize(out, "out");
     requireReachable(*live.context, device_out, "out");
@@ -313,7 +342,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
       requireReachable(*live.context, device_valid, "valid");
       host_valid = staged(device_valid, &live.valid, "valid");
     }
-    runFuse(live, query_times, &host_out, valid != nullptr ? &host_valid : nullptr);
+    runFuse(live, query_times, &host_out, valid != nullptr ? &host_valid : nullptr, params);
     require(rbcTensorCopy(live.context, &host_out, out));
     if (valid != nullptr) require(rbcTensorCopy(live.context, &host_valid, valid));
   }
@@ -361,8 +390,9 @@ rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
 }
 
 rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream_index, const rbcTensor* values,
-                        const rbcTensor* times) {
-  return rbc::guard([&] { rbc::push(rbc::requireLive(live), stream_index, values, times); });
+                        const rbcTensor* times, const rbcTensor* arrivals) {
+  return rbc::guard(
+      [&] { rbc::push(rbc::requireLive(live), stream_index, values, times, arrivals); });
 }
 
 rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream_index) {

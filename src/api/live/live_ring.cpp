@@ -107,6 +107,7 @@ LiveRing::LiveRing(int64_t capacity, int64_t late_bound, TimeLimit max_ahead, in
       slot_mask_(slotsFor(capacity) - 1) {
   const size_t slots = slot_mask_ + 1;
   times_.reset(new std::atomic<uint64_t>[slots]());
+  arrivals_.reset(new std::atomic<uint64_t>[slots]());
   rows_.reset(new std::atomic<uint64_t>[slots * static_cast<size_t>(row_words_)]());
   marks_.reset(new std::atomic<uint64_t>[slots]());
   firsts_.reset(new std::atomic<uint64_t>[slots]());
@@ -165,8 +166,9 @@ LiveRing::Leap LiveRing::leapOf(Time time) {
 }
 
 template <class Time>
-void LiveRing::push(Time time, const std::byte* row) {
+void LiveRing::push(Time time, Time arrival, const std::byte* row) {
   if (!isTime(time)) return add(&invalid_, 1);
+  if (arrival != kAlways<Time>) has_arrivals_.store(true, kRelaxed);  // visible with its entry
   const Leap leap = leapOf(time);
   const Times<Time> times = this->times<Time>();
   const auto timeAt = [&](uint64_t place) { return times[order_[place & slot_mask_]]; };
@@ -181,24 +183,25 @@ void LiveRing::push(Time time, const std::byte* row) {
   if (newer > static_cast<uint64_t>(late_bound_)) return add(&dropped_, 1);
   ++pushed_;
   if (newer > 0) add(&late_, 1);
-  if (size() < static_cast<uint64_t>(capacity_)) return append(time, row, newer);
+  if (size() < static_cast<uint64_t>(capacity_)) return append(time, arrival, row, newer);
   add(&overwritten_, 1);
   const uint64_t end = end_.load(kRelaxed);
-  if (order_[order_begin_ & slot_mask_] != end - size()) return copyAll(time, row);
+  if (order_[order_begin_ & slot_mask_] != end - size()) return copyAll(time, arrival, row);
   ++order_begin_;
-  append(time, row, newer);
+  append(time, arrival, row, newer);
 }
 
-void LiveRing::writeEntry(uint64_t number, uint64_t time, bool in_order) {
+void LiveRing::writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order) {
   const int64_t slot = slotOf(number);
   times_[slot].store(time, kRelaxed);
+  arrivals_[slot].store(arrival, kRelaxed);
   marks_[slot].store(2 * pushed_ + (in_order ? 1 : 0), kRelaxed);
   firsts_[slot].store(next_first_, kRelaxed);
 }
 
 // order_ must have room.
 template <class Time>
-void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
+void LiveRing::append(Time time, Time arrival, const std::byte* row, uint64_t newer) {
   const uint64_t number = end_.load(kRelaxed);
   for (uint64_t place = order_end_; place > order_end_ - newer; --place) {
     order_[place & slot_mask_] = order_[(place - 1) & slot_mask_];
@@ -207,7 +210,7 @@ void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
   ++order_end_;
   begun_.store(number + 1, kRelaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  writeEntry(number, bitsOf(time), newer == 0);
+  writeEntry(number, bitsOf(time), bitsOf(arrival), newer == 0);
   writeRow(number, row);
   if (newer > 0) last_late_.store(number + 1, kRelaxed);
   end_.store(number + 1, std::memory_order_release);
@@ -216,7 +219,7 @@ void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
 // Appends the kept samples and the new one in the order of their times, without the oldest. The new
 // sample is not the oldest: at most late_bound samples, fewer than all, are newer.
 template <class Time>
-void LiveRing::copyAll(Time time, const std::byte* row) {
+void LiveRing::copyAll(Time time, Time arrival, const std::byte* row) {
   const Times<Time> times = this->times<Time>();
   const uint64_t begin = end_.load(kRelaxed);
   uint64_t number = begin;
@@ -224,14 +227,14 @@ void LiveRing::copyAll(Time time, const std::byte* row) {
   std::atomic_thread_fence(std::memory_order_release);
   bool written = false;
   const auto writeNew = [&] {
-    writeEntry(number, bitsOf(time), true);
+    writeEntry(number, bitsOf(time), bitsOf(arrival), true);
     writeRow(number++, row);
     written = true;
   };
   for (uint64_t place = order_begin_ + 1; place < order_end_; ++place) {
     const uint64_t from = order_[place & slot_mask_];
     if (!written && times[from] > time) writeNew();
-    writeEntry(number, bitsOf(times[from]), true);
+    writeEntry(number, bitsOf(times[from]), arrivals_[slotOf(from)].load(kRelaxed), true);
     const std::atomic<uint64_t>* words = &rows_[slotOf(from) * row_words_];
     std::atomic<uint64_t>* to = &rows_[slotOf(number++) * row_words_];
     for (int64_t k = 0; k < row_words_; ++k) to[k].store(words[k].load(kRelaxed), kRelaxed);
@@ -262,6 +265,7 @@ template <class Time>
 bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                         Taken<Time>* taken) const {
   const Times<Time> times = this->times<Time>();
+  const Times<Time> arrivals = this->arrivals<Time>();
   int64_t place = capacity_;
   int before = 0;
   Time last = queries.first;
@@ -270,7 +274,7 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
     const Time time = times[k - 1];
     taken->times[--place] = time;
     taken->numbers[place] = k - 1;
-    if (time < last) {
+    if (time < last && arrivals[k - 1] <= queries.until) {
       ++before;
       last = time;
     }
@@ -286,6 +290,7 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
                        Taken<Time>* taken) const {
   const auto count = static_cast<int64_t>(end - begin);
   const Times<Time> given = this->times<Time>();
+  const Times<Time> arrivals = this->arrivals<Time>();
   Time* const times = taken->times + capacity_ - count;
   uint64_t* const numbers = taken->numbers + capacity_ - count;
   for (int64_t i = 0; i < count; ++i) {
@@ -303,7 +308,7 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   Time last = queries.first;
   while (i > 0 && before < queries.times_around) {
     --i;
-    if (times[i] < last) {
+    if (times[i] < last && arrivals[numbers[i]] <= queries.until) {
       ++before;
       last = times[i];
     }
@@ -365,7 +370,8 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   // Takes the samples around each query if the samples from the first query on are more than these.
   const auto around = static_cast<uint64_t>(3 * queries.count);
   const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
-                   end - begin > around && times<Time>()[end - around] > queries.first;
+                   !has_arrivals_.load(kRelaxed) && end - begin > around &&
+                   times<Time>()[end - around] > queries.first;
   if (few) {
     takeAround(begin, end, queries, taken);
   } else if (walkBack(begin, end, queries, taken)) {
@@ -379,6 +385,9 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
     const int64_t skipped = capacity_ - taken->count;
     readRows(taken->numbers + skipped, taken->count, taken->rows);
     std::copy_n(taken->times + skipped, taken->count, taken->times);
+    for (int64_t i = 0; i < taken->count; ++i) {
+      taken->arrivals[i] = arrivals<Time>()[taken->numbers[skipped + i]];
+    }
   }
   std::atomic_thread_fence(std::memory_order_acquire);
   return begun_.load(kRelaxed) <= oldest + slot_mask_ + 1;
@@ -411,9 +420,9 @@ LiveRing::Counters LiveRing::counters() const {
   return counters;
 }
 
-template void LiveRing::push(float, const std::byte*);
-template void LiveRing::push(double, const std::byte*);
-template void LiveRing::push(int64_t, const std::byte*);
+template void LiveRing::push(float, float, const std::byte*);
+template void LiveRing::push(double, double, const std::byte*);
+template void LiveRing::push(int64_t, int64_t, const std::byte*);
 template void LiveRing::take(const Queries<float>&, Taken<float>*);
 template void LiveRing::take(const Queries<double>&, Taken<double>*);
 template void LiveRing::take(const Queries<int64_t>&, Taken<int64_t>*);

@@ -64,6 +64,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "fuse_problem.h"
@@ -71,9 +72,17 @@
 
 namespace rbc {
 
+// The arrival of a sample that exists for every query.
+template <class Time>
+inline constexpr Time kAlways = std::numeric_limits<Time>::has_infinity
+                                    ? -std::numeric_limits<Time>::infinity()
+                                    : std::numeric_limits<Time>::min();
+
 class LiveRing {
  public:
   LiveRing(int64_t capacity, int64_t late_bound, TimeLimit max_ahead, int64_t row_bytes);
+
+  int64_t capacity() const { return capacity_; }
 
   // Bytes from a row that take() wrote to the next: row_bytes, rounded up to whole words.
   int64_t takenBytes() const { return 8 * row_words_; }
@@ -86,7 +95,7 @@ class LiveRing {
 
   // Keeps or refuses a sample, and counts it. `row` has row_bytes.
   template <class Time>
-  void push(Time time, const std::byte* row);
+  void push(Time time, Time arrival, const std::byte* row);
   // Forgets all samples.
   void reset();
 
@@ -97,6 +106,7 @@ class LiveRing {
   template <class Time>
   struct Taken {
     Time* times;
+    Time* arrivals;
     uint64_t* rows;     // takenBytes() each
     uint64_t* numbers;  // scratch
     int64_t count;
@@ -114,6 +124,9 @@ class LiveRing {
     // The number of distinct times taken on each side of a query. Of samples that equal the last of
     // these times, the one next to the query is taken; the others may be omitted.
     int times_around;
+    // Samples that arrived later do not exist for the first query, and do not count as its
+    // neighbours. For later queries at least as many exist.
+    Time until;
   };
 
   // Takes the samples that queries need: all after `first` and some with a few distinct times before
@@ -138,7 +151,7 @@ class LiveRing {
  private:
   // Reads the times by number. Returned by value, so that its members stay in registers.
   template <class Time>
-  struct Times {
+  struct Times {  // or their arrivals
     const std::atomic<uint64_t>* bits;
     uint64_t slot_mask;
 
@@ -155,6 +168,10 @@ class LiveRing {
   Times<Time> times() const {
     return {times_.get(), slot_mask_};
   }
+  template <class Time>
+  Times<Time> arrivals() const {
+    return {arrivals_.get(), slot_mask_};
+  }
   bool isInOrder(uint64_t number) const {
     return (marks_[slotOf(number)].load(std::memory_order_relaxed) & 1) != 0;
   }
@@ -168,10 +185,10 @@ class LiveRing {
   Leap leapOf(Time time);
   uint64_t size() const { return order_end_ - order_begin_; }
   template <class Time>
-  void append(Time time, const std::byte* row, uint64_t newer);
+  void append(Time time, Time arrival, const std::byte* row, uint64_t newer);
   template <class Time>
-  void copyAll(Time time, const std::byte* row);
-  void writeEntry(uint64_t number, uint64_t time, bool in_order);
+  void copyAll(Time time, Time arrival, const std::byte* row);
+  void writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order);
   // For the entries to be appended.
   void forget();
   template <class Time>
@@ -194,7 +211,8 @@ class LiveRing {
   const int64_t row_bytes_;
   const int64_t row_words_;
   const uint64_t slot_mask_;
-  std::unique_ptr<std::atomic<uint64_t>[]> times_;  // the bits of the times
+  std::unique_ptr<std::atomic<uint64_t>[]> times_;     // the bits of the times
+  std::unique_ptr<std::atomic<uint64_t>[]> arrivals_;  // the same of the arrivals
   std::unique_ptr<std::atomic<uint64_t>[]> rows_;
   // Per entry: twice the number of samples pushed up to it, plus 1 if no kept sample was newer when
   // it arrived.
@@ -207,6 +225,7 @@ class LiveRing {
   std::atomic<uint64_t> end_{0};                // entries that are visible
   std::atomic<uint64_t> first_{0};              // entries before it were forgotten by reset()
   std::atomic<uint64_t> last_late_{0};          // 1 + the last entry that was out of order
+  std::atomic<bool> has_arrivals_{false};       // an entry up to `end` had an arrival
   std::atomic<int64_t> overwritten_{0};
   std::atomic<int64_t> late_{0};
   std::atomic<int64_t> dropped_{0};

@@ -44,6 +44,10 @@ void requireLiveParams(const rbcResampleParams& params) {
   refuse(params.lengths, "lengths");
   refuse(params.batch_offsets, "batch_offsets");
   refuse(params.sample_mask, "sample_mask");
+  if (params.arrivals != nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.arrivals: is set, expected null: rbcLivePush has the arrivals");
+  }
 }
 
 // Returns how many samples a method combines.
@@ -119,6 +123,13 @@ uint64_t bitsOf(Number number) {
   return bits;
 }
 
+// The age of a stream without samples.
+template <class Time>
+uint64_t noAge() {
+  return std::is_same_v<Time, int64_t> ? bitsOf(std::numeric_limits<int64_t>::max())
+                                       : uint64_t{0x7fffffffffffffff};
+}
+
 }  // namespace
 
 LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
@@ -127,19 +138,17 @@ LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
   requireLiveParams(params_);
   keepGroups();
   requireCapacity(input, params_);
-  if (!(input.max_age >= 0)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", input.max_age);
-  }
   // Methods of two samples use only the neighbours of the query. The others use two neighbours on
   // each side, or the last ones past an end, and depend on the order of samples with equal times.
   times_around_ = samplesOf(params_) == 4 || params_.outside == RBC_OUTSIDE_EXTRAPOLATE ? 4 : 1;
-  max_age_ = timeLimitOf(input.max_age, time_dtype, "max_age");
-  clock_offset_ = clockOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype);
+  clock_offset_ =
+      timeOffsetOf(input.clock_offset, input.clock_offset_ticks, time_dtype, "clock_offset");
 
   const int64_t row_bytes = channels_ * sizeOf(dtype_);
   ring_ = std::make_unique<LiveRing>(input.capacity, input.late_bound,
                                      maxAheadOf(input.max_ahead, time_dtype), row_bytes);
   times_ = roomFor<std::byte>(input.capacity, sizeOf(time_dtype));
+  arrivals_ = roomFor<std::byte>(input.capacity, sizeOf(time_dtype));
   rows_ = roomFor<uint64_t>(input.capacity, ring_->takenBytes() / 8);
   numbers_ = roomFor<uint64_t>(input.capacity, 1);
   room_ = roomFor<std::byte>(row_bytes, 1);
@@ -150,6 +159,7 @@ LiveStream::LiveStream(const rbcLiveStream& input, DType time_dtype)
   strides_[1] = 1;
   values_tensor_.strides = strides_;
   describe(&times_tensor_, times_.data(), time_dtype, 1, shape_);
+  describe(&arrivals_tensor_, arrivals_.data(), time_dtype, 1, shape_);
 
   keep(params_.shift, "params.shift", &shift_, &shift_tensor_, &params_.shift);
   keep(params_.scale, "params.scale", &scale_, &scale_tensor_, &params_.scale);
@@ -202,9 +212,29 @@ void LiveStream::keep(const rbcTensor* tensor, const char* name, std::vector<dou
   *used = kept;
 }
 
+// Times of samples are finite, so no difference is NaN.
 template <class Time>
-void LiveStream::take(const Queries<Time>& queries, const View& query_times) {
-  constexpr bool kTicks = std::is_same_v<Time, int64_t>;
+uint64_t LiveStream::ageAt(Time now, Time until, const LiveRing::Taken<Time>& taken) const {
+  const Time* const after = std::upper_bound(taken.times, taken.times + taken.count, now);
+  const int64_t later = after - taken.times;
+  int64_t used = later - 1;
+  while (used >= 0 && !(taken.arrivals[used] <= until)) --used;
+  if (used < 0) {
+    used = later;
+    while (used < taken.count && !(taken.arrivals[used] <= until)) ++used;
+    if (used == taken.count) return noAge<Time>();
+  }
+  const Time age = TimeMath<Time>::shifted(now, taken.times[used]);
+  if constexpr (std::is_same_v<Time, int64_t>) {
+    return bitsOf(std::min(age, std::numeric_limits<int64_t>::max() - 1));
+  } else {
+    return bitsOf(static_cast<double>(age));
+  }
+}
+
+template <class Time>
+void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
+                      const View& query_times) {
   const Time offset = offsetAs<Time>(clock_offset_);
   Time few[kMaxFew];
   for (int64_t i = 0; i < queries.count; ++i) {
@@ -212,12 +242,23 @@ void LiveStream::take(const Queries<Time>& queries, const View& query_times) {
   }
   Time from = std::numeric_limits<Time>::max();
   if (!queries.none) from = TimeMath<Time>::shifted(queries.first, offset);
-  LiveRing::Taken<Time> taken = {reinterpret_cast<Time*>(times_.data()), rows_.data(),
-                                 numbers_.data(), 0, false};
-  ring_->take({from, queries.none, few, queries.count, times_around_}, &taken);
+  LiveRing::Taken<Time> taken = {reinterpret_cast<Time*>(times_.data()),
+                                 reinterpret_cast<Time*>(arrivals_.data()),
+                                 rows_.data(),
+                                 numbers_.data(),
+                                 0,
+                                 false};
+  const auto untilOf = [&](Time query) {
+    return TimeMath<Time>::later(query, offsetAs<Time>(lag));
+  };
+  ring_->take({from, queries.none, few, queries.count, times_around_, untilOf(queries.first)},
+              &taken);
   shape_[0] = taken.count;
+  const bool always = std::all_of(taken.arrivals, taken.arrivals + taken.count,
+                                  [](Time arrival) { return arrival == kAlways<Time>; });
+  params_.arrivals = always ? nullptr : &arrivals_tensor_;
   if (!taken.any || queries.none) {
-    age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
+    age_ = noAge<Time>();
     return;
   }
   // The samples begin before the first query, unless no earlier sample exists.
@@ -232,21 +273,11 @@ void LiveStream::take(const Queries<Time>& queries, const View& query_times) {
     queries_before_first_.store(queries_before_first_.load(std::memory_order_relaxed) + early,
                                 std::memory_order_relaxed);
   }
-  // Times of samples are finite, so no difference is NaN.
-  const Time now = TimeMath<Time>::shifted(queries.last, offset);
-  const Time* const later = std::upper_bound(taken.times, taken.times + taken.count, now);
-  const Time used = later > taken.times ? later[-1] : taken.times[0];
-  const Time age = TimeMath<Time>::shifted(now, used);
-  if constexpr (kTicks) {
-    age_ = bitsOf(std::min(age, std::numeric_limits<int64_t>::max() - 1));
-  } else {
-    age_ = bitsOf(static_cast<double>(age));
-  }
-  if (isFurther(now, used, max_age_)) shape_[0] = 0;
+  age_ = ageAt(TimeMath<Time>::shifted(queries.last, offset), untilOf(queries.last), taken);
 }
 
-template void LiveStream::take(const Queries<float>&, const View&);
-template void LiveStream::take(const Queries<double>&, const View&);
-template void LiveStream::take(const Queries<int64_t>&, const View&);
+template void LiveStream::take(const Queries<float>&, const TimeOffset&, const View&);
+template void LiveStream::take(const Queries<double>&, const TimeOffset&, const View&);
+template void LiveStream::take(const Queries<int64_t>&, const TimeOffset&, const View&);
 
 }  // namespace rbc

@@ -43,7 +43,7 @@ class LiveStream {
 
   // Takes the samples that the queries need. `query_times` has all queries of the call.
   template <class Time>
-  void take(const Queries<Time>& queries, const View& query_times);
+  void take(const Queries<Time>& queries, const TimeOffset& lag, const View& query_times);
 
   // The number of queries that were before all samples. Any thread may call it.
   int64_t queriesBeforeFirst() const {
@@ -55,6 +55,9 @@ class LiveStream {
 
  private:
   void keepGroups();
+  // The age at a time on the stream's clock, for samples that arrived up to `until`.
+  template <class Time>
+  uint64_t ageAt(Time now, Time until, const LiveRing::Taken<Time>& taken) const;
   void describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape);
   // Copies the caller's shift or scale.
   void keep(const rbcTensor* tensor, const char* name, std::vector<double>* values, rbcTensor* kept,
@@ -64,10 +67,10 @@ class LiveStream {
   const int64_t channels_;
   std::unique_ptr<LiveRing> ring_;
   int times_around_;
-  TimeLimit max_age_;
   TimeOffset clock_offset_;
 
   std::vector<std::byte> times_;
+  std::vector<std::byte> arrivals_;
   std::vector<uint64_t> rows_;
   std::vector<uint64_t> numbers_;
   std::vector<std::byte> room_;
@@ -75,6 +78,7 @@ class LiveStream {
   int64_t strides_[2];
   rbcTensor values_tensor_;
   rbcTensor times_tensor_;
+  rbcTensor arrivals_tensor_;
 
   rbcResampleParams params_;
   std::vector<rbcChannelGroup> groups_;

@@ -397,6 +397,9 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
   p.streams = streams_;
   p.segments = segments_;
   p.methods = methods_;
+  causal_.lag = timeOffsetOf(params_.lag, params_.lag_ticks, p.time_dtype, "params.lag");
+  causal_.arrivals = arrivals_;
+  causal_.ages = ages_;
 }
 
 // Calls `body`. An error of it gets the array's element and the separator as a prefix; `body` may
@@ -470,6 +473,12 @@ void WindowBuilder::finishStream(int32_t n) {
   if (s.interpolates && !p.anchors_are_times && streams_[p.anchor_stream].times == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "mode: is interpolate, but the anchors are rows of streams[%d], which has no times",
+         p.anchor_stream);
+  }
+  if (arrivals_[n].data != nullptr && !p.anchors_are_times &&
+      streams_[p.anchor_stream].times == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.arrivals: is set, but the anchors are rows of streams[%d], which has no times",
          p.anchor_stream);
   }
   requireReferences(arguments_[n].transforms, streams_, p.num_streams);

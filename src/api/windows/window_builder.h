@@ -97,6 +97,7 @@ class WindowBuilder : public CallBase {
   void readRows(const rbcWindowsStream& stream, WindowStream* s);
   void readOffsets(const rbcWindowsStream& stream, WindowStream* s);
   void readParameters(const rbcWindowsStream& stream, WindowStream* s);
+  void readArrivals(const rbcTensor* tensor, const WindowStream& s);
   void readTransforms(const rbcWindowsStream& stream, WindowStream* s);
   void readGrids(const rbcWindowsStream& stream, WindowStream* s);
   void readOutputs(const rbcWindowsOutputs& outputs, int32_t n);
@@ -122,6 +123,9 @@ class WindowBuilder : public CallBase {
   WindowAccumulation accumulations_[kMaxWindowStreams];
   WindowSegment segments_[kMaxWindowSegments];
   ChannelSegment methods_[kMaxSegments];
+  SegmentAge ages_[kMaxSegments];
+  Arrivals arrivals_[kMaxWindowStreams];
+  CausalWindows causal_ = {};
   rbcWindowsTransform transforms_[kMaxWindowTransforms];
 };
 

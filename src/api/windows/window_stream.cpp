@@ -30,10 +30,7 @@ void requireNone(const void* pointer, const char* field, const char* instead) {
 
 rbcResampleParams checkedWindowParams(const rbcResampleParams* input) {
   const rbcResampleParams params = checkedParams(input, OwnOutside::kNeutral);
-  if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params.flags: is not 0, expected 0: set flags in rbcWindowsParams");
-  }
+  requireUnshared(params, "rbcWindowsParams");
   requireNone(params.lengths, "lengths", "episode_offsets replaces it");
   requireNone(params.query_lengths, "query_lengths", "every offset is a query");
   requireNone(params.batch_offsets, "batch_offsets", "episode_offsets replaces it");
@@ -44,6 +41,11 @@ rbcResampleParams checkedWindowParams(const rbcResampleParams* input) {
 
 // Fails if a parameter is set that only interpolation uses.
 void requireGatherParams(const rbcResampleParams& params) {
+  if ((params.flags & RBC_FLAG_CAUSAL) != 0 || !std::isinf(params.max_age)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.%s: is set, expected none: mode is gather, which does not interpolate",
+         std::isinf(params.max_age) ? "flags" : "max_age");
+  }
   if (params.method != RBC_METHOD_LINEAR) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params.method: is %d, expected 0 (linear): mode is gather, which does not interpolate",
@@ -104,7 +106,8 @@ void WindowBuilder::readRows(const rbcWindowsStream& stream, WindowStream* s) {
     has_times_ = true;
     s->times = beginOf(times);
     s->times_stride = times.strides[0];
-    s->clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
+    s->clock_offset =
+        timeOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype, "clock_offset");
   } else {
     if (s->interpolates || p.anchors_are_times) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected a tensor: %s",
@@ -154,17 +157,28 @@ void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream*
   const rbcResampleParams params = checkedWindowParams(stream.params);
   arguments_[problem_.num_streams].fill_value = params.fill_value;
   s->outside = static_cast<Outside>(params.outside);
+  bool looks_back = false;
   if (s->interpolates) {
     MethodSet methods;
     s->first_method = problem_.num_methods;
-    s->num_methods = segmentsOf(params, s->channels, methods_ + problem_.num_methods,
-                                kMaxSegments - problem_.num_methods, &methods);
+    s->num_methods = segmentsOf(params, s->channels, problem_.time_dtype,
+                                {methods_ + problem_.num_methods, ages_ + problem_.num_methods,
+                                 kMaxSegments - problem_.num_methods},
+                                &methods);
     problem_.num_methods += s->num_methods;
     requireMethodsFit(params, methods);
+    if (methods.hasCausal()) problem_.causal = &causal_;
+    looks_back = methods.hasCausal();
     s->max_gap = timeLimitOf(params.max_gap, problem_.time_dtype, "max_gap");
     s->tolerance = timeLimitOf(params.tolerance, problem_.time_dtype, "tolerance");
   } else {
     requireGatherParams(params);
+  }
+  readArrivals(params.arrivals, *s);
+  if ((looks_back || params.arrivals != nullptr) && s->outside == Outside::kNeutral) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "outside: is RBC_OUTSIDE_NEUTRAL, expected RBC_OUTSIDE_HOLD or _FILL with %s",
+         looks_back ? "RBC_FLAG_CAUSAL" : "params.arrivals");
   }
   if (params.sample_mask == nullptr) return;
   const View& mask = operands.in(params.sample_mask, "sample_mask");
@@ -176,6 +190,19 @@ void WindowBuilder::readParameters(const rbcWindowsStream& stream, WindowStream*
   s->rows = mask.shape[0];
   s->sample_mask = static_cast<const uint8_t*>(beginOf(mask));
   s->sample_mask_stride = mask.strides[0];
+}
+
+void WindowBuilder::readArrivals(const rbcTensor* tensor, const WindowStream& s) {
+  Arrivals& arrivals = arrivals_[problem_.num_streams] = {};
+  if (tensor == nullptr) return;
+  if (s.times == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.arrivals: is set, but the stream has no times");
+  }
+  const View& view = operands.in(tensor, "params.arrivals");
+  requireShape(view, "params.arrivals", 1, &s.rows);
+  requireDType(view, "params.arrivals", problem_.time_dtype);
+  arrivals = {beginOf(view), {0, view.strides[0]}};
+  problem_.causal = &causal_;
 }
 
 void WindowBuilder::readTransforms(const rbcWindowsStream& stream, WindowStream* s) {

@@ -134,6 +134,26 @@ void requireNumbers(const RealGrid& grid, const WindowStream& s, const char* nam
   }
 }
 
+// Fails for the first offset after the anchor, of a stream whose rows arrive.
+void requirePast(const WindowProblem& p, const WindowStream& s) {
+  for (int64_t o = 0; o < s.num_offsets; ++o) {
+    double offset = 0;
+    if (!s.interpolates || p.time_dtype == DType::I64) {
+      offset = static_cast<double>(s.offsets[o]);
+    } else if (p.time_dtype == DType::F64) {
+      offset = static_cast<const double*>(s.offsets.data)[o * s.offsets.stride];
+    } else {
+      offset = static_cast<double>(static_cast<const float*>(s.offsets.data)[o * s.offsets.stride]);
+    }
+    if (!(offset > 0)) continue;
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "offsets: number %" PRId64
+         " is %g, expected 0 or less with params.arrivals: later rows "
+         "have not arrived",
+         o, offset);
+  }
+}
+
 void WindowCall::verifyIndexes() const {
   const WindowProblem& p = problem_;
   for (int64_t b = 0; b < p.windows && !kept_; ++b) {
@@ -153,6 +173,7 @@ void WindowCall::verifyIndexes() const {
                      s.rows, "rows");
         }
       }
+      if (p.causal != nullptr && p.causal->arrivals[n].data != nullptr) requirePast(p, s);
       requireNumbers(s.shift, s, "shift");
       requireNumbers(s.scale, s, "scale");
       requireNumbers(s.bias, s, "bias");

@@ -110,13 +110,16 @@ void runAll(CpuState& state, const Plan& plan) {
       });
 }
 
-size_t bytes(const BackendState&, const FuseProblem&) { return 0; }
+size_t bytes(const BackendState&, const FuseProblem& p) { return arrivalBytes(p); }
 
-void run(BackendState& backend_state, const FuseProblem& p, Scratch) {
+void run(BackendState& backend_state, const FuseProblem& p, Scratch scratch) {
   const int64_t out_size = sizeOf(p.out_dtype);
   CpuState& state = cpuState(backend_state);
+  ArrivalLines arrivals[kMaxStreams];
+  findArrivalLines(state, p, scratch, arrivals);
   const Plan plan = {p, state.simd, out_size,
-                     p.batch * p.queries * p.channels * out_size > kNontemporalBytes};
+                     p.batch * p.queries * p.channels * out_size > kNontemporalBytes,
+                     p.causal != nullptr ? arrivals : nullptr};
   visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "ceil_div.h"
+#include "fuse/arrival_lines.h"
 #include "fuse/brackets.h"
 #include "fuse/rows.h"
 #include "fuse_problem.h"
@@ -15,8 +16,9 @@ namespace rbc::cpu {
 struct Plan {
   const FuseProblem& problem;
   SimdLevel simd;
-  int64_t out_size;  // bytes of an element
-  bool large;        // too large for the caches
+  int64_t out_size;                        // bytes of an element
+  bool large;                              // too large for the caches
+  const ArrivalLines* arrivals = nullptr;  // per stream; null: without minima of arrivals
 };
 
 // Channels begin .. end - 1 of a stream.
@@ -62,6 +64,7 @@ class StreamRun {
       : plan_(plan),
         problem_(plan.problem),
         stream_(plan.problem.streams[number]),
+        number_(number),
         in_size_(sizeOf(stream_.values_dtype)),
         mask_(problem_.valid != nullptr && channels.begin == 0
                   ? problem_.valid + number * problem_.valid_stride[2]
@@ -74,7 +77,11 @@ class StreamRun {
       const ChannelRange range = cutSegment(s, channels);
       if (range.begin == range.end && mask_ == nullptr) continue;
       segments_[num_segments_++] = {
-          rulesOf<Time>(stream_, s.method), range,
+          rulesOf<Time>(stream_, s.method),
+          problem_.causal != nullptr
+              ? ageRuleOf<Time>(problem_.causal->ages[stream_.first_segment + i])
+              : AgeRule<Time>{},
+          range,
           range.begin * stream_.values_stride[2] * in_size_,
           range.begin * problem_.out_stride[2] * plan.out_size,
           rowsOf(plan.simd, {stream_.values_dtype, problem_.out_dtype, s.method, affine,
@@ -96,12 +103,12 @@ class StreamRun {
       const RowRange samples = samplesOf(stream_, b);
       const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
                           samples.begin * stride;
-      const uint8_t* mask = stream_.sample_mask;
-      if (mask == nullptr) {
+      const ValidSamples<int64_t> valid = validOf(samples, b);
+      if (problem_.causal != nullptr) {
+        runExisting({times, stride}, valid, samples, b, begin, end);
+      } else if (valid.first == nullptr) {
         runRow({times, stride}, AllSamples{}, samples, b, begin, end);
       } else {
-        mask += b * stream_.sample_mask_stride[0] + samples.begin * stream_.sample_mask_stride[1];
-        const ValidSamples<int64_t> valid = {mask, stream_.sample_mask_stride[1]};
         const SampleRange<int64_t> part = trimmed(valid, samples.count);
         runRow({times + part.begin * stride, stride}, valid.shifted(part.begin),
                {samples.begin + part.begin, part.count}, b, begin, end);
@@ -119,6 +126,7 @@ class StreamRun {
 
   struct Segment {
     Rules<Time> rules;
+    AgeRule<Time> age;
     ChannelRange channels;
     int64_t in_bytes;  // offset of its first channel from the stream's
     int64_t out_bytes;
@@ -145,26 +153,37 @@ class StreamRun {
     int64_t samples;
   };
 
+  // Which samples of row b are not masked.
+  ValidSamples<int64_t> validOf(const RowRange& samples, int64_t b) const {
+    if (stream_.sample_mask == nullptr) return {nullptr, 0};
+    const int64_t stride = stream_.sample_mask_stride[1];
+    return {stream_.sample_mask + b * stream_.sample_mask_stride[0] + samples.begin * stride,
+            stride};
+  }
+
+  BatchRow rowOf(const RowRange& samples, int64_t b) const {
+    const FuseProblem& p = problem_;
+    const FuseStream& s = stream_;
+    const int64_t sample_bytes = s.values_stride[1] * in_size_;
+    return {static_cast<const std::byte*>(s.values) + samples.begin * sample_bytes +
+                b * s.values_stride[0] * in_size_,
+            sample_bytes,
+            static_cast<std::byte*>(p.out) +
+                (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
+            p.out_stride[1] * plan_.out_size,
+            mask_ != nullptr ? mask_ + b * p.valid_stride[0] : nullptr,
+            p.valid_stride[1],
+            {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
+            s.clock_offset,
+            samples.count};
+  }
+
   // Queries first .. last - 1 of row b, given the times of its samples and which of them are valid.
   template <class Valid>
   void runRow(const TimeRow<Time>& times, const Valid& valid_samples, const RowRange& samples,
               int64_t b, int64_t first, int64_t last) {
-    const FuseProblem& p = problem_;
-    const FuseStream& s = stream_;
-    const int64_t sample_bytes = s.values_stride[1] * in_size_;
-    const BatchRow row = {
-        static_cast<const std::byte*>(s.values) + samples.begin * sample_bytes +
-            b * s.values_stride[0] * in_size_,
-        sample_bytes,
-        static_cast<std::byte*>(p.out) +
-            (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
-        p.out_stride[1] * plan_.out_size,
-        mask_ != nullptr ? mask_ + b * p.valid_stride[0] : nullptr,
-        p.valid_stride[1],
-        {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
-        s.clock_offset,
-        samples.count};
-    const int64_t valid = clampIndex(queriesOf(p, b), first, last);
+    const BatchRow row = rowOf(samples, b);
+    const int64_t valid = clampIndex(queriesOf(problem_, b), first, last);
     const TimesInOrder<Time> in_order(times, samples.count);
     Pace pace;
     Missing missing;
@@ -188,7 +207,62 @@ class StreamRun {
       if ((count_ += count) == capacity_) flush(ahead_);
       first = end;
     }
-    for (int64_t t = valid; t < last; ++t) {
+    fillRow(row, valid, last);
+  }
+
+  // The same where each query has samples of its own, or channels look back only.
+  void runExisting(const TimeRow<Time>& times, const ValidSamples<int64_t>& valid_samples,
+                   const RowRange& samples, int64_t b, int64_t first, int64_t last) {
+    using Math = TimeMath<Time>;
+    const BatchRow row = rowOf(samples, b);
+    const int64_t valid = clampIndex(queriesOf(problem_, b), first, last);
+    const CausalFuse& causal = *problem_.causal;
+    const Time lag = offsetAs<Time>(causal.lag);
+    const Time offset = offsetAs<Time>(row.clock_offset);
+    ArrivedSamples<Time, int64_t> existing =
+        arrivedSamples<Time>(causal.arrivals[number_], b, samples, stream_.samples,
+                             plan_.arrivals != nullptr ? plan_.arrivals + number_ : nullptr);
+    existing.valid = valid_samples;
+    int64_t guess = -1;
+    for (int64_t t = first; t < valid; ++t) {
+      const Time given = row.queries[t];
+      const Time q = Math::shifted(given, offset);
+      existing.until = Math::later(given, lag);
+      bool mask = true;
+      for (int i = 0; i < num_segments_; ++i) {
+        const Answer<Time, int64_t> answer = answerTo(times, samples.count, q, segments_[i].rules,
+                                                      segments_[i].age, existing, &guess);
+        setTask(row, times, segments_[i], answer, t, i * capacity_ + count_);
+        mask &= answer.position.mask;
+      }
+      if (row.mask != nullptr) row.mask[t * row.mask_stride] = mask;
+      if (values_in_mask_) mask_at_[count_] = row.mask + t * row.mask_stride;
+      if (++count_ == capacity_) flush(ahead_);
+    }
+    fillRow(row, valid, last);
+  }
+
+  // Sets task `at`, the answer to query t for a segment.
+  void setTask(const BatchRow& row, const TimeRow<Time>& times, const Segment& segment,
+               const Answer<Time, int64_t>& answer, int64_t t, int at) {
+    const std::byte* values = row.values + segment.in_bytes;
+    const auto sample = [&](int64_t i) { return values + i * row.sample_bytes; };
+    const SamplePosition& position = answer.position;
+    const Neighbours<int64_t>& around = answer.neighbours;
+    const bool found = position.index >= 0;
+    const bool between = found && position.weight != 0;
+    tasks_[at] = {found ? sample(position.index) : nullptr,
+                  found ? sample(between ? around.right : position.index) : nullptr,
+                  row.out + t * row.query_bytes + segment.out_bytes, position.weight};
+    if (!takesFour(segment.rules.method)) return;
+    weights_[at] = weightsOf(segment.rules.method, times, row.samples, position, around);
+    outer_[at] = {between && weights_[at].before ? sample(around.before) : nullptr,
+                  between && weights_[at].after ? sample(around.after) : nullptr};
+  }
+
+  // Queries first .. last - 1 of a row, which are not valid.
+  void fillRow(const BatchRow& row, int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {
       for (int i = 0; i < num_segments_; ++i) {
         tasks_[i * capacity_ + count_] = {
             nullptr, nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
@@ -310,6 +384,9 @@ class StreamRun {
     return positionOf(times, n, q, rules, &guess, valid);
   }
 
+  // Whether the outer rows of a query may be at any distance.
+  bool hasOuterRows() const { return stream_.sample_mask != nullptr || problem_.causal != nullptr; }
+
   bool isAffine() const { return stream_.shift.data != nullptr || stream_.scale.data != nullptr; }
 
   // Computes all tasks except the last `keep`, so that there is always a row to prefetch.
@@ -323,7 +400,7 @@ class StreamRun {
       const RowTile tile = {
           tasks_ + i * capacity_,
           weights_ + i * capacity_,
-          stream_.sample_mask != nullptr ? outer_ + i * capacity_ : nullptr,
+          hasOuterRows() ? outer_ + i * capacity_ : nullptr,
           count,
           count_,
           rowsAhead(channels * in_size_),
@@ -363,6 +440,7 @@ class StreamRun {
   const Plan& plan_;
   const FuseProblem& problem_;
   const FuseStream& stream_;
+  const int number_;
   const int64_t in_size_;
   uint8_t* const mask_;
   const bool values_in_mask_;  // the mask of a query depends on its rows
@@ -381,7 +459,7 @@ class StreamRun {
   // `capacity_` per segment.
   RowTask tasks_[kTasks];
   Weights<double> weights_[kTasks];
-  OuterRows outer_[kTasks];  // if samples may be missing
+  OuterRows outer_[kTasks];  // if hasOuterRows()
   RowBuffers buffers_;
 };
 

@@ -89,6 +89,10 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
     p.num_segments = p_.num_methods;
     p.streams = &s;
     p.segments = p_.methods;
+    if (p_.causal != nullptr) {
+      memory_.causal = {p_.causal->lag, p_.causal->arrivals + number_, p_.causal->ages};
+      p.causal = &memory_.causal;
+    }
     s = {};
     s.samples = s_.rows;
     s.channels = s_.channels;
@@ -214,7 +218,7 @@ void WindowRun<Time, Number>::takeReferences(const Tile& tile) {
     at += piece.outCount();
     std::fill_n(values, piece.outCount(), Number(0));
     if (segment.kind != WindowKind::kSubtract) continue;
-    const WindowElement<Time> reference = referenceElement(p_, segment, window_, anchor_);
+    const auto reference = referenceElement<Clock>(p_, segment, window_, anchor_);
     const WindowStream& stream = p_.streams[segment.reference_stream];
     if (!stream.interpolates && reference.gathered.row >= 0) {
       readChannels(stream, reference.gathered.row, segment.reference_begin + piece.begin,
@@ -239,10 +243,10 @@ void WindowRun<Time, Number>::beginPoses() {
     const WindowSegment& segment = p_.segments[i];
     if (!segment.isPose()) continue;
     double values[kMaxPoseChannels];
-    const bool found =
-        fetchChannels(p_, p_.streams[segment.reference_stream],
-                      referenceElement(p_, segment, window_, anchor_), segment.reference_begin,
-                      kPositionChannels + channelsOf(segment.reference_rotation.kind), values);
+    const bool found = fetchChannels(
+        p_, p_.streams[segment.reference_stream],
+        referenceElement<Clock>(p_, segment, window_, anchor_), segment.reference_begin,
+        kPositionChannels + channelsOf(segment.reference_rotation.kind), values);
     poseFunctions(plan_.simd, segment)
         .begin(segment, found ? values : nullptr, memory_.poses + pose);
     ++pose;

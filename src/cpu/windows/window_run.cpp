@@ -59,7 +59,7 @@ template <class Time, class Number>
 bool WindowRun<Time, Number>::run(int64_t window, int64_t o_begin, int64_t o_end) {
   window_ = window;
   anchor_ = anchorOf<Time>(p_, window);
-  stand_ = standOf(p_, number_, window, anchor_);
+  stand_ = standOf<Clock>(p_, number_, window, anchor_);
   all_valid_ = true;
   if (needs_values_) beginPoses();
   const int64_t rows = direct_ ? kTileRows : tile_rows_;

@@ -157,6 +157,7 @@ struct WindowMemory {
   int64_t ends[2];
   FuseStream fuse_stream;
   FuseProblem fuse;
+  CausalFuse causal;
   alignas(Plan) std::byte fuse_plan[sizeof(Plan)];
   union {
     RowBuffers buffers;
@@ -176,6 +177,7 @@ class WindowRun {
 
  private:
   using Memory = WindowMemory<Time>;
+  using Clock = Arriving<Time>;
 
   // A range of offsets of a window.
   struct Tile {
@@ -228,7 +230,7 @@ class WindowRun {
   // Of the window.
   int64_t window_ = 0;
   WindowAnchor<Time> anchor_ = {};
-  WindowStand<Time> stand_ = {};
+  WindowStand<Clock> stand_ = {};
   bool all_valid_ = true;
   // Of the tile.
   bool valid_[kTileRows];

@@ -91,10 +91,11 @@ def test_threads_push_while_the_loop_fuses():
 
 
 def test_ticks_of_int64():
-    live = rbc.Live([rbc.LiveStream(1, max_age=10**7, fill_value=-1)], time_dtype="int64")
+    stream = rbc.LiveStream(1, causal=True, max_age=10**7, outside="fill", fill_value=-1)
+    live = rbc.Live([stream], time_dtype="int64")
     live.push(0, np.array([0, 10**9]), [[0.0], [1.0]])
     tick = live.fuse([5 * 10**8, 10**9])
-    assert tick.values.ravel().tolist() == [0.5, 1.0] and tick.ages.tolist() == [0]
+    assert tick.values.ravel().tolist() == [-1.0, 1.0] and tick.ages.tolist() == [0]
     tick = live.fuse(10**9 + 10**7 + 1)  # a sensor that died
     assert tick.values.tolist() == [[-1.0]] and not tick.valid.any()
     assert tick.ages.tolist() == [10**7 + 1]
@@ -106,7 +107,8 @@ def test_ticks_of_int64():
         ({"channels": 0}, r"streams\[0\].channels: is 0"),
         ({"capacity": 3, "method": "pchip"}, r"streams\[0\].capacity: is 3, expected at least 4"),
         ({"late_bound": 300}, r"streams\[0\].late_bound: is 300, expected less than the capacity"),
-        ({"max_age": -1}, r"streams\[0\].max_age: is -1"),
+        ({"max_age": -1, "causal": True}, r"streams\[0\].max_age: is -1"),
+        ({"max_age": 1}, r"streams\[0\].max_age: is 1, expected None without causal=True"),
         ({"max_ahead": -1}, r"streams\[0\].max_ahead: is -1"),
         ({"max_ahead": 0}, r"streams\[0\].max_ahead: is 0, expected more than 0"),
         ({"max_ahead": "far"}, r"streams\[0\].max_ahead: "),
@@ -139,7 +141,8 @@ def test_bad_samples_add_nothing():
 
 
 def test_an_infinite_stamp_is_refused():
-    live = rbc.Live([rbc.LiveStream(1, capacity=8, max_age=0.5, method="previous")])
+    stream = rbc.LiveStream(1, capacity=8, causal=True, max_age=0.5, method="previous")
+    live = rbc.Live([stream])
     for i in range(400):
         live.push(0, 0.1 * i, [i])
         if i == 20:
@@ -155,7 +158,8 @@ def test_an_infinite_stamp_is_refused():
 
 @pytest.mark.parametrize("method", ["previous", "nearest", "linear"])
 def test_a_stamp_of_the_far_future_does_not_hide_that_a_sensor_has_stopped(method):
-    live = rbc.Live([rbc.LiveStream(1, capacity=8, max_age=0.5, method=method, fill_value=-7)])
+    rules = {"method": method, "causal": True, "max_age": 0.5, "outside": "fill"}
+    live = rbc.Live([rbc.LiveStream(1, capacity=8, fill_value=-7, **rules)])
     for i in range(20):
         live.push(0, 0.1 * i, [i])
     live.push(0, 1e18, [999])
@@ -196,13 +200,14 @@ def test_late_samples_do_not_push_out_the_newest():
 
 
 def test_ages():
-    live = rbc.Live([rbc.LiveStream(1, max_age=0.5, fill_value=-7), rbc.LiveStream(1)])
+    strict = rbc.LiveStream(1, causal=True, max_age=0.5, outside="fill", fill_value=-7)
+    live = rbc.Live([strict, rbc.LiveStream(1)])
     for n in range(2):
         live.push(n, [10.0, 11.0, 12.0], [[10], [11], [12]])
     for query, age, value in [
         (11.25, 0.25, 11.25),  # a query of the past
         (11.75, 0.75, -7),
-        (9.75, -0.25, 10),
+        (9.75, -0.25, -7),
         (9.25, -0.75, -7),
         (np.inf, np.inf, -7),
         (-np.inf, -np.inf, -7),

@@ -107,6 +107,13 @@ def queries(framework: Framework, query_times: Any, times: Any, values: Any) -> 
     return array_of(framework, query_times, "query_times", values)
 
 
+def arrivals_like(framework: Framework, arrivals: Any, times: Any, values: Any) -> Any:
+    """Return arrivals as an array of the dtype of ``times``."""
+    if type(arrivals) in SEQUENCES:
+        return framework.sequence(arrivals, "arrivals", dtype_of(times, "times"), values)
+    return array_of(framework, arrivals, "arrivals", values)
+
+
 # ---- the epilogue -------------------------------------------------------------------------------
 
 

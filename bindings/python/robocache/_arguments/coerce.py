@@ -19,28 +19,51 @@ from .values import values_of
 
 
 def taken_again(
-    values: Any, times: Any, query_times: Any, batch_offsets: Any, max_gap: Any, tolerance: Any
-) -> tuple[Any, Any, Any, Any, Any] | None:
-    """Return the arguments of a resampling, converted; None if there is nothing to convert."""
+    values: Any,
+    times: Any,
+    query_times: Any,
+    arrivals: Any,
+    batch_offsets: Any,
+    durations: dict[str, Any],
+) -> tuple[Any, Any, Any, Any, dict[str, Any]] | None:
+    """Return the arguments of a resampling, converted; None if there is nothing to convert.
+
+    ``durations`` are the other arguments in the unit of the times, by their names.
+    """
     try:
-        return _taken(values, times, query_times, batch_offsets, max_gap, tolerance)
+        return _taken(values, times, query_times, arrivals, batch_offsets, durations)
     except (TypeError, ValueError) as error:
         raise error from None  # the first error says less
 
 
 def _taken(
-    values: Any, times: Any, query_times: Any, batch_offsets: Any, max_gap: Any, tolerance: Any
-) -> tuple[Any, Any, Any, Any, Any] | None:
+    values: Any,
+    times: Any,
+    query_times: Any,
+    arrivals: Any,
+    batch_offsets: Any,
+    durations: dict[str, Any],
+) -> tuple[Any, Any, Any, Any, dict[str, Any]] | None:
     own_values, own_times, unit = sampled(values, times)
     own_queries = queries_of(query_times, own_times, unit, "times")
-    gap, limit = limits_of(max_gap, tolerance, unit)
+    own_arrivals = arrivals_of(arrivals, unit, "times")
+    ticks = dict(zip(durations, ticks_or_numbers(unit, **durations)))
     own_values = one_for_each(own_values, own_times, own_queries, batch_offsets)
-    arguments = (values, times, query_times, max_gap, tolerance)
-    converted = (own_values, own_times, own_queries, gap, limit)
+    arguments = (values, times, query_times, arrivals, *durations.values())
+    converted = (own_values, own_times, own_queries, own_arrivals, *ticks.values())
     for i in range(len(arguments)):  # no generator: see voxelize_sparse.py
         if arguments[i] is not converted[i]:
-            return converted
+            return own_values, own_times, own_queries, own_arrivals, ticks
     return None
+
+
+def arrivals_of(arrivals: Any, unit: Unit | None, name: str) -> Any:
+    """Return arrivals in the unit of the times, the argument ``name``; None stays."""
+    if arrivals is None:
+        return None
+    own, own_unit = times_of(arrivals, "arrivals")
+    require_one_unit(own_unit, "arrivals", unit, name)
+    return own
 
 
 def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
@@ -98,14 +121,14 @@ def _is_whole(times: Any) -> bool:
     return type(times) in LIBRARY_TYPES and "int" in str(times.dtype)
 
 
-def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any]:
-    """Return max_gap and tolerance, in ticks if times have a unit."""
-    if unit is not None:
-        if max_gap is not None:
-            max_gap = ticks_of(max_gap, "max_gap", unit)
-        if tolerance is not None:
-            tolerance = ticks_of(tolerance, "tolerance", unit)
-    return max_gap, tolerance
+def ticks_or_numbers(unit: Unit | None, **durations: Any) -> list[Any]:
+    """Return durations in ticks if times have a unit, else unchanged; None stays."""
+    if unit is None:
+        return list(durations.values())
+    return [
+        duration if duration is None else ticks_of(duration, name, unit)
+        for name, duration in durations.items()
+    ]
 
 
 def refuse_mapped(**arrays: Any) -> None:

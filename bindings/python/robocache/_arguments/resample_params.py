@@ -43,7 +43,7 @@ OUTSIDE = {
     "fill": _core.OUTSIDE_FILL,
     "extrapolate": _core.OUTSIDE_EXTRAPOLATE,
 }
-_GROUP = struct.Struct("qqii")  # rbcChannelGroup
+_GROUP = struct.Struct("qqiiIid")  # rbcChannelGroup
 (
     _new,
     _set_flags,
@@ -52,7 +52,21 @@ _GROUP = struct.Struct("qqii")  # rbcChannelGroup
     _set_fill_value,
     _set_max_gap,
     _set_tolerance,
-) = struct_of("ResampleParams", "flags", "method", "outside", "fill_value", "max_gap", "tolerance")
+    _set_max_age,
+    _set_lag,
+    _set_lag_ticks,
+) = struct_of(
+    "ResampleParams",
+    "flags",
+    "method",
+    "outside",
+    "fill_value",
+    "max_gap",
+    "tolerance",
+    "max_age",
+    "lag",
+    "lag_ticks",
+)
 # The dtype of times that was last found not to be an integer: libraries have one object for each.
 _last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
@@ -74,11 +88,15 @@ def rules(
     times: Any = None,
     values: Any = None,
     codes_of_outside: dict[str, int] = OUTSIDE,
+    *,
+    causal: bool = False,
+    max_age: Any = None,
+    lag: tuple[float, int] = (0.0, 0),
 ) -> tuple[Any, bytes | None]:
     """Return the struct rbcResampleParams with all its scalars, and the groups of channels.
 
     Both are shared with other calls and must not be changed. A method with a period becomes a group
-    of all channels of ``values``.
+    of all channels of ``values``. ``lag`` is for float times and for int64 times.
     """
     if (
         method is LINEAR
@@ -86,19 +104,30 @@ def rules(
         and fill_value is ZERO
         and max_gap is None
         and tolerance is None
+        and not causal
+        and max_age is None
+        and lag == (0.0, 0)
     ):
         return CHECKED if checked else UNCHECKED
     params = _new()
     groups = None
-    if checked:
-        _set_flags(params, _core.FLAG_CHECK_TIMES)
+    flags = _core.FLAG_CHECK_TIMES if checked else 0
+    age = _age(causal, max_age, times)
     if isinstance(method, str) or not isinstance(method, Sequence):
         if method is not LINEAR:
             _set_method(params, code_of(METHODS, method, "method"))
             if method in PERIODS:
-                groups = _group_of_all(method, values)
+                groups = _group_of_all(method, values, age)
     else:
-        groups = _packed_groups(method)
+        groups = _packed_groups(method, age)
+    if groups is None and age is not None:
+        flags |= _core.FLAG_CAUSAL
+        _set_max_age(params, age)
+    _set_flags(params, flags)
+    if lag[0] != 0:
+        _set_lag(params, lag[0])
+    if lag[1] != 0:
+        _set_lag_ticks(params, lag[1])
     if outside is not HOLD:
         _set_outside(params, code_of(codes_of_outside, outside, "outside"))
     if fill_value is not ZERO:
@@ -108,6 +137,15 @@ def rules(
     if tolerance is not None:
         _set_tolerance(params, _limit(tolerance, "tolerance", times))
     return params, groups
+
+
+def _age(causal: bool, max_age: Any, times: Any) -> float | None:
+    """Return the largest age of a sample; None unless channels look back only."""
+    if not causal:
+        if max_age is not None:
+            raise ValueError(f"max_age: is {shown(max_age)}, expected None without causal=True")
+        return None
+    return math.inf if max_age is None else _limit(max_age, "max_age", times)
 
 
 def _limit(duration: Any, name: str, times: Any) -> float:
@@ -149,29 +187,36 @@ def _of_integers(dtype: Any) -> bool:
     return "int" in str(dtype)
 
 
-def _packed_groups(groups: Sequence[Any]) -> bytes:
+def _packed(begin: Any, count: Any, method: int, period: int, age: float | None) -> bytes:
+    """Return an rbcChannelGroup; ``age`` is None unless it looks back only."""
+    if age is None:
+        return _GROUP.pack(begin, count, method, period, 0, 0, 0.0)
+    return _GROUP.pack(begin, count, method, period, _core.FLAG_CAUSAL, 0, age)
+
+
+def _packed_groups(groups: Sequence[Any], age: float | None) -> bytes:
     if not groups:
         raise ValueError("method: has no groups, expected (begin, count, name) for each")
     packed = []
     for i, group in enumerate(groups):
         try:
             begin, count, name = group
-            _GROUP.pack(begin, count, 0, 0)
+            _packed(begin, count, 0, 0, None)
         except (TypeError, ValueError, struct.error):
             raise TypeError(
                 f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
                 "such as (3, 4, 'slerp')"
             ) from None
         code = code_of(METHODS, name, f"method[{i}]")
-        packed.append(_GROUP.pack(begin, count, code, PERIODS.get(name, 0)))
+        packed.append(_packed(begin, count, code, PERIODS.get(name, 0), age))
     return b"".join(packed)
 
 
-def _group_of_all(method: str, values: Any) -> bytes | None:
+def _group_of_all(method: str, values: Any, age: float | None) -> bytes | None:
     """Return one group of all channels, packed; None if there are no channels."""
     if values is None:
         return None
     shape = shape_of(values, "values")
     if not shape or shape[-1] < 1:
         return None
-    return _GROUP.pack(0, shape[-1], METHODS[method], PERIODS[method])
+    return _packed(0, shape[-1], METHODS[method], PERIODS[method], age)

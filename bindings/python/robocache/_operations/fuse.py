@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import _core
 from .._arguments.call import array_of, begin, finished, writable
-from .._arguments.coerce import queries_of, streams_again
+from .._arguments.coerce import queries_of, streams_again, ticks_or_numbers
 from .._arguments.options import struct_of
 from .._arguments.resample_params import BATCH_OFFSETS, LENGTHS, UNCHECKED
 from .._arguments.samples import matched, samples_of
@@ -18,9 +18,9 @@ from .._arguments.to_numpy import on_host
 from .._library.context import CPU, Context
 from .._library.dtypes import dtype_name
 from .._library.errors import with_python_names
-from .._typing import Array, Indices, Out, SupportsDLPack, Times
+from .._typing import Array, Duration, Indices, Out, SupportsDLPack, Times
 from .range_warning import warn_of
-from .stream import FLOAT_OF_BITS, HAS_UNIT, Stream
+from .stream import FLOAT_OF_BITS, HAS_UNIT, Stream, offsets_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MOST_STREAMS = _core.FUSE_MAX_STREAMS
 
 
-_new, _set_flags = struct_of("FuseParams", "flags")
+_new, _set_flags, _set_lag, _set_lag_ticks = struct_of("FuseParams", "flags", "lag", "lag_ticks")
 _UNCHECKED, _CHECKED = _new(), _new()
 _set_flags(_CHECKED, _core.FLAG_CHECK_TIMES)
 
@@ -166,6 +166,7 @@ def fuse(
     query_times: Times,
     *,
     query_lengths: Indices | None = None,
+    lag: Duration = 0,
     dtype: Any = None,
     out: SupportsDLPack | None = None,
     return_valid: bool = False,
@@ -190,6 +191,9 @@ def fuse(
         batch stands for B clocks of one recording, which is not copied, except by JAX.
     query_lengths : array or list [B] of int32 or int64
         Number of valid queries in each row. None: all.
+    lag
+        How long after the time of a row it is computed, in the unit of the times: for query q,
+        samples of streams with ``arrivals`` exist if they had arrived up to q + ``lag``.
     dtype
         Dtype of the result, any float: a string, or any library's dtype. None: the narrowest float
         that can hold the values of all float streams (float32 for float16 with bfloat16), or
@@ -253,6 +257,9 @@ def fuse(
         )
         checked = context._device_id == CPU if check_times is None else check_times
         params = _CHECKED if checked else _UNCHECKED
+        if type(lag) is not int or lag != 0:
+            first: Any = streams[0]
+            params = _with_lag(lag, times, first._unit, checked)
         if query_lengths is not None:
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
 
@@ -294,6 +301,7 @@ def fuse(
         streams,
         query_times,
         query_lengths=query_lengths,
+        lag=lag,
         dtype=dtype,
         out=out,
         return_valid=return_valid,
@@ -318,6 +326,17 @@ def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     return made, queries
 
 
+def _with_lag(lag: Any, times: Any, unit: Any, checked: bool) -> Any:
+    """Return a new rbcFuseParams. The extension copies it."""
+    (lag,) = ticks_or_numbers(unit, lag=lag)
+    offset, ticks = offsets_of(lag, "lag", times)
+    params = _new()
+    _set_flags(params, _core.FLAG_CHECK_TIMES if checked else 0)
+    _set_lag(params, offset)
+    _set_lag_ticks(params, ticks)
+    return params
+
+
 def _queries(streams: Any, query_times: Any) -> Any:
     """Return the query times in the unit that all streams have."""
     first = streams[0]
@@ -334,7 +353,7 @@ def _check_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     for stream, values, times, options, *_ in native:
         lengths = on_host(options[LENGTHS], "lengths")
         batch_offsets = on_host(options[BATCH_OFFSETS], "batch_offsets")
-        plain = (UNCHECKED[0], lengths, None, batch_offsets, None, None, None, None)
+        plain = (UNCHECKED[0], lengths, None, batch_offsets, None, None, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)
         hosted.append(SimpleNamespace(_native=own, _unit=None))

@@ -15,7 +15,7 @@ from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, blamed, shown, with_python_names
 from .._suggestions import did_you_mean
 from .._typing import Method, Numbers, Outside
-from .stream import Stream, clock_offsets
+from .stream import FLOAT_OF_BITS, Stream, offsets_of
 
 _DTYPE = struct.Struct("BBH")  # rbcDType
 (
@@ -23,7 +23,6 @@ _DTYPE = struct.Struct("BBH")  # rbcDType
     _set_channels,
     _set_capacity,
     _set_late_bound,
-    _set_max_age,
     _set_max_ahead,
     _set_clock_offset,
     _set_clock_offset_ticks,
@@ -32,12 +31,12 @@ _DTYPE = struct.Struct("BBH")  # rbcDType
     "num_channels",
     "capacity",
     "late_bound",
-    "max_age",
     "max_ahead",
     "clock_offset",
     "clock_offset_ticks",
 )
 (_new_params,) = struct_of("LiveParams")
+_new_fuse_params, _set_lag, _set_lag_ticks = struct_of("LiveFuseParams", "lag", "lag_ticks")
 _new_counters = _core.new_LiveCounters
 
 
@@ -55,8 +54,8 @@ class LiveStream(NamedTuple):
         A sample that arrives late is put in order if at most this many of the kept samples are
         newer; otherwise it is dropped. Both cases are counted.
     max_age : number, optional
-        Limit in the unit of the times. A stream whose age (see :class:`LiveTick`) is more than
-        this, or less than its negative, is treated as a stream without samples.
+        As for :class:`Stream`, with ``causal``, in the unit of the times. Set it: without a limit,
+        the last sample of a sensor that has stopped is valid for ever.
     max_ahead : number, optional
         Limit in the unit of the times. A sample that is later than the newest one by more than this
         is refused, and counted in ``ahead``. Three successive samples that agree with each other
@@ -65,7 +64,7 @@ class LiveStream(NamedTuple):
         wrong stamp then makes later samples too late, until :meth:`Live.reset`.
     dtype
         Dtype of the values.
-    method, outside, fill_value, max_gap, tolerance, mean, std, clock_offset
+    method, outside, fill_value, max_gap, tolerance, mean, std, clock_offset, causal
         As for :class:`Stream`.
     """
 
@@ -83,6 +82,7 @@ class LiveStream(NamedTuple):
     std: Numbers | None = None
     clock_offset: float = 0
     max_ahead: float | None = None
+    causal: bool = False
 
 
 class LiveTick(NamedTuple):
@@ -119,7 +119,7 @@ class Live:
 
     One thread per sensor pushes samples as they arrive, and one thread fuses them. No thread waits
     for another. :meth:`fuse` gives the same bits as :func:`fuse` for the samples that the rings
-    hold. Training sees the same rows only if it uses no later samples: see
+    hold. Training sees the same rows if it has the same arrivals and lag: see
     :doc:`/concepts/train-and-serve`.
 
     Parameters
@@ -170,6 +170,7 @@ class Live:
         self._time = np.dtype(dtype_name(time_dtype))
         no_times = np.zeros(0, self._time)
         _, self._context, _, _ = begin(no_times, "times", backend)
+        self._bits = 0  # of the float dtype that holds the values of all streams
         self._names: tuple[Any, ...] = ()
         if isinstance(streams, Mapping):
             self._names, streams = tuple(streams), tuple(streams.values())
@@ -209,11 +210,9 @@ class Live:
         _set_capacity(made, count(stream.capacity, "capacity"))
         late = stream.late_bound
         _set_late_bound(made, 0 if late == 0 else count(late, "late_bound"))
-        if stream.max_age is not None:
-            _set_max_age(made, number(stream.max_age, "max_age"))
         if stream.max_ahead is not None:
             _set_max_ahead(made, number(stream.max_ahead, "max_ahead"))
-        offset, ticks = clock_offsets(stream.clock_offset, no_times)
+        offset, ticks = offsets_of(stream.clock_offset, "clock_offset", no_times)
         _set_clock_offset(made, offset)
         _set_clock_offset_ticks(made, ticks)
         # The rules of resampling, as fusion takes them.
@@ -227,7 +226,10 @@ class Live:
             tolerance=stream.tolerance,
             mean=stream.mean,
             std=stream.std,
+            causal=stream.causal,
+            max_age=stream.max_age,
         )
+        self._bits |= rules._native[4]
         return made, _packed(name), rules._native[3]
 
     def _place(self, index: int) -> str:
@@ -248,7 +250,7 @@ class Live:
             raise ValueError(f"stream: is {stream}, expected 0 to {len(self._dtypes) - 1}")
         return int(stream)
 
-    def push(self, stream: int | str, times: Any, values: Any) -> None:
+    def push(self, stream: int | str, times: Any, values: Any, arrivals: Any = None) -> None:
         """Add samples of a stream, in the order in which they arrive.
 
         The call is wait-free, except for the work of Python itself. Only one thread at a time may
@@ -262,6 +264,9 @@ class Live:
             Times of the samples.
         values : array [n,D], or [D] for one sample
             Values of the samples.
+        arrivals : number, or array [n], optional
+            When each sample arrived, on the clock of the query times. :meth:`fuse` uses a sample
+            for query q only if it had arrived up to q + ``lag``. None: for every query.
 
         Raises
         ------
@@ -276,7 +281,11 @@ class Live:
         if own_times.ndim == 0:
             own_times = own_times[None]
             own_values = own_values[None] if own_values.ndim == 1 else own_values
-        _core.rbc_live_push(self._context._handle, self._handle, stream, own_values, own_times)
+        if arrivals is not None:
+            arrivals = self._numpy.atleast_1d(self._array(arrivals, self._time, "arrivals"))
+        _core.rbc_live_push(
+            self._context._handle, self._handle, stream, own_values, own_times, arrivals
+        )
 
     def reset(self, stream: int | str) -> None:
         """Remove the samples of a stream, for example after its driver restarted.
@@ -303,15 +312,21 @@ class Live:
         """
         _core.rbc_live_reset(self._handle, self._index(stream))
 
-    def fuse(self, query_times: Any, *, dtype: Any = "float32", out: Any = None) -> LiveTick:
+    def fuse(
+        self, query_times: Any, *, lag: Any = 0, dtype: Any = None, out: Any = None
+    ) -> LiveTick:
         """Fuse the samples in the rings at the query times.
 
         Parameters
         ----------
         query_times : number, or array [T]
             The current time, or a history of times; one row of the result for each.
+        lag : number
+            How long after the time of a row it is computed, in the unit of the times. Call at
+            ``query_times[-1] + lag`` or later: the rows are the same.
         dtype
-            Dtype of the values: float16, float32 or float64.
+            Dtype of the values: float16, float32 or float64. None: as :func:`fuse`, the narrowest
+            float that can hold the values of all float streams.
         out : array [T,D], optional
             Output array for the values.
 
@@ -331,10 +346,17 @@ class Live:
         queries = np.atleast_1d(self._array(query_times, self._time, "query_times"))
         rows = len(queries)
         if out is None:
-            out = np.empty((rows, sum(self._channels)), np.dtype(dtype_name(dtype)))
+            name = FLOAT_OF_BITS.get(self._bits, "float32") if dtype is None else dtype_name(dtype)
+            out = np.empty((rows, sum(self._channels)), np.dtype(name))
         valid = np.empty((rows, len(self._channels)), bool)
         ages = np.empty(len(self._channels), "int64" if self._time.kind == "i" else "float64")
-        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, None)
+        params = None
+        if type(lag) is not int or lag != 0:
+            params = _new_fuse_params()
+            offset, ticks = offsets_of(lag, "lag", queries)
+            _set_lag(params, offset)
+            _set_lag_ticks(params, ticks)
+        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, params)
         return LiveTick(out, valid, ages)
 
     def counters(self, stream: int | str) -> LiveCounters:

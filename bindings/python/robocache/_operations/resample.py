@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import _core
 from .._arguments.affine import inverse_of, mean_of
-from .._arguments.call import array_of, begin, finished, joined, writable
+from .._arguments.call import array_of, arrivals_like, begin, finished, joined, writable
 from .._arguments.coerce import refuse_mapped, taken_again
 from .._arguments.frameworks import facts_of
 from .._arguments.missing import is_masked, mask_of, taken_apart
@@ -33,6 +33,7 @@ from .._typing import (
     Times,
 )
 from .range_warning import warn_of
+from .stream import offsets_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,6 +207,10 @@ def resample(
     batch_offsets: Indices | None = None,
     sample_mask: SampleMask | None = None,
     missing: Missing | None = None,
+    arrivals: Times | None = None,
+    lag: Duration = 0,
+    causal: bool = False,
+    max_age: Duration | None = None,
     outside: Outside = "hold",
     fill_value: float = ZERO,
     max_gap: Duration | None = None,
@@ -266,6 +271,20 @@ def resample(
     missing
         "nan": samples with a NaN in any channel are missing too. None: NaN propagates. Samples of a
         NumPy masked array with a masked channel are always missing.
+    arrivals : array or list [B,S], or [S] shared by the batch; [N] packed
+        When each sample had arrived, with the dtype and the unit of ``times``, in any order. For
+        query q only samples exist that had arrived up to q + ``lag``; the others are as missing. So
+        a row has what a robot sees that computes it at q + ``lag``. NaN: the sample never arrives.
+        None: all had arrived.
+    lag
+        How long after the time of a row it is computed, in the unit of the times.
+    causal
+        Look back: use the last sample at or before a query, and the next one only if it exists and
+        is at most ``max_gap`` after it. Without a next one the last sample is held, also after the
+        end. Not for "next", and without ``tolerance``.
+    max_age
+        With ``causal``: ``valid`` is True if the last sample is at most this much older than the
+        query. With ``outside="fill"``, older ones give ``fill_value``. Units as for ``max_gap``.
     outside
         Result of queries before the first or after the last time: "hold" the edge sample, "fill"
         with ``fill_value``, or "extrapolate" (for linear only) along the line through the two
@@ -347,7 +366,7 @@ def resample(
     >>> rbc.resample(arm, np.array([5, 15], "m8[ms]").astype("m8[ns]")).tolist()
     [[0.5], [0.0]]
     """
-    requested_times = query_times
+    requested_times, requested_arrivals = query_times, arrivals
     try:
         framework, context, ordered, query_times = begin(
             values, "values", backend, times, query_times
@@ -359,12 +378,28 @@ def resample(
             and fill_value is ZERO
             and max_gap is None
             and tolerance is None
+            and arrivals is None
+            and not causal
+            and max_age is None
+            and lag == 0
         ):
             params, groups = CHECKED if checked else UNCHECKED
         else:
             params, groups = rules(
-                method, outside, fill_value, max_gap, tolerance, checked, times, values
+                method,
+                outside,
+                fill_value,
+                max_gap,
+                tolerance,
+                checked,
+                times,
+                values,
+                causal=causal,
+                max_age=max_age,
+                lag=offsets_of(lag, "lag", times),
             )
+            if arrivals is not None:
+                arrivals = arrivals_like(framework, arrivals, times, values)
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if query_lengths is not None:
@@ -394,7 +429,17 @@ def resample(
             result = out
         valid = framework.empty(values, shape[:-1], "bool", context) if return_valid else None
 
-        options = (params, lengths, sample_mask, batch_offsets, query_lengths, mean, std, groups)
+        options = (
+            params,
+            lengths,
+            sample_mask,
+            batch_offsets,
+            query_lengths,
+            mean,
+            std,
+            groups,
+            arrivals,
+        )
         try:
             range_flags = _core.rbc_resample(
                 context._handle, values, times, query_times, result, valid, options
@@ -416,18 +461,21 @@ def resample(
         return finished(framework, context, ordered, "values", owner, result, valid)
     except (TypeError, ValueError) as error:
         refuse_mapped(values=values, times=times, query_times=requested_times)
+        durations = {"max_gap": max_gap, "tolerance": tolerance, "max_age": max_age, "lag": lag}
         held = taken_from(values, times, requested_times, batch_offsets)
         if held is not None:
             values, times, requested_times, batch_offsets = held
-            again: Any = (values, times, requested_times, max_gap, tolerance)
+            again: Any = (values, times, requested_times, requested_arrivals, durations)
         elif is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
-            again = (values, times, requested_times, max_gap, tolerance)
+            again = (values, times, requested_times, requested_arrivals, durations)
         else:
-            again = taken_again(values, times, requested_times, batch_offsets, max_gap, tolerance)
+            again = taken_again(
+                values, times, requested_times, requested_arrivals, batch_offsets, durations
+            )
         if again is None:
             raise with_python_names(error) from error.__cause__
-    values, times, query_times, max_gap, tolerance = again
+    values, times, query_times, arrivals, durations = again
     call: Any = resample
     return call(
         values,
@@ -439,10 +487,11 @@ def resample(
         batch_offsets=batch_offsets,
         sample_mask=sample_mask,
         missing=missing,
+        arrivals=arrivals,
+        causal=causal,
         outside=outside,
         fill_value=fill_value,
-        max_gap=max_gap,
-        tolerance=tolerance,
+        **durations,
         mean=mean,
         std=std,
         dtype=dtype,

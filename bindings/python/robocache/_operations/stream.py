@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from .. import _core
 from .._arguments.affine import inverse_of, mean_of
 from .._arguments.arrays import LIBRARY_TYPES, framework_of
-from .._arguments.call import array_of
-from .._arguments.coerce import limits_of, sampled
+from .._arguments.call import array_of, arrivals_like
+from .._arguments.coerce import arrivals_of, sampled, ticks_or_numbers
 from .._arguments.frameworks import facts_of
 from .._arguments.missing import is_masked, mask_of, taken_apart
 from .._arguments.options import ZERO
 from .._arguments.resample_params import rules
 from .._arguments.tables import library_of
-from .._arguments.time_units import is_length, no_unit, ticks_of
+from .._arguments.time_units import is_length, no_unit
 from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, shown
 from .._typing import (
@@ -66,7 +66,7 @@ class Stream(Generic[Array_co]):
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row.
         All streams of a call have the same dtype and unit.
-    method, lengths, batch_offsets, sample_mask, missing
+    method, lengths, batch_offsets, sample_mask, missing, arrivals, causal, max_age
     outside, fill_value, max_gap, tolerance, mean, std
         As for :func:`resample`. When the stream is made, lists are converted to arrays, 1 / ``std``
         is computed, and NaN are searched for ``missing``. For trajectories of the batch that a
@@ -74,7 +74,7 @@ class Stream(Generic[Array_co]):
     clock_offset
         Offset in the unit of ``times``: a sample at t is at t + ``clock_offset`` on the clock of
         the query times. An int of ticks for int64 times, a duration if they have a unit, or else
-        any number.
+        any number. Arrivals are on that clock already.
 
     Raises
     ------
@@ -105,6 +105,9 @@ class Stream(Generic[Array_co]):
     mean: Numbers | None
     std: Numbers | None
     clock_offset: Duration
+    arrivals: Times | None
+    causal: bool
+    max_age: Duration | None
 
     @overload
     def __init__(
@@ -141,6 +144,9 @@ class Stream(Generic[Array_co]):
         mean: Numbers | None = None,
         std: Numbers | None = None,
         clock_offset: Duration = 0,
+        arrivals: Times | None = None,
+        causal: bool = False,
+        max_age: Duration | None = None,
     ) -> None:
         # All at once, without the __setattr__ of frozen dataclasses.
         self.__dict__.update(
@@ -158,6 +164,9 @@ class Stream(Generic[Array_co]):
             mean=mean,
             std=std,
             clock_offset=clock_offset,
+            arrivals=arrivals,
+            causal=causal,
+            max_age=max_age,
         )
         unit = None
         framework = LIBRARY_TYPES.get(type(values))
@@ -165,9 +174,13 @@ class Stream(Generic[Array_co]):
             if is_masked(values):
                 values, sample_mask = taken_apart(values, sample_mask)
             values, times, unit = sampled(values, times)
-            max_gap, tolerance = limits_of(max_gap, tolerance, unit)
-            if unit is not None:
-                clock_offset = ticks_of(clock_offset, "clock_offset", unit)
+            max_gap, tolerance, max_age, clock_offset = ticks_or_numbers(
+                unit,
+                max_gap=max_gap,
+                tolerance=tolerance,
+                max_age=max_age,
+                clock_offset=clock_offset,
+            )
             framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
         if not framework.is_numpy:
             framework.examine(values, "values")
@@ -175,8 +188,19 @@ class Stream(Generic[Array_co]):
         if not own.is_numpy:
             own.examine(times, "times")
         params, groups = rules(
-            method, outside, fill_value, max_gap, tolerance, False, times, values
+            method,
+            outside,
+            fill_value,
+            max_gap,
+            tolerance,
+            False,
+            times,
+            values,
+            causal=causal,
+            max_age=max_age,
         )
+        if arrivals is not None:
+            arrivals = arrivals_like(framework, arrivals_of(arrivals, unit, "times"), times, values)
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if batch_offsets is not None:
@@ -187,9 +211,20 @@ class Stream(Generic[Array_co]):
             mean = mean_of(framework, mean, values)
         scale = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
-        stream = _NO_OFFSET if none else _with_offset(*clock_offsets(clock_offset, times))
+        offsets = (0.0, 0) if none else offsets_of(clock_offset, "clock_offset", times)
+        stream = _NO_OFFSET if none else _with_offset(*offsets)
         # The stream as the extension takes it, its float bits and its channels.
-        options = (params, lengths, sample_mask, batch_offsets, None, mean, scale, groups)
+        options = (
+            params,
+            lengths,
+            sample_mask,
+            batch_offsets,
+            None,
+            mean,
+            scale,
+            groups,
+            arrivals,
+        )
         bits, channels = _bits_and_channels(values)
         if unit is not None:
             bits |= HAS_UNIT
@@ -230,21 +265,23 @@ def _with_offset(clock_offset: float, ticks: int) -> Any:
     return stream
 
 
-def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
-    """Return a clock offset for float times, and one in ticks for int64 times; one of them is 0."""
+def offsets_of(offset: Any, name: str, times: Any) -> tuple[float, int]:
+    """Return an offset for float times, and one in ticks for int64 times; one of them is 0."""
+    if type(offset) in (int, float) and offset == 0:
+        return 0.0, 0
     code, bits = facts_of(times, "times")[2:4]
     if is_length(offset):
-        raise TypeError(no_unit(offset, "clock_offset"))
+        raise TypeError(no_unit(offset, name))
     if code == _core.DTYPE_INT:
         try:
             ticks = operator.index(offset)
         except REFUSALS:
             raise TypeError(
-                f"clock_offset: is a {type(offset).__name__}, "
+                f"{name}: is a {type(offset).__name__}, "
                 f"expected an int, in ticks of the int{bits} times"
             ) from None
         if not -(2**63) <= ticks < 2**63:
-            raise ValueError(f"clock_offset: is {ticks}, expected ticks in 64 bits")
+            raise ValueError(f"{name}: is {ticks}, expected ticks in 64 bits")
         return 0.0, ticks
     try:
         if isinstance(offset, str):
@@ -252,11 +289,11 @@ def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
         return float(offset), 0
     except OverflowError:
         raise ValueError(
-            f"clock_offset: is {shown(offset)}, expected a number that a float64 holds"
+            f"{name}: is {shown(offset)}, expected a number that a float64 holds"
         ) from None
     except REFUSALS:
         raise TypeError(
-            f"clock_offset: is a {type(offset).__name__}, "
+            f"{name}: is a {type(offset).__name__}, "
             f"expected a number in the unit of the float{bits} times"
         ) from None
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from .. import _core
 from .._arguments.arrays import SEQUENCES, dtype_of, framework_of, shape_of
-from .._arguments.call import array_of
-from .._arguments.coerce import limits_of, sampled
+from .._arguments.call import array_of, arrivals_like
+from .._arguments.coerce import arrivals_of, sampled, ticks_or_numbers
 from .._arguments.frameworks import Framework
 from .._arguments.missing import is_masked, mask_of, taken_apart
 from .._arguments.options import code_of, struct_of
@@ -20,7 +20,7 @@ from .._arguments.times import times_of
 from .._arguments.to_numpy import on_host
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, blamed, shown
-from .._operations.stream import clock_offsets
+from .._operations.stream import offsets_of
 from .._statistics.accumulator import StatisticsAccumulator
 from .._statistics.normalization import Normalization
 from .transform import Transform, checked_transforms, out_channels
@@ -110,7 +110,12 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
     _refuse_inapplicable(arguments, values, times, method, transforms)
 
     offsets, num_offsets = _offsets(framework, arguments["offsets"], times, unit, method, base)
-    gap, tolerance = limits_of(arguments["max_gap"], arguments["tolerance"], unit)
+    gap, tolerance, max_age = ticks_or_numbers(
+        unit,
+        max_gap=arguments["max_gap"],
+        tolerance=arguments["tolerance"],
+        max_age=arguments["max_age"],
+    )
     params, groups = rules(
         "linear" if method is None else method,
         arguments["outside"],
@@ -121,7 +126,14 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
         times,
         values,
         codes_of_outside=_OUTSIDE,
+        causal=arguments["causal"],
+        max_age=max_age,
     )
+    arrivals = arguments["arrivals"]
+    if arrivals is not None:
+        _, own = times_of(arrivals, "arrivals")
+        given = arrivals_of(arrivals, unit if own is not None else None, "times")
+        arrivals = arrivals_like(framework, given, times, base)
     if mask is not None or arguments["missing"] is not None:
         mask = mask_of(framework, values, mask, arguments["missing"])
     made = _new()
@@ -132,7 +144,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
     if times is not None:
         if unit is not None:
             clock_offset = ticks_of(clock_offset, "clock_offset", unit)
-        offset, ticks = clock_offsets(clock_offset, times)
+        offset, ticks = offsets_of(clock_offset, "clock_offset", times)
         _set_offset(made, offset)
         _set_ticks(made, ticks)
 
@@ -154,7 +166,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
         array_of(framework, arguments["episode_offsets"], "episode_offsets", base),
         None if times is None else array_of(framework, times, "times", base),
         offsets,
-        (params, None, mask, None, None, None, None, groups),
+        (params, None, mask, None, None, None, None, groups, arrivals),
         None,  # transforms
         *scales,
         None if neutral is None else floats(neutral, "neutral"),
@@ -176,6 +188,8 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
             "max_gap": gap,
             "tolerance": tolerance,
             "clock_offset": clock_offset,
+            "causal": bool(arguments["causal"]),
+            "max_age": max_age,
         },
         transforms=transforms,
         num_offsets=num_offsets,
@@ -214,11 +228,15 @@ def _refuse_inapplicable(
         if transforms:
             raise ValueError("transforms: only valid for a stream with values")
     if method is None:
-        for name in ("max_gap", "tolerance"):
+        for name in ("max_gap", "tolerance", "max_age"):
             if arguments[name] is not None:
                 raise ValueError(f"{name}: only valid with a method, such as method='linear'")
+        if arguments["causal"]:
+            raise ValueError("causal: only valid with a method, such as method='linear'")
     elif times is None:
         raise ValueError("times: required when method is given")
+    if times is None and arguments["arrivals"] is not None:
+        raise ValueError("arrivals: only valid for a stream with times")
     offset = arguments["clock_offset"]
     if times is None and not (isinstance(offset, numbers.Real) and offset == 0):
         raise ValueError("clock_offset: only valid for a stream with times")

@@ -82,6 +82,15 @@ class WindowStream(Generic[Array_co]):
         Rows with 0 are missing: they are invalid, and not used for interpolation.
     missing
         "nan": rows with a NaN are missing.
+    arrivals : array [n]
+        When each row had arrived, with the dtype and the unit of ``times``, as for
+        :func:`resample`: a window has the rows that a robot sees when it computes the window at its
+        time + ``lag`` of :func:`windows`. Without ``method``, the anchor is the last row that
+        exists at the anchor's time, and earlier rows of the window are valid if they exist then.
+        With it, each offset sees what exists at its own time. Offsets are then 0 or less: actions
+        are streams without arrivals.
+    causal, max_age
+        As for :func:`resample`, with ``method``.
     clock_offset
         As for a :class:`Stream`: a row at t is at t + ``clock_offset`` on the common clock.
     accumulator, accumulate
@@ -133,6 +142,9 @@ class WindowStream(Generic[Array_co]):
     accumulate: Accumulate
     dtype: Any
     output: bool | None
+    arrivals: Times | None
+    causal: bool
+    max_age: Duration | None
 
     @overload
     def __init__(
@@ -184,6 +196,9 @@ class WindowStream(Generic[Array_co]):
         accumulate: Any = "all",
         dtype: Any = None,
         output: bool | None = None,
+        arrivals: Any = None,
+        causal: bool = False,
+        max_age: Any = None,
     ) -> None:
         arguments = dict(locals())
         for name in ("self", "__class__"):
@@ -230,6 +245,7 @@ def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> 
         "offsets": list(offsets),
         "episode_offsets": track.episode_offsets,
         "times": track.times,
+        "arrivals": track.arrivals,
         **options,
     }
     stream: WindowStream[Any] = object.__new__(WindowStream)

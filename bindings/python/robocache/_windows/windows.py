@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import _core
 from .._arguments.arrays import SEQUENCES, dtype_of, framework_of, shape_of
 from .._arguments.call import array_of, begin, finished, writable
+from .._arguments.coerce import ticks_or_numbers
 from .._arguments.frameworks import Framework
 from .._arguments.options import struct_of
 from .._arguments.time_units import require_one_unit
@@ -16,7 +17,8 @@ from .._arguments.times import times_of
 from .._library.context import Context
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, shown, with_python_names
-from .._typing import Array, Indices, SupportsDLPack, Times
+from .._operations.stream import offsets_of
+from .._typing import Array, Duration, Indices, SupportsDLPack, Times
 from .stream_arguments import TRANSFORMS, Opened
 from .transform import packed
 from .window_stream import WindowStream
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     Output = SupportsDLPack | tuple[SupportsDLPack | None, SupportsDLPack | None] | None
 
 _MOST_STREAMS = _core.WINDOWS_MAX_STREAMS
-_new, _set_flags, _set_anchor_stream = struct_of("WindowsParams", "flags", "anchor_stream_index")
+_new, _set_flags, _set_anchor_stream, _set_lag, _set_lag_ticks = struct_of(
+    "WindowsParams", "flags", "anchor_stream_index", "lag", "lag_ticks"
+)
 
 
 @overload
@@ -39,6 +43,7 @@ def windows(
     *,
     anchor_stream: int = ...,
     anchor_times: bool = ...,
+    lag: Duration = ...,
     dtype: Any = ...,
     out: Sequence[Output] | None = ...,
     check_times: bool = ...,
@@ -52,6 +57,7 @@ def windows(
     *,
     anchor_stream: int = ...,
     anchor_times: bool = ...,
+    lag: Duration = ...,
     dtype: Any = ...,
     out: Sequence[Output] | None = ...,
     check_times: bool = ...,
@@ -64,6 +70,7 @@ def windows(
     *,
     anchor_stream: int = 0,
     anchor_times: bool = False,
+    lag: Duration = 0,
     dtype: Any = None,
     out: Any = None,
     check_times: bool = False,
@@ -89,6 +96,9 @@ def windows(
     anchor_times
         ``anchors`` are times, in the dtype and unit of the streams' times; every stream must have
         times.
+    lag
+        How long after its time a window is computed, in the unit of the times: see ``arrivals`` of
+        :class:`WindowStream`.
     dtype
         Dtype of all float results, instead of their own: a string, or any library's dtype.
     out
@@ -185,6 +195,14 @@ def windows(
     flags = _core.FLAG_CHECK_TIMES if check_times else 0
     _set_flags(params, flags | (_core.WINDOWS_FLAG_ANCHOR_TIMES if anchor_times else 0))
     _set_anchor_stream(params, _number(anchor_stream, len(opened)))
+    if type(lag) is not int or lag != 0:
+        timed = [stream for stream in opened if stream.times is not None]
+        if not timed:
+            raise ValueError("lag: only valid for streams with times")
+        (own,) = ticks_or_numbers(timed[0].unit, lag=lag)
+        offset, ticks = offsets_of(own, "lag", timed[0].times)
+        _set_lag(params, offset)
+        _set_lag_ticks(params, ticks)
     try:
         _core.rbc_windows(context._handle, native, episodes, anchors, written, params)
     except (TypeError, ValueError) as error:

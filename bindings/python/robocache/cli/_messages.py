@@ -6,6 +6,11 @@ import re
 from collections.abc import Container
 
 _OPTIONS = {
+    "available='arrival'": "--available arrival",
+    "available='stamp'": "--available stamp",
+    "add it to labels": "pass it with --label",
+    "causal=True": "--available arrival",
+    "more than late_bound newer": "more than --late-bound newer",
     "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
     "open the data set with rate=, frames per second": "pass --fps, rows per second",
     "data.open(..., rate=)": "--fps",
@@ -14,6 +19,7 @@ _OPTIONS = {
     "name it with images= to keep them": "--image keeps them",
     "name it with tracks=": "name it with --state, --action or --extra",
 }
+_CLOCK_OFFSET = re.compile(r"clock_offset=\{'([^']*)': \.\.\.\}")
 _TRACK = re.compile(r"\btracks\['([^']+)'\]")
 _CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
 _REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
@@ -40,4 +46,5 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
     text = _REMOVED.sub(r"--remove \1", text)
     for python, words in _OPTIONS.items():
         text = text.replace(python, words)
+    text = _CLOCK_OFFSET.sub(r"--clock-offset \1=SECONDS", text)
     return _ARGUMENT.sub(option, text)

@@ -8,7 +8,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from .._arguments.arrays import SEQUENCES, framework_of
-from .._arguments.call import array_of, queries
+from .._arguments.call import array_of, arrivals_like, queries
 from .._arguments.missing import require_missing
 from .._library.errors import REFUSALS, blamed
 
@@ -136,3 +136,14 @@ def _numbers(value: Any, name: str, dtype: torch.dtype, like: torch.Tensor) -> A
     if numbers.is_floating_point() and numbers.numel() > 0:
         raise TypeError(f"{name}: is a {type(value).__name__} of floats, expected int64")
     return numbers.to(dtype)
+
+
+def arrival_array(value: Any, name: str, times: torch.Tensor, values: torch.Tensor) -> Any:
+    """Return arrivals as a tensor; a list gets the dtype of the times; None stays."""
+    if value is None:
+        return None
+    if is_compiling():
+        return _numbers(value, name, times.dtype, values)
+    if type(value) in SEQUENCES:
+        value = arrivals_like(framework_of(values, "values"), value, times, values)
+    return array(value, name)

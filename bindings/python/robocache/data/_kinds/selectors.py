@@ -57,12 +57,14 @@ def columns_of_all(
     return list(columns)
 
 
-def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
+def parsed(
+    text: str, known: Iterable[str], option: str, form: str = "STREAM:CHANNELS=VALUE"
+) -> tuple[str, str, str]:
     """Split STREAM[:CHANNELS]=VALUE into the stream, the channels ("*" if missing), the value."""
     known = tuple(known)
     left, equals, value = text.rpartition("=")
     if not equals or not left or not value:
-        raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
+        raise ValueError(f"{option} {text}: expected {form}")
     found = split(left, known)
     if found is None:
         near = did_you_mean(left.partition(":")[0], known)

@@ -40,7 +40,8 @@ class LiveTest {
   }
 
   private void push(Live live, int sensor, double time, float... row) {
-    RoboCache.livePush(live, sensor, Data.f32(shape(1, row.length), row), Data.f64(shape(1), time));
+    RoboCache.livePush(
+        live, sensor, Data.f32(shape(1, row.length), row), Data.f64(shape(1), time), null);
   }
 
   private Thread sensor(Live live, int sensor) {
