@@ -58,9 +58,7 @@ def _check_operations(image: Place, channels: int) -> None:
     done: list[str] = []
     fit = None
     for place in operations:
-        if not isinstance(place.value, dict) or "kind" not in place.value:
-            raise place.refused('an object with "kind"')
-        kind = place["kind"].one_of(ORDER)
+        kind = place.kind(ORDER)
         place.members(("kind", *_KEYS[kind]))
         if kind in done:
             raise place["kind"].fault(f"{shown(kind)} appears twice; expected it once")

@@ -18,7 +18,6 @@ class TopicReader:
         encoding: str,
         definitions: Mapping[str, str] | None,
         distribution: str | None,
-        maker: Any = None,
     ) -> None:
         from ..data._formats.messages.decoders import Makers
         from ..data._formats.messages.topics import Hooks, KeyedTopic, topic_of
@@ -33,9 +32,10 @@ class TopicReader:
                     f"{stream.place}/source/type: {stream.source['type']!r}; another stream of "
                     f"{topic!r} has {typename!r}"
                 )
-        if maker is None:
-            makers = Makers(definitions, distribution, _spend)
-            maker = makers.maker(typename, encoding, "", "")
+        if encoding == "ros1":
+            maker = _maker_of_ros1(typename, definitions)
+        else:
+            maker = Makers(definitions, distribution, _spend).maker(typename, encoding, "", "")
         self._topic = topic_of(topic, maker, Hooks(_spend, str, _nothing))
         self._keyed = isinstance(self._topic, KeyedTopic)
         self._topic.begin(False)
@@ -56,9 +56,12 @@ class TopicReader:
         for part, columns in decoded:
             key = self._key(part)
             for stream in self.streams:
-                if stream.topic == key or self._is_whole(stream, key):
-                    for row in range(len(columns.values)):
-                        found.append(self._sample(stream, key, columns, row, received))
+                if stream.topic not in (key, self.topic):
+                    continue
+                for row in range(len(columns.values)):
+                    found.append(self._sample(stream, key, columns, row, received))
+                if stream.topic != key:
+                    self._require_one(stream, key)
         self._require_read(found)
         return found
 
@@ -77,10 +80,8 @@ class TopicReader:
         numbers, good = stream.numbers(columns.values[row : row + 1], known)
         return stream, stamp, numbers, good
 
-    def _is_whole(self, stream: StreamPlan, key: str) -> bool:
-        """Whether a stream takes all messages of the topic, which must not be of several keys."""
-        if stream.topic != self.topic or key == self.topic:
-            return stream.topic == key
+    def _require_one(self, stream: StreamPlan, key: str) -> None:
+        """Refuse messages of several keys that take turns in a stream of the whole topic."""
         if key in self._keys[:-1]:
             raise ValueError(
                 f"{stream.place}/source/topic: {self.topic!r} has messages of several things that "
@@ -88,7 +89,6 @@ class TopicReader:
             )
         if not self._keys or self._keys[-1] != key:
             self._keys.append(key)
-        return True
 
     def _key(self, part: Any) -> str:
         """Return the topic with the key of a part, such as its frame, as in a recording."""
@@ -113,6 +113,27 @@ class TopicReader:
         if failed and not found:
             reasons = "; ".join(failed)
             raise ValueError(f"data: a message of {self.topic!r} cannot be read: {reasons}")
+
+
+def _maker_of_ros1(typename: str, definitions: Mapping[str, str] | None) -> Any:
+    """Return a maker of decoders for messages of ROS 1, whose headers have a counter."""
+    from functools import partial
+
+    from ..data._formats.messages.columns import Decoder
+    from ..data._formats.messages.decoders import Maker
+    from ..data._formats.messages.ros_types import Types, fingerprint, normalized
+
+    own = Types(definitions)
+    stores = own.typesys.Stores
+    types = {**own.typesys.get_typestore(stores.ROS1_NOETIC).fielddefs, **own.definitions}
+    name = normalized(typename)
+    if name not in types:
+        raise ValueError(
+            f"the type {typename} is not in ROS 1 noetic; pass its definition: definitions={{name: "
+            "text of the .msg file}}"
+        )
+    make = partial(Decoder, name, types, "ros1", _spend)
+    return Maker(make, partial(fingerprint, name, types), types)
 
 
 def _spend(fields: int) -> None:

@@ -59,6 +59,14 @@ class Place:
                 raise where.fault("is missing; every key must be there")
         return self
 
+    def kind(self, choices: Collection[str]) -> str:
+        """Return the member "kind", on which the other keys of the object depend."""
+        if not isinstance(self.value, dict):
+            raise self.refused('an object with "kind"')
+        if "kind" not in self.value:
+            raise Place(None, f"{self.pointer}/kind").fault("is missing; every key must be there")
+        return self["kind"].one_of(choices)
+
     def named(self, what: str) -> Iterator[tuple[str, Place]]:
         """Return the members of an object whose keys are names."""
         if not isinstance(self.value, dict):
@@ -106,7 +114,7 @@ class Place:
         value = self.value
         right = isinstance(value, int) and not isinstance(value, bool)
         if not right or not least <= value <= most:
-            bound = f"{least} or more" if most == 2**62 else f"{least} to {most}"
+            bound = f"{least} or more" if most >= 2**30 else f"{least} to {most}"
             raise self.refused(f"an integer, {bound}")
         return int(value)
 

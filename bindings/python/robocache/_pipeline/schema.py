@@ -167,9 +167,7 @@ def _check_quaternions(places: list[Place]) -> None:
 def _check_filter(place: Place) -> None:
     if place.value is None:
         return
-    if not isinstance(place.value, dict) or "kind" not in place.value:
-        raise place.refused('null, or an object with "kind"')
-    kind = place["kind"].one_of(_FILTERS)
+    kind = place.kind(_FILTERS)
     place.members(("kind", *_FILTERS[kind]))
     if "samples" in place:
         count = place["samples"].whole(1, 2**16)
