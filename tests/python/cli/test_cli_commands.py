@@ -284,6 +284,61 @@ def test_resample_writes_what_align_gives(tmp_path, kind):
     assert [p.name for p in tmp_path.iterdir() if ".part" in p.name] == []
 
 
+def test_resample_with_what_had_arrived(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def sensor(name, rate):
+        stamps = 10**18 + np.arange(3 * rate) * (10**9 // rate)
+        log = stamps + rng.integers(0, 30_000_000, len(stamps))
+        order = np.argsort(log, kind="stable")
+        clocks = {"log": log[order], "header": stamps[order]}
+        values = rng.normal(size=(len(stamps), 2))
+        return data.RecordedStream(name, "test", ("x", "y"), values, clocks, "ns")
+
+    recording = data.Recording.from_streams([sensor("arm", 100), sensor("/imu", 200)])
+    path, target = tmp_path / "r.npz", tmp_path / "a.npz"
+    data.save(recording, path)
+    seen = ("--available", "arrival", "--lag", "0.01", "--max-age", "0.05", "--late-bound", "1")
+    options = (*seen, "--clock-offset", "/imu=-0.002", "--label", "arm")
+    out = told("resample", path, "--rate", "50", "-o", target, *options)
+    expected = data.open(path).align(
+        50,
+        available="arrival",
+        lag=0.01,
+        max_age=0.05,
+        late_bound=1,
+        clock_offset={"/imu": -0.002},
+        labels=["arm"],
+    )
+    written = data.open(target)
+    for name in ("arm", "/imu", "valid"):
+        assert np.array_equal(written[name].values, expected[name].values, equal_nan=True)
+    assert any("after more than --late-bound newer ones" in note for note in out["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--available", "all"], "--available all: expected stamp or arrival"),
+        (["--max-age", "1"], "--max-age: only valid with --available arrival"),
+        (["--available", "arrival"], "has no times of arrival"),
+        (["--clock-offset", "a=x"], "--clock-offset a=x: expected STREAM=SECONDS"),
+        (["--clock-offset", "a"], "--clock-offset a: expected STREAM=SECONDS"),
+        (["--available", "arrival", "--label", "no"], "labels: has 'no', expected one of"),
+    ],
+)
+def test_resample_refuses_what_cannot_arrive(tmp_path, options, error):
+    times = {"time": np.arange(20) * 10**8}
+    stream = data.RecordedStream("a", "test", ("x",), np.ones((20, 1)), times, "ns")
+    path = tmp_path / "r.npz"
+    data.save(data.Recording.from_streams([stream]), path)
+    call = ["resample", str(path), "--rate", "9", "-o", str(tmp_path / "o.npz"), *options]
+    result = RUNNER.invoke(app, call)
+    assert result.exit_code == 1
+    assert error in " ".join(result.output.split())
+    assert not (tmp_path / "o.npz").exists()
+
+
 def test_resample_options(tmp_path):
     path = faults.save(tmp_path / "in.npz", faults.FAULTS["gaps"](), faults.stream("b"))
     target = tmp_path / "out.npz"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.arrays import dtype_of, framework_of
-from .._arguments.time_units import Unit
+from .._arguments.time_units import Unit, require_one_unit
 from .._arguments.times import times_of
 from .._arguments.to_device import moved
 from .._arguments.to_numpy import on_host
@@ -48,6 +48,11 @@ class Track:
     times : array [n], or None
         float32, float64 or int64, or with a unit (datetime64, timedelta64, pandas, polars), which
         is stored as ticks and unit. Times ascend in each episode.
+    arrivals : array [n], or None
+        When each row had arrived, with the dtype and the unit of ``times``. Windows and
+        :func:`robocache.data.align` then have the rows that a robot sees, as for
+        :func:`resample`. Rows with equal times are in the order in which they arrived. None: all
+        rows had arrived, such as those of actions.
     names : sequence of D strings, or None
         Names of the channels.
     files : sequence of E, or None
@@ -73,6 +78,7 @@ class Track:
     values: Any  #: [n,D], or None
     episode_offsets: Any  #: int64 [E+1]
     times: Any  #: [n] of float32, float64 or int64, or None
+    arrivals: Any  #: [n] in the dtype of ``times``, or None
     names: tuple[str, ...] | None
     files: tuple[Any, ...] | None
 
@@ -82,6 +88,7 @@ class Track:
         episode_offsets: Indices,
         *,
         times: Times | None = None,
+        arrivals: Times | None = None,
         names: Sequence[str] | None = None,
         files: Sequence[Any] | None = None,
     ) -> None:
@@ -97,12 +104,15 @@ class Track:
                 rows = count
             elif count != rows:
                 raise ValueError(f"times: got {count}, expected {rows} (one per row of values)")
+        if arrivals is not None:
+            arrivals = _checked_arrivals(arrivals, times, unit)
         like = values if values is not None else times
         host = checked_offsets(episode_offsets, rows)
         self._adopt(
             values=values,
             episode_offsets=_offsets_like(episode_offsets, host, like),
             times=times if values is None or times is None else _times_like(times, values),
+            arrivals=None if arrivals is None else _times_like(arrivals, like),
             names=None if names is None else checked_names(names, values, channels),
             files=None if files is None else checked_files(files, len(host) - 1),
             _offsets=host,
@@ -180,7 +190,7 @@ class Track:
     @property
     def nbytes(self) -> int:
         """Number of bytes of all arrays."""
-        arrays = (self.values, self.episode_offsets, self.times)
+        arrays = (self.values, self.episode_offsets, self.times, self.arrivals)
         return sum(_bytes(array) for array in arrays if array is not None)
 
     def select(self, indices: Any) -> Track:
@@ -207,6 +217,7 @@ class Track:
         return self._with(
             values=_rows_of(self.values, rows),
             times=_rows_of(self.times, rows),
+            arrivals=_rows_of(self.arrivals, rows),
             episode_offsets=_offsets_like(None, offsets, self.episode_offsets),
             files=None if self.files is None else tuple(self.files[e] for e in chosen.tolist()),
             _offsets=offsets,
@@ -235,6 +246,7 @@ class Track:
                     ("values", self.values),
                     ("episode_offsets", self.episode_offsets),
                     ("times", self.times),
+                    ("arrivals", self.arrivals),
                 )
             }
         )
@@ -254,7 +266,7 @@ class Track:
         plain = (self.names, self.files, self._unit)
         return plain == (other.names, other.files, other._unit) and all(
             _same(getattr(self, name), getattr(other, name))
-            for name in ("values", "episode_offsets", "times")
+            for name in ("values", "episode_offsets", "times", "arrivals")
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -263,11 +275,28 @@ class Track:
         parts = [array_text(self.values), f"{self.num_episodes} episodes"]
         if self.times is not None:
             parts.append(f"times={array_text(self.times)}")
+        if self.arrivals is not None:
+            parts.append(f"arrivals={array_text(self.arrivals)}")
         if self.names is not None:
             parts.append(f"names={list(self.names)}")
         if self.files is not None:
             parts.append(f"files={len(self.files)}")
         return f"Track({', '.join(parts)})"
+
+
+def _checked_arrivals(arrivals: Any, times: Any, unit: Unit | None) -> Any:
+    """Return arrivals as an array that matches the times."""
+    if times is None:
+        raise ValueError("arrivals: only valid with times")
+    arrivals, own = times_of(arrivals, "arrivals")
+    require_one_unit(own, "arrivals", unit, "times")
+    count, expected = length_of(arrivals, "arrivals"), length_of(times)
+    if count != expected:
+        raise ValueError(f"arrivals: got {count}, expected {expected} (one per row)")
+    kind, needed = dtype_of(arrivals, "arrivals"), dtype_of(times, "times")
+    if kind != needed:
+        raise TypeError(f"arrivals: dtype is {kind}, expected {needed} as times")
+    return arrivals
 
 
 def _offsets_like(offsets: Any, host: Any, like: Any) -> Any:

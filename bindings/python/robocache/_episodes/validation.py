@@ -20,13 +20,13 @@ def extents_of(values: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def length_of(times: Any) -> int:
-    shape = tuple(shape_of(times, "times"))
+def length_of(times: Any, argument: str = "times") -> int:
+    shape = tuple(shape_of(times, argument))
     if len(shape) != 1:
-        raise ValueError(f"times: shape is {list(shape)}, expected [n] (one per row)")
-    name = dtype_of(times, "times")
+        raise ValueError(f"{argument}: shape is {list(shape)}, expected [n] (one per row)")
+    name = dtype_of(times, argument)
     if name not in ("float32", "float64", "int64"):
-        raise TypeError(f"times: dtype is {name}, expected float32, float64 or int64")
+        raise TypeError(f"{argument}: dtype is {name}, expected float32, float64 or int64")
     return int(shape[0])
 
 

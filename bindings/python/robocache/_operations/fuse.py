@@ -243,7 +243,8 @@ def fuse(
         checked = context._device_id == CPU if check_times is None else check_times
         params = _CHECKED if checked else _UNCHECKED
         if type(lag) is not int or lag != 0:
-            params = _with_lag(lag, times, streams[0]._unit, checked)
+            first: Any = streams[0]
+            params = _with_lag(lag, times, first._unit, checked)
         if query_lengths is not None:
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
 

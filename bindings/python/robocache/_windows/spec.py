@@ -12,7 +12,7 @@ from .._library.errors import REFUSALS, shown
 from .._statistics.accumulator import QUANTILES
 from .._statistics.normalization import Normalization
 from .._text_table import text_table
-from .._typing import Accumulate, Indices, Times
+from .._typing import Accumulate, Duration, Indices, Times
 from .transform import Transform
 from .window import Window, offsets_text, replaced
 from .window_stream import WindowStream, stream_of
@@ -43,6 +43,9 @@ class WindowSpec:
         windows are inside the episode, if all tracks have the same rate.
     dtype
         Dtype of all float results, as for :func:`windows`.
+    lag
+        How long after its time a window is computed, in the unit of the times, as for
+        :func:`windows`: for tracks with ``arrivals``.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class WindowSpec:
         anchor: str | None = None,
         anchors: tuple[int, int] | Literal["whole"] = (0, 0),
         dtype: Any = None,
+        lag: Duration = 0,
     ) -> None:
         self._windows = _checked_windows(windows)
         names = list(self._windows)
@@ -82,6 +86,7 @@ class WindowSpec:
         self._anchor = names[0] if anchor is None else anchor
         self._anchors: tuple[int, int] | Literal["whole"] = _checked_anchors(anchors)
         self._dtype = dtype
+        self._lag = lag
 
     @property
     def windows(self) -> Mapping[str, Window]:
@@ -109,6 +114,11 @@ class WindowSpec:
         """Dtype of all float results, or None: their own."""
         return self._dtype
 
+    @property
+    def lag(self) -> Duration:
+        """How long after its time a window is computed, in the unit of the times."""
+        return self._lag
+
     def track(self, name: str) -> str:
         """Return the name of the track of a window."""
         return self._windows[name].track or name
@@ -135,8 +145,10 @@ class WindowSpec:
             options = {
                 field.name: getattr(window, field.name)
                 for field in dataclasses.fields(window)
-                if field.name not in ("offsets", "track")
+                if field.name not in ("offsets", "track", "label")
             }
+            if window.label:
+                options["arrivals"] = None
             options["transforms"] = [self._numbered(each) for each in window.transforms]
             options.update(changed.get(name, {}))
             track = episodes[self.track(name)]
@@ -175,6 +187,7 @@ class WindowSpec:
             anchors,
             anchor_stream=self.anchor_stream,
             dtype=self._dtype,
+            lag=self._lag,
             **options,
         )
         return {
@@ -253,7 +266,8 @@ class WindowSpec:
                     f"normalizations: has {name!r}, expected one of {_quoted(changed)}"
                 )
             changed[name] = replaced(changed[name], normalization=each)
-        return WindowSpec(changed, anchor=self._anchor, anchors=self._anchors, dtype=self._dtype)
+        _, options = self.__getstate__()
+        return WindowSpec(changed, **options)
 
     def _numbered(self, transform: Transform) -> Transform:
         """Return a transform whose reference has the index of a window instead of its name."""
@@ -270,8 +284,8 @@ class WindowSpec:
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> tuple[Any, dict[str, Any]]:
-        options = {"anchor": self._anchor, "anchors": self._anchors, "dtype": self._dtype}
-        return self._windows, options
+        options: dict[str, Any] = {"anchor": self._anchor, "anchors": self._anchors}
+        return self._windows, {**options, "dtype": self._dtype, "lag": self._lag}
 
     def __setstate__(self, state: tuple[Any, dict[str, Any]]) -> None:
         windows, options = state
@@ -288,7 +302,10 @@ class WindowSpec:
         last = "n" if end == 1 else f"n {'-' if end < 1 else '+'} {abs(end - 1)}"
         anchor_rows = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
         dtype = "" if self._dtype is None else f"\ndtype: {self._dtype}"
-        return f"{text_table(rows, right=False)}\nanchors: {anchor_rows} of {self._anchor!r}{dtype}"
+        no_lag = isinstance(self._lag, (int, float)) and self._lag == 0
+        lag = "" if no_lag else f"\nlag: {self._lag}"
+        table = text_table(rows, right=False)
+        return f"{table}\nanchors: {anchor_rows} of {self._anchor!r}{dtype}{lag}"
 
 
 # ---- checks of arguments ------------------------------------------------------------------------
@@ -358,6 +375,10 @@ def _form(window: Window, names: list[str]) -> str:
         parts.append(f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}")
     if window.normalization is not None:
         parts.append("normalized")
+    if window.causal:
+        parts.append("causal")
+    if window.label:
+        parts.append("label")
     if not window.output:
         parts.append("not output")
     return ", ".join(parts)

@@ -80,6 +80,7 @@ def _together(
                 anchor_stream.sequence(indices[part], "episodes"),
                 anchor_stream.sequence(anchors[part], "anchors"),
                 anchor_stream=spec.anchor_stream,
+                lag=spec.lag,
                 backend=context,
             )
         unfinished = {

@@ -31,6 +31,9 @@ def can_be_stepwise(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
     for each in involved:
         if spec.windows[each].method is not None or spec.windows[each].missing is not None:
             return False
+        arrives = episodes[spec.track(each)].arrivals is not None and not spec.windows[each].label
+        if arrives:  # rows that had not arrived have no value
+            return False
         lengths = episodes.lengths(spec.track(each))
         if ((lengths == 0) & (spec.counts(episodes) > 0)).any():
             return False
@@ -80,6 +83,7 @@ class _Cut:
         involved = [self._track, *[episodes[spec.track(each)] for each in names]]
         dtypes = {dtype_of(each.values, "values") for each in involved if each.values is not None}
         self._options = {  # outside is "hold": neutral numbers do not count
+            "arrivals": None,
             "clock_offset": window.clock_offset,
             "dtype": "float32" if dtypes <= set(_NARROW) else "float64",
         }

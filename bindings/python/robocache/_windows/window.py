@@ -28,11 +28,14 @@ class Window:
     track
         Name of the track. None: the name of the window.
     method, outside, fill_value, neutral, neutral_channels, transforms, normalization
-    max_gap, tolerance, missing, clock_offset, dtype
+    max_gap, tolerance, missing, clock_offset, dtype, causal, max_age
         As for :class:`WindowStream`. The reference of a transform is the name of a window, and the
         index of one of its offsets.
     output
         False: the window is not returned, but transforms may refer to it.
+    label
+        True: the window sees its whole episode, also rows of the track that arrive later. For
+        actions, and other targets of a policy.
 
     Raises
     ------
@@ -63,6 +66,9 @@ class Window:
     clock_offset: Duration
     dtype: Any
     output: bool
+    causal: bool
+    max_age: Duration | None
+    label: bool
 
     def __init__(
         self,
@@ -82,6 +88,9 @@ class Window:
         clock_offset: Duration = 0,
         dtype: Any = None,
         output: bool = True,
+        causal: bool = False,
+        max_age: Duration | None = None,
+        label: bool = False,
     ) -> None:
         self.__dict__.update(
             offsets=_listed(offsets, "offsets"),
@@ -101,6 +110,9 @@ class Window:
             clock_offset=clock_offset,
             dtype=dtype,
             output=output,
+            causal=causal,
+            max_age=max_age,
+            label=label,
         )
 
     @classmethod

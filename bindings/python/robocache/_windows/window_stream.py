@@ -245,6 +245,7 @@ def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> 
         "offsets": list(offsets),
         "episode_offsets": track.episode_offsets,
         "times": track.times,
+        "arrivals": track.arrivals,
         **options,
     }
     stream: WindowStream[Any] = object.__new__(WindowStream)

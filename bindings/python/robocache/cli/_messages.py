@@ -6,12 +6,18 @@ import re
 from collections.abc import Container
 
 _OPTIONS = {
+    "available='arrival'": "--available arrival",
+    "available='stamp'": "--available stamp",
+    "add it to labels": "pass it with --label",
+    "causal=True": "--available arrival",
+    "more than late_bound newer": "more than --late-bound newer",
     "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
     "open the data set with rate=, frames per second": "pass --fps, rows per second",
     "data.open(..., rate=)": "--fps",
     "open it with rate=10": "--fps 10",
     "choose other streams with select()": "choose other streams with -s",
 }
+_CLOCK_OFFSET = re.compile(r"clock_offset=\{'([^']*)': \.\.\.\}")
 _ARGUMENT = re.compile(
     r"\b(clock|damaged|follow_links|max_unpacked|overwrite|span|unit)=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]))"
 )
@@ -29,4 +35,5 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
 
     for python, words in _OPTIONS.items():
         text = text.replace(python, words)
+    text = _CLOCK_OFFSET.sub(r"--clock-offset \1=SECONDS", text)
     return _ARGUMENT.sub(option, text)

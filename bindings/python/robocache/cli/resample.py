@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import numpy as np
 import typer
@@ -78,6 +78,48 @@ def resample(
         str,
         typer.Option(help="intersection: while all streams have samples; union: while any has."),
     ] = "intersection",
+    available: Annotated[
+        str,
+        typer.Option(
+            help="stamp: every sample exists for every row; arrival: only the samples that had "
+            "arrived at the row's time plus --lag, as on a robot.",
+        ),
+    ] = "stamp",
+    lag: Annotated[
+        float,
+        typer.Option(help="How long after its time a row is computed.", metavar="SECONDS"),
+    ] = 0.0,
+    max_age: Annotated[
+        Optional[float],
+        typer.Option(
+            help="With --available arrival: rows whose last sample is older are not valid.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = None,
+    late_bound: Annotated[
+        int,
+        typer.Option(
+            help="With --available arrival: drop a sample that arrives after more than this many "
+            "newer ones.",
+            metavar="SAMPLES",
+            min=0,
+        ),
+    ] = 0,
+    clock_offset: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Seconds to add to the stamps of a stream. Repeatable.",
+            metavar="STREAM=SECONDS",
+        ),
+    ] = None,
+    label: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="A stream that sees its whole episode, such as actions. Repeatable.",
+            metavar="STREAM",
+        ),
+    ] = None,
     task: Annotated[Optional[str], typer.Option(help="The task that the robot performed.")] = None,
     stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
@@ -132,6 +174,12 @@ def resample(
         clock=clock,
         unit=unit,
         tasks=None if task is None else [task],
+        available=_availability(available),
+        lag=lag,
+        max_age=max_age,
+        late_bound=late_bound,
+        clock_offset=_offsets(clock_offset, source),
+        labels=() if label is None else label,
     )
     left_out = save(aligned, output, target, overwrite=overwrite)
     summary = _summary(output, target, aligned, left_out, source, everything=stream is None)
@@ -150,6 +198,29 @@ def _methods(asked: Optional[list[str]], source: Any) -> dict[str, str]:
             raise Failure(f"--method {text}: no such method, expected one of {', '.join(METHODS)}")
         methods[stream if channels == "*" else f"{stream}:{channels}"] = method
     return methods
+
+
+def _availability(available: str) -> Literal["stamp", "arrival"]:
+    if available == "stamp":
+        return "stamp"
+    if available == "arrival":
+        return "arrival"
+    raise Failure(f"--available {available}: expected stamp or arrival")
+
+
+def _offsets(asked: Optional[list[str]], source: Any) -> dict[str, float]:
+    """Return seconds by stream."""
+    known = source.names if isinstance(source, Recording) else tuple(source.tracks)
+    offsets = {}
+    for text in asked or ():
+        stream, channels, seconds = parsed(text, known, "--clock-offset", "STREAM=SECONDS")
+        try:
+            if channels != "*":
+                raise ValueError
+            offsets[stream] = float(seconds)
+        except ValueError:
+            raise Failure(f"--clock-offset {text}: expected STREAM=SECONDS") from None
+    return offsets
 
 
 def _summary(

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
-from .. import Stream, Track, clock
+from .. import Stream, Track, clock, resample
 from .._arguments.to_numpy import on_host
 from .._episodes.episodes import Episodes, make_episodes
 from .._episodes.lazy_tracks import About
 from .._printable import printable
+from ._align_arrivals import (
+    Kept,
+    dropped_note,
+    kept_samples,
+    require_arrivals,
+    require_delay,
+    seen_samples,
+    shifted,
+    ticks,
+)
 from ._align_rules import Planned, Rules, fused, require_sure
 from ._checks.times import require_digits
 from ._checks.unread import nothing_to
+from ._cut_notes import cut_note, cut_notes
 from ._errors import LeftOut, omitted_by
 from ._kinds.declared import checked
 from ._kinds.kinds import Kinds
@@ -45,6 +56,13 @@ def align(
     kinds: Mapping[str, Any] | None = None,
     accept_guesses: bool = False,
     as_numbers: bool = False,
+    available: Literal["stamp", "arrival"] = "stamp",
+    lag: float = 0.0,
+    causal: bool | None = None,
+    max_age: float | Mapping[str, float] | None = None,
+    late_bound: int | Mapping[str, int] = 0,
+    clock_offset: float | Mapping[str, float] = 0.0,
+    labels: Collection[str] = (),
 ) -> Episodes:
     """Put all streams on one clock: one track per stream, all with the same times.
 
@@ -83,21 +101,44 @@ def align(
     accept_guesses, as_numbers
         Channels whose values look like a quaternion, but whose names do not, are an error.
         ``accept_guesses`` treats them as quaternions, ``as_numbers`` as numbers.
+    available
+        "stamp": all samples exist for every row. "arrival": a row at time q sees only the samples
+        that had arrived up to q + ``lag``, as a robot does that computes the row then. Arrivals are
+        the log times of a recording, or the ``arrivals`` of tracks. Late samples that
+        :class:`robocache.Live` drops are dropped. See :doc:`/concepts/train-and-serve`.
+    lag
+        How long after its time a row is computed, in seconds.
+    causal
+        As for :func:`robocache.resample`, for all streams but ``labels``. None: with "arrival".
+    max_age
+        In seconds, for all streams or by stream name: rows whose last sample is older are NaN and
+        not valid. None: no limit.
+    late_bound
+        As for :class:`robocache.LiveStream`, for all streams or by stream name.
+    clock_offset
+        Seconds to add to the stamps, for all streams or by stream name. Arrivals stay.
+    labels
+        Streams that see their whole episode, such as actions: without arrivals, not causal.
 
     Returns
     -------
     Episodes
-        Streams without samples or channels are listed in ``left_out``.
+        Streams without samples or channels are listed in ``left_out``, and samples that arrived too
+        late in ``notes``. With "arrival" or ``causal``, rows without a value are NaN, and the track
+        "valid" marks the valid rows of each stream.
 
     Raises
     ------
     ValueError
         Streams have no times, or none in common, or times go back; or channels may be a
-        quaternion, and no option decides it.
+        quaternion, and no option decides it; or a stream has no arrivals, or its median sample
+        arrives before its stamp or more than 10 s after it.
     """
     if accept_guesses and as_numbers:
         raise ValueError("accept_guesses: cannot be combined with as_numbers")
-    rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers)
+    seen = seen_samples(available, lag, causal, max_age, late_bound, clock_offset, labels)
+    seen.require_streams(data.names if isinstance(data, Recording) else list(data.tracks))
+    rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers, seen)
     if kinds is not None:
         data = data.with_kinds(checked(kinds))
     if isinstance(data, Recording):
@@ -115,7 +156,9 @@ def _recording(
 ) -> Episodes:
     import numpy as np
 
-    clock_name = recording.clock() if clock_name is None else clock_name
+    seen = rules.seen
+    if clock_name is None and not seen.arrival:
+        clock_name = recording.clock()
     read = recording.streams
     left_out = omitted_by(recording)
     unread = {each.place for each in recording.unread}
@@ -129,24 +172,43 @@ def _recording(
             if not any(part.place.startswith(name) for part in recording.unread):
                 left_out.append(LeftOut(name, NO_TIMES))
         elif stream.static:
-            static[name] = stream, _with_unit(stream.times(clock_of(stream, clock_name)), unit)
+            static[name] = stream, _with_unit(stream.times(_own_clock(stream, clock_name)), unit)
         else:
             used[name] = stream
     own = {n: (s.kinds, s.names, len(s.names)) for n, s in used.items()}
     held_kinds = {n: (s.kinds, s.names, len(s.names)) for n, (s, _) in static.items()}
     plans = _plans(own, rules, held_kinds, read)
     streams: dict[str, Stream[Any]] = {}
+    notes: list[str | None] = []
     for name, stream in used.items():
         left_out += plans[name].left_out(name, stream.names)
-        if plans[name].kept != ():
-            times = _times_of(stream, clock_name, unit)
+        if plans[name].kept == ():
+            continue
+        stamps_of = _own_clock(stream, clock_name)
+        if seen.is_limited(name):
+            kept = _arrived(stream, stamps_of, unit, rules)
+            notes.append(dropped_note(name, kept.dropped, len(stream)))
+            streams[name] = rules.stream(
+                name,
+                stream.values[kept.rows],
+                kept.times,
+                plans[name],
+                arrivals=kept.arrivals,
+            )
+        elif seen.arrival:
+            times = _stamps(stream, stamps_of, unit)
+            rows = np.argsort(times, kind="stable")
+            streams[name] = rules.stream(name, stream.values[rows], times[rows], plans[name])
+        else:
+            times = _times_of(stream, stamps_of, unit)
             streams[name] = rules.stream(name, stream.values, times, plans[name])
     if not streams and not static:
         raise ValueError(nothing_to("resample", recording))
     timed = streams or _single(static)
     queries = _queries(rate, timed, unit, rules.span)
-    parts, valid = fused(streams, queries, rules.backend, {}) if streams else ({}, None)
-    held = {name: _held(stream, times, queries) for name, (stream, times) in static.items()}
+    options = _lag(rules, queries)
+    parts, valid = fused(streams, queries, rules.backend, options) if streams else ({}, None)
+    held = {name: _held(*each, queries, rules, unit) for name, each in static.items()}
     parts, valid, names = _with_static(parts, valid, held, list(read))
     offsets = np.array([0, len(queries)], np.int64)
     tracks = {}
@@ -164,13 +226,13 @@ def _recording(
     unit = "s" if unit is not None and queries.dtype.kind == "f" else unit
     cut = None
     if own_rate is not None and rules.span == "intersection":
-        cut = cut_note({name: stream.times for name, stream in timed.items()}, queries)
+        cut = cut_note({name: _shifted(stream) for name, stream in timed.items()}, queries)
     about = About(
         f"aligned, of {recording.format}",
         unit,
         own_rate,
         left_out=tuple(left_out),
-        notes=() if cut is None else (cut,),
+        notes=tuple(note for note in (cut, *notes) if note is not None),
     )
     return make_episodes(tracks, tasks=tasks, source=recording.path, about=about)
 
@@ -183,13 +245,30 @@ def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Strea
     return {next(iter(static)): Stream(np.zeros((len(times), 1)), times)}
 
 
-def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
+def _held(
+    stream: RecordedStream, times: Any, queries: Any, rules: Rules, unit: str | None
+) -> tuple[Any, Any]:
     """Return the values of static transforms at the queries, and a mask of the valid rows."""
     import numpy as np
 
     order = np.argsort(times, kind="stable")
-    rows = np.searchsorted(times[order], queries, "right") - 1
-    there = rows >= 0
+    times = shifted(times, ticks(rules.seen.offset(stream.name), times.dtype))[order]
+    if rules.seen.is_limited(stream.name):
+        arrivals = _arrivals_of(stream, unit)
+        numbers, there = resample(
+            np.arange(len(times), dtype=np.float64)[:, None],
+            times,
+            queries,
+            method="previous",
+            causal=True,
+            arrivals=arrivals[order],
+            lag=_lag(rules, queries)["lag"],
+            return_valid=True,
+        )
+        rows = numbers[:, 0].astype(np.int64)
+    else:
+        rows = np.searchsorted(times, queries, "right") - 1
+        there = rows >= 0
     values = stream.values[order[np.maximum(rows, 0)]]
     values[~there] = np.nan if values.dtype.kind == "f" else 0
     return values, there
@@ -210,17 +289,54 @@ def _with_static(
     return {name: values[name] for name in names}, np.stack([masks[n] for n in names], -1), names
 
 
-def _times_of(stream: RecordedStream, clock_name: str, unit: str | None) -> Any:
-    """Return the times of a stream with their unit, if known; floats of a known unit in seconds."""
-    own = clock_of(stream, clock_name)
-    times = stream.times(own)
-    if own != "log":  # recorders write log times as whole nanoseconds
-        require_digits(stream.name, times, None if unit is None else per_second(unit))
+def _own_clock(stream: RecordedStream, clock_name: str | None) -> str:
+    """Return the clock of a stream's stamps; without a name, header stamps if any are set."""
+    if clock_name is None:
+        header = stream.header_times
+        clock_name = "header" if header is not None and (header > 0).any() else "log"
+    return clock_of(stream, clock_name)
+
+
+def _times_of(stream: RecordedStream, own: str, unit: str | None) -> Any:
+    """Return the ascending times of a stream."""
+    times = _stamps(stream, own, unit)
     if (times[1:] < times[:-1]).any():
         raise ValueError(
             f"{printable(stream.name)}: its {own} times go back; use another clock=, or sort it"
         )
+    return times
+
+
+def _stamps(stream: RecordedStream, own: str, unit: str | None) -> Any:
+    """Return the times of a stream with their unit, if known; floats of a known unit in seconds."""
+    times = stream.times(own)
+    if own != "log":  # recorders write log times as whole nanoseconds
+        require_digits(stream.name, times, None if unit is None else per_second(unit))
     return _with_unit(in_seconds(times, unit), unit)
+
+
+def _arrivals_of(stream: RecordedStream, unit: str | None) -> Any:
+    if stream.log_times is None:
+        require_arrivals(stream.name, f"only the clocks {list(stream.clocks)}, not 'log'")
+    return _with_unit(in_seconds(stream.log_times, unit), unit)
+
+
+def _arrived(stream: RecordedStream, own: str, unit: str | None, rules: Rules) -> Kept:
+    """Return the samples of a stream that a robot keeps, with their arrivals."""
+    times, arrivals = _stamps(stream, own, unit), _arrivals_of(stream, unit)
+    offset = ticks(rules.seen.offset(stream.name), times.dtype)
+    require_delay(stream.name, shifted(times, offset), arrivals)
+    return kept_samples(times, arrivals, rules.seen.bound(stream.name))
+
+
+def _lag(rules: Rules, queries: Any) -> dict[str, Any]:
+    """Return the lag as an option of ``fuse``."""
+    return {"lag": ticks(rules.seen.lag, queries.dtype)}
+
+
+def _shifted(stream: Stream[Any]) -> Any:
+    """Return the times of a stream on the clock of the queries."""
+    return shifted(on_host(stream.times), stream.clock_offset)
 
 
 def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, span: Any) -> Any:
@@ -258,15 +374,19 @@ def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> 
     )
     if np.ndim(rate) != 0:
         raise ValueError("rate: is an array, expected a number: each episode has its own times")
-    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(episodes))]
+    for name, track in with_values.items():
+        if rules.seen.is_limited(name):
+            _require_arrivals_of(name, track, unit, rules)
+    clocks = [_clock_of(e, timed, float(rate), unit, rules) for e in range(len(episodes))]
     rows = [times for times, _ in clocks]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     with_values = {name: t for name, t in with_values.items() if plans[name].kept != ()}
     pieces: dict[str, list[Any]] = {name: [] for name in with_values}
+    dropped = dict.fromkeys(with_values, 0)
     valid = []
     for begin in range(0, len(rows), _AT_ONCE):
         some = slice(begin, min(begin + _AT_ONCE, len(rows)))
-        parts, mask = _block(with_values, some, rows[some], rules, plans)
+        parts, mask = _block(with_values, some, rows[some], rules, plans, dropped)
         valid.append(mask)
         for name, values in parts.items():
             pieces[name].append(values)
@@ -289,7 +409,10 @@ def _episodes(episodes: Episodes, rate: Any, unit: str | None, rules: Rules) -> 
         episodes.unit,
         float(rate),
         left_out=tuple(left_out),
-        notes=cut_notes([note for _, note in clocks]),
+        notes=(
+            *cut_notes([note for _, note in clocks]),
+            *filter(None, (dropped_note(n, k, timed[n].num_rows) for n, k in dropped.items())),
+        ),
     )
     return make_episodes(tracks, tasks=episodes.tasks, source=episodes.source, about=about)
 
@@ -317,7 +440,7 @@ def _plans(
 
 
 def _clock_of(
-    episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, span: str
+    episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, rules: Rules
 ) -> tuple[Any, str | None]:
     """Return the times of an episode, empty if a track has no rows in it, and a note on cuts."""
     import numpy as np
@@ -329,11 +452,12 @@ def _clock_of(
         times = times[cuts[episode] : cuts[episode + 1]]
         if len(times) == 0:
             return times, None
-        streams[name] = Stream(np.zeros((len(times), 1), np.float32), times)
-    rows = _even(streams, rate, span, f"episode {episode}, ")
-    if span != "intersection":
+        offset = ticks(rules.seen.offset(name), times.dtype)
+        streams[name] = Stream(np.zeros((len(times), 1), np.float32), times, clock_offset=offset)
+    rows = _even(streams, rate, rules.span, f"episode {episode}, ")
+    if rules.span != "intersection":
         return rows, None
-    return rows, cut_note({name: stream.times for name, stream in streams.items()}, rows)
+    return rows, cut_note({name: _shifted(stream) for name, stream in streams.items()}, rows)
 
 
 def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str = "") -> Any:
@@ -395,8 +519,12 @@ def _block(
     rows: list[Any],
     rules: Rules,
     plans: Mapping[str, Planned],
+    dropped: dict[str, int],
 ) -> tuple[dict[str, Any], Any]:
-    """Align some episodes in one call: packed streams, padded clocks, and packed results."""
+    """Align some episodes in one call: packed streams, padded clocks, and packed results.
+
+    The numbers of samples that arrived too late are added to ``dropped``.
+    """
     import numpy as np
 
     lengths = np.array([len(row) for row in rows], np.int64)
@@ -409,131 +537,45 @@ def _block(
     for name, track in tracks.items():
         cuts = on_host(track.episode_offsets)[some.start : some.stop + 1]
         values = on_host(track.values)[cuts[0] : cuts[-1]]
-        times = on_host(track.times)[cuts[0] : cuts[-1]]
-        if queries.dtype.kind in "mM":
-            times = times.view(queries.dtype)
-        streams[name] = rules.stream(name, values, times, plans[name], cuts - cuts[0])
+        times = _viewed(on_host(track.times)[cuts[0] : cuts[-1]], queries.dtype)
+        cuts, arrivals = cuts - cuts[0], None
+        if rules.seen.is_limited(name):
+            arrivals = _viewed(on_host(track.arrivals), queries.dtype)
+            arrivals = arrivals[track._offsets[some.start] :][: len(times)]
+            kept = [
+                kept_samples(times[begin:end], arrivals[begin:end], rules.seen.bound(name))
+                for begin, end in zip(cuts, cuts[1:])
+            ]
+            values = np.concatenate([values[b + k.rows] for b, k in zip(cuts, kept)])
+            times = np.concatenate([each.times for each in kept])
+            arrivals = np.concatenate([each.arrivals for each in kept])
+            cuts = np.concatenate([[0], np.cumsum([len(each.rows) for each in kept])])
+            dropped[name] += sum(each.dropped for each in kept)
+        streams[name] = rules.stream(name, values, times, plans[name], cuts, arrivals)
     there = np.arange(longest) < lengths[:, None]
-    parts, valid = fused(streams, queries, rules.backend, {"query_lengths": lengths})
+    options = {"query_lengths": lengths, **_lag(rules, queries)}
+    parts, valid = fused(streams, queries, rules.backend, options)
     return {
         name: plans[name].result(values[there], on_host(tracks[name].values).dtype)
         for name, values in parts.items()
     }, valid[there]
 
 
+def _require_arrivals_of(name: str, track: Track, unit: str | None, rules: Rules) -> None:
+    """Refuse a track whose rows have no arrivals, or arrivals on another clock."""
+    if track.arrivals is None:
+        require_arrivals(name, "its track has no arrivals")
+    own = unit_of(track) or unit
+    times, arrivals = (_with_unit(on_host(each), own) for each in (track.times, track.arrivals))
+    offset = ticks(rules.seen.offset(name), times.dtype)
+    require_delay(name, shifted(times, offset), arrivals)
+
+
+def _viewed(times: Any, dtype: Any) -> Any:
+    return times.view(dtype) if dtype.kind in "mM" else times
+
+
 def _with_unit(times: Any, unit: str | None) -> Any:
     if unit is None or times.dtype.kind != "i":
         return times
     return times.view(f"timedelta64[{unit}]")
-
-
-_PART = 0.1  # of the samples of a stream, or
-_SECONDS = 1.0  # of its duration: losing more than either is worth a note
-_MENTIONED = 0.05  # of a stream's loss: an end that costs less is not mentioned as the reason
-_SHOWN = 4  # streams or episodes in a note
-
-
-def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
-    """Return a note on the samples lost outside the common span; None if there are few.
-
-    They are few if each stream loses at most 10 % of its samples and at most 1 s. ``times`` holds
-    the ascending times of each stream; ``rows`` are the times of the result.
-    """
-    timed = {name: on_host(stream_times) for name, stream_times in times.items()}
-    timed = {name: stream_times for name, stream_times in timed.items() if len(stream_times) > 1}
-    if len(timed) < 2 or len(rows) == 0:
-        return None
-    first, last = (
-        min(stream_times[0] for stream_times in timed.values()),
-        max(stream_times[-1] for stream_times in timed.values()),
-    )
-    begins = max(timed, key=lambda name: timed[name][0])
-    ends = min(timed, key=lambda name: timed[name][-1])
-    begin, end = timed[begins][0], timed[ends][-1]
-    causes = {
-        (True, False): f"{printable(begins)} begins at {_words(begin - first)}",
-        (False, True): f"{printable(ends)} ends at {_words(end - first)}",
-    }
-    if begins == ends:
-        late = f"{printable(begins)} begins at {_words(begin - first)}"
-        causes[True, True] = f"{late} and ends at {_words(end - first)}"
-    else:
-        causes[True, True] = " and ".join(causes.values())
-    lost: dict[str, list[str]] = {}
-    for name, stream_times in timed.items():
-        before, after = (
-            max(_number(begin - stream_times[0]), 0.0),
-            max(_number(stream_times[-1] - end), 0.0),
-        )
-        out = (
-            int(stream_times.searchsorted(begin, "left"))
-            + len(stream_times)
-            - int(stream_times.searchsorted(end, "right"))
-        )
-        long = _is_seconds(stream_times) and max(before, after) > _SECONDS
-        if out > _PART * len(stream_times) or long:
-            least = _MENTIONED * (before + after)
-            cause = causes[before > least, after > least]
-            lost.setdefault(cause, []).append(
-                _lost(name, out / len(stream_times), before + after, stream_times)
-            )
-    if not lost:
-        return None
-    parts = [f"{_listed(names)} cut, because {cause}" for cause, names in lost.items()]
-    return (
-        f"{len(rows)} of {_rows(first, last, rows)} rows: {'; '.join(parts)}. To keep more, choose "
-        "other streams with select(), or pass span='union'"
-    )
-
-
-def cut_notes(by_episode: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the first notes, and the number of the others."""
-    cut = [f"episode {e}: {note}" for e, note in enumerate(by_episode) if note is not None]
-    more = len(cut) - _SHOWN
-    return (*cut[:_SHOWN], *([f"{more} more episodes are cut"] if more > 0 else []))
-
-
-def _lost(name: str, part: float, length: float, times: Any) -> str:
-    """Return for example "95 % of imu"; for a small part of a long stream, its duration."""
-    percent = f"{min(100 * part, 99):.0f} %" if part < 1 else "100 %"
-    if part < 0.01 and _is_seconds(times):
-        percent = f"{length:.3g} s"
-    return f"{percent} of {printable(name)}"
-
-
-def _listed(names: list[str]) -> str:
-    shown = names[:_SHOWN]
-    more = len(names) - len(shown)
-    if more > 0:
-        return f"{', '.join(shown)} and {more} more are"
-    return f"{' and '.join(shown)} {'is' if len(shown) == 1 else 'are'}"
-
-
-def _rows(first: Any, last: Any, rows: Any) -> int:
-    """Return the number of rows that the span of all streams would have."""
-    if len(rows) < 2:
-        return len(rows)
-    step = _number(rows[-1] - rows[0]) / (len(rows) - 1)
-    return int(_number(last - first) / step + 1e-6) + 1
-
-
-def _is_seconds(times: Any) -> bool:
-    """Whether durations are known in seconds; else they are in ticks."""
-    return bool(times.dtype.kind != "i" and times.dtype.kind != "u")
-
-
-def _number(length: Any) -> float:
-    """Return a duration in seconds, or in ticks."""
-    import numpy as np
-
-    if isinstance(length, np.timedelta64):
-        return float(length / np.timedelta64(1, "ns")) / 1e9
-    return float(length)
-
-
-def _words(length: Any) -> str:
-    import numpy as np
-
-    is_ticks = isinstance(length, np.integer) and not isinstance(length, np.timedelta64)
-    unit = "ticks" if is_ticks else "s"
-    return f"{_number(length):.4g} {unit}"

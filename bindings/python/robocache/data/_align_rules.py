@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import Stream, fuse
 from .._episodes.channels import Group, chosen_groups
 from .._printable import printable
+from ._align_arrivals import Seen, ticks
 from ._errors import LeftOut, some
 from ._kinds.declared import columns_of
 from ._kinds.kinds import Kinds, kind_option
 from ._kinds.methods import Plan, picks, plan_of
-from ._time_units import per_second
 
 _MOST = 64  # streams per call of fuse
 
@@ -30,11 +30,13 @@ class Rules:
     backend: Any
     accept_guesses: bool = False
     as_numbers: bool = False
+    seen: Seen = field(default_factory=Seen)
 
     @property
     def may_miss(self) -> bool:
         """Whether there may be rows without a value."""
-        return self.max_gap is not None or self.span == "union"
+        looks_back = self.seen.arrival or self.seen.causal
+        return self.max_gap is not None or self.span == "union" or looks_back
 
     def methods_of(self, streams: Collection[str]) -> dict[str, list[tuple[str, Any]]]:
         """Return methods for channels by stream, in their order."""
@@ -83,7 +85,13 @@ class Rules:
         return Planned(groups, plan, plan.method if plan.parts else "linear")
 
     def stream(
-        self, name: str, values: Any, times: Any, planned: Planned, offsets: Any = None
+        self,
+        name: str,
+        values: Any,
+        times: Any,
+        planned: Planned,
+        offsets: Any = None,
+        arrivals: Any = None,
     ) -> Stream[Any]:
         """Return the columns of a stream that are aligned, with their methods."""
         import numpy as np
@@ -93,11 +101,19 @@ class Rules:
         if values.dtype.kind in "iub" and not picks(planned.method):
             values = values.astype(np.float64)
         options: Any = {"method": planned.method, "fill_value": float("nan")}
-        options["outside"] = "fill" if self.span == "union" else "hold"
+        looks_back = self.seen.looks_back(name)
+        fills = self.span == "union" or looks_back or arrivals is not None
+        options["outside"] = "fill" if fills else "hold"
         if offsets is not None:
             options["batch_offsets"] = offsets
         if self.max_gap is not None:
-            options["max_gap"] = _gap(self.max_gap, times.dtype)
+            options["max_gap"] = ticks(self.max_gap, times.dtype)
+        if looks_back:
+            options.update(causal=True, max_age=ticks(self.seen.age(name), times.dtype))
+        if arrivals is not None:
+            options["arrivals"] = arrivals
+        if self.seen.offset(name):
+            options["clock_offset"] = ticks(self.seen.offset(name), times.dtype)
         try:
             made: Stream[Any] = Stream(values, times, **options)
         except (ValueError, TypeError) as error:
@@ -249,17 +265,6 @@ def _picked(stream: Stream[Any], rows: Any, options: Any) -> Any:
     )
     taken[~there] = 0
     return taken
-
-
-def _gap(seconds: float, dtype: Any) -> Any:
-    """Return a gap in the ticks of times with a unit, else unchanged."""
-    import numpy as np
-
-    if dtype.kind not in "mM":
-        return seconds
-    unit, count = np.datetime_data(dtype)
-    ticks: Any = round(seconds * per_second(unit) / count)
-    return np.array(ticks).astype(f"timedelta64[{count}{unit}]")[()]
 
 
 def _float_for(dtype: Any) -> str:

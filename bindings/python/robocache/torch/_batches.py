@@ -47,7 +47,7 @@ class Cutter:
         if number != CPU:
             episodes = episodes.to(self.device)  # as torch tensors in the same memory
         self._streams = spec.streams(episodes)
-        self._anchor_stream = spec.anchor_stream
+        self._anchor_stream, self._lag = spec.anchor_stream, spec.lag
         self.batch_size = batch_size
         self._forms = {}  # shape and dtype of each window that is output
         for name, stream in zip(spec.windows, self._streams):
@@ -85,6 +85,7 @@ class Cutter:
             episodes,
             anchors,
             anchor_stream=self._anchor_stream,
+            lag=self._lag,
             out=[None if name is None else parts[name] for name in self._outputs],
         )
         return _batch(parts, episodes, anchors)

@@ -144,7 +144,7 @@ def _spec(spec: WindowSpec) -> Any:
     windows = sorted(
         (name, spec.track(name), _window(window, spec)) for name, window in spec.windows.items()
     )
-    return windows, spec.anchor, _plain(spec.anchors), _dtype(spec.dtype)
+    return windows, spec.anchor, _plain(spec.anchors), _dtype(spec.dtype), _plain(spec.lag)
 
 
 def _window(window: Window, spec: WindowSpec) -> Any:
@@ -175,6 +175,7 @@ def _episodes(episodes: Episodes, spec: WindowSpec) -> Any:
             None if track.values is None else dtype_name(track.values.dtype),
             track.num_channels,
             track.times is not None,
+            track.arrivals is not None,
             _plain(track.lengths),
         )
         for name, track in sorted(tracks.items())

@@ -97,7 +97,9 @@ def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = 
             raise KeyError(f"kinds: no such {what} {name!r}, expected one of {some(known)}")
 
 
-def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
+def parsed(
+    text: str, known: Iterable[str], option: str, form: str = "STREAM:CHANNELS=VALUE"
+) -> tuple[str, str, str]:
     """Split STREAM[:CHANNELS]=VALUE into the stream, the channels ("*" if missing) and the value.
 
     Stream names may contain colons: the longest existing name is used.
@@ -105,7 +107,7 @@ def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]
     known = tuple(known)
     left, equals, value = text.rpartition("=")
     if not equals or not left or not value:
-        raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
+        raise ValueError(f"{option} {text}: expected {form}")
     fits = [name for name in known if left == name or left.startswith(f"{name}:")]
     if not fits:
         raise ValueError(f"{option} {text}: no such stream, expected one of {some(known)}")

@@ -70,6 +70,7 @@ def _episodes(source: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any
             "names": None if track.names is None else list(track.names),
             "values": track.values is not None,
             "times": None if track.times is None else track.time_unit or "",
+            **({} if track.arrivals is None else {"arrivals": True}),
             "files": None if track.files is None else [_plain(file) for file in track.files],
             "kinds": None if track.values is None else _groups(kinds_of_track(track, name)),
         }
@@ -83,6 +84,8 @@ def _episodes(source: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any
                 yield f"t{i}_values", on_host(track.values)
             if track.times is not None:
                 yield f"t{i}_times", on_host(track.times)
+            if track.arrivals is not None:
+                yield f"t{i}_arrivals", on_host(track.arrivals)
 
     tasks = None if source.tasks is None else [_plain(task) for task in source.tasks]
     left_out = [[each.place, each.reason] for each in source.left_out]
@@ -133,16 +136,14 @@ def restored(
         return Recording(None, streams, left_out=left_out, path=path, problems=problems)
     tracks = {}
     for i, entry in enumerate(description["tracks"]):
-        times = None
-        if entry["times"] is not None:
-            times = array(f"t{i}_times")
-            if entry["times"]:
-                times = times.view(entry["times"].partition(",")[0].rstrip("]") + "]")
+        times = _times(array(f"t{i}_times"), entry) if entry["times"] is not None else None
+        arrivals = _times(array(f"t{i}_arrivals"), entry) if entry.get("arrivals") else None
         files = entry["files"]
         track = tracks[entry["name"]] = Track(
             array(f"t{i}_values") if entry["values"] else None,
             array(f"t{i}_offsets"),
             times=times,
+            arrivals=arrivals,
             names=entry["names"],
             files=None if files is None else [_tuple(file) for file in files],
         )
@@ -156,6 +157,13 @@ def restored(
         None if description["tasks"] is None else [_tuple(task) for task in description["tasks"]]
     )
     return make_episodes(tracks, tasks=tasks, source=path, about=about)
+
+
+def _times(ticks: Any, entry: dict[str, Any]) -> Any:
+    """Return saved times with the unit in the description of their track."""
+    return (
+        ticks.view(entry["times"].partition(",")[0].rstrip("]") + "]") if entry["times"] else ticks
+    )
 
 
 def _groups(kinds: Kinds) -> dict[str, Any]:

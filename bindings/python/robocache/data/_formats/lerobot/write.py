@@ -70,6 +70,9 @@ class _Writer:
             elif track.num_channels == 0:
                 self.left_out.append(LeftOut(name, "no channels"))
             else:
+                if track.arrivals is not None:
+                    text = "times of arrival, which the format does not have; 'npz' stores them"
+                    self.left_out.append(LeftOut(name, text))
                 self.tracks[feature] = track
                 self.names[feature] = name
                 if feature != own and plain.count(own) > 1:

@@ -251,6 +251,7 @@ def _places(description: dict[str, Any]) -> dict[str, str]:
         places[f"t{i}_offsets"] = ""
         places[f"t{i}_values"] = f"data/{name}"
         places[f"t{i}_times"] = f"times/{name}"
+        places[f"t{i}_arrivals"] = f"arrivals/{name}"
     return places
 
 
