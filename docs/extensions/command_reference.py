@@ -28,11 +28,16 @@ def heading(title, line):
     return f"{title}\n{line * len(title)}\n"
 
 
+def label(name):
+    """Return the name of a command for a reference, without spaces."""
+    return name.replace(" ", "-")
+
+
 def section(name, command, example, line):
     from robocache.cli import _help
 
     described = _help.parameters(command)
-    parts = [f".. _command-{name}:\n", heading(name, line)]
+    parts = [f".. _command-{label(name)}:\n", heading(name, line)]
     parts += [".. code-block:: text\n\n   " + _help.usage(name, described) + "\n"]
     parts += [escaped(text) + "\n" for text in _help.paragraphs(command.__doc__)]
     parts += [f"Example:\n\n.. code-block:: sh\n\n   {example}\n"]
@@ -52,7 +57,7 @@ def write_page(app):
     from robocache.cli._app import COMMANDS
 
     rows = [
-        (f":ref:`{name} <command-{name}>`", escaped(_help.paragraphs(command.__doc__)[0]))
+        (f":ref:`{name} <command-{label(name)}>`", escaped(_help.paragraphs(command.__doc__)[0]))
         for name, (command, _) in COMMANDS.items()
     ]
     parts = [INTRODUCTION, table(("Command", "What it does"), rows, "20 80")]

@@ -22,6 +22,7 @@ ROOMS = (
     ("_timing", "statistics_files"),
     ("_episodes",),
     ("_windows",),
+    ("_pipeline",),
     ("", "torch"),  # the public names; robocache.torch
     # inside of robocache.data: shared parts, kinds, the model, checks, formats, actions
     ("data._errors", "data._findings", "data._format_values", "data._progress", "data._time_units"),

@@ -46,6 +46,8 @@ from ._operations.unproject import Cloud, unproject
 from ._operations.voxelize import voxelize
 from ._operations.voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._operations.voxelize_tsdf import voxelize_tsdf
+from ._pipeline.pipeline import Pipeline
+from ._pipeline.session import LivePipeline, Observation
 from ._public import publish
 from ._statistics.accumulator import StatisticsAccumulator, statistics
 from ._statistics.normalization import Normalization
@@ -70,9 +72,12 @@ __all__ = [
     "Info",
     "Live",
     "LiveCounters",
+    "LivePipeline",
     "LiveStream",
     "LiveTick",
     "Normalization",
+    "Observation",
+    "Pipeline",
     "RangeWarning",
     "Report",
     "RoboCacheError",

@@ -49,7 +49,7 @@ def test_the_help_of_a_command_is_its_description(name, monkeypatch):
         text = expected(monkeypatch, name, columns)
         assert max(len(line) for line in text.split("\n") if "/" not in line) <= 100
         assert words(text).startswith(f"Usage: robocache {name} ")
-    assert shown(sys.executable, name, "--help") == expected(monkeypatch, name) + "\n"
+    assert shown(sys.executable, *name.split(), "--help") == expected(monkeypatch, name) + "\n"
 
 
 def test_brackets_of_a_metavar_are_kept():
@@ -72,6 +72,6 @@ def test_the_words_are_the_same_with_another_release(release, tmp_path, monkeypa
     )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     for name in COMMANDS:
-        text = shown(sys.executable, name, "--help", PYTHONPATH=path)
+        text = shown(sys.executable, *name.split(), "--help", PYTHONPATH=path)
         assert words(text) == words(expected(monkeypatch, name)), (release, name)
     assert shown(sys.executable, "--help", PYTHONPATH=path) == shown(sys.executable, "--help")

@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
 
 import recordings_with_faults as faults  # noqa: E402
+import robocache as rbc  # noqa: E402
 from cli_process import robocache  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "json.md"
@@ -28,6 +29,7 @@ NAMED = (
     "gaps",
     "farthest",
     "parts",
+    "capacities",
 )  # objects whose keys are names
 ELSEWHERE = ("findings", "unread", "left_out")  # lists that one section describes for all
 
@@ -69,6 +71,17 @@ def keys_of(value, prefix=""):
             yield path
 
 
+def complete(recording, folder):
+    """A pipeline file of a recording without "?"."""
+    draft = rbc.Pipeline.init(recording, 20).to_dict()
+    for stream in draft["streams"].values():
+        for channel in stream["channels"]:
+            channel["unit"] = "1" if channel["unit"] == "?" else channel["unit"]
+    made = rbc.Pipeline(draft, draft=True)
+    made.fit(made.open(recording)).save(folder / "complete.json")
+    return folder / "complete.json"
+
+
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
     """The object that each command prints."""
@@ -91,6 +104,9 @@ def printed(tmp_path_factory):
         "convert": [arm, "--rate", "50", "-o", folder / "converted.npz"],
         "edit": [lerobot, "-o", folder / "edited", "--split", "all=0"],
         "windows": [aligned, "--state", "joints", "--action", "joints"],
+        "pipeline init": [arm, "-o", folder / "pipeline.json"],
+        "pipeline check": lambda: [complete(arm, folder), "--data", arm],
+        "pipeline diff": [folder / "pipeline.json", folder / "complete.json"],
         "sync": [arm, "--a", "imu", "--b", "joints"],
         "report": [arm, "--html", folder / "arm.html"],
         "voxelize": [sweep, "--voxel-size", "1", "-o", folder / "voxels.npz"],
@@ -100,8 +116,9 @@ def printed(tmp_path_factory):
     }
     found = {}
     for name, arguments in commands.items():
-        run = robocache(name, *arguments, "--json")
-        assert run.returncode == 0, run.stderr
+        arguments = arguments() if callable(arguments) else arguments
+        run = robocache(*name.split(), *arguments, "--json")
+        assert run.returncode == (name in ("pipeline check", "pipeline diff")), run.stderr
         found[name] = json.loads(run.stdout)
     return found
 
@@ -128,6 +145,8 @@ def test_every_key_on_the_page_is_printed(printed):
         "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
         "windows": "device|batch|bench",
         "report": "rerun",
+        "pipeline check": "data|replays",
+        "pipeline diff": "differences",
         "formats": "failed",
     }
     for name, value in printed.items():

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from .. import __version__
 from .._printable import printable
 from . import _common as common
-from . import _help
+from . import _help, pipeline
 from ._completion import complete_streams
 from .cloud import cloud
 from .convert import convert
@@ -64,6 +64,30 @@ class _Command(TyperCommand):
         return f"Usage: {_help.usage(self.name or '', _help.parameters(command))}"
 
 
+class _PipelineCommand(_Command):
+    """A command of ``robocache pipeline``."""
+
+    def get_help(self, context: Any) -> str:
+        command, example = COMMANDS[f"pipeline {self.name}"]
+        return _help.command_help(f"pipeline {self.name}", command, example)
+
+    def get_usage(self, context: Any) -> str:
+        command, _ = COMMANDS[f"pipeline {self.name}"]
+        return f"Usage: {_help.usage(f'pipeline {self.name}', _help.parameters(command))}"
+
+
+class _PipelineGroup(TyperGroup):
+    """``robocache pipeline`` and its commands."""
+
+    def get_help(self, context: Any) -> str:
+        begin = "pipeline "
+        own = {n.removeprefix(begin): c for n, (c, _) in COMMANDS.items() if n.startswith(begin)}
+        return _help.subgroup_help("pipeline", PIPELINE, own)
+
+    def get_usage(self, context: Any) -> str:
+        return "Usage: robocache pipeline COMMAND ..."
+
+
 class _Inspect(_Command):
     """Let ``--check`` take an optional value after an equals sign."""
 
@@ -78,7 +102,8 @@ def _escaped_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if hasattr(error, "format_message"):
+        is_help = type(error).__name__ == "NoArgsIsHelpError"  # its lines are not escaped
+        if hasattr(error, "format_message") and not is_help:
             text = printable(error.format_message())
             error.format_message = lambda: text
         raise
@@ -137,6 +162,9 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "windows": (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     "voxelize": (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
+    "pipeline init": (pipeline.init, "robocache pipeline init bag -o robocache_pipeline.json"),
+    "pipeline check": (pipeline.check, "robocache pipeline check checkpoint --replay flight.mcap"),
+    "pipeline diff": (pipeline.diff, "robocache pipeline diff checkpoint robot.json"),
     "report": (report, "robocache report flight.mcap --html flight.html"),
     "demo-data": (demo_data, "robocache demo-data arm"),
     "formats": (formats, "robocache formats lerobot"),
@@ -144,10 +172,23 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
 }
 
 complete_streams(command for command, _ in COMMANDS.values())
+
+PIPELINE = "Make, check and compare pipeline files: one description for training and robot."
+_pipelines = typer.Typer(
+    name="pipeline",
+    cls=_PipelineGroup,
+    help=PIPELINE,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
 for _name, (_command, _) in COMMANDS.items():
-    _class = _Inspect if _command is inspect else _Command
-    _add = app.command(_name, cls=_class, help=_paragraphs(_command))
+    _group, _, _last = _name.rpartition(" ")
+    _class = _PipelineCommand if _group else _Inspect if _command is inspect else _Command
+    _add = (_pipelines if _group else app).command(_last, cls=_class, help=_paragraphs(_command))
     _add(common.reported(_command))
+app.add_typer(_pipelines)
 
 
 @functools.cache

@@ -149,6 +149,14 @@ def group_help(text: str, commands: Mapping[str, Callable[..., Any]], options: A
     )
 
 
+def subgroup_help(name: str, text: str, commands: Mapping[str, Callable[..., Any]]) -> str:
+    """The help of a command that has commands of its own."""
+    rows = [(each, paragraphs(entry.__doc__ or "")[0]) for each, entry in commands.items()]
+    parts = [f"Usage: robocache {name} COMMAND ...", _wrapped(text)]
+    options = _columns([("-h, --help", "Show this message and exit.")])
+    return "\n\n".join([*parts, f"Options:\n{options}", "Commands:\n" + _columns(rows)])
+
+
 def _width() -> int:
     return max(40, min(shutil.get_terminal_size((80, 24)).columns, _WIDEST))
 

@@ -1,0 +1,393 @@
+"""A pipeline on the robot: samples arrive, and the policy's inputs are computed from them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._operations.live import Live, LiveCounters, LiveStream
+from .cutter import Cutter
+from .rows import split
+from .sources import TICKS, StreamPlan, ticks_of
+from .strict_json import step
+
+if TYPE_CHECKING:
+    from .._windows.spec import WindowSpec
+    from .messages import TopicReader
+    from .plan import Plan
+
+_OTHER_CLOCK = 10 * TICKS
+
+
+class Observation(Mapping[str, Any]):
+    """The inputs of a policy at one time: an array [1,T,D] for each window."""
+
+    def __init__(
+        self,
+        windows: Mapping[str, tuple[Any, Any]],
+        ages: Mapping[str, float],
+        time: Any,
+        rows: Mapping[str, Any],
+        raw: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._values = {name: values for name, (values, _) in windows.items()}
+        self.valid = {name: valid for name, (_, valid) in windows.items()}
+        self.ages = dict(ages)
+        self.time = time
+        self.rows = dict(rows)
+        self._raw = raw
+
+    @functools.cached_property
+    def raw(self) -> dict[str, Any]:
+        """The windows without normalization; relative actions refer to them."""
+        return self._raw()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name!r}: {list(each.shape)}" for name, each in self.items())
+        return f"Observation({{{shapes}}}, time={self.time})"
+
+
+class LivePipeline:
+    """A :class:`Pipeline` on the robot, from :meth:`Pipeline.live`.
+
+    One thread per stream may push, and one thread may observe.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        fingerprint: str,
+        definitions: Mapping[str, str] | None = None,
+        distribution: str | None = None,
+        capacities: Mapping[str, int] | None = None,
+    ) -> None:
+        plan.require_no_images()
+        if not plan.observed:
+            raise ValueError("/windows: all windows have future rows; the robot can see none")
+        self._plan, self._fingerprint = plan, fingerprint
+        self._definitions, self._distribution = definitions, distribution
+        self._require_references()
+        self._streams = plan.seen
+        self._number = {name: number for number, name in enumerate(self._streams)}
+        self._spec = plan.spec(only=plan.observed)
+        self._raw_spec = plan.spec(only=plan.observed, normalized=False)
+        self._cutters: dict[int, Cutter] = {}  # by number of rows
+        self._raw_cutters: dict[int, Cutter] = {}
+        self._live = Live(
+            [
+                LiveStream(
+                    stream.width,
+                    capacity=(capacities or {}).get(name, stream.capacity),
+                    late_bound=stream.late_bound,
+                    dtype=plan.dtype,
+                    fill_value=stream.fill,
+                    clock_offset=-stream.latency,
+                    **stream.rules,
+                )
+                for name, stream in self._streams.items()
+            ],
+            time_dtype="int64",
+        )
+        self._topics: dict[str, list[StreamPlan]] = {}
+        for stream in plan.streams.values():
+            if stream.topic is not None:
+                self._topics.setdefault(stream.topic, []).append(stream)
+        self._readers: dict[tuple[str, str], TopicReader] = {}
+        self._begin: int | None = None
+        self._first: dict[str, int | None] = dict.fromkeys(self._streams)  # ns, of a sample
+        self._lost = dict.fromkeys(self._streams, 0)
+
+    def _require_references(self) -> None:
+        windows = self._plan.document["windows"]
+        for name in self._plan.observed:
+            for number, transform in enumerate(windows[name]["transforms"]):
+                referred = transform["reference"]["window"]
+                if referred not in self._plan.observed:
+                    raise ValueError(
+                        f"/windows{step(name)}/transforms/{number}/reference/window: {referred!r} "
+                        "has future rows, which the robot cannot see"
+                    )
+
+    # ---- identity -------------------------------------------------------------------------------
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the pipeline."""
+        return self._fingerprint
+
+    def require(self, fingerprint: str) -> None:
+        """Refuse a checkpoint of another pipeline.
+
+        Raises
+        ------
+        ValueError
+            The fingerprint is another one. The message says whether the inputs or the numbers
+            differ.
+        """
+        require_same(self._fingerprint, fingerprint)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics to subscribe to, for :meth:`push_message`."""
+        seen = (stream.topic for stream in self._streams.values())
+        return tuple(dict.fromkeys(topic for topic in seen if topic is not None))
+
+    # ---- samples --------------------------------------------------------------------------------
+
+    def push(self, stream: str, times: Any, values: Any, arrivals: Any = None) -> None:
+        """Add samples of a stream, in the order in which they arrive.
+
+        Parameters
+        ----------
+        stream : str
+            The name of the stream. Samples of a stream that only labels use are ignored.
+        times : number, or array [n]
+            Stamps, in the unit of the pipeline's clock: float seconds, or int nanoseconds.
+        values : array [n,D], or [D] for one sample
+            The channels in the order of the file, in the units of the source: ``scale`` and
+            ``offset`` are applied here. Samples with NaN or infinite numbers are skipped.
+        arrivals : number, or array [n], optional
+            When each sample arrived, on the clock of ``observe``. None: now, by the clock of this
+            computer.
+
+        Raises
+        ------
+        ValueError
+            There is no such stream, shapes do not match, or the stamps are not on this computer's
+            clock and ``arrivals`` is None; nothing is added.
+        """
+        import numpy as np
+
+        plan = self._stream(stream)
+        if plan is None:
+            return
+        stamps = np.atleast_1d(self._ticks(times, "times"))
+        raw = np.asarray(values)
+        if raw.ndim == 1 and len(stamps) == 1:
+            raw = raw[None]
+        if raw.shape != (len(stamps), plan.width):
+            raise ValueError(
+                f"values: shape is {list(raw.shape)}, expected [{len(stamps)}, {plan.width}]: one "
+                f"row per time, with {', '.join(plan.names)}"
+            )
+        numbers, good = plan.numbers(raw)
+        arrived = self._arrivals(arrivals, stamps)
+        self._push(stream, stamps, numbers, good, arrived)
+
+    def _push(self, name: str, stamps: Any, numbers: Any, good: Any, arrived: Any) -> None:
+        if not good.all():
+            self._lost[name] += int((~good).sum())
+            stamps, numbers = stamps[good], numbers[good]
+            arrived = None if arrived is None else arrived[good]
+        if len(stamps):
+            first = int(stamps.min()) - self._streams[name].latency
+            known = self._first[name]
+            self._first[name] = first if known is None else min(first, known)
+            self._live.push(self._number[name], stamps, numbers, arrived)
+
+    def _stream(self, name: str) -> StreamPlan | None:
+        if name in self._streams:
+            return self._streams[name]
+        if name in self._plan.streams:
+            return None
+        known = ", ".join(map(repr, self._streams))
+        raise ValueError(f"stream: is {name!r}, expected one of {known}")
+
+    def _ticks(self, times: Any, where: str) -> Any:
+        unit = self._plan.document["clock"]["unit"]
+        import numpy as np
+
+        array = np.asarray(times)
+        if unit == "ns" and array.dtype.kind not in "iumM":
+            raise TypeError(
+                f"{where}: dtype is {array.dtype}, expected integers: the unit of the clock is ns"
+            )
+        if unit == "s" and array.dtype.kind in "iu":
+            array = array.astype(np.float64)
+        return ticks_of(array, unit, where)
+
+    def _arrivals(self, arrivals: Any, stamps: Any) -> Any:
+        import numpy as np
+
+        if not self._plan.has_arrivals:
+            return None
+        if arrivals is not None:
+            own = np.atleast_1d(self._ticks(arrivals, "arrivals"))
+            if own.shape != stamps.shape:
+                raise ValueError(
+                    f"arrivals: has {own.size} numbers, expected {len(stamps)}, one per time"
+                )
+            return own
+        import time
+
+        now = time.time_ns()
+        if len(stamps) and abs(now - int(stamps[-1])) > _OTHER_CLOCK:
+            raise ValueError(
+                "arrivals: is None, but the stamps are not on the clock of this computer; pass the "
+                "time at which the samples arrived, on the clock of observe()"
+            )
+        return np.full(len(stamps), now, np.int64)
+
+    def push_message(self, topic: str, data: bytes, received: Any, encoding: str = "cdr") -> int:
+        """Decode a message, add its samples, and return how many there were.
+
+        It is decoded as in a bag. A stream with ``"select": "name"`` looks up each channel by its
+        name in every message.
+
+        Parameters
+        ----------
+        topic
+            The topic of the message.
+        data
+            The serialized message.
+        received
+            When it arrived, on the clock of ``observe``.
+        encoding
+            "cdr" (ROS 2) or "ros1".
+
+        Raises
+        ------
+        ValueError
+            No stream has this topic, the message cannot be decoded, or it lacks a channel; nothing
+            is added.
+        """
+        import numpy as np
+
+        arrived = int(np.atleast_1d(self._ticks(received, "received"))[0])
+        reader = self._reader(topic, encoding)
+        samples = reader.read(data, arrived)
+        for plan, stamp, numbers, good in samples:
+            if plan.name in self._streams:
+                arrivals = np.array([arrived]) if self._plan.has_arrivals else None
+                self._push(plan.name, np.array([stamp]), numbers, good, arrivals)
+        return len(samples)
+
+    def _reader(self, topic: str, encoding: str) -> TopicReader:
+        key = topic, encoding
+        reader = self._readers.get(key)
+        if reader is None:
+            from .messages import TopicReader
+
+            own = [
+                stream
+                for name, streams in self._topics.items()
+                if name == topic or name.startswith(f"{topic}/")
+                for stream in streams
+            ]
+            if not own:
+                known = ", ".join(map(repr, self._topics)) or "none"
+                raise ValueError(f"topic: is {topic!r}, expected one of the pipeline's: {known}")
+            reader = TopicReader(topic, own, encoding, self._definitions, self._distribution)
+            self._readers[key] = reader
+        return reader
+
+    # ---- rows -----------------------------------------------------------------------------------
+
+    def observe(self, now: Any) -> Observation:
+        """Return the policy's inputs: windows that end with the row of ``now`` - lag.
+
+        An episode begins when every stream has a sample, or at the time passed to :meth:`begin`.
+        Windows have no rows before it, as in training.
+
+        Parameters
+        ----------
+        now
+            The current time, in the unit of the pipeline's clock.
+
+        Returns
+        -------
+        Observation
+            ``obs["state"]`` [1,T,D] normalized; ``obs.valid["state"]`` [1,T]; ``obs.ages``, the age
+            in seconds of the newest sample of each stream, infinite without one; ``obs.time``, the
+            time of the newest row.
+
+        """
+        import numpy as np
+
+        query = int(np.atleast_1d(self._ticks(now, "now"))[0]) - self._plan.lag
+        return self._observe(query)
+
+    def _observe(self, query: int) -> Observation:
+        import numpy as np
+
+        period = self._plan.period
+        begin = self._begin
+        if begin is None and None not in self._first.values():
+            begin = max(first for first in self._first.values() if first is not None)
+        count = 0 if begin is None else min(self._plan.reach, max(0, (query - begin) // period))
+        queries = query - period * np.arange(count, -1, -1, dtype=np.int64)
+        tick = self._live.fuse(queries, lag=self._plan.lag, dtype=self._plan.dtype)
+        rows = split(self._streams, tick.values, tick.valid)
+        windows = self._cutter(self._spec, self._cutters, count + 1).cut(rows)
+        ages = {
+            name: float("inf") if age >= 2**62 else age / TICKS
+            for name, age in zip(self._streams, tick.ages.tolist())
+        }
+        raw = functools.partial(self._raw, rows, count + 1)
+        return Observation(windows, ages, self._time(query), rows, raw)
+
+    def _raw(self, rows: Mapping[str, Any], count: int) -> dict[str, Any]:
+        windows = self._cutter(self._raw_spec, self._raw_cutters, count).cut(rows)
+        return {name: values for name, (values, _) in windows.items()}
+
+    def _cutter(self, spec: WindowSpec, known: dict[int, Cutter], count: int) -> Cutter:
+        if count not in known:
+            known[count] = Cutter(spec, self._streams, count, self._plan.dtype)
+        return known[count]
+
+    def _time(self, ticks: int) -> Any:
+        return ticks / TICKS if self._plan.document["clock"]["unit"] == "s" else ticks
+
+    def begin(self, now: Any) -> None:
+        """Begin an episode with the row of ``now`` - lag; samples are kept."""
+        import numpy as np
+
+        self._begin = int(np.atleast_1d(self._ticks(now, "now"))[0]) - self._plan.lag
+
+    def reset(self) -> None:
+        """End the episode, and remove all samples. Call it while no thread pushes."""
+        self._begin = None
+        self._first = dict.fromkeys(self._streams)
+        for number in self._number.values():
+            self._live.reset(number)
+
+    def counters(self, stream: str) -> LiveCounters:
+        """Return the counts of a stream's samples, as :meth:`Live.counters`."""
+        if stream not in self._number:
+            known = ", ".join(map(repr, self._number))
+            raise ValueError(f"stream: is {stream!r}, expected one of {known}")
+        return self._live.counters(self._number[stream])
+
+    def skipped(self, stream: str) -> int:
+        """Return how many samples had NaN or infinite numbers, and were skipped."""
+        self.counters(stream)
+        return self._lost[stream]
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self._plan.observed))
+        return f"LivePipeline(windows {names}; {self._live!r})"
+
+
+def require_same(ours: str, theirs: Any) -> None:
+    """Raise if two fingerprints differ, and say in which part."""
+    if ours == theirs:
+        return
+    if not isinstance(theirs, str) or len(theirs.split("-")) != 2:
+        raise ValueError(f"fingerprint: is {theirs!r}, expected 64 digits, a dash and 64 digits")
+    parts = zip(("inputs", "numbers"), ours.split("-"), theirs.split("-"))
+    apart = " and the ".join(name for name, mine, other in parts if mine != other)
+    raise ValueError(
+        f"fingerprint: the {apart} of this pipeline differ from those of the checkpoint: "
+        f"{ours} here, {theirs} there. Load the file in the folder of the checkpoint, or find the "
+        "difference with Pipeline.diff"
+    )
