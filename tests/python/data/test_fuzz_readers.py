@@ -110,7 +110,7 @@ def test_damage_that_was_another_exception(tmp_path, kind, file, before, after):
     assert before in content
     damaged.write_bytes(content.replace(before, after, 1))
     with pytest.raises(data.FormatError) as caught:
-        fuzz_readers.read(sample, "refuse")
+        fuzz_readers.read(sample, "refuse", fuzz_readers.unit_of(sample))
     assert caught.value.path.startswith(str(sample))
 
 

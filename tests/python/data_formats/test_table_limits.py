@@ -562,7 +562,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[int
 
 
 def test_csv_is_read_twice_for_any_number_of_large_columns(tmp_path, monkeypatch):
-    calls = counted(monkeypatch, csv_tables, "_read")
+    calls = counted(monkeypatch, csv_tables, "parsed")
     for count in (3, 30):
         calls[0] = 0
         columns = {f"c{i}": np.full(3, 2**63 + i, np.uint64) for i in range(count)}

@@ -40,12 +40,13 @@ import numpy as np
 
 from fuzz_mutations import mutate
 from fuzz_samples import FORMATS, PLAIN
+from fuzz_speed import only_damaged, quicken
 from robocache import data
 from robocache._printable import printable
 
 MEMORY = 2 << 30
 SECONDS = 30
-BLOCK = 500  # mutations of one child
+BLOCK = 1000  # mutations of one child
 FAST = Path("/dev/shm")  # files in memory, where the system has it
 
 
@@ -77,9 +78,14 @@ def damage(path: Path, rng: np.random.Generator) -> Path:
     return chosen
 
 
-def read(path: Path, damaged: str) -> None:
+def unit_of(sample: Path) -> str | None:
+    """The unit of the times that a sample does not state."""
+    return "s" if sample.name in PLAIN else None
+
+
+def read(path: Path, damaged: str, unit: str | None) -> None:
     """Read everything in a source."""
-    opened = data.open(path, damaged=damaged, unit="s" if path.name in PLAIN else None)
+    opened = data.open(path, damaged=damaged, unit=unit)
     if isinstance(opened, data.Recording):
         opened = opened.load()
         for stream in opened.streams.values():
@@ -98,12 +104,12 @@ def read(path: Path, damaged: str) -> None:
                 assert len(cloud.points) == len(cloud)
 
 
-def problem(path: Path, damaged: str) -> tuple[str, bool]:
+def problem(path: Path, damaged: str, unit: str | None) -> tuple[str, bool]:
     """Return what is wrong with reading a damaged file, or "", and whether it was refused."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read(path, damaged)
+            read(path, damaged, unit)
     except data.FormatError as error:
         named = str(error).startswith(printable(error.path))
         return "" if named else f"no path in {error}", True
@@ -164,7 +170,9 @@ class Copy:
         inner = str(chosen.relative_to(self.folder))
         os.utime(chosen, (1e9 + seed % 10**9, 1e9 + seed % 10**9))
         before = {**self.state, inner: _entry(str(chosen))}
-        found, refused = problem(path, "keep" if rng.integers(2) else "refuse")
+        opened = chosen if only_damaged(name, seed) else path
+        unit = unit_of(self.sample)
+        found, refused = problem(opened, "keep" if rng.integers(2) else "refuse", unit)
         after = _state(str(self.folder))
         changed = [entry for entry in before | after if before.get(entry) != after.get(entry)]
         if changed:
@@ -293,11 +301,7 @@ class Child:
 
 def _play(block: Block, facts: mmap.mmap, write_to: int) -> None:
     """Play a block in this process, the child."""
-    from robocache.data._formats import third_party
-
-    third_party.readers = list  # no readers of other packages, whose search takes long
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].set_cpu_count(1)
+    quicken()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
     unraised: list[str] = []  # errors that a library can only print
@@ -433,7 +437,8 @@ def _sample(name: str, folder: Path) -> Path | None:
     except ImportError as error:
         print(f"{name}: skipped: {error}", flush=True)
         return None
-    assert problem(sample, "refuse") == ("", False), f"{name}: {problem(sample, 'refuse')}"
+    found = problem(sample, "refuse", unit_of(sample))
+    assert found == ("", False), f"{name}: {found}"
     return sample
 
 

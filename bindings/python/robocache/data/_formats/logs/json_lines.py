@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from ..._errors import FormatError
+from ..._errors import FormatError, needed
 from ..._file_access import head, opened
 from ..._options import Options
 from ..._progress import progress
 from ..._recording import Recording
 from ..description import Format
+from ..tables.instances import codes_of
+from .json_blocks import Parser, Unlike, arrays_of
 from .records import Records, Rows, refuse_many
 
 FORMAT = Format(
@@ -33,11 +35,12 @@ FORMAT = Format(
 
 _FIRST = re.compile(rb"\s*\{\s*(?:\"|\})")
 _LOOK = 1 << 16  # bytes of the first line
-_BLOCK = 4 << 20  # bytes that are parsed at once
+_BLOCK = 1 << 20  # bytes that are parsed at once
 _LONGEST = 16 << 20  # bytes of a line
 _MOST_FIELDS = 1 << 18  # of a line
 _DECODER: Any = json.JSONDecoder()
 _PARSE = _DECODER.scan_once  # json.loads takes twice as long for short lines
+_MOST_PARTS = 1 << 12  # columns of all labels in a block
 _KEYS = ("topic", "type")  # the first one that an object has
 
 
@@ -63,8 +66,9 @@ def open(path: str, options: Options) -> Recording:
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         with progress("Reading JSON lines", size, options.progress) as done:
-            for objects, count in _objects(path, file, options):
-                rows.add(objects)
+            for block, first, count in _blocks(path, file):
+                if first == 1 or not rows.take(block):
+                    rows.add(_parsed(path, block.split(b"\n"), first, options))
                 done(count)
     source = Records(path, options, "JSON lines", rows.by_name())
     return Recording(source, progress=options.progress)
@@ -76,6 +80,27 @@ class _Split:
     def __init__(self, path: str, stem: str) -> None:
         self.path, self.stem = path, stem
         self.rows: dict[tuple[str, str], Rows] = {}  # by key and text; ("", "") without a key
+        self.parser = Parser()
+
+    def take(self, block: bytes) -> bool:
+        """Add the objects of a block, if Arrow can parse them and all names are known."""
+        table = self.parser.table(block)
+        parts = None if table is None else _by_label(table)
+        if parts is None or any(label not in self.rows for label in parts):
+            return False
+        try:
+            found = {
+                label: self.rows[label].found_in(
+                    block, arrays_of(part), len(part), len(self.rows) > 1
+                )
+                for label, part in parts.items()
+            }
+        except Unlike:
+            self.parser.missed()
+            return False
+        for label, part in parts.items():
+            self.rows[label].take(found[label], len(part))
+        return True
 
     def add(self, objects: list[dict[str, Any]]) -> None:
         parts: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -109,10 +134,29 @@ class _Split:
         return taken
 
 
-def _objects(
-    path: str, file: BinaryIO, options: Options
-) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Yield the objects of a file by blocks, with the bytes that were read."""
+def _by_label(table: Any) -> dict[tuple[str, str], Any] | None:
+    """Return the rows of each text of a key, as :class:`_Split` separates them; None: too many."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", "JSON lines")
+    labels: list[tuple[str, str]] = []
+    codes = np.full(len(table), -1)
+    for key in _KEYS:
+        if key in table.column_names and arrow.types.is_string(table.schema.field(key).type):
+            own, there = codes_of("", key, table[key])
+            codes = np.where((codes < 0) & there, own[0] + len(labels), codes)
+            labels += [(key, text) for text in own[1]]
+    labels.append(("", ""))  # of code -1
+    used = np.unique(codes)
+    if len(used) == 1:
+        return {labels[used[0]]: table}
+    if len(used) * len(table.column_names) > _MOST_PARTS:
+        return None
+    return {labels[code]: table.take(arrow.array(np.flatnonzero(codes == code))) for code in used}
+
+
+def _blocks(path: str, file: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
+    """Yield blocks of lines: bytes, the number of the first line, and the bytes that were read."""
     rest, line = b"", 1
     while data := file.read(_BLOCK):
         whole, newline, rest = (rest + data).rpartition(b"\n")
@@ -120,11 +164,10 @@ def _objects(
             text = f"has more than {_LONGEST >> 20} MiB"
             raise FormatError(path, f"line {line + whole.count(10) + len(newline)}", text)
         if newline:
-            lines = whole.split(b"\n")
-            yield _parsed(path, lines, line, options), len(data)
-            line += len(lines)
+            yield whole, line, len(data)
+            line += whole.count(b"\n") + 1
     if rest.strip():
-        yield _parsed(path, [rest], line, options), 0
+        yield rest, line, 0
 
 
 def _parsed(path: str, lines: list[bytes], first: int, options: Options) -> list[dict[str, Any]]:

@@ -14,13 +14,11 @@ from ..._source import StreamInfo
 from ..tables.streams import Table, Wanted, of_table
 from ..tables.tables import Tables
 from ..tables.units import scales_of
+from .json_blocks import DEEPEST, EXACT, LONGEST, Found, Unlike, columns_of
 
-_DEEPEST = 32  # levels of nested objects
-_LONGEST = 64  # elements of an array that become channels
 _MOST = 4096  # names of a table
 _SHOWN = 40  # characters of a text
 _LARGE = 2**63
-_EXACT = 2**53
 
 
 @dataclass
@@ -28,13 +26,37 @@ class _Values:
     """The values of one name, in the rows that have it."""
 
     rows: list[Any] = field(default_factory=list)  # arrays of row numbers
-    values: list[Any] = field(default_factory=list)  # lists of numbers
+    values: list[Any] = field(default_factory=list)  # arrays of the same lengths
     kinds: set[type] = field(default_factory=set)
+    rounded: int = 0  # integers above 2**53 in arrays of floats
+    first: Any = None
 
-    def add(self, rows: Any, values: list[Any]) -> None:
+    def add(self, rows: Any, values: Any) -> None:
+        """Add values: a list from Python's json, or an array."""
         self.rows.append(rows)
-        self.values.append(values)
-        self.kinds.update(set(map(type, values)))
+        self.values.append(values if not isinstance(values, list) else self._array(values))
+        if not isinstance(values, list) and hasattr(values, "dtype"):
+            self.kinds.add({"b": bool, "i": int, "f": float}[values.dtype.kind])
+
+    def _array(self, values: list[Any]) -> Any:
+        """Return values as an array, which takes less memory."""
+        import numpy as np
+
+        kinds = set(map(type, values))
+        self.kinds |= kinds
+        if self.first is None:
+            self.first = values[0]
+        if kinds == {str}:
+            return _texts(values)
+        if kinds == {bool}:
+            return np.array(values)
+        if kinds == {int}:
+            try:
+                return np.array(values, np.int64)
+            except OverflowError:
+                return np.array(values, object)
+        self.rounded += sum(type(value) is int and abs(value) > EXACT for value in values)
+        return np.array(list(map(_as_float, values)))
 
 
 class Rows:
@@ -54,6 +76,46 @@ class Rows:
         rows = np.arange(self.count, self.count + len(objects))
         self.count += len(objects)
         self._take_objects("", rows, objects, 0)
+
+    def found_in(
+        self, block: bytes, columns: Mapping[str, Any], count: int, is_shared: bool
+    ) -> list[Found]:
+        """Return the values of the next rows, from columns in Arrow that were parsed from a block.
+
+        ``is_shared``: whether rows of others are in the same columns.
+
+        Raises
+        ------
+        Unlike
+            Python might give other values, or a name is new.
+        """
+        import numpy as np
+
+        rows = np.arange(self.count, self.count + count)
+        found = [
+            each
+            for name, array in columns.items()
+            for each in columns_of(block, name, array, rows, is_shared)
+        ]
+        for each in found:
+            known = self.lengths if isinstance(each.values, list) else self._known(each.values)
+            if each.name not in known:
+                raise Unlike
+            if not each.is_sure and float not in self.numbers[each.name].kinds:
+                raise Unlike
+        return found
+
+    def take(self, found: Sequence[Found], count: int) -> None:
+        """Add what :meth:`found_in` returned."""
+        self.count += count
+        for each in found:
+            if isinstance(each.values, list):
+                self.lengths[each.name].update(each.values)
+            else:
+                self._known(each.values)[each.name].add(each.rows, each.values)
+
+    def _known(self, values: Any) -> dict[str, _Values]:
+        return self.numbers if hasattr(values, "dtype") else self.texts
 
     def _take_objects(self, prefix: str, rows: Any, objects: Sequence[Any], depth: int) -> None:
         shapes: dict[tuple[str, ...], list[int]] = {}
@@ -81,8 +143,8 @@ class Rows:
         if kind is str:
             self._add(self.texts, name, rows, list(values))
         elif kind is dict or kind is list:
-            if depth >= _DEEPEST:
-                self.others[name] = f"is nested deeper than {_DEEPEST} objects"
+            if depth >= DEEPEST:
+                self.others[name] = f"is nested deeper than {DEEPEST} objects"
             elif kind is dict:
                 self._take_objects(f"{name}.", rows, values, depth + 1)
             else:
@@ -94,7 +156,7 @@ class Rows:
         lengths = list(map(len, values))
         known = self.lengths.setdefault(name, set())
         known.update(lengths)
-        if len(known) > 1 or lengths[0] > _LONGEST:
+        if len(known) > 1 or lengths[0] > LONGEST:
             return
         for i, elements in enumerate(zip(*values)):
             self._take(f"{name}[{i}]", rows, elements, depth + 1)
@@ -125,7 +187,7 @@ class Rows:
                 columns[name] = own
         for name, values in self.texts.items():
             if name in columns:
-                first = str(values.values[0][0])[:_SHOWN]
+                first = str(values.first)[:_SHOWN]
                 count = sum(map(len, values.rows))
                 omitted.append((name, f"is a text in {count:,} rows, such as {first!r}"))
             elif not name.startswith(_in(varying)):
@@ -139,29 +201,47 @@ class Rows:
         there = np.zeros(self.count, bool)
         dtype = _dtype(held)
         values = np.zeros(self.count, dtype)
+        rounded, count = held.rounded, sum(map(len, held.rows))
         for rows, part in zip(held.rows, held.values):
             there[rows] = True
-            values[rows] = [_as_float(v) for v in part] if dtype == "f8" else part
-        if there.sum() < sum(map(len, held.rows)):
+            if dtype == "f8" and part.dtype.kind in "iO":
+                rounded += int(((part > EXACT) | (part < -EXACT)).sum())
+            if dtype == "f8" and part.dtype.kind == "O":
+                part = np.array(list(map(_as_float, part)))
+            values[rows] = part
+        held.rows.clear()  # the values take as much memory
+        held.values.clear()
+        if there.sum() < count:
             omitted.append((name, "two fields of an object have this path"))
             return None
-        if dtype == "f8" and int in held.kinds:
-            large = sum(abs(v) > _EXACT for part in held.values for v in part if type(v) is int)
-            if large:
-                omitted.append((name, f"{large:,} integers above 2**53 are rounded to float64"))
-        return arrow.array(values, mask=~there)
+        if rounded and dtype == "f8":
+            omitted.append((name, f"{rounded:,} integers above 2**53 are rounded to float64"))
+        return arrow.array(values, mask=None if there.all() else ~there)
 
     def _textual(self, held: _Values) -> Any:
+        import numpy as np
+
         arrow = needed("pyarrow", "tables", "JSON lines")
-        texts: list[str | None] = [None] * self.count
-        for rows, part in zip(held.rows, held.values):
-            for row, text in zip(rows.tolist(), part):
-                texts[row] = text.encode("utf-8", "backslashreplace").decode()
-        return arrow.array(texts, arrow.string())
+        whole = arrow.chunked_array(held.values, arrow.string())
+        places = np.full(self.count, -1)
+        places[np.concatenate(held.rows)] = np.arange(len(whole))
+        if np.array_equal(places, np.arange(len(whole))):
+            return whole
+        return whole.take(arrow.array(places, mask=places < 0))
+
+
+def _texts(values: list[str]) -> Any:
+    """Return texts in Arrow, which has no half characters."""
+    arrow = needed("pyarrow", "tables", "JSON lines")
+    try:
+        return arrow.array(values, arrow.string())
+    except UnicodeEncodeError:
+        whole = [text.encode("utf-8", "backslashreplace").decode() for text in values]
+        return arrow.array(whole, arrow.string())
 
 
 def _varies(lengths: set[int]) -> bool:
-    return len(lengths) > 1 or max(lengths) > _LONGEST
+    return len(lengths) > 1 or max(lengths) > LONGEST
 
 
 def _in(arrays: Iterable[str]) -> tuple[str, ...]:
@@ -173,8 +253,8 @@ def _dtype(held: _Values) -> str:
         return "?"
     if float in held.kinds or bool in held.kinds:
         return "f8"
-    low = min(min(part) for part in held.values)
-    high = max(max(part) for part in held.values)
+    low = min(int(part.min()) for part in held.values)
+    high = max(int(part.max()) for part in held.values)
     if -_LARGE <= low and high < _LARGE:
         return "i8"
     return "u8" if 0 <= low and high < 2 * _LARGE else "f8"

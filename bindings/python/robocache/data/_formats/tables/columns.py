@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from .parquet import (
 )
 from .time_columns import row_of
 
+_ROWS = 1 << 13  # that are stacked at once
+
 
 @dataclass(frozen=True)
 class Column:
@@ -31,23 +33,62 @@ class Column:
 
     name: str  # name of the column
     channel: str  # "pose[0]" for the column "pose"
-    values: Any  # [n]; for lists [n,D]
-    mask: Any  # [n], rows that have a value
+    parts: tuple[Any, ...]  # the values, mostly in Arrow's memory: each [n]; for lists [n,D]
+    mask: Any = None  # rows that have a value; None: all of them
     unit: str | None = None  # for dates and durations
     is_date: bool = False
 
+    @property
+    def dtype(self) -> Any:
+        return self.parts[0].dtype
+
     def channels(self) -> dict[str, Column]:
         """Return channels by name: itself, or one for each element of the lists."""
-        if self.values.ndim == 1:
+        if self.parts[0].ndim == 1:
             return {self.name: self}
-        parts = {f"{self.name}[{i}]": self.values[:, i] for i in range(self.values.shape[1])}
+        names = [f"{self.name}[{i}]" for i in range(self.parts[0].shape[1])]
         return {
-            name: dataclasses.replace(self, channel=name, values=part)
-            for name, part in parts.items()
+            name: dataclasses.replace(
+                self, channel=name, parts=tuple(part[:, i] for part in self.parts)
+            )
+            for i, name in enumerate(names)
         }
 
     def rows(self, chosen: Any) -> Column:
-        return dataclasses.replace(self, values=self.values[chosen], mask=self.mask[chosen])
+        """Return some rows, chosen by a mask."""
+        parts, begin = [], 0
+        for part in self.parts:
+            parts.append(part[chosen[begin : begin + len(part)]])
+            begin += len(part)
+        mask = None if self.mask is None else self.mask[chosen]
+        mask = None if mask is None or mask.all() else mask
+        return dataclasses.replace(self, parts=tuple(parts), mask=mask)
+
+
+def stacked(columns: Sequence[Column]) -> Any:
+    """Stack the rows of columns with the same mask to [n,D], in a dtype that holds all.
+
+    A few thousand rows at a time stay in the processor's cache.
+    """
+    import numpy as np
+
+    mask = columns[0].mask
+    rows = sum(map(len, columns[0].parts))
+    count = rows if mask is None else int(mask.sum())
+    made = np.empty((count, len(columns)), np.result_type(*{c.dtype for c in columns}))
+    at = begin = 0
+    places = [(0, 0)] * len(columns)  # of each column: its part, and the row in it
+    while begin < rows:
+        left = [len(c.parts[part]) - row for c, (part, row) in zip(columns, places)]
+        size = min(_ROWS, *left)
+        own = None if mask is None else mask[begin : begin + size]
+        end = at + (size if own is None else int(own.sum()))
+        for i, (column, (part, row)) in enumerate(zip(columns, places)):
+            values = column.parts[part][row : row + size]
+            made[at:end, i] = values if own is None else values[own]
+            places[i] = (part, row + size) if size < left[i] else (part + 1, 0)
+        begin, at = begin + size, end
+    return made
 
 
 def is_table(path: str) -> bool:
@@ -154,12 +195,16 @@ def numbers(path: str, name: str, chunked: Any) -> Column | str:
         kind = chunked.type
     if arrow.types.is_list(kind) or arrow.types.is_fixed_size_list(kind):
         try:
-            values = numbers_of(path, name, chunked)
+            return Column(name, name, (numbers_of(path, name, chunked),))
         except FormatError as error:
             return f"has type {kind}: {error.reason}"
-        return Column(name, name, values, np.ones(len(chunked), bool))
-    mask = present_in(chunked)  # Arrow's to_numpy would import pandas, which swallows Ctrl-C
-    values = numbers_of(path, name, zero_filled(chunked))
-    if not name and np.array_equal(values, np.arange(len(values))):
-        return "numbers the rows, and has no name"
+    # Arrow's to_numpy would import pandas, which swallows Ctrl-C.
+    mask = present_in(chunked) if chunked.null_count else None
+    parts = [part for part in chunked.chunks if len(part)] or [arrow.nulls(0, kind)]
+    pieces = [arrow.chunked_array([part]) for part in parts]
+    values = tuple(numbers_of(path, name, zero_filled(piece)) for piece in pieces)
+    if not name:
+        whole = np.concatenate(values)
+        if np.array_equal(whole, np.arange(len(whole))):
+            return "numbers the rows, and has no name"
     return Column(name, name, values, mask, unit, is_date)

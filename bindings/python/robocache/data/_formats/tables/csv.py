@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import dataclasses
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..._errors import (
@@ -18,7 +18,7 @@ from ..._errors import (
     require_memory,
     require_thread,
 )
-from ..._file_access import Limit, opened, reopened
+from ..._file_access import Limit, opened
 from ..._format_values import plural
 from .layout import (
     BLANKS,
@@ -31,17 +31,17 @@ from .layout import (
     is_number,
     layout_of,
 )
-from .lines import Lines
+from .lines import Lines, whole_lines
 from .parquet import numbers_of, zero_filled
+from .parts import UnclosedQuote, parsed
 from .texts import NUMBER
 
 _LONGEST = 16 << 20  # bytes of the header and the first row
 _COLUMN = 2048  # bytes that each column counts in the limit, even with few rows
 _LARGEST = 2**63  # from here on Arrow parses integers as floats
-_NAN = ("nan", "-nan")  # values, not nulls
 _EMPTY = "Empty CSV file"  # Arrow's error
 _WIDTH = "CSV parse error: Expected"  # begins its error for a row with too few or many cells
-_PART = 1 << 20  # bytes of a text that are parsed at once
+_ROW = re.compile(r"Row #\d+: ")
 _LINES = 64  # of a text that is not a table, searched for numbers
 
 
@@ -155,19 +155,22 @@ def read_csv(path: str, limit: Limit, damage: Damage | None = None) -> tuple[Any
     columns = start.partition(b"\n")[0].count(found.delimiter.encode()) + 1
     odd: list[Any] = []
 
-    def read_lines(texts: Sequence[str], parts: bool, kept: list[Any] | None) -> Any:
-        with opened(path) as file:  # Arrow cannot pass on a row that is not UTF-8
-            return _read(path, found, texts, Lines(file), kept, parts)
+    def blocks() -> Iterator[bytes]:
+        with opened(path) as file:
+            yield from whole_lines(file)
+
+    def blocks_in_utf8() -> Iterator[bytes]:  # Arrow cannot pass on a row that is not UTF-8
+        with opened(path) as file:
+            yield from Lines(file)
 
     def read(texts: Sequence[str]) -> Any:
+        size = os.path.getsize(path)
         try:
-            return _in_parts(
-                path, None, lambda parts, kept: _read(path, found, texts, None, kept, parts)
-            )
+            return _parsed(path, found, texts, blocks, None, size, damage)
         except needed("pyarrow", "tables", "a table").ArrowInvalid as error:
-            if damage is None or _WIDTH not in str(error):
+            if damage is None or not _reason_of(error).startswith(_WIDTH):
                 raise
-        return _in_parts(path, odd, lambda parts, kept: read_lines(texts, parts, kept))
+        return _parsed(path, found, texts, blocks_in_utf8, odd, size, damage)
 
     table = _checked(path, limit, columns, read)
     if odd and damage is not None:
@@ -190,26 +193,28 @@ def read_rows(
     require_apart(path, found.names)
     odd: list[Any] = []
 
-    def read_lines(texts: Sequence[str], found: Layout, parts: bool, kept: list[Any] | None) -> Any:
-        with opened(path) as file:
-            file.seek(begin)
-            blanks = found.delimiter == BLANKS
-            lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
-            table = _read(path, found, texts, lines, kept, parts)
-        if lines.fault is not None:
+    def read_once(texts: Sequence[str], found: Layout) -> Any:
+        fault: int | None = None
+
+        def blocks() -> Iterator[bytes]:
+            nonlocal fault
+            with opened(path) as file:
+                file.seek(begin)
+                blanks = found.delimiter == BLANKS
+                lines = Lines(file, found.encoding, found.first, blanks, found.comments, count)
+                yield from lines
+                fault = lines.fault
+
+        size = os.path.getsize(path) if count is None else count
+        kept = None if damage is None else odd
+        table = _parsed(path, found, texts, blocks, kept, size, damage)
+        if fault is not None:
             text = f"is not {found.encoding.upper()}: save it as UTF-8, or copy it again"
-            place = f"byte {begin + lines.fault:,}"
+            place = f"byte {begin + fault:,}"
             if damage is None:
                 raise FormatError(path, place, text)
             damage.found(path, place, text)
         return table
-
-    def read_once(texts: Sequence[str], found: Layout) -> Any:
-        return _in_parts(
-            path,
-            None if damage is None else odd,
-            lambda parts, kept: read_lines(texts, found, parts, kept),
-        )
 
     def read(texts: Sequence[str]) -> Any:
         try:
@@ -217,8 +222,7 @@ def read_rows(
         except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
             if texts or not found.floats or damage is None or _EMPTY in str(error):
                 raise
-            line = str(error).partition("\n")[0]
-            damage.found(path, "", f"has a cell that is no number: {line}")
+            damage.found(path, "", f"has a cell that is no number: {_reason_of(error)}")
         table = read_once((), dataclasses.replace(found, floats=()))
         texts_of = read_once(found.floats, found)
         return _with_numbers(table, texts_of)
@@ -227,6 +231,40 @@ def read_rows(
     if odd and damage is not None:
         _report(path, odd, damage, "a row")
     return table
+
+
+def _parsed(
+    path: str,
+    found: Layout,
+    texts: Sequence[str],
+    blocks: Callable[[], Iterator[bytes]],
+    odd: list[Any] | None,
+    size: int,
+    damage: Damage | None,
+) -> Any:
+    """Parse a text. If a quote is not closed, lines with an odd number of quotes are damage."""
+    for read in (blocks, lambda: map(_without_odd_quotes, blocks())):
+        try:
+            return parsed(found, texts, read, odd, size)
+        except UnclosedQuote:
+            lines = [line for block in read() for line in block.split(b"\n") if _is_odd(line)]
+        shown = (lines[0] if lines else b"").decode("utf-8", "replace").rstrip("\r")
+        text = f"has a quote that is not closed: {shown[:40]!r}"
+        place = _place_of(path, shown) if lines else ""
+        if damage is None or read is not blocks:
+            break
+        more = f" ({len(lines) - 1:,} more lines like that)" if len(lines) > 1 else ""
+        damage.found(path, place, f"{text}; the line is skipped{more}")
+    raise FormatError(path, place, text)
+
+
+def _is_odd(line: bytes) -> bool:
+    return line.count(b'"') % 2 == 1
+
+
+def _without_odd_quotes(block: bytes) -> bytes:
+    lines = block.splitlines(keepends=True) if b'"' in block else [block]
+    return b"".join(line for line in lines if len(lines) == 1 or not _is_odd(line))
 
 
 def _report(path: str, odd: Sequence[Any], damage: Damage, place: str) -> None:
@@ -264,10 +302,15 @@ def _checked(path: str, limit: Limit, columns: int, read: Callable[[Sequence[str
         raise_shortage(path)
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, os.strerror(error.errno), path) from error
-        line = str(error).partition("\n")[0]
+        line = _reason_of(error)
         text = "has no rows below its header" if line == _EMPTY else f"cannot be read: {line}"
         raise FormatError(path, "", text) from None
     return table.rename_columns(names)
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return the first line of Arrow's message, whose number of a row counts other rows too."""
+    return _ROW.sub("", str(error).partition("\n")[0])
 
 
 def require_apart(path: str, names: Sequence[str]) -> None:
@@ -275,84 +318,6 @@ def require_apart(path: str, names: Sequence[str]) -> None:
     again = [name for name, count in Counter(names).items() if count > 1]
     if again:
         raise FormatError(path, "", f"two columns are named {again[0]!r}: rename one")
-
-
-def _in_parts(
-    path: str, odd: list[Any] | None, read: Callable[[bool, list[Any] | None], Any]
-) -> Any:
-    """Read a large table part by part, which takes less memory; else, or if that fails, as a whole.
-
-    Arrow gives a column the first type in its list that all texts of the first part fit. If all
-    other texts fit it too, the whole file would give the same type, since an earlier type in the
-    list does not fit the first part. Otherwise reading fails, and the whole file decides.
-    """
-    arrow = needed("pyarrow", "tables", "a table")
-    if os.path.getsize(path) > _PART:
-        kept: list[Any] = []
-        try:
-            table = read(True, None if odd is None else kept)
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
-            pass
-        else:
-            if odd is not None:
-                odd[:] = kept
-            arrow.default_memory_pool().release_unused()
-            return table
-    if odd is not None:
-        odd.clear()
-    return read(False, odd)
-
-
-def _read(
-    path: str,
-    found: Layout,
-    texts: Sequence[str],
-    lines: Lines | None,
-    odd: list[Any] | None,
-    parts: bool,
-) -> Any:
-    """Read all columns, or only ``texts``, as texts; ``odd`` gets the rows of another width.
-
-    ``parts``: whether to parse a part of the file at a time, whose first one decides on the types.
-    """
-    arrow = needed("pyarrow", "tables", "a table")
-    reader = needed("pyarrow.csv", "tables", "a CSV file")
-    nulls = [text for text in reader.ConvertOptions().null_values if text.lower() not in _NAN]
-    size = os.path.getsize(path) * (1 if found.encoding == "utf-8" else 2)
-    size = _PART if parts else max(1 << 20, min(size + 1, 1 << 30))
-    rows: dict[str, Any] = {"block_size": size}
-    if found.names is None:
-        rows["skip_rows_after_names"] = 0 if found.units is None else 1
-    else:
-        rows["column_names"] = list(found.names)
-
-    def note(row: Any) -> str:
-        if odd is None:
-            return "error"
-        odd.append(row)
-        return "skip"
-
-    options = {
-        "read_options": reader.ReadOptions(**rows),
-        "parse_options": reader.ParseOptions(
-            delimiter=found.delimiter, invalid_row_handler=None if odd is None else note
-        ),
-        "convert_options": reader.ConvertOptions(
-            null_values=nulls,
-            include_columns=list(texts),
-            column_types={
-                **{name: arrow.float64() for name in found.floats},
-                **{name: arrow.string() for name in texts},
-            },
-            strings_can_be_null=bool(texts),
-            decimal_point=found.decimal,
-        ),
-    }
-    with contextlib.ExitStack() as stack:
-        source = lines if lines is not None else stack.enter_context(reopened(path))
-        if parts:
-            return stack.enter_context(reader.open_csv(source, **options)).read_all()
-        return reader.read_csv(source, **options)
 
 
 def _with_numbers(table: Any, texts: Any) -> Any:

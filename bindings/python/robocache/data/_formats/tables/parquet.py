@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -369,15 +370,23 @@ def holds_numbers(kind: Any) -> bool:
 
 
 def zero_filled(chunked: Any) -> Any:
-    """Return a chunked array with 0 instead of each null; unchanged if it has no numbers.
+    """Return a chunked array with 0 instead of each null; unchanged if it has no numbers."""
+    return _filled(chunked, bytes(8)) if holds_numbers(chunked.type) else chunked
 
-    The 0 is in a buffer, since pyarrow imports pandas to make a scalar of a number.
-    """
-    if not chunked.null_count or not holds_numbers(chunked.type):
+
+def nan_filled(chunked: Any) -> Any:
+    """Return a chunked array of float64 with NaN instead of each null."""
+    return _filled(chunked, struct.pack("<d", float("nan")))
+
+
+def _filled(chunked: Any, value: bytes) -> Any:
+    """Replace nulls by a value in a buffer: pyarrow imports pandas to make a scalar of a number."""
+    if not chunked.null_count:
         return chunked
     arrow = needed("pyarrow", "tables", _WHAT)
-    zero = arrow.Array.from_buffers(chunked.type, 1, [None, arrow.py_buffer(bytes(8))])
-    return chunked.fill_null(zero[0])
+    return chunked.fill_null(
+        arrow.Array.from_buffers(chunked.type, 1, [None, arrow.py_buffer(value)])[0]
+    )
 
 
 def present_in(array: Any) -> Any:

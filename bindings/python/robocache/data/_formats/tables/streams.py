@@ -22,7 +22,7 @@ from .clock import (
     split_unit,
     times_of,
 )
-from .columns import Column, index_of, numbers, opened, unread
+from .columns import Column, index_of, numbers, opened, stacked, unread
 from .instances import Instances, instances_of, may_say_which, times_repeat
 from .layout import Layout
 from .parquet import (
@@ -393,7 +393,8 @@ def _group(
 
     groups: dict[bytes, list[str]] = {}
     for own, column in columns.items():
-        groups.setdefault(np.packbits(column.mask).tobytes(), []).append(own)
+        mask = b"" if column.mask is None else np.packbits(column.mask).tobytes()
+        groups.setdefault(mask, []).append(own)
     again: Counter[str] = Counter()
     for members in groups.values():
         name = stem if len(groups) == 1 else f"{stem}: {_common(members)}"
@@ -415,22 +416,18 @@ def _stream(
     columns: list[Column], names: list[str], times: Any
 ) -> tuple[list[str], Any, dict[str, Any], list[str]]:
     mask = columns[0].mask
-    values = _stacked([column.values for column in columns])
-    clocks = {} if times is None else {"time": times}
-    if not mask.all():
-        values = values[mask]
-        clocks = {key: times_of_clock[mask] for key, times_of_clock in clocks.items()}
-    return names, values, clocks, [str(column.values.dtype) for column in columns]
+    clocks = {} if times is None else {"time": times if mask is None else times[mask]}
+    return names, stacked(columns), clocks, [str(column.dtype) for column in columns]
 
 
 # ---- integers that float64 rounds ---------------------------------------------------------------
 
 
 def _is_large(column: Column) -> bool:
-    values = column.values  # 0 if missing
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+    if column.dtype.kind not in "iu" or column.dtype.itemsize < 8:
         return False
-    return bool(values.max() > _EXACT or values.min() < -_EXACT)
+    parts = [part for part in column.parts if part.size]  # 0 if missing
+    return any(bool(part.max() > _EXACT or part.min() < -_EXACT) for part in parts)
 
 
 def _apart(
@@ -439,12 +436,12 @@ def _apart(
     """Return groups of large integer columns that the common dtype would round, by dtype."""
     import numpy as np
 
-    if np.result_type(*{columns[own].values.dtype for own in members}).kind != "f":
+    if np.result_type(*{columns[own].dtype for own in members}).kind != "f":
         return []
     apart: dict[str, list[str]] = {}
     for own in members:
         if own in large:
-            apart.setdefault(str(columns[own].values.dtype), []).append(own)
+            apart.setdefault(str(columns[own].dtype), []).append(own)
     return list(apart.values())
 
 
@@ -466,17 +463,6 @@ def _untimed(
     there = ~np.any(list(lacking.values()), axis=0)
     missing = np.flatnonzero(~there)
     return Untimed(" or ".join(names), int(missing[0]), len(missing), len(there)), there
-
-
-def _stacked(columns: list[Any]) -> Any:
-    """Stack columns to [n,D] in a dtype that holds all."""
-    import numpy as np
-
-    dtype = np.result_type(*{values.dtype for values in columns})
-    stacked = np.empty((len(columns[0]), len(columns)), dtype)
-    for place, values in enumerate(columns):
-        stacked[:, place] = values
-    return stacked
 
 
 def _mark(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ _FORMS = {
 }
 _DAY = 86_400 * 10**9  # ns
 _MOST_DAYS = 106_750  # the range of int64 in ns
+_ROWS = 1 << 16  # that are parsed at once
 _FIRST_TEXTS = 1000  # texts that decide on the form of a column
 
 
@@ -54,66 +56,179 @@ def parsed(path: str, form: str, texts: Any) -> tuple[Any, Any]:
     """Return texts of a form as ns (also days), and a mask of the texts that match."""
     import numpy as np
 
+    arrow = needed("pyarrow", "tables", "a table")
+    total = np.zeros(len(texts), np.int64)
+    there = np.zeros(len(texts), bool)
+    chunks = texts.chunks if isinstance(texts, arrow.ChunkedArray) else [texts]
+    at = 0
+    for chunk in chunks:
+        for begin in range(0, len(chunk), _ROWS):
+            part = _plain(chunk.slice(begin, _ROWS))
+            end = at + len(part)
+            total[at:end], there[at:end] = _alike(form, part) or _searched(path, form, part)
+            at = end
+    return total, there
+
+
+def _searched(path: str, form: str, texts: Any) -> tuple[Any, Any]:
+    """Parse texts by the patterns of a form."""
+    import numpy as np
+
     compute = needed("pyarrow.compute", "tables", "a table")
-    texts = _plain(texts)
     total = np.zeros(len(texts), np.int64)
     there = np.zeros(len(texts), bool)
     for pattern in _FORMS[form]:
         if there.all() and len(there):
             break
         found = compute.extract_regex(texts, pattern=pattern)
-        ns, valid = _ticks(path, found, form)
+        ns, valid = _ticks(_Found(path, found))
         valid &= present_in(found)
         total = np.where(valid & ~there, ns, total)
         there |= valid
     return total, there
 
 
-def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
-    """Return the nanoseconds of the parts of texts, and a mask of those within range."""
+def _alike(form: str, texts: Any) -> tuple[Any, Any] | None:
+    """Parse texts that differ only in their digits; None if they differ more.
+
+    They match a pattern at the same places, which takes a tenth of the time of a search.
+    """
     import numpy as np
 
     arrow = needed("pyarrow", "tables", "a table")
-    compute = needed("pyarrow.compute", "tables", "a table")
-    names = {field.name for field in found.type}
-
-    def part(name: str) -> Any:
-        """Return a part as text; "" where it is missing."""
-        if name not in names:
+    if len(texts) == 0 or texts.null_count or not arrow.types.is_string(texts.type):
+        return None
+    first = texts[0].as_py()
+    size = len(first)
+    begin, count = texts.offset, len(texts)
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, count + 1, 4 * begin)
+    if not first.isascii() or size == 0 or (np.diff(offsets) != size).any():
+        return None
+    found = next(filter(None, (re.match(pattern, first) for pattern in _FORMS[form])), None)
+    if found is None:
+        return None
+    octets = np.frombuffer(texts.buffers()[2], np.uint8, count * size, int(offsets[0]))
+    cells = np.ascontiguousarray(octets.reshape(count, size).T)
+    zone = found.span("zone") if "zone" in found.re.groupindex else (-1, -1)
+    for place, (char, own) in enumerate(zip(first, cells)):
+        if char.isdigit() and not zone[0] <= place < zone[1]:
+            if own.min() < ord("0") or own.max() > ord("9"):
+                return None
+        elif (own != ord(char)).any():
             return None
-        return compute.fill_null(compute.struct_field(found, name), "")
+    return _ticks(_Alike(found, cells))
 
-    def number(name: str, default: int = 0) -> Any:
-        texts = part(name)
-        if texts is None:
-            return np.full(len(found), default, np.int64)
+
+class _Found:
+    """The parts of texts that a pattern found."""
+
+    def __init__(self, path: str, found: Any) -> None:
+        self.path, self.found = path, found
+        self.names = {field.name for field in found.type}
+
+    def _part(self, name: str) -> Any:
+        """Return a part as text; "" where it is missing."""
+        compute = needed("pyarrow.compute", "tables", "a table")
+        return compute.fill_null(compute.struct_field(self.found, name), "")
+
+    def _numbers(self, name: str, array: Any) -> Any:
+        return numbers_of(self.path, name, _chunked(array))
+
+    def number(self, name: str, default: int = 0) -> Any:
+        import numpy as np
+
+        arrow = needed("pyarrow", "tables", "a table")
+        compute = needed("pyarrow.compute", "tables", "a table")
+        if name not in self.names:
+            return np.full(len(self.found), default, np.int64)
+        texts = self._part(name)
         texts = compute.if_else(compute.equal(texts, ""), str(default), texts)
-        return numbers_of(path, name, _chunked(texts.cast(arrow.int64())))
+        return self._numbers(name, texts.cast(arrow.int64()))
 
-    hour, minute, second = number("hour"), number("minute"), number("second")
-    valid = (hour < 24) & (minute < 60) & (second <= 60)
-    if "half" in names:
-        half = numbers_of(
-            path, "half", _chunked(compute.match_substring_regex(part("half"), "[Pp]"))
-        )
-        has_half = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
-        hour = np.where(has_half, hour % 12 + 12 * half, hour)
-    rest = np.zeros(len(found), np.int64)
-    if "rest" in names:
+    def fraction(self) -> Any:
+        """Return the digits behind the seconds, in ns."""
+        arrow = needed("pyarrow", "tables", "a table")
+        compute = needed("pyarrow.compute", "tables", "a table")
         digits = compute.utf8_slice_codeunits(
-            compute.binary_join_element_wise(part("rest"), "000000000", ""), 0, 9
+            compute.binary_join_element_wise(self._part("rest"), "000000000", ""), 0, 9
         )
-        rest = numbers_of(path, "rest", _chunked(digits.cast(arrow.int64())))
-    total = ((hour * 60 + minute) * 60 + second) * 10**9 + rest
-    if "days" in names:
-        days = number("days")
+        return self._numbers("rest", digits.cast(arrow.int64()))
+
+    def half(self) -> tuple[Any, Any]:
+        """Return whether texts say AM or PM, and whether it is PM."""
+        compute = needed("pyarrow.compute", "tables", "a table")
+        half = self._part("half")
+        is_pm = compute.match_substring_regex(half, "[Pp]")
+        return self._numbers("half", compute.not_equal(half, "")), self._numbers("half", is_pm)
+
+    def offsets(self) -> Any:
+        return _offsets(self.path, self._part("zone"))
+
+
+class _Alike:
+    """The parts of texts that are at the same places in all of them."""
+
+    def __init__(self, found: re.Match[str], cells: Any) -> None:
+        self.found, self.cells = found, cells  # of the first text; [size,n]
+        self.names = set(found.re.groupindex)
+
+    def _digits(self, begin: int, end: int) -> Any:
+        import numpy as np
+
+        made = np.zeros(self.cells.shape[1], np.int64)
+        for own in self.cells[begin:end]:
+            made *= 10
+            made += own - ord("0")
+        return made
+
+    def number(self, name: str, default: int = 0) -> Any:
+        import numpy as np
+
+        if name not in self.names or not self.found[name]:
+            return np.full(self.cells.shape[1], default, np.int64)
+        begin, end = self.found.span(name)
+        if self.found[name].startswith("-"):
+            return -self._digits(begin + 1, end)
+        return self._digits(begin, end)
+
+    def fraction(self) -> Any:
+        if not self.found["rest"]:
+            return self.number("")
+        begin, end = self.found.span("rest")
+        return self._digits(begin, end) * 10 ** (9 - (end - begin))
+
+    def half(self) -> tuple[Any, Any]:
+        text = self.found["half"] or ""
+        return self.number("", bool(text)), self.number("", text.upper() == "P")
+
+    def offsets(self) -> Any:
+        return _ahead(self.found["zone"])
+
+
+def _ticks(parts: _Found | _Alike) -> tuple[Any, Any]:
+    """Return the nanoseconds of the parts of texts, and a mask of those within range."""
+    import numpy as np
+
+    hour, minute, second = map(parts.number, ("hour", "minute", "second"))
+    valid = (hour < 24) & (minute < 60) & (second <= 60)
+    if "half" in parts.names:
+        has_half, is_pm = parts.half()
+        hour = np.where(has_half, hour % 12 + 12 * is_pm, hour)
+    total = ((hour * 60 + minute) * 60 + second) * 10**9
+    if "rest" in parts.names:
+        total = total + parts.fraction()
+    if "days" in parts.names:
+        days = parts.number("days")
         total, valid = total + days * _DAY, valid & (np.abs(days) <= _MOST_DAYS)
-    if "year" in names:
-        days, good = _days(number("year", 1970), number("month") + number("month2"),
-                           number("day") + number("day2"))  # fmt: skip
+    if "year" in parts.names:
+        days, good = _days(
+            parts.number("year", 1970),
+            parts.number("month") + parts.number("month2"),
+            parts.number("day") + parts.number("day2"),
+        )
         total, valid = total + days * _DAY, valid & good
-    if "zone" in names:
-        total = total - _offsets(path, part("zone"))
+    if "zone" in parts.names:
+        total = total - parts.offsets()
     return total, valid
 
 
@@ -135,16 +250,18 @@ def _offsets(path: str, zones: Any) -> Any:
     coded = zones.dictionary_encode() if not hasattr(zones, "chunks") else None
     if coded is None:
         coded = zones.combine_chunks().dictionary_encode()
-    known = []
-    for zone in coded.dictionary.to_pylist():
-        digits = (zone or "")[1:].replace(":", "").ljust(4, "0")
-        minutes = 0
-        if zone and zone[0] in "+-":
-            minutes = int(digits[:2]) * 60 + int(digits[2:])
-            minutes = -minutes if zone[0] == "-" else minutes
-        known.append(minutes * 60 * 10**9)
+    known = [_ahead(zone) for zone in coded.dictionary.to_pylist()]
     places = numbers_of(path, "zone", _chunked(coded.indices))
     return np.array(known or [0], np.int64)[places] if len(places) else np.zeros(0, np.int64)
+
+
+def _ahead(zone: str | None) -> int:
+    """Return how many ns a time zone is ahead of UTC."""
+    if not zone or zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return (-minutes if zone[0] == "-" else minutes) * 60 * 10**9
 
 
 def over_midnight(times: Any) -> Any:

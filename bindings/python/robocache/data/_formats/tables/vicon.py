@@ -17,7 +17,7 @@ from ..description import Format
 from .clock import Clock
 from .csv import read_rows
 from .layout import Layout
-from .parquet import numbers_of
+from .parquet import nan_filled, numbers_of
 from .streams import Table, streams_of
 from .tables import open_file
 
@@ -123,8 +123,7 @@ def _streams_in(path: str, section: Section, options: Options) -> Table:
     layout = Layout(section.delimiter, None, names, 0, floats=names)
     table = read_rows(path, layout, options.limit, options.damage, section.begin, section.count)
     frames, parts = (
-        numbers_of(path, name, table[own].fill_null(float("nan")))
-        for name, own in zip(_FIXED, names)
+        numbers_of(path, name, nan_filled(table[own])) for name, own in zip(_FIXED, names)
     )
     ticks = parts[np.isfinite(parts)].max(initial=0.0) + 1
     with np.errstate(all="ignore"):
@@ -209,7 +208,7 @@ def _titles_in(path: str) -> list[tuple[int, str]]:
     with opened(path) as file:
         while block := file.read(_BLOCK):
             text = rest + block
-            for at in _words_in(text):
+            for at in _lines_in(text):
                 match = _TITLE.match(text, at)
                 begins_line = at > 0 or place == 0  # the byte before `rest` is not known
                 if match is not None and begins_line:
@@ -219,14 +218,19 @@ def _titles_in(path: str) -> list[tuple[int, str]]:
     return sorted(found.items())
 
 
-def _words_in(text: bytes) -> Iterator[int]:
-    """Yield where lines with the name of a section begin; a regex takes twenty times longer."""
-    for title in _SECTIONS:
-        word = title.encode()
-        at = text.find(word)
-        while at >= 0:
-            yield at - len(_MARK) if text[max(0, at - len(_MARK)) : at] == _MARK else at
-            at = text.find(word, at + 1)
+def _lines_in(text: bytes) -> Iterator[int]:
+    """Yield where lines begin with the first letter of a section's name.
+
+    A regex, or a search for each name, takes twenty times longer.
+    """
+    import numpy as np
+
+    octets: Any = np.frombuffer(text, np.uint8)
+    letters = np.zeros(256, bool)
+    letters[[title.encode()[0] for title in _SECTIONS] + [_MARK[0]]] = True
+    yield 0
+    begins = np.flatnonzero(octets[:-1] == ord("\n")) + 1
+    yield from begins[letters[octets[begins]]].tolist()
 
 
 def _section(path: str, at: int, title: str, end: int) -> Section:

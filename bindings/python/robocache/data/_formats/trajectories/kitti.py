@@ -12,9 +12,10 @@ from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
 from ..tables.clock import Clock
+from ..tables.columns import Column, numbers, stacked
 from ..tables.csv import read_rows, start_of
 from ..tables.layout import BLANKS, LOOK, Layout
-from ..tables.parquet import numbers_of
+from ..tables.parquet import nan_filled, numbers_of
 from ..tables.streams import Table, rows_clock
 from ..tables.tables import Tables
 
@@ -39,6 +40,7 @@ NAMES = tuple(
 _POSES, _TIMES = "poses.txt", "times.txt"
 _NEAR = 0.01  # how far the product of a rotation and its transpose may be from the identity
 _COLUMN = "time"
+_ROWS = 1 << 13  # that are checked at once
 
 
 def sniff(path: str) -> bool:
@@ -101,11 +103,18 @@ def _are_rotations(poses: Any) -> Any:
     """Return a mask of poses [n,12] whose first three columns are a rotation."""
     import numpy as np
 
-    matrices = poses.reshape(-1, 3, 4)[:, :, :3]
-    with np.errstate(all="ignore"):
-        products = matrices @ matrices.transpose(0, 2, 1)
-        near = (np.abs(products - np.eye(3)) <= _NEAR).all(axis=(1, 2))
-        return near & (np.linalg.det(np.where(near[:, None, None], matrices, 0)) > 0)
+    good = np.empty(len(poses), bool)
+    for begin in range(0, len(poses), _ROWS):
+        first, second, third = poses[begin : begin + _ROWS].T.reshape(3, 4, -1)[:, :3].copy()
+        pairs = ((first, first, 1), (second, second, 1), (third, third, 1),
+                 (first, second, 0), (first, third, 0), (second, third, 0))  # fmt: skip
+        with np.errstate(all="ignore"):
+            volume = (np.cross(first, second, axis=0) * third).sum(axis=0)
+            own = volume > 0
+            for a, b, expected in pairs:
+                own &= np.abs((a * b).sum(axis=0) - expected) <= _NEAR
+        good[begin : begin + _ROWS] = own
+    return good
 
 
 def _read(stem: str, path: str, options: Options) -> Table:
@@ -113,9 +122,16 @@ def _read(stem: str, path: str, options: Options) -> Table:
 
     layout = Layout(BLANKS, None, NAMES, 0, comments="#", floats=NAMES)
     table = read_rows(path, layout, options.limit, options.damage)
-    values = np.stack([_numbers(path, table, name) for name in NAMES], axis=1)
+    columns = []
+    for name in NAMES:
+        column = numbers(path, name, nan_filled(table[name]))
+        assert isinstance(column, Column)  # all are read as floats
+        columns.append(column)
+    values = stacked(columns)
     clock, times = _times(stem, path, len(values), options)
-    good = _are_rotations(values) & np.isfinite(values).all(axis=1)
+    good = _are_rotations(values)
+    for column in values.T:
+        good &= np.isfinite(column)
     if not good.all():
         row = int(np.argmin(good))
         more = int((~good).sum()) - 1
@@ -135,14 +151,6 @@ def _read(stem: str, path: str, options: Options) -> Table:
     return made
 
 
-def _numbers(path: str, table: Any, name: str) -> Any:
-    """Return a column as float64; empty cells are NaN."""
-    chunked = table[name]
-    return numbers_of(
-        path, name, chunked.fill_null(float("nan")) if chunked.null_count else chunked
-    )
-
-
 def _times(stem: str, path: str, rows: int, options: Options) -> tuple[Clock | None, Any]:
     """Return the times of poses, from the file next to them or by the caller's rate."""
     import numpy as np
@@ -156,7 +164,8 @@ def _times(stem: str, path: str, rows: int, options: Options) -> tuple[Clock | N
         return None, None
     file = folder.file(names[0])
     layout = Layout(BLANKS, None, (_COLUMN,), 0, comments="#", floats=(_COLUMN,))
-    times = _numbers(file, read_rows(file, layout, options.limit, options.damage), _COLUMN)
+    table = read_rows(file, layout, options.limit, options.damage)
+    times = numbers_of(file, _COLUMN, nan_filled(table[_COLUMN]))
     if len(times) != rows:
         text = f"has {len(times):,} times, but {os.path.basename(path)} has {rows:,} poses"
         raise FormatError(file, "", text)

@@ -14,7 +14,7 @@ from ..description import Format
 from ..tables.clock import Clock
 from ..tables.csv import read_rows, start_of
 from ..tables.layout import BLANKS, LOOK, Layout, cells_of
-from ..tables.parquet import numbers_of, present_in
+from ..tables.parquet import numbers_of, present_in, zero_filled
 from ..tables.streams import Table, streams_of
 from ..tables.tables import open_file
 
@@ -145,9 +145,8 @@ def _with_weeks(path: str, table: Any, options: Options) -> Any:
     there = present_in(table["week"]) & present_in(table["tow"])
     if not arrow.types.is_integer(table.schema.field("week").type) and len(table):
         raise FormatError(path, "", "has weeks that are not whole numbers")
-    zero = arrow.scalar(0, table.schema.field("week").type) if len(table) else None
-    week = numbers_of(path, "week", table["week"].fill_null(zero)) if len(table) else np.zeros(0)
-    tow = numbers_of(path, "tow", table["tow"].fill_null(0.0))
+    week = numbers_of(path, "week", zero_filled(table["week"])) if len(table) else np.zeros(0)
+    tow = numbers_of(path, "tow", zero_filled(table["tow"]))
     good = (week >= 0) & (week < _MOST_WEEKS) & (tow >= 0) & (tow <= _WEEK)
     if not good[there].all():
         row = int(np.argmax(~good & there))
@@ -171,7 +170,7 @@ def _in_degrees(path: str, table: Any) -> Any:
         for part in _PARTS:
             column = table[f"{name}{part}"]
             there &= present_in(column)
-            parts.append(numbers_of(path, name, column.fill_null(0.0)))
+            parts.append(numbers_of(path, name, zero_filled(column)))
         size = np.abs(parts[0]) + parts[1] / 60 + parts[2] / 3600
         joined = arrow.chunked_array([arrow.array(np.copysign(size, parts[0]), mask=~there)])
         place = table.column_names.index(f"{name}{_PARTS[0]}")
