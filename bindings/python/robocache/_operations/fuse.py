@@ -302,22 +302,6 @@ def fuse(
     )
 
 
-def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
-    """Return streams and query times if some streams are recorded streams or tracks."""
-    if not isinstance(streams, Sequence):
-        return None
-    held = [samples_of(stream) for stream in streams]
-    if all(samples is None for samples in held):
-        return None
-    made, queries = [], query_times
-    for stream, samples in zip(streams, held):
-        if samples is not None:
-            times, queries = matched(samples, query_times)
-            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
-        made.append(stream)
-    return made, queries
-
-
 def _queries(streams: Any, query_times: Any) -> Any:
     """Return the query times in the unit that all streams have."""
     first = streams[0]
@@ -370,3 +354,19 @@ def _native(streams: Any) -> tuple[list[Any], int, int]:
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: got {len(native)}, expected 1 to {_MOST_STREAMS}")
     return native, bits, channels
+
+
+def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
+    """Return streams and query times if some streams are recorded streams or tracks."""
+    if not isinstance(streams, Sequence):
+        return None
+    held = [samples_of(stream) for stream in streams]
+    if all(samples is None for samples in held):
+        return None
+    made, queries = [], query_times
+    for stream, samples in zip(streams, held):
+        if samples is not None:
+            times, queries = matched(samples, query_times)
+            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
+        made.append(stream)
+    return made, queries
