@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import data_files
+import recordings_with_faults as faults
 import robocache as rbc
 from docstrings import parameters_of
 
@@ -343,3 +344,17 @@ def test_pickled_before_it_is_read(made):
             np.testing.assert_array_equal(copy[name].values, opened[name].values)
     else:
         assert not copy.is_loaded and copy == opened
+
+
+def test_iterating_reads_unread_episodes_in_parts(tmp_path, monkeypatch):
+    from robocache._episodes import episodes as module
+
+    pytest.importorskip("pyarrow")
+    data.save(faults.episodes(), tmp_path / "set", "lerobot")
+    whole = data.open(tmp_path / "set").load()
+    lengths = whole.lengths("action").tolist()
+    for most in (1, max(lengths), lengths[0] + lengths[1], 10**6):
+        monkeypatch.setattr(module, "_ROWS_AT_ONCE", most)
+        opened = data.open(tmp_path / "set")
+        assert list(opened) == [whole.select([e]) for e in range(len(whole))]
+        assert not opened.is_loaded

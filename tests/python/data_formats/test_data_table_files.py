@@ -257,7 +257,7 @@ def test_a_time_that_is_missing_costs_its_row(tmp_path, kind):
         pq.write_table(pa.table({"time_s": times, "x": np.arange(100.0)}), path)
     else:
         csv(path, ["time_s,x", *rows(100, lambda i: kind if i == 5 else i / 1, lambda i: i / 1)])
-    error = refused(path, "1 of 100 rows are skipped: their column time_s is empty")
+    error = refused(path, "1 of 100 rows has no time: column time_s is empty")
     assert error.place == "time_s, row 5"
     kept = data.open(path, damaged="keep")
     expected = [i for i in range(100) if i != 5]
@@ -271,7 +271,7 @@ def test_the_row_of_a_time_that_is_missing_in_a_late_piece(tmp_path):
     times = np.arange(150_000) / 100
     times[140_000] = np.nan
     pq.write_table(pa.table({"t": times, "x": times}), tmp_path / "a.parquet")
-    assert refused(tmp_path / "a.parquet", "rows are skipped").place == "t, row 140000"
+    assert refused(tmp_path / "a.parquet", "rows has no time").place == "t, row 140000"
 
 
 def test_a_column_of_few_times_is_no_clock(tmp_path):

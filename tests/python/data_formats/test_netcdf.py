@@ -187,7 +187,7 @@ def test_the_name_of_the_times():
         ([0, 1], "days since 2000-02-30", "has the unit 'days since 2000-02-30'"),
         ([0, 10**6], "days since 2000-01-01", "do not fit in 64 bits"),
         ([0.0, 1e300], "s since 2000-01-01", "do not fit in 64 bits"),
-        ([0.0, np.nan], "s since 2000-01-01", "t, row 1: 1 of 2 rows are skipped"),
+        ([0.0, np.nan], "s since 2000-01-01", "t, row 1: 1 of 2 rows has no time"),
     ],
 )
 def test_times_that_cannot_be_read(values, units, match):

@@ -179,7 +179,7 @@ def test_a_date_that_is_none_has_no_time(tmp_path):
     texts = iso("2023-11-14T22:13:{s}.{ms:03}")
     texts[4] = "2023-02-30T00:00:00.000"
     path = csv(tmp_path / "a.csv", "time,v", texts, SECONDS)
-    with pytest.raises(data.FormatError, match=r"1 of 21 rows are skipped: .* \(first: row 4\)"):
+    with pytest.raises(data.FormatError, match=r"1 of 21 rows has no time: .* \(first: row 4\)"):
         data.open(path).load()
 
 

@@ -91,7 +91,8 @@ def test_actions_minus_the_state(arm, tmp_path, text, mask):
     out = tmp_path / "norm_stats.json"
     command = ("stats", path, "--write", "openpi", "-o", out, "--relative", 10)
     said = run(*command, f"--delta-mask={text}")
-    assert f"the next 10 minus the state in {sum(mask)} channels" in said
+    channels = "1 channel" if sum(mask) == 1 else f"{sum(mask)} channels"
+    assert f"the next 10 minus the state in {channels}, as by DeltaActions" in said
     stored = read(out)
     check(stored["state"], made["observation.state"])
     check(stored["actions"], chunks(made, offsets, 10, mask))

@@ -126,6 +126,7 @@ def test_as_a_collection():
     assert given.nbytes == given["arm"].nbytes + given["camera"].nbytes
     each = list(given)
     assert each == [given.select([e]) for e in range(3)] and len(each[0]) == 1
+    assert given.select([]).num_episodes == 0 and list(given.select([])) == []
     with pytest.raises(TypeError):
         given.tracks["leg"] = arm()
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
 
+_ROWS_AT_ONCE = 20_000  # of episodes that are read together while iterating
+
 # Methods that need robocache.data import it when they are called, so importing robocache is fast.
 
 
@@ -367,8 +369,17 @@ class Episodes:
         return name in self._tracks
 
     def __iter__(self) -> Iterator[Episodes]:
-        """Yield each episode, as :class:`Episodes` with one. Unread tracks are read for each."""
-        return (self.select([e]) for e in range(len(self)))
+        """Yield each episode, as :class:`Episodes` with one. Unread tracks are read in parts."""
+        begin, count = 0, len(self)
+        while begin < count:
+            end, part = count, self
+            if self._lazy is not None and not self.is_loaded:
+                lengths = self._lazy.lengths[begin:].cumsum()
+                end = begin + max(1, int((lengths <= _ROWS_AT_ONCE).sum()))
+                part = self.select(range(begin, end)).load()
+            for e in range(end - begin):
+                yield part.select([begin + e if part is self else e])
+            begin = end
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Episodes):

@@ -310,22 +310,6 @@ def fuse(
     )
 
 
-def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
-    """Return streams and query times if some streams are recorded streams or tracks."""
-    if not isinstance(streams, Sequence):
-        return None
-    held = [samples_of(stream) for stream in streams]
-    if all(samples is None for samples in held):
-        return None
-    made, queries = [], query_times
-    for stream, samples in zip(streams, held):
-        if samples is not None:
-            times, queries = matched(samples, query_times)
-            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
-        made.append(stream)
-    return made, queries
-
-
 def _with_lag(lag: Any, times: Any, unit: Any, checked: bool) -> Any:
     """Return a new rbcFuseParams. The extension copies it."""
     (lag,) = ticks_or_numbers(unit, lag=lag)
@@ -389,3 +373,19 @@ def _native(streams: Any) -> tuple[list[Any], int, int]:
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: got {len(native)}, expected 1 to {_MOST_STREAMS}")
     return native, bits, channels
+
+
+def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
+    """Return streams and query times if some streams are recorded streams or tracks."""
+    if not isinstance(streams, Sequence):
+        return None
+    held = [samples_of(stream) for stream in streams]
+    if all(samples is None for samples in held):
+        return None
+    made, queries = [], query_times
+    for stream, samples in zip(streams, held):
+        if samples is not None:
+            times, queries = matched(samples, query_times)
+            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
+        made.append(stream)
+    return made, queries

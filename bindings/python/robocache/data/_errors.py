@@ -143,6 +143,14 @@ class Damage:
             self.problems.append(problem)
 
 
+def rows_without_time(rows: int, total: int, why: str, damage: Damage) -> str:
+    """Return a sentence about rows without a time, which are skipped if damage is kept."""
+    if damage.keep:
+        return f"{rows} of {total} rows are skipped: {why or 'they have no time'}"
+    verb = "has" if rows == 1 else "have"
+    return f"{rows} of {total} rows {verb} no time{f': {why}' if why else ''}"
+
+
 def _named(path: Any) -> str | None:
     """Return a sentence about a file that is empty, truncated Parquet or an archive; else None.
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._errors import Damage, FormatError, LeftOut, Unread
+from ._errors import Damage, FormatError, LeftOut, Unread, rows_without_time
 from ._kinds.declared import checked
 from ._options import Options
 from ._recording import RecordedStream, Recording
@@ -335,7 +335,7 @@ def _recording_of(
     clock = made.clock
     if made.untimed is not None:
         missing = made.untimed
-        text = f"{missing.rows} of {missing.total} rows are skipped: they have no time"
+        text = rows_without_time(missing.rows, missing.total, "", options.damage)
         options.damage.found(path, f"{missing.column}, row {missing.first}", text)
     unit, scales = scales_of(path, {} if clock is None else {name: clock}, options.unit)
     scale = scales.get(name, Scale(None, None))

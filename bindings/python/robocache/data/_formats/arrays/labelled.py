@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ..._errors import FormatError, LeftOut, Unread
+from ..._errors import FormatError, LeftOut, Unread, rows_without_time
 from ..._kinds.names import UNIT_WORDS
 from ..._options import Options
 from ..._progress import progress
@@ -143,7 +143,7 @@ class Labelled:
         clock.is_asked = is_asked
         if not mask.all():
             first = int(np.argmin(mask))
-            text = f"{int((~mask).sum())} of {len(mask)} rows are skipped: they have no time"
+            text = rows_without_time(int((~mask).sum()), len(mask), "", self.damage)
             self.damage.found(self.path, f"{chosen.name}, row {first}", text)
         clock.sample = times[mask]
         self.times[dim], self.masks[dim], self.clocks[dim] = times[mask], mask, guessed(clock)

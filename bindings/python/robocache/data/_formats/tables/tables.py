@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from ..._errors import FormatError, LeftOut, Unread, needed
+from ..._errors import FormatError, LeftOut, Unread, needed, rows_without_time
 from ..._file_access import Folder, is_file, is_folder, is_special, special_kind
 from ..._options import Options
 from ..._progress import progress
@@ -220,10 +220,8 @@ class Tables:
     def _note_untimed(self, path: str, table: Table) -> None:
         missing = table.untimed
         if missing is not None:
-            text = (
-                f"{missing.rows} of {missing.total} rows are skipped: their column "
-                f"{missing.column} is empty (first: row {missing.first})"
-            )
+            why = f"column {missing.column} is empty (first: row {missing.first})"
+            text = rows_without_time(missing.rows, missing.total, why, self.damage)
             self.damage.found(path, f"{missing.column}, row {missing.first}", text)
 
     def _require_names_apart(self) -> None:
