@@ -43,6 +43,8 @@ const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
     {"lengths", [](ResamplingCase&, StreamCase& s) { s.lengths = true; }},
     {"packed", [](ResamplingCase&, StreamCase& s) { s.packed = true; }},
     {"missing", [](ResamplingCase&, StreamCase& s) { s.missing = true; }},
+    {"arrivals", [](ResamplingCase&, StreamCase& s) { s.arrives = true; }},
+    {"causal", [](ResamplingCase&, StreamCase& s) { s.arrives = s.causal = true; }},
     {"nearest+missing",
      [](ResamplingCase&, StreamCase& s) {
        s.method = RBC_METHOD_NEAREST;
@@ -67,6 +69,7 @@ const std::map<std::string, void (*)(StreamCase&)> kKinds = {
      }},
     {"joints", [](StreamCase& s) { s.method = RBC_METHOD_ANGLE; }},
     {"missing", [](StreamCase& s) { s.missing = true; }},
+    {"causal", [](StreamCase& s) { s.arrives = s.causal = true; }},
 };
 
 void setTrait(ResamplingCase& c, const std::string& trait, const std::string& name) {
@@ -120,6 +123,8 @@ class ResamplingCall : public Call {
       if (s.affine) params.shift = next++->get();
       if (s.affine) params.scale = next++->get();
       if (s.missing) params.sample_mask = next++->get();
+      if (s.arrives) params.arrivals = next++->get();
+      if (s.causal) params.flags = RBC_FLAG_CAUSAL;
       streams_.push_back(stream);
     }
     query_times_ = next->get();

@@ -26,6 +26,8 @@ struct StreamCase {
   bool lengths = false;
   bool packed = false;
   bool missing = false;  // 5 % of its samples, at random
+  bool arrives = false;  // samples arrive up to two periods after their times
+  bool causal = false;   // it looks back only
 };
 
 struct ResamplingCase : Case {

@@ -159,12 +159,14 @@ class ResamplingData : public Data {
     with_channels.push_back(c.channels);
     const Array& values = addInput("values", c.dtype, with_channels);
     stream.times = &addInput("times", c_.times, shape);
+    std::vector<double> stamps(static_cast<size_t>(stream.times->count()));
     for (size_t b = 0; b < spans_.size(); ++b) {
       double seconds = random.uniform(0, period);
       spans_[b].first = std::max(spans_[b].first, seconds);
       for (int64_t i = 0; i < stream.counts[b]; ++i) {
         if (i > 0) seconds += period * random.uniform(1 - spread, 1 + spread);
         setTime(*stream.times, stream.begins[b] + i, seconds);
+        stamps[static_cast<size_t>(stream.begins[b] + i)] = seconds;
       }
       spans_[b].last = std::min(spans_[b].last, seconds);
     }
@@ -188,6 +190,12 @@ class ResamplingData : public Data {
       stream.sample_mask = &addInput("sample_mask", support::kBool, shape);
       bool* there = elements<bool>(*stream.sample_mask);
       for (int64_t i = 0; i < stream.sample_mask->count(); ++i) there[i] = !random.chance(0.05);
+    }
+    if (c.arrives) {
+      const Array& arrivals = addInput("arrivals", c_.times, shape);
+      for (size_t i = 0; i < stamps.size(); ++i) {
+        setTime(arrivals, static_cast<int64_t>(i), stamps[i] + random.uniform(0, 2 * period));
+      }
     }
     streams_.push_back(std::move(stream));
   }

@@ -4,8 +4,8 @@
 // thread fuses all streams, tick after tick, and each tick is timed: for one row, and, a tenth as
 // often, for the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. After each tick the thread
 // only reads the clock, for as long as a tick usually takes: if that takes longer, the machine was
-// busy with other work. Then the same with a mutex and a std::deque per sensor. Pushes are timed by
-// the thousand while another thread ticks. The lines are tab-separated, in ns.
+// busy with other work. Then the same with arrivals, and with a mutex and a std::deque per sensor.
+// Pushes are timed by the thousand while another thread ticks. The lines are tab-separated, in ns.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -165,8 +165,10 @@ int main(int argc, char** argv) {
   mlockall(MCL_CURRENT | MCL_FUTURE);  // if permitted
   std::printf("what\twho\tmedian\tp99\tp99.99\tlongest\n");
   live_bench::timePushes<live_bench::RingRig>("robocache", ticks);
+  live_bench::timePushes<live_bench::CausalRig>("robocache, causal", ticks);
   live_bench::timePushes<live_bench::DequeRig>("mutex and deque", ticks);
   live_bench::timeTicks<live_bench::RingRig>("robocache", ticks);
+  live_bench::timeTicks<live_bench::CausalRig>("robocache, causal", ticks);
   live_bench::timeTicks<live_bench::DequeRig>("mutex and deque", ticks);
   return 0;
 }

@@ -1,5 +1,6 @@
-// The same sensors with one interface: rings of the library, and the usual way without it, a
-// std::deque with a std::mutex per sensor. Both interpolate linearly and hold at the ends.
+// The same sensors with one interface: rings of the library, with and without arrivals, and the
+// usual way without it, a std::deque with a std::mutex per sensor. All interpolate linearly and hold
+// at the ends.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +16,22 @@ constexpr int kStreams = 8;
 constexpr int kChannels = 7;
 constexpr int kKept = 256;  // samples per sensor
 constexpr int kWidth = kStreams * kChannels;
+constexpr double kDelay = 2e-4;  // s, until a sample arrives
 
 class RingRig {
  public:
-  RingRig() : live_(robocache::Live::create(context_, streams())) {}
+  // `causal`: samples have arrivals, and channels look back only.
+  explicit RingRig(bool causal = false)
+      : causal_(causal), live_(robocache::Live::create(context_, streams(causal))) {}
 
   void push(int stream, double time, const float* row) {
     int64_t shape[] = {1, kChannels};
+    const double arrival = time + kDelay;
     const rbcTensor times = host(&time, 64, 1, shape);
     const rbcTensor values = host(row, 32, 2, shape);
-    robocache::check(rbcLivePush(live_.get(), stream, &values, &times, nullptr));
+    const rbcTensor arrivals = host(&arrival, 64, 1, shape);
+    robocache::check(
+        rbcLivePush(live_.get(), stream, &values, &times, causal_ ? &arrivals : nullptr));
   }
   void fuse(const double* queries, int count, float* out) {
     int64_t shape[] = {count, kWidth};
@@ -39,9 +46,11 @@ class RingRig {
   }
 
  private:
-  static std::vector<robocache::LiveStream> streams() {
+  static std::vector<robocache::LiveStream> streams(bool causal) {
     robocache::LiveStream stream(kChannels);
     stream.capacity = kKept;
+    stream.causal = causal;
+    if (causal) stream.max_age = 0.1;
     return std::vector<robocache::LiveStream>(kStreams, stream);
   }
   static rbcTensor host(const void* data, int bits, int32_t ndim, int64_t* shape) {
@@ -54,10 +63,15 @@ class RingRig {
     return tensor;
   }
 
+  const bool causal_;
   robocache::Context context_ = robocache::Context::cpu(1);
   robocache::Live live_;
   uint8_t mask_[64 * kStreams];
   double ages_[kStreams];
+};
+
+struct CausalRig : RingRig {
+  CausalRig() : RingRig(true) {}
 };
 
 class DequeRig {

@@ -68,8 +68,8 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  * dtype of times; i64 saturates. Arrivals are on the clock of the queries, without an offset: they
  * are compared with q + lag.
  *
- * CUDA: one launch for any N (with arrivals or RBC_FLAG_CAUSAL, for each 32 streams), no
- * intermediate tensors, no allocation, no copy, can be captured.
+ * CUDA: one launch for any N (with arrivals or RBC_FLAG_CAUSAL for each 32 streams, after those of
+ * rbcResample), no intermediate tensors, no allocation without arrivals, no copy, can be captured.
  * Everything else - strides, rules, arithmetic, checking, synchronization, errors - is as for
  * rbcResample. Errors name the stream: "streams[2].values: ...".
  */

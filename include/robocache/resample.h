@@ -210,12 +210,12 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * a row's length are never read.
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
- * With RBC_FLAG_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
- * (UNSUPPORTED). CPU: returns when done; large calls use several of the context's threads. Arrivals
- * on the CPU need workspace, a number for each 64 samples.
+ * RBC_FLAG_CHECK_TIMES waits for the stream first; it is UNSUPPORTED in a capture. On the CPU large
+ * calls use several threads. More than 256 arrivals need workspace, a number for each 64. On CUDA
+ * they need a launch for each power of 64 up to their number, and a capture a reserved workspace.
  *
  * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED,
- * OUT_OF_MEMORY (checking on CUDA), CUDA_ERROR. Empty batches, T = 0 and D = 0 succeed.
+ * OUT_OF_MEMORY, WORKSPACE_TOO_SMALL, CUDA_ERROR. Empty batches, T = 0 and D = 0 succeed.
  */
 RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcTensor* times, const rbcTensor* query_times,

@@ -216,9 +216,9 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * gives unspecified values but never an access outside the tensors. NaN in shift, scale, bias,
  * clip_min or clip_max is INVALID_ARGUMENT on the CPU; a scale of 0 is allowed.
  *
- * CUDA: one launch on the context's stream for any N (accumulators need more), no allocation once
- * the workspace is large enough, no synchronization, can be captured. With RBC_FLAG_CHECK_TIMES it
- * verifies first, which waits for the stream and cannot be captured (UNSUPPORTED). CPU: returns
+ * CUDA: one launch on the context's stream for any N (accumulators and arrivals need more), no
+ * allocation once the workspace is large enough, no synchronization, can be captured, but not with
+ * RBC_FLAG_CHECK_TIMES (UNSUPPORTED), which verifies first and waits for the stream. CPU: returns
  * when done; large calls use several of the context's threads. CPU and CUDA agree bit for bit.
  *
  * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, UNSUPPORTED,

@@ -1,5 +1,6 @@
 // Fusion on CUDA, by the kernel that select.h chooses. The kernel of any streams is launched here.
 
+#include "arrival_lines.h"
 #include "fuse/fuse_any_kernel.cuh"
 #include "fuse/fuse_kernels.h"
 #include "runtime/cuda_state.h"
@@ -33,7 +34,7 @@ cudaError_t launchRows(const FuseChoice& choice, const FuseProblem& p, const Lau
   });
 }
 
-cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
+cudaError_t launchFuse(const FuseProblem& p, void* scratch, const LaunchDevice& device,
                        cudaStream_t cuda_stream, LaunchChoice* chosen) {
   const FuseChoice choice = selectFuse(p, device);
   *chosen = choice;
@@ -45,14 +46,16 @@ cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
   }
   switch (choice.any_plan.form) {
     case FormId::kMasked: return launchMissing(choice, p, device, cuda_stream);
-    case FormId::kCausal: return launchCausal(choice, p, device, cuda_stream);
+    case FormId::kCausal: return launchCausal(p, scratch, device, cuda_stream);
     default: return launchAny(choice, p, device, cuda_stream);
   }
 }
 
+size_t bytes(const BackendState&, const FuseProblem& p) { return arrivalBytes(p); }
+
 }  // namespace
 
-extern const Operation<FuseProblem> kFuse = {noBytes, launchOn<FuseProblem, launchFuse>};
+extern const Operation<FuseProblem> kFuse = {bytes, launchOn<FuseProblem, launchFuse>};
 cudaError_t loadFuse(const LaunchDevice&) { return loadKernelsBeside(fuseKernel<Words, Many>); }
 
 cudaError_t loadFuseRows() {

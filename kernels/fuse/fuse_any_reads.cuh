@@ -37,13 +37,14 @@ struct StreamTask {
   bool mask_of_ranges;  // all ranges of a row affect its mask
 };
 
-// What only the causal form has in addition.
+// The arguments that only the causal form has.
 template <class Form, bool kCausal = Form::kCausal>
 struct CausalLaunch {};
 template <class Form>
 struct CausalLaunch<Form, true> {
   TimeOffset lag;
   Arrivals arrivals[Form::kStreams];
+  ArrivalLines lines[Form::kStreams];
   SegmentAge ages[Form::kSegments];
 };
 
@@ -218,7 +219,7 @@ __device__ __forceinline__ bool findExistingAt(const FuseLaunch<Form>& launch, i
         arrivals.stride[1] * static_cast<int>(sizeof(Time)),
         Math::later(given, offsetAs<Time>(launch.lag)),
         samples.begin,
-        {nullptr, s.samples}};
+        minimaOf<Time>(launch.lines, n, b, s.samples)};
     answer = answerTo(
         samples.times, samples.count, Math::shifted(given, offsetAs<Time>(s.clock_offset)),
         rulesOf<Time>(s, method), ageRuleOf<Time>(launch.ages[i]), existing, &query->guess);

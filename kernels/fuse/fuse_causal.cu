@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "fuse/arrival_minima.h"
 #include "fuse/fuse_any_kernel.cuh"
 #include "runtime/load_kernels.h"
 
@@ -14,20 +15,26 @@ using namespace any;
 
 namespace {
 
-cudaError_t launchAll(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
-                      cudaStream_t cuda_stream) {
+cudaError_t launchSome(const FuseProblem& p, const ArrivalLines* lines, const LaunchDevice& device,
+                       cudaStream_t cuda_stream) {
+  const FuseChoice choice = selectFuse(p, device);
   return visitOut(p.out_dtype, [&](auto tag) {
-    return launch<typename decltype(tag)::type, Causal>(choice, p, device, cuda_stream);
+    FuseLaunch<Causal> arguments;
+    describe(choice.any_plan, p, &arguments);
+    std::copy_n(lines, p.num_streams, arguments.lines);
+    return launchBlocks(fuseKernel<typename decltype(tag)::type, Causal>, &arguments, choice.grid,
+                        choice.threads, device, cuda_stream);
   });
 }
 
 }  // namespace
 
 // Some streams at a time, if they are too many for one launch.
-cudaError_t launchCausal(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+cudaError_t launchCausal(const FuseProblem& p, void* scratch, const LaunchDevice& device,
                          cudaStream_t cuda_stream) {
-  if (p.num_streams <= Causal::kStreams) return launchAll(choice, p, device, cuda_stream);
-  for (int first = 0; first < p.num_streams; first += Causal::kStreams) {
+  ArrivalLines lines[kMaxStreams];
+  cudaError_t error = findArrivals(p, scratch, lines, device, cuda_stream);
+  for (int first = 0; first < p.num_streams && error == cudaSuccess; first += Causal::kStreams) {
     const int count = std::min(Causal::kStreams, p.num_streams - first);
     const int segment = p.streams[first].first_segment;
     FuseStream streams[Causal::kStreams];
@@ -44,10 +51,9 @@ cudaError_t launchCausal(const FuseChoice& choice, const FuseProblem& p, const L
     if (p.valid != nullptr) part.valid = p.valid + first * p.valid_stride[2];
     const CausalFuse causal = {p.causal->lag, p.causal->arrivals + first, p.causal->ages + segment};
     part.causal = &causal;
-    const cudaError_t error = launchAll(selectFuse(part, device), part, device, cuda_stream);
-    if (error != cudaSuccess) return error;
+    error = launchSome(part, lines + first, device, cuda_stream);
   }
-  return cudaSuccess;
+  return error;
 }
 
 cudaError_t loadFuseCausal() { return loadKernelsBeside(fuseKernel<Words, Causal>); }

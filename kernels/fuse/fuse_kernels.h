@@ -37,8 +37,8 @@ cudaError_t loadKernels();
 cudaError_t launchMissing(const FuseChoice& choice, const FuseProblem& p,
                           const LaunchDevice& device, cudaStream_t cuda_stream);
 
-// Any streams where each query has samples of its own.
-cudaError_t launchCausal(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+// Any streams where each query has samples of its own. Scratch has arrivalBytes().
+cudaError_t launchCausal(const FuseProblem& p, void* scratch, const LaunchDevice& device,
                          cudaStream_t cuda_stream);
 
 cudaError_t loadFuseCausal();

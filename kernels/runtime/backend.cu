@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend.h"
+#include "fuse/arrival_minima.h"
 #include "fuse/fuse_kernels.h"
 #include "guard.h"
 #include "points/clear_counts.h"
@@ -69,8 +70,8 @@ cudaError_t loadKernels(const LaunchDevice& device) {
     const cudaError_t error = load(device);
     if (error != cudaSuccess) return error;
   }
-  for (const auto load : {loadClearCounts, loadCopy, loadFuseCausal, loadFuseMissing, loadFuseRows,
-                          loadGroupPoints, loadReduceVoxels}) {
+  for (const auto load : {loadArrivalMinima, loadClearCounts, loadCopy, loadFuseCausal,
+                          loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }

@@ -283,6 +283,7 @@ struct AnyLaunch {
 struct CausalLaunch : AnyLaunch {
   TimeOffset lag;
   Arrivals arrivals[kMaxWindowStreams];
+  ArrivalLines lines[kMaxWindowStreams];
   SegmentAge ages[kMaxSegments];
 };
 
@@ -554,7 +555,7 @@ template <class Clock, class Launch>
 __device__ __forceinline__ void doAny(const Launch& launch, int64_t unit, WarpMemory& memory) {
   WindowsOn<Clock> p = {launch.problem};
   if constexpr (ClockOf<Clock>::kArrives) {
-    const CausalWindows causal = {launch.lag, launch.arrivals, launch.ages};
+    const CausalWindows causal = {launch.lag, launch.arrivals, launch.ages, 0, launch.lines};
     p.causal = &causal;
     doUnit<Clock>(launch, p, unit, memory);
   } else {

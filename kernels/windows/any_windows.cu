@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fuse/arrival_minima.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "windows/any_kernel.cuh"
@@ -77,7 +78,7 @@ void describe(const WindowChoice& choice, const WindowProblem& p, AnyLaunch* lau
 
 }  // namespace
 
-cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& p,
+cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& p, void* scratch,
                              const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (choice.grid == 0) return cudaSuccess;
   if (p.causal == nullptr) {
@@ -86,6 +87,8 @@ cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& p,
     return launchBlocks(anyWindows, &launch, choice.grid, choice.threads, device, cuda_stream);
   }
   CausalLaunch launch;
+  const cudaError_t error = findArrivals(p, scratch, launch.lines, device, cuda_stream);
+  if (error != cudaSuccess) return error;
   describe(choice, p, &launch);
   launch.lag = p.causal->lag;
   std::copy_n(p.causal->arrivals, p.num_streams, launch.arrivals);

@@ -8,8 +8,9 @@
 namespace rbc::cuda {
 namespace windows {
 
+// Scratch has arrivalBytes().
 cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& problem,
-                             const LaunchDevice& device, cudaStream_t cuda_stream);
+                             void* scratch, const LaunchDevice& device, cudaStream_t cuda_stream);
 cudaError_t loadAnyWindows();
 
 }  // namespace windows

@@ -1,5 +1,6 @@
 // Windows on CUDA, by the kernel that select.h chooses. The kernel of rows is launched here.
 
+#include "arrival_lines.h"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
@@ -23,18 +24,22 @@ __global__ void __launch_bounds__(kWarp* kRowWarps, kPoses ? 4 : 6)
   if (unit < launch.units) doRows<kPoses>(launch, unit, &rows[warp], poses[kPoses ? warp : 0]);
 }
 
-cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& device,
+cudaError_t launchWindows(const WindowProblem& p, void* scratch, const LaunchDevice& device,
                           cudaStream_t cuda_stream, LaunchChoice* chosen) {
   WindowChoice choice = selectWindows(p, device);
   *chosen = choice;
-  if (choice.family == WindowKernel::kAny) return launchAnyWindows(choice, p, device, cuda_stream);
+  if (choice.family == WindowKernel::kAny) {
+    return launchAnyWindows(choice, p, scratch, device, cuda_stream);
+  }
   return launchBlocks(choice.poses ? windowRows<true> : windowRows<false>, &choice.rows,
                       choice.grid, choice.threads, device, cuda_stream);
 }
 
+size_t bytes(const BackendState&, const WindowProblem& p) { return arrivalBytes(p); }
+
 }  // namespace
 
-extern const Operation<WindowProblem> kWindows = {noBytes, launchOn<WindowProblem, launchWindows>};
+extern const Operation<WindowProblem> kWindows = {bytes, launchOn<WindowProblem, launchWindows>};
 cudaError_t loadWindows(const LaunchDevice&) {
   const cudaError_t error = loadKernelsBeside(windowRows<false>);
   return error == cudaSuccess ? loadAnyWindows() : error;

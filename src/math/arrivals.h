@@ -7,6 +7,8 @@
 // arrivals themselves, so that a thread that changes them meanwhile cannot lead outside of the row.
 #pragma once
 
+#include <limits>
+
 #include "times.h"
 #include "valid_samples.h"
 
@@ -14,7 +16,7 @@ namespace rbc {
 
 inline constexpr int kArrivalBlockLog2 = 6;
 
-// The minima of a line of samples. A block of level l has 2^(6 l) samples, and levels 1, 2, ... up
+// The minima of a line of samples; missing samples never arrive. A block of level l has 2^(6 l) samples, and levels 1, 2, ... up
 // to a level of one block follow each other in memory.
 template <class Time>
 struct ArrivalMinima {
@@ -32,6 +34,12 @@ struct ArrivalMinima {
     return own[block];
   }
 };
+
+// The minimum of a block in which nothing arrives.
+template <class Time>
+inline constexpr Time kNeverArrives = std::numeric_limits<Time>::has_infinity
+                                          ? std::numeric_limits<Time>::infinity()
+                                          : std::numeric_limits<Time>::max();
 
 // The number of minima of a line.
 RBC_HD int64_t arrivalMinimaOf(int64_t samples) {

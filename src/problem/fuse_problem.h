@@ -113,6 +113,20 @@ struct Arrivals {
   }
 };
 
+// The minima of a stream's arrivals, which searches skip by.
+struct ArrivalLines {
+  void* minima = nullptr;  // null: none
+  int64_t line = 0;        // from a row of the batch to the next; 0: they share one
+};
+
+// Of row b of a stream, which has `samples` in a line; `lines` may be null.
+template <class Time>
+RBC_HD ArrivalMinima<Time> minimaOf(const ArrivalLines* lines, int stream, int64_t b,
+                                    int64_t samples) {
+  if (lines == nullptr || lines[stream].minima == nullptr) return {nullptr, samples};
+  return {static_cast<const Time*>(lines[stream].minima) + b * lines[stream].line, samples};
+}
+
 // How old the sample of a segment may be: small, as a launch has up to 256.
 struct SegmentAge {
   uint64_t limit;  // ticks, or the bits of a TimeLimit's real number
@@ -127,8 +141,9 @@ struct SegmentAge {
 // The fields that few problems have: the kernels of the others need no room for them.
 struct CausalFuse {
   TimeOffset lag;
-  const Arrivals* arrivals;  // per stream
-  const SegmentAge* ages;    // per segment
+  const Arrivals* arrivals;             // per stream
+  const SegmentAge* ages;               // per segment
+  const ArrivalLines* lines = nullptr;  // per stream, set by a backend; null: without minima
 };
 
 struct FuseProblem : PlainFuse {

@@ -138,8 +138,10 @@ struct PlainWindows {
 // The fields that few problems have, as CausalFuse.
 struct CausalWindows {
   TimeOffset lag;
-  const Arrivals* arrivals;  // per stream; of one row
-  const SegmentAge* ages;    // per method
+  const Arrivals* arrivals;             // per stream; of one row
+  const SegmentAge* ages;               // per method
+  int64_t episodes = 0;                 // of the recording, also if the problem has a smaller one
+  const ArrivalLines* lines = nullptr;  // per stream, set by a backend; null: without minima
 };
 
 struct WindowProblem : PlainWindows {
@@ -214,15 +216,15 @@ struct RowsThatArrived {
   Time lag;
   Time until;              // gathered streams: the same for all elements of a window
   const SegmentAge* ages;  // per method of the stream
+  ArrivalMinima<Time> minima;
 
   // The rows from `begin` on, with a mask if the stream has one, for a query that is computed at
   // `until_then`.
   RBC_HD ArrivedSamples<Time, int64_t> from(const ValidSamples<int64_t>& valid, int64_t begin,
                                             Time until_then) const {
     constexpr int64_t kSize = sizeof(Time);
-    return {
-        valid,       arrivals.at(0, begin, kSize), arrivals.stride[1] * kSize, until_then, begin,
-        {nullptr, 0}};
+    return {valid, arrivals.at(0, begin, kSize), arrivals.stride[1] * kSize, until_then, begin,
+            minima};
   }
 };
 
@@ -263,7 +265,8 @@ RBC_HD WindowStand<Clock> standOf(const WindowsOn<Clock>& p, int32_t stream, int
     if (p.causal != nullptr) {
       const Time lag = offsetAs<Time>(p.causal->lag);
       own_rows.existing = {p.causal->arrivals[stream], lag, TimeMath<Time>::later(anchor.time, lag),
-                           p.causal->ages + s.first_method};
+                           p.causal->ages + s.first_method,
+                           minimaOf<Time>(p.causal->lines, stream, 0, s.rows)};
       arrives = own_rows.existing.arrivals.data != nullptr;
       by_time = by_time || arrives;
     }

@@ -55,8 +55,7 @@ TEST_CASE("causal errors: arrivals and lag") {
         [&](Resample& c) { c.params.arrivals = &narrow; }},
        {RBC_STATUS_SHAPE_MISMATCH, "arrivals: shape is [2,2], expected [2,3]",
         [&](Resample& c) { c.params.arrivals = &fewer; }},
-       {RBC_STATUS_DEVICE_MISMATCH, "arrivals:",
-        [&](Resample& c) { c.params.arrivals = &device; }},
+       {RBC_STATUS_DEVICE_MISMATCH, "arrivals:", [&](Resample& c) { c.params.arrivals = &device; }},
        {RBC_STATUS_SHAPE_MISMATCH, "arrivals: shape is [3], expected [6]",
         [&](Resample& c) {
           c.pack();
@@ -64,6 +63,8 @@ TEST_CASE("causal errors: arrivals and lag") {
         }},
        {kInvalid, "lag: is nan, expected a finite float64",
         [](Resample& c) { c.params.lag = std::nan(""); }},
+       {kInvalid, "lag: is -inf, expected a finite float64",
+        [](Resample& c) { c.params.lag = -INFINITY; }},
        {kInvalid, "lag_ticks: is 4, expected lag for times of float64",
         [](Resample& c) { c.params.lag_ticks = 4; }}});
   Resample one_row;
@@ -79,6 +80,11 @@ TEST_CASE("causal errors: what looks back only") {
         [](Resample& c) {
           c.params.flags = RBC_FLAG_CAUSAL;
           c.params.max_age = -1;
+        }},
+       {kInvalid, "max_age: is nan, expected 0 or more",
+        [](Resample& c) {
+          c.params.flags = RBC_FLAG_CAUSAL;
+          c.params.max_age = std::nan("");
         }},
        {RBC_STATUS_UNSUPPORTED, "method: is next, which needs a later sample",
         [](Resample& c) {

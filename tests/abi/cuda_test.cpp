@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "abi/cuda_support.h"
 #include "abi/malloc_counter.h"
 #include "abi/voxelize_kinds.h"
+#include "support/causal_cases.h"
 
 namespace {
 
@@ -32,7 +34,8 @@ struct DeviceCall {
   ResampleInputs in;
   Array out = in.makeOut();
   Array mask = in.makeMask();
-  Placed values, times, query_times, lengths, query_lengths, offsets, placed_out, placed_mask;
+  Placed values, times, query_times, lengths, query_lengths, offsets, sample_mask, arrivals;
+  Placed placed_out, placed_mask;
   rbcResampleParams params;
 
   DeviceCall(const Context& context, const ResampleCase& c)
@@ -43,12 +46,16 @@ struct DeviceCall {
         lengths(context, in.lengths, true),
         query_lengths(context, in.query_lengths, true),
         offsets(context, in.offsets, true),
+        sample_mask(context, in.sample_mask, true),
+        arrivals(context, in.arrivals, true),
         placed_out(context, out, true),
         placed_mask(context, mask, true),
         params(support::paramsOf(c)) {
     if (c.lengths) params.lengths = lengths.get();
     if (c.query_lengths) params.query_lengths = query_lengths.get();
     if (c.packed) params.batch_offsets = offsets.get();
+    if (c.missing != 0) params.sample_mask = sample_mask.get();
+    if (c.arrivals) params.arrivals = arrivals.get();
   }
   DeviceCall(const DeviceCall&) = delete;
 
@@ -146,6 +153,35 @@ TEST_CASE("cuda: calls can be captured, one kernel each, and replayed") {
   for (const auto& call : calls) CHECK_SUCCEEDS(call->run(cuda));
   cuda_support::Graph graph(stream);
   CHECK(graph.nodes() == calls.size());
+  for (int i = 0; i < 2; ++i) graph.launch(stream);
+  check(cudaStreamSynchronize(stream.get()));
+  for (const auto& call : calls) {
+    const std::string error = call->error(cuda);
+    CHECK_MESSAGE(error == "", support::describe(call->in.c), ": ", error);
+  }
+  calls.clear();
+  CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), nullptr));
+}
+
+TEST_CASE("cuda: calls with arrivals can be captured once the workspace is reserved") {
+  REQUIRE_CUDA();
+  const Stream stream;
+  std::vector<std::unique_ptr<DeviceCall>> calls;
+  size_t bytes = 0;
+  for (const ResampleCase& c : support::causalCases()) {
+    const bool plain = c.batch > 0 && c.queries > 0 && c.channels > 0 && !c.shift && !c.scale;
+    if (!plain || c.check_times || c.samples < 300 || calls.size() == 40) continue;
+    calls.push_back(std::make_unique<DeviceCall>(cuda, c));
+    bytes = std::max(bytes, calls.back()->workspace(cuda));
+  }
+  REQUIRE(bytes > 0);
+  CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
+  CHECK_SUCCEEDS(rbcContextSetCudaStream(cuda.get(), stream.get()));
+  CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), bytes));
+  cuda_support::beginCapture(stream);
+  for (const auto& call : calls) CHECK_SUCCEEDS(call->run(cuda));
+  cuda_support::Graph graph(stream);
   for (int i = 0; i < 2; ++i) graph.launch(stream);
   check(cudaStreamSynchronize(stream.get()));
   for (const auto& call : calls) {

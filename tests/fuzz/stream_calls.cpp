@@ -1,5 +1,7 @@
 // rbcResample and rbcFuse.
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "fuzz/bind.h"
 #include "fuzz/calls.h"
@@ -33,8 +35,27 @@ struct Stream {
   bool integers;
 };
 
+// A lag, in the field that fits the times.
+template <class Params>
+void setLag(Choices& choices, rbcDType time, Params* params) {
+  if (!choices.chance(50)) return;
+  if (time.code == RBC_DTYPE_INT) {
+    params->lag_ticks = choices.chance(5) ? INT64_MAX : choices.between(-3, 10);
+  } else {
+    params->lag = choices.uniform(-1, 6);
+  }
+}
+
+// How old a sample may be that channels look back to, or with a few methods nothing.
+bool looksBack(Choices& choices, int32_t method, double* max_age) {
+  if (!choices.chance(60) || (method == RBC_METHOD_NEXT && !choices.chance(5))) return false;
+  *max_age = choices.pick({0.0, 1.0, 3.0, 20.0, static_cast<double>(INFINITY)});
+  return true;
+}
+
 // Groups of channels that cover all channels.
-std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool holding) {
+std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool holding,
+                                       bool causal) {
   std::vector<rbcChannelGroup> groups;
   for (int64_t begin = 0; begin < channels;) {
     int32_t method = holding ? choices.pick(kHolding) : static_cast<int32_t>(choices.below(8));
@@ -46,6 +67,8 @@ std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool 
     const bool angles = method == RBC_METHOD_ANGLE;
     groups.push_back(
         {begin, count, method, angles ? static_cast<int32_t>(choices.below(6)) : 0, 0, 0, 0});
+    rbcChannelGroup& group = groups.back();
+    if (causal && looksBack(choices, method, &group.max_age)) group.flags = RBC_FLAG_CAUSAL;
     begin += count;
   }
   if (choices.chance(30)) std::reverse(groups.begin(), groups.end());
@@ -106,12 +129,24 @@ Stream anyStream(Call& call, Choices& choices, const Clock& clock, bool alone) {
     fillReals(call, *t, choices);
     params.scale = t->hold();
   }
+  if (choices.chance(25)) {
+    Tensor* t =
+        call.add(choices, "arrivals", clock.dtype,
+                 shared || choices.chance(30) ? std::vector<int64_t>{samples} : rows, Role::kInput);
+    choices.chance(70) ? fillTimes(call, *t, choices) : fillReals(call, *t, choices, -2, 60);
+    params.arrivals = t->hold();
+  }
+  const bool causal = choices.chance(25);
+  if (causal && !choices.chance(3)) params.tolerance = INFINITY;
   if (choices.chance(30) && s.channels > 0) {
-    const auto groups = anyGroups(choices, s.channels, holding);
+    const auto groups = anyGroups(choices, s.channels, holding, causal);
     const auto n = static_cast<int32_t>(groups.size());
     params.groups = call.add("rbcChannelGroup", groups.data(), n)->get<rbcChannelGroup>();
     params.num_groups = n;
+  } else if (causal && looksBack(choices, params.method, &params.max_age)) {
+    params.flags |= RBC_FLAG_CAUSAL;
   }
+  if (alone) setLag(choices, clock.dtype, &params);
   s.params = call.add("rbcResampleParams", &params);
   return s;
 }
@@ -196,6 +231,7 @@ static std::unique_ptr<Call> makeFuse(Choices& choices) {
   rbcFuseParams fuse = rbcFuseParamsInit();
   if (choices.chance(40)) fuse.flags = RBC_FLAG_CHECK_TIMES;
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) fuse.query_lengths = t->hold();
+  setLag(choices, clock.dtype, &fuse);
   Struct* params = call->add("rbcFuseParams", &fuse);
   call->checking = params;
   const int32_t num_streams = choices.chance(96) ? static_cast<int32_t>(count)

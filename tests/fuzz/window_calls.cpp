@@ -1,5 +1,6 @@
 // rbcWindows.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -90,12 +91,14 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
     fillTimes(call, *t, choices);
     stream.times = t->hold();
   }
+  const bool arrives = has_times && choices.chance(20);
   t = add("offsets", interpolates ? e.time : anyIndex(choices), {offsets}, Role::kInput);
-  fillIntegers(call, *t, choices, -6, 12);
+  fillIntegers(call, *t, choices, -6, arrives && choices.chance(97) ? 0 : 12);
   stream.offsets = t->hold();
   stream.mode = interpolates ? RBC_WINDOWS_MODE_INTERPOLATE : RBC_WINDOWS_MODE_GATHER;
   const int32_t kOutside[] = {RBC_OUTSIDE_HOLD, RBC_OUTSIDE_FILL, RBC_OUTSIDE_NEUTRAL};
-  const int32_t outside = kOutside[choices.below(rows_only ? 2 : 3)];
+  const bool causal = interpolates && choices.chance(25);
+  const int32_t outside = kOutside[choices.below(rows_only || arrives || causal ? 2 : 3)];
   made->push_back({channels, offsets});
 
   rbcResampleParams params = rbcResampleParamsInit();
@@ -107,6 +110,19 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
     if (params.method == RBC_METHOD_SLERP && channels % 4 != 0) params.method = RBC_METHOD_LINEAR;
     if (choices.chance(30)) params.max_gap = choices.pick({1.0, 3.0});
     if (choices.chance(30)) params.tolerance = choices.pick({1.0, 3.0});
+    if (causal) {
+      params.flags = RBC_FLAG_CAUSAL;
+      params.max_age = choices.pick({0.0, 1.0, 5.0, static_cast<double>(INFINITY)});
+      params.tolerance = INFINITY;
+      if (params.method == RBC_METHOD_NEXT && choices.chance(95)) params.method = 0;
+      has_params = true;
+    }
+  }
+  if (arrives) {
+    t = add("arrivals", e.time, {rows}, Role::kInput);
+    choices.chance(70) ? fillTimes(call, *t, choices) : fillReals(call, *t, choices, -2, 60);
+    params.arrivals = t->hold();
+    has_params = true;
   }
   if (choices.chance(30)) {
     t = add("sample_mask", anyFlag(choices), {rows}, Role::kInput);
@@ -198,6 +214,13 @@ static std::unique_ptr<Call> makeWindows(Choices& choices) {
   if (choices.chance(30)) params.flags |= RBC_FLAG_CHECK_TIMES;
   if (e.anchor_times) params.flags |= RBC_WINDOWS_FLAG_ANCHOR_TIMES;
   if (choices.chance(20)) params.anchor_stream_index = static_cast<int32_t>(choices.below(count));
+  if (choices.chance(40)) {
+    if (e.time.code == RBC_DTYPE_INT) {
+      params.lag_ticks = choices.between(-2, 6);
+    } else {
+      params.lag = choices.uniform(-1, 6);
+    }
+  }
   Struct* array = call->add("rbcWindowsStream", streams.data(), count);
   Struct* written = call->add("rbcWindowsOutputs", outputs.data(), count);
   Struct* p = call->add("rbcWindowsParams", &params);

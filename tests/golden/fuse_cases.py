@@ -2,8 +2,11 @@
 
 import numpy as np
 from streams import (
+    CAUSAL,
     STREAM_CHOICES,
+    arrivals_of,
     interpolated,
+    put_lag,
     put_stream,
     quaternions,
     with_no_rotations,
@@ -14,7 +17,7 @@ from vectors import DTYPES, EPOCH, Case, dyadic
 CHOICES = STREAM_CHOICES
 
 
-def fuse(name, streams, query_times, dtype, mask="u8", query_lengths=None):
+def fuse(name, streams, query_times, dtype, mask="u8", query_lengths=None, lag=0):
     case = Case(f"fuse/{name}", "fuse")
     answers = []
     for stream in streams:
@@ -26,14 +29,18 @@ def fuse(name, streams, query_times, dtype, mask="u8", query_lengths=None):
                 query_times,
                 dtype,
                 query_lengths=query_lengths,
+                lag=lag,
                 **options,
             )
         )
+    put_lag(case, lag, query_times)
     case.input(query_times=query_times, query_lengths=query_lengths)
     valid = np.stack([valid for _, valid in answers], axis=-1).astype(DTYPES[mask])
     case.output(out=np.concatenate([out for out, _ in answers], axis=-1), valid=valid)
     for stream in streams:
         case.lines.append("stream")
+        if stream.get("causal"):
+            case.set(flags=CAUSAL)
         put_stream(case, stream)
         if "clock_offset" in stream:
             ticks = query_times.dtype == np.int64
@@ -179,3 +186,42 @@ def cases():
         np.array([[-1, 0, 0.375, 0.5, 1.0, 1.25, 3], [0, 0.25, 1.5, 1.625, 1.75, 2, np.nan]]),
         "f32",
     )
+    random = np.random.RandomState(15)
+    for ticks in (False, True):
+        unit = 1 << 20 if ticks else 1.0
+        times = np.cumsum(random.randint(0, 3, (2, 10)), axis=-1) / 2
+        stamps = [(t * unit).astype(np.int64 if ticks else np.float64) for t in (times, times[0])]
+        asked = np.array([-1, 0, 0.5, 1.0, 1.25, 2, 3.75, 4.5, 7, 12]) * unit
+        yield fuse(
+            f"streams that arrive beside one that does not, {'i64' if ticks else 'f64'} times",
+            [
+                {
+                    "values": dyadic(random, (2, 10, 2), "f32"),
+                    "times": stamps[0],
+                    "arrivals": arrivals_of(random, stamps[0]),
+                    "causal": True,
+                    "max_age": 1.5 * unit,
+                    "clock_offset": int(0.25 * unit) if ticks else 0.25,
+                },
+                {
+                    "values": dyadic(random, (2, 10, 1), "f16"),
+                    "times": stamps[1],
+                    "arrivals": arrivals_of(random, stamps[1]),
+                    "method": "nearest",
+                    "max_gap": 2.0 * unit,
+                },
+                {
+                    "values": random.randint(0, 255, (2, 10, 1)).astype(np.uint8),
+                    "times": stamps[1],
+                    "method": "previous",
+                    "causal": True,
+                    "max_age": 1.0 * unit,
+                    "outside": "fill",
+                    "fill_value": -1.0,
+                },
+                {"values": dyadic(random, (2, 10, 1), "f32"), "times": stamps[0]},
+            ],
+            asked.astype(np.int64) if ticks else asked,
+            "f32",
+            lag=int(0.5 * unit) if ticks else 0.5,
+        )

@@ -2,9 +2,13 @@
 
 import numpy as np
 from streams import (
+    CAUSAL,
+    CHECK_TIMES,
     OUTSIDE,
     STREAM_CHOICES,
+    arrivals_of,
     interpolated,
+    put_lag,
     put_stream,
     quaternions,
     with_no_rotations,
@@ -13,14 +17,17 @@ from streams import (
 from vectors import DTYPES, EPOCH, Case, ascending, dyadic, queries
 
 CHOICES = STREAM_CHOICES
-FLAGS = {"check_times": 1}
+FLAGS = {"check_times": CHECK_TIMES, "causal": CAUSAL}
 
 
 def resample(name, values, times, query_times, dtype, mask="u8", flags=0, **options):
     case = Case(f"resample/{name}", "resample")
     out, valid = interpolated(values, times, query_times, dtype, **options)
+    if options.get("causal"):
+        flags |= CAUSAL
     if flags:
         case.set(flags=flags)
+    put_lag(case, options.get("lag"), times)
     put_stream(case, options)
     case.input(values=values, times=times, query_times=query_times)
     case.input(query_lengths=options.get("query_lengths"))
@@ -309,3 +316,86 @@ def missing_cases():
         "f32",
         method=[(0, 1, "angle_positive")],
     )
+    yield from _that_arrive()
+
+
+def _that_arrive():
+    """Samples that exist for some queries only, and methods that look back."""
+    random = np.random.RandomState(14)
+    for method in ("linear", "nearest", "previous", "cubic", "pchip", "angle", "slerp"):
+        slerp = method == "slerp"
+        exact = method in ("linear", "nearest", "previous")
+        for times in (ascending(random, (2, 9), "i64", EPOCH), ascending(random, (9,), "f32")):
+            ticks = times.dtype == np.int64
+            unit = 1 << 20 if ticks else 1
+            yield resample(
+                f"{method} f32, times {'i64' if ticks else 'f32'}, arrivals, looks back",
+                quaternions(random, (2, 9), "f32") if slerp else dyadic(random, (2, 9, 2), "f32"),
+                times,
+                queries(random, (2, 13), "i64" if ticks else "f32", 18, EPOCH if ticks else 0),
+                "f32" if exact else "bf16",
+                method=method,
+                arrivals=arrivals_of(random, times),
+                lag=unit // 2 if ticks else 0.5,
+                causal=True,
+                max_age=3.0 * unit,
+                **({"outside": "fill", "fill_value": -2.0} if ticks else {"max_gap": 2.0}),
+            )
+    for method in ("linear", "nearest", "next", "cubic"):
+        times = ascending(random, (3, 8), "f64")
+        yield resample(
+            f"{method} f32, arrivals, ragged, the rows extrapolated"
+            if method == "linear"
+            else f"{method} f32, arrivals, ragged",
+            dyadic(random, (3, 8, 2), "f32"),
+            times,
+            queries(random, (11,), "f64", 16),
+            "bf16" if method == "cubic" else "f32",
+            method=method,
+            arrivals=arrivals_of(random, times),
+            lag=-0.25,
+            lengths=np.array([8, 0, 5], np.int64),
+            **({"outside": "extrapolate"} if method == "linear" else {}),
+            **({"tolerance": 1.5} if method == "nearest" else {}),
+        )
+    times = np.concatenate([ascending(random, (n,), "f32") for n in (4, 5)])
+    there = random.randint(0, 4, 9).astype(bool)
+    yield resample(
+        "previous i16, packed, arrivals and a sample mask, max_age 0",
+        without(random.randint(-9, 99, (9, 3)).astype(np.int16), there),
+        times,
+        np.concatenate([times[:5], times[4:]])[None].repeat(3, 0),
+        "i16",
+        method="previous",
+        batch_offsets=np.array([0, 4, 4, 9], np.int32),
+        arrivals=times + np.float32(0.5) * random.randint(0, 2, 9).astype(np.float32),
+        sample_mask=there,
+        lag=0.25,
+        causal=True,
+        max_age=0.0,
+        fill_value=7.0,
+    )
+    times = ascending(random, (9,), "f64")
+    yield resample(
+        "linear f32, looks back without arrivals, holds across gaps",
+        dyadic(random, (9, 2), "f32"),
+        times,
+        queries(random, (14,), "f64", 18),
+        "f32",
+        causal=True,
+        max_age=2.0,
+        max_gap=1.0,
+    )
+    times = np.arange(700, dtype=np.float32)
+    late = times + np.float32(300)
+    late[::350] = times[::350]
+    for causal in (False, True):
+        yield resample(
+            f"linear f16, arrivals of 700 samples, most of them late{', looks back' * causal}",
+            dyadic(random, (700, 1), "f16"),
+            times,
+            np.array([-1, 0, 0.5, 100, 299, 300.5, 349.25, 350, 351.5, 650, 699, 800], np.float32),
+            "f32",
+            arrivals=late,
+            **({"causal": True, "max_age": 200.0} if causal else {}),
+        )

@@ -15,6 +15,7 @@ PERIODS = [  # of angles
     "angle_turn_positive",
 ]
 OUTSIDE = ["hold", "fill", "extrapolate"]
+CHECK_TIMES, CAUSAL = 1, 2  # RBC_FLAG_...
 EXACT = {"linear", "nearest", "previous", "next"}  # on the inputs of vectors.py
 EXACT |= {name for name in PERIODS if "deg" in name or "turn" in name}
 STREAM_CHOICES = {"method": METHODS, "outside": OUTSIDE}
@@ -58,11 +59,29 @@ def put_stream(case, options):
         case.lines += [f"group {begin} {n} {_codes(name)}" for begin, n, name in method]
     if "outside" in options:
         case.set(outside=OUTSIDE.index(options["outside"]))
-    case.set(**{k: options[k] for k in ("fill_value", "max_gap", "tolerance") if k in options})
+    limits = ("fill_value", "max_gap", "tolerance", "max_age")
+    case.set(**{k: options[k] for k in limits if k in options})
     case.input(**{k: options.get(k) for k in ("lengths", "batch_offsets")})
     case.input(shift=options.get("mean"), sample_mask=options.get("sample_mask"))
+    case.input(arrivals=options.get("arrivals"))
     if "std" in options:
         case.input(scale=1 / options["std"])
+
+
+def put_lag(case, lag, times):
+    """Set the lag of a call in the field that fits its times."""
+    if lag:
+        case.set(**{"lag_ticks" if times.dtype == np.int64 else "lag": lag})
+
+
+def arrivals_of(random, times):
+    """Return arrivals in any order: most a little after their times, some much later or never."""
+    delays = random.choice([0, 1, 3, 8, 30], times.shape, p=[0.2, 0.35, 0.25, 0.15, 0.05])
+    if times.dtype == np.int64:
+        return times + delays * (1 << 18)
+    arrivals = times + delays / 4
+    arrivals[random.random_sample(times.shape) < 0.1] = np.nan
+    return arrivals.astype(times.dtype)
 
 
 def _below_the_end(angles, method, dtype):

@@ -183,6 +183,36 @@ std::vector<ResampleCase> causalCases() {
       c.order = QueryOrder::kOutside;
     });
   }
+  // Sums with the lag saturate, or lie before or after all arrivals.
+  for (const rbcDType times : kTimeDTypes) {
+    for (const double lag : {-9e11, -50.0, 50.0, 9e11}) {
+      for (const bool causal : {false, true}) {
+        add("a far lag", [&](auto& c) {
+          c.times = times;
+          c.lag = lag;
+          c.samples = 300;
+          c.order = QueryOrder::kOutside;
+          if (causal) c.setCausal(times, 3);
+        });
+      }
+    }
+  }
+  // Minima pass over what is missing in one row only, although rows share their arrivals.
+  for (const bool shared : {false, true}) {
+    for (const bool in_runs : {false, true}) {
+      add("missing, long rows", [&](auto& c) {
+        c.batch = 3;
+        c.samples = 5000;
+        c.queries = 50;
+        c.delay = 300;
+        c.missing = 0.9;
+        c.in_runs = in_runs;
+        c.shared_arrivals = true;
+        c.shared_sample_mask = shared;
+        c.setCausal(c.times, kNone);
+      });
+    }
+  }
   add("for threads", [](auto& c) {
     c.batch = 5;
     c.samples = 300;
@@ -209,6 +239,21 @@ std::vector<FuseCase> causalFuseCases() {
           c.streams[0].clock_offset_ticks = same(times, kI64) ? 500000000 : 0;
         });
       }
+    }
+  }
+  // More streams than one launch takes.
+  for (const int count : {33, 64}) {
+    for (const rbcDType out : {kBF16, kF64}) {
+      table("arrivals, many streams", [&](auto& c) {
+        c.out = out;
+        c.streams = detail::manyStreams(count, kF32, detail::ManyKind::kLines, true);
+        c.lag = 2;
+        Random random(c.seed);
+        for (StreamCase& stream : c.streams) {
+          if (random.chance(0.5)) stream.samples = 700;
+          if (random.chance(0.8)) lookBack(random, c, &stream);
+        }
+      });
     }
   }
   return table.cases;

@@ -117,10 +117,12 @@ void RandomWindows::addStream(bool by_times, bool leads) {
   const bool interpolates =
       !plain_ && has_times && timed_ && random_.chance(0.6) && (by_times || anchorsHaveTimes());
   const bool has_values = narrow_ || interpolates || random_.chance(0.93);
+  const bool is_long = causal_ && random_.chance(0.15);  // enough for minima of arrivals
   int64_t rows = 0;
   std::vector<int64_t> begins = {0};
   for (int64_t e = 0; e < episodes_; ++e) {
     rows += random_.chance(0.1)   ? 0
+            : is_long             ? 200 + random_.below(2000)
             : random_.chance(0.1) ? 1
                                   : random_.below(random_.chance(0.2) ? 400 : 40);
     begins.push_back(rows);

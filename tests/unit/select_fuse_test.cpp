@@ -202,6 +202,18 @@ constexpr select_table::Row<Fusion> kRows[] = {
       nullptr,
       "fuse_any (masked), grid 200 x 128, shared 0 bytes; not fuse_rows: "
       "streams[2].values: float16, expected the dtype of streams[0]"}},
+    {"that robot, samples of a stream arrive late",
+     [] {
+       static const rbc::CausalFuse causal = {};
+       Fusion f = robot();
+       f.problem.causal = &causal;
+       return f;
+     },
+     {"fuse_any (causal), grid 800 x 128, shared 0 bytes; not fuse_mixed: "
+      "arrivals or RBC_FLAG_CAUSAL: set, expected none",
+      nullptr,
+      "fuse_any (causal), grid 200 x 128, shared 0 bytes; not fuse_mixed: "
+      "arrivals or RBC_FLAG_CAUSAL: set, expected none"}},
     {"one stream, samples may be missing",
      [] {
        Fusion f = Fusion(256, 250, DType::F32).add(1, 500, 32, DType::F32);

@@ -139,6 +139,15 @@ constexpr select_table::Row<Windows> kRows[] = {
      },
      {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: "
       "streams[0].sample_mask: set on a stream that is interpolated"}},
+    {"256 windows: 16 x 6, linear, rows arrive late",
+     [] {
+       static const rbc::CausalWindows causal = {};
+       Windows w = Windows(256).add(16, 6, F32, F32).by(Method::kLinear);
+       w.problem.causal = &causal;
+       return w;
+     },
+     {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: "
+      "arrivals or RBC_FLAG_CAUSAL: set, expected none"}},
     {"256 windows: 16 x 7, relative to the state",
      [] {
        return Windows(256).add(2, 7, F32, F32).add(16, 7, F32, F32).relative(WindowKind::kSubtract);

@@ -57,24 +57,16 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
   }
 }
 
-// The age of a group, or of all channels; `where` begins the names of its fields.
-SegmentAge ageOf(uint32_t flags, double max_age, double unset, Method method, DType time_dtype,
-                 const char* where) {
-  char name[40];
-  std::snprintf(name, sizeof name, "%smax_age", where);
-  if ((flags & RBC_FLAG_CAUSAL) == 0) {
-    if (max_age != unset) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected %s without RBC_FLAG_CAUSAL", name,
-           max_age, unset == 0 ? "0" : "INFINITY");
-    }
-    return {0, false, false};
-  }
+// The age of a group, or without groups of all channels; `where` begins the names of its fields.
+SegmentAge causalAgeOf(double max_age, Method method, DType time_dtype, const char* where) {
   if (method == Method::kNext) {
     fail(RBC_STATUS_UNSUPPORTED,
          "%smethod: is next, which needs a later sample, expected another method with "
          "RBC_FLAG_CAUSAL",
          where);
   }
+  char name[40];
+  std::snprintf(name, sizeof name, "%smax_age", where);
   if (!(max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %g, expected 0 or more", name, max_age);
   }
@@ -83,14 +75,32 @@ SegmentAge ageOf(uint32_t flags, double max_age, double unset, Method method, DT
   return {in_ticks ? limit.ticks : bitCast<uint64_t>(limit.real), limit.set, true};
 }
 
+SegmentAge ageOf(const rbcResampleParams& params, Method method, DType time_dtype) {
+  if ((params.flags & RBC_FLAG_CAUSAL) != 0) {
+    return causalAgeOf(params.max_age, method, time_dtype, "");
+  }
+  if (params.max_age != kNoLimit) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected INFINITY without RBC_FLAG_CAUSAL",
+         params.max_age);
+  }
+  return {0, false, false};
+}
+
 SegmentAge ageOf(const rbcChannelGroup& group, int i, Method method, DType time_dtype) {
-  char where[32];
-  std::snprintf(where, sizeof where, "groups[%d].", i);
   if ((group.flags & ~RBC_FLAG_CAUSAL) != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%sflags: is 0x%x, expected RBC_FLAG_CAUSAL or 0", where,
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d].flags: is 0x%x, expected RBC_FLAG_CAUSAL or 0", i,
          group.flags);
   }
-  return ageOf(group.flags, group.max_age, 0, method, time_dtype, where);
+  if (group.flags != 0) {
+    char where[32];
+    std::snprintf(where, sizeof where, "groups[%d].", i);
+    return causalAgeOf(group.max_age, method, time_dtype, where);
+  }
+  if (group.max_age != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].max_age: is %g, expected 0 without RBC_FLAG_CAUSAL", i, group.max_age);
+  }
+  return {0, false, false};
 }
 
 // Returns the method of a group that checkGroup() accepts.
@@ -143,7 +153,7 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, DType time_dty
     }
     if (to.room < 1) failForTooMany();
     segments[0] = {0, channels, method};
-    to.ages[0] = ageOf(params.flags, params.max_age, kNoLimit, method, time_dtype, "");
+    to.ages[0] = ageOf(params, method, time_dtype);
     methods->add(method);
     if (to.ages[0].causal) methods->addCausal();
     return 1;

@@ -168,7 +168,8 @@ LiveRing::Leap LiveRing::leapOf(Time time) {
 template <class Time>
 void LiveRing::push(Time time, Time arrival, const std::byte* row) {
   if (!isTime(time)) return add(&invalid_, 1);
-  if (arrival != kAlways<Time>) has_arrivals_.store(true, kRelaxed);  // visible with its entry
+  if (arrival != kAlways<Time> && !has_arrivals_.load(kRelaxed))
+    beginArrivals(bitsOf(kAlways<Time>));
   const Leap leap = leapOf(time);
   const Times<Time> times = this->times<Time>();
   const auto timeAt = [&](uint64_t place) { return times[order_[place & slot_mask_]]; };
@@ -191,10 +192,15 @@ void LiveRing::push(Time time, Time arrival, const std::byte* row) {
   append(time, arrival, row, newer);
 }
 
-void LiveRing::writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order) {
+void LiveRing::beginArrivals(uint64_t always) {
+  for (uint64_t slot = 0; slot <= slot_mask_; ++slot) arrivals_[slot].store(always, kRelaxed);
+  has_arrivals_.store(true, std::memory_order_release);
+}
+
+inline void LiveRing::writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order) {
   const int64_t slot = slotOf(number);
   times_[slot].store(time, kRelaxed);
-  arrivals_[slot].store(arrival, kRelaxed);
+  if (has_arrivals_.load(kRelaxed)) arrivals_[slot].store(arrival, kRelaxed);
   marks_[slot].store(2 * pushed_ + (in_order ? 1 : 0), kRelaxed);
   firsts_[slot].store(next_first_, kRelaxed);
 }
@@ -274,7 +280,7 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
     const Time time = times[k - 1];
     taken->times[--place] = time;
     taken->numbers[place] = k - 1;
-    if (time < last && arrivals[k - 1] <= queries.until) {
+    if (time < last && (!taken->arrive || arrivals[k - 1] <= queries.until)) {
       ++before;
       last = time;
     }
@@ -308,7 +314,7 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   Time last = queries.first;
   while (i > 0 && before < queries.times_around) {
     --i;
-    if (times[i] < last && arrivals[numbers[i]] <= queries.until) {
+    if (times[i] < last && (!taken->arrive || arrivals[numbers[i]] <= queries.until)) {
       ++before;
       last = times[i];
     }
@@ -361,6 +367,7 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   const uint64_t end = end_.load(std::memory_order_acquire);
   taken->count = 0;
   taken->any = end > first_.load(kRelaxed);
+  taken->arrive = has_arrivals_.load(std::memory_order_acquire);
   if (!taken->any) return true;
   const auto capacity = static_cast<uint64_t>(capacity_);
   const uint64_t begin =
@@ -369,9 +376,8 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   uint64_t oldest = begin;         // the oldest number that is read
   // Takes the samples around each query if the samples from the first query on are more than these.
   const auto around = static_cast<uint64_t>(3 * queries.count);
-  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
-                   !has_arrivals_.load(kRelaxed) && end - begin > around &&
-                   times<Time>()[end - around] > queries.first;
+  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 && !taken->arrive &&
+                   end - begin > around && times<Time>()[end - around] > queries.first;
   if (few) {
     takeAround(begin, end, queries, taken);
   } else if (walkBack(begin, end, queries, taken)) {
@@ -385,7 +391,7 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
     const int64_t skipped = capacity_ - taken->count;
     readRows(taken->numbers + skipped, taken->count, taken->rows);
     std::copy_n(taken->times + skipped, taken->count, taken->times);
-    for (int64_t i = 0; i < taken->count; ++i) {
+    for (int64_t i = 0; i < taken->count && taken->arrive; ++i) {
       taken->arrivals[i] = arrivals<Time>()[taken->numbers[skipped + i]];
     }
   }

@@ -51,6 +51,9 @@
 // - Counted: `marks_` has for each entry the number of samples pushed so far. counters() reads it
 //   like a word of a row. So the number of pushed samples and the visible samples change in one
 //   step, W4.
+// - Arrivals: the slots have them from the first entry with one on. Before it the writer makes them
+//   kAlways in all slots and stores has_arrivals_ (release). A reader that loads it (acquire, after
+//   R1) and finds false wants no entry with an arrival, and reads none of them.
 // - Own values: the writer reads the values that only it changes (end, first, order_, times of kept
 //   samples) as it wrote them.
 // - Hand over: enter() acquires and leave() releases, so another thread may push afterwards.
@@ -106,11 +109,12 @@ class LiveRing {
   template <class Time>
   struct Taken {
     Time* times;
-    Time* arrivals;
+    Time* arrivals;     // if `arrive`
     uint64_t* rows;     // takenBytes() each
     uint64_t* numbers;  // scratch
     int64_t count;
-    bool any;  // the ring holds samples
+    bool any;     // the ring holds samples
+    bool arrive;  // else all of them exist for every query
   };
 
   // The queries: any times from `first` on, or no times if `none`. If `count` is not 0, they are
@@ -188,6 +192,8 @@ class LiveRing {
   void append(Time time, Time arrival, const std::byte* row, uint64_t newer);
   template <class Time>
   void copyAll(Time time, Time arrival, const std::byte* row);
+  // Before the first entry with an arrival.
+  void beginArrivals(uint64_t always);
   void writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order);
   // For the entries to be appended.
   void forget();
@@ -212,7 +218,7 @@ class LiveRing {
   const int64_t row_words_;
   const uint64_t slot_mask_;
   std::unique_ptr<std::atomic<uint64_t>[]> times_;     // the bits of the times
-  std::unique_ptr<std::atomic<uint64_t>[]> arrivals_;  // the same of the arrivals
+  std::unique_ptr<std::atomic<uint64_t>[]> arrivals_;  // the same of arrivals, if has_arrivals_
   std::unique_ptr<std::atomic<uint64_t>[]> rows_;
   // Per entry: twice the number of samples pushed up to it, plus 1 if no kept sample was newer when
   // it arrived.
@@ -225,7 +231,7 @@ class LiveRing {
   std::atomic<uint64_t> end_{0};                // entries that are visible
   std::atomic<uint64_t> first_{0};              // entries before it were forgotten by reset()
   std::atomic<uint64_t> last_late_{0};          // 1 + the last entry that was out of order
-  std::atomic<bool> has_arrivals_{false};       // an entry up to `end` had an arrival
+  std::atomic<bool> has_arrivals_{false};       // an entry up to `end` may have an arrival
   std::atomic<int64_t> overwritten_{0};
   std::atomic<int64_t> late_{0};
   std::atomic<int64_t> dropped_{0};

@@ -217,11 +217,12 @@ template <class Time>
 uint64_t LiveStream::ageAt(Time now, Time until, const LiveRing::Taken<Time>& taken) const {
   const Time* const after = std::upper_bound(taken.times, taken.times + taken.count, now);
   const int64_t later = after - taken.times;
+  const auto exists = [&](int64_t i) { return !taken.arrive || taken.arrivals[i] <= until; };
   int64_t used = later - 1;
-  while (used >= 0 && !(taken.arrivals[used] <= until)) --used;
+  while (used >= 0 && !exists(used)) --used;
   if (used < 0) {
     used = later;
-    while (used < taken.count && !(taken.arrivals[used] <= until)) ++used;
+    while (used < taken.count && !exists(used)) ++used;
     if (used == taken.count) return noAge<Time>();
   }
   const Time age = TimeMath<Time>::shifted(now, taken.times[used]);
@@ -247,6 +248,7 @@ void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
                                  rows_.data(),
                                  numbers_.data(),
                                  0,
+                                 false,
                                  false};
   const auto untilOf = [&](Time query) {
     return TimeMath<Time>::later(query, offsetAs<Time>(lag));
@@ -254,9 +256,7 @@ void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
   ring_->take({from, queries.none, few, queries.count, times_around_, untilOf(queries.first)},
               &taken);
   shape_[0] = taken.count;
-  const bool always = std::all_of(taken.arrivals, taken.arrivals + taken.count,
-                                  [](Time arrival) { return arrival == kAlways<Time>; });
-  params_.arrivals = always ? nullptr : &arrivals_tensor_;
+  params_.arrivals = taken.arrive ? &arrivals_tensor_ : nullptr;
   if (!taken.any || queries.none) {
     age_ = noAge<Time>();
     return;

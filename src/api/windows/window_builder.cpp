@@ -400,6 +400,7 @@ WindowBuilder::WindowBuilder(const rbcContext& context, const WindowArguments& c
   causal_.lag = timeOffsetOf(params_.lag, params_.lag_ticks, p.time_dtype, "params.lag");
   causal_.arrivals = arrivals_;
   causal_.ages = ages_;
+  causal_.episodes = p.episodes;
 }
 
 // Calls `body`. An error of it gets the array's element and the separator as a prefix; `body` may

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "ceil_div.h"
+#include "fuse/find_arrivals.h"
 #include "fuse/stream_run.h"
 #include "fuse_problem.h"
 #include "hwy/cache_control.h"
@@ -112,15 +113,30 @@ void runAll(CpuState& state, const Plan& plan) {
 
 size_t bytes(const BackendState&, const FuseProblem& p) { return arrivalBytes(p); }
 
-void run(BackendState& backend_state, const FuseProblem& p, Scratch scratch) {
+void runWith(CpuState& state, const FuseProblem& p) {
   const int64_t out_size = sizeOf(p.out_dtype);
-  CpuState& state = cpuState(backend_state);
-  ArrivalLines arrivals[kMaxStreams];
-  findArrivalLines(state, p, scratch, arrivals);
   const Plan plan = {p, state.simd, out_size,
-                     p.batch * p.queries * p.channels * out_size > kNontemporalBytes,
-                     p.causal != nullptr ? arrivals : nullptr};
+                     p.batch * p.queries * p.channels * out_size > kNontemporalBytes};
   visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
+}
+
+void runCausal(CpuState& state, FuseProblem p, Scratch scratch) {
+  ArrivalLines lines[kMaxStreams];
+  ScratchLayout layout(scratch.data);
+  findArrivals(state, p, &layout, lines);
+  CausalFuse causal = *p.causal;
+  causal.lines = lines;
+  p.causal = &causal;
+  runWith(state, p);
+}
+
+void run(BackendState& backend_state, const FuseProblem& p, Scratch scratch) {
+  CpuState& state = cpuState(backend_state);
+  if (p.causal == nullptr) {
+    runWith(state, p);
+  } else {
+    runCausal(state, p, scratch);
+  }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "ceil_div.h"
-#include "fuse/arrival_lines.h"
 #include "fuse/brackets.h"
 #include "fuse/rows.h"
 #include "fuse_problem.h"
@@ -16,9 +15,8 @@ namespace rbc::cpu {
 struct Plan {
   const FuseProblem& problem;
   SimdLevel simd;
-  int64_t out_size;                        // bytes of an element
-  bool large;                              // too large for the caches
-  const ArrivalLines* arrivals = nullptr;  // per stream; null: without minima of arrivals
+  int64_t out_size;  // bytes of an element
+  bool large;        // too large for the caches
 };
 
 // Channels begin .. end - 1 of a stream.
@@ -78,9 +76,7 @@ class StreamRun {
       if (range.begin == range.end && mask_ == nullptr) continue;
       segments_[num_segments_++] = {
           rulesOf<Time>(stream_, s.method),
-          problem_.causal != nullptr
-              ? ageRuleOf<Time>(problem_.causal->ages[stream_.first_segment + i])
-              : AgeRule<Time>{},
+          stream_.first_segment + i,
           range,
           range.begin * stream_.values_stride[2] * in_size_,
           range.begin * problem_.out_stride[2] * plan.out_size,
@@ -126,7 +122,7 @@ class StreamRun {
 
   struct Segment {
     Rules<Time> rules;
-    AgeRule<Time> age;
+    int number;  // of the problem
     ChannelRange channels;
     int64_t in_bytes;  // offset of its first channel from the stream's
     int64_t out_bytes;
@@ -153,7 +149,7 @@ class StreamRun {
     int64_t samples;
   };
 
-  // Which samples of row b are not masked.
+  // The samples of row b that are not masked.
   ValidSamples<int64_t> validOf(const RowRange& samples, int64_t b) const {
     if (stream_.sample_mask == nullptr) return {nullptr, 0};
     const int64_t stride = stream_.sample_mask_stride[1];
@@ -210,19 +206,27 @@ class StreamRun {
     fillRow(row, valid, last);
   }
 
-  // The same where each query has samples of its own, or channels look back only.
-  void runExisting(const TimeRow<Time>& times, const ValidSamples<int64_t>& valid_samples,
-                   const RowRange& samples, int64_t b, int64_t first, int64_t last) {
+  // The same where each query has samples of its own, or channels look back only. Not inlined: the
+  // usual calls would need more registers.
+  __attribute__((noinline)) void runExisting(const TimeRow<Time>& times,
+                                             const ValidSamples<int64_t>& valid_samples,
+                                             const RowRange& samples, int64_t b, int64_t first,
+                                             int64_t last) {
     using Math = TimeMath<Time>;
     const BatchRow row = rowOf(samples, b);
     const int64_t valid = clampIndex(queriesOf(problem_, b), first, last);
     const CausalFuse& causal = *problem_.causal;
     const Time lag = offsetAs<Time>(causal.lag);
     const Time offset = offsetAs<Time>(row.clock_offset);
-    ArrivedSamples<Time, int64_t> existing =
-        arrivedSamples<Time>(causal.arrivals[number_], b, samples, stream_.samples,
-                             plan_.arrivals != nullptr ? plan_.arrivals + number_ : nullptr);
-    existing.valid = valid_samples;
+    const Arrivals& arrivals = causal.arrivals[number_];
+    constexpr int64_t kSize = sizeof(Time);
+    ArrivedSamples<Time, int64_t> existing = {
+        valid_samples,
+        arrivals.at(b, samples.begin, kSize),
+        arrivals.stride[1] * kSize,
+        Time(),
+        samples.begin,
+        minimaOf<Time>(causal.lines, number_, b, stream_.samples)};
     int64_t guess = -1;
     for (int64_t t = first; t < valid; ++t) {
       const Time given = row.queries[t];
@@ -230,9 +234,11 @@ class StreamRun {
       existing.until = Math::later(given, lag);
       bool mask = true;
       for (int i = 0; i < num_segments_; ++i) {
-        const Answer<Time, int64_t> answer = answerTo(times, samples.count, q, segments_[i].rules,
-                                                      segments_[i].age, existing, &guess);
-        setTask(row, times, segments_[i], answer, t, i * capacity_ + count_);
+        const Segment& segment = segments_[i];
+        const Answer<Time, int64_t> answer =
+            answerTo(times, samples.count, q, segment.rules,
+                     ageRuleOf<Time>(causal.ages[segment.number]), existing, &guess);
+        setTask(row, times, segment, answer, t, i * capacity_ + count_);
         mask &= answer.position.mask;
       }
       if (row.mask != nullptr) row.mask[t * row.mask_stride] = mask;

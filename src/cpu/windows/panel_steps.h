@@ -90,7 +90,9 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
     p.streams = &s;
     p.segments = p_.methods;
     if (p_.causal != nullptr) {
-      memory_.causal = {p_.causal->lag, p_.causal->arrivals + number_, p_.causal->ages};
+      const CausalWindows& causal = *p_.causal;
+      memory_.causal = {causal.lag, causal.arrivals + number_, causal.ages,
+                        causal.lines != nullptr ? causal.lines + number_ : nullptr};
       p.causal = &memory_.causal;
     }
     s = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ceil_div.h"
+#include "fuse/find_arrivals.h"
 #include "runtime/cpu_state.h"
 #include "status.h"
 #include "windows/window_run.h"
@@ -179,12 +180,23 @@ void runAll(CpuState& state, const WindowPlan& plan) {
 }
 
 size_t bytes(const BackendState&, const WindowProblem& p) {
-  return Parts(nullptr, p).layout.used();
+  Parts parts(nullptr, p);
+  layOutArrivals(p, &parts.layout, [](int, const ArrivalSource&, const ArrivalLines&) {});
+  return parts.layout.used();
 }
 
-void run(BackendState& backend_state, const WindowProblem& p, Scratch scratch) {
+void run(BackendState& backend_state, const WindowProblem& problem, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
-  const Parts parts(scratch.data, p);
+  Parts parts(scratch.data, problem);
+  WindowProblem p = problem;
+  CausalWindows causal;
+  ArrivalLines lines[kMaxWindowStreams];
+  if (problem.causal != nullptr) {
+    findArrivals(state, problem, &parts.layout, lines);
+    causal = *problem.causal;
+    causal.lines = lines;
+    p.causal = &causal;
+  }
   for (int32_t n = 0; n < p.num_streams; ++n) {
     if (writes(p.streams[n])) fill(p.streams[n], parts.constants[n]);
   }

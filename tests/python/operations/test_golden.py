@@ -16,7 +16,7 @@ sys.path.insert(0, str(FOLDER))
 pytest.importorskip("ml_dtypes")  # bfloat16
 
 import generate  # noqa: E402
-from streams import METHODS, PERIODS  # noqa: E402
+from streams import CAUSAL, METHODS, PERIODS  # noqa: E402
 from vectors import DTYPES  # noqa: E402
 
 import rotation_reference  # noqa: E402
@@ -107,8 +107,8 @@ def keywords(part, call, to, choices, written=(), flags=None):
     if "start_indices" in found:
         found["start_index"] = found.pop("start_indices")
     for name, value in settings.items():
-        if name == "clock_offset_ticks":
-            found["clock_offset"] = int(value)
+        if name in ("clock_offset_ticks", "lag_ticks"):
+            found[name.removesuffix("_ticks")] = int(value)
         elif name in ("ddof", "start_index", "pixel_stride"):
             found[name] = int(value)
         else:
@@ -118,7 +118,8 @@ def keywords(part, call, to, choices, written=(), flags=None):
     found.update(part.grid)
     if part.streams:
         found["streams"] = [
-            rbc.Stream(**keywords(s, rbc.Stream, to, choices)) for s in part.streams
+            rbc.Stream(**keywords(s, rbc.Stream, to, choices, flags={"causal": CAUSAL}))
+            for s in part.streams
         ]
     return {**sizes(part, names), **found}
 

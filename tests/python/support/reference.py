@@ -26,6 +26,10 @@ def resample(
     mean=None,
     std=None,
     clock_offset=0,
+    arrivals=None,
+    lag=0,
+    causal=False,
+    max_age=None,
     floats=False,
 ):
     """Return out as float64 (or in the dtype of values if it is not a float), and the mask.
@@ -58,6 +62,9 @@ def resample(
         elif lengths is not None:
             part = slice(0, int(lengths[b]))
         row_values, row_times, there = row_values[part], row_times[part], there[part]
+        arrived = None
+        if arrivals is not None:
+            arrived = (arrivals[b] if arrivals.ndim == 2 else arrivals)[part][there]
         row_values, row_times = row_values[there], row_times[there]
         row_queries = query_times[b] if query_times.ndim == 2 else query_times
         if query_lengths is not None:
@@ -66,16 +73,18 @@ def resample(
             row_values = row_values.astype(np.float64)
         for k, q in enumerate(row_queries):
             valid = []
+            exists = slice(None) if arrived is None else arrived <= _moved(q, -lag)
             for begin, count, name in groups:
                 part = slice(begin, begin + count)
-                answer, ok = _one(
-                    row_values[:, part],
-                    row_times,
+                rule, limit = (_last, max_age) if causal else (_one, tolerance)
+                answer, ok = rule(
+                    row_values[exists, part],
+                    row_times[exists],
                     _moved(q, clock_offset),
                     name,
                     outside,
                     _limit(max_gap, times),
-                    _limit(tolerance, times),
+                    _limit(limit, times),
                 )
                 if answer is not None:
                     out[b, k, part] = answer if exact else (answer - mean[part]) / std[part]
@@ -142,6 +151,28 @@ def _one(values, times, q, method, outside, max_gap, tolerance):
     if method in STEPS:
         return values[_chosen(times, q, left, right, method)], True
     return _weighed(values, times, q, left, right, method), True
+
+
+def _last(values, times, q, method, outside, max_gap, max_age):
+    """The same where methods look back from a query: RBC_FLAG_CAUSAL."""
+    before = np.flatnonzero(times <= q)
+    if not len(before):  # also if q is NaN
+        return None, False
+    left = before[-1]
+    valid = max_age is None or _span(q, times[left]) <= max_age
+    if not valid and outside == "fill":
+        return None, False
+    right = left + 1
+    if times[left] == q or right == len(times) or method == "previous":
+        right = left
+    elif max_gap is not None and _span(times[right], times[left]) > max_gap:
+        right = left
+    elif method in STEPS:
+        left = right = _chosen(times, q, left, right, method)
+    values = _rotations(values) if method == "slerp" else values
+    if left == right:
+        return values[left], valid
+    return _weighed(values, times, q, left, right, method), valid
 
 
 def _weighed(values, times, q, left, right, method):
