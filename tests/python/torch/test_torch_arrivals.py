@@ -7,6 +7,23 @@ import robocache as rbc
 
 torch = pytest.importorskip("torch")
 
+CUDA = pytest.param(
+    "cuda",
+    marks=pytest.mark.skipif(
+        not torch.cuda.is_available() or bool(rbc.info().cuda_unavailable), reason="no CUDA"
+    ),
+)
+
+
+@pytest.fixture(params=["cpu", CUDA])
+def device(request):
+    """The device on which the test creates its tensors."""
+    if request.param != "cpu":
+        torch.set_default_device(request.param)
+    yield request.param
+    torch.set_default_device(None)
+
+
 METHODS = ["linear", "cubic", "nearest", "previous", "next"]
 TIMES = [torch.float32, torch.float64, torch.int64]
 
@@ -58,7 +75,7 @@ def require_transposed(function, plain, values, masked, rng):
 
 @pytest.mark.parametrize("dtype", TIMES, ids=str)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_gradient_of_resample_is_the_transposed_operation(method, dtype):
+def test_the_gradient_of_resample_is_the_transposed_operation(method, dtype, device):
     rng = np.random.default_rng([len(method), len(str(dtype))])
     unit = 1 if dtype.is_floating_point else 8
     moved = 0
@@ -102,7 +119,7 @@ def test_the_gradient_of_resample_is_the_transposed_operation(method, dtype):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("causal", [False, True])
-def test_gradcheck(method, causal):
+def test_gradcheck(method, causal, device):
     if method == "next" and causal:
         pytest.skip("next does not look back")
     rng = np.random.default_rng(5)
@@ -118,7 +135,7 @@ def test_gradcheck(method, causal):
     assert torch.autograd.gradgradcheck(function, values, fast_mode=True)
 
 
-def test_a_held_row_sends_its_whole_gradient_to_its_sample():
+def test_a_held_row_sends_its_whole_gradient_to_its_sample(device):
     values = torch.tensor([[1.0], [2.0], [4.0]], requires_grad=True)
     times, arrivals = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 2.5])
     queries = torch.tensor([-1.0, 0.5, 1.5, 2.25, 2.75, 9.0])
@@ -144,7 +161,7 @@ def streams_of(kind, values, times, arrivals, offset, options):
 
 
 @pytest.mark.parametrize("dtype", TIMES, ids=str)
-def test_the_gradient_of_fuse(dtype):
+def test_the_gradient_of_fuse(dtype, device):
     rng = np.random.default_rng(len(str(dtype)))
     unit = 1 if dtype.is_floating_point else 8
     for _ in range(20):
@@ -191,7 +208,7 @@ def test_gradgradcheck_of_fuse_with_an_offset():
 
 @pytest.mark.parametrize("dtype", TIMES, ids=str)
 @pytest.mark.parametrize("method", [None, *METHODS])
-def test_the_gradient_of_windows(method, dtype):
+def test_the_gradient_of_windows(method, dtype, device):
     rng = np.random.default_rng([len(method or ""), len(str(dtype))])
     unit = 1 if dtype.is_floating_point else 8
     moved = 0

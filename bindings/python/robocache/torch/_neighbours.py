@@ -70,7 +70,6 @@ def weights_of(
     samples: Samples, queries: Queries, method: str, rules: dict[str, Any], dtype: torch.dtype
 ) -> list[tuple[Any, Any]]:
     """Return, for each neighbour of the queries, its sample [Q] and its weight [Q,1]."""
-    place, samples, queries = _without_missing(samples, queries)
     count, device = len(queries.time), queries.time.device
     if len(samples.times) == 0:
         nothing = torch.zeros(count, dtype=torch.int64, device=device)
@@ -93,25 +92,7 @@ def weights_of(
         check_times=False,
         **options,
     )
-    return [(place[found[:, i]], weights[:, 0, i : i + 1]) for i in range(slots)]
-
-
-def _without_missing(samples: Samples, queries: Queries) -> tuple[Any, Samples, Queries]:
-    """Return the places of the samples that may exist, and the arguments for only these."""
-    count, device = len(samples.times), samples.times.device
-    there = samples.there
-    if samples.arrivals is not None and samples.arrivals.is_floating_point():
-        come = ~samples.arrivals.isnan()
-        there = come if there is None else there & come
-    if there is None:
-        return torch.arange(count, device=device), samples, queries
-    place = there.nonzero()[:, 0]
-    before = torch.zeros(count + 1, dtype=torch.int64, device=device)
-    torch.cumsum(there, 0, out=before[1:])
-    arrivals = None if samples.arrivals is None else samples.arrivals[place]
-    rest = Samples(samples.times[place], None, arrivals)
-    begin, end = before[queries.begin], before[queries.end]
-    return place, rest, Queries(begin, end, queries.time, queries.until)
+    return [(found[:, i], weights[:, 0, i : i + 1]) for i in range(slots)]
 
 
 def _neighbours(
@@ -119,7 +100,7 @@ def _neighbours(
 ) -> tuple[Any, Any]:
     """Return the samples [Q,S] that may have a weight, in order, and whether each exists."""
     begin, end, time = queries.begin, queries.end, queries.time
-    existing = _Existing(samples.arrivals, queries.until)
+    existing = _Existing(samples, queries)
     at = _last(samples.times, begin, end, lambda own: own <= time)
     left, right = existing.up_to(at), existing.after(at)
     slots = [left, right]
@@ -153,8 +134,7 @@ def _outermost(
 def _last(times: Any, begin: Any, end: Any, holds: Any) -> Any:
     """Return the last sample of each row whose time ``holds``, or begin - 1."""
     low, high = begin.clone(), end.clone()
-    steps = int((end - begin).max()).bit_length() if len(begin) else 0
-    for _ in range(steps):
+    for _ in range(len(times).bit_length()):
         open_ = low < high
         middle = (low + high) >> 1
         good = holds(times[middle.clamp(max=len(times) - 1)]) & open_
@@ -166,11 +146,24 @@ def _last(times: Any, begin: Any, end: Any, holds: Any) -> Any:
 class _Existing:
     """The search for samples that had arrived for each query, next to a sample."""
 
-    def __init__(self, arrivals: Any, until: Any) -> None:
-        self._until = until
-        self._forward = None if arrivals is None else _minima(arrivals)
-        self._backward = None if arrivals is None else _minima(arrivals.flip(0))
-        self._count = 0 if arrivals is None else len(arrivals)
+    def __init__(self, samples: Samples, queries: Queries) -> None:
+        self._count = len(samples.times)
+        self._forward: list[Any] | None = None
+        self._backward: list[Any] | None = None
+        arrivals, there = samples.arrivals, samples.there
+        if arrivals is None and there is None:
+            return
+        self._until = queries.until
+        if arrivals is None:
+            arrivals, self._until = torch.zeros_like(samples.times), torch.zeros_like(queries.until)
+        never = _highest(arrivals)
+        limit = _limits(arrivals).max - (0 if arrivals.is_floating_point() else 1)
+        self._until = self._until.clamp(max=limit)
+        if arrivals.is_floating_point():
+            arrivals = arrivals.nan_to_num(nan=never, posinf=never, neginf=-never)
+        if there is not None:
+            arrivals = torch.where(there, arrivals, never)
+        self._forward, self._backward = _minima(arrivals), _minima(arrivals.flip(0))
 
     def up_to(self, at: Any) -> Any:
         """Return the last sample up to ``at`` that exists, or a negative number."""
@@ -214,8 +207,7 @@ class _Existing:
 
 def _minima(arrivals: Any) -> list[Any]:
     """Return the arrivals, and the minima of blocks of 2, 4, ... of them."""
-    limits = (torch.finfo if arrivals.is_floating_point() else torch.iinfo)(arrivals.dtype)
-    highest = torch.inf if arrivals.is_floating_point() else limits.max
+    highest = _highest(arrivals)
     levels = [arrivals]
     while len(levels[-1]) > 1:
         keys = levels[-1]
@@ -226,8 +218,16 @@ def _minima(arrivals: Any) -> list[Any]:
     return levels
 
 
+def _limits(times: Any) -> Any:
+    return (torch.finfo if times.is_floating_point() else torch.iinfo)(times.dtype)
+
+
+def _highest(times: Any) -> Any:
+    """Return the time at which samples arrive that never do."""
+    return torch.inf if times.is_floating_point() else _limits(times).max
+
+
 def _ascending(times: Any, exists: Any) -> Any:
     """Return the times of neighbours; those that do not exist get the time of one that does."""
-    limits = (torch.finfo if times.is_floating_point() else torch.iinfo)(times.dtype)
-    first = torch.where(exists, times, limits.max).amin(1, keepdim=True)
+    first = torch.where(exists, times, _limits(times).max).amin(1, keepdim=True)
     return torch.where(exists, times, first).cummax(1).values
