@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LEAST_CAPACITY = 64
 _MOST_LATE = 16
+_HISTORY = 2.0  # s that a ring holds, in addition to the longest delay
 _MOST_WINDOWS = 16
 _LONGEST_DELAY = 10.0  # s
 _COARSE = 1e-3  # of a channel's range
@@ -247,9 +248,8 @@ def _entry(
     if found.log is not None and found.header is not None:
         delays = found.log - found.header
         late = _late_bound(found.header, found.log)
-    typical = float(np.median(steps)) / TICKS if len(steps) else 1 / rate
     longest = min(max(float(delays.max()) / TICKS, 0.0), _LONGEST_DELAY)
-    needed = (age + longest + 1.0 + 2 / rate) / max(typical, 1e-6)
+    needed = max(_most_within(times, age + longest + _HISTORY) for times in found.times)
     capacity = max(_LEAST_CAPACITY, 1 << math.ceil(math.log2(needed + 1)))
     return {
         "source": found.source,
@@ -286,6 +286,15 @@ def _channel(found: _Found, group: Group, column: int) -> dict[str, Any]:
         "scale": 1,
         "offset": 0,
     }
+
+
+def _most_within(times: Any, seconds: float) -> int:
+    """Return the largest number of samples in any span of time; samples may come in bursts."""
+    import numpy as np
+
+    ordered = np.sort(times)
+    ends = np.searchsorted(ordered, ordered + round(seconds * TICKS), "right")
+    return int((ends - np.arange(len(ordered))).max(initial=0))
 
 
 def _is_fine(values: Any) -> bool:

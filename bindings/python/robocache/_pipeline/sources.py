@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .strict_json import shown, step
 from .units import methods_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 TICKS = 10**9  # per second: all times are int64 nanoseconds inside
 _MOST_NAMES = 12  # in a message
@@ -21,8 +17,8 @@ def ticks_of_seconds(seconds: float) -> int:
     return round(seconds * TICKS)
 
 
-def ticks_of(times: Any, unit: str | None, where: str) -> NDArray[np.int64]:
-    """Return times as nanoseconds.
+def ticks_of(times: Any, unit: str | None, where: str) -> Any:
+    """Return times as nanoseconds, int64.
 
     A float of seconds is split into its whole part and the rest, so that a large time keeps all of
     its digits.
