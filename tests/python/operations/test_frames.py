@@ -130,3 +130,38 @@ def test_refused_beside_the_frame():
         rbc.resample_frame(POSE, CLOCK.as_unit("s"))
     with pytest.raises(TypeError, match="^frames: is \\[\\], expected a dict of DataFrames"):
         rbc.fuse_frames([], CLOCK)
+
+
+def test_rows_have_what_had_arrived():
+    late = POSE.assign(got=INDEX + pandas.Timedelta("30ms"))
+    options = dict(lag=pandas.Timedelta("10ms"), causal=True, max_age=pandas.Timedelta("110ms"))
+    clock = INDEX[1:4] + pandas.Timedelta("15ms")
+    methods = {"q_*": "slerp", "label": "nearest", "clo*": "previous"}
+    out = rbc.resample_frame(late, clock, methods=methods, arrivals="got", **options)
+    assert list(out.columns) == [*POSE.columns, "valid"]
+    arrived = INDEX + pandas.Timedelta("30ms")
+    expected, valid = rbc.resample(
+        POSE[["x"]].to_numpy(), INDEX, clock, arrivals=arrived, return_valid=True, **options
+    )
+    assert out["x"].tolist() == expected[:, 0].tolist() == [0.0, 1.0, 2.0]
+    assert out["valid"].tolist() == valid.tolist() == [False, False, False]
+    assert out["label"].tolist() == [1, 1, 2]
+    later = rbc.resample_frame(
+        late, clock, methods=methods, arrivals="got", **{**options, "max_age": None}
+    )
+    assert later["valid"].all()
+    table = polars.DataFrame({"t": INDEX.to_numpy(), "x": POSE["x"].to_numpy(), "got": arrived})
+    ours = rbc.resample_frame(table, clock, time="t", arrivals="got", **options)
+    assert ours["x"].to_list() == out["x"].tolist()
+    label = POSE[["x"]].rename(columns={"x": "action"})
+    both = rbc.fuse_frames(
+        {"arm": late[["x", "got"]], "act": label},
+        clock,
+        arrivals={"arm": "got"},
+        lag=options["lag"],
+    )
+    assert both["arm.x"].tolist() == [0.0, 1.0, 2.0]
+    np.testing.assert_allclose(both["act.action"], [1.15, 2.15, 3.15])
+    assert "arm.got" not in both
+    with pytest.raises(ValueError, match="act.*has no column 'got', the value of arrivals"):
+        rbc.fuse_frames({"arm": late[["x", "got"]], "act": label}, clock, arrivals="got")

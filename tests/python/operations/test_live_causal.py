@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import live_replays
 import robocache as rbc
 
 METHODS = ["linear", "nearest", "previous", "cubic", "pchip", "slerp", "angle"]
@@ -121,7 +122,7 @@ def test_dtype_follows_fuse():
 
 
 def simulated(times, arrivals, late_bound):
-    """Which samples a ring keeps, by counting."""
+    """Return a mask of the samples that a ring keeps, by counting."""
     kept = np.zeros(len(times), bool)
     newest = []
     for i in np.argsort(arrivals, kind="stable"):
@@ -161,3 +162,12 @@ def test_live_kept_refuses():
         rbc.live_kept([0.0], [0.0], 1.5)
     with pytest.raises(TypeError, match="has no unit"):
         rbc.live_kept(np.array(["2024-01-01"], "datetime64[ns]"), [0.0])
+
+
+def test_random_recordings():
+    """All methods and dtypes, late calls, lost and repeated messages: see ``live_replays``."""
+    found = live_replays.replayed_all(range(120))
+    assert not found.unequal
+    assert set(found.methods) == set(live_replays.METHODS)
+    assert min(found.dropped, found.lost, found.duplicates) > 100
+    assert 0.1 * found.cells < found.valid < 0.9 * found.cells

@@ -101,24 +101,31 @@ def assert_same(got, expected):
 
 NONE = (None, None)
 CHECKED = {
-    "resample": (VALUES, TIMES, QUERIES, *[None] * 6, ""),
+    "resample": (VALUES, TIMES, QUERIES, *[None] * 7, ""),
     "resample-options": (
         *(VALUES, TIMES, QUERIES, COUNTS, None, None, torch.ones(3), torch.ones(3)),
-        TIMES > 0.5,
+        *(TIMES > 0.5, None),
         "method=0:1:cubic,1:2:next;dtype=float64;return_valid=True",
     ),
     "resample-packed": (
-        *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), *[None] * 3, ""),
+        *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), *[None] * 4, ""),
     ),
     "resample_backward": (
-        *(QUERIES[..., None], TIMES, QUERIES, *[None] * 4, TIMES > 1, [2, 7, 1], torch.half, ""),
+        *(QUERIES[..., None], TIMES, QUERIES, *[None] * 4, TIMES > 1, None),
+        *([2, 7, 1], torch.half, ""),
     ),
     "fuse": (
         *([VALUES, OTHER], [TIMES, SLOW], QUERIES, [None, COUNTS.clamp(max=4)], NONE, NONE, NONE),
-        *([None, SLOW > 1], None, ["", "method=nearest;clock_offset=0.25"], "return_valid=True"),
+        *(
+            [None, SLOW > 1],
+            NONE,
+            None,
+            ["", "method=nearest;clock_offset=0.25"],
+            "return_valid=True",
+        ),
     ),
     "fuse-dtypes": (
-        *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 5),
+        *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 6),
         *(None, ["", ""], ""),
     ),
     "voxelize": (POINTS, None, None, None, GRID_TEXT),

@@ -33,6 +33,10 @@ def resample_frame(
     fill_value: float | None = None,
     max_gap: Any = None,
     tolerance: Any = None,
+    arrivals: str | None = None,
+    lag: Any = 0,
+    causal: bool = False,
+    max_age: Any = None,
 ) -> Any:
     """Resample the columns of a DataFrame at the times of a clock, as :func:`resample` does.
 
@@ -54,6 +58,11 @@ def resample_frame(
         As for :func:`resample`. ``tolerance`` applies to columns of nearest, previous and next.
     fill_value
         Written where there is no value. None: NaN in float columns, 0 in others.
+    arrivals
+        The column that holds the time at which each row arrived, for rows that a robot sees. It is
+        not resampled. None: all rows had arrived.
+    lag, causal, max_age
+        As for :func:`resample`.
 
     Returns
     -------
@@ -82,7 +91,8 @@ def resample_frame(
     2024-05-01 00:00:00.150  1.5    True   True
     """
     options = {"outside": outside, "max_gap": max_gap, "tolerance": tolerance}
-    table = _table_of(frame, "frame", time)
+    options.update(lag=lag, causal=causal, max_age=max_age)
+    table = _table_of(frame, "frame", time, arrivals)
     plan = _Methods(methods or {}, method)
     ticks, unit = times_of(clock, "clock")
     columns, valid = _resampled(table, clock, plan, "", fill_value, options)
@@ -101,6 +111,10 @@ def fuse_frames(
     fill_value: float | None = None,
     max_gap: Any = None,
     tolerance: Any = None,
+    arrivals: str | Mapping[str, str] | None = None,
+    lag: Any = 0,
+    causal: bool = False,
+    max_age: Any = None,
 ) -> Any:
     """Resample DataFrames of different rates at the times of one clock, and join their columns.
 
@@ -114,8 +128,13 @@ def fuse_frames(
         As for :func:`resample_frame`.
     methods
         Methods by patterns of column names of the result: ``{"imu.q_*": "slerp"}``.
-    max_gap, tolerance
+    max_gap, tolerance, max_age
         One value for all streams, or a dict by stream name.
+    arrivals
+        The column of times of arrival of all frames, or a dict by stream name: a frame that is not
+        in it sees its whole recording, as actions do.
+    lag, causal
+        As for :func:`resample`.
 
     Returns
     -------
@@ -151,10 +170,13 @@ def fuse_frames(
     for name, frame in frames.items():
         options = {
             "outside": outside,
-            "max_gap": max_gap.get(name) if isinstance(max_gap, Mapping) else max_gap,
-            "tolerance": tolerance.get(name) if isinstance(tolerance, Mapping) else tolerance,
+            "max_gap": _own(max_gap, name),
+            "tolerance": _own(tolerance, name),
+            "lag": lag,
+            "causal": causal,
+            "max_age": _own(max_age, name),
         }
-        table = _table_of(frame, f"frames[{name!r}]", time)
+        table = _table_of(frame, f"frames[{name!r}]", time, _own(arrivals, name))
         columns, valid = _resampled(table, clock, plan, f"{name}.", fill_value, options)
         joined.update({f"{name}.{column}": values for column, values in columns.items()})
         joined[f"{name}.valid"] = valid
@@ -162,14 +184,28 @@ def fuse_frames(
     return _made(next(iter(frames.values())), joined, clock, ticks, unit, time)
 
 
+def _own(option: Any, name: str) -> Any:
+    """Return an option of one frame: of all frames, or by the name of a frame."""
+    return option.get(name) if isinstance(option, Mapping) else option
+
+
 @dataclass
 class _Table:
     name: str  # of the argument
     times: Any
     columns: dict[str, Any]
+    arrivals: Any = None
 
 
-def _table_of(frame: Any, name: str, time: str | None) -> _Table:
+def _table_of(frame: Any, name: str, time: str | None, arrivals: str | None = None) -> _Table:
+    if arrivals is not None and is_frame(frame):
+        if arrivals not in frame.columns:
+            raise ValueError(f"{name}: has no column {arrivals!r}, the value of arrivals")
+        in_pandas = library_of(frame) == "pandas"
+        rest = frame.drop(columns=arrivals) if in_pandas else frame.drop(arrivals)
+        table = _table_of(rest, name, time)
+        table.arrivals = frame[arrivals]
+        return table
     if not is_frame(frame) or library_of(frame) == "pyarrow":
         raise TypeError(
             f"{name}: is a {type(frame).__name__}, expected a DataFrame of pandas or polars"
@@ -248,7 +284,14 @@ def _resampled(
         fill = fill_value if fill_value is not None else (np.nan if kind.kind == "f" else 0.0)
         values = np.stack([table.columns[column].astype(kind) for column in names], axis=1)
         out, mask = _plain(
-            values, table.times, clock, method=groups, fill_value=fill, return_valid=True, **own
+            values,
+            table.times,
+            clock,
+            method=groups,
+            fill_value=fill,
+            return_valid=True,
+            arrivals=table.arrivals,
+            **own,
         )
         found.update(zip(names, out.T))
         valid = mask if valid is None else valid & mask

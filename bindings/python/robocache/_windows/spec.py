@@ -116,7 +116,7 @@ class WindowSpec:
 
     @property
     def lag(self) -> Duration:
-        """How long after its time a window is computed, in the unit of the times."""
+        """Time from that of a window to its computation, in the unit of the times."""
         return self._lag
 
     def track(self, name: str) -> str:

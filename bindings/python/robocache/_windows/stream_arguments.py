@@ -188,6 +188,8 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
             "max_gap": gap,
             "tolerance": tolerance,
             "clock_offset": clock_offset,
+            "causal": bool(arguments["causal"]),
+            "max_age": max_age,
         },
         transforms=transforms,
         num_offsets=num_offsets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -203,8 +203,21 @@ def require_sure(refused: Mapping[str, Sequence[Group]], names: Mapping[str, Any
         )
 
 
+def fuse_all(
+    streams: Mapping[str, Stream[Any]], queries: Any, dtype: str, options: Any
+) -> tuple[Any, Any]:
+    pair: tuple[Any, Any] = fuse(
+        list(streams.values()), queries, dtype=dtype, return_valid=True, **options
+    )
+    return pair
+
+
 def fused(
-    streams: Mapping[str, Stream[Any]], queries: Any, backend: Any, options: Any
+    streams: Mapping[str, Stream[Any]],
+    queries: Any,
+    backend: Any,
+    options: Any,
+    compute: Callable[[Mapping[str, Stream[Any]], Any, str, Any], tuple[Any, Any]] = fuse_all,
 ) -> tuple[dict[str, Any], Any]:
     """Return the values of each stream in a float dtype, and all masks."""
     import numpy as np
@@ -219,14 +232,8 @@ def fused(
     for dtype, names in by_dtype.items():
         for begin in range(0, len(names), _MOST):
             some = names[begin : begin + _MOST]
-            fused, mask = fuse(
-                [streams[name] for name in some],
-                queries,
-                dtype=dtype,
-                return_valid=True,
-                backend=backend,
-                **options,
-            )
+            chosen = {name: streams[name] for name in some}
+            fused, mask = compute(chosen, queries, dtype, {**options, "backend": backend})
             ends = np.cumsum([streams[name].values.shape[-1] for name in some])
             for i, (name, end) in enumerate(zip(some, ends.tolist())):
                 width = streams[name].values.shape[-1]

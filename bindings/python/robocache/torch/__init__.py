@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 
-from .._arguments.coerce import queries_of, taken_again, ticks_or_numbers
+from .._arguments.coerce import arrivals_of, queries_of, taken_again, ticks_or_numbers
 from .._arguments.resample_params import rules
 from .._arguments.time_units import require_one_unit, ticks_of
 from .._arguments.times import times_of
@@ -20,11 +20,11 @@ from .._operations import stream as _stream
 from .._public import publish
 from ._arguments import (
     array,
+    arrival_array,
     for_each,
     indices,
     is_compiling,
     query_array,
-    refuse_arrivals,
     require_no_output,
     require_tensor,
     sample_mask,
@@ -127,6 +127,9 @@ def resample(
     outside, fill_value, max_gap, tolerance, mean, std, dtype
         As for :func:`robocache.resample`. The gradient is 0 where ``fill_value`` is written, and
         for missing samples.
+    arrivals, lag, causal, max_age
+        As for :func:`robocache.resample`. With ``causal``, a row that holds a sample sends its
+        whole gradient to it, and a row that is not valid sends none.
     check_times, backend
         As for :func:`robocache.resample`, in the forward pass. The backward pass verifies nothing,
         and uses the device and the stream of the gradient.
@@ -165,15 +168,17 @@ def resample(
     if not seen(values):
         return _plain_resample(values, times, query_times, return_valid=return_valid, **options)
     if not is_compiling():
-        limits = {name: options.get(name) for name in ("max_gap", "tolerance")}
+        durations = {name: options.get(name, none) for name, none in _DURATIONS.items()}
         converted = taken_again(
-            values, times, query_times, None, options.get("batch_offsets"), limits
+            *(values, times, query_times),
+            *(options.get("arrivals"), options.get("batch_offsets"), durations),
         )
         if converted is not None:
-            values, times, query_times, _, limits = converted
-            options.update(limits)
-        rules(options.get("method", "linear"), "hold", 0.0, *limits.values(), False, times)
+            values, times, query_times, options["arrivals"], durations = converted
+            options.update({n: each for n, each in durations.items() if n in options})
+        _require_rules(options, durations, times)
     times = array(times, "times")
+    _require_lag(options.get("lag", 0), times)
     query_times = query_array(query_times, times, values)
     values = for_each(values, times, query_times, options.get("batch_offsets"))
     arrays = [
@@ -185,10 +190,37 @@ def resample(
         sample_mask(
             options.pop("sample_mask", None), options.pop("missing", None), "sample_mask", values
         ),
+        arrival_array(options.pop("arrivals", None), "arrivals", times, values),
     ]
     text = encode(with_flags(options, return_valid=return_valid), "resample")
     out, valid = OPS.resample(values, times, query_times, *arrays, text)
     return (out, valid) if return_valid else out
+
+
+_DURATIONS = {"max_gap": None, "tolerance": None, "max_age": None, "lag": 0}
+
+
+def _require_rules(options: dict[str, Any], durations: dict[str, Any], times: Any) -> None:
+    """Raise the errors of the plain call about a method and durations."""
+    rules(
+        options.get("method", "linear"),
+        "hold",
+        0.0,
+        durations["max_gap"],
+        durations["tolerance"],
+        False,
+        times,
+        causal=bool(options.get("causal")),
+        max_age=durations["max_age"],
+    )
+
+
+def _require_lag(lag: Any, times: torch.Tensor) -> None:
+    """Raise the error of the plain call about a lag. The tensor may be mapped or traced."""
+    if not is_compiling():
+        import numpy as np
+
+        _stream.offsets_of(lag, "lag", np.zeros(0, str(times.dtype).rpartition(".")[2]))
 
 
 # ---- fuse ---------------------------------------------------------------------------------------
@@ -202,8 +234,10 @@ _RULES = {
     "max_gap": None,
     "tolerance": None,
     "clock_offset": 0,
+    "causal": False,
+    "max_age": None,
 }
-_OPTIONS = (*_LISTS, "sample_mask", "missing", *_RULES)
+_OPTIONS = (*_LISTS, "sample_mask", "missing", "arrivals", *_RULES)
 
 
 class Stream(_stream.Stream[torch.Tensor]):
@@ -246,6 +280,9 @@ class Stream(_stream.Stream[torch.Tensor]):
         mean: Numbers | None = None,
         std: Numbers | None = None,
         clock_offset: Duration = 0,
+        arrivals: Times | None = None,
+        causal: bool = False,
+        max_age: Duration | None = None,
     ) -> None:
         require_tensor(values, "values")
         if not is_compiling():  # in a graph, encode raises the error
@@ -265,9 +302,9 @@ class Stream(_stream.Stream[torch.Tensor]):
             "mean": mean,
             "std": std,
             "clock_offset": clock_offset,
-            "arrivals": None,  # these have no gradient yet
-            "causal": False,
-            "max_age": None,
+            "arrivals": arrivals,
+            "causal": causal,
+            "max_age": max_age,
         }
         for name, value in arguments.items():
             object.__setattr__(self, name, value)  # not the __setattr__ of frozen dataclasses
@@ -326,7 +363,7 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
         The dtype of the streams' times, in any order.
     return_valid
         Also return a bool tensor [B,T,N], as for :func:`robocache.fuse`.
-    query_lengths, dtype, check_times, backend
+    query_lengths, lag, dtype, check_times, backend
         As for :func:`robocache.fuse`, in the forward pass.
 
     Returns
@@ -369,9 +406,7 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
         require_tensor(each, f"streams[{n}].values")
     if not values or not seen(*values):
         return _plain_fuse(streams, query_times, return_valid=return_valid, **options)
-    for n, stream in enumerate(streams):
-        refuse_arrivals(stream, f"streams[{n}]")
-    times, query_times, changed = _timed(streams, query_times)
+    times, arrivals, query_times, changed, lag = _timed(streams, query_times, options.pop("lag", 0))
     query_times = query_array(query_times, times[0], values[0])
     lists = [
         [
@@ -386,40 +421,58 @@ def fuse(streams: Any, query_times: Any, *, return_valid: bool = False, **option
             for n, stream in enumerate(streams)
         ]
     )
+    lists.append(
+        [
+            arrival_array(each, f"streams[{n}].arrivals", times[n], values[n])
+            for n, each in enumerate(arrivals)
+        ]
+    )
     values = [
         for_each(each, own, query_times, stream.batch_offsets)
         for each, own, stream in zip(values, times, streams)
     ]
     query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
     texts = [encode(each, "Stream") for each in changed]
+    _require_lag(lag, times[0])
+    if lag != 0:
+        options["lag"] = lag
     text = encode(with_flags(options, return_valid=return_valid), "fuse")
     out, valid = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
     return (out, valid) if return_valid else out
 
 
-def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[str, Any]]]:
-    """Return times and query times as numbers, and the rules of each stream without defaults."""
-    times, units, changed = [], [], []
+def _timed(
+    streams: Any, query_times: Any, lag: Any
+) -> tuple[list[Any], list[Any], Any, list[dict[str, Any]], Any]:
+    """Return times, arrivals, query times and the lag as numbers.
+
+    The rules of each stream are without defaults.
+    """
+    times, arrivals, units, changed = [], [], [], []
     for n, stream in enumerate(streams):
         own, unit = stream.times, None
+        come = getattr(stream, "arrivals", None)
         rule = {name: getattr(stream, name) for name in _RULES}
         if not is_compiling():
             own, unit = times_of(own, f"streams[{n}].times")
-            gap, tolerance = ticks_or_numbers(
-                unit, max_gap=rule["max_gap"], tolerance=rule["tolerance"]
-            )
-            rule.update(max_gap=gap, tolerance=tolerance)
+            come = arrivals_of(come, unit, f"streams[{n}].times")
+            names = ("max_gap", "tolerance", "max_age")
+            durations = ticks_or_numbers(unit, **{name: rule[name] for name in names})
+            rule.update(zip(names, durations))
             if unit is not None:
                 rule["clock_offset"] = ticks_of(rule["clock_offset"], "clock_offset", unit)
-            rules("linear", "hold", 0.0, gap, tolerance, False, own)
+            _require_rules({"causal": rule["causal"]}, rule, own)
+            if n == 0:
+                (lag,) = ticks_or_numbers(unit, lag=lag)
         times.append(array(own, f"streams[{n}].times"))
+        arrivals.append(come)
         units.append(unit)
         changed.append({name: value for name, value in rule.items() if value != _RULES[name]})
     if not is_compiling():
         for n, unit in enumerate(units):
             require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")
         query_times = queries_of(query_times, times[0], units[0], "streams[0].times")
-    return times, query_times, changed
+    return times, arrivals, query_times, changed, lag
 
 
 publish(__name__)

@@ -8,7 +8,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from .._arguments.arrays import SEQUENCES, framework_of
-from .._arguments.call import array_of, queries
+from .._arguments.call import array_of, arrivals_like, queries
 from .._arguments.missing import require_missing
 from .._library.errors import REFUSALS, blamed
 
@@ -138,8 +138,12 @@ def _numbers(value: Any, name: str, dtype: torch.dtype, like: torch.Tensor) -> A
     return numbers.to(dtype)
 
 
-def refuse_arrivals(stream: Any, name: str) -> None:
-    """Refuse a stream whose samples arrive, or which looks back only: it has no gradient yet."""
-    for argument in ("arrivals", "causal"):
-        if getattr(stream, argument, None) not in (None, False):
-            raise ValueError(f"{name}.{argument}: not supported with gradients or in graphs")
+def arrival_array(value: Any, name: str, times: torch.Tensor, values: torch.Tensor) -> Any:
+    """Return arrivals as a tensor; a list gets the dtype of the times; None stays."""
+    if value is None:
+        return None
+    if is_compiling():
+        return _numbers(value, name, times.dtype, values)
+    if type(value) in SEQUENCES:
+        value = arrivals_like(framework_of(values, "values"), value, times, values)
+    return array(value, name)

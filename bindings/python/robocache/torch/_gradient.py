@@ -16,6 +16,7 @@ import torch
 from .._arguments.affine import inverse_of
 from .._arguments.arrays import framework_of
 from .._operations import resample as _resample
+from ._neighbours import Queries, Samples, earlier, later, weights_of
 
 _plain: Any = _resample.resample  # typed as Any: its overloads take no **options
 _STEPS = ("nearest", "previous", "next")
@@ -43,7 +44,7 @@ def require_linear(method: Any, within: str = "") -> None:
 class Weights:
     """The matrix W of a call: its arrays without the values, its std, and its options."""
 
-    arrays: dict[str, Any]  # times, queries, lengths, offsets and masks
+    arrays: dict[str, Any]  # times, queries, lengths, offsets, masks and arrivals
     std: Any
     options: dict[str, Any]
 
@@ -59,7 +60,7 @@ class Weights:
         rows = total.view(-1, shape[-1])
         method = self.options.get("method", "linear")
         groups = [(0, shape[-1], method)] if isinstance(method, str) else method
-        weights = {name: list(self._weights(name, total)) for name in {name for *_, name in groups}}
+        weights = {name: self._found(name, total) for name in {name for *_, name in groups}}
         for begin, count, name in groups:
             channels = slice(begin, begin + count)
             part = gradient[..., channels].reshape(-1, count)
@@ -67,6 +68,52 @@ class Weights:
                 # A NaN or infinite gradient must not count where the weight is 0.
                 add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
         return total.to(dtype)
+
+    def _found(self, method: str, like: Any) -> list[tuple[Any, Any]]:
+        if self.arrays.get("arrivals") is None and not self.options.get("causal"):
+            return list(self._weights(method, like))
+        samples, queries = self._rows(list(like.shape[:-1]))
+        return weights_of(samples, queries, method, self.options, like.dtype)
+
+    def _rows(self, shape: list[int]) -> tuple[Samples, Queries]:
+        """Return all samples and all queries; values have the ``shape`` [B,S], [S] or [N]."""
+        count = 1
+        for extent in shape:
+            count *= extent
+        arrays = self.arrays
+        times, offsets = arrays["times"], arrays.get("batch_offsets")
+
+        def all_samples(array: Any) -> Any:
+            return None if array is None else array.expand(shape).reshape(-1)
+
+        if offsets is not None:
+            offsets = offsets.to(torch.int64)
+            begin, end = offsets[:-1], offsets[1:]
+        else:
+            begin = torch.arange(0, count, max(shape[-1], 1), device=times.device)
+            begin = begin if count else torch.zeros(shape[:-1] or 1, dtype=torch.int64).to(begin)
+            end = begin + shape[-1]
+        if arrays.get("lengths") is not None:
+            end = begin + arrays["lengths"].to(torch.int64)
+        queries = arrays["query_times"]
+        queries = queries.expand(len(begin), queries.shape[-1])
+        if arrays.get("query_lengths") is not None:  # later queries have no row
+            inside = torch.arange(queries.shape[1], device=times.device)
+            inside = inside < arrays["query_lengths"][:, None]
+            end = torch.where(inside, end[:, None], begin[:, None])
+        else:
+            end = end[:, None].expand(queries.shape)
+        begin = begin[:, None].expand(queries.shape).reshape(-1)
+        mask = all_samples(arrays.get("sample_mask"))
+        samples = Samples(
+            all_samples(times),
+            None if mask is None else mask != 0,
+            all_samples(arrays.get("arrivals")),
+        )
+        queries = queries.reshape(-1)
+        time = earlier(queries, self.options.get("clock_offset", 0))
+        until = later(queries, self.options.get("lag", 0))
+        return samples, Queries(begin, end.reshape(-1), time, until)
 
     def _weights(self, method: str, like: Any) -> Iterator[tuple[Any, Any]]:
         """Yield, for each sample of the window, its row in the values [B*T] and weight [B*T,1]."""

@@ -62,6 +62,7 @@ def _resample_kernel(
     mean: Any = None,
     std: Any = None,
     sample_mask: Any = None,
+    arrivals: Any = None,
     text: str = "",
 ) -> tuple[Any, Any]:
     options = decode(text)
@@ -75,13 +76,14 @@ def _resample_kernel(
         mean=mean,
         std=std,
         sample_mask=sample_mask,
+        arrivals=arrivals,
         **options,
     )
     return out if options.get("return_valid") else (out, _nothing(values))
 
 
 def _resample_fake(*operands: Any) -> tuple[Any, Any]:
-    values, _, query_times, _, _, batch_offsets, _, _, _, text = vmap.with_defaults(operands)
+    values, _, query_times, _, _, batch_offsets, _, _, _, _, text = vmap.with_defaults(operands)
     options = decode(text)
     shape = _rows(values, query_times, batch_offsets)
     out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
@@ -91,11 +93,12 @@ def _resample_fake(*operands: Any) -> tuple[Any, Any]:
 def _resample_setup(ctx: Any, *operands: Any) -> None:
     operands = vmap.with_defaults(operands)
     values, times, query_times, lengths, query_lengths, batch_offsets, *more = operands
-    mean, std, mask, text = more
-    refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
+    mean, std, mask, arrivals, text = more
+    refuse_gradients(times=times, query_times=query_times, mean=mean, std=std, arrivals=arrivals)
     options = decode(text)
     require_linear(options.get("method", "linear"))
-    ctx.save_for_backward(times, query_times, lengths, query_lengths, batch_offsets, std, mask)
+    arrays = (times, query_times, lengths, query_lengths, batch_offsets, std, mask, arrivals)
+    ctx.save_for_backward(*arrays)
     ctx.shape, ctx.dtype = values.shape, values.dtype
     ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be deleted before
 
@@ -105,11 +108,10 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
     return (OPS.resample_backward(gradient, *arrays, ctx.shape, ctx.dtype, ctx.options),)
 
 
-def _backward_kernel(
-    gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # more: lengths, query_lengths, batch_offsets, std, sample_mask, shape, dtype, options
-    lengths, query_lengths, batch_offsets, std, mask, shape, dtype, text = more
-    arrays = {"times": times, "query_times": query_times, "lengths": lengths}
+def _backward_kernel(gradient: Any, times: Any, query_times: Any, *more: Any) -> Any:
+    # more: lengths, query_lengths, batch_offsets, std, sample_mask, arrivals, shape, dtype, options
+    lengths, query_lengths, batch_offsets, std, mask, arrivals, shape, dtype, text = more
+    arrays = {"times": times, "query_times": query_times, "lengths": lengths, "arrivals": arrivals}
     arrays.update(query_lengths=query_lengths, batch_offsets=batch_offsets, sample_mask=mask)
     return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
 
@@ -124,30 +126,41 @@ def _backward_setup(ctx: Any, *operands: Any) -> None:
     ctx.save_for_backward(*arrays)
     # Only the product with W, without a mean and fill values.
     changes = {"fill_value": 0.0, "dtype": gradient.dtype, "return_valid": False, **UNCHECKED}
-    ctx.options = encode({**decode(text), **changes}, "resample")
+    options = {**decode(text), **changes}
+    if options.get("causal"):
+        options["outside"] = "fill"  # a row that is not valid has no gradient
+    ctx.options = options
 
 
 def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
-    *arrays, std, mask = ctx.saved_tensors
-    gradient, _ = OPS.resample(values, *arrays, None, std, mask, ctx.options)
+    *arrays, std, mask, arrivals = ctx.saved_tensors
+    if not ctx.options.get("clock_offset"):
+        text = encode(ctx.options, "resample")
+        gradient, _ = OPS.resample(values, *arrays, None, std, mask, arrivals, text)
+        return (gradient,)
+    # Only fusion has offsets of clocks, which do not shift arrivals.
+    times, queries, lengths, query_lengths, batch_offsets = arrays
+    shared = ("dtype", "lag", "return_valid", *UNCHECKED)
+    rule = encode({n: o for n, o in ctx.options.items() if n not in shared}, "Stream")
+    text = encode({n: o for n, o in ctx.options.items() if n in shared}, "fuse")
+    lists = [[each] for each in (lengths, batch_offsets, None, std, mask, arrivals)]
+    gradient, _ = OPS.fuse([values], [times], queries, *lists, query_lengths, [rule], text)
     return (gradient,)
 
 
 # ---- fuse ---------------------------------------------------------------------------------------
 
 
-def _fuse_kernel(
-    values: Any, times: Any, query_times: Any, *more: Any
-) -> tuple[
-    Any, Any
-]:  # more: lists of lengths, batch_offsets, means, stds, masks; query_lengths, rules, options
+def _fuse_kernel(values: Any, times: Any, query_times: Any, *more: Any) -> tuple[Any, Any]:
+    # more: lists of lengths, batch_offsets, means, stds, masks, arrivals; query_lengths, rules,
+    # options
     *lists, query_lengths, rules, text = more
     streams = []
-    for each, own, lengths, batch_offsets, mean, std, present, rule in zip(
+    for each, own, lengths, batch_offsets, mean, std, present, arrivals, rule in zip(
         values, times, *lists, rules
     ):
         arrays = {"lengths": lengths, "batch_offsets": batch_offsets, "mean": mean, "std": std}
-        arrays["sample_mask"] = present
+        arrays["sample_mask"], arrays["arrivals"] = present, arrivals
         streams.append(Stream(each, own, **arrays, **decode(rule)))
     options = decode(text)
     out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
@@ -170,18 +183,19 @@ def _fuse_fake(
 
 def _fuse_setup(ctx: Any, *operands: Any) -> None:
     values, times, query_times, lengths, batch_offsets, means, stds, masks, *shared = operands
-    query_lengths, rules, _ = shared
+    arrivals, query_lengths, rules, text = shared
     refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
         within = f"streams[{n}]."
-        refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
+        refuse_gradients(within, times=times[n], mean=means[n], std=stds[n], arrivals=arrivals[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
     ctx.save_for_backward(
-        query_times, query_lengths, *times, *lengths, *batch_offsets, *stds, *masks
+        *(query_times, query_lengths),
+        *(*times, *lengths, *batch_offsets, *stds, *masks, *arrivals),
     )
     ctx.values = [(each.shape, each.dtype) for each in values]
-    ctx.rules = rules
+    ctx.rules, ctx.lag = rules, decode(text).get("lag", 0)
 
 
 def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
@@ -193,12 +207,16 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
         end = begin + shape[-1]
         if ctx.wanted[n]:
             options = dict(decode(ctx.rules[n]))
-            queries = _looked_up(query_times, options.pop("clock_offset", 0))
-            times, lengths, batch_offsets, std, mask = lists[n::count]
+            times, lengths, batch_offsets, std, mask, arrivals = lists[n::count]
+            queries = query_times
+            if arrivals is None:
+                queries = _looked_up(query_times, options.pop("clock_offset", 0))
+            elif ctx.lag:
+                options["lag"] = ctx.lag
             gradients[n] = OPS.resample_backward(
                 gradient[..., begin:end],
-                *(times, queries, lengths, query_lengths, batch_offsets, std, mask, shape, dtype),
-                encode(options, "resample"),
+                *(times, queries, lengths, query_lengths, batch_offsets, std, mask, arrivals),
+                *(shape, dtype, encode(options, "resample")),
             )
         begin = end
     return tuple(gradients)
@@ -436,7 +454,7 @@ class OPS:
         "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
         "Tensor? query_lengths=None, Tensor? batch_offsets=None, Tensor? mean=None, "
         "Tensor? std=None, "
-        "Tensor? sample_mask=None, str options=''",
+        "Tensor? sample_mask=None, Tensor? arrivals=None, str options=''",
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
     )
@@ -444,6 +462,7 @@ class OPS:
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
         "Tensor? query_lengths, Tensor? batch_offsets, Tensor? std, Tensor? sample_mask, "
+        "Tensor? arrivals, "
         "SymInt[] shape, ScalarType dtype, str options",
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
@@ -452,6 +471,7 @@ class OPS:
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
         "Tensor?[] batch_offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor?[] arrivals, "
         "Tensor? query_lengths, str[] streams, str options",
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),

@@ -15,14 +15,13 @@ from ._options import decode
 
 def with_defaults(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return all arguments of resample: torch omits trailing arguments with default values."""
-    return operands + (None, None, None, None, None, None, "")[len(operands) - 3 :]
+    return operands + (None, None, None, None, None, None, None, "")[len(operands) - 3 :]
 
 
 def resample(operator: Any, size: int, dims: Any, operands: Any) -> Any:
-    dims, operands = (*dims, *[None] * (10 - len(dims))), with_defaults(operands)
-    values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, mask, options = (
-        operands
-    )
+    dims, operands = (*dims, *[None] * (11 - len(dims))), with_defaults(operands)
+    values, times, query_times, lengths, query_lengths, batch_offsets, mean, std, *more = operands
+    mask, arrivals, options = more
     batch = _batch_of(values, dims[0])
     rows = _rows(size, batch, lengths, query_lengths)
     if rows is None or batch_offsets is not None or _mapped(dims[6:8]):
@@ -31,14 +30,14 @@ def resample(operator: Any, size: int, dims: Any, operands: Any) -> Any:
         rows(values, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
         *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
-        *(None, mean, std, rows(mask, dims[8], 1), options),
+        *(None, mean, std, rows(mask, dims[8], 1), rows(arrivals, dims[9], 1), options),
     )
     return _unfolded(size, batch, results, decode(options).get("return_valid"))
 
 
 def resample_backward(operator: Any, size: int, dims: Any, operands: Any) -> Any:
     gradient, times, query_times, lengths, query_lengths, batch_offsets, std, mask, *more = operands
-    shape, dtype, options = more
+    arrivals, shape, dtype, options = more
     batch = shape[0] if len(shape) == 3 else None
     rows = _rows(size, batch, lengths, query_lengths)
     if rows is None or batch_offsets is not None or _mapped(dims[6:7]):
@@ -47,7 +46,7 @@ def resample_backward(operator: Any, size: int, dims: Any, operands: Any) -> Any
         rows(gradient, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
         *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
-        *(None, std, rows(mask, dims[7], 1)),
+        *(None, std, rows(mask, dims[7], 1), rows(arrivals, dims[8], 1)),
         *([size * (1 if batch is None else batch), *shape[-2:]], dtype, options),
     )
     return _unfolded(size, batch, (result,), False)[0][0], 0
@@ -63,6 +62,7 @@ def fuse(operator: Any, size: int, dims: Any, operands: Any) -> Any:
         mean,
         std,
         masks,
+        arrivals,
         query_lengths,
         *options,
     ) = operands
@@ -76,7 +76,8 @@ def fuse(operator: Any, size: int, dims: Any, operands: Any) -> Any:
         rows(query_times, dims[2], 1),
         [rows(*each, 0) for each in zip(lengths, dims[3])],
         *(batch_offsets, mean, std, [rows(*each, 1) for each in zip(masks, dims[7])]),
-        *(rows(query_lengths, dims[8], 0), *options),
+        [rows(*each, 1) for each in zip(arrivals, dims[8])],
+        *(rows(query_lengths, dims[9], 0), *options),
     )
     return _unfolded(size, batch, results, decode(options[-1]).get("return_valid"))
 
@@ -98,6 +99,10 @@ def voxelize(operator: Any, size: int, dims: Any, operands: Any) -> Any:
 def windows(operator: Any, size: int, dims: Any, operands: Any) -> Any:
     results, dims = _one_by_one(operator, size, dims, operands)
     return list(results), list(dims)
+
+
+def query_weights(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    return _one_by_one(operator, size, dims, operands)
 
 
 def voxelize_sparse(operator: Any, size: int, dims: Any, operands: Any) -> Any:

@@ -15,6 +15,7 @@ from .._windows.transform import out_channels
 from .._windows.window_stream import WindowStream
 from .._windows.windows import windows
 from ._gradient import WINDOWS, add_rows, require_linear, sum_dtype
+from ._neighbours import Queries, Samples, earlier, later, slots_of, weights_of
 from ._operators import refuse_gradients, register
 from ._options import decode, encode
 
@@ -25,6 +26,7 @@ LISTS = (
     "times",
     "offsets",
     "sample_mask",
+    "arrivals",
     "shift",
     "scale",
     "bias",
@@ -56,6 +58,10 @@ class Call:
 
     def writes(self, n: int) -> bool:
         return bool(self.rule("output", n, True))
+
+    def looks_back(self, n: int) -> bool:
+        """Whether a stream is causal. Its rows that are not valid have no gradient."""
+        return bool(self.rule("causal", n, False))
 
     def channels(self, n: int) -> Any:
         """Return D', or None for row numbers."""
@@ -199,7 +205,7 @@ class _Backward:
         """Return the gradient before clip and scale; 0 where a fill value was written."""
         call = self._call
         gradient = gradient.to(sum_dtype(call.array("values", n).dtype))
-        alive = self._ones(n, call.rule("outside", n, "hold"))
+        alive = self._ones(n, "fill" if call.looks_back(n) else call.rule("outside", n, "hold"))
         which = call.array("neutral_channels", n)
         if which is not None:
             held = self._ones(n, "hold")
@@ -268,12 +274,20 @@ class _Backward:
     def _weights(self, n: int, method: Any) -> list[tuple[Any, Any]]:
         """Return rows of the values [B,O], and their weights; None stands for 1."""
         call = self._call
+        if method is None and call.array("arrivals", n) is not None:
+            values = call.array("values", n)
+            number = torch.arange(values.shape[0], device=values.device)[:, None]
+            rule = {"outside": "hold", "fill_value": -1.0, "dtype": None, "transforms": ()}
+            found = self._windows(n, {"values": number.to(torch.float64), **_PLAIN}, rule)
+            return [(found[..., 0].long().clamp(min=0), None)]
         if method is None:
             rule = {"outside": "hold", "fill_value": 0.0, "dtype": None, "transforms": ()}
             rows = self._windows(n, {"values": None, "sample_mask": None, **_PLAIN}, rule)
             return [(rows.clamp(min=0), None)]
         values = call.array("values", n)
         dtype = sum_dtype(values.dtype)
+        if call.array("arrivals", n) is not None or call.looks_back(n):
+            return self._weights_of_existing(n, method, dtype)
         count, first = WINDOWS[method]
         number = torch.arange(values.shape[0], device=values.device)
         place, mask = number, call.array("sample_mask", n)
@@ -297,6 +311,47 @@ class _Backward:
         start = first + self._windows(n, numbers, rule).long()
         sample = (start + (phases - start) % count).clamp(0, max(values.shape[0] - 1, 0))
         return [(place[sample[..., i]], weights[..., i]) for i in range(count)]
+
+    def _weights_of_existing(
+        self, n: int, method: str, dtype: torch.dtype
+    ) -> list[tuple[Any, Any]]:
+        """Return rows and weights [B,O] where the rows that exist depend on the query."""
+        call = self._call
+        offsets, mask = call.array("offsets", n), call.array("sample_mask", n)
+        shape = (call.episodes.shape[0], offsets.shape[0])
+        chosen = call.episodes.to(torch.int64)
+        bounds = call.array("episode_offsets", n).to(torch.int64)
+        begin, end = bounds[chosen], bounds[chosen + 1]
+        times, known = self._anchor_times(chosen)
+        end = torch.where(known, end, begin)
+        query = later(times[:, None].expand(shape), offsets.expand(shape)).reshape(-1)
+        queries = Queries(
+            begin[:, None].expand(shape).reshape(-1),
+            end[:, None].expand(shape).reshape(-1),
+            earlier(query, call.rule("clock_offset", n, 0)),
+            later(query, call.options.get("lag", 0)),
+        )
+        samples = Samples(
+            call.array("times", n), None if mask is None else mask != 0, call.array("arrivals", n)
+        )
+        rules = {name: call.rules[n][name] for name in _OF_QUERIES if name in call.rules[n]}
+        rules["outside"] = "fill" if rules.get("outside") == "fill" else "hold"
+        text = encode({**rules, "method": method}, "WindowStream")
+        rows, weights = WEIGHTS_OP(*vars(samples).values(), *vars(queries).values(), dtype, text)
+        return [(row.view(shape), weight.view(shape)) for row, weight in zip(rows, weights)]
+
+    def _anchor_times(self, chosen: Any) -> tuple[Any, Any]:
+        """Return the time of each anchor, and whether it has one."""
+        call = self._call
+        if call.options.get("anchor_times"):
+            return call.anchors, torch.ones_like(call.anchors, dtype=torch.bool)
+        n = int(call.options.get("anchor_stream", 0))
+        bounds = call.array("episode_offsets", n).to(torch.int64)
+        begin, end = bounds[chosen], bounds[chosen + 1]
+        row = begin + call.anchors.to(torch.int64).clamp(min=0).minimum(end - begin - 1)
+        times = call.array("times", n)
+        own = times[row.clamp(0, len(times) - 1)]
+        return later(own, call.rule("clock_offset", n, 0)), end > begin
 
     def _windows(self, n: int, arrays: dict[str, Any], rule: dict[str, Any]) -> Any:
         """Return the values of windows of stream n only, with some arguments changed."""
@@ -322,7 +377,32 @@ class _Backward:
         made.rules[mine]["output"] = True
         made.episodes, made.anchors = call.episodes, call.anchors
         made.options = {**call.options, "anchor_stream": at.index(anchor)}
+        if all(times is None for times in made.lists["times"]):
+            made.options.pop("lag", None)  # for other streams only
         return WINDOWS_OP(*made.arguments())[0]
+
+
+_OF_QUERIES = ("max_gap", "tolerance", "causal", "max_age", "outside")
+
+
+def _weights_kernel(times: Any, there: Any, arrivals: Any, *more: Any) -> tuple[Any, Any]:
+    # more: begin, end, time and until of the queries, dtype, options
+    *queries, dtype, text = more
+    rules = dict(decode(text))
+    method = rules.pop("method")
+    found = weights_of(Samples(times, there, arrivals), Queries(*queries), method, rules, dtype)
+    rows, weights = zip(*found)
+    return torch.stack(rows), torch.stack(weights)[..., 0]
+
+
+def _weights_fake(times: Any, there: Any, arrivals: Any, *more: Any) -> tuple[Any, Any]:
+    begin, *_, dtype, text = more
+    shape = (slots_of(decode(text)["method"]), begin.shape[0])
+    return begin.new_empty(shape), begin.new_empty(shape, dtype=dtype)
+
+
+def _no_setup(ctx: Any, *operands: Any) -> None:
+    """Save nothing: weights have no gradient."""
 
 
 _PLAIN: dict[str, Any] = dict.fromkeys((*_SCALES, "neutral", "neutral_channels"))
@@ -334,10 +414,18 @@ def _runs(chosen: list[bool]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2]))
 
 
+WEIGHTS_OP = register(
+    "query_weights",
+    "Tensor times, Tensor? there, Tensor? arrivals, Tensor begin, Tensor end, Tensor time, "
+    "Tensor until, ScalarType dtype, str options",
+    "(Tensor, Tensor)",
+    *(_weights_kernel, _weights_fake, _no_setup),
+)
 WINDOWS_OP = register(
     "windows",
     "Tensor?[] values, Tensor[] episode_offsets, Tensor?[] times, Tensor[] offsets, "
-    "Tensor?[] sample_mask, Tensor?[] shift, Tensor?[] scale, Tensor?[] bias, Tensor?[] low, "
+    "Tensor?[] sample_mask, Tensor?[] arrivals, Tensor?[] shift, Tensor?[] scale, "
+    "Tensor?[] bias, Tensor?[] low, "
     "Tensor?[] high, Tensor?[] neutral, Tensor?[] neutral_channels, Tensor episodes, "
     "Tensor anchors, str[] streams, str options",
     "Tensor[]",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._arguments.coerce import ticks_or_numbers
 from .._arguments.options import ZERO
 from .._statistics.normalization import Normalization
 from .._typing import Duration, Indices, Method, Missing, Numbers, SampleMask, Times, WindowOutside
@@ -14,7 +15,7 @@ from .._windows import window_stream as _window_stream
 from .._windows.transform import Transform
 from .._windows.windows import anchor_array, resolved, result_dtype
 from .._windows.windows import windows as plain_windows
-from ._arguments import array, indices, refuse_arrivals, require_tensor, seen
+from ._arguments import array, indices, require_tensor, seen
 from ._options import encode
 from ._window_operator import LISTS, WINDOWS_OP
 
@@ -67,6 +68,9 @@ class WindowStream(_window_stream.WindowStream[torch.Tensor]):
         clock_offset: Duration = 0,
         dtype: Any = None,
         output: bool | None = None,
+        arrivals: Times | None = None,
+        causal: bool = False,
+        max_age: Duration | None = None,
     ) -> None:
         require_tensor(values, "values")
         super().__init__(
@@ -88,6 +92,9 @@ class WindowStream(_window_stream.WindowStream[torch.Tensor]):
             clock_offset=clock_offset,
             dtype=dtype,
             output=output,
+            arrivals=arrivals,
+            causal=causal,
+            max_age=max_age,
         )
         self.__dict__["values"] = values
 
@@ -107,6 +114,7 @@ def windows(
     *,
     anchor_stream: int = 0,
     anchor_times: bool = False,
+    lag: Duration = 0,
     dtype: Any = None,
     check_times: bool = False,
     backend: str | Context | None = None,
@@ -127,7 +135,7 @@ def windows(
         Streams with values that require a gradient need :class:`robocache.torch.WindowStream`;
         others may also be :class:`robocache.WindowStream`. Accumulators are not supported with
         gradients or in graphs.
-    episodes, anchors, anchor_stream, anchor_times, dtype, check_times, backend
+    episodes, anchors, anchor_stream, anchor_times, lag, dtype, check_times, backend
         As for :func:`robocache.windows`, in the forward pass.
 
     Returns
@@ -167,18 +175,23 @@ def windows(
     for n, each in enumerate(tensors):
         require_tensor(each, f"streams[{n}].values")
     if not tensors or not seen(*tensors):
-        pairs: list[Any] = _plain(streams, episodes, anchors, dtype=dtype, **options)
+        pairs: list[Any] = _plain(streams, episodes, anchors, dtype=dtype, lag=lag, **options)
         return pairs
     opened_streams = [stream._opened for stream in streams]
+    timed = [opened for opened in opened_streams if opened.times is not None]
+    if timed:
+        (lag,) = ticks_or_numbers(timed[0].unit, lag=lag)
+    options["lag"] = lag
     lists: dict[str, list[Any]] = {name: [] for name in LISTS}
     texts = []
     for n, opened in enumerate(opened_streams):
         if opened.accumulator is not None:
             raise ValueError(f"streams[{n}].accumulator: not supported with gradients or in graphs")
-        refuse_arrivals(streams[n], f"streams[{n}]")
         _, values, offsets, times, mask, params = opened.operands[:6]
         own = (values if values is None else streams[n].values, offsets, times, mask, params[2])
-        for name, each in zip(LISTS, (*own, *opened.operands[7:14])):
+        for name, each in zip(LISTS, (*own, params[8], *opened.operands[7:14])):
+            if name in ("times", "arrivals") and each is not None:
+                each = array(each, f"streams[{n}].{name}")
             lists[name].append(each)
         rule = {**opened.rule, "transforms": resolved(n, opened_streams), "output": opened.writes}
         if values is not None:

@@ -14,6 +14,13 @@ VALUES = np.random.default_rng(0).normal(size=(2, 8, 4)).astype(np.float32)
 TIMES, QUERIES = np.linspace(0, 1, 8), np.linspace(0, 1, 5)
 
 
+ARRIVED = {"arrivals": TIMES + 0.1, "lag": 0.1, "causal": True, "max_age": 0.5}
+
+
+def arriving() -> rbc.Stream:
+    return rbc.Stream(VALUES[0], TIMES, arrivals=TIMES, causal=True)
+
+
 def streams() -> list[rbc.Stream]:
     return [rbc.Stream(VALUES[0], TIMES), rbc.Stream(VALUES[0], TIMES, method="nearest")]
 
@@ -26,6 +33,16 @@ def live() -> rbc.Live:
 
 def calls() -> dict[str, Callable[[], Call]]:
     return {
+        "resample of arrivals": lambda: (rbc.resample, [VALUES[0], TIMES, QUERIES], dict(ARRIVED)),
+        "fuse of arrivals": lambda: (rbc.fuse, [[arriving()], QUERIES], {"lag": 0.1}),
+        "Stream of arrivals": lambda: (
+            rbc.Stream,
+            [VALUES[0], TIMES],
+            {"arrivals": TIMES, "causal": True, "max_age": 0.5},
+        ),
+        "Live.push of arrivals": lambda: (live().push, [0, TIMES + 1, VALUES[0], TIMES + 2], {}),
+        "Live.fuse with a lag": lambda: (live().fuse, [0.5], {"lag": 0.1}),
+        "live_kept": lambda: (rbc.live_kept, [TIMES, TIMES + 1], {"late_bound": 1}),
         "resample": lambda: (rbc.resample, [VALUES, TIMES, QUERIES], {}),
         "fuse": lambda: (rbc.fuse, [streams(), QUERIES], {}),
         "clock": lambda: (rbc.clock, [streams()], {"rate": 10}),

@@ -1,0 +1,219 @@
+"""Replay of a recording through ``Live``, against the alignment with what had arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import Live, LiveStream, Stream
+from .._arguments.to_numpy import on_host
+from ._align import aligned_recording
+from ._align_arrivals import seen_samples
+from ._align_rules import Rules, fuse_all
+from ._recording import Recording
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The rows that a robot computes in a replay, against those of an alignment."""
+
+    rows: int  #: of the alignment
+    equal: int  #: rows whose values and masks have equal bytes in all tracks
+    unequal: tuple[int, ...]  #: the first rows that differ
+    history_rows: int  #: rows of histories that were compared
+    unequal_history: int  #: those that differ from the row at the time
+    valid: float  #: the part of valid cells of all streams
+    dropped: Mapping[str, int]  #: samples that came too late, by stream
+    overwritten: Mapping[str, int]  #: samples that newer ones replaced in the rings, by stream
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all rows are equal, those of histories included."""
+        return self.equal == self.rows and self.unequal_history == 0
+
+
+_SHOWN = 5  # rows
+
+
+def replayed(
+    recording: Recording,
+    rate: Any,
+    *,
+    history: int = 1,
+    capacity: int | None = None,
+    late: float = 0.0,
+    lag: float = 0.0,
+    causal: bool = True,
+    max_age: Any = None,
+    late_bound: Any = 0,
+    clock_offset: Any = 0.0,
+    labels: Collection[str] = (),
+    methods: Mapping[str, Any] | None = None,
+    max_gap: float | None = None,
+    span: str = "intersection",
+    clock: str | None = None,
+    as_numbers: bool = False,
+) -> Replay:
+    """Push the samples as they arrived into :class:`robocache.Live`, and compare every row.
+
+    Parameters
+    ----------
+    recording
+        A :class:`Recording` with times of arrival.
+    rate
+        As for :func:`robocache.data.align`.
+    history
+        Rows per call of :meth:`robocache.Live.fuse`: the row of the tick, and those before it.
+    capacity
+        Of the rings. None: the number of samples, so that no sample is lost.
+    late
+        Seconds from the time when a row can be computed to the call. Rows do not depend on it.
+    lag, causal, max_age, late_bound, clock_offset, labels
+    methods, max_gap, span, clock, as_numbers
+        As for :func:`robocache.data.align` with the samples that had arrived.
+
+    Returns
+    -------
+    Replay
+        Labels and static transforms do not pass through rings, and are equal.
+    """
+    import numpy as np
+
+    seen = seen_samples("arrival", lag, causal, max_age, late_bound, clock_offset, labels)
+    seen.require_streams(recording.names)
+    rules = Rules(dict(methods or {}), max_gap, span, None, as_numbers=as_numbers, seen=seen)
+    rings = Rings(history, capacity, late)
+    expected, found = (
+        aligned_recording(recording, rate, clock, recording.unit, None, rules, each)
+        for each in (None, rings)
+    )
+    rows = next(iter(expected.tracks.values())).num_rows
+    same = np.ones(rows, bool)
+    for name, track in expected.tracks.items():
+        same &= _equal_rows(track.values, found[name].values)
+    return Replay(
+        rows,
+        int(same.sum()),
+        tuple(np.flatnonzero(~same)[:_SHOWN].tolist()),
+        rings.history_rows,
+        rings.unequal_history,
+        float(np.mean(expected["valid"].values)) if rows else 1.0,
+        rings.dropped,
+        rings.overwritten,
+    )
+
+
+def _equal_rows(ours: Any, theirs: Any) -> Any:
+    import numpy as np
+
+    if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
+        return np.zeros(len(ours), bool)
+    width = ours.shape[1] * ours.dtype.itemsize
+    bits = [
+        np.ascontiguousarray(each).view(np.uint8).reshape(len(each), width)
+        for each in (ours, theirs)
+    ]
+    return (bits[0] == bits[1]).all(axis=1)
+
+
+class Rings:
+    """Computes the rows of streams as a robot does: tick by tick, from what it has received."""
+
+    def __init__(self, history: int, capacity: int | None, late: float) -> None:
+        self._history, self._capacity, self._late = history, capacity, late
+        self._received: dict[str, tuple[Stream[Any], Any, int]] = {}
+        self.history_rows = self.unequal_history = 0
+        self.dropped: dict[str, int] = {}
+        self.overwritten: dict[str, int] = {}
+
+    def receive(self, name: str, stream: Stream[Any], rows: Any, late_bound: int) -> None:
+        """Keep all samples of a stream, in the order of the recording.
+
+        ``rows`` are those in the stream that fusion uses.
+        """
+        self._received[name] = stream, rows, late_bound
+
+    def compute(
+        self, streams: Mapping[str, Stream[Any]], queries: Any, dtype: str, options: Any
+    ) -> tuple[Any, Any]:
+        """Return what ``fuse`` returns for the same streams."""
+        import numpy as np
+
+        rows = queries.view(np.int64) if queries.dtype.kind in "mM" else queries
+        lag = _plain(options["lag"])
+        parts, masks = [], []
+        for name, stream in streams.items():
+            if name in self._received:
+                values, valid = self._ticks(name, rows, lag, dtype)
+            else:  # a label
+                values, valid = fuse_all({name: stream}, queries, dtype, options)
+            parts.append(values)
+            masks.append(valid)
+        return np.concatenate(parts, axis=-1), np.concatenate(masks, axis=-1)
+
+    def _ticks(self, name: str, queries: Any, lag: Any, dtype: str) -> tuple[Any, Any]:
+        import numpy as np
+
+        stream, used, late_bound = self._received[name]
+        times, arrivals = _ticks_of(stream.times), _ticks_of(stream.arrivals)
+        samples = on_host(stream.values)
+        if samples.dtype.kind in "iub":  # fusion picks integers by row
+            numbers = np.full((len(samples), 1), -1.0)
+            numbers[used, 0] = np.arange(len(used))
+            samples = numbers
+        order = np.argsort(arrivals, kind="stable")
+        capacity = (
+            max(len(samples), 8, late_bound + 1) if self._capacity is None else self._capacity
+        )
+        rules = {
+            key: _plain(getattr(stream, key))
+            for key in ("outside", "fill_value", "max_gap", "max_age", "clock_offset", "causal")
+        }
+        live = Live(
+            [
+                LiveStream(
+                    samples.shape[1],
+                    capacity,
+                    late_bound,
+                    dtype=samples.dtype.name,
+                    method=stream.method,
+                    **rules,
+                )
+            ],
+            time_dtype=times.dtype.name,
+        )
+        values = np.empty((len(queries), samples.shape[1]), dtype)
+        valid = np.empty((len(queries), 1), bool)
+        late = times.dtype.type(self._late * 1e9 if times.dtype.kind == "i" else self._late)
+        pushed = 0
+        for row, query in enumerate(queries):
+            end = int(np.searchsorted(arrivals[order], query + lag + late, "right"))
+            if end > pushed:
+                some = order[pushed:end]
+                live.push(0, times[some], samples[some], arrivals[some])
+                pushed = end
+            begin = max(0, row + 1 - self._history)
+            tick = live.fuse(queries[begin : row + 1], lag=lag, dtype=dtype)
+            values[row], valid[row] = tick.values[-1], tick.valid[-1]
+            before = _equal_rows(tick.values[:-1], values[begin:row])
+            before &= (tick.valid[:-1] == valid[begin:row])[:, 0]
+            self.history_rows += len(before)
+            self.unequal_history += int((~before).sum())
+        counts = live.counters(0)
+        self.dropped[name], self.overwritten[name] = counts.dropped, counts.overwritten
+        return values, valid
+
+
+def _ticks_of(times: Any) -> Any:
+    import numpy as np
+
+    times = on_host(times)
+    return times.view(np.int64) if times.dtype.kind in "mM" else times
+
+
+def _plain(duration: Any) -> Any:
+    """Return a duration of NumPy as ticks; other values unchanged."""
+    import numpy as np
+
+    return int(duration.astype(np.int64)) if isinstance(duration, np.timedelta64) else duration

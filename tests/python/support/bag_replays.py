@@ -1,0 +1,124 @@
+"""Replay of recorded ROS bags through ``Live``, with every method, dtype and length of history.
+
+``python tests/python/support/bag_replays.py FOLDER [SUBSTRING]`` prints the rows that are equal, by
+the name of the bag.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from live_replays import METHODS
+from robocache import data
+from robocache.data._replay import Replay, replayed
+
+
+def bags(folder: Path) -> Iterator[Path]:
+    """Yield the ROS 1 bags, and the folders of ROS 2 bags."""
+    yield from sorted(folder.rglob("*.bag"))
+    yield from sorted(path.parent for path in folder.rglob("metadata.yaml"))
+
+
+def methods_of(recording: data.Recording, method: str) -> dict[str, object]:
+    """Return one method for all channels of all streams; "kinds" keeps the defaults.
+
+    slerp takes groups of four channels; the channels that are left are interpolated.
+    """
+    if method == "kinds":
+        return {}
+    if method != "slerp":
+        return dict.fromkeys((s.name for s in recording.streams.values() if s.names), method)
+    groups = {}
+    for name, stream in recording.streams.items():
+        width = len(stream.names)
+        turning = width // 4 * 4
+        parts = [(0, turning, "slerp")] if turning else []
+        parts += [(turning, width - turning, "linear")] if width > turning else []
+        if parts:
+            groups[name] = parts
+    return groups
+
+
+def in_dtype(recording: data.Recording, dtype: str) -> data.Recording:
+    """Return the recording with float values of another dtype; integers stay."""
+    streams = []
+    for stream in recording.streams.values():
+        values = stream.values
+        if values.dtype.kind == "f":
+            values = values.astype(dtype)
+        streams.append(dataclasses.replace(stream, values=values))
+    return data.Recording.from_streams(streams, path=recording.path)
+
+
+def clock_of(recording: data.Recording) -> str | None:
+    """Return the log where header stamps are on another clock."""
+    for stream in recording.streams.values():
+        if len(stream) and stream.header_times is not None:
+            delay = np.median(stream.log_times - stream.header_times)
+            if not 0 <= delay <= 10e9:
+                return "log"
+    return None
+
+
+def replays(path: Path, rate: float = 50.0) -> Iterator[tuple[str, Replay]]:
+    """Yield the replays of a bag: each method, both dtypes, and histories of 1 and 8 rows."""
+    original = data.open(path).load()
+    clock = clock_of(original)
+    for dtype in ("float64", "float32"):
+        recording = in_dtype(original, dtype)
+        for number, method in enumerate(("kinds", *METHODS)):
+            causal = method != "next"
+            yield (
+                f"{method} {dtype}",
+                replayed(
+                    recording,
+                    rate,
+                    span="union",
+                    methods=methods_of(recording, method),
+                    clock=clock,
+                    as_numbers=True,
+                    history=(1, 8)[number % 2],
+                    lag=(0.0, 0.02, 0.1)[number % 3],
+                    late=(0.0, 0.3)[number // 2 % 2],
+                    late_bound=number % 4,
+                    causal=causal,
+                    max_age=0.5 if causal else None,
+                    max_gap=(None, 0.2)[number // 3 % 2],
+                ),
+            )
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    failed = False
+    root = Path(sys.argv[1])
+    for bag in bags(root):
+        if len(sys.argv) > 2 and sys.argv[2] not in str(bag):
+            continue
+        total: Counter[str] = Counter()
+        valid, bad = [], []
+        for name, found in replays(bag):
+            total.update(rows=found.rows, equal=found.equal, dropped=sum(found.dropped.values()))
+            total.update(history=found.history_rows, history_unequal=found.unequal_history)
+            valid.append(found.valid)
+            if not found.is_equal:
+                bad.append(name)
+        part = 100 * total["equal"] / max(total["rows"], 1)
+        print(
+            f"{bag.relative_to(root)}: {len(valid)} replays, {total['equal']} of {total['rows']} "
+            f"rows equal ({part:g} %), {total['history_unequal']} of {total['history']} rows of "
+            f"histories unequal, {100 * np.mean(valid):.1f} % of cells valid, "
+            f"{total['dropped']} samples dropped",
+            *bad,
+            sep="\n  ",
+            flush=True,
+        )
+        failed |= bool(bad)
+    sys.exit(failed)
