@@ -208,3 +208,46 @@ def test_groups_look_back_with_one_age():
     )  # fmt: skip
     assert out.tolist() == [[2.0, 4.0], [6.0, 7.0], [6.0, 7.0]]
     assert valid.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_arrays_of_other_libraries(library):
+    module = pytest.importorskip(library)
+    rng = np.random.default_rng(3)
+    times, values, arrivals, there = recording(rng, "float32")
+    queries = queries_of(rng, "float32", times)
+    if library == "jax":
+        made = [module.numpy.asarray(each) for each in (values, times, arrivals, queries)]
+    else:
+        made = [module.from_numpy(each.copy()) for each in (values, times, arrivals, queries)]
+    own_values, own_times, own_arrivals, own_queries = made
+    rules = dict(causal=True, max_age=2.0, max_gap=1.5)
+    expected, valid = rbc.resample(
+        *(values, times, queries),
+        arrivals=arrivals,
+        lag=0.25,
+        return_valid=True,
+        **rules,
+    )
+    for given in (own_arrivals, arrivals, arrivals.tolist()):
+        out, mask = rbc.resample(
+            *(own_values, own_times, own_queries),
+            arrivals=given,
+            lag=0.25,
+            return_valid=True,
+            **rules,
+        )
+        assert type(out) is type(own_values)
+        assert np.asarray(out).tobytes() == expected.tobytes()
+        assert np.asarray(mask).tobytes() == valid.tobytes()
+    stream = rbc.Stream(own_values, own_times, arrivals=own_arrivals, **rules)
+    fused = rbc.fuse([stream], own_queries, lag=0.25)
+    assert np.asarray(fused).tobytes() == expected.tobytes()
+    offsets = dict(episode_offsets=[0, len(times)])
+    windows = [
+        rbc.windows([rbc.WindowStream(v, [-1, 0], times=t, arrivals=a, **offsets)], [0] * 40,
+                    range(40), lag=0.25)[0]
+        for v, t, a in ((own_values, own_times, own_arrivals), (values, times, arrivals))
+    ]  # fmt: skip
+    for ours, theirs in zip(*windows):
+        assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()

@@ -1,7 +1,7 @@
 """Replay of recorded ROS bags through ``Live``, with every method, dtype and length of history.
 
-``python tests/python/support/bag_replays.py FOLDER [SUBSTRING]`` prints the rows that are equal, by
-the name of the bag.
+``python tests/python/support/bag_replays.py FOLDER [HZ]`` prints the rows that are equal, by the
+name of the bag.
 """
 
 from __future__ import annotations
@@ -75,36 +75,31 @@ def replays(path: Path, rate: float = 50.0) -> Iterator[tuple[str, Replay]]:
         recording = in_dtype(original, dtype)
         for number, method in enumerate(("kinds", *METHODS)):
             causal = method != "next"
-            yield (
-                f"{method} {dtype}",
-                replayed(
-                    recording,
-                    rate,
-                    span="union",
-                    methods=methods_of(recording, method),
-                    clock=clock,
-                    as_numbers=True,
-                    history=(1, 8)[number % 2],
-                    lag=(0.0, 0.02, 0.1)[number % 3],
-                    late=(0.0, 0.3)[number // 2 % 2],
-                    late_bound=number % 4,
-                    causal=causal,
-                    max_age=0.5 if causal else None,
-                    max_gap=(None, 0.2)[number // 3 % 2],
-                ),
-            )
+            options = {
+                "span": "union",
+                "methods": methods_of(recording, method),
+                "clock": clock,
+                "as_numbers": True,
+                "lag": (0.0, 0.02, 0.1)[number % 3],
+                "late": (0.0, 0.3)[number // 2 % 2],
+                "late_bound": number % 4,
+                "causal": causal,
+                "max_age": 0.5 if causal else None,
+                "max_gap": (None, 0.2)[number // 3 % 2],
+            }
+            for history in (1, 8):
+                found = replayed(recording, rate, history=history, **options)
+                yield f"{method} {dtype} {history} rows", found
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     failed = False
-    root = Path(sys.argv[1])
+    root, hz = Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 50.0
     for bag in bags(root):
-        if len(sys.argv) > 2 and sys.argv[2] not in str(bag):
-            continue
         total: Counter[str] = Counter()
         valid, bad = [], []
-        for name, found in replays(bag):
+        for name, found in replays(bag, hz):
             total.update(rows=found.rows, equal=found.equal, dropped=sum(found.dropped.values()))
             total.update(history=found.history_rows, history_unequal=found.unequal_history)
             valid.append(found.valid)

@@ -34,7 +34,7 @@ class Align:
     options
         Options of :func:`robocache.data.open`.
     align
-        ``methods``, ``max_gap``, ``span``, ``clock`` and ``unit`` of :func:`robocache.data.align`.
+        Other options of :func:`robocache.data.align`, such as ``methods`` and ``available``.
 
     Examples
     --------
