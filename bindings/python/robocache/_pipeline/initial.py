@@ -222,7 +222,8 @@ def _parts(found: _Found) -> Iterator[tuple[str, list[int], str]]:
 
     Rotations that are not interpolated become a separate stream.
     """
-    smooth, picked = [], []
+    smooth: list[int] = []
+    picked: list[int] = []
     for group in sorted(found.groups, key=lambda group: min(group.columns)):
         if group.kind == "covariance":
             continue
@@ -330,4 +331,4 @@ def _rounded_up(seconds: float) -> float:
     0.032
     """
     digits = 1 - math.floor(math.log10(seconds))
-    return round(math.ceil(seconds * 10**digits - 1e-9) / 10**digits, max(digits, 0))
+    return float(round(math.ceil(seconds * 10**digits - 1e-9) / 10**digits, max(digits, 0)))
