@@ -164,7 +164,10 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
         dtypes = stream.dtypes or (stream.values.dtype.name,) * len(stream.names)
         source = {"column": name}
         if is_topic:
-            source = {"topic": name, "type": stream.kind, "field": "", "select": "name"}
+            topic = _topic_of(recording, name)
+            source = {"topic": topic, "type": stream.kind, "field": "", "select": "name"}
+            if topic != name:
+                source["key"] = name[len(topic) + 1 :]
         yield _Found(
             name=name.strip("/").replace("/", ".") or name,
             source=source,
@@ -179,6 +182,15 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
             whole={i for i, dtype in enumerate(dtypes) if dtype.startswith(_WHOLE)},
             is_fine=_is_fine(stream.values),
         )
+
+
+def _topic_of(recording: Any, name: str) -> str:
+    """Return the topic of a stream; a topic of several things has a stream for each of them."""
+    topics = getattr(recording._source, "topics", {})
+    for topic in topics.values():
+        if name.startswith(f"{topic.name}/") and name in [p.name for p in topic.streams.parts]:
+            return str(topic.name)
+    return name
 
 
 def _of_episodes(episodes: Any, left_out: list[str]) -> Iterator[_Found]:
@@ -290,7 +302,7 @@ def _channel(found: _Found, group: Group, column: int) -> dict[str, Any]:
 
 
 def _most_within(times: Any, seconds: float) -> int:
-    """Return the largest number of samples in any span of time; samples may come in bursts."""
+    """Return the largest number of samples in any duration; samples may come in bursts."""
     import numpy as np
 
     ordered = np.sort(times)

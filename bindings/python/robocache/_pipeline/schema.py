@@ -102,7 +102,9 @@ def _check_source(source: Place) -> bool | None:
         source.members(("column",))
         source["column"].text()
         return None
-    source.members(("topic", "type", "field", "select"))
+    source.members(("topic", "type", "field", "select"), ("key",))
+    if "key" in source:
+        source["key"].text()
     source["topic"].text()
     source["type"].text()
     if not isinstance(source["field"].value, str):

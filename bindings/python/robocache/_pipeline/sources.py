@@ -116,8 +116,16 @@ class StreamPlan:
     @property
     def track(self) -> str:
         """The name of the stream in a recording, or of the track in a data set."""
-        name: str = self.source["column"] if self.topic is None else self.source["topic"]
-        return name
+        if self.topic is None:
+            name: str = self.source["column"]
+            return name
+        return self.topic if self.key is None else f"{self.topic}/{self.key}"
+
+    @property
+    def key(self) -> str | None:
+        """The frame or the joints of the stream, in a topic that has several."""
+        key: str | None = self.source.get("key")
+        return key
 
     @property
     def width(self) -> int:
