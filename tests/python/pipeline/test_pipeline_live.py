@@ -233,3 +233,74 @@ def test_a_data_set_of_this_rate_keeps_its_rows(tmp_path):
         episodes = rbc.Pipeline(document, draft=True).open(data)
         assert np.array_equal(episodes["state"].values, values)
         assert episodes["state"].lengths.tolist() == [25, 35]
+
+
+def of_keys(folder, told, store):
+    """Rows of a bag from its messages and from training; and the topics to subscribe to."""
+    import keyed_bags
+
+    path = keyed_bags.write(folder, "mcap", told, store)
+    document = rbc.Pipeline.init(path, 20).to_dict()
+    for stream in document["streams"].values():
+        for each in stream["channels"]:
+            each["unit"] = "1" if each["unit"] == "?" else each["unit"]
+    draft = rbc.Pipeline(document, draft=True)
+    episodes = draft.open(path)
+    live, sent, rows = draft.fit(episodes).live(), 0, []
+    ticks = next(iter(episodes.tracks.values())).times
+    live.begin(int(ticks[0]))
+    for tick in ticks.tolist():
+        while sent < len(told) and told[sent][2] <= tick:
+            topic, kind, at, message = told[sent]
+            live.push_message(topic, bytes(store.serialize_cdr(message, kind)), at)
+            sent += 1
+        rows.append({name: own[-1] for name, own in live.observe(tick).rows.items()})
+    for name, track in episodes.tracks.items():
+        assert np.array_equal(np.array([row[name] for row in rows]), track.values, equal_nan=True)
+    sources = [stream["source"] for stream in document["streams"].values()]
+    return live, {source.get("key") for source in sources}, len(rows)
+
+
+@pytest.mark.parametrize("case", ["transforms", "joints", "frames", "one frame"])
+def test_a_topic_of_several_things(tmp_path, case):
+    import keyed_bags
+
+    store = keyed_bags.store_of("mcap")
+    at = keyed_bags.times(200)
+    if case == "transforms":
+        told = [
+            keyed_bags.tf(store, t, ("base", "arm", i * 0.1), ("base", "camera", i * 0.2))
+            for i, t in enumerate(at)
+        ]
+        keys = {"base/arm", "base/camera"}
+    elif case == "joints":  # two publishers
+        names, values = (["a", "b"], ["c"]), ([1.0, 2.0], [3.0])
+        told = [keyed_bags.joints(store, t, names[i % 2], values[i % 2]) for i, t in enumerate(at)]
+        keys = {"a+b", "c"}
+    else:
+        frames = ("left", "right") if case == "frames" else ("left", "left")
+        told = [keyed_bags.sensor(store, t, frames[i % 2], i) for i, t in enumerate(at)]
+        keys = set(frames) if case == "frames" else {None}
+    live, found, rows = of_keys(tmp_path, told, store)
+    assert found == keys and live.topics == (told[0][0],) and rows > 30
+
+
+def test_things_that_take_turns_must_be_named():
+    import keyed_bags
+
+    store = keyed_bags.store_of("mcap")
+    document = pipelines.document()
+    document["streams"] = {
+        "range": pipelines.stream(
+            pipelines.topic("/range", "sensor_msgs/msg/Range"), [pipelines.channel("range", "m")]
+        )
+    }
+    document["windows"] = {"range": pipelines.window("range", [0])}
+    document["normalization"], document["actions"] = {"range": "none"}, None
+    live = rbc.Pipeline(document).live()
+    messages = [keyed_bags.sensor(store, keyed_bags.START + i, f, i) for i, f in enumerate("aba")]
+    raw = [bytes(store.serialize_cdr(message, kind)) for _, kind, _, message in messages]
+    for each in raw[:2]:
+        live.push_message("/range", each, keyed_bags.START + 10)
+    with pytest.raises(ValueError, match="take turns; name one by \"key\": 'a', 'b'"):
+        live.push_message("/range", raw[2], keyed_bags.START + 10)

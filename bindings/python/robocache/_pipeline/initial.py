@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LEAST_CAPACITY = 64
 _MOST_LATE = 16
+_HISTORY = 2.0  # s that a ring holds, in addition to the longest delay
 _MOST_WINDOWS = 16
 _LONGEST_DELAY = 10.0  # s
 _COARSE = 1e-3  # of a channel's range
@@ -163,7 +164,10 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
         dtypes = stream.dtypes or (stream.values.dtype.name,) * len(stream.names)
         source = {"column": name}
         if is_topic:
-            source = {"topic": name, "type": stream.kind, "field": "", "select": "name"}
+            topic = _topic_of(recording, name)
+            source = {"topic": topic, "type": stream.kind, "field": "", "select": "name"}
+            if topic != name:
+                source["key"] = name[len(topic) + 1 :]
         yield _Found(
             name=name.strip("/").replace("/", ".") or name,
             source=source,
@@ -178,6 +182,15 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
             whole={i for i, dtype in enumerate(dtypes) if dtype.startswith(_WHOLE)},
             is_fine=_is_fine(stream.values),
         )
+
+
+def _topic_of(recording: Any, name: str) -> str:
+    """Return the topic of a stream; a topic of several things has a stream for each of them."""
+    topics = getattr(recording._source, "topics", {})
+    for topic in topics.values():
+        if name.startswith(f"{topic.name}/") and name in [p.name for p in topic.streams.parts]:
+            return str(topic.name)
+    return name
 
 
 def _of_episodes(episodes: Any, left_out: list[str]) -> Iterator[_Found]:
@@ -221,7 +234,8 @@ def _parts(found: _Found) -> Iterator[tuple[str, list[int], str]]:
 
     Rotations that are not interpolated become a separate stream.
     """
-    smooth, picked = [], []
+    smooth: list[int] = []
+    picked: list[int] = []
     for group in sorted(found.groups, key=lambda group: min(group.columns)):
         if group.kind == "covariance":
             continue
@@ -247,9 +261,8 @@ def _entry(
     if found.log is not None and found.header is not None:
         delays = found.log - found.header
         late = _late_bound(found.header, found.log)
-    typical = float(np.median(steps)) / TICKS if len(steps) else 1 / rate
     longest = min(max(float(delays.max()) / TICKS, 0.0), _LONGEST_DELAY)
-    needed = (age + longest + 1.0 + 2 / rate) / max(typical, 1e-6)
+    needed = max(_most_within(times, age + longest + _HISTORY) for times in found.times)
     capacity = max(_LEAST_CAPACITY, 1 << math.ceil(math.log2(needed + 1)))
     return {
         "source": found.source,
@@ -288,6 +301,15 @@ def _channel(found: _Found, group: Group, column: int) -> dict[str, Any]:
     }
 
 
+def _most_within(times: Any, seconds: float) -> int:
+    """Return the largest number of samples in any duration; samples may come in bursts."""
+    import numpy as np
+
+    ordered = np.sort(times)
+    ends = np.searchsorted(ordered, ordered + round(seconds * TICKS), "right")
+    return int((ends - np.arange(len(ordered))).max(initial=0))
+
+
 def _is_fine(values: Any) -> bool:
     """Whether float32 has fewer than about a thousand steps in the range of a channel.
 
@@ -321,4 +343,4 @@ def _rounded_up(seconds: float) -> float:
     0.032
     """
     digits = 1 - math.floor(math.log10(seconds))
-    return round(math.ceil(seconds * 10**digits - 1e-9) / 10**digits, max(digits, 0))
+    return float(round(math.ceil(seconds * 10**digits - 1e-9) / 10**digits, max(digits, 0)))

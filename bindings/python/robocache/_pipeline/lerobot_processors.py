@@ -197,7 +197,9 @@ def exported_lerobot(document: Mapping[str, Any], folder: str) -> list[str]:
     entries = fitted(document)
     lost = []
     names = {window: name for name, window in by_feature(document, feature_of).items()}
-    features, tensors, norm_map = {}, {}, {}
+    features: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
+    norm_map: dict[str, str] = {}
     epsilons = set()
     for window in document["windows"]:
         kind = "ACTION" if is_action(document, window) else "STATE"
@@ -280,7 +282,7 @@ def _tensors(feature: str, statistics: Mapping[str, Any]) -> dict[str, Any]:
         percent = round(float(level) * 100)
         if repr(percent / 100) == level and percent < 100:
             numbers[f"{feature}.q{percent:02d}"] = quantiles
-    made = {}
+    made: dict[str, Any] = {}
     for name, each in numbers.items():
         array = np.array(each, np.float64)
         with np.errstate(over="ignore"):

@@ -56,11 +56,11 @@ class TopicReader:
         for part, columns in decoded:
             key = self._key(part)
             for stream in self.streams:
-                if stream.topic not in (key, self.topic):
+                if stream.key is not None and stream.track != key:
                     continue
                 for row in range(len(columns.values)):
                     found.append(self._sample(stream, key, columns, row, received))
-                if stream.topic != key:
+                if stream.key is None:
                     self._require_one(stream, key)
         self._require_read(found)
         return found
@@ -83,9 +83,10 @@ class TopicReader:
     def _require_one(self, stream: StreamPlan, key: str) -> None:
         """Refuse messages of several keys that take turns in a stream of the whole topic."""
         if key in self._keys[:-1]:
+            keys = ", ".join(repr(each[len(self.topic) + 1 :]) for each in sorted(self._keys))
             raise ValueError(
                 f"{stream.place}/source/topic: {self.topic!r} has messages of several things that "
-                f"take turns; name one: {', '.join(map(repr, sorted(self._keys)))}"
+                f'take turns; name one by "key": {keys}'
             )
         if not self._keys or self._keys[-1] != key:
             self._keys.append(key)

@@ -274,8 +274,9 @@ def _modality(path: str) -> dict[str, Any]:
         content = parsed(file.read(), "modality.json")
     for kind in ("state", "action"):
         entries = content.get(kind, {}) if isinstance(content, dict) else None
-        wrong = not isinstance(entries, dict)
-        if wrong or not all(isinstance(each, dict) for each in entries.values()):
+        if not isinstance(entries, dict) or not all(
+            isinstance(each, dict) for each in entries.values()
+        ):
             raise ValueError(f"modality.json: {kind}: expected an object of parts by name")
     return dict(content)
 
@@ -293,7 +294,7 @@ def _exported_gr00t(document: Mapping[str, Any], folder: str) -> list[str]:
         kind = "action" if is_action(document, window) else "state"
         kept = document["windows"][window].get(_MODALITY)
         if kept is None:
-            part = {"start": 0, "end": width_of(document, window)}
+            part: dict[str, Any] = {"start": 0, "end": width_of(document, window)}
             if names[window] != _column_of(kind, {}):
                 part["original_key"] = names[window]
             name = names[window].removeprefix("observation.")

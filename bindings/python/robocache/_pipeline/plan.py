@@ -24,7 +24,8 @@ class Plan:
     @functools.cached_property
     def period(self) -> int:
         """Nanoseconds between two rows. Both sides add it, so their times are equal."""
-        return max(1, round(TICKS / self.document["clock"]["rate"]))
+        rate: float = self.document["clock"]["rate"]
+        return max(1, round(TICKS / rate))
 
     @functools.cached_property
     def lag(self) -> int:

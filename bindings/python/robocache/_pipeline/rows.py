@@ -75,7 +75,8 @@ def rows_of(plan: Plan, data: Any) -> Episodes:
             f"data: is a {type(data).__name__}, expected a path, a robocache.data.Recording or "
             "robocache.Episodes"
         )
-    queries, values = [], {name: [] for name in plan.streams}
+    queries: list[Any] = []
+    values: dict[str, list[Any]] = {name: [] for name in plan.streams}
     for number, part in enumerate(parts):
         where = "" if unread is not None else f"episode {number}: "
         queries.append(ticks_between(plan, part, where))

@@ -102,7 +102,9 @@ def _check_source(source: Place) -> bool | None:
         source.members(("column",))
         source["column"].text()
         return None
-    source.members(("topic", "type", "field", "select"))
+    source.members(("topic", "type", "field", "select"), ("key",))
+    if "key" in source:
+        source["key"].text()
     source["topic"].text()
     source["type"].text()
     if not isinstance(source["field"].value, str):
@@ -282,7 +284,7 @@ def _check_normalization(place: Place, width: int) -> None:
     if not isinstance(place.value, dict):
         raise place.refused('"none", or an object with ' + listed(_NORMALIZATION))
     place.members(_NORMALIZATION)
-    style = place["style"].one_of(_STYLES)
+    place["style"].one_of(_STYLES)
     place["mode"].one_of(("mean_std", "min_max", "quantiles", "quantile10", "gaussian"))
     place["rows"].one_of(("all", "valid", "whole"))
     mask = place["mask"].or_null()
@@ -319,9 +321,9 @@ def _check_normalization(place: Place, width: int) -> None:
         for channel, std in enumerate(statistics["std"].value):
             if std < 0:
                 raise statistics["std"][channel].refused("a standard deviation, 0 or more")
-    options = {key: place[key].value for key in ("mask", "clip", "epsilon")}
+    options: Any = {key: place[key].value for key in ("style", "mask", "clip", "epsilon")}
     try:
-        Normalization.of(result_of(statistics.value), place["mode"].value, style=style, **options)
+        Normalization.of(result_of(statistics.value), place["mode"].value, **options)
     except (ValueError, TypeError) as error:
         raise _blamed(place, str(error)) from None
 

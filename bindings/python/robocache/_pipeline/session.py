@@ -278,13 +278,8 @@ class LivePipeline:
         if reader is None:
             from .messages import TopicReader
 
-            own = [
-                stream
-                for name, streams in self._topics.items()
-                if name == topic or name.startswith(f"{topic}/")
-                for stream in streams
-            ]
-            if not own:
+            own = self._topics.get(topic)
+            if own is None:
                 known = ", ".join(map(repr, self._topics)) or "none"
                 raise ValueError(f"topic: is {topic!r}, expected one of the pipeline's: {known}")
             reader = TopicReader(topic, own, encoding, self._definitions, self._distribution)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .strict_json import shown, step
 from .units import methods_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 TICKS = 10**9  # per second: all times are int64 nanoseconds inside
 _MOST_NAMES = 12  # in a message
@@ -21,8 +17,8 @@ def ticks_of_seconds(seconds: float) -> int:
     return round(seconds * TICKS)
 
 
-def ticks_of(times: Any, unit: str | None, where: str) -> NDArray[np.int64]:
-    """Return times as nanoseconds.
+def ticks_of(times: Any, unit: str | None, where: str) -> Any:
+    """Return times as nanoseconds, int64.
 
     A float of seconds is split into its whole part and the rest, so that a large time keeps all of
     its digits.
@@ -120,8 +116,16 @@ class StreamPlan:
     @property
     def track(self) -> str:
         """The name of the stream in a recording, or of the track in a data set."""
-        name: str = self.source["column"] if self.topic is None else self.source["topic"]
-        return name
+        if self.topic is None:
+            name: str = self.source["column"]
+            return name
+        return self.topic if self.key is None else f"{self.topic}/{self.key}"
+
+    @property
+    def key(self) -> str | None:
+        """The frame or the joints of the stream, in a topic that has several."""
+        key: str | None = self.source.get("key")
+        return key
 
     @property
     def width(self) -> int:

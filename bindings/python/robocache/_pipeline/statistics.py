@@ -19,7 +19,9 @@ def result_of(statistics: Mapping[str, Any]) -> StatisticsResult:
 
     width = len(statistics["count"])
     none = [float("nan")] * width
-    parts = {key: none if statistics[key] is None else statistics[key] for key in _PARTS}
+    parts: dict[str, Any] = {
+        key: none if statistics[key] is None else statistics[key] for key in _PARTS
+    }
     levels = sorted(statistics["quantiles"], key=float)
     quantiles = np.array([statistics["quantiles"][level] for level in levels], np.float64)
     return StatisticsResult(

@@ -130,7 +130,7 @@ def _dumped(value: Any) -> str:
 
 def _lines(value: Any, indent: str, dumped: Callable[[Any], str]) -> Iterator[str]:
     is_object = isinstance(value, dict)
-    if not value or not isinstance(value, (dict, list)):
+    if not value or not (is_object or isinstance(value, list)):
         yield dumped(value)
         return
     whole = dumped(value)
