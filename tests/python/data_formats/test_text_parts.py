@@ -88,6 +88,21 @@ def test_a_quote_that_is_not_closed(tmp_path, count, cell):
     assert kept["x"].times().tolist() == [i / 100 for i in range(count) if i != count // 2]
 
 
+@pytest.mark.parametrize("quote", [b'"7.5"', b'"7.5'])
+def test_rows_that_are_not_utf8_among_quotes(tmp_path, monkeypatch, quote):
+    """Arrow cannot pass such a row to Python: it would print an error."""
+    printed: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", printed.append)
+    path = tmp_path / "x.csv"
+    rows = b"".join(b"%d,1.5,2.5\n" % i for i in range(20))
+    path.write_bytes(b"time,a,b\n" + rows + b"\xff,1\n20,1.5," + quote + b"\n")
+    with pytest.raises(data.FormatError):
+        data.open(path)
+    kept = data.open(path, damaged="keep").load()
+    assert kept["x"].times().tolist() == list(range(21 if quote.endswith(b'"') else 20))
+    assert printed == []
+
+
 def test_a_line_longer_than_a_part(tmp_path):
     """Its cells are read, too; the names of the columns come from the line above."""
     names = ["time", *(f"c{i}" for i in range(1500))]

@@ -10,7 +10,7 @@ from typing import Any
 
 # Folders of independent files: mostly, only the damaged file is opened.
 SEPARATE = ("tables", "csv-texts", "other-texts", "parquet-times")
-_ALL = 4  # one mutation in so many opens all files of such a folder
+_ALL = 4  # each fourth mutation opens all files of such a folder
 
 
 def only_damaged(name: str, seed: int) -> bool:
@@ -22,8 +22,8 @@ def quicken() -> None:
     """Make this process, which only plays mutations, repeat less for each file.
 
     Texts that are parsed again, such as the definitions of messages and metadata.yaml, give what
-    they gave before. The search for readers of other packages, and the test whether a thread can
-    start, are left out.
+    they gave before. It does not search for readers of other packages, nor test whether a thread
+    can start.
     """
     from robocache.data._formats import third_party
 

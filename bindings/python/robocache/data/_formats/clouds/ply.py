@@ -6,6 +6,7 @@ Elements other than vertices, such as faces, and lists of vertices are listed an
 from __future__ import annotations
 
 import array
+import itertools
 import os
 import re
 import struct
@@ -20,6 +21,7 @@ from ..._format_values import plural
 from ..._options import Options
 from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ..description import Format
+from ..tables.lines import with_single_blanks
 
 FORMAT = Format(
     name="ply",
@@ -41,6 +43,7 @@ _BEGIN = re.compile(rb"ply[ \t]*(\r\n|\n|\r)")
 _HEADER = 1 << 18  # bytes, at most
 _MOST = 1 << 31  # rows
 _BLOCK = 1 << 20  # bytes of text that are parsed at once
+_ROWS = 1 << 14  # of text that are parsed at once
 _VERTEX = "vertex"
 
 
@@ -336,19 +339,16 @@ def _texts(path: str, lines: Iterator[bytes], element: _Element) -> dict[str, An
     """Return the numbers of an element by name."""
     import numpy as np
 
-    parts: list[Any] = []
-    block: list[bytes] = []
-    size = first = 0
-    for row, line in enumerate(_rows_of(path, lines, element)):
-        block.append(_without_lists(path, element, row, line) if element.lists else line)
-        size += len(line)
-        if size >= _BLOCK:
-            parts.append(_parsed(path, element, first, block))
-            block, size, first = [], 0, row + 1
-    parts.append(_parsed(path, element, first, block))
-    return {
-        each.name: np.concatenate([part[each.name] for part in parts]) for each in element.numbers
-    }
+    parts: dict[str, list[Any]] = {each.name: [np.empty(0, each.dtype)] for each in element.numbers}
+    rows = _rows_of(path, lines, element)
+    if element.lists:
+        rows = (_without_lists(path, element, i, line) for i, line in enumerate(rows))
+    first = 0
+    while block := list(itertools.islice(rows, _ROWS)):
+        for name, values in _parsed(path, element, first, block).items():
+            parts[name].append(values)
+        first += len(block)
+    return {name: np.concatenate(parts.pop(name)) for name in list(parts)}
 
 
 def _without_lists(path: str, element: _Element, row: int, line: bytes) -> bytes:
@@ -374,23 +374,11 @@ def _parsed(path: str, element: _Element, first: int, block: list[bytes]) -> dic
     """Return the numbers of some lines, in their dtypes."""
     import numpy as np
 
-    width = len(element.numbers)
-    for row, line in enumerate(block, first):
-        count = len(line.split())
-        if count != width:
-            text = f"has {count} numbers, but the header says {width}"
-            raise FormatError(path, f"{element.name} {row}", text)
-    table = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            table = np.fromstring(b" ".join(block), np.float64, sep=" ").reshape(-1, width)
-        except (ValueError, DeprecationWarning):
-            raise _no_number(path, element, first, block) from None
-    if len(table) != len(block):
-        raise _no_number(path, element, first, block)
+    columns = _by_arrow(element, block)
+    if columns is None:
+        columns = _by_numpy(path, element, first, block)
     made = {}
-    for each, column in zip(element.numbers, table.T):
+    for each, column in zip(element.numbers, columns):
         with np.errstate(all="ignore"):
             made[each.name] = column.astype(each.dtype)
             if each.dtype[0] == "f":
@@ -402,6 +390,66 @@ def _parsed(path: str, element: _Element, first: int, block: list[bytes]) -> dic
             text = f"{each.name} is {column[row]:.17g}, not a number of type {np.dtype(each.dtype)}"
             raise FormatError(path, f"{element.name} {first + row}", text)
     return made
+
+
+def _by_arrow(element: _Element, block: list[bytes]) -> list[Any] | None:
+    """Parse lines by Arrow, if it is installed; None if NumPy must decide on a line."""
+    import numpy as np
+
+    try:
+        import pyarrow as arrow
+        from pyarrow import csv
+    except ImportError:
+        return None
+    content = with_single_blanks(b"\n".join(block))
+    if b'"' in content or not content.isascii():
+        return None
+    names = [each.name for each in element.numbers]
+    try:
+        table = csv.read_csv(
+            arrow.BufferReader(content),
+            read_options=csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=len(content) + 1
+            ),
+            parse_options=csv.ParseOptions(delimiter=" ", ignore_empty_lines=False),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, arrow.float64()), null_values=[]
+            ),
+        )
+    except arrow.ArrowInvalid:
+        return None
+    columns = [
+        np.concatenate([np.frombuffer(part.buffers()[1], np.float64, len(part), 8 * part.offset)
+                        for part in column.chunks])
+        for column in table.columns
+    ]  # fmt: skip
+    # Arrow reads "nan(1)", which is no number.
+    return columns if len(table) == len(block) and all(map(_no_nan, columns)) else None
+
+
+def _no_nan(values: Any) -> bool:
+    return not bool((values != values).any())
+
+
+def _by_numpy(path: str, element: _Element, first: int, block: list[bytes]) -> Any:
+    """Parse lines by NumPy; raise an error that names the line."""
+    import numpy as np
+
+    width = len(element.numbers)
+    for row, line in enumerate(block, first):
+        count = len(line.split())
+        if count != width:
+            text = f"has {count} numbers, but the header says {width}"
+            raise FormatError(path, f"{element.name} {row}", text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            table = np.fromstring(b" ".join(block), np.float64, sep=" ").reshape(-1, width)
+        except (ValueError, DeprecationWarning):
+            raise _no_number(path, element, first, block) from None
+    if len(table) != len(block):
+        raise _no_number(path, element, first, block)
+    return table.T
 
 
 def _no_number(path: str, element: _Element, first: int, block: list[bytes]) -> FormatError:

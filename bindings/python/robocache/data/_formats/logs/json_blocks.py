@@ -129,7 +129,7 @@ def _texts_in(schema: Any, known: Any) -> Any:
 
 
 def _texts_of(kind: Any, known: Any) -> Any:
-    """Return a type with only the texts in it; None if there are none."""
+    """Return a type with only the texts in it; None if it has no texts."""
     arrow = needed("pyarrow", "tables", _WHAT)
     types = arrow.types
     if types.is_temporal(kind) or types.is_string(kind):
@@ -155,6 +155,41 @@ def arrays_of(table: Any) -> dict[str, Any]:
         whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         columns[name] = whole.chunk(0) if isinstance(whole, arrow.ChunkedArray) else whole
     return columns
+
+
+def numbers_in(array: Any) -> Any:
+    """Return the numbers in an array of texts; another array unchanged.
+
+    Raises
+    ------
+    Unlike
+        Python might read another number in a text, or none.
+    """
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", _WHAT)
+    if not arrow.types.is_string(array.type) or array.null_count == len(array):
+        return array
+    begin, end = np.frombuffer(array.buffers()[1], np.int32)[
+        [array.offset, array.offset + len(array)]
+    ]
+    octets = np.frombuffer(array.buffers()[2], np.uint8)[begin:end]
+    allowed = np.zeros(256, bool)
+    allowed[list(b"0123456789.eE-")] = True
+    if not allowed[octets].all():
+        raise Unlike
+    try:
+        return array.cast(arrow.int64())
+    except arrow.ArrowInvalid:
+        pass
+    try:
+        floats = array.cast(arrow.float64())
+    except arrow.ArrowInvalid:
+        raise Unlike from None
+    numbers = numbers_of("", "", arrow.chunked_array([floats.drop_null()]))
+    if (np.abs(numbers) >= EXACT).any() or (np.signbit(numbers) & (numbers == 0)).any():
+        raise Unlike
+    return floats
 
 
 # ---- columns -------------------------------------------------------------------------------------

@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..._errors import FormatError, LeftOut, raise_shortage
+from ..._errors import FormatError, LeftOut, needed, raise_shortage
 from ..._file_access import head, opened
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
+from ..tables.instances import codes_of
+from .json_blocks import Parser, Unlike, arrays_of, numbers_in
 from .layouts import EXACT
 from .records import Records, Rows
 
@@ -37,6 +39,9 @@ _FACTS = ("Metadata", "Annotation")
 _QUATERNIONS = ("CORI", "IORI")
 _PARTS = re.compile(r"\(([^()]*)\)\s*\Z")
 _MARKS = b",[{"
+_BETWEEN = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")  # objects, or within a text
+_BLOCK = 1 << 20  # bytes that are parsed at once
+_SAMPLES = 1 << 14  # that are added at once
 _EACH = 64  # bytes in memory of a value, about
 
 
@@ -51,17 +56,20 @@ def open(path: str, options: Options) -> Recording:
         content = file.read()
     count = sum(map(content.count, _MARKS))
     options.limit.require(path, f"{count:,} values", count * _EACH, size)
+    if _SENSORS.match(content.removeprefix(b"\xef\xbb\xbf")):
+        made = _sensors(path, content, options)
+        if made is not None:
+            return made
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
+    del content
     try:
         if isinstance(value, list):
-            rows, left_out = _sensors(path, value, options)
-            return Recording(
-                Records(path, options, "Sensor Logger", rows, left_out, "ns"),
-                progress=options.progress,
-            )
+            sensors = _Sensors(path, options)
+            sensors.add(value)
+            return sensors.recording()
         rows, left_out = _gopro(value)
     except (TypeError, AttributeError, KeyError) as error:
         raise_shortage(path)
@@ -73,26 +81,90 @@ def open(path: str, options: Options) -> Recording:
 # ---- Sensor Logger -------------------------------------------------------------------------------
 
 
-def _sensors(
-    path: str, objects: Sequence[Any], options: Options
-) -> tuple[dict[str, Rows], list[LeftOut]]:
-    by_sensor: dict[str, list[dict[str, Any]]] = {}
-    for i, each in enumerate(objects):
-        sensor = each.get("sensor") if isinstance(each, dict) else None
-        if not isinstance(sensor, str):
-            text = "is not an object with the name of a sensor: it is skipped"
-            options.damage.found(path, f"element {i}", text)
-            continue
-        values = {name: _number(value) for name, value in each.items() if name != "sensor"}
-        by_sensor.setdefault(sensor, []).append(values)
-    rows, left_out = {}, []
-    for sensor, members in by_sensor.items():
-        if sensor in _FACTS:
-            left_out.append(LeftOut(sensor, "facts and texts, not samples"))
-            continue
-        rows[sensor] = Rows()
-        rows[sensor].add(members)
-    return rows, left_out
+class _Sensors:
+    """The rows of each sensor."""
+
+    def __init__(self, path: str, options: Options) -> None:
+        self.path, self.options = path, options
+        self.rows: dict[str, Rows] = {}
+        self.facts: dict[str, None] = {}
+        self.count = 0  # of the objects
+
+    def add(self, objects: Sequence[Any]) -> None:
+        by_sensor: dict[str, list[dict[str, Any]]] = {}
+        for i, each in enumerate(objects, self.count):
+            sensor = each.get("sensor") if isinstance(each, dict) else None
+            if not isinstance(sensor, str):
+                text = "is not an object with the name of a sensor: it is skipped"
+                self.options.damage.found(self.path, f"element {i}", text)
+                continue
+            values = {name: _number(value) for name, value in each.items() if name != "sensor"}
+            by_sensor.setdefault(sensor, []).append(values)
+        self.count += len(objects)
+        for sensor, members in by_sensor.items():
+            if sensor in _FACTS:
+                self.facts[sensor] = None
+            else:
+                self.rows.setdefault(sensor, Rows()).add(members)
+
+    def take(self, block: bytes, table: Any) -> bool:
+        """Add the objects of a block that Arrow parsed, if all sensors and names are known."""
+        import numpy as np
+
+        arrow = needed("pyarrow", "tables", "JSON")
+        kinds = dict(zip(table.column_names, table.schema.types))
+        if not arrow.types.is_string(kinds["sensor"]) or table["sensor"].null_count:
+            return False
+        (codes, labels), _ = codes_of("", "sensor", table["sensor"])
+        table = table.drop_columns(["sensor"])
+        found = []
+        try:
+            for code, label in enumerate(labels):
+                if label in _FACTS:
+                    if label not in self.facts:
+                        return False
+                    continue
+                if label not in self.rows:
+                    return False
+                part = table.take(arrow.array(np.flatnonzero(codes == code)))
+                columns = {name: numbers_in(each) for name, each in arrays_of(part).items()}
+                rows = self.rows[label]
+                found.append((rows, rows.found_in(block, columns, len(part), True), len(part)))
+        except Unlike:
+            return False
+        for rows, each, count in found:
+            rows.take(each, count)
+        self.count += len(table)
+        return True
+
+    def recording(self) -> Recording:
+        left_out = [LeftOut(name, "facts and texts, not samples") for name in self.facts]
+        source = Records(self.path, self.options, "Sensor Logger", self.rows, left_out, "ns")
+        return Recording(source, progress=self.options.progress)
+
+
+def _sensors(path: str, content: bytes, options: Options) -> Recording | None:
+    """Read objects in blocks, which takes less memory; None if the file must be read as a whole."""
+    first = content.find(b"[") + 1
+    content = content.rstrip(b" \t\r\n")
+    if not content.endswith(b"]"):
+        return None
+    made, parser = _Sensors(path, options), Parser()
+    end = len(content) - 1
+    while first < end:
+        cut = _BETWEEN.search(content, min(first + _BLOCK, end), end)
+        block = content[first : end if cut is None else cut.start() + 1]
+        first = end if cut is None else cut.end() - 1
+        if made.count:
+            lines = _BETWEEN.sub(b"}\n{", block)
+            table = parser.table(lines)
+            if table is not None and "sensor" in table.column_names and made.take(lines, table):
+                continue
+        try:
+            made.add(json.loads(b"[" + block + b"]"))
+        except (ValueError, RecursionError):
+            return None
+    return made.recording()
 
 
 def _number(value: Any) -> Any:
@@ -122,16 +194,18 @@ def _gopro(value: Mapping[str, Any]) -> tuple[dict[str, Rows], list[LeftOut]]:
                 left_out.append(LeftOut(name, "has no samples"))
                 continue
             rows[name] = Rows()
-            rows[name].add(list(_samples(key, stream, samples)))
+            labels = _labels(key, stream, samples[0].get("value"))
+            while samples:
+                rows[name].add(list(_samples(labels, samples[:_SAMPLES])))
+                del samples[:_SAMPLES]  # they take five times the memory of the file
     for name in value.keys() - devices.keys():
         left_out.append(LeftOut(name, "a fact about the video, not samples"))
     return rows, left_out
 
 
 def _samples(
-    key: str, stream: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]
+    labels: Sequence[str], samples: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    labels = _labels(key, stream, samples[0].get("value"))
     for sample in samples:
         made: dict[str, Any] = {}
         for name, value in sample.items():

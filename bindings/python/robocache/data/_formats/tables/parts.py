@@ -150,7 +150,9 @@ def _parse(
     # Arrow ends a cell whose quote is not closed at the end of the file, and does not report it. A
     # last row that has too many cells is passed to `note`, unless it is in such a cell.
     last = b""
-    if b'"' in block:
+    if b'"' in block and not _is_utf8(block):  # Arrow cannot pass on a row that is not UTF-8
+        _parse(found, texts, block.decode("utf-8", "replace").encode(), [], names)
+    elif b'"' in block:
         first = block.lstrip(b"\r\n").partition(b"\n")[0]
         mark = found.delimiter.encode()
         last = mark * (1 + max(len(names or ()), 1 + first.count(mark)))
@@ -189,3 +191,11 @@ def _parse(
     if not is_closed:
         raise UnclosedQuote
     return table
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
