@@ -379,6 +379,14 @@ def test_a_killed_conversion_leaves_nothing_or_all_and_continues(three, tmp_path
     assert all(name.startswith("set.") for name in left)
 
 
+def test_a_conversion_continues_that_was_killed_before_its_plan_was_complete(three, tmp_path):
+    (tmp_path / "set.npz.part").mkdir()
+    for name in ("lock", "plan.json.new"):
+        (tmp_path / "set.npz.part" / name).write_text("")
+    assert len(data.convert(three, tmp_path / "set.npz", rate=20, tracks=TRACKS)) == 3
+    assert os.listdir(tmp_path) == ["set.npz"]
+
+
 # ---- data sets ----------------------------------------------------------------------------------
 
 

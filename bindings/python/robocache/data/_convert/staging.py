@@ -64,7 +64,7 @@ class Stage:
         known = _json(place)
         if plan is None or known is None:
             self._require_own(known)
-            for name in os.listdir(self.path):
+            for name in sorted(os.listdir(self.path), key=lambda name: name == _PLAN):  # it last
                 if name != _LOCK:
                     _remove(os.path.join(self.path, name))
             _write_json(place, {"robocache": "conversion", **(plan or {"options": None})})
@@ -79,7 +79,8 @@ class Stage:
 
     def _require_own(self, known: Any) -> None:
         """Refuse to empty a folder that no conversion has made."""
-        others = [name for name in os.listdir(self.path) if name != _LOCK]
+        own = (_LOCK, f"{_PLAN}.new")  # all that a conversion has before its plan
+        others = [name for name in os.listdir(self.path) if name not in own]
         if others and (known is None or known.get("robocache") != "conversion"):
             raise FileExistsError(
                 f"{printable(self.path)}: is in the way, and was not made by a conversion; move it"
