@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import re
+import sys
 
 import numpy as np
 import pyarrow
@@ -13,7 +14,7 @@ import pytest
 
 from robocache import data
 from robocache.data._formats.tables import texts
-from robocache.data._formats.tables.lines import with_single_blanks
+from robocache.data._formats.tables.lines import arrow_file, with_single_blanks
 
 ROWS = 45_000
 
@@ -113,6 +114,16 @@ def test_a_line_longer_than_a_part(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(",".join(names) + "\n" + text.getvalue())
     assert np.array_equal(data.open(path)["x"].values, rows[:, 1:])
+
+
+def test_arrow_has_no_object_of_python():
+    """Its threads read ahead: one that has such an object when Python ends aborts the process."""
+    block = bytes(bytearray(b"time,a\n1,2\n"))
+    before = sys.getrefcount(block)
+    file = arrow_file(block)
+    assert sys.getrefcount(block) == before
+    assert file.read() == block
+    assert arrow_file(b"").read() == b""
 
 
 def test_runs_of_blanks():

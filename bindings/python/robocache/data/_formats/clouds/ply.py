@@ -21,7 +21,7 @@ from ..._format_values import plural
 from ..._options import Options
 from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ..description import Format
-from ..tables.lines import with_single_blanks
+from ..tables.lines import arrow_file, with_single_blanks
 
 FORMAT = Format(
     name="ply",
@@ -407,7 +407,7 @@ def _by_arrow(element: _Element, block: list[bytes]) -> list[Any] | None:
     names = [each.name for each in element.numbers]
     try:
         table = csv.read_csv(
-            arrow.BufferReader(content),
+            arrow_file(content),
             read_options=csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=len(content) + 1
             ),

@@ -13,6 +13,7 @@ from ..._options import Options
 from ..._recording import Recording
 from ..._source import Piece
 from ..description import Format
+from ..tables.lines import arrow_file
 from ..tables.parquet import numbers_of
 from .dataflash import DataFlash
 from .dataflash_types import DEFINITIONS, LISTED, Type, parsed_type, size_of
@@ -270,7 +271,7 @@ def columns_of(made: Type, layout: Layout, lines: list[bytes]) -> list[Any] | No
         return None
     try:
         table = csv.read_csv(
-            arrow.BufferReader(content),
+            arrow_file(content),
             read_options=csv.ReadOptions(
                 column_names=["name", *map(str, range(len(made.fields)))],
                 use_threads=False,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._errors import needed
+from ..tables.lines import arrow_file
 from ..tables.parquet import numbers_of, present_in
 
 EXACT = 2**53
@@ -93,7 +94,7 @@ def _parsed(block: bytes, texts: Any) -> Any:
     reader = needed("pyarrow.json", "tables", _WHAT)
     try:
         return reader.read_json(
-            arrow.BufferReader(block),
+            arrow_file(block),
             read_options=reader.ReadOptions(use_threads=False, block_size=len(block) + 1),
             parse_options=reader.ParseOptions(explicit_schema=texts),
         )

@@ -6,6 +6,8 @@ import codecs
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from ..._errors import needed
+
 _BLOCK = 1 << 20  # bytes that are read and changed at once
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of a file
 
@@ -105,6 +107,21 @@ class Lines:
             lines = block.splitlines(keepends=True)
             block = b"".join(line for line in lines if not line.startswith(mark))
         return block
+
+
+def arrow_file(block: bytes) -> Any:
+    """Return bytes, in Arrow's memory, as a file that Arrow reads.
+
+    Arrow reads ahead in a thread. If the thread has an object of Python when the interpreter ends,
+    the process is aborted.
+    """
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", "a text")
+    buffer = arrow.allocate_buffer(len(block))
+    if block:
+        np.frombuffer(buffer, np.uint8)[:] = np.frombuffer(block, np.uint8)
+    return arrow.BufferReader(buffer)
 
 
 def with_single_blanks(block: bytes) -> bytes:

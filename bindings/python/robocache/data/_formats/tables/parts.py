@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._errors import needed
 from .layout import Layout
+from .lines import arrow_file
 
 PART = 1 << 20  # bytes of a text that are parsed at once
 _NAN = ("nan", "-nan")  # values, not nulls
@@ -137,10 +138,7 @@ def _parse(
     arrow = needed("pyarrow", "tables", "a table")
     reader = needed("pyarrow.csv", "tables", "a CSV file")
     nulls = [text for text in reader.ConvertOptions().null_values if text.lower() not in _NAN]
-    rows: dict[str, Any] = {
-        "block_size": max(PART, min(len(block) + 1, _MOST)),
-        "use_threads": False,
-    }
+    rows: dict[str, Any] = {"use_threads": False}
     names = found.names if names is None else names
     if names is None:
         rows["skip_rows_after_names"] = 0 if found.units is None else 1
@@ -169,9 +167,11 @@ def _parse(
             odd.append(row)
         return "skip"
 
+    size = len(block)
+    file, block = arrow_file(block), b""  # which may be the only copy of the whole file
     table = reader.read_csv(
-        arrow.BufferReader(block),
-        read_options=reader.ReadOptions(**rows),
+        file,
+        read_options=reader.ReadOptions(block_size=max(PART, min(size + 1, _MOST)), **rows),
         parse_options=reader.ParseOptions(
             delimiter=found.delimiter,
             invalid_row_handler=None if odd is None and not last else note,
