@@ -22,6 +22,7 @@ class Samples:
     values: Any  # [n,D]
     times: Any = None  # [n], in NumPy with their unit if they have one
     batch_offsets: Any = None  # int64 [E+1]
+    arrivals: Any = None  # [n], as times
 
 
 def samples_of(holder: Any) -> Samples | None:
@@ -36,9 +37,9 @@ def samples_of(holder: Any) -> Samples | None:
 
 
 def taken_from(
-    holder: Any, times: Any, query_times: Any, batch_offsets: Any
-) -> tuple[Any, Any, Any, Any] | None:
-    """Return values, times, query times and offsets for a call with samples instead of values.
+    holder: Any, times: Any, query_times: Any, batch_offsets: Any, arrivals: Any
+) -> tuple[Any, Any, Any, Any, Any] | None:
+    """Return values, times, query times, offsets and arrivals of samples instead of values.
 
     With one array of times, these are the query times, and the samples have their own times.
     """
@@ -51,24 +52,31 @@ def taken_from(
         raise TypeError("query_times: are missing: pass the times to resample at")
     if samples.batch_offsets is not None and batch_offsets is not None:
         raise ValueError(f"batch_offsets: {samples.what} has its own; do not pass others")
+    if samples.arrivals is not None:
+        if arrivals is not None:
+            raise ValueError(f"arrivals: {samples.what} has its own; do not pass others")
+        if times is not None:
+            raise ValueError(f"times: {samples.what} has arrivals, which belong to its own times")
     if times is None:
-        times, query_times = matched(samples, query_times)
+        times, arrivals, query_times = matched(samples, query_times, arrivals)
     offsets = batch_offsets if samples.batch_offsets is None else samples.batch_offsets
-    return samples.values, times, query_times, offsets
+    return samples.values, times, query_times, offsets, arrivals
 
 
-def matched(samples: Samples, query_times: Any) -> tuple[Any, Any]:
-    """Return the times of samples, and query times in their unit.
+def matched(samples: Samples, query_times: Any, arrivals: Any = None) -> tuple[Any, Any, Any]:
+    """Return the times of samples, their arrivals, and query times in their unit.
 
     Whole numbers are ticks of that unit. Dates are compared with times since 1970.
     """
     import numpy as np
 
     times = samples.times
+    if samples.arrivals is not None:
+        arrivals = samples.arrivals
     if times is None:
         raise ValueError(f"times: {samples.what} has no times; pass them before query_times")
     if type(times) not in LIBRARY_TYPES or str(times.dtype)[:2] not in ("ti", "da"):
-        return times, query_times
+        return times, arrivals, query_times
     queries, unit = times_of(query_times, "query_times")
     if unit is None:
         array = np.asarray(queries) if type(queries) in SEQUENCES else on_host(queries)
@@ -77,10 +85,13 @@ def matched(samples: Samples, query_times: Any) -> tuple[Any, Any]:
                 f"query_times: are {array.dtype} without a unit, but the times of {samples.what} "
                 f"are {times.dtype}; pass whole ticks, or times with a unit"
             )
-        return times, array.astype(np.int64).view(times.dtype)
+        return times, arrivals, array.astype(np.int64).view(times.dtype)
     if unit.kind == "datetime64" and times.dtype.kind == "m":
-        times = times.view(f"datetime64[{np.datetime_data(times.dtype)[0]}]")
-    return times, query_times
+        dates = f"datetime64[{np.datetime_data(times.dtype)[0]}]"
+        times = times.view(dates)
+        if samples.arrivals is not None:
+            arrivals = arrivals.view(dates)
+    return times, arrivals, query_times
 
 
 def array_in(holder: Any) -> Any:

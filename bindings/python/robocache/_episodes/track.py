@@ -254,10 +254,11 @@ class Track:
 
     def _samples(self) -> Samples:
         """Return what :func:`robocache.resample` and similar functions take from a track."""
-        times = self.times
+        times, arrivals = self.times, self.arrivals
         if self._unit is not None and framework_of(times, "times").is_numpy:
             times = times.view(self._unit.dtype)
-        return Samples("the track", self.values, times, self.episode_offsets)
+            arrivals = None if arrivals is None else arrivals.view(self._unit.dtype)
+        return Samples("the track", self.values, times, self.episode_offsets, arrivals)
 
     @property
     def _offsets(self) -> Any:

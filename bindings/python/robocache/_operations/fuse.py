@@ -385,7 +385,9 @@ def _of_samples(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     made, queries = [], query_times
     for stream, samples in zip(streams, held):
         if samples is not None:
-            times, queries = matched(samples, query_times)
-            stream = Stream(samples.values, times, batch_offsets=samples.batch_offsets)
+            times, arrivals, queries = matched(samples, query_times)
+            stream = Stream(
+                samples.values, times, batch_offsets=samples.batch_offsets, arrivals=arrivals
+            )
         made.append(stream)
     return made, queries

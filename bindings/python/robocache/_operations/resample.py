@@ -462,9 +462,9 @@ def resample(
     except (TypeError, ValueError) as error:
         refuse_mapped(values=values, times=times, query_times=requested_times)
         durations = {"max_gap": max_gap, "tolerance": tolerance, "max_age": max_age, "lag": lag}
-        held = taken_from(values, times, requested_times, batch_offsets)
+        held = taken_from(values, times, requested_times, batch_offsets, requested_arrivals)
         if held is not None:
-            values, times, requested_times, batch_offsets = held
+            values, times, requested_times, batch_offsets, requested_arrivals = held
             again: Any = (values, times, requested_times, requested_arrivals, durations)
         elif is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
