@@ -6,8 +6,8 @@
 #   finish NAME              waits for it, prints its output; the script ends if it fails
 #
 # At the end of the script, however it ends, a table of all steps follows: seconds, seconds of CPU
-# time, and the steps that failed or did not finish. On a machine that does other work, too, CPU time
-# says what a step costs.
+# time, and the steps that failed or did not finish. CPU time shows what a step costs on a machine
+# that does other work, too.
 
 set -euo pipefail
 

@@ -62,8 +62,8 @@ struct ErrorText {
   bool matches(const std::string& message) const;
 };
 
-// Refers to a function that spoils a call, as long as the row exists only. A std::function takes ten times as
-// long to compile, and there are hundreds of rows.
+// Refers to a function that spoils a call, and that must exist as long as the row. There are
+// hundreds of rows, and a std::function takes ten times as long to compile.
 template <class Call>
 class Spoil {
  public:
