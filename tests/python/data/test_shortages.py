@@ -13,14 +13,15 @@ import pytest
 import data_sources
 import shortages
 
-STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "4")
+STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS")  # else half of four, in turn
+AMOUNTS = ["--steps", STEPS] if STEPS else ["--steps", "4", "--half"]
 
 
 @pytest.fixture(scope="module")
 def told():
     """Return the results of one process, which forks for each attempt."""
     run = subprocess.run(
-        [sys.executable, Path(shortages.__file__), "--steps", STEPS],
+        [sys.executable, Path(shortages.__file__), *AMOUNTS],
         capture_output=True,
         encoding="utf-8",
         timeout=1200,
