@@ -5,6 +5,8 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
+#   INSTALLER=uv   Python packages are installed by uv, in two fifths of the CPU time of pip; by pip if uv
+#                  fails, since it does not read pip's settings
 #   LINT=quick     of `make lint`: all except checks that take minutes
 #   COMPILERS="gcc-11 clang-19"  of `make test-compilers` (default: see scripts/test_compilers.sh)
 #   AGAINST=FILE   of `make bench`: fails if a case is slower than recorded;  RECORD=FILE  records
@@ -212,10 +214,14 @@ ifeq ($(DEPS),no)
 $(STAMPS)/%: requirements/%.txt
 	@mkdir -p $(@D) && touch $@
 else
+# $(call install,ARGUMENTS): the files that uv unpacks are linked into the environment, not copied.
+install = $(if $(filter uv,$(INSTALLER)),UV_CACHE_DIR=.venv/uv .venv/bin/uv pip install -q --python $(PY) $1 || \
+  )$(PIP) install -q --no-compile $1
 $(STAMPS)/%: requirements/%.txt | .venv/bin/pip
-	$(PIP) install -q --no-compile $(if $(and $(filter yes,$(LOCKED)),$(wildcard requirements/locked/$*.txt)),\
-	  --require-hashes -r requirements/locked/$*.txt,-r $<)
+	$(call install,$(if $(and $(filter yes,$(LOCKED)),$(wildcard requirements/locked/$*.txt)),\
+	  --require-hashes -r requirements/locked/$*.txt,-r $<))
 	@mkdir -p $(@D) && touch $@
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
+	$(if $(filter uv,$(INSTALLER)),$(PIP) install -q uv || true)
 endif

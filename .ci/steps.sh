@@ -5,8 +5,9 @@
 #   start NAME COMMAND...    runs one in the background; its output is kept
 #   finish NAME              waits for it, prints its output; the script ends if it fails
 #
-# At the end of the script, however it ends, a table of all steps follows: seconds, and the steps
-# that failed or did not finish.
+# At the end of the script, however it ends, a table of all steps follows: seconds, seconds of CPU
+# time, and the steps that failed or did not finish. CPU time shows what a step costs on a machine
+# that does other work, too.
 
 set -euo pipefail
 
@@ -21,17 +22,22 @@ steps_seconds() {  # since a time in nanoseconds
 }
 
 steps_run() {  # NAME COMMAND...: records when it began, and its seconds and status when it ends
-  local name=$1 begin status
+  local name=$1 begin status user system TIMEFORMAT='%1U %1S'
   shift
   begin=$(date +%s%N)
   set +e # not `|| status=$?`: functions would then continue after a command that fails
-  (
-    set -e
-    "$@"
-  )
+  ( # a shell that has no other children: those in the background count as separate steps
+    time {
+      (
+        set -e
+        "$@"
+      ) 2>&3 3>&-
+    }
+  ) 3>&2 2>"$steps_log/$name.cpu"
   status=$?
   set -e
-  echo "$(steps_seconds "$begin") $status" >"$steps_log/$name.result"
+  read -r user system <"$steps_log/$name.cpu"
+  echo "$(steps_seconds "$begin") $((10#${user/./} + 10#${system/./})) $status" >"$steps_log/$name.result"
   return "$status"
 }
 
@@ -71,7 +77,7 @@ finish() {
 }
 
 steps_end() {
-  local status=$? name seconds ended
+  local status=$? name seconds cpu ended all=0
   trap - EXIT
   ((BASHPID == $$)) || exit "$status" # for a step that a signal ends before it has its own traps
   for name in "${!step_pid[@]}"; do
@@ -79,17 +85,19 @@ steps_end() {
     wait "${step_pid[$name]}" 2>/dev/null || true
   done
   echo
-  printf '%9s  %s\n' seconds step
+  printf '%9s %9s  %s\n' seconds CPU step
   for name in "${step_names[@]}"; do
     # A step that was stopped while it wrote its result left an empty file.
-    if [[ -e $steps_log/$name.result ]] && read -r seconds ended <"$steps_log/$name.result"; then
+    if [[ -e $steps_log/$name.result ]] && read -r seconds cpu ended <"$steps_log/$name.result"; then
       ((ended == 0)) && ended='' || ended="  failed ($ended)"
+      all=$((all + cpu))
+      cpu=$((cpu / 10)).$((cpu % 10))
     else
-      seconds=- ended='  not finished'
+      seconds=- cpu=- ended='  not finished'
     fi
-    printf '%9s  %s%s\n' "$seconds" "$name" "$ended"
+    printf '%9s %9s  %s%s\n' "$seconds" "$cpu" "$name" "$ended"
   done
-  printf '%9s  %s\n' "$(steps_seconds "$steps_begin")" all
+  printf '%9s %9s  %s\n' "$(steps_seconds "$steps_begin")" $((all / 10)).$((all % 10)) all
   rm -rf "$steps_log"
   exit "$status"
 }

@@ -32,7 +32,7 @@ analyze() {
 secrets() {
   local found
   found=$(git ls-files -z ':!docs/images' ':!tests/golden' |
-    xargs -0 detect-secrets-hook) || { echo "$found"; return 1; }
+    xargs -0 python3 scripts/find_secrets.py) || { echo "$found"; return 1; }
 }
 
 tidy() {

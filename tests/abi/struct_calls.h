@@ -36,30 +36,11 @@ struct StructInput {
   std::function<rbcStatus_t(const void*)> call;
 
   size_t size() const { return defaults.size(); }
-  std::string name(size_t n) const {
-    const bool array = elements.size() > 1;
-    return argument + (array ? "[" + std::to_string(n) + "]" : std::string()) + ": ";
-  }
+  std::string name(size_t n) const;
   // The elements with another size, at the end of their memory.
-  GuardedMemory resized(size_t size) const {
-    GuardedMemory memory(elements.size() * size, Flush::kEnd);
-    std::memset(memory.data(), 0, memory.bytes());
-    const auto struct_size = static_cast<uint32_t>(size);
-    for (size_t n = 0; n < elements.size(); ++n) {
-      std::byte* const element = memory.data() + n * size;
-      std::memcpy(element, elements[n].data(), std::min(size, elements[n].size()));
-      std::memcpy(element, &struct_size, sizeof struct_size);
-    }
-    return memory;
-  }
+  GuardedMemory resized(size_t size) const;
   // Returns whether all fields that a struct of this size lacks have their defaults.
-  bool defaultsBeyond(size_t size) const {
-    bool equal = true;
-    for (const StructBytes& element : elements) {
-      for (size_t i = size; i < element.size(); ++i) equal = equal && element[i] == defaults[i];
-    }
-    return equal;
-  }
+  bool defaultsBeyond(size_t size) const;
 };
 
 // A struct that the library fills.
@@ -78,19 +59,15 @@ struct StructRecording {
 
 class StructCalls {
  public:
-  StructCalls() {
-    for (const auto& add : makers()) add(*this);
-  }
+  StructCalls();
   StructCalls(const StructCalls&) = delete;
 
   // A struct that a call reads: its defaults, the elements that are passed, and the name of the
   // argument. The call succeeds.
   template <class T, class Call>
   void add(const char* type, T defaults, std::vector<T> elements, const char* argument, Call call) {
-    std::vector<StructBytes> bytes;
-    for (const T& element : elements) bytes.push_back(structBytesOf(element));
-    inputs.push_back({type, argument, bytes, structBytesOf(defaults),
-                      [call](const void* object) { return call(static_cast<const T*>(object)); }});
+    addBytes(type, argument, elements.data(), elements.size(), structBytesOf(defaults),
+             [call](const void* object) { return call(static_cast<const T*>(object)); });
   }
 
   // A struct that a call fills.
@@ -101,47 +78,24 @@ class StructCalls {
   }
 
   // Tensors that live as long as the calls.
-  const rbcTensor* in(rbcDType dtype, std::vector<int64_t> shape, const std::vector<double>& of) {
-    std::vector<uint64_t> elements;
-    for (const double number : of) elements.push_back(encode(dtype, number));
-    return keep(arrayOf(dtype, std::move(shape), elements));
-  }
-  const rbcTensor* out(rbcDType dtype, std::vector<int64_t> shape) {
-    const rbcTensor* made = keep(Array(dtype, std::move(shape)));
-    outputs_.push_back(&arrays_.back());
-    return made;
-  }
-  StructRecording recording() {
-    return {in(kF32, {3, 1}, {0, 2, 6}), in(kF64, {3}, {0, 1, 3}), in(kF64, {2}, {0.5, 2})};
-  }
+  const rbcTensor* in(rbcDType dtype, std::vector<int64_t> shape, const std::vector<double>& of);
+  const rbcTensor* out(rbcDType dtype, std::vector<int64_t> shape);
+  StructRecording recording();
   rbcContext_t context() const { return context_.get(); }
 
   // The status, and the output of the call.
-  rbcStatus_t run(const StructInput& input, const void* object, std::vector<uint64_t>* written) {
-    for (Array* array : outputs_) array->memory().poison();
-    const rbcStatus_t status = input.call(object);
-    written->clear();
-    for (const Array* array : outputs_) {
-      const std::vector<uint64_t> elements = array->elements();
-      written->insert(written->end(), elements.begin(), elements.end());
-    }
-    return status;
-  }
+  rbcStatus_t run(const StructInput& input, const void* object, std::vector<uint64_t>* written);
 
   std::vector<StructInput> inputs;
   std::vector<StructOutput> filled;
 
-  static std::vector<std::function<void(StructCalls&)>>& makers() {
-    static std::vector<std::function<void(StructCalls&)>> all;
-    return all;
-  }
+  static std::vector<std::function<void(StructCalls&)>>& makers();
 
  private:
-  const rbcTensor* keep(Array array) {
-    arrays_.push_back(std::move(array));
-    tensors_.push_back(arrays_.back().tensor());
-    return &tensors_.back();
-  }
+  // `elements`: `count` structs of the size of the defaults.
+  void addBytes(const char* type, const char* argument, const void* elements, size_t count,
+                StructBytes defaults, std::function<rbcStatus_t(const void*)> call);
+  const rbcTensor* keep(Array array);
 
   const Context context_ = cpuContext(1);
   std::deque<Array> arrays_;
@@ -151,9 +105,7 @@ class StructCalls {
 
 // Adds calls, before the tests run.
 struct StructCallsOf {
-  explicit StructCallsOf(std::function<void(StructCalls&)> add) {
-    StructCalls::makers().push_back(std::move(add));
-  }
+  explicit StructCallsOf(std::function<void(StructCalls&)> add);
 };
 
 }  // namespace support

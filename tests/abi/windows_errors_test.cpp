@@ -436,11 +436,10 @@ TEST_CASE("windows errors: accumulators that do not fit are not changed") {
   const auto refused = [&](const Accumulator& accumulator, rbcStatus_t status, const char* told,
                            auto&& change) {
     const support::Bytes before = support::exported(accumulator);
-    support::ErrorRow<Call> row = {status, told, [&](Call& c) {
-                                     c.outputs[0].accumulator = accumulator.get();
-                                     change(c);
-                                   }};
-    support::checkError(row);
+    support::checkError<Call>({status, told, [&](Call& c) {
+                                 c.outputs[0].accumulator = accumulator.get();
+                                 change(c);
+                               }});
     CHECK(support::exported(accumulator) == before);
   };
   const auto nothing = [](Call&) {};

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from step_tables import table_of
+from step_tables import rows_of, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = ROOT / ".ci" / "steps.sh"
@@ -34,6 +34,16 @@ def test_a_table_of_all_steps_and_the_sum():
     assert all(remark is None for _, remark in table.values())
     assert 0.4 <= float(table["slow"][0]) <= float(table["all"][0])
     assert float(table["quick"][0]) < float(table["slow"][0])
+
+
+def test_the_time_of_the_processors():
+    work = "bash -c 'for ((i = 0; i < 300000; ++i)); do :; done'"
+    done = run(f"start later {work}\nstep works {work}\nstep sleeps sleep 0.5\nfinish later")
+    assert done.returncode == 0, done.stdout
+    used = {name: float(cpu) for name, (_, cpu, _) in rows_of(done.stdout).items()}
+    assert used["works"] > 0 and used["later"] > 0 and used["sleeps"] < used["works"]
+    parts = used["works"] + used["later"] + used["sleeps"]
+    assert abs(used["all"] - parts) < 0.05
 
 
 def test_a_step_that_fails_ends_the_script():

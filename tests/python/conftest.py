@@ -1,5 +1,6 @@
 """Shared settings of the tests: hypothesis, and the folder of the real recordings."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def pytest_ignore_collect(collection_path):
     first, shares = map(int, share.split("/"))
     files = sorted(Path(__file__).parent.rglob("test_*.py"))
     return True if files.index(collection_path) % shares != first else None
+
+
+def pytest_collection_finish():
+    """The garbage collector, which some tests call, skips the thousands of tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config):

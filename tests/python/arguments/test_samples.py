@@ -51,6 +51,31 @@ def test_the_unit_is_never_guessed():
     assert rbc.resample(plain, [BEGIN + 5 * MS]).tolist() == [[1, 2]]
 
 
+def test_a_track_passes_its_arrivals_on():
+    plain = track()
+    late = np.array([0, 10, 200, 0, 10], "m8[ms]")
+    made = rbc.Track(plain.values, [0, 3, 5], times=plain.times.view("m8[ms]"), arrivals=late)
+    queries = np.array([5, 20], "m8[ms]")
+    options = dict(lag=np.timedelta64(5, "ms"), causal=True)
+    expected = rbc.resample(
+        plain.values,
+        plain.times.view("m8[ms]"),
+        queries,
+        batch_offsets=[0, 3, 5],
+        arrivals=late,
+        **options,
+    )
+    assert expected[0, 1].tolist() == [2, 3]  # the sample of 20 ms had not arrived
+    np.testing.assert_array_equal(rbc.resample(made, queries, **options), expected)
+    joined = rbc.fuse([rbc.Stream(plain.values, plain.times, batch_offsets=[0, 3, 5])], queries)
+    assert rbc.fuse([made], queries, lag=options["lag"])[0, 1].tolist() == [2, 3]
+    assert joined[0, 1].tolist() == [4, 5]
+    with pytest.raises(ValueError, match="arrivals: the track has its own"):
+        rbc.resample(made, queries, arrivals=late)
+    with pytest.raises(ValueError, match="times: the track has arrivals"):
+        rbc.resample(made, late, queries)
+
+
 def test_resample_a_track():
     expected = [[[1, 2]], [[7, 8]]]
     assert rbc.resample(track(), np.array([5], "m8[ms]")).tolist() == expected

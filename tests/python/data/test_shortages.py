@@ -13,7 +13,8 @@ import pytest
 import data_sources
 import shortages
 
-STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS", "4")
+STEPS = os.environ.get("ROBOCACHE_SHORTAGE_STEPS")  # else half of four, in turn
+AMOUNTS = ["--steps", STEPS] if STEPS else ["--steps", "4", "--half"]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def told(request):
         if getattr(item, "function", None) is test
     ]
     run = subprocess.run(
-        [sys.executable, Path(shortages.__file__), "--steps", STEPS, *options],
+        [sys.executable, Path(shortages.__file__), *AMOUNTS, *options],
         capture_output=True,
         encoding="utf-8",
         timeout=1200,

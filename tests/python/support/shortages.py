@@ -1,6 +1,6 @@
 """Shortages of memory, threads, files and space: the error names them, and no data is lost.
 
-    python tests/python/support/shortages.py [--format NAME] [--task NAME] [--steps N]
+    python tests/python/support/shortages.py [--format NAME] [--writer NAME] [--steps N] [--half]
 
 Every source is read, and every kind of file is written, under limits from none to enough. Each
 attempt gives all of the right result, or fails with MemoryError or an OSError that names what was
@@ -33,14 +33,23 @@ SHORT = {"ENOMEM", "EMFILE", "ENFILE", "EAGAIN", "ENOSPC", "EFBIG", "EDQUOT"}
 SECONDS = 20.0
 
 
-def attempts(steps: int, writes: bool) -> Iterator[tuple[str, int]]:
-    """Kinds of limits, each with how much more of it a process may have: from none to enough."""
+def attempts(steps: int, writes: bool, turn: int | None) -> Iterator[tuple[str, int]]:
+    """Kinds of limits, each with how much more of it a process may have: from none to enough.
+
+    With a turn, half of them: those of an even turn, or the others of an odd one.
+    """
+
+    def has_turn(number: int) -> bool:
+        return turn is None or (number + turn) % 2 == 0
+
     for i in range(steps):
-        yield "memory", int(2 ** (12 + 16 * i / steps)) - 4096  # 0 to 256 MiB
-        yield "files", i
-        if writes:
+        if has_turn(i):
+            yield "memory", int(2 ** (12 + 16 * i / steps)) - 4096  # 0 to 256 MiB
+        if has_turn(i + 1):
+            yield "files", i
+        if writes and has_turn(i):
             yield "file size", int(2 ** (16 * i / steps)) - 1
-    yield from (("threads", count) for count in (0, 1, 2, 4))
+    yield from (("threads", count) for i, count in enumerate((0, 1, 2, 4)) if has_turn(i))
     yield "file size", 0
 
 
@@ -148,7 +157,7 @@ def attempt(kind, amount, function, *arguments):
     return told
 
 
-def read_all(name: str, folder: Path, steps: int) -> list[str]:
+def read_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]:
     """Return the problems of reading a format."""
     folder.mkdir(mode=0o755)
     made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
@@ -159,7 +168,7 @@ def read_all(name: str, folder: Path, steps: int) -> list[str]:
     good, modules = forked.good(data_sources.held, sample)
     forked.import_all(modules)
     found, before = [], data_sources.files_below(folder)
-    for kind, amount in attempts(steps, writes=False):
+    for kind, amount in attempts(steps, writes=False, turn=turn):
         told = attempt(kind, amount, data_sources.held, sample, "keep")
         text = fault(told, good, folder / "sample")
         if text:
@@ -169,7 +178,7 @@ def read_all(name: str, folder: Path, steps: int) -> list[str]:
     return found
 
 
-def write_all(name: str, folder: Path, steps: int) -> list[str]:
+def write_all(name: str, folder: Path, steps: int, turn: int | None) -> list[str]:
     """Return the problems of a writer."""
     folder.mkdir(mode=0o755)
     _recording().save(folder / "recording.npz", "npz")
@@ -179,7 +188,7 @@ def write_all(name: str, folder: Path, steps: int) -> list[str]:
     good, modules = forked.good(written, write, folder / "good", out)
     forked.import_all(modules)
     found = []
-    for kind, amount in attempts(steps, writes=True):
+    for kind, amount in attempts(steps, writes=True, turn=turn):
         place = folder / "tried"
         place.mkdir()
         place.chmod(0o777)
@@ -199,6 +208,7 @@ def main() -> int:
     parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
     parser.add_argument("--writer", choices=WRITERS, action="append")
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--half", action="store_true", help="half of the limits, in turn")
     told = parser.parse_args()
     some = told.format or told.writer
     results = {}
@@ -206,10 +216,13 @@ def main() -> int:
     folder.chmod(0o755)
     forked.import_all(["robocache.cli._app"])
     try:
-        for name in (told.format or ()) if some else data_sources.SOURCES:
-            results[f"read {name}"] = read_all(name, folder / name, told.steps)
-        for name in (told.writer or ()) if some else WRITERS:
-            results[f"write {name}"] = write_all(name, folder / f"write {name}", told.steps)
+        for i, name in enumerate((told.format or ()) if some else data_sources.SOURCES):
+            turn = i if told.half else None
+            results[f"read {name}"] = read_all(name, folder / name, told.steps, turn)
+        for i, name in enumerate((told.writer or ()) if some else WRITERS):
+            turn = i if told.half else None
+            place = folder / f"write {name}"
+            results[f"write {name}"] = write_all(name, place, told.steps, turn)
     finally:
         shutil.rmtree(folder)
     print(json.dumps({"found": results, "met": MET}, indent=1))

@@ -81,7 +81,8 @@ def run(name: str, folder: Path) -> list[str]:
             (shutil.copytree if sample.is_dir() else shutil.copy)(sample, copy)
             place = copy / file.relative_to(sample) if sample.is_dir() else copy
             put(place, kind)
-            for damaged in ("refuse", "keep"):
+            ways = ("refuse", "keep")
+            for damaged in ways if i == 0 else (ways[i % 2],):
                 told = forked.call(data_sources.held, copy, damaged, seconds=SECONDS)
                 text = fault(told, kind, good)
                 if text:
