@@ -67,7 +67,8 @@ def test_a_track_passes_its_arrivals_on():
     )
     assert expected[0, 1].tolist() == [2, 3]  # the sample of 20 ms had not arrived
     np.testing.assert_array_equal(rbc.resample(made, queries, **options), expected)
-    joined = rbc.fuse([rbc.Stream(plain.values, plain.times, batch_offsets=[0, 3, 5])], queries)
+    stream = rbc.Stream(plain.values, plain.times.view("m8[ms]"), batch_offsets=[0, 3, 5])
+    joined = rbc.fuse([stream], queries)
     assert rbc.fuse([made], queries, lag=options["lag"])[0, 1].tolist() == [2, 3]
     assert joined[0, 1].tolist() == [4, 5]
     with pytest.raises(ValueError, match="arrivals: the track has its own"):

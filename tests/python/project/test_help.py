@@ -10,12 +10,22 @@ import robocache as rbc
 @pytest.mark.parametrize(
     ("name", "types"),
     [
-        ("resample", ["times: 'Times'", "max_gap: 'Duration | None' = None", "method: 'Method'"]),
-        ("fuse", ["streams: 'Sequence[Stream[Any]]'", "query_times: 'Times'", "'Indices | None'"]),
+        (
+            "resample",
+            ["times: 'Times | None'", "max_gap: 'Duration | None' = None", "method: 'Method'"],
+        ),
+        (
+            "fuse",
+            [
+                "streams: 'Sequence[Stream[Any] | RecordedStream | Track]'",
+                "query_times: 'Times'",
+                "'Indices | None'",
+            ],
+        ),
         (
             "voxelize",
             [
-                "points: 'SupportsDLPack'",
+                "points: 'SupportsDLPack | PointCloud'",
                 "voxel_size: 'float | Numbers3'",
                 "reduction: 'DenseReduction'",
             ],
