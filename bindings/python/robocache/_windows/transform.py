@@ -121,15 +121,17 @@ class Transform:
         reference = _reference(reference)
         if reference_begin is None:
             reference_begin = begin
-        self.__dict__.update(
-            kind=kind,
-            begin=begin,
-            count=count,
-            reference=reference,
-            reference_begin=_index(reference_begin, "reference_begin"),
+        fields = {
+            "kind": kind,
+            "begin": begin,
+            "count": count,
+            "reference": reference,
+            "reference_begin": _index(reference_begin, "reference_begin"),
             **rotations,
-            inverse=bool(inverse),
-        )
+            "inverse": bool(inverse),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def end(self) -> int:
@@ -173,9 +175,17 @@ class Transform:
         )
 
     def _with_reference(self, stream: int, offset: int) -> Transform:
-        made = object.__new__(type(self))
-        made.__dict__.update({**self.__dict__, "reference": (stream, offset)})
-        return made
+        return Transform(
+            self.kind,
+            self.begin,
+            self.count,
+            reference=(stream, offset),
+            reference_begin=self.reference_begin,
+            rotation=self.rotation,
+            reference_rotation=self.reference_rotation,
+            out_rotation=self.out_rotation,
+            inverse=self.inverse,
+        )
 
     def __repr__(self) -> str:
         parts = [f"{self.kind!r}, {self.begin}, {self.count}, reference={self.reference}"]
