@@ -217,7 +217,8 @@ def test_arrays_of_other_libraries(library):
     times, values, arrivals, there = recording(rng, "float32")
     queries = queries_of(rng, "float32", times)
     if library == "jax":
-        made = [module.numpy.asarray(each) for each in (values, times, arrivals, queries)]
+        with module.default_device(module.devices("cpu")[0]):  # as the arrivals of NumPy
+            made = [module.numpy.asarray(each) for each in (values, times, arrivals, queries)]
     else:
         made = [module.from_numpy(each.copy()) for each in (values, times, arrivals, queries)]
     own_values, own_times, own_arrivals, own_queries = made

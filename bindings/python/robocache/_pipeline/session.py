@@ -31,6 +31,9 @@ class Observation(Mapping[str, Any]):
         rows: Mapping[str, Any],
         raw: Callable[[], dict[str, Any]],
     ) -> None:
+        for each, what in ((windows, "windows"), (ages, "ages"), (rows, "rows")):
+            if not isinstance(each, Mapping):
+                raise TypeError(f"{what}: is a {type(each).__name__}, expected a dict")
         self._values = {name: values for name, (values, _) in windows.items()}
         self.valid = {name: valid for name, (_, valid) in windows.items()}
         self.ages = dict(ages)
@@ -71,6 +74,10 @@ class LivePipeline:
         distribution: str | None = None,
         capacities: Mapping[str, int] | None = None,
     ) -> None:
+        from .plan import Plan
+
+        if not isinstance(plan, Plan):
+            raise TypeError(f"plan: is a {type(plan).__name__}; Pipeline.live makes a LivePipeline")
         plan.require_no_images()
         if not plan.observed:
             raise ValueError("/windows: all windows have future rows; the robot can see none")

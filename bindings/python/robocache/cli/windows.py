@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from .. import WindowSpec
+from .._arguments.to_device import moved
 from ..data import Episodes
 from ..data._format_values import number
 from . import _display as show
@@ -105,9 +106,7 @@ def windows(
     if bench:
         where = device_of(device)
         summary["device"], summary["batch"] = where, batch
-        summary["bench"] = _measured(
-            spec, episodes.to(where) if where != "cpu" else episodes, batch
-        )
+        summary["bench"] = _measured(spec, episodes, batch, where)
     if as_json:
         show.print_json(summary)
     else:
@@ -131,19 +130,23 @@ def _summary(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]
     }
 
 
-def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any]]:
-    """Return the seconds per batch of each method."""
+def _measured(spec: WindowSpec, episodes: Any, batch: int, device: str) -> list[dict[str, Any]]:
+    """Return the seconds per batch of each method on a device."""
     indices, anchors = spec.samples(episodes)
     order = np.random.default_rng(0).permutation(len(indices))
+    indices, anchors = indices[order], anchors[order]
+    if device != "cpu":
+        episodes = episodes.to(device)
+        indices, anchors = (moved(each, device, "samples") for each in (indices, anchors))
     wait = _waiting(episodes)
     state = {"at": 0}
 
     def cut() -> int:
         begin = state["at"] % max(len(order) - batch + 1, 1)
-        rows = order[begin : begin + batch]
+        end = min(begin + batch, len(order))
         state["at"] += batch
-        spec.cut(episodes, indices[rows], anchors[rows])
-        return len(rows)
+        spec.cut(episodes, indices[begin:end], anchors[begin:end])
+        return end - begin
 
     timings = [_timed("robocache.windows", cut, wait)]
     if importlib.util.find_spec("torch") is not None:
