@@ -33,7 +33,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 Unit = Annotated[
     Optional[str],
     typer.Option(
-        help="Unit of integer times, if the data do not say: ns, us, ms, s.", metavar="UNIT"
+        "--unit",  # Typer 0.27 would name it --UNIT, as its metavar
+        help="Unit of integer times, if the data do not say: ns, us, ms, s.",
+        metavar="UNIT",
     ),
 ]
 Fps = Annotated[
