@@ -1,4 +1,4 @@
-"""Replay of recordings through Live: the rows and masks are those of the alignment, by bytes."""
+"""Replay of recordings through Live: rows and masks equal the alignment, by bytes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def live_kept(times: Times, arrivals: Times, late_bound: int = 0) -> NDArray[np.
     """Return which samples of a recording :class:`Live` keeps when they are pushed as they arrived.
 
     A sample is dropped if more than ``late_bound`` of the samples kept before it are newer. Samples
-    are pushed in the order of their arrivals, and those of equal arrivals in the order of the
+    are pushed in the order of their arrivals; samples with equal arrivals keep the order of the
     recording. Pass the result as ``sample_mask``, so that training misses what the robot misses.
 
     Parameters

@@ -88,7 +88,7 @@ class Videos:
             place = f"episode {each.plan.numbers[cut.episode]}"
             raise FormatError(each.info.path, place, f"has no video of {own}")
         if not each.info.folder.has(name):
-            text = f"is missing; remove={[own]} leaves out this camera"
+            text = f"is missing; remove={[own]} removes this camera"
             raise FormatError(each.info.folder.path, name, text)
         begin = each.plan.videos[own][2][cut.episode] if each.info.is_v3 else 0.0
         return each.info.folder.file(name), float(begin)
