@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import string
 import struct
 import subprocess
 from html.parser import HTMLParser
@@ -236,7 +237,7 @@ def test_one_episode_with_actions_over_states(tmp_path):
     x, _ = content["plots"]
     low = min(given[n].values[:, 0].min() for n in given.tracks)
     high = max(given[n].values[:, 0].max() for n in given.tracks)
-    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    digits = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
     for s, name in enumerate(("observation.state", "action")):
         code = x[8][s]
         assert code[0] == "l" and len(code) == 1 + 2 * 40

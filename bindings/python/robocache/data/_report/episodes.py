@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ _LEAST = 24
 _LISTED = 60
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
 _ACTIONS = ("action", "actions")
-_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_DIGITS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"  # as in the script
 
 
 @dataclass(frozen=True)

@@ -225,9 +225,12 @@ for (const link of all("a[data-at]")) {
 // ---- one episode
 const source = document.getElementById("episodes");
 const data = source && JSON.parse(source.textContent);
-const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const code = {};
-[...DIGITS].forEach((digit, i) => { code[digit] = i; });
+const code = {}; // the values of the digits A-Z, a-z, 0-9, "-" and "_"
+for (const [first, last] of ["AZ", "az", "09", "--", "__"]) {
+  for (let c = first.charCodeAt(0); c <= last.charCodeAt(0); ++c) {
+    code[String.fromCharCode(c)] = Object.keys(code).length;
+  }
+}
 const decode = text => {
   const rows = [], wide = text[0] === "b" ? 4 : 2;
   for (let i = 1; i + wide <= text.length; i += wide) {
