@@ -90,6 +90,25 @@ def test_cameras_become_videos_whose_frames_are_the_nearest(three, tmp_path):
     assert stored.mean.shape == (3,) and 0 < stored.mean[0] < 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root does SVT-AV1 change the scheduling")
+def test_the_encoder_of_videos_does_not_change_the_scheduling(tmp_path):
+    needs_av()
+    from robocache.data._write import video
+
+    def policies():
+        threads = os.listdir("/proc/self/task")
+        return len(threads), {os.sched_getscheduler(int(thread)) for thread in threads}
+
+    before, _ = policies()
+    writer = video.Writer(str(tmp_path / "x.mp4"), 30)
+    for level in (0, 99):
+        writer.add(np.full((64, 64, 3), level, np.uint8))
+        threads, found = policies()
+        assert threads > before and found == {os.SCHED_OTHER}
+    writer.close()
+    assert policies()[1] == {os.SCHED_OTHER}
+
+
 @pytest.mark.parametrize("encoding", ["bgr8", "rgba8", "bgra8", "mono8", "8UC1"])
 def test_pixels_of_each_encoding_are_kept_in_png(encoding, tmp_path):
     needs_av()

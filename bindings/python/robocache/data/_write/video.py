@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from fractions import Fraction
@@ -78,6 +79,8 @@ class Writer:
         self.stream = self.container.add_stream(name, ratio(self.rate), options=options)
         self.stream.pix_fmt = PIXELS
         self.stream.width, self.stream.height = width, height
+        with _scheduling_kept():
+            self.container.start_encoding()
 
     def close(self) -> None:
         """Write the rest, and close the file."""
@@ -89,6 +92,35 @@ class Writer:
         """Close the file after an error."""
         if self.container is not None:
             self.container.close()
+
+
+@contextlib.contextmanager
+def _scheduling_kept() -> Iterator[None]:
+    """Undo what the block does to the scheduling of this process.
+
+    If root runs it, SVT-AV1 gives the thread that opens it, and its own threads, the policy
+    SCHED_FIFO with the highest priority. All that these threads start would inherit it, and one
+    loop there could keep every other process from a core.
+    """
+    kept = _scheduling()
+    caller = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        for thread, now in _scheduling().items():
+            before = kept.get(thread, caller)
+            if now[0] != before[0]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.sched_setscheduler(thread, *before)
+
+
+def _scheduling() -> dict[int, tuple[int, os.sched_param]]:
+    """Return the policy and the parameters of each thread of this process."""
+    found = {}
+    for name in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):
+            found[int(name)] = os.sched_getscheduler(int(name)), os.sched_getparam(int(name))
+    return found
 
 
 def changed(first: tuple[int, ...], then: tuple[int, ...]) -> str:
