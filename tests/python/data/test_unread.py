@@ -288,7 +288,7 @@ def test_names_that_are_near_are_suggested(tmp_path):
     result = run("sync", path, "--a", "goo", "--b", "/good", code=1)
     assert "--a goo: no such stream. Did you mean /good?" in result.stderr
     result = run("sync", path, "--a", "/good:w", "--b", "/good", code=1)
-    assert "--a /good:w: stream /good has no channel w, expected one of data" in result.stderr
+    assert "--a /good: no such channel 'w', expected one of 'data'" in result.stderr
 
 
 def test_a_clock_is_for_bags(tmp_path):

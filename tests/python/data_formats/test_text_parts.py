@@ -16,7 +16,7 @@ from robocache import data
 from robocache.data._formats.tables import texts
 from robocache.data._formats.tables.lines import arrow_file, with_single_blanks
 
-ROWS = 45_000
+ROWS = 48_000
 
 
 def written(path, columns, names="time,a,b"):

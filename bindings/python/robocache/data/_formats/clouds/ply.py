@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..._errors import FormatError, LeftOut
+from ..._errors import FormatError, LeftOut, require_thread
 from ..._file_access import head, opened, what_is
 from ..._format_values import plural
 from ..._options import Options
@@ -374,7 +374,7 @@ def _parsed(path: str, element: _Element, first: int, block: list[bytes]) -> dic
     """Return the numbers of some lines, in their dtypes."""
     import numpy as np
 
-    columns = _by_arrow(element, block)
+    columns = _by_arrow(path, element, block)
     if columns is None:
         columns = _by_numpy(path, element, first, block)
     made = {}
@@ -392,7 +392,7 @@ def _parsed(path: str, element: _Element, first: int, block: list[bytes]) -> dic
     return made
 
 
-def _by_arrow(element: _Element, block: list[bytes]) -> list[Any] | None:
+def _by_arrow(path: str, element: _Element, block: list[bytes]) -> list[Any] | None:
     """Parse lines by Arrow, if it is installed; None if NumPy must decide on a line."""
     import numpy as np
 
@@ -405,6 +405,7 @@ def _by_arrow(element: _Element, block: list[bytes]) -> list[Any] | None:
     if b'"' in content or not content.isascii():
         return None
     names = [each.name for each in element.numbers]
+    require_thread(path)
     try:
         table = csv.read_csv(
             arrow_file(content),
