@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from ._library.context import Context
     from ._statistics.accumulator import StatisticsAccumulator
@@ -35,7 +36,9 @@ Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # converted to a NumPy 
 Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
 Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
-SampleMask = Union[SupportsDLPack, SupportsToNumpy, Sequence[bool], Sequence[Sequence[bool]]]
+SampleMask = Union[  # NumPy gives only arrays of numbers the type of SupportsDLPack
+    SupportsDLPack, SupportsToNumpy, "NDArray[np.bool_]", Sequence[bool], Sequence[Sequence[bool]]
+]
 Missing = Literal["nan"]
 MethodName = Literal[
     "linear",
