@@ -33,6 +33,7 @@ static Sensor sensors[STREAMS] = {{.stream = 0, .channels = JOINTS, .count = 400
                                   {.stream = 1, .channels = FORCES, .count = 1000, .rate = 250}};
 static rbcContext_t context;
 static rbcLive_t live;
+static rbcResampleParams resampling; /* of all streams, in rbcLive and in rbcFuse */
 static struct timespec start;
 
 static void check(rbcStatus_t status) {
@@ -94,6 +95,7 @@ static int isFused(Sensor* sensor, int64_t come, rbcTensor* queries, const float
   rbcFuseStream stream = rbcFuseStreamInit();
   stream.values = &values;
   stream.times = &times;
+  stream.params = &resampling;
   check(rbcFuse(context, &stream, 1, queries, &out, NULL, NULL));
   for (int t = 0; t < HISTORY; ++t) {
     if (memcmp(fused + t * sensor->channels, columns + t * WIDTH,
@@ -104,7 +106,7 @@ static int isFused(Sensor* sensor, int64_t come, rbcTensor* queries, const float
 }
 
 int main(void) {
-  rbcResampleParams resampling = rbcResampleParamsInit();
+  resampling = rbcResampleParamsInit();
   resampling.flags = RBC_FLAG_CAUSAL;
   resampling.max_age = 10; /* s; an older sensor counts as dead */
   rbcLiveStream streams[STREAMS];
