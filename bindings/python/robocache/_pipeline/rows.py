@@ -13,12 +13,11 @@ from .._operations.fuse import fuse
 from .._operations.live_kept import live_kept
 from .._operations.stream import Stream
 from .plan import Plan
-from .sources import TICKS, StreamPlan, same_type, ticks_of
+from .sources import LONGEST_DELAY, TICKS, StreamPlan, same_type, ticks_of
 
 if TYPE_CHECKING:
     from ..data import Recording
 
-_LONGEST_DELAY = 10.0  # s, of the median sample
 _MOST_ROWS = 100_000_000
 
 
@@ -210,10 +209,10 @@ def _require_delay(stream: StreamPlan, times: Any, arrivals: Any) -> None:
     if not len(times):
         return
     delay = float(np.median(arrivals - (times - stream.latency))) / TICKS
-    if delay < 0 or delay > _LONGEST_DELAY:
+    if delay < 0 or delay > LONGEST_DELAY:
         raise ValueError(
             f"{stream.place}/latency: the median sample of {stream.track!r} arrives {delay:.4g} s "
-            f"after its time; expected 0 to {_LONGEST_DELAY:g} s. Its stamps are on another clock: "
+            f"after its time; expected 0 to {LONGEST_DELAY} s. Its stamps are on another clock: "
             'set latency, which is -clock_offset, or "stamp": "log"'
         )
 

@@ -18,9 +18,8 @@ from .._progress import progress
 from .._recording import Recording
 from .._write import formats
 from .cameras import Frame, frames_of, frames_of_files, frames_of_video, place_of
-from .errors import Unsuitable
 from .prepare import Prepared, Rules, look_at, prepared, prepared_episode
-from .sources import Source, sources_of
+from .sources import Source, Unsuitable, sources_of
 from .split import split_of
 from .staging import EpisodeWriter, Stage, StagedDataSet, facts_at
 from .summary import Conversion, summary_of

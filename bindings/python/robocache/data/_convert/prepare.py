@@ -17,8 +17,8 @@ from .._recording import RecordedStream, Recording, clock_of
 from .._write.dataset import require_even
 from .._write.memory import in_seconds_of, rate_of
 from .cameras import as_numbers, require_camera
-from .errors import Unsuitable
 from .messages import is_known
+from .sources import Unsuitable
 from .split import Span, Split, spans_of, ticks_of
 from .tracks import Part, Wanted, columns_in, excluded, joined_names, parts_of
 

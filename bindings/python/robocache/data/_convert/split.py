@@ -13,7 +13,7 @@ from .._errors import FormatError
 from .._file_access import opened_text
 from .._recording import Recording, clock_of
 from .._time_units import per_second
-from .errors import Unsuitable
+from .sources import Unsuitable
 
 _COLUMNS = ("begin", "end")  # of a table of spans, in seconds
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import __version__
 from .._errors import FormatError, LeftOut, needed, reading
-from .._file_access import walked
+from .._file_access import json_object, walked
 from .._formats.lerobot.checks import words_of_tasks
 from .._formats.lerobot.columns import hub_feature, tasks_table
 from .._formats.lerobot.stored_statistics import DataSet
@@ -254,8 +254,7 @@ class _Writer:
 
     def _entries(self) -> dict[str, Any]:
         """Return the features as info.json describes them."""
-        with open(self.info.path, encoding="utf-8") as file:
-            known = json.load(file)["features"]
+        known = json_object(self.info.path)["features"]
         return {name: known[own] for name, own in self.features.items()}
 
     def _info(self, described: Mapping[str, dict[str, Any]]) -> None:

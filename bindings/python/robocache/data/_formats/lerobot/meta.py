@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import Damage, FormatError, nothing_of
-from ..._file_access import Folder, Limit, opened_text, require_regular, walked
+from ..._file_access import Folder, Limit, json_object, opened_text, require_regular, walked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,7 +148,7 @@ class Plan:
 
 def info_of(folder: Folder) -> Info:
     path = folder.file("meta/info.json")
-    content = _object(path)
+    content = json_object(path)
 
     def get(key: str, kind: Any, default: Any = None) -> Any:
         value = content.get(key, default)
@@ -537,17 +537,6 @@ def _task(value: Any) -> Any:
         texts = tuple(str(task) for task in value)
         return texts if len(texts) > 1 else (texts[0] or None) if texts else None
     return None if value is None else str(value) or None
-
-
-def _object(path: str) -> dict[str, Any]:
-    try:
-        with opened_text(path) as file:
-            content = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
-    if not isinstance(content, dict):
-        raise FormatError(path, "", "is not a JSON object")
-    return content
 
 
 def cut(value: Any) -> str:
