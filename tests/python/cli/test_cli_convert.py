@@ -83,6 +83,8 @@ def test_the_suffix_decides(folder, tmp_path):
         (["--state", "/joints"], 1, "--state: no such stream '/joints'; expected one of"),
         (["--image", "front=/odom"], 1, "--image front: /odom has messages of geometry_msgs"),
         (["--image", "front=/none"], 1, "--image front: no such stream '/none'"),
+        (["--image", "a=/x", "--image", "a=/y"], 2, "a is given twice"),
+        (["--method", "/odom=linear", "--method", "/odom=nearest"], 2, "/odom is given twice"),
         (["--extra", "/odom"], 2, "expected TRACK=STREAM"),
         (["--image-size", "96"], 2, "expected WIDTHxHEIGHT"),
         (["--split-gap", "long"], 2, "expected seconds"),

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import data_files
 import policy_bags as bags
 from robocache import Episodes, Track, data
 
@@ -144,6 +145,54 @@ def test_ros1_bags_have_cameras_too(tmp_path):
     bag = bags.write_bag(tmp_path / "run.bag", seconds=0.5, size=16, ros1=True)
     made, episodes = converted(bag, tmp_path / "set", images={"front": "/front/image_raw"})
     assert episodes["observation.images.front"].num_rows == made.rows > 5
+
+
+def test_images_of_foxglove_in_protobuf(tmp_path):
+    needs_av()
+    pytest.importorskip("google.protobuf")
+    zarr = pytest.importorskip("zarr")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
+
+    files = descriptor_pb2.FileDescriptorSet()
+    timestamp_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+    file = files.file.add(name="foxglove/RawImage.proto", package="foxglove", syntax="proto3")
+    file.dependency.append("google/protobuf/timestamp.proto")
+    image = file.message_type.add(name="RawImage")
+    for number, name, kind in ((1, "timestamp", 11), (2, "width", 7), (3, "height", 7),
+                               (4, "encoding", 9), (5, "step", 7), (6, "data", 12)):  # fmt: skip
+        of = ".google.protobuf.Timestamp" if kind == 11 else None
+        image.field.add(name=name, number=number, type=kind, label=1, type_name=of)
+    pool = descriptor_pool.DescriptorPool()
+    for each in files.file:
+        pool.Add(each)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("foxglove.RawImage"))
+    bag = data_files.McapBytes()
+    camera, declared = bag.declared(
+        "/camera", "foxglove.RawImage", files.SerializeToString(), "protobuf", "protobuf"
+    )
+    state, also = bag.declared("/state", "", b"", "json", "")
+    bag.data += declared + also
+    frames = np.random.default_rng(0).integers(0, 256, (10, 4, 6, 3), np.uint8)
+    for k, frame in enumerate(frames):
+        rows = np.pad(frame.reshape(4, 18), ((0, 0), (0, 2)))  # two bytes after each row
+        at = 10**18 + k * 10**8
+        message = made(width=6, height=4, encoding="rgb8", step=20, data=rows.tobytes())
+        message.timestamp.FromNanoseconds(at)
+        bag.data += bag.message(camera, at, message.SerializeToString())
+        bag.data += bag.message(state, at, json.dumps({"x": float(k)}).encode())
+    (tmp_path / "run.mcap").write_bytes(bag.finished(summary=False))
+    options = dict(rate=10, tracks={"observation.state": "/state"}, images={"front": "/camera"})
+    data.convert(tmp_path / "run.mcap", tmp_path / "set.zarr", **options)
+    store = zarr.open(str(tmp_path / "set.zarr"), mode="r")
+    assert np.array_equal(store["data/observation.images.front"][:], frames)
+    cut = message.SerializeToString()[:-1]
+    bag.data += bag.message(camera, at + 10**8, cut)
+    bag.data += bag.message(state, at + 10**8, b'{"x": 10}')
+    (tmp_path / "cut.mcap").write_bytes(bag.finished(summary=False))
+    made = data.convert(tmp_path / "cut.mcap", tmp_path / "cut.zarr", **options)
+    assert made.rows == 10
+    assert [each.place for each in made.left_out] == ["/camera"]
+    assert "1 message could not be read" in made.left_out[0].reason
 
 
 def test_jpeg_and_png_messages_are_kept_byte_by_byte(tmp_path):

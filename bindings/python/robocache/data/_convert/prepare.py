@@ -111,13 +111,19 @@ def look_at(recording: Recording, rules: Rules, source: str) -> Look:
         raise Unsuitable("no span of it becomes an episode")
     used = set(look.streams)
     look.left_out += _unused(kinds, used, rules)
-    look.left_out += [
-        each
-        for each in recording.left_out
-        if each.place.partition(": ")[0] in used - set(cameras.values())
-        and "string" not in each.reason  # texts, such as frame_id, are not numbers of a stream
-    ]
+    look.left_out += [each for each in recording.left_out if _matters(each, used, cameras.values())]
     return look
+
+
+def _matters(left_out: LeftOut, used: Collection[str], cameras: Collection[str]) -> bool:
+    """Whether something that was not read may be missed in the output.
+
+    Texts, such as frame_id, are not numbers of a stream; the fields of an image are its picture.
+    """
+    stream, _, field = left_out.place.partition(": ")
+    if stream in cameras:
+        return not field
+    return stream in used and "string" not in left_out.reason
 
 
 def _unused(kinds: Mapping[str, str], used: Collection[str], rules: Rules) -> list[LeftOut]:
@@ -137,7 +143,6 @@ def _unused(kinds: Mapping[str, str], used: Collection[str], rules: Rules) -> li
 
 def prepared(look: Look, span: Span, rules: Rules, source: str) -> Prepared:
     """Align the streams of one span, and put their channels into the features."""
-
     recording = look.recording
     if rules.rate is None:
         raise ValueError("rate: is needed for recordings: rows a second")

@@ -198,7 +198,7 @@ def _without_gaps(span: Span, times: Mapping[str, Any], gap: float) -> list[Span
             parts.append(Span(at, _after(left), span.task))
         at = max(at, right)
     if at < end:
-        parts.append(Span(at, span.end if span.end is not None else None, span.task))
+        parts.append(Span(at, span.end, span.task))
     return parts
 
 

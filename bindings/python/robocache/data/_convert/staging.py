@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..._files.workplace import sync_folder
+from ..._files.workplace import sync_folder, sync_tree
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
 from .._write import pictures, video
@@ -226,10 +226,7 @@ class EpisodeWriter:
             "notes": made.notes,
         }
         _write_json(os.path.join(self.new, _FACTS), facts)
-        for base, _, names in os.walk(self.new):
-            for name in names:
-                _sync(os.path.join(base, name))
-        sync_folder(self.new)
+        sync_tree(self.new)
         os.rename(self.new, self.path)
         sync_folder(os.path.dirname(self.path))
 
@@ -475,14 +472,6 @@ def _write_json(path: str, content: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(f"{path}.new", path)
-
-
-def _sync(path: str) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _remove(path: str) -> None:

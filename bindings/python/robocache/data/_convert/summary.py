@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._printable import printable
-from ..._text_table import text_table
+from ..._text_table import counted, text_table
 from .._errors import LeftOut
 from .staging import StagedDataSet
 
@@ -81,8 +81,11 @@ class Conversion:
         for name, shape in self.cameras.items():
             rows.append([name, "-", f"{shape[1]} x {shape[0]} pixels"])
         seconds = self.rows / self.rate
-        head = f"{printable(self.output)}: {self.format}, {len(self)} episodes, {self.rows} rows, "
-        lines = [f"{head}{seconds:.4g} s at {self.rate:g} Hz", text_table(rows)]
+        head = f"{printable(self.output)}: {self.format}, {counted(len(self), 'episode')}, "
+        lines = [
+            f"{head}{counted(self.rows, 'row')}, {seconds:.4g} s at {self.rate:g} Hz",
+            text_table(rows),
+        ]
         lines += listed_lines("skipped", [f"{n}: {r}" for n, r in self.skipped])
         lines += listed_lines("note", self.notes)
         lines += listed_lines("omitted", [str(each) for each in self.left_out])
@@ -170,4 +173,4 @@ def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]
 
 
 def _episodes(count: int) -> str:
-    return "1 episode is" if count == 1 else f"{count} episodes are"
+    return f"{counted(count, 'episode')} {'is' if count == 1 else 'are'}"

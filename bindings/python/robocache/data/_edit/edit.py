@@ -11,6 +11,7 @@ from typing import Any
 from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
 from ..._printable import printable
+from ..._text_table import counted
 from .._errors import Damage, FormatError, LeftOut, needed
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
@@ -43,7 +44,8 @@ class Edit:
 
     def __repr__(self) -> str:
         parts = "".join(f"; {name}: {count}" for name, count in self.parts.items())
-        head = f"{printable(self.output)}: {self.episodes} episodes, {self.rows} rows{parts}"
+        head = f"{printable(self.output)}: {counted(self.episodes, 'episode')}, "
+        head += f"{counted(self.rows, 'row')}{parts}"
         lines = [f"note: {note}" for note in self.notes]
         return "\n".join([head, *lines, *(f"omitted: {each}" for each in self.left_out)])
 

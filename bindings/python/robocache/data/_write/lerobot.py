@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -51,6 +52,9 @@ class _Writer:
         words = [task or ("",) for task in data.tasks]
         self.task_tuples = words
         self.tasks = list(dict.fromkeys(task for tasks in words for task in tasks))
+        numbers = {task: number for number, task in enumerate(self.tasks)}
+        self.task_of = [numbers[tasks[0]] for tasks in words]
+        self.begins = [0, *itertools.accumulate(data.lengths)]
         self.videos = [
             feature.name for feature in cameras_of(data) if data.video(0, feature.name) is not None
         ]
@@ -108,14 +112,12 @@ class _Writer:
 
         rows = self.data.lengths[episode]
         frames = np.arange(rows)
-        begin = sum(self.data.lengths[:episode])
-        task = self.tasks.index(self.task_tuples[episode][0])
         return {
             "timestamp": (even_times(self.rate, rows).astype(np.float32), None),
             "frame_index": (frames, None),
             "episode_index": (np.full(rows, episode, np.int64), None),
-            "index": (begin + frames, None),
-            "task_index": (np.full(rows, task, np.int64), None),
+            "index": (self.begins[episode] + frames, None),
+            "task_index": (np.full(rows, self.task_of[episode], np.int64), None),
         }
 
     # ---- files ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
+from ...._text_table import counted
 from ..._errors import Unread
 from ..._findings import Finding
 from ..._kinds.kinds import Said
@@ -443,7 +444,7 @@ class KeyedTopic:
             for path, reason in part.decoder.left_out():
                 yield part, path, reason
         for reason, count in self._failed().items():
-            yield self.parts[0], "", f"{count:,} messages could not be read: {reason}"
+            yield self.parts[0], "", f"{counted(count, 'message')} could not be read: {reason}"
 
     def findings(self) -> list[Finding]:
         found = list(self.changes)

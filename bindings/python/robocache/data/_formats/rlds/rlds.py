@@ -18,7 +18,8 @@ from ..._file_access import Folder, json_object, opened
 from ..._options import Options
 from ..._progress import progress
 from ..description import Format
-from .records import Malformed, features_in, numbers_of, places, record_at, texts_of
+from ..messages.protobuf_wire import Malformed
+from .records import features_in, numbers_of, places, record_at, texts_of
 
 FEATURES, INFO, OWN = "features.json", "dataset_info.json", "robocache.json"
 STEPS = "steps"
