@@ -1,4 +1,4 @@
-"""Tables as text and as HTML, and counts in words."""
+"""Tables as text and as HTML."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ def text_table(rows: Iterable[Sequence[str]], right: bool = True) -> str:
         others = [cell.rjust(width) if right else cell.ljust(width) for cell, width in pairs]
         lines.append("  ".join([first.ljust(widths[0]), *others]).rstrip())
     return "\n".join(lines)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "episode"), counted(2, "episode")
-    ('1 episode', '2 episodes')
-    """
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def html_table(rows: Iterable[Sequence[str]], note: str = "") -> str:

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .._text_table import counted
 from ..data import convert as convert_data
 from ..data._convert.tracks import named
+from ..data._format_values import plural
 from . import _display as show
 from ._common import (
     AcceptGuesses,
@@ -287,7 +287,7 @@ def _print(made: Any) -> None:
     out.print()
     seconds = made.rows / made.rate
     out.print(
-        f"wrote {made.output} ({made.format}): {counted(len(made), 'episode')}, "
-        f"{counted(made.rows, 'row')}, {seconds:.4g} s at {made.rate:g} Hz",
+        f"wrote {made.output} ({made.format}): {plural(len(made), 'episode')}, "
+        f"{plural(made.rows, 'row')}, {seconds:.4g} s at {made.rate:g} Hz",
         wrap=False,
     )

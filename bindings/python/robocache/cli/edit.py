@@ -5,8 +5,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .._text_table import counted
 from ..data import edit as edit_data
+from ..data._format_values import plural
 from . import _display as show
 from ._common import AsJson, FollowLinks, Output, Overwrite, pairs
 
@@ -91,9 +91,9 @@ def edit(
     out = show.Page()
     show.print_remarks(out, {"note": made.notes, "omitted": made.left_out})
     for name, count in made.parts.items():
-        out.print(f"{name}: {counted(count, 'episode')}", wrap=False)
+        out.print(f"{name}: {plural(count, 'episode')}", wrap=False)
     out.print(
-        f"wrote {made.output}: {counted(made.episodes, 'episode')}, {counted(made.rows, 'row')}",
+        f"wrote {made.output}: {plural(made.episodes, 'episode')}, {plural(made.rows, 'row')}",
         wrap=False,
     )
 

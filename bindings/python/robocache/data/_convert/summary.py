@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._printable import printable
-from ..._text_table import counted, text_table
+from ..._text_table import text_table
 from .._errors import LeftOut
+from .._format_values import plural
 from .staging import StagedDataSet
 
 _ROUNDING = 1e-9  # s that times may differ only since they are rounded
@@ -81,9 +82,9 @@ class Conversion:
         for name, shape in self.cameras.items():
             rows.append([name, "-", f"{shape[1]} x {shape[0]} pixels"])
         seconds = self.rows / self.rate
-        head = f"{printable(self.output)}: {self.format}, {counted(len(self), 'episode')}, "
+        head = f"{printable(self.output)}: {self.format}, {plural(len(self), 'episode')}, "
         lines = [
-            f"{head}{counted(self.rows, 'row')}, {seconds:.4g} s at {self.rate:g} Hz",
+            f"{head}{plural(self.rows, 'row')}, {seconds:.4g} s at {self.rate:g} Hz",
             text_table(rows),
         ]
         lines += listed_lines("skipped", [f"{n}: {r}" for n, r in self.skipped])
@@ -173,4 +174,4 @@ def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]
 
 
 def _episodes(count: int) -> str:
-    return f"{counted(count, 'episode')} {'is' if count == 1 else 'are'}"
+    return f"{plural(count, 'episode')} {'is' if count == 1 else 'are'}"

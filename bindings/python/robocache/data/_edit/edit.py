@@ -11,8 +11,8 @@ from typing import Any
 from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
 from ..._printable import printable
-from ..._text_table import counted
 from .._errors import Damage, FormatError, LeftOut, needed
+from .._format_values import plural
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet
@@ -44,8 +44,8 @@ class Edit:
 
     def __repr__(self) -> str:
         parts = "".join(f"; {name}: {count}" for name, count in self.parts.items())
-        head = f"{printable(self.output)}: {counted(self.episodes, 'episode')}, "
-        head += f"{counted(self.rows, 'row')}{parts}"
+        head = f"{printable(self.output)}: {plural(self.episodes, 'episode')}, "
+        head += f"{plural(self.rows, 'row')}{parts}"
         lines = [f"note: {note}" for note in self.notes]
         return "\n".join([head, *lines, *(f"omitted: {each}" for each in self.left_out)])
 
@@ -80,7 +80,7 @@ def edit(
     out
         The new folder.
     drop
-        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are counted from 0 over
+        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are plural from 0 over
         all sources, in every argument.
     keep
         Episodes to keep, in this order. None: all.

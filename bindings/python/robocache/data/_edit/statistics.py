@@ -11,12 +11,11 @@ from ..._statistics.result import StatisticsResult
 from .._errors import Damage, FormatError, needed
 from .._formats.lerobot.frames import is_camera
 from .._formats.lerobot.image_statistics import camera_statistics
+from .._formats.lerobot.places import EPISODES
 from .._formats.lerobot.stored_statistics import STATS, DataSet, fix
 from .._options import Options
 from .._write.lerobot import image_columns
 from .choices import Cut
-
-_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 
 
 def write_statistics(
@@ -31,7 +30,7 @@ def write_statistics(
     parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
     cameras = {n: o for n, o in features.items() if is_camera(sets[0].info.features[o])}
     results = _of_cameras(sets, cuts, cameras, part, progress) if cameras else {}
-    path = os.path.join(part, _EPISODES)
+    path = os.path.join(part, EPISODES)
     table = parquet.read_table(path)
     whole = {}
     for name, rows in results.items():
