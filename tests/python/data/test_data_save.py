@@ -232,7 +232,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robocache._files.atomic_write._sync", fail)
+    monkeypatch.setattr("robocache._files.atomic_write.sync_tree", fail)
     with pytest.raises(KeyboardInterrupt):
         episodes().select([1]).save(tmp_path / "x", format, overwrite=True)
     monkeypatch.undo()
