@@ -49,7 +49,7 @@ def converted(sources, out, **options):
 
 
 def test_a_folder_of_bags_becomes_a_data_set_with_the_names_of_policies(three, tmp_path):
-    made, episodes = converted(three, tmp_path / "set", task="pick")
+    made, episodes = converted(three, tmp_path / "set", tasks="pick")
     assert len(made) == len(episodes) == 3 and episodes.tasks == ("pick",) * 3
     assert [each["source"][-6:] for each in made.episodes] == ["run_9", "run_10", "run_11"] or [
         os.path.basename(each["source"]) for each in made.episodes
@@ -65,6 +65,11 @@ def test_a_folder_of_bags_becomes_a_data_set_with_the_names_of_policies(three, t
         assert np.allclose(action.values[rows], bags.state_at(t + 0.5, k), atol=1e-6)
     assert data.checks.check(episodes) == []
     assert any(each.place == "/front/image_raw" for each in made.left_out)
+
+
+def test_an_unknown_argument_is_refused_with_a_hint(three, tmp_path):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'task'. Did you mean tasks?"):
+        data.convert(three, tmp_path / "set", rate=20, tracks=TRACKS, task="pick")
 
 
 def test_cameras_become_videos_whose_frames_are_the_nearest(three, tmp_path):
@@ -335,7 +340,7 @@ def test_a_table_of_spans_splits_recordings(three, tmp_path, absolute):
         f"recording,begin{end},end{end},task\nrun_9,{begin + 0.5},{begin + 1},push\n"
         f"run_11,{begin},{begin + 0.25},pull\nrun_10,{begin},{begin + 0.5},\n"
     )
-    made, episodes = converted(three, tmp_path / "set", spans=table, task="else")
+    made, episodes = converted(three, tmp_path / "set", spans=table, tasks="else")
     assert episodes.tasks == ("push", "else", "pull")
     assert (made.episodes[0]["begin"] - bags.BEGIN) / 1e9 == pytest.approx(0.5)
     table.write_text("begin,end\n2,1\n")

@@ -135,7 +135,7 @@ def expected_pictures(rows):
 
 def test_hdf5_has_the_layout_of_robomimic(bag, tmp_path):
     h5py = pytest.importorskip("h5py")
-    made = with_cameras(bag, tmp_path / "set.hdf5", task="pick")
+    made = with_cameras(bag, tmp_path / "set.hdf5", tasks="pick")
     with h5py.File(tmp_path / "set.hdf5") as file:
         assert list(file["data"]) == ["demo_0"]
         assert json.loads(file["data"].attrs["env_args"]).keys() == {
@@ -196,7 +196,7 @@ def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
     from robocache.data._formats.rlds import records
     from robocache.data._write.pictures import Decoder
 
-    made = with_cameras(bag, tmp_path / "set.rlds", task="pick")
+    made = with_cameras(bag, tmp_path / "set.rlds", tasks="pick")
     (shard,) = (tmp_path / "set.rlds").glob("*.tfrecord-00000-of-00001")
     ((at, size),) = records.places(str(shard))
     features = records.features_in(records.record_at(str(shard), at, size))
@@ -233,7 +233,7 @@ def cells_of(folder, camera):
 
 def test_pictures_of_data_sets_are_converted(bag, tmp_path):
     camera = "observation.images.front"
-    first = with_cameras([bag, data.open(bag)], tmp_path / "a.rlds", task="pick")
+    first = with_cameras([bag, data.open(bag)], tmp_path / "a.rlds", tasks="pick")
     rows = first.rows // 2
     given = data.open(tmp_path / "a.rlds").load()
     assert set(given.tracks) == {"action", "observation.state"}

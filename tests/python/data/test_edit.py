@@ -125,7 +125,7 @@ def test_rename_and_remove(source, tmp_path):
 
 
 def test_change_tasks(source, tmp_path):
-    data.edit(source, tmp_path / "out", task="pick", tasks={"0,3": "place", 4: "rest"})
+    data.edit(source, tmp_path / "out", tasks={"all": "pick", "0,3": "place", 4: "rest"})
     assert checked(tmp_path / "out").tasks == ("place", "pick", "pick", "place", "rest")
 
 
@@ -199,7 +199,7 @@ def cameras(tmp_path_factory):
             rate=20,
             tracks={STATE: "/joint_states:position", ACTION: "/commands"},
             images={"front": "/front/image_raw"},
-            task="pick",
+            tasks="pick",
             format=format,
         )
     return folder

@@ -199,7 +199,7 @@ def convert(
         rate=rate,
         tracks=tracks,
         images=_cameras(image),
-        task=task,
+        tasks=task,
         format=format,
         exclude=exclude or (),
         action_shift=action_shift,

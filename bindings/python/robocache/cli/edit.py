@@ -77,8 +77,10 @@ def edit(
         drop=drop,
         keep=keep,
         trim=pairs(trim, "--trim", "EPISODES=BEGIN:END"),
-        task=task,
-        tasks=pairs(task_of, "--task-of", "EPISODES=TEXT"),
+        tasks={
+            **({} if task is None else {"all": task}),
+            **pairs(task_of, "--task-of", "EPISODES=TEXT"),
+        },
         remove=remove or (),
         rename=pairs(rename, "--rename", "OLD=NEW"),
         split=_splits(split),

@@ -51,7 +51,7 @@ def align(
     span: str = "intersection",
     clock: str | None = None,
     unit: str | None = None,
-    tasks: Sequence[Any] | None = None,
+    tasks: str | Sequence[Any] | None = None,
     backend: Any = None,
     kinds: Mapping[str, Any] | None = None,
     accept_guesses: bool = False,
@@ -93,7 +93,7 @@ def align(
         Unit of the times if the recording does not state one, or of integer times of episodes:
         "ns", "us", "ms", "s". Float times of a known unit are returned in seconds.
     tasks
-        The task of the episode, in a list of one.
+        The task of the episode of a recording.
     backend
         As for :func:`robocache.fuse`.
     kinds
@@ -307,7 +307,8 @@ def _times_of(stream: RecordedStream, own: str, unit: str | None) -> Any:
     times = _stamps(stream, own, unit)
     if (times[1:] < times[:-1]).any():
         raise ValueError(
-            f"{printable(stream.name)}: its {own} times go back; use another clock=, or sort it"
+            f"{printable(stream.name)}: its times go back (clock {own!r}); use another clock=, or "
+            "sort it"
         )
     return times
 

@@ -57,8 +57,7 @@ def edit(
     drop: Any = None,
     keep: Any = None,
     trim: Mapping[Any, Any] | None = None,
-    task: str | None = None,
-    tasks: Mapping[Any, str] | None = None,
+    tasks: str | Mapping[Any, str] | None = None,
     remove: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
     split: Mapping[str, Any] | None = None,
@@ -86,10 +85,9 @@ def edit(
         Episodes to keep, in this order. None: all.
     trim
         By episodes, the rows to keep: ``{"0-3": "10:", 5: (0, 100)}``. "all" names all episodes.
-    task
-        The task of all episodes. None: as recorded.
     tasks
-        The task by episodes; it comes before ``task``.
+        The task of all episodes, or by episodes: ``{"all": "pick", "0-3": "place"}``, where later
+        ones come before earlier ones. None: as recorded.
     remove
         Features to remove.
     rename
@@ -126,7 +124,7 @@ def edit(
     chosen = features_of(sets[0], list(remove), rename or {})
     for each, name in zip(sets[1:], names[1:]):
         _require_same(sets[0], each, names[0], name, list(chosen.values()))
-    cuts = cuts_of(sets, drop, keep, trim, task, tasks)
+    cuts = cuts_of(sets, drop, keep, trim, tasks)
     count = sum(len(each.plan.lengths) for each in sets)
     parts = None if split is None else splits_of(split, cuts, count)
     require_place(target, overwrite)
