@@ -25,7 +25,16 @@ _CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
 _REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
 _FLAGS = {"observation.state": "--state", "action": "--action"}
 _NAMES = (
-    *("clock", "damaged", "dtype", "follow_links", "image_format", "image_size", "max_gap"),
+    *(
+        "clock",
+        "damaged",
+        "dtype",
+        "follow_links",
+        "format",
+        "image_format",
+        "image_size",
+        "max_gap",
+    ),
     *("max_unpacked", "overwrite", "skip_failed", "span", "split_gap", "unit"),
 )
 _ARGUMENT = re.compile(rf"\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]|$))")

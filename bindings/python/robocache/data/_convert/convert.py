@@ -291,7 +291,8 @@ class _Job:
                     raise
                 own = text if text.startswith(name) else f"{name}: {text}"
                 kind = KeyError if isinstance(error, KeyError) else ValueError
-                raise kind(f"{own}. skip_failed=True skips such recordings") from error
+                end = "" if own.endswith("?") else "."
+                raise kind(f"{own}{end} skip_failed=True skips such recordings") from error
             failed, count = text, 0
         facts = {"episodes": count, "failed": failed}
         stage.finish_source(number, {**facts, "left_out": [[o.place, o.reason] for o in left_out]})

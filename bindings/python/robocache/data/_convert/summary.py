@@ -120,7 +120,9 @@ def summary_of(
     if format.startswith("lerobot"):
         for name in ("observation.state", "action"):
             if name not in numbers:
-                notes.append(f"has no track {name}, which policies read; name it with tracks=")
+                notes.append(
+                    f"the output has no track {name}, which policies read; name it with tracks="
+                )
     lost = [LeftOut(*each) for each in left_out] + data.left_out()
     return Conversion(
         out,
