@@ -70,7 +70,8 @@ def edit(
     The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
     completely or not at all; the sources are not changed. Values keep their bits. Videos are
     copied without decoding where their keyframes allow it, and encoded again else. Statistics of
-    numbers are computed again, exactly; those of cameras are kept for whole episodes.
+    numbers are computed again, exactly; those of cameras are kept for whole episodes, unless they
+    cannot be right.
 
     Parameters
     ----------
@@ -151,7 +152,9 @@ def _result(
     used = list(cuts) if parts is None else [cut for each in parts.values() for cut in each]
     left_out = [each for one in done for each in one.left_out]
     if len(used) < len(cuts):
-        left_out.append(LeftOut("split", f"{len(cuts) - len(used)} episodes are in no part"))
+        count = len(cuts) - len(used)
+        text = f"{plural(count, 'episode')} {'is' if count == 1 else 'are'} in no part"
+        left_out.append(LeftOut("split", text))
     return Edit(
         out,
         len(used),

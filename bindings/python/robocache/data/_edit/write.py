@@ -93,7 +93,9 @@ class _Writer:
             columns.update(places)
         self._info(described)
         self._episodes(columns)
-        write_statistics(self.sets, self.cuts, self.features, self.part, self.progress)
+        self.done.notes += write_statistics(
+            self.sets, self.cuts, self.features, self.part, self.progress
+        )
         self._sources()
         self._list_left_out()
         return self.done
