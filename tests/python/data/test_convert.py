@@ -392,6 +392,35 @@ def contents(folder):
     }
 
 
+def of_streams(*names):
+    times = {"log": np.arange(20) * 10**8}
+    values = np.arange(20.0)[:, None]
+    return data.Recording.from_streams(
+        data.RecordedStream(name, "test", ("x",), values, times, "ns") for name in names
+    )
+
+
+def test_recordings_with_other_streams_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="lacks the feature 'b', unlike .*; name the tracks"):
+        data.convert([of_streams("a", "b"), of_streams("a")], tmp_path / "set", rate=10)
+    made = data.convert(
+        [of_streams("a", "b"), of_streams("a")], tmp_path / "set", rate=10, exclude=["b"]
+    )
+    assert list(made.features) == ["a"]
+
+
+def test_a_missing_video_is_named(three, tmp_path):
+    needs_av()
+    converted(three / "run_9", tmp_path / "source", images={"front": "/front/image_raw"})
+    (video,) = (tmp_path / "source" / "videos").rglob("*.mp4")
+    video.unlink()
+    name = "observation.images.front"
+    with pytest.raises(data.FormatError, match=rf"is missing; exclude=\['{name}'\] leaves"):
+        data.convert(tmp_path / "source", tmp_path / "set")
+    made = data.convert(tmp_path / "source", tmp_path / "set", exclude=[name])
+    assert made.cameras == {} and name in str(made.left_out)
+
+
 def test_an_output_that_exists_is_kept_unless_it_is_to_be_replaced(plain, tmp_path):
     out = tmp_path / "set"
     converted(plain, out)

@@ -409,6 +409,8 @@ class _Job:
         if files is None or files[0] is None:
             raise Unsuitable(f"{feature}: its video is not known")
         path, begin = place_of(files[0])
+        if not os.path.exists(path):
+            raise FormatError(path, "", f"is missing; exclude={[feature]} leaves this camera out")
         if made.about.get("copied") and own.copy(feature, path, begin):
             return
         times = on_host(track.times)

@@ -429,7 +429,7 @@ def prepared_episode(
         aligned, rate = one, float(own_rate or 0)
         if rate > 0 and first.times is not None:
             own = in_seconds_of(first, one.unit or rules.unit, 0, count)
-            require_even(own, rate, f"episode {number}")
+            require_even(own, rate, f"{printable(source)}: episode {number}")
         frames = {feature: np.arange(count) for feature in cameras}
         if not rate > 0:
             raise ValueError("rate: is needed, since the data set does not state its rate")

@@ -367,7 +367,7 @@ class StagedDataSet:
 
     def _require_same(self, first: Any, facts: Any) -> None:
         where = f"{printable(facts['about']['source'])}: "
-        than = f"than {printable(first['about']['source'])}"
+        other = printable(first["about"]["source"])
         if facts["rate"] != first["rate"]:
             raise ValueError(
                 f"{where}has {facts['rate']:g} rows a second, others {first['rate']:g}; pass rate="
@@ -376,14 +376,17 @@ class StagedDataSet:
             own = {entry["name"]: entry for entry in facts[key]}
             known = {entry["name"]: entry for entry in first[key]}
             for name in known.keys() ^ own.keys():
-                has = "has no" if name in known else "has another"
-                raise ValueError(f"{where}{has} feature {name!r} {than}")
+                has = "lacks the" if name in known else "has the"
+                raise ValueError(
+                    f"{where}{has} feature {name!r}, unlike {other}; name the tracks that all have "
+                    "with tracks=, or leave its stream out with exclude="
+                )
             for name, entry in known.items():
                 for fact in ("shape", "channels", "dtype"):
                     if own[name].get(fact) != entry.get(fact):
                         raise ValueError(
-                            f"{where}{name} has the {fact} {_short(own[name].get(fact))}, other "
-                            f"{than}: {_short(entry.get(fact))}"
+                            f"{where}{name} has the {fact} {_short(own[name].get(fact))}, but "
+                            f"{_short(entry.get(fact))} in {other}"
                         )
 
     def rows(self, episode: int) -> dict[str, Any]:
