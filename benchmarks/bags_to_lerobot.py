@@ -109,7 +109,7 @@ def by_robocache(bags: pathlib.Path, out: pathlib.Path, rate: int, encodes: bool
         rate=rate,
         tracks={"observation.state": f"{STATE}:position", "action": f"{ACTION}:position"},
         images={camera: f"/{camera}/compressed" for camera in CAMERAS},
-        task="pick",
+        tasks="pick",
         progress=False,
     )
     return made.rows

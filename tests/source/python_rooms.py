@@ -37,7 +37,7 @@ ROOMS = (
     ("data.checks", "data._align_rules", "data._save"),
     ("data._align",),
     ("data._convert", "data._edit"),
-    ("data._replay", "data._report", "data._rerun", "data._sync"),
+    ("data._report", "data._rerun", "data._sync"),
     ("data",),
     ("ray",),
     ("cli",),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+from child_processes import environment
 
 TIMES = np.arange(4.0)
 QUERIES = np.array([0.5, 2.25])
@@ -154,6 +155,21 @@ def test_nothing_is_imported_for_arrays():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+def test_each_call_may_be_the_first_of_a_process():
+    code = (
+        "import forked, good_calls\n"
+        "def made(name):\n"
+        "    function, arguments, options = calls[name]()\n"
+        "    function(*arguments, **options)\n"
+        "calls = good_calls.all_calls()\n"
+        "answers = {name: forked.call(made, name, seconds=60) for name in calls}\n"
+        "print({name: each for name, each in answers.items() if 'result' not in each})"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    assert done.stdout == "{}\n", done.stdout + done.stderr
 
 
 # ---- windows: one recording under many clocks ---------------------------------------------------

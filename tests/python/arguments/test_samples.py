@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -38,6 +40,19 @@ def test_resample_a_recorded_stream():
     gap = datetime.timedelta(milliseconds=9)
     _, valid = rbc.resample(stream, queries, max_gap=gap, return_valid=True)
     assert not valid.any()
+
+
+@pytest.mark.parametrize("call", ["rbc.resample(stream, ticks)", "rbc.fuse([stream], ticks)"])
+def test_the_first_call_of_a_process_takes_ticks(call):
+    code = (
+        "import numpy as np, robocache as rbc\n"
+        "ticks = np.arange(5) * 10**8\n"
+        "values = np.arange(5.0)[:, None]\n"
+        "stream = rbc.data.RecordedStream('a', 'test', ('x',), values, {'log': ticks}, 'ns')\n"
+        f"assert ({call} == values).all()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_unit_is_never_guessed():

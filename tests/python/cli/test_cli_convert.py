@@ -81,8 +81,12 @@ def test_the_suffix_decides(folder, tmp_path):
     ("arguments", "code", "text"),
     [
         (["--state", "/joints"], 1, "--state: no such stream '/joints'; expected one of"),
+        (["--state", "/joint_state"], 1, "Did you mean /joint_states? --skip-failed skips"),
+        (["--state", "/joint_states:positon"], 1, "/joint_states:positon: no such channel"),
         (["--image", "front=/odom"], 1, "--image front: /odom has messages of geometry_msgs"),
         (["--image", "front=/none"], 1, "--image front: no such stream '/none'"),
+        (["--image", "a=/x", "--image", "a=/y"], 2, "a is given twice"),
+        (["--method", "/odom=linear", "--method", "/odom=nearest"], 2, "/odom is given twice"),
         (["--extra", "/odom"], 2, "expected TRACK=STREAM"),
         (["--image-size", "96"], 2, "expected WIDTHxHEIGHT"),
         (["--split-gap", "long"], 2, "expected seconds"),

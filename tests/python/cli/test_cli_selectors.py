@@ -77,6 +77,14 @@ def test_stats_of_channels(recording, text, stream, columns):
     np.testing.assert_array_equal(out[stream]["max"], values.max(axis=0))
 
 
+def test_inspect_of_channels(recording, data_set):
+    out = told("inspect", recording, "-s", "base:position", "-s", "arm")["streams"]
+    assert {name: each["channels"] for name, each in out.items()} == {"arm": 7, "base": 3}
+    out = told("inspect", data_set, "-s", "state:1-3")["streams"]
+    assert {name: each["channels"] for name, each in out.items()} == {"state": 3}
+    assert "no such stream. Did you mean base?" in run("inspect", recording, "-s", "bas", code=1)
+
+
 def test_the_parts_of_a_stream_are_joined_in_their_order(recording):
     out = told("stats", recording, "-s", "base:q.w", "-s", "base:position.x", "-s", "arm")
     assert out["streams"]["base"]["names"] == ["q.w", "position.x"]

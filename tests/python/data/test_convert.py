@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import data_files
 import policy_bags as bags
 from robocache import Episodes, Track, data
 
@@ -48,7 +49,7 @@ def converted(sources, out, **options):
 
 
 def test_a_folder_of_bags_becomes_a_data_set_with_the_names_of_policies(three, tmp_path):
-    made, episodes = converted(three, tmp_path / "set", task="pick")
+    made, episodes = converted(three, tmp_path / "set", tasks="pick")
     assert len(made) == len(episodes) == 3 and episodes.tasks == ("pick",) * 3
     assert [each["source"][-6:] for each in made.episodes] == ["run_9", "run_10", "run_11"] or [
         os.path.basename(each["source"]) for each in made.episodes
@@ -64,6 +65,11 @@ def test_a_folder_of_bags_becomes_a_data_set_with_the_names_of_policies(three, t
         assert np.allclose(action.values[rows], bags.state_at(t + 0.5, k), atol=1e-6)
     assert data.checks.check(episodes) == []
     assert any(each.place == "/front/image_raw" for each in made.left_out)
+
+
+def test_an_unknown_argument_is_refused_with_a_hint(three, tmp_path):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'task'. Did you mean tasks?"):
+        data.convert(three, tmp_path / "set", rate=20, tracks=TRACKS, task="pick")
 
 
 def test_cameras_become_videos_whose_frames_are_the_nearest(three, tmp_path):
@@ -144,6 +150,54 @@ def test_ros1_bags_have_cameras_too(tmp_path):
     bag = bags.write_bag(tmp_path / "run.bag", seconds=0.5, size=16, ros1=True)
     made, episodes = converted(bag, tmp_path / "set", images={"front": "/front/image_raw"})
     assert episodes["observation.images.front"].num_rows == made.rows > 5
+
+
+def test_images_of_foxglove_in_protobuf(tmp_path):
+    needs_av()
+    pytest.importorskip("google.protobuf")
+    zarr = pytest.importorskip("zarr")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
+
+    files = descriptor_pb2.FileDescriptorSet()
+    timestamp_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+    file = files.file.add(name="foxglove/RawImage.proto", package="foxglove", syntax="proto3")
+    file.dependency.append("google/protobuf/timestamp.proto")
+    image = file.message_type.add(name="RawImage")
+    for number, name, kind in ((1, "timestamp", 11), (2, "width", 7), (3, "height", 7),
+                               (4, "encoding", 9), (5, "step", 7), (6, "data", 12)):  # fmt: skip
+        of = ".google.protobuf.Timestamp" if kind == 11 else None
+        image.field.add(name=name, number=number, type=kind, label=1, type_name=of)
+    pool = descriptor_pool.DescriptorPool()
+    for each in files.file:
+        pool.Add(each)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("foxglove.RawImage"))
+    bag = data_files.McapBytes()
+    camera, declared = bag.declared(
+        "/camera", "foxglove.RawImage", files.SerializeToString(), "protobuf", "protobuf"
+    )
+    state, also = bag.declared("/state", "", b"", "json", "")
+    bag.data += declared + also
+    frames = np.random.default_rng(0).integers(0, 256, (10, 4, 6, 3), np.uint8)
+    for k, frame in enumerate(frames):
+        rows = np.pad(frame.reshape(4, 18), ((0, 0), (0, 2)))  # two bytes after each row
+        at = 10**18 + k * 10**8
+        message = made(width=6, height=4, encoding="rgb8", step=20, data=rows.tobytes())
+        message.timestamp.FromNanoseconds(at)
+        bag.data += bag.message(camera, at, message.SerializeToString())
+        bag.data += bag.message(state, at, json.dumps({"x": float(k)}).encode())
+    (tmp_path / "run.mcap").write_bytes(bag.finished(summary=False))
+    options = dict(rate=10, tracks={"observation.state": "/state"}, images={"front": "/camera"})
+    data.convert(tmp_path / "run.mcap", tmp_path / "set.zarr", **options)
+    store = zarr.open(str(tmp_path / "set.zarr"), mode="r")
+    assert np.array_equal(store["data/observation.images.front"][:], frames)
+    cut = message.SerializeToString()[:-1]
+    bag.data += bag.message(camera, at + 10**8, cut)
+    bag.data += bag.message(state, at + 10**8, b'{"x": 10}')
+    (tmp_path / "cut.mcap").write_bytes(bag.finished(summary=False))
+    made = data.convert(tmp_path / "cut.mcap", tmp_path / "cut.zarr", **options)
+    assert made.rows == 10
+    assert [each.place for each in made.left_out] == ["/camera"]
+    assert "1 message could not be read" in made.left_out[0].reason
 
 
 def test_jpeg_and_png_messages_are_kept_byte_by_byte(tmp_path):
@@ -286,7 +340,7 @@ def test_a_table_of_spans_splits_recordings(three, tmp_path, absolute):
         f"recording,begin{end},end{end},task\nrun_9,{begin + 0.5},{begin + 1},push\n"
         f"run_11,{begin},{begin + 0.25},pull\nrun_10,{begin},{begin + 0.5},\n"
     )
-    made, episodes = converted(three, tmp_path / "set", spans=table, task="else")
+    made, episodes = converted(three, tmp_path / "set", spans=table, tasks="else")
     assert episodes.tasks == ("push", "else", "pull")
     assert (made.episodes[0]["begin"] - bags.BEGIN) / 1e9 == pytest.approx(0.5)
     table.write_text("begin,end\n2,1\n")
@@ -336,6 +390,35 @@ def contents(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def of_streams(*names):
+    times = {"log": np.arange(20) * 10**8}
+    values = np.arange(20.0)[:, None]
+    return data.Recording.from_streams(
+        data.RecordedStream(name, "test", ("x",), values, times, "ns") for name in names
+    )
+
+
+def test_recordings_with_other_streams_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="lacks the feature 'b', unlike .*; name the tracks"):
+        data.convert([of_streams("a", "b"), of_streams("a")], tmp_path / "set", rate=10)
+    made = data.convert(
+        [of_streams("a", "b"), of_streams("a")], tmp_path / "set", rate=10, exclude=["b"]
+    )
+    assert list(made.features) == ["a"]
+
+
+def test_a_missing_video_is_named(three, tmp_path):
+    needs_av()
+    converted(three / "run_9", tmp_path / "source", images={"front": "/front/image_raw"})
+    (video,) = (tmp_path / "source" / "videos").rglob("*.mp4")
+    video.unlink()
+    name = "observation.images.front"
+    with pytest.raises(data.FormatError, match=rf"is missing; exclude=\['{name}'\] leaves"):
+        data.convert(tmp_path / "source", tmp_path / "set")
+    made = data.convert(tmp_path / "source", tmp_path / "set", exclude=[name])
+    assert made.cameras == {} and name in str(made.left_out)
 
 
 def test_an_output_that_exists_is_kept_unless_it_is_to_be_replaced(plain, tmp_path):

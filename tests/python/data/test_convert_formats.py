@@ -133,9 +133,56 @@ def expected_pictures(rows):
     return np.stack([bags.picture(k, 16) for k in range(rows)])
 
 
+def test_gr00t_reads_a_set_of_v2_1(bag, tmp_path):
+    """The places and keys that GR00T's loader uses: no statistics are left for it to compute."""
+    pytest.importorskip("av", reason="PyAV is not installed")
+    import pyarrow.parquet as parquet
+
+    import robocache as rbc
+
+    out = tmp_path / "set"
+    with_cameras(bag, out, tasks="pick", format="lerobot-v2.1")
+    draft = rbc.Pipeline.init(data.open(out), 20)
+    draft.fit(draft.open(data.open(out))).export_to("gr00t", tmp_path / "checkpoint")
+
+    def read(path):
+        return json.loads(path.read_text())
+
+    def lines(name):
+        return [json.loads(line) for line in (out / "meta" / name).read_text().splitlines()]
+
+    info, modality = read(out / "meta/info.json"), read(tmp_path / "checkpoint/meta/modality.json")
+    tasks = {each["task_index"]: each["task"] for each in lines("tasks.jsonl")}
+    defaults = {"state": "observation.state", "action": "action"}
+    for stats in (read(out / "meta/stats.json"), read(tmp_path / "checkpoint/meta/stats.json")):
+        for kind, default in defaults.items():
+            for part in modality[kind].values():
+                own = stats[part.get("original_key", default)]
+                for key in ("mean", "std", "min", "max", "q01", "q99"):
+                    assert len(own[key][part["start"] : part["end"]]) == 2
+    floats = [name for name, each in info["features"].items() if "float" in each["dtype"]]
+    stats = read(out / "meta/stats.json")
+    assert "timestamp" in floats
+    assert all({"mean", "std", "min", "max", "q01", "q99"} <= set(stats[n]) for n in floats)
+    for episode in lines("episodes.jsonl"):
+        number = episode["episode_index"]
+        place = {"episode_chunk": number // info["chunks_size"], "episode_index": number}
+        rows = parquet.read_table(out / info["data_path"].format(**place))
+        assert len(rows) == episode["length"] and episode["tasks"] == ["pick"]
+        assert {tasks[index] for index in rows["task_index"].to_pylist()} == {"pick"}
+        for kind, default in defaults.items():
+            for part in modality[kind].values():
+                first = rows[part.get("original_key", default)][0].as_py()
+                assert len(first[part["start"] : part["end"]]) == 2
+        for name, feature in info["features"].items():
+            if feature["dtype"] == "video":
+                assert name.startswith("observation.images.")
+                assert (out / info["video_path"].format(video_key=name, **place)).is_file()
+
+
 def test_hdf5_has_the_layout_of_robomimic(bag, tmp_path):
     h5py = pytest.importorskip("h5py")
-    made = with_cameras(bag, tmp_path / "set.hdf5", task="pick")
+    made = with_cameras(bag, tmp_path / "set.hdf5", tasks="pick")
     with h5py.File(tmp_path / "set.hdf5") as file:
         assert list(file["data"]) == ["demo_0"]
         assert json.loads(file["data"].attrs["env_args"]).keys() == {
@@ -196,7 +243,7 @@ def test_rlds_is_what_tensorflow_datasets_describes(bag, tmp_path):
     from robocache.data._formats.rlds import records
     from robocache.data._write.pictures import Decoder
 
-    made = with_cameras(bag, tmp_path / "set.rlds", task="pick")
+    made = with_cameras(bag, tmp_path / "set.rlds", tasks="pick")
     (shard,) = (tmp_path / "set.rlds").glob("*.tfrecord-00000-of-00001")
     ((at, size),) = records.places(str(shard))
     features = records.features_in(records.record_at(str(shard), at, size))
@@ -233,7 +280,7 @@ def cells_of(folder, camera):
 
 def test_pictures_of_data_sets_are_converted(bag, tmp_path):
     camera = "observation.images.front"
-    first = with_cameras([bag, data.open(bag)], tmp_path / "a.rlds", task="pick")
+    first = with_cameras([bag, data.open(bag)], tmp_path / "a.rlds", tasks="pick")
     rows = first.rows // 2
     given = data.open(tmp_path / "a.rlds").load()
     assert set(given.tracks) == {"action", "observation.state"}

@@ -72,7 +72,7 @@ def test_act_trains(tmp_path):
             "action": ["/commands"],
         },
         images={"front": "/front/image_raw", "wrist": "/wrist/compressed"},
-        task="pick",
+        tasks="pick",
     )
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
     environment.pop("PYTHONPATH", None)

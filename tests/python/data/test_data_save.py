@@ -186,10 +186,11 @@ def test_frames_of_videos_stay(tmp_path):
 
 def test_lerobot_in_several_files(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    from robocache.data._formats.lerobot import write
+    from robocache.data._formats.lerobot import places, write
 
-    monkeypatch.setattr(write, "_FILE", 300)
-    monkeypatch.setattr(write, "_CHUNK", 2)
+    monkeypatch.setattr(write, "FILE_BYTES", 300)
+    for module in (places, write):
+        monkeypatch.setattr(module, "CHUNK", 2)
     given = episodes()
     given.save(tmp_path / "x", "lerobot")
     files = sorted(
@@ -231,7 +232,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robocache._files.atomic_write._sync", fail)
+    monkeypatch.setattr("robocache._files.atomic_write.sync_tree", fail)
     with pytest.raises(KeyboardInterrupt):
         episodes().select([1]).save(tmp_path / "x", format, overwrite=True)
     monkeypatch.undo()

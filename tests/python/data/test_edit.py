@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,7 +99,7 @@ def test_split_and_merge(source, tmp_path):
     for place, number in enumerate((4, 0, 1, 2, 3)):
         same_rows(merged, place, whole, number)
     named = data.edit(source, tmp_path / "named", split={"a": "3,0", "b": [1]}, drop=2)
-    assert named.parts == {"a": 2, "b": 1} and "1 episodes are in no part" in str(named)
+    assert named.parts == {"a": 2, "b": 1} and "1 episode is in no part" in str(named)
     same_rows(checked(tmp_path / "named" / "a"), 0, whole, 3)
 
 
@@ -125,7 +126,7 @@ def test_rename_and_remove(source, tmp_path):
 
 
 def test_change_tasks(source, tmp_path):
-    data.edit(source, tmp_path / "out", task="pick", tasks={"0,3": "place", 4: "rest"})
+    data.edit(source, tmp_path / "out", tasks={"all": "pick", "0,3": "place", 4: "rest"})
     assert checked(tmp_path / "out").tasks == ("place", "pick", "pick", "place", "rest")
 
 
@@ -199,10 +200,35 @@ def cameras(tmp_path_factory):
             rate=20,
             tracks={STATE: "/joint_states:position", ACTION: "/commands"},
             images={"front": "/front/image_raw"},
-            task="pick",
+            tasks="pick",
             format=format,
         )
     return folder
+
+
+def test_statistics_that_cannot_be_right_are_computed_again(cameras, tmp_path):
+    """LeRobot 0.4 stored standard deviations of cameras that are nearly 0."""
+    import pyarrow.parquet as parquet
+
+    name = "observation.images.front"
+    shutil.copytree(cameras / "lerobot", tmp_path / "source")
+    (file,) = (tmp_path / "source" / "meta" / "episodes").rglob("*.parquet")
+    table = parquet.read_table(file)
+    column = f"stats/{name}/std"
+    stored = table[column].to_pylist()
+    stored[1] = [[[1e-5]]] * 3
+    at = table.schema.get_field_index(column)
+    table = table.set_column(at, table.schema.field(at), [stored])
+    parquet.write_table(table, file)
+    made = data.edit(tmp_path / "source", tmp_path / "out", keep="0-1")
+    assert made.notes[0].startswith(f"{name}: the std stored for 1 episode is far below")
+    whole = data.edit(cameras / "lerobot", tmp_path / "whole", keep="0-1")
+    assert whole.notes == ()
+    ours, theirs = (
+        json.loads((tmp_path / each / "meta" / "stats.json").read_text())[name]["std"]
+        for each in ("out", "whole")
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=0.05)
 
 
 @pytest.mark.parametrize("format", ["lerobot", "lerobot-v2.1"])

@@ -81,7 +81,7 @@ def test_the_same_data_sets(tmp_path):
         rate=20,
         tracks={"observation.state": "/joint_states:position", "action": "/commands"},
         images={"front": "/front/image_raw", "wrist": "/wrist/compressed"},
-        task="pick",
+        tasks="pick",
     )
     theirs.mkdir()
     run(tmp_path, EDIT, source, theirs, CAMERA)

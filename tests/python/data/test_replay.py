@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bag_replays
+from replayed_alignments import replayed
 from robocache import data
-from robocache.data._replay import replayed
 
 S = 10**9
 ROOT = Path(__file__).resolve().parents[3]

@@ -47,8 +47,8 @@ def test_a_link_to_a_file_stays(tmp_path, monkeypatch):
     (tmp_path / "between").symlink_to("disk/x.npz")
     (tmp_path / "link").symlink_to(tmp_path / "between")
     parts = []
-    sync = atomic_write._sync
-    monkeypatch.setattr(atomic_write, "_sync", lambda part: (parts.append(part), sync(part)))
+    sync = atomic_write.sync_tree
+    monkeypatch.setattr(atomic_write, "sync_tree", lambda part: (parts.append(part), sync(part)))
     episodes = rbc.data.Episodes({"a": rbc.Track(np.arange(6.0).reshape(3, 2), [0, 3])})
     with pytest.raises(FileExistsError, match="link: exists; overwrite=True"):
         episodes.save(tmp_path / "link", "npz")

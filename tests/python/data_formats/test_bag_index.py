@@ -344,7 +344,7 @@ def test_header_stamps(tmp_path, sec, nanosec, time):
     assert recording["/s"].header_times.tolist() == [2_000_000_003]
     (left_out,) = recording.left_out
     assert str(left_out).startswith(
-        "/s: 1 messages could not be read: their header stamps have 10**9 nanoseconds"
+        "/s: 1 message could not be read: their header stamps have 10**9 nanoseconds"
     )
 
 

@@ -361,7 +361,7 @@ def test_arrays_that_grow_later(tmp_path):
     assert stream.values[70].tolist() == [0, 0, 0, 1, 2, 1, 70] and len(stream) == 71
     assert {str(each) for each in recording.left_out} == {
         "/p: a: array of 2 to 4 elements; the first 2 are channels",
-        "/p: 1 messages could not be read: they have no a[1], which the first messages have",
+        "/p: 1 message could not be read: they have no a[1], which the first messages have",
     }
 
 

@@ -48,11 +48,24 @@ def test_init_check_and_diff(bag, tmp_path):
     )
     assert run("diff", file, other) == "equal\n"
     other.write_text(text.replace('"lag": 0', '"lag": 0.5'))
-    assert run("diff", file, other, code=1) == "/clock/lag: 0 -> 0.5\n1 differences\n"
+    assert run("diff", file, other, code=1) == "/clock/lag: 0 -> 0.5\n1 difference\n"
     found = json.loads(run("diff", file, other, "--json", code=1))
     assert found["differences"] == [
         {"pointer": "/clock/lag", "ours": 0, "theirs": 0.5, "missing": None}
     ]
+
+
+def test_init_of_some_streams(bag, tmp_path):
+    file = tmp_path / "p.json"
+    names = ("/imu:angular_velocity", "/command")
+    run("init", bag, "-o", file, *(part for name in names for part in ("--stream", name)))
+    streams = rbc.Pipeline.load(file, draft=True).to_dict()["streams"]
+    assert list(streams) == ["imu", "command"]
+    channels = [channel["name"] for channel in streams["imu"]["channels"]]
+    assert channels == [f"angular_velocity.{axis}" for axis in "xyz"]
+    assert "--stream nope: no such stream" in run(
+        "init", bag, "-o", tmp_path / "q.json", "--stream", "nope", code=1
+    )
 
 
 def test_a_replay_that_fails_names_the_capacity(bag, tmp_path):

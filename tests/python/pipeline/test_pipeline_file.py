@@ -13,6 +13,7 @@ np = pytest.importorskip("numpy")
 
 import pipelines  # noqa: E402
 import robocache as rbc  # noqa: E402
+from robocache._pipeline.strict_json import parsed  # noqa: E402
 from robocache._pipeline.typed_values import encoded  # noqa: E402
 
 
@@ -95,6 +96,21 @@ def test_what_is_not_strict_json(tmp_path, text):
     file.write_bytes(text[:100_000])
     with pytest.raises(ValueError, match=r"^(.*p\.json: |: )"):
         rbc.Pipeline.load(file)
+
+
+@pytest.mark.parametrize(
+    "number", ["1e400", "-1e400", "1e-400", "1e9999999999999999999", "1e-9999999999999999999"]
+)
+def test_a_number_that_no_float64_holds_is_refused(number):
+    text = json.dumps(pipelines.document()).replace('"a test"', number)
+    with pytest.raises(ValueError, match=f"^/provenance/made by: is {number}, expected a number"):
+        rbc.Pipeline._read(text.encode(), "file")
+
+
+@pytest.mark.parametrize("number", ["0e9999999999999999999", "-0.00E-9999999999999999999"])
+def test_zero_may_have_any_exponent(number):
+    read = parsed(number)
+    assert read == 0 and math.copysign(1, read) == (-1 if number.startswith("-") else 1)
 
 
 def test_half_of_a_surrogate_pair_is_refused():

@@ -71,6 +71,36 @@ def test_a_truncated_file_of_tensors(tmp_path, cut):
         safetensors_file.read(str(file))
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"shape": [-2, -3]},
+        {"shape": [2.5, 2]},
+        {"shape": [True, 6]},
+        {"shape": [2, 4]},
+        {"shape": [1] * 33 + [6]},
+        {"shape": [2**62, 2**62, 0], "data_offsets": [0, 0]},
+        {"shape": "6"},
+        {"shape": 6},
+        {"shape": None},
+        {"data_offsets": [0, -48]},
+        {"data_offsets": [48, 0]},
+        {"data_offsets": [0, 48, 96]},
+        {"data_offsets": [8, 56]},
+        {"dtype": "F128"},
+        {"dtype": ["F64"]},
+    ],
+    ids=repr,
+)
+def test_a_wrong_entry_of_a_tensor(tmp_path, changed):
+    entry = {"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48], **changed}
+    header = json.dumps({"a.mean": entry}).encode()
+    file = tmp_path / "x.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(48))
+    with pytest.raises(ValueError, match=r"x\.safetensors: a\.mean: (its entry|ends after)"):
+        safetensors_file.read(str(file))
+
+
 @pytest.mark.parametrize("kind,mode", [("lerobot", "mean_std"), ("lerobot", "quantiles"),
                                        ("openpi", "quantiles"), ("gr00t", "min_max")])  # fmt: skip
 def test_a_round_trip_keeps_every_value(tmp_path, kind, mode):

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from live_replays import METHODS
+from replayed_alignments import Replay, replayed
 from robocache import data
-from robocache.data._replay import Replay, replayed
 
 
 def bags(folder: Path) -> Iterator[Path]:

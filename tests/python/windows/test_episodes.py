@@ -46,6 +46,11 @@ def test_rows_without_values_or_times():
     assert track.num_rows == 6 and np.isnan(track.rate)
 
 
+def test_one_task_is_that_of_all_episodes():
+    made = rbc.Episodes({"arm": arm()}, tasks="wave")
+    assert made.tasks == ("wave",) * 3 and made.select([1]).tasks == ("wave",)
+
+
 def test_no_copy_is_made():
     values, offsets, times = np.zeros((4, 2)), np.array([0, 4]), np.arange(4.0)
     track = rbc.Track(values, offsets, times=times)
@@ -287,9 +292,9 @@ REFUSED = {
         lambda: rbc.Episodes({"arm": arm()}, tasks=["a"]),
         r"tasks: got 1, expected 3 \(one per episode\)$",
     ),
-    "one task": (
-        lambda: rbc.Episodes({"arm": arm()}, tasks="abc"),
-        "tasks: is 'abc', expected a list with one per episode$",
+    "tasks that are a number": (
+        lambda: rbc.Episodes({"arm": arm()}, tasks=3),
+        "tasks: is 3, expected a string, or a list with one per episode$",
     ),
     "a number for a task": (
         lambda: rbc.Episodes({"arm": arm()}, tasks=["a", "b", 3]),

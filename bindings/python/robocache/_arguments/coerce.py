@@ -31,24 +31,13 @@ def taken_again(
     ``durations`` are the other arguments in the unit of the times, by their names.
     """
     try:
-        return _taken(values, times, query_times, arrivals, batch_offsets, durations)
+        own_values, own_times, unit = sampled(values, times)
+        own_queries = queries_of(query_times, own_times, unit, "times")
+        own_arrivals = arrivals_of(arrivals, unit, "times")
+        ticks = dict(zip(durations, ticks_or_numbers(unit, **durations)))
+        own_values = one_for_each(own_values, own_times, own_queries, batch_offsets)
     except (TypeError, ValueError) as error:
         raise error from None  # the first error says less
-
-
-def _taken(
-    values: Any,
-    times: Any,
-    query_times: Any,
-    arrivals: Any,
-    batch_offsets: Any,
-    durations: dict[str, Any],
-) -> tuple[Any, Any, Any, Any, dict[str, Any]] | None:
-    own_values, own_times, unit = sampled(values, times)
-    own_queries = queries_of(query_times, own_times, unit, "times")
-    own_arrivals = arrivals_of(arrivals, unit, "times")
-    ticks = dict(zip(durations, ticks_or_numbers(unit, **durations)))
-    own_values = one_for_each(own_values, own_times, own_queries, batch_offsets)
     arguments = (values, times, query_times, arrivals, *durations.values())
     converted = (own_values, own_times, own_queries, own_arrivals, *ticks.values())
     for i in range(len(arguments)):  # no generator: see voxelize_sparse.py

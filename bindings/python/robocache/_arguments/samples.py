@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .arrays import LIBRARY_TYPES, SEQUENCES
+from .arrays import SEQUENCES
 from .times import times_of
 from .to_numpy import on_host
 
@@ -75,7 +75,7 @@ def matched(samples: Samples, query_times: Any, arrivals: Any = None) -> tuple[A
         arrivals = samples.arrivals
     if times is None:
         raise ValueError(f"times: {samples.what} has no times; pass them before query_times")
-    if type(times) not in LIBRARY_TYPES or str(times.dtype)[:2] not in ("ti", "da"):
+    if str(times.dtype)[:2] not in ("ti", "da"):
         return times, arrivals, query_times
     queries, unit = times_of(query_times, "query_times")
     if unit is None:

@@ -15,6 +15,8 @@ _CALLS = {
     ("pandas", "PeriodIndex"): "call .to_timestamp() on it",
     ("pandas", "MultiIndex"): "call .get_level_values() on it",
     ("pyarrow", "Scalar"): "put it into a list",
+    ("robocache", "Episodes"): "pass one of its tracks, such as episodes['arm']",
+    ("robocache", "Recording"): "pass one of its streams, such as recording['/imu']",
 }
 # Arrays of other libraries, and how to convert them to NumPy.
 _OTHERS = {
@@ -51,8 +53,12 @@ def _names_of(kind: type) -> set[tuple[str, str]]:
 
 
 def refusal_of_type(kind: type, name: str) -> TypeError | None:
-    """Return the error for arrays of libraries that the caller must convert first, or None."""
+    """Return the error for objects that the caller must convert first, or None."""
     kinds = _names_of(kind)
+    for own, advice in _CALLS.items():
+        if own in kinds:
+            article = "an" if own[1] == "Episodes" else "a"
+            return TypeError(f"{name}: is {article} {kind.__name__}; {advice}")
     for own, (what, call) in _OTHERS.items():
         if own in kinds:
             return TypeError(f"{name} is {what}: pass {call.format(name=name)}")
@@ -60,10 +66,6 @@ def refusal_of_type(kind: type, name: str) -> TypeError | None:
 
 
 def refusal(value: Any, name: str) -> TypeError:
-    kinds = _names_of(type(value))
-    for own, advice in _CALLS.items():
-        if own in kinds:
-            return TypeError(f"{name}: is a {type(value).__name__}; {advice}")
     other = refusal_of_type(type(value), name)
     if other is not None:
         return other

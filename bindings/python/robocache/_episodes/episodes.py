@@ -43,8 +43,8 @@ class Episodes:
     ----------
     tracks
         One or more :class:`Track` objects by name, all with the same number of episodes.
-    tasks : sequence of E, or None
-        The task of each episode: a string, several strings, or None.
+    tasks : string, sequence of E, or None
+        The task of all episodes, or of each one: a string, several strings, or None.
     source
         Description of the origin of the data, shown by ``print``.
 
@@ -77,7 +77,7 @@ class Episodes:
         self,
         tracks: Mapping[str, Track],
         *,
-        tasks: Sequence[Any] | None = None,
+        tasks: str | Sequence[Any] | None = None,
         source: str | None = None,
     ) -> None:
         self._tracks: Mapping[str, Track] = _checked_tracks(tracks)
@@ -413,7 +413,7 @@ class Episodes:
 def make_episodes(
     tracks: Mapping[str, Track] | LazyTracks,
     *,
-    tasks: Sequence[Any] | None = None,
+    tasks: str | Sequence[Any] | None = None,
     source: str | None = None,
     about: About | None = None,
 ) -> Episodes:
@@ -490,8 +490,12 @@ def _checked_tracks(tracks: Any) -> dict[str, Track]:
 
 
 def _checked_tasks(tasks: Any, episodes: int) -> tuple[Any, ...]:
-    if isinstance(tasks, str) or not isinstance(tasks, Sequence):
-        raise TypeError(f"tasks: is {shown(tasks)}, expected a list with one per episode")
+    if isinstance(tasks, str):
+        return (tasks,) * episodes
+    if not isinstance(tasks, Sequence):
+        raise TypeError(
+            f"tasks: is {shown(tasks)}, expected a string, or a list with one per episode"
+        )
     if len(tasks) != episodes:
         raise ValueError(f"tasks: got {len(tasks)}, expected {episodes} (one per episode)")
     checked = [tuple(task) if isinstance(task, list) else task for task in tasks]

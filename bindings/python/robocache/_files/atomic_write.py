@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from .._printable import printable
 from .overwrite import check_replaceable
-from .workplace import Workplace, recover, recover_within, sync_folder
+from .workplace import Workplace, recover, recover_within, sync_folder, sync_tree
 
 _FULL = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
 _EXISTS = "exists; overwrite=True replaces it"
@@ -43,7 +43,7 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
             raise RuntimeError(
                 f"{printable(path)}: the parent of this process began to write it; finish it there"
             )
-        _sync(place.new)
+        sync_tree(place.new)
         if os.path.lexists(path) and not overwrite:  # others may have put something there meanwhile
             raise FileExistsError(f"{printable(path)}: {_EXISTS}")
         check_replaceable(path, place.new)
@@ -173,21 +173,3 @@ def _name(error: OSError, path: str, new: str) -> None:
 def _renamed(part: object, path: str, new: str) -> object:
     """Return a text about the temporary place as a text about the path of the caller."""
     return part.replace(new, path) if isinstance(part, str) else part
-
-
-def _sync(part: str) -> None:
-    """Write a file or folder to the disk, before it gets its name."""
-    for base, _, names in os.walk(part):
-        for name in names:
-            _sync_file(os.path.join(base, name))
-        sync_folder(base)
-    if os.path.isfile(part):
-        _sync_file(part)
-
-
-def _sync_file(path: str) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

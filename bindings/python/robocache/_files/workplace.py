@@ -239,3 +239,21 @@ def sync_folder(path: str) -> None:
             raise
     finally:
         os.close(folder)
+
+
+def sync_tree(path: str) -> None:
+    """Write a file, or a folder with all that it holds, to the disk."""
+    for base, _, names in os.walk(path):
+        for name in names:
+            _sync_file(os.path.join(base, name))
+        sync_folder(base)
+    if os.path.isfile(path):
+        _sync_file(path)
+
+
+def _sync_file(path: str) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import units
 from .place import UNKNOWN
 from .schema import KEY, VERSION
-from .sources import TICKS, ticks_of
-from .units_of_messages import unit_of_field
+from .sources import LONGEST_DELAY, TICKS, ticks_of
 
 if TYPE_CHECKING:
     from .._episodes.channels import Channel, Group
@@ -20,7 +19,6 @@ _LEAST_CAPACITY = 64
 _MOST_LATE = 16
 _HISTORY = 2.0  # s that a ring holds, in addition to the longest delay
 _MOST_WINDOWS = 16
-_LONGEST_DELAY = 10.0  # s
 _COARSE = 1e-3  # of a channel's range
 _COUNTERS = (
     *("timestamp", "frame_index", "episode_index", "index", "task_index", "valid"),
@@ -261,7 +259,7 @@ def _entry(
     if found.log is not None and found.header is not None:
         delays = found.log - found.header
         late = _late_bound(found.header, found.log)
-    longest = min(max(float(delays.max()) / TICKS, 0.0), _LONGEST_DELAY)
+    longest = min(max(float(delays.max()) / TICKS, 0.0), LONGEST_DELAY)
     needed = max(_most_within(times, age + longest + _HISTORY) for times in found.times)
     capacity = max(_LEAST_CAPACITY, 1 << math.ceil(math.log2(needed + 1)))
     return {
@@ -282,7 +280,7 @@ def _entry(
 def _channel(found: _Found, group: Group, column: int) -> dict[str, Any]:
     label, channel = found.labels[column], found.channels[column]
     kind = group.kind if group.kind in units.KINDS else units.NUMBER
-    unit = channel.unit or unit_of_field(found.type, label)
+    unit = channel.unit or units.unit_of_field(found.type, label)
     if kind == units.ANGLE:
         place = group.columns.index(column)
         kind = units.ANGLE_POSITIVE if group.positive and group.positive[place] else units.ANGLE

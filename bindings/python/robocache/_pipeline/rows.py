@@ -13,12 +13,11 @@ from .._operations.fuse import fuse
 from .._operations.live_kept import live_kept
 from .._operations.stream import Stream
 from .plan import Plan
-from .sources import TICKS, StreamPlan, same_type, ticks_of
+from .sources import LONGEST_DELAY, TICKS, StreamPlan, same_type, ticks_of
 
 if TYPE_CHECKING:
     from ..data import Recording
 
-_LONGEST_DELAY = 10.0  # s, of the median sample
 _MOST_ROWS = 100_000_000
 
 
@@ -61,15 +60,18 @@ class Samples:
 
 def rows_of(plan: Plan, data: Any) -> Episodes:
     """Return one track per stream, with a row per tick; NaN where a row is not valid."""
+    import numpy as np
+
     from ..data import Recording
 
     plan.require_no_images()
     if isinstance(data, Recording):
         parts = [samples_of_recording(plan, data)]
-        source, unread = data.path, data
+        source, tasks, places = data.path, None, [""]
     elif isinstance(data, Episodes):
         parts = list(_samples_of_episodes(plan, data))
-        source, unread = data.source, None
+        source, tasks = data.source, data.tasks
+        places = [f"episode {number}: " for number in range(len(parts))]
     else:
         raise TypeError(
             f"data: is a {type(data).__name__}, expected a path, a robocache.data.Recording or "
@@ -77,13 +79,10 @@ def rows_of(plan: Plan, data: Any) -> Episodes:
         )
     queries: list[Any] = []
     values: dict[str, list[Any]] = {name: [] for name in plan.streams}
-    for number, part in enumerate(parts):
-        where = "" if unread is not None else f"episode {number}: "
+    for where, part in zip(places, parts):
         queries.append(ticks_between(plan, part, where))
         for name, own in fused(plan, part, queries[-1]).items():
             values[name].append(own)
-    import numpy as np
-
     offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in queries])]).astype(np.int64)
     times = np.concatenate(queries) if queries else np.zeros(0, np.int64)
     tracks = {
@@ -95,7 +94,6 @@ def rows_of(plan: Plan, data: Any) -> Episodes:
         )
         for name, stream in plan.streams.items()
     }
-    tasks = None if unread is not None else data.tasks
     about = About("rows of a pipeline", "ns", TICKS / plan.period)
     return make_episodes(tracks, tasks=tasks, source=source, about=about)
 
@@ -210,10 +208,10 @@ def _require_delay(stream: StreamPlan, times: Any, arrivals: Any) -> None:
     if not len(times):
         return
     delay = float(np.median(arrivals - (times - stream.latency))) / TICKS
-    if delay < 0 or delay > _LONGEST_DELAY:
+    if delay < 0 or delay > LONGEST_DELAY:
         raise ValueError(
             f"{stream.place}/latency: the median sample of {stream.track!r} arrives {delay:.4g} s "
-            f"after its time; expected 0 to {_LONGEST_DELAY:g} s. Its stamps are on another clock: "
+            f"after its time; expected 0 to {LONGEST_DELAY} s. Its stamps are on another clock: "
             'set latency, which is -clock_offset, or "stamp": "log"'
         )
 

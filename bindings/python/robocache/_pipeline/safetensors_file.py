@@ -11,9 +11,11 @@ from typing import Any
 
 from .._files.atomic_write import written_beside
 from .._printable import printable
-from .strict_json import parsed
+from .strict_json import parsed, shown
 
 _LONGEST_HEADER = 100_000_000  # bytes, as in the library of the format
+_MOST_DIMENSIONS = 32  # of an array of NumPy 1
+_MOST_NUMBERS = 2**60  # in a tensor, also with dimensions of 0 left out
 _DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -52,18 +54,29 @@ def _tensor(content: bytes, begin: int, name: str, entry: Any, where: str) -> An
     import numpy as np
 
     try:
-        dtype, shape, (first, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        kind = np.dtype(_DTYPES[dtype])
-        right = all(isinstance(each, int) and each >= 0 for each in (*shape, first, end))
+        kind = np.dtype(_DTYPES[entry["dtype"]])
+        shape, (first, end) = entry["shape"], entry["data_offsets"]
+        right = _are_sizes(shape) and _are_sizes([first, end]) and len(shape) <= _MOST_DIMENSIONS
+        # A dimension of 0 hides the others, which NumPy multiplies too.
+        right = right and math.prod(max(each, 1) for each in shape) <= _MOST_NUMBERS
         right = right and end - first == math.prod(shape) * kind.itemsize
     except (KeyError, TypeError, ValueError):
         right = False
+    where = f"{where}: {printable(name)}"
     if not right:
-        raise ValueError(f"{where}: {name}: its entry in the header is wrong: {entry!r}")
+        raise ValueError(
+            f"{where}: its entry in the header is {shown(entry)}; expected a dtype, a shape, and "
+            "data_offsets of as many bytes"
+        )
     if begin + end > len(content):
-        raise ValueError(f"{where}: {name}: ends after the file, which is truncated")
+        raise ValueError(f"{where}: ends after the file, which is truncated")
     flat = np.frombuffer(content[begin + first : begin + end], kind)
     return flat.reshape(shape).astype(kind.newbyteorder("="))
+
+
+def _are_sizes(numbers: Any) -> bool:
+    """Whether a value is a list of integers of 0 or more."""
+    return isinstance(numbers, list) and all(type(each) is int and each >= 0 for each in numbers)
 
 
 def write(path: str, tensors: Mapping[str, Any]) -> None:

@@ -6,18 +6,18 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._episodes.episodes import Episodes
+from .._episodes.track import Track
 from .._operations.live import Live, LiveCounters, LiveStream
-from .cutter import Cutter
+from .._windows.spec import WindowSpec
+from .._windows.windows import windows as cut
 from .rows import split
-from .sources import TICKS, StreamPlan, ticks_of
+from .sources import LONGEST_DELAY, TICKS, StreamPlan, ticks_of
 from .strict_json import step
 
 if TYPE_CHECKING:
-    from .._windows.spec import WindowSpec
     from .messages import TopicReader
     from .plan import Plan
-
-_OTHER_CLOCK = 10 * TICKS
 
 
 class Observation(Mapping[str, Any]):
@@ -88,8 +88,8 @@ class LivePipeline:
         self._number = {name: number for number, name in enumerate(self._streams)}
         self._spec = plan.spec(only=plan.observed)
         self._raw_spec = plan.spec(only=plan.observed, normalized=False)
-        self._cutters: dict[int, Cutter] = {}  # by number of rows
-        self._raw_cutters: dict[int, Cutter] = {}
+        self._windows: dict[int, _NewestWindows] = {}  # by number of rows
+        self._raw_windows: dict[int, _NewestWindows] = {}
         self._live = Live(
             [
                 LiveStream(
@@ -238,7 +238,7 @@ class LivePipeline:
         import time
 
         now = time.time_ns()
-        if len(stamps) and abs(now - int(stamps[-1])) > _OTHER_CLOCK:
+        if len(stamps) and abs(now - int(stamps[-1])) > LONGEST_DELAY * TICKS:
             raise ValueError(
                 "arrivals: is None, but the stamps are not on the clock of this computer; pass the "
                 "time at which the samples arrived, on the clock of observe()"
@@ -330,7 +330,7 @@ class LivePipeline:
         queries = query - period * np.arange(count, -1, -1, dtype=np.int64)
         tick = self._live.fuse(queries, lag=self._plan.lag, dtype=self._plan.dtype)
         rows = split(self._streams, tick.values, tick.valid)
-        windows = self._cutter(self._spec, self._cutters, count + 1).cut(rows)
+        windows = self._newest(self._spec, self._windows, count + 1).cut(rows)
         ages = {
             name: float("inf") if age >= 2**62 else age / TICKS
             for name, age in zip(self._streams, tick.ages.tolist())
@@ -339,12 +339,14 @@ class LivePipeline:
         return Observation(windows, ages, self._time(query), rows, raw)
 
     def _raw(self, rows: Mapping[str, Any], count: int) -> dict[str, Any]:
-        windows = self._cutter(self._raw_spec, self._raw_cutters, count).cut(rows)
+        windows = self._newest(self._raw_spec, self._raw_windows, count).cut(rows)
         return {name: values for name, (values, _) in windows.items()}
 
-    def _cutter(self, spec: WindowSpec, known: dict[int, Cutter], count: int) -> Cutter:
+    def _newest(
+        self, spec: WindowSpec, known: dict[int, _NewestWindows], count: int
+    ) -> _NewestWindows:
         if count not in known:
-            known[count] = Cutter(spec, self._streams, count, self._plan.dtype)
+            known[count] = _NewestWindows(spec, self._streams, count, self._plan.dtype)
         return known[count]
 
     def _time(self, ticks: int) -> Any:
@@ -378,6 +380,49 @@ class LivePipeline:
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self._plan.observed))
         return f"LivePipeline(windows {names}; {self._live!r})"
+
+
+class _NewestWindows:
+    """Cuts the windows whose anchor is the last of ``count`` rows, by the same call as training.
+
+    The arrays and the descriptions of the windows are made once; each call writes the rows into
+    them.
+    """
+
+    def __init__(
+        self, spec: WindowSpec, streams: Mapping[str, StreamPlan], count: int, dtype: str
+    ) -> None:
+        import numpy as np
+
+        self._rows = {
+            name: np.zeros((count, stream.width), dtype) for name, stream in streams.items()
+        }
+        self._valid = {name: np.zeros(count, bool) for name in streams}
+        offsets = np.array([0, count], np.int64)
+        episodes = Episodes({name: Track(rows, offsets) for name, rows in self._rows.items()})
+        changed: dict[str, Any] = {
+            name: {"missing": None, "sample_mask": self._valid[spec.track(name)]}
+            for name in spec.windows
+        }
+        self._streams = spec._streams(episodes, changed)
+        self._names, self._dtype, self._anchor = list(spec.windows), dtype, spec.anchor_stream
+        self._episode, self._last = np.zeros(1, np.int64), np.array([count - 1], np.int64)
+
+    def cut(self, rows: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Return the windows: values [1,T,D] and valid [1,T]. A row with NaN is not valid."""
+        import numpy as np
+
+        for name, own in rows.items():
+            self._rows[name][:] = own
+            self._valid[name][:] = ~np.isnan(own).any(axis=1)
+        pairs = cut(
+            self._streams,
+            self._episode,
+            self._last,
+            anchor_stream=self._anchor,
+            dtype=self._dtype,
+        )
+        return dict(zip(self._names, pairs))
 
 
 def require_same(ours: str, theirs: Any) -> None:

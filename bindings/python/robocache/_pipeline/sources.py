@@ -10,6 +10,8 @@ from .strict_json import shown, step
 from .units import methods_of
 
 TICKS = 10**9  # per second: all times are int64 nanoseconds inside
+# s, the median of arrival - stamp. A longer one, or one below 0: the stamps are on another clock.
+LONGEST_DELAY = 10
 _MOST_NAMES = 12  # in a message
 
 

@@ -65,16 +65,16 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
 
 
 def _number(text: str) -> Any:
-    exact = Decimal(text)
-    if exact.is_zero():
+    if not text.lower().partition("e")[0].strip("-0."):
         return -0.0 if text.startswith("-") else 0
+    number = float(text)  # first: Decimal refuses an exponent of 19 digits
+    if number in (float("inf"), float("-inf")) or number == 0:
+        return _Wrong(f"is {text[:40]}, expected a number that a float64 can hold")
+    exact = Decimal(text)
     if exact.adjusted() <= _LARGEST and exact == exact.to_integral_value():
         whole = int(exact)
         if -(2**63) <= whole < 2**63:
             return whole
-    number = float(text)
-    if number in (float("inf"), float("-inf")) or number == 0:
-        return _Wrong(f"is {text[:40]}, expected a number that a float64 can hold")
     return number
 
 

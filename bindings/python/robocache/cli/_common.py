@@ -236,6 +236,26 @@ def with_kinds(source: Any, kinds: Optional[list[str]]) -> Any:
     return source.with_kinds(checked(declared))
 
 
+def pairs(
+    texts: Optional[list[str]], option: str, expected: str, *, at_last: bool = False
+) -> dict[str, str]:
+    """Split the values LEFT=RIGHT of an option, at the first or at the last equals sign."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        left, equals, right = text.rpartition("=") if at_last else text.partition("=")
+        if not equals or not left or not right:
+            raise typer.BadParameter(f"{text!r}: expected {expected}", param_hint=option)
+        add_once(found, left, right, option)
+    return found
+
+
+def add_once(found: dict[str, str], name: str, value: str, option: str) -> None:
+    """Add a value of an option that names what it is for, each of which may be given once."""
+    if name in found:
+        raise typer.BadParameter(f"{name} is given twice", param_hint=option)
+    found[name] = value
+
+
 def guesses(accept_guesses: bool, as_numbers: bool) -> dict[str, bool]:
     """Return the options of ``align`` for channels that may be quaternions."""
     if accept_guesses and as_numbers:

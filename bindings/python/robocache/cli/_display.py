@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,8 +13,10 @@ from rich.text import Text
 
 from .._printable import UNSAFE, printable
 from ..data._format_values import plain
+from ._messages import in_cli_words
 
 _WIDEST = 120
+_MOST_REMARKS = 12  # of one kind
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
@@ -71,6 +73,19 @@ def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
     for mark, colour, text in lines:
         made.add_row(Text(mark, style=colour), _cell(text))
     return made
+
+
+def print_remarks(page: Page, remarks: Mapping[str, Sequence[object]]) -> None:
+    """Print the first texts of a result by their marks, and the number of the others."""
+    lines = []
+    for mark, texts in remarks.items():
+        colour = "" if mark == "omitted" else COLOURS["warning"]
+        lines += [(mark, colour, in_cli_words(str(text))) for text in texts[:_MOST_REMARKS]]
+    if lines:
+        page.print(listed(lines))
+    hidden = sum(max(0, len(texts) - _MOST_REMARKS) for texts in remarks.values())
+    if hidden:
+        page.print(f"... and {hidden} more: --json lists them")
 
 
 def print_json(value: Any) -> None:

@@ -18,14 +18,28 @@ _OPTIONS = {
     "choose other streams with select()": "choose other streams with -s",
     "name it with images= to keep them": "--image keeps them",
     "name it with tracks=": "name it with --state, --action or --extra",
+    "name the tracks that all have with tracks=": "name the tracks that all have with --state, "
+    "--action or --extra",
+    "leave its stream out with exclude=": "leave its stream out with --exclude",
 }
 _CLOCK_OFFSET = re.compile(r"clock_offset=\{'([^']*)': \.\.\.\}")
 _TRACK = re.compile(r"\btracks\['([^']+)'\]")
 _CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
 _REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
+_EXCLUDED = re.compile(r"\bexclude=\['([^']+)'\]")
+_RESAMPLED = re.compile(r"convert with rate=([\d.]+), or align\([\d.]+\)")
 _FLAGS = {"observation.state": "--state", "action": "--action"}
 _NAMES = (
-    *("clock", "damaged", "dtype", "follow_links", "image_format", "image_size", "max_gap"),
+    *(
+        "clock",
+        "damaged",
+        "dtype",
+        "follow_links",
+        "format",
+        "image_format",
+        "image_size",
+        "max_gap",
+    ),
     *("max_unpacked", "overwrite", "skip_failed", "span", "split_gap", "unit"),
 )
 _ARGUMENT = re.compile(rf"\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]|$))")
@@ -44,6 +58,8 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
     text = _TRACK.sub(lambda found: _FLAGS.get(found[1], f"--extra {found[1]}"), text)
     text = _CAMERA.sub(r"--image \1", text)
     text = _REMOVED.sub(r"--remove \1", text)
+    text = _EXCLUDED.sub(r"--exclude \1", text)
+    text = _RESAMPLED.sub(r"robocache convert --rate \1", text)
     for python, words in _OPTIONS.items():
         text = text.replace(python, words)
     text = _CLOCK_OFFSET.sub(r"--clock-offset \1=SECONDS", text)

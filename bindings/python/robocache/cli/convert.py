@@ -7,6 +7,7 @@ import typer
 
 from ..data import convert as convert_data
 from ..data._convert.tracks import named
+from ..data._format_values import plural
 from . import _display as show
 from ._common import (
     AcceptGuesses,
@@ -23,14 +24,14 @@ from ._common import (
     Overwrite,
     Time,
     Unit,
+    add_once,
     check_clock,
     definitions_of,
     guesses,
+    pairs,
 )
-from ._messages import in_cli_words
 
 _LONGEST = 40  # letters of the channels of a track
-_MOST = 12  # notes and omitted items in a list
 _STATE, _ACTION = "observation.state", "action"
 Parts = Optional[list[str]]
 
@@ -182,7 +183,7 @@ def convert(
     tracks = _tracks(state, action, extra)
     options: dict[str, Any] = {
         **guesses(accept_guesses, as_numbers),
-        "methods": _pairs(method, "--method"),
+        "methods": pairs(method, "--method", "STREAM[:CHANNELS]=METHOD", at_last=True),
         "max_gap": max_gap,
         "clock": clock,
         "unit": unit,
@@ -197,8 +198,8 @@ def convert(
         output,
         rate=rate,
         tracks=tracks,
-        images=dict(_camera(text) for text in image or ()),
-        task=task,
+        images=_cameras(image),
+        tasks=task,
         format=format,
         exclude=exclude or (),
         action_shift=action_shift,
@@ -211,7 +212,7 @@ def convert(
         robot=robot,
         skip_failed=skip_failed,
         overwrite=overwrite,
-        kinds=_pairs(kind, "--kind") or None,
+        kinds=pairs(kind, "--kind", "STREAM:CHANNELS=KIND", at_last=True) or None,
         fps=fps,
         **options,
     )
@@ -241,20 +242,11 @@ def _tracks(
     return tracks or None
 
 
-def _camera(text: str) -> tuple[str, str]:
-    name, stream = named(text)
-    return name, stream
-
-
-def _pairs(texts: Optional[list[str]], option: str) -> dict[str, str]:
-    """Split STREAM[:CHANNELS]=VALUE at the last equals sign."""
-    found = {}
-    for text in texts or ():
-        left, equals, value = text.rpartition("=")
-        if not equals or not left or not value:
-            raise typer.BadParameter(f"{text!r}: expected STREAM=VALUE", param_hint=option)
-        found[left] = value
-    return found
+def _cameras(images: Optional[list[str]]) -> dict[str, str]:
+    cameras: dict[str, str] = {}
+    for text in images or ():
+        add_once(cameras, *named(text), "--image")
+    return cameras
 
 
 def _seconds(text: str) -> float:
@@ -287,25 +279,15 @@ def _print(made: Any) -> None:
     ]
     rows += [[n, "-", f"{shape[1]} x {shape[0]} pixels"] for n, shape in made.cameras.items()]
     out.print(show.table(("track", "ch", "channels"), rows))
-    lines = [("skipped", show.COLOURS["warning"], f"{n}: {r}") for n, r in made.skipped[:_MOST]]
-    lines += [
-        ("note", show.COLOURS["warning"], in_cli_words(n, _KNOWN)) for n in made.notes[:_MOST]
-    ]
-    lines += [("omitted", "", in_cli_words(str(each))) for each in made.left_out[:_MOST]]
-    if lines:
+    skipped = [f"{name}: {reason}" for name, reason in made.skipped]
+    remarks = {"skipped": skipped, "note": made.notes, "omitted": made.left_out}
+    if any(remarks.values()):
         out.print()
-        out.print(show.listed(lines))
-    hidden = sum(max(0, len(each) - _MOST) for each in (made.skipped, made.notes, made.left_out))
-    if hidden:
-        out.print(f"... and {hidden} more: --json lists them")
+    show.print_remarks(out, remarks)
     out.print()
     seconds = made.rows / made.rate
-    episodes = "1 episode" if len(made) == 1 else f"{len(made)} episodes"
     out.print(
-        f"wrote {made.output} ({made.format}): {episodes}, {made.rows} rows, {seconds:.4g} s at "
-        f"{made.rate:g} Hz",
+        f"wrote {made.output} ({made.format}): {plural(len(made), 'episode')}, "
+        f"{plural(made.rows, 'row')}, {seconds:.4g} s at {made.rate:g} Hz",
         wrap=False,
     )
-
-
-_KNOWN = ("split_gap", "max_gap", "image_size", "image_format", "skip_failed", "rate", "dtype")

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..data import edit as edit_data
+from ..data._format_values import plural
 from . import _display as show
-from ._common import AsJson, FollowLinks, Output, Overwrite
-from ._messages import in_cli_words
+from ._common import AsJson, FollowLinks, Output, Overwrite, pairs
 
-_MOST = 12  # lines of a list
 Texts = Optional[list[str]]
 
 
@@ -77,11 +76,13 @@ def edit(
         output,
         drop=drop,
         keep=keep,
-        trim=_pairs(trim, "--trim", "EPISODES=BEGIN:END"),
-        task=task,
-        tasks=_pairs(task_of, "--task-of", "EPISODES=TEXT"),
+        trim=pairs(trim, "--trim", "EPISODES=BEGIN:END"),
+        tasks={
+            **({} if task is None else {"all": task}),
+            **pairs(task_of, "--task-of", "EPISODES=TEXT"),
+        },
         remove=remove or (),
-        rename=_pairs(rename, "--rename", "OLD=NEW"),
+        rename=pairs(rename, "--rename", "OLD=NEW"),
         split=_splits(split),
         overwrite=overwrite,
         follow_links=follow_links,
@@ -90,39 +91,19 @@ def edit(
         show.print_json(made.to_dict())
         return
     out = show.Page()
-    lines = [("note", show.COLOURS["warning"], in_cli_words(note)) for note in made.notes[:_MOST]]
-    lines += [("omitted", "", in_cli_words(str(each))) for each in made.left_out[:_MOST]]
-    if lines:
-        out.print(show.listed(lines))
-    hidden = sum(max(0, len(each) - _MOST) for each in (made.notes, made.left_out))
-    if hidden:
-        out.print(f"... and {hidden} more: --json lists them")
+    show.print_remarks(out, {"note": made.notes, "omitted": made.left_out})
     for name, count in made.parts.items():
-        out.print(f"{name}: {_episodes(count)}", wrap=False)
-    out.print(f"wrote {made.output}: {_episodes(made.episodes)}, {made.rows} rows", wrap=False)
-
-
-def _episodes(count: int) -> str:
-    return "1 episode" if count == 1 else f"{count} episodes"
-
-
-def _pairs(texts: Texts, option: str, expected: str) -> Optional[dict[str, str]]:
-    found: dict[str, str] = {}
-    for text in texts or ():
-        left, equals, right = text.partition("=")
-        if not equals or not left or not right:
-            raise typer.BadParameter(f"{text!r}: expected {expected}", param_hint=option)
-        if left in found:
-            raise typer.BadParameter(f"{left} is given twice", param_hint=option)
-        found[left] = right
-    return found or None
+        out.print(f"{name}: {plural(count, 'episode')}", wrap=False)
+    out.print(
+        f"wrote {made.output}: {plural(made.episodes, 'episode')}, {plural(made.rows, 'row')}",
+        wrap=False,
+    )
 
 
 def _splits(texts: Texts) -> Optional[dict[str, Any]]:
-    pairs = _pairs(texts, "--split", "NAME=EPISODES, or NAME=FRACTION such as train=0.8")
-    if pairs is None:
-        return None
-    return {name: float(text) if _is_share(text) else text for name, text in pairs.items()}
+    named = pairs(texts, "--split", "NAME=EPISODES, or NAME=FRACTION such as train=0.8")
+    parts = {name: float(text) if _is_share(text) else text for name, text in named.items()}
+    return parts or None
 
 
 def _is_share(text: str) -> bool:

@@ -13,13 +13,16 @@ from ._common import (
     AsJson,
     DataPath,
     Definitions,
+    Failure,
     FollowLinks,
     Fps,
     IgnoreTopics,
     Kind,
     MaxUnpacked,
+    Streams,
     Time,
     Unit,
+    narrowed,
     no_such,
     open_data,
     with_kinds,
@@ -52,6 +55,7 @@ def inspect(
             metavar="IDENTIFIER",
         ),
     ] = None,
+    stream: Streams = None,
     ignore_topic: IgnoreTopics = None,
     max_gap: Annotated[
         Optional[float],
@@ -106,8 +110,11 @@ def inspect(
     )
     source = with_kinds(source, kind)
     if isinstance(source, (PointCloud, PointClouds)):
+        if stream:
+            raise Failure("--stream works on recordings and data sets; this is a point cloud")
         facts = inspect_clouds(source)
     else:
+        source = narrowed(source, stream)
         facts = overview(
             source, checks.survey(source, max_gap=max_gap, jitter=jitter, unit=unit), unit
         )

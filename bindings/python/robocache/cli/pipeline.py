@@ -11,6 +11,7 @@ from .._pipeline.replay import Replayed, replayed
 from .._pipeline.strict_json import shown
 from .._pipeline.typed_values import MISSING
 from ..data import Recording
+from ..data._format_values import plural
 from . import _display as show
 from ._common import (
     AcceptGuesses,
@@ -25,8 +26,8 @@ from ._common import (
     Streams,
     Time,
     Unit,
-    chosen,
     guesses,
+    narrowed,
     open_data,
     warn_problems,
     with_kinds,
@@ -75,12 +76,7 @@ def init(
         raise typer.BadParameter(f"{peer[0]!r}: choose {', '.join(_PEERS)}", param_hint="--from")
     check_output(output, overwrite, [path, *definition_files(definition)])
     source: Any = with_kinds(open_data(path, definitions=definition, time=time, unit=unit), kind)
-    if stream:
-        names = source.names if isinstance(source, Recording) else source.tracks
-        picked = chosen(stream, names)
-        source = (
-            source.select(picked) if isinstance(source, Recording) else source.select(tracks=picked)
-        )
+    source = narrowed(source, stream)
     source = _decided(source, guesses(accept_guesses, as_numbers))
     draft = Pipeline.init(source, rate)
     if peer is not None:
@@ -191,7 +187,7 @@ def check(
         page.print(f"{path}: {pipeline!r}", wrap=False)
         page.print(f"fingerprint {pipeline.fingerprint}", wrap=False)
         for name, found in findings.items():
-            page.print(f"{name}: " + (f"{len(found)} findings" if found else "nothing found"))
+            page.print(f"{name}: " + (plural(len(found), "finding") if found else "nothing found"))
             page.print(
                 show.listed(
                     (f["severity"], show.COLOURS[f["severity"]], f"{f['pointer']}: {f['text']}")
@@ -277,7 +273,7 @@ def diff(
         page = show.Page()
         for each in found:
             page.print(f"{each.pointer}: {_text(each.ours)} -> {_text(each.theirs)}", wrap=False)
-        page.print("equal" if not found else f"{len(found)} differences")
+        page.print("equal" if not found else plural(len(found), "difference"))
     if found:
         raise typer.Exit(1)
 

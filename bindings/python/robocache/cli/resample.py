@@ -172,7 +172,7 @@ def resample(
         span=span,
         clock=clock,
         unit=unit,
-        tasks=None if task is None else [task],
+        tasks=task,
         available=_availability(available),
         lag=lag,
         max_age=max_age,

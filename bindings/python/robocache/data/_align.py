@@ -20,7 +20,7 @@ from ._align_arrivals import (
     shifted,
     ticks,
 )
-from ._align_rules import Planned, Rules, fuse_all, fused, require_sure
+from ._align_rules import Planned, Rules, fused, require_sure
 from ._checks.times import require_digits
 from ._checks.unread import nothing_to
 from ._cut_notes import cut_note, cut_notes
@@ -33,8 +33,6 @@ from ._recording import RecordedStream, Recording, clock_of
 from ._time_units import in_seconds, per_second, unit_of
 
 if TYPE_CHECKING:
-    from ._replay import Rings
-
     Data = Union[Recording, Episodes]
 
 _AT_ONCE = 256  # episodes
@@ -53,7 +51,7 @@ def align(
     span: str = "intersection",
     clock: str | None = None,
     unit: str | None = None,
-    tasks: Sequence[Any] | None = None,
+    tasks: str | Sequence[Any] | None = None,
     backend: Any = None,
     kinds: Mapping[str, Any] | None = None,
     accept_guesses: bool = False,
@@ -95,7 +93,7 @@ def align(
         Unit of the times if the recording does not state one, or of integer times of episodes:
         "ns", "us", "ms", "s". Float times of a known unit are returned in seconds.
     tasks
-        The task of the episode, in a list of one.
+        The task of the episode of a recording.
     backend
         As for :func:`robocache.fuse`.
     kinds
@@ -146,20 +144,18 @@ def align(
     if kinds is not None:
         data = data.with_kinds(checked(kinds))
     if isinstance(data, Recording):
-        return aligned_recording(data, rate, clock, data.unit or unit, tasks, rules)
+        return _aligned_recording(data, rate, clock, data.unit or unit, tasks, rules)
     return _episodes(data, rate, data.unit or unit, rules)
 
 
-def aligned_recording(
+def _aligned_recording(
     recording: Recording,
     rate: Any,
     clock_name: str | None,
     unit: str | None,
     tasks: Any,
     rules: Rules,
-    rings: Rings | None = None,
 ) -> Episodes:
-    """Align a recording; with ``rings``, streams that arrive are computed by ``Live``."""
     import numpy as np
 
     seen = rules.seen
@@ -201,10 +197,6 @@ def aligned_recording(
                 plans[name],
                 arrivals=kept.arrivals,
             )
-            if rings is not None:
-                stamps, arrivals = _stamps(stream, stamps_of, unit), _arrivals_of(stream, unit)
-                every = rules.stream(name, stream.values, stamps, plans[name], arrivals=arrivals)
-                rings.receive(name, every, kept.rows, seen.bound(name))
         elif seen.arrival:
             times = _stamps(stream, stamps_of, unit)
             rows = np.argsort(times, kind="stable")
@@ -217,11 +209,10 @@ def aligned_recording(
     timed = streams or _single(static)
     queries = _queries(rate, timed, unit, rules.span)
     options = _lag(rules, queries)
-    compute = fuse_all if rings is None else rings.compute
     parts: dict[str, Any] = {}
     valid: Any = None
     if streams:
-        parts, valid = fused(streams, queries, rules.backend, options, compute)
+        parts, valid = fused(streams, queries, rules.backend, options)
     held = {name: _held(*each, queries, rules, unit) for name, each in static.items()}
     parts, valid, names = _with_static(parts, valid, held, list(read))
     offsets = np.array([0, len(queries)], np.int64)
@@ -316,7 +307,8 @@ def _times_of(stream: RecordedStream, own: str, unit: str | None) -> Any:
     times = _stamps(stream, own, unit)
     if (times[1:] < times[:-1]).any():
         raise ValueError(
-            f"{printable(stream.name)}: its {own} times go back; use another clock=, or sort it"
+            f"{printable(stream.name)}: its times go back (clock {own!r}); use another clock=, or "
+            "sort it"
         )
     return times
 

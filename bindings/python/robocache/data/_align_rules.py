@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -219,7 +219,6 @@ def fused(
     queries: Any,
     backend: Any,
     options: Any,
-    compute: Callable[[Mapping[str, Stream[Any]], Any, str, Any], tuple[Any, Any]] = fuse_all,
 ) -> tuple[dict[str, Any], Any]:
     """Return the values of each stream in a float dtype, and all masks."""
     import numpy as np
@@ -235,7 +234,7 @@ def fused(
         for begin in range(0, len(names), _MOST):
             some = names[begin : begin + _MOST]
             chosen = {name: streams[name] for name in some}
-            fused, mask = compute(chosen, queries, dtype, {**options, "backend": backend})
+            fused, mask = fuse_all(chosen, queries, dtype, {**options, "backend": backend})
             ends = np.cumsum([streams[name].values.shape[-1] for name in some])
             for i, (name, end) in enumerate(zip(some, ends.tolist())):
                 width = streams[name].values.shape[-1]

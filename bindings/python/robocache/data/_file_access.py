@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from ._errors import FormatError
 
@@ -50,6 +51,26 @@ def opened(path: str) -> BinaryIO:
 def opened_text(path: str, errors: str = "strict") -> TextIO:
     """Open a regular file for reading, as UTF-8 text: see :func:`opened`."""
     return io.TextIOWrapper(opened(path), encoding="utf-8", errors=errors)
+
+
+def json_object(path: str, largest: int | None = None) -> dict[str, Any]:
+    """Return the object in a JSON file, of at most ``largest`` bytes.
+
+    Raises
+    ------
+    FormatError
+        The file is larger, is not JSON, or holds something else; or as :func:`opened`.
+    """
+    if largest is not None and os.path.getsize(path) > largest:
+        raise FormatError(path, "", f"has more than {largest >> 20} MiB, expected a description")
+    try:
+        with opened_text(path) as file:
+            content = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
+    if not isinstance(content, dict):
+        raise FormatError(path, "", "is not a JSON object")
+    return content
 
 
 @contextmanager

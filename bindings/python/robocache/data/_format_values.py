@@ -44,8 +44,8 @@ def size(count: int) -> str:
 
 
 def plural(count: int, name: str) -> str:
-    """Return for example "1 stream" or "2 streams"."""
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    """Return for example "1 stream" or "2,000 streams"."""
+    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
 
 
 def plain(value: Any) -> Any:

@@ -15,5 +15,5 @@ ROWS = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
 
 def calls() -> dict[str, Callable[[], Call]]:
     return {
-        "convert_rotations": lambda: (rbc.convert_rotations, [ROWS, "quat_xyzw", "rot6d"], {}),
+        "convert_rotations": lambda: (rbc.convert_rotations, [ROWS, "quat_xyzw", "rot6d_rows"], {}),
     }

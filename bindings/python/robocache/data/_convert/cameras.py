@@ -12,8 +12,8 @@ from ..._printable import printable
 from .._errors import FormatError
 from .._recording import RecordedStream, Recording
 from .._write import pictures, video
-from .errors import Unsuitable
 from .messages import is_known, picture_of
+from .sources import Unsuitable
 
 FRAME = "frame"  # the only channel of a camera while its rows are chosen
 _MOST_WAITING = 64  # frames that are held until an earlier one arrives

@@ -11,6 +11,7 @@ from ..._episodes.episodes import Episodes
 from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
 from ..._printable import printable
+from ..._suggestions import did_you_mean
 from .._errors import FormatError, LeftOut
 from .._kinds.declared import checked
 from .._kinds.selectors import ALL, split
@@ -18,9 +19,8 @@ from .._progress import progress
 from .._recording import Recording
 from .._write import formats
 from .cameras import Frame, frames_of, frames_of_files, frames_of_video, place_of
-from .errors import Unsuitable
 from .prepare import Prepared, Rules, look_at, prepared, prepared_episode
-from .sources import Source, sources_of
+from .sources import Source, Unsuitable, sources_of
 from .split import split_of
 from .staging import EpisodeWriter, Stage, StagedDataSet, facts_at
 from .summary import Conversion, summary_of
@@ -37,7 +37,7 @@ def convert(
     rate: float | None = None,
     tracks: Mapping[str, Any] | None = None,
     images: Mapping[str, str] | None = None,
-    task: str | None = None,
+    tasks: str | None = None,
     format: str | None = None,
     exclude: Sequence[str] = (),
     action_shift: int = 0,
@@ -78,8 +78,8 @@ def convert(
     images
         The stream of each camera: ``{"front": "/camera/image_raw"}`` makes the track
         "observation.images.front". Each row takes the nearest frame. None: the videos of data sets.
-    task
-        The task of all episodes.
+    tasks
+        The task of all episodes; the column task of ``spans`` comes before it. None: as recorded.
     format
         "lerobot" (v3.0), "lerobot-v2.1", "robomimic" (.hdf5), "zarr", "rlds", "parquet", "csv" or
         "npz". None: by the suffix of ``out``; "lerobot" without a suffix.
@@ -156,7 +156,11 @@ class _Job:
         options = arguments["options"]
         unknown = [key for key in options if key not in (*_OPEN, *_ALIGN)]
         if unknown:
-            raise TypeError(f"convert() got an unexpected keyword argument {unknown[0]!r}")
+            known = [name for name in (*arguments, *_OPEN, *_ALIGN) if name != "options"]
+            raise TypeError(
+                f"convert() got an unexpected keyword argument {unknown[0]!r}"
+                f"{did_you_mean(unknown[0], known)}"
+            )
         out = os.fsdecode(arguments["out"])
         format = formats.format_for(out, arguments["format"])
         rate, shift = arguments["rate"], arguments["action_shift"]
@@ -183,7 +187,7 @@ class _Job:
             split_of(arguments["episode_from"], arguments["split_gap"], arguments["spans"]),
             shift,
             arguments["dtype"],
-            arguments["task"],
+            arguments["tasks"],
             {key: options[key] for key in _ALIGN if options.get(key) is not None},
             options.get("unit"),
         )
@@ -197,7 +201,7 @@ class _Job:
             "rate": rate,
             "tracks": None if arguments["tracks"] is None else rules.wanted.tracks,
             "images": rules.wanted.images,
-            "task": arguments["task"],
+            "tasks": arguments["tasks"],
             "format": format,
             "exclude": rules.wanted.exclude,
             "action_shift": shift,
@@ -287,7 +291,8 @@ class _Job:
                     raise
                 own = text if text.startswith(name) else f"{name}: {text}"
                 kind = KeyError if isinstance(error, KeyError) else ValueError
-                raise kind(f"{own}. skip_failed=True skips such recordings") from error
+                end = "" if own.endswith("?") else "."
+                raise kind(f"{own}{end} skip_failed=True skips such recordings") from error
             failed, count = text, 0
         facts = {"episodes": count, "failed": failed}
         stage.finish_source(number, {**facts, "left_out": [[o.place, o.reason] for o in left_out]})
@@ -404,6 +409,8 @@ class _Job:
         if files is None or files[0] is None:
             raise Unsuitable(f"{feature}: its video is not known")
         path, begin = place_of(files[0])
+        if not os.path.exists(path):
+            raise FormatError(path, "", f"is missing; exclude={[feature]} leaves this camera out")
         if made.about.get("copied") and own.copy(feature, path, begin):
             return
         times = on_host(track.times)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .._formats.messages.protobuf_wire import BYTES, FIXED32, Malformed, fields
 from .._write import pictures
 
 RAW = {"sensor_msgs/msg/Image", "foxglove.RawImage", "foxglove_msgs/msg/RawImage"}
@@ -71,12 +71,6 @@ class Picture:
         return np.ascontiguousarray(pixels[..., list(order)])
 
 
-def pictures_in(typename: str, serialization: str, rows: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the log time of each message, and a function that returns its picture."""
-    for i, at in enumerate(rows.times.tolist()):
-        yield at, lambda i=i: picture_of(typename, serialization, rows.message(i))
-
-
 def picture_of(typename: str, serialization: str, message: bytes) -> Picture:
     """Return the picture of a message.
 
@@ -96,7 +90,7 @@ def picture_of(typename: str, serialization: str, message: bytes) -> Picture:
             if typename.startswith("foxglove_msgs"):
                 return _of_foxglove(typename, reader)
             return _of_sensor_msgs(typename, reader)
-    except (struct.error, UnicodeDecodeError, IndexError):
+    except (struct.error, UnicodeDecodeError, Malformed):
         raise ValueError("is truncated, or is not of its type") from None
     raise ValueError(f"is stored as {serialization!r}, expected cdr, ros1 or protobuf")
 
@@ -160,53 +154,12 @@ _WIDTH, _HEIGHT, _ENCODING, _STEP, _PIXELS, _FILE = 2, 3, 4, 5, 6, 2
 
 
 def _of_protobuf(typename: str, message: bytes) -> Picture:
-    fields = dict(protobuf_fields(message))
+    parts = {(number, kind): bytes(part) for number, kind, part in fields(memoryview(message))}
     if typename in COMPRESSED:
-        return Picture(_bytes(fields, _FILE), "")
-    encoding = _bytes(fields, _ENCODING).decode("utf-8")
-    numbers = [int.from_bytes(_bytes(fields, key), "little") for key in (_HEIGHT, _WIDTH, _STEP)]
-    return Picture(_bytes(fields, _PIXELS), encoding, *numbers)
-
-
-def _bytes(fields: dict[int, Any], key: int) -> bytes:
-    value = fields.get(key, b"")
-    if not isinstance(value, bytes):
-        raise struct.error("another type")
-    return value
-
-
-def protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each field with its bytes, or its integer for a varint."""
-    at = 0
-    while at < len(message):
-        key, at = varint(message, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = varint(message, at)
-            yield key >> 3, value
-            continue
-        if kind == 2:
-            size, at = varint(message, at)
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-        else:
-            raise struct.error(f"kind {kind}")
-        data = message[at : at + size]
-        if len(data) != size:
-            raise struct.error("truncated")
-        at += size
-        yield key >> 3, data
-
-
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of 7 bits a byte, and the place after it."""
-    value, shift = 0, 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise struct.error("too long")
+        return Picture(parts.get((_FILE, BYTES), b""), "")
+    encoding = parts.get((_ENCODING, BYTES), b"").decode("utf-8")
+    height, width, step = (
+        int.from_bytes(parts.get((number, FIXED32), b""), "little")
+        for number in (_HEIGHT, _WIDTH, _STEP)
+    )
+    return Picture(parts.get((_PIXELS, BYTES), b""), encoding, height, width, step)

@@ -17,8 +17,8 @@ from .._recording import RecordedStream, Recording, clock_of
 from .._write.dataset import require_even
 from .._write.memory import in_seconds_of, rate_of
 from .cameras import as_numbers, require_camera
-from .errors import Unsuitable
 from .messages import is_known
+from .sources import Unsuitable
 from .split import Span, Split, spans_of, ticks_of
 from .tracks import Part, Wanted, columns_in, excluded, joined_names, parts_of
 
@@ -111,13 +111,19 @@ def look_at(recording: Recording, rules: Rules, source: str) -> Look:
         raise Unsuitable("no span of it becomes an episode")
     used = set(look.streams)
     look.left_out += _unused(kinds, used, rules)
-    look.left_out += [
-        each
-        for each in recording.left_out
-        if each.place.partition(": ")[0] in used - set(cameras.values())
-        and "string" not in each.reason  # texts, such as frame_id, are not numbers of a stream
-    ]
+    look.left_out += [each for each in recording.left_out if _matters(each, used, cameras.values())]
     return look
+
+
+def _matters(left_out: LeftOut, used: Collection[str], cameras: Collection[str]) -> bool:
+    """Whether something that was not read may be missed in the output.
+
+    Texts, such as frame_id, are not numbers of a stream; the fields of an image are its picture.
+    """
+    stream, _, field = left_out.place.partition(": ")
+    if stream in cameras:
+        return not field
+    return stream in used and "string" not in left_out.reason
 
 
 def _unused(kinds: Mapping[str, str], used: Collection[str], rules: Rules) -> list[LeftOut]:
@@ -137,7 +143,6 @@ def _unused(kinds: Mapping[str, str], used: Collection[str], rules: Rules) -> li
 
 def prepared(look: Look, span: Span, rules: Rules, source: str) -> Prepared:
     """Align the streams of one span, and put their channels into the features."""
-
     recording = look.recording
     if rules.rate is None:
         raise ValueError("rate: is needed for recordings: rows a second")
@@ -424,7 +429,7 @@ def prepared_episode(
         aligned, rate = one, float(own_rate or 0)
         if rate > 0 and first.times is not None:
             own = in_seconds_of(first, one.unit or rules.unit, 0, count)
-            require_even(own, rate, f"episode {number}")
+            require_even(own, rate, f"{printable(source)}: episode {number}")
         frames = {feature: np.arange(count) for feature in cameras}
         if not rate > 0:
             raise ValueError("rate: is needed, since the data set does not state its rate")

@@ -20,6 +20,10 @@ _MAGIC = "*?["
 _METADATA = "metadata.yaml"  # of a bag: without it, each file of a folder is a recording
 
 
+class Unsuitable(ValueError):
+    """A recording does not have what the conversion needs, such as a stream or common times."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One recording or data set."""

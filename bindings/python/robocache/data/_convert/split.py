@@ -13,7 +13,7 @@ from .._errors import FormatError
 from .._file_access import opened_text
 from .._recording import Recording, clock_of
 from .._time_units import per_second
-from .errors import Unsuitable
+from .sources import Unsuitable
 
 _COLUMNS = ("begin", "end")  # of a table of spans, in seconds
 
@@ -198,7 +198,7 @@ def _without_gaps(span: Span, times: Mapping[str, Any], gap: float) -> list[Span
             parts.append(Span(at, _after(left), span.task))
         at = max(at, right)
     if at < end:
-        parts.append(Span(at, span.end if span.end is not None else None, span.task))
+        parts.append(Span(at, span.end, span.task))
     return parts
 
 

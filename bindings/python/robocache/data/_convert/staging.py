@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..._files.workplace import sync_folder
+from ..._files.workplace import sync_folder, sync_tree
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
 from .._write import pictures, video
@@ -226,10 +226,7 @@ class EpisodeWriter:
             "notes": made.notes,
         }
         _write_json(os.path.join(self.new, _FACTS), facts)
-        for base, _, names in os.walk(self.new):
-            for name in names:
-                _sync(os.path.join(base, name))
-        sync_folder(self.new)
+        sync_tree(self.new)
         os.rename(self.new, self.path)
         sync_folder(os.path.dirname(self.path))
 
@@ -370,7 +367,7 @@ class StagedDataSet:
 
     def _require_same(self, first: Any, facts: Any) -> None:
         where = f"{printable(facts['about']['source'])}: "
-        than = f"than {printable(first['about']['source'])}"
+        other = printable(first["about"]["source"])
         if facts["rate"] != first["rate"]:
             raise ValueError(
                 f"{where}has {facts['rate']:g} rows a second, others {first['rate']:g}; pass rate="
@@ -379,14 +376,17 @@ class StagedDataSet:
             own = {entry["name"]: entry for entry in facts[key]}
             known = {entry["name"]: entry for entry in first[key]}
             for name in known.keys() ^ own.keys():
-                has = "has no" if name in known else "has another"
-                raise ValueError(f"{where}{has} feature {name!r} {than}")
+                has = "lacks the" if name in known else "has the"
+                raise ValueError(
+                    f"{where}{has} feature {name!r}, unlike {other}; name the tracks that all have "
+                    "with tracks=, or leave its stream out with exclude="
+                )
             for name, entry in known.items():
                 for fact in ("shape", "channels", "dtype"):
                     if own[name].get(fact) != entry.get(fact):
                         raise ValueError(
-                            f"{where}{name} has the {fact} {_short(own[name].get(fact))}, other "
-                            f"{than}: {_short(entry.get(fact))}"
+                            f"{where}{name} has the {fact} {_short(own[name].get(fact))}, but "
+                            f"{_short(entry.get(fact))} in {other}"
                         )
 
     def rows(self, episode: int) -> dict[str, Any]:
@@ -475,14 +475,6 @@ def _write_json(path: str, content: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(f"{path}.new", path)
-
-
-def _sync(path: str) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _remove(path: str) -> None:

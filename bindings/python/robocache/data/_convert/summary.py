@@ -9,6 +9,7 @@ from typing import Any
 from ..._printable import printable
 from ..._text_table import text_table
 from .._errors import LeftOut
+from .._format_values import plural
 from .staging import StagedDataSet
 
 _ROUNDING = 1e-9  # s that times may differ only since they are rounded
@@ -81,8 +82,11 @@ class Conversion:
         for name, shape in self.cameras.items():
             rows.append([name, "-", f"{shape[1]} x {shape[0]} pixels"])
         seconds = self.rows / self.rate
-        head = f"{printable(self.output)}: {self.format}, {len(self)} episodes, {self.rows} rows, "
-        lines = [f"{head}{seconds:.4g} s at {self.rate:g} Hz", text_table(rows)]
+        head = f"{printable(self.output)}: {self.format}, {plural(len(self), 'episode')}, "
+        lines = [
+            f"{head}{plural(self.rows, 'row')}, {seconds:.4g} s at {self.rate:g} Hz",
+            text_table(rows),
+        ]
         lines += listed_lines("skipped", [f"{n}: {r}" for n, r in self.skipped])
         lines += listed_lines("note", self.notes)
         lines += listed_lines("omitted", [str(each) for each in self.left_out])
@@ -116,7 +120,9 @@ def summary_of(
     if format.startswith("lerobot"):
         for name in ("observation.state", "action"):
             if name not in numbers:
-                notes.append(f"has no track {name}, which policies read; name it with tracks=")
+                notes.append(
+                    f"the output has no track {name}, which policies read; name it with tracks="
+                )
     lost = [LeftOut(*each) for each in left_out] + data.left_out()
     return Conversion(
         out,
@@ -170,4 +176,4 @@ def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]
 
 
 def _episodes(count: int) -> str:
-    return "1 episode is" if count == 1 else f"{count} episodes are"
+    return f"{plural(count, 'episode')} {'is' if count == 1 else 'are'}"

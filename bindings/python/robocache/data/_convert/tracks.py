@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ..._suggestions import did_you_mean
 from .._errors import some
 from .._kinds.selectors import columns_of, of_topic, split
 from .._source import is_media
@@ -93,8 +94,11 @@ def part_of(text: str, known: Sequence[str], where: str) -> Part:
         return max(fits, key=lambda fit: fit[0])[1]
     _, _, stream = text.rpartition("=")
     topic = of_topic(stream.partition(":")[0], known)
-    near = f". It is split into {some(topic)}" if topic else ""
-    raise KeyError(f"{where}: no such stream {text!r}{near}; expected one of {some(known)}")
+    split_into = f". It is split into {some(topic)}" if topic else ""
+    like = "" if topic else did_you_mean(stream.partition(":")[0], known)
+    raise KeyError(
+        f"{where}: no such stream {text!r}{split_into}; expected one of {some(known)}{like}"
+    )
 
 
 def named(text: str) -> tuple[str, str]:
@@ -126,9 +130,10 @@ def parts_of(
     cameras = {}
     for feature, stream in wanted.images.items():
         if stream not in streams:
+            media = [name for name, kind in streams.items() if is_media(kind)] or known
             raise KeyError(
                 f"{where}: images[{feature!r}]: no such stream {stream!r}, expected one of "
-                f"{some([name for name, kind in streams.items() if is_media(kind)] or known)}"
+                f"{some(media)}{did_you_mean(stream, media)}"
             )
         cameras[feature] = stream
     return features, cameras
@@ -142,7 +147,7 @@ def plain_name(stream: str, known: Collection[str]) -> str:
 
 def columns_in(part: Part, names: Sequence[str] | None, width: int, where: str) -> list[int]:
     """Return the columns of a part in its stream."""
-    return columns_of(part.channels, names, width, f"{where}:{part.text}", part.stream)
+    return columns_of(part.channels, names, width, f"{where}: {part.text}", part.stream)
 
 
 def joined_names(named_parts: Sequence[tuple[Part, Sequence[str]]]) -> list[str]:

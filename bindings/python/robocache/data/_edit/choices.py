@@ -66,8 +66,7 @@ def cuts_of(
     drop: Any,
     keep: Any,
     trim: Mapping[Any, Any] | None,
-    task: str | None,
-    tasks: Mapping[Any, str] | None,
+    tasks: str | Mapping[Any, str] | None,
 ) -> list[Cut]:
     """Return the episodes of the output. All numbers count the episodes of all sources."""
     whole: list[Cut] = []
@@ -79,8 +78,8 @@ def cuts_of(
     for key, span in (trim or {}).items():
         for number in numbers_in(key, count, "trim"):
             spans[number] = _span(span, whole[number].length, number)
-    words: list[str | None] = [task] * count
-    for key, text in (tasks or {}).items():
+    words: list[str | None] = [None] * count
+    for key, text in ({"all": tasks} if isinstance(tasks, str) else tasks or {}).items():
         if not isinstance(text, str):
             raise TypeError(f"tasks[{key!r}]: is {text!r}, expected a text")
         for number in numbers_in(key, count, "tasks"):

@@ -12,6 +12,7 @@ from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
 from ..._printable import printable
 from .._errors import Damage, FormatError, LeftOut, needed
+from .._format_values import plural
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet
@@ -43,7 +44,8 @@ class Edit:
 
     def __repr__(self) -> str:
         parts = "".join(f"; {name}: {count}" for name, count in self.parts.items())
-        head = f"{printable(self.output)}: {self.episodes} episodes, {self.rows} rows{parts}"
+        head = f"{printable(self.output)}: {plural(self.episodes, 'episode')}, "
+        head += f"{plural(self.rows, 'row')}{parts}"
         lines = [f"note: {note}" for note in self.notes]
         return "\n".join([head, *lines, *(f"omitted: {each}" for each in self.left_out)])
 
@@ -55,8 +57,7 @@ def edit(
     drop: Any = None,
     keep: Any = None,
     trim: Mapping[Any, Any] | None = None,
-    task: str | None = None,
-    tasks: Mapping[Any, str] | None = None,
+    tasks: str | Mapping[Any, str] | None = None,
     remove: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
     split: Mapping[str, Any] | None = None,
@@ -69,7 +70,8 @@ def edit(
     The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
     completely or not at all; the sources are not changed. Values keep their bits. Videos are
     copied without decoding where their keyframes allow it, and encoded again else. Statistics of
-    numbers are computed again, exactly; those of cameras are kept for whole episodes.
+    numbers are computed again, exactly; those of cameras are kept for whole episodes, unless they
+    cannot be right.
 
     Parameters
     ----------
@@ -78,16 +80,15 @@ def edit(
     out
         The new folder.
     drop
-        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are counted from 0 over
+        Episodes to drop: numbers, or a text such as "0,2,5-7". Episodes are plural from 0 over
         all sources, in every argument.
     keep
         Episodes to keep, in this order. None: all.
     trim
         By episodes, the rows to keep: ``{"0-3": "10:", 5: (0, 100)}``. "all" names all episodes.
-    task
-        The task of all episodes. None: as recorded.
     tasks
-        The task by episodes; it comes before ``task``.
+        The task of all episodes, or by episodes: ``{"all": "pick", "0-3": "place"}``, where later
+        ones come before earlier ones. None: as recorded.
     remove
         Features to remove.
     rename
@@ -124,7 +125,7 @@ def edit(
     chosen = features_of(sets[0], list(remove), rename or {})
     for each, name in zip(sets[1:], names[1:]):
         _require_same(sets[0], each, names[0], name, list(chosen.values()))
-    cuts = cuts_of(sets, drop, keep, trim, task, tasks)
+    cuts = cuts_of(sets, drop, keep, trim, tasks)
     count = sum(len(each.plan.lengths) for each in sets)
     parts = None if split is None else splits_of(split, cuts, count)
     require_place(target, overwrite)
@@ -151,7 +152,9 @@ def _result(
     used = list(cuts) if parts is None else [cut for each in parts.values() for cut in each]
     left_out = [each for one in done for each in one.left_out]
     if len(used) < len(cuts):
-        left_out.append(LeftOut("split", f"{len(cuts) - len(used)} episodes are in no part"))
+        count = len(cuts) - len(used)
+        text = f"{plural(count, 'episode')} {'is' if count == 1 else 'are'} in no part"
+        left_out.append(LeftOut("split", text))
     return Edit(
         out,
         len(used),

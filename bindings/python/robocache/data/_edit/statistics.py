@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from ... import statistics_files
 from ..._statistics.result import StatisticsResult
 from .._errors import Damage, FormatError, needed
+from .._format_values import plural
 from .._formats.lerobot.frames import is_camera
-from .._formats.lerobot.image_statistics import camera_statistics
+from .._formats.lerobot.image_statistics import camera_statistics, impossible
+from .._formats.lerobot.places import EPISODES
 from .._formats.lerobot.stored_statistics import STATS, DataSet, fix
 from .._options import Options
 from .._write.lerobot import image_columns
 from .choices import Cut
-
-_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 
 
 def write_statistics(
@@ -25,13 +25,20 @@ def write_statistics(
     features: Mapping[str, str],
     part: str,
     progress: bool | None,
-) -> None:
-    """Write the statistics of a data set whose rows, videos and meta are complete."""
+) -> list[str]:
+    """Write the statistics of a data set whose rows, videos and meta are complete.
+
+    Returns
+    -------
+    list
+        Notes about statistics of cameras that the sources have, and that cannot be right.
+    """
     pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
     parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
     cameras = {n: o for n, o in features.items() if is_camera(sets[0].info.features[o])}
-    results = _of_cameras(sets, cuts, cameras, part, progress) if cameras else {}
-    path = os.path.join(part, _EPISODES)
+    notes: list[str] = []
+    results = _of_cameras(sets, cuts, cameras, part, progress, notes) if cameras else {}
+    path = os.path.join(part, EPISODES)
     table = parquet.read_table(path)
     whole = {}
     for name, rows in results.items():
@@ -45,6 +52,7 @@ def write_statistics(
     if whole:
         place = os.path.join(part, STATS)
         statistics_files.write_lerobot(place, whole, images=list(whole), keep=place)
+    return notes
 
 
 def _of_cameras(
@@ -53,17 +61,32 @@ def _of_cameras(
     cameras: Mapping[str, str],
     part: str,
     progress: bool | None,
+    notes: list[str],
 ) -> dict[str, list[StatisticsResult]]:
-    """Return the statistics of each camera by episode: the stored ones of whole episodes."""
+    """Return the statistics of each camera by episode: the stored ones of whole episodes.
+
+    Those that cannot be right are computed from the frames.
+    """
     import numpy as np
 
     stored = [_stored(each) for each in sets]
     found: dict[str, list[StatisticsResult | None]] = {name: [] for name in cameras}
+    wrong = dict.fromkeys(cameras, 0)
     for cut in cuts:
         number = int(sets[cut.source].plan.numbers[cut.episode])
         own = stored[cut.source].get(number, {}) if cut.is_whole else {}
         for name, old in cameras.items():
-            found[name].append(own.get(old))
+            row = own.get(old)
+            if row is not None and impossible(row).any():
+                wrong[name] += 1
+                row = None
+            found[name].append(row)
+    notes += [
+        f"{name}: the std stored for {plural(count, 'episode')} is far below what the quantiles "
+        "allow; the statistics were computed from a sample of the frames"
+        for name, count in wrong.items()
+        if count
+    ]
     lacking = np.array([any(rows[e] is None for rows in found.values()) for e in range(len(cuts))])
     if lacking.any():
         made = DataSet.open(part, Options(Damage(), progress=progress))

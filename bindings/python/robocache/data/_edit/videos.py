@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._errors import FormatError
+from .._formats.lerobot.places import CHUNK
 from .._formats.lerobot.stored_statistics import DataSet
 from .._write import video
 from .choices import Cut
-
-_CHUNK = 1000
 
 
 class Videos:
@@ -71,8 +70,8 @@ class Videos:
         numbers = np.array([place for place, _ in places], np.int64)
         begins = np.array([begin for _, begin in places])
         columns = {
-            f"videos/{name}/chunk_index": numbers // _CHUNK,
-            f"videos/{name}/file_index": numbers % _CHUNK,
+            f"videos/{name}/chunk_index": numbers // CHUNK,
+            f"videos/{name}/file_index": numbers % CHUNK,
             f"videos/{name}/from_timestamp": begins,
             f"videos/{name}/to_timestamp": begins
             + np.array([cut.rows for cut in self.cuts]) / self.rate,

@@ -10,27 +10,31 @@ from typing import Any
 
 from ... import __version__
 from .._errors import FormatError, LeftOut, needed, reading
-from .._file_access import walked
+from .._file_access import json_object, walked
 from .._formats.lerobot.checks import words_of_tasks
 from .._formats.lerobot.columns import hub_feature, tasks_table
+from .._formats.lerobot.places import (
+    CHUNK,
+    DATA,
+    EPISODES,
+    FILE_BYTES,
+    SOURCES,
+    VIDEO,
+    VIDEO_MIB,
+    place,
+)
 from .._formats.lerobot.stored_statistics import DataSet
 from .._progress import progress as shown
 from .choices import COUNTERS, Cut
 from .statistics import write_statistics
 from .videos import Videos
 
-_FILE = 100 << 20  # bytes of a data file, as in LeRobot
-_CHUNK = 1000  # files in a folder
-_DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-_VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
-_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
-_SOURCES = "meta/robocache.json"
 _OLD = ("total_videos", "total_chunks")  # entries of info.json in v2
 _EPISODE, _TASK = "episode_index", "task_index"
 _STAMPS = "robocache.stamps"  # times that float32 cannot hold, written by save
 _KNOWN = (
     *("data/", "videos/", "images/", "meta/episodes", "meta/tasks.", "meta/info.json"),
-    *("meta/stats.json", "meta/episodes_stats", _SOURCES, ".cache/", ".git"),
+    *("meta/stats.json", "meta/episodes_stats", SOURCES, ".cache/", ".git"),
 )
 
 
@@ -89,7 +93,9 @@ class _Writer:
             columns.update(places)
         self._info(described)
         self._episodes(columns)
-        write_statistics(self.sets, self.cuts, self.features, self.part, self.progress)
+        self.done.notes += write_statistics(
+            self.sets, self.cuts, self.features, self.part, self.progress
+        )
         self._sources()
         self._list_left_out()
         return self.done
@@ -100,8 +106,7 @@ class _Writer:
         return path
 
     def _video_path(self, camera: str, number: int) -> str:
-        place = {"chunk_index": number // _CHUNK, "file_index": number % _CHUNK}
-        return self._path(_VIDEO.format(video_key=camera, **place))
+        return self._path(place(VIDEO, number, camera))
 
     # ---- rows -----------------------------------------------------------------------------------
 
@@ -121,13 +126,12 @@ class _Writer:
                     path = self.sets[cut.source].info.folder.path
                     raise FormatError(path, "", f"has columns of other types: {error}") from None
                 if writer is None:
-                    place = {"chunk_index": number // _CHUNK, "file_index": number % _CHUNK}
-                    path = self._path(_DATA.format(**place))
+                    path = self._path(place(DATA, number))
                     writer = parquet.ParquetWriter(path, schema, compression="snappy")
                 writer.write_table(table)
                 self.file_of.append(number)
                 begin += cut.rows
-                if os.path.getsize(path) >= _FILE:
+                if os.path.getsize(path) >= FILE_BYTES:
                     writer.close()
                     writer, number = None, number + 1
                 advance(1)
@@ -254,8 +258,7 @@ class _Writer:
 
     def _entries(self) -> dict[str, Any]:
         """Return the features as info.json describes them."""
-        with open(self.info.path, encoding="utf-8") as file:
-            known = json.load(file)["features"]
+        known = json_object(self.info.path)["features"]
         return {name: known[own] for name, own in self.features.items()}
 
     def _info(self, described: Mapping[str, dict[str, Any]]) -> None:
@@ -271,14 +274,14 @@ class _Writer:
             total_episodes=len(self.cuts),
             total_frames=sum(cut.rows for cut in self.cuts),
             total_tasks=len(self.tasks),
-            chunks_size=_CHUNK,
+            chunks_size=CHUNK,
             splits={"train": f"0:{len(self.cuts)}"},
-            data_path=_DATA,
-            video_path=_VIDEO if videos else None,
+            data_path=DATA,
+            video_path=VIDEO if videos else None,
             features=entries,
         )
-        kept.setdefault("data_files_size_in_mb", _FILE >> 20)
-        kept.setdefault("video_files_size_in_mb", 200)
+        kept.setdefault("data_files_size_in_mb", FILE_BYTES >> 20)
+        kept.setdefault("video_files_size_in_mb", VIDEO_MIB)
         own = kept.get("robocache")
         if isinstance(own, dict) and isinstance(own.get("names"), dict):
             names = own["names"]  # of tracks, by feature; a new name replaces them
@@ -299,15 +302,15 @@ class _Writer:
             "episode_index": np.arange(len(self.cuts)),
             "tasks": pyarrow.array(self.tasks_of, pyarrow.list_(pyarrow.string())),
             "length": lengths,
-            "data/chunk_index": files // _CHUNK,
-            "data/file_index": files % _CHUNK,
+            "data/chunk_index": files // CHUNK,
+            "data/file_index": files % CHUNK,
             "dataset_from_index": ends - lengths,
             "dataset_to_index": ends,
             **videos,
         }
         for key in ("meta/episodes/chunk_index", "meta/episodes/file_index"):
             columns[key] = np.zeros(len(self.cuts), np.int64)
-        parquet.write_table(pyarrow.table(columns), self._path(_EPISODES))
+        parquet.write_table(pyarrow.table(columns), self._path(EPISODES))
         table = tasks_table(pyarrow, list(self.tasks))
         parquet.write_table(table, self._path("meta/tasks.parquet"))
 
@@ -321,7 +324,7 @@ class _Writer:
             }
             for cut in self.cuts
         ]
-        with open(self._path(_SOURCES), "x", encoding="utf-8") as file:
+        with open(self._path(SOURCES), "x", encoding="utf-8") as file:
             json.dump({"robocache": __version__, "episodes": episodes}, file, indent=1)
 
     def _list_left_out(self) -> None:

@@ -75,7 +75,7 @@ def require_even(times: Any, rate: float, where: str) -> None:
         row = int(np.argmax(np.nan_to_num(stray - limit, nan=np.inf)))
         raise ValueError(
             f"{where}: row {row} is {stray[row]:.4g} s from {row} / {rate:g} Hz; resample the "
-            f"rows: rate={rate:.4g} of convert, or align({rate:.4g})"
+            f"rows: convert with rate={rate:.4g}, or align({rate:.4g})"
         )
 
 

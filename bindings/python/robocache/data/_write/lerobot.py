@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -14,23 +15,22 @@ from ..._statistics.result import StatisticsResult
 from .._episode_methods import LEVELS, exact_of
 from .._errors import LeftOut, needed
 from .._formats.lerobot.columns import arrow_of, feature_of, hub_feature, tasks_table
+from .._formats.lerobot.places import (
+    CHUNK,
+    DATA,
+    DATA_V2,
+    EPISODES,
+    FILE_BYTES,
+    SOURCES,
+    VIDEO,
+    VIDEO_MIB,
+    VIDEO_V2,
+    place,
+)
 from . import video
 from .dataset import DataSet, cameras_of, even_times, numbers_of
 from .formats import Options, require_names
 from .image_statistics import statistics_of
-
-_FILE = 100 << 20  # bytes of a data file of v3, as in LeRobot
-_CHUNK = 1000  # files in a folder
-_V3 = {
-    "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
-    "video_path": "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
-}
-_V2 = {
-    "data_path": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
-    "video_path": "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
-}
-_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
-_SOURCES = "meta/robocache.json"  # where each episode comes from
 
 
 def write(data: DataSet, part: str, options: Options) -> Collection[LeftOut]:
@@ -47,10 +47,14 @@ class _Writer:
     def __init__(self, data: DataSet, part: str, options: Options) -> None:
         self.data, self.part, self.options = data, part, options
         self.is_v3 = options.format == "lerobot"
-        self.paths = _V3 if self.is_v3 else _V2
+        self.data_path = DATA if self.is_v3 else DATA_V2
+        self.video_path = VIDEO if self.is_v3 else VIDEO_V2
         words = [task or ("",) for task in data.tasks]
         self.task_tuples = words
         self.tasks = list(dict.fromkeys(task for tasks in words for task in tasks))
+        numbers = {task: number for number, task in enumerate(self.tasks)}
+        self.task_of = [numbers[tasks[0]] for tasks in words]
+        self.begins = [0, *itertools.accumulate(data.lengths)]
         self.videos = [
             feature.name for feature in cameras_of(data) if data.video(0, feature.name) is not None
         ]
@@ -73,7 +77,7 @@ class _Writer:
         else:
             self._episodes_v2(by_episode)
         about = [self.data.about(e) for e in range(len(self.data.lengths))]
-        with open(self._path(_SOURCES), "x", encoding="utf-8") as file:
+        with open(self._path(SOURCES), "x", encoding="utf-8") as file:
             json.dump({"robocache": __version__, "episodes": about}, file, indent=1)
         return ()
 
@@ -108,14 +112,12 @@ class _Writer:
 
         rows = self.data.lengths[episode]
         frames = np.arange(rows)
-        begin = sum(self.data.lengths[:episode])
-        task = self.tasks.index(self.task_tuples[episode][0])
         return {
             "timestamp": (even_times(self.rate, rows).astype(np.float32), None),
             "frame_index": (frames, None),
             "episode_index": (np.full(rows, episode, np.int64), None),
-            "index": (begin + frames, None),
-            "task_index": (np.full(rows, task, np.int64), None),
+            "index": (self.begins[episode] + frames, None),
+            "task_index": (np.full(rows, self.task_of[episode], np.int64), None),
         }
 
     # ---- files ----------------------------------------------------------------------------------
@@ -132,11 +134,11 @@ class _Writer:
             for e in range(len(self.data.lengths)):
                 table = self._table(pyarrow, e).replace_schema_metadata({"huggingface": text})
                 if writer is None:
-                    path = self._path(self._place("data_path", number if self.is_v3 else e))
+                    path = self._path(place(self.data_path, number if self.is_v3 else e))
                     writer = parquet.ParquetWriter(path, table.schema, compression="snappy")
                 writer.write_table(table)
                 self.file_of.append(number)
-                if not self.is_v3 or os.path.getsize(path) >= _FILE:
+                if not self.is_v3 or os.path.getsize(path) >= FILE_BYTES:
                     writer.close()
                     writer, number = None, number + 1
         finally:
@@ -164,7 +166,7 @@ class _Writer:
         return pyarrow.table(arrays)
 
     def _video(self, episode: int, name: str) -> None:
-        path = self._path(self._place("video_path", episode, name))
+        path = self._path(place(self.video_path, episode, name))
         source = self.data.video(episode, name)
         if source is None:
             raise ValueError(f"{name}: episode {episode} has pictures, others videos")
@@ -172,15 +174,6 @@ class _Writer:
             os.link(source, path)
         except OSError:  # another file system, or one without links
             shutil.copyfile(source, path)
-
-    def _place(self, key: str, number: int, name: str = "") -> str:
-        return self.paths[key].format(
-            chunk_index=number // _CHUNK,
-            file_index=number % _CHUNK,
-            episode_chunk=number // _CHUNK,
-            episode_index=number,
-            video_key=name,
-        )
 
     def _path(self, name: str) -> str:
         path = os.path.join(self.part, name)
@@ -239,19 +232,19 @@ class _Writer:
             "total_episodes": count,
             "total_frames": sum(self.data.lengths),
             "total_tasks": len(self.tasks),
-            "chunks_size": _CHUNK,
+            "chunks_size": CHUNK,
             "fps": int(self.rate) if self.rate.is_integer() else self.rate,
             "splits": {"train": f"0:{count}"},
-            "data_path": self.paths["data_path"],
-            "video_path": self.paths["video_path"] if self.videos else None,
+            "data_path": self.data_path,
+            "video_path": self.video_path if self.videos else None,
             "features": features,
             "robocache": {"tasks": any(self.tasks), "task_index": False},
         }
         if self.is_v3:
-            info.update(data_files_size_in_mb=_FILE >> 20, video_files_size_in_mb=200)
+            info.update(data_files_size_in_mb=FILE_BYTES >> 20, video_files_size_in_mb=VIDEO_MIB)
         else:
             info.update(
-                total_videos=count * len(self.videos), total_chunks=(files + _CHUNK - 1) // _CHUNK
+                total_videos=count * len(self.videos), total_chunks=(files + CHUNK - 1) // CHUNK
             )
         with open(self._path("meta/info.json"), "x", encoding="utf-8") as file:
             json.dump(info, file, indent=4)
@@ -269,14 +262,14 @@ class _Writer:
             "episode_index": np.arange(count),
             "tasks": pyarrow.array(self.task_tuples, pyarrow.list_(pyarrow.string())),
             "length": lengths,
-            "data/chunk_index": files // _CHUNK,
-            "data/file_index": files % _CHUNK,
+            "data/chunk_index": files // CHUNK,
+            "data/file_index": files % CHUNK,
             "dataset_from_index": ends - lengths,
             "dataset_to_index": ends,
         }
         for name in self.videos:
-            columns[f"videos/{name}/chunk_index"] = np.arange(count) // _CHUNK
-            columns[f"videos/{name}/file_index"] = np.arange(count) % _CHUNK
+            columns[f"videos/{name}/chunk_index"] = np.arange(count) // CHUNK
+            columns[f"videos/{name}/file_index"] = np.arange(count) % CHUNK
             columns[f"videos/{name}/from_timestamp"] = np.zeros(count)
             columns[f"videos/{name}/to_timestamp"] = lengths / self.rate
         cameras = [feature.name for feature in cameras_of(self.data)]
@@ -290,7 +283,7 @@ class _Writer:
             columns.update(image_columns(pyarrow, name, [each[name] for each in by_episode]))
         for key in ("meta/episodes/chunk_index", "meta/episodes/file_index"):
             columns[key] = np.zeros(count, np.int64)
-        parquet.write_table(pyarrow.table(columns), self._path(_EPISODES))
+        parquet.write_table(pyarrow.table(columns), self._path(EPISODES))
         parquet.write_table(tasks_table(pyarrow, self.tasks), self._path("meta/tasks.parquet"))
 
     def _episodes_v2(self, by_episode: list[dict[str, StatisticsResult]]) -> None:

@@ -116,11 +116,8 @@ def _features_of_episodes(info: Info) -> dict[int, Any] | None:
     return found
 
 
-def _impossible(name: str, stored: Any) -> list[Finding]:
-    """Return an error if a deviation is too small for the quantiles stored with it.
-
-    LeRobot 0.4 squared the pixels as uint8, which overflows; its deviations are nearly 0.
-    """
+def least_std(stored: Any) -> Any:
+    """Return the least standard deviation that the quantiles allow, of each channel."""
     import numpy as np
 
     least = np.zeros_like(stored.mean)
@@ -129,7 +126,22 @@ def _impossible(name: str, stored: Any) -> list[Finding]:
         below = stored.quantile(level) < stored.mean
         # At least this part of the pixels is as far from the mean, or farther.
         least = np.maximum(least, apart * np.sqrt(np.where(below, level, 1 - level)))
-    wrong = stored.std < 0.5 * least
+    return least
+
+
+def impossible(stored: Any) -> Any:
+    """Return the channels whose stored deviation is far below what the quantiles allow.
+
+    LeRobot 0.4 squared the pixels as uint8, which overflows; its deviations are nearly 0.
+    """
+    return stored.std < 0.5 * least_std(stored)
+
+
+def _impossible(name: str, stored: Any) -> list[Finding]:
+    """Return an error if a deviation is too small for the quantiles stored with it."""
+    import numpy as np
+
+    wrong, least = impossible(stored), least_std(stored)
     if not wrong.any():
         return []
     c = int(np.argmax(np.where(wrong, least - stored.std, -1)))

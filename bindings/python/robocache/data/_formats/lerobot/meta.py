@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import Damage, FormatError, nothing_of
-from ..._file_access import Folder, Limit, opened_text, require_regular, walked
+from ..._file_access import Folder, Limit, json_object, opened_text, require_regular, walked
+from .places import DATA, DATA_V2
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +29,6 @@ _LONGEST_PATH = 4096  # bytes, the limit of file systems
 _LONGEST_LINE = 16 << 20  # characters per line of episodes.jsonl
 _SHOWN = 80  # characters of a value in a message
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
-_V3_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-_V2_PATH = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
 _PLACE = re.compile(r"\{(\w+)(:[^{}]*)?\}")
 _WIDTH = re.compile(r"(:0?\d{0,2}d)?", re.ASCII)
 _STAMPS = re.compile(r"(datetime64|timedelta64)\[(ns|us|ms|s)(,.*)?\]")
@@ -148,7 +147,7 @@ class Plan:
 
 def info_of(folder: Folder) -> Info:
     path = folder.file("meta/info.json")
-    content = _object(path)
+    content = json_object(path)
 
     def get(key: str, kind: Any, default: Any = None) -> Any:
         value = content.get(key, default)
@@ -185,7 +184,7 @@ def info_of(folder: Folder) -> Info:
         features=features,
         fps=None if fps is None else float(fps),
         chunk=chunk or 1000,
-        data_path=paths[0] if paths[0] is not None else _V3_PATH if v3 else _V2_PATH,
+        data_path=paths[0] if paths[0] is not None else DATA if v3 else DATA_V2,
         video_path=paths[1],
         own=_own(path, content.get("robocache")),
         entries={key: value for key, value in content.items() if key != "features"},
@@ -537,17 +536,6 @@ def _task(value: Any) -> Any:
         texts = tuple(str(task) for task in value)
         return texts if len(texts) > 1 else (texts[0] or None) if texts else None
     return None if value is None else str(value) or None
-
-
-def _object(path: str) -> dict[str, Any]:
-    try:
-        with opened_text(path) as file:
-            content = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
-    if not isinstance(content, dict):
-        raise FormatError(path, "", "is not a JSON object")
-    return content
 
 
 def cut(value: Any) -> str:

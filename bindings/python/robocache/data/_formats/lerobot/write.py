@@ -16,11 +16,8 @@ from ..._errors import LeftOut, needed
 from ..._time_units import per_second
 from ..arrays.named_arrays import distinct
 from .columns import arrow_of, feature_of, hub_feature, tasks_table
+from .places import CHUNK, DATA, EPISODES, FILE_BYTES, place
 
-_FILE = 100 << 20  # bytes per data file, as in LeRobot
-_CHUNK = 1000  # files in a folder
-_DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-_EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 _TASK = "task_index"
 _STAMPS = "robocache.stamps"
 _STRAY = 1e-4  # s that a row may differ from its frame: LeRobot's tolerance
@@ -251,8 +248,8 @@ class _Writer:
         for e, end in enumerate(self.offsets[1:].tolist()):
             file_of.append(number)
             last = e + 1 == len(self.lengths)
-            if last or (end - begin) * row_bytes >= _FILE:
-                path = self._path(_place(number))
+            if last or (end - begin) * row_bytes >= FILE_BYTES:
+                path = self._path(place(DATA, number))
                 parquet.write_table(table.slice(begin, end - begin), path, compression="snappy")
                 begin, number = end, number + 1
         return file_of
@@ -291,12 +288,12 @@ class _Writer:
             "total_episodes": len(self.lengths),
             "total_frames": int(self.offsets[-1]),
             "total_tasks": len(self.tasks),
-            "chunks_size": _CHUNK,
+            "chunks_size": CHUNK,
             "data_files_size_in_mb": 100,
             "video_files_size_in_mb": 500,
             "fps": int(self.rate) if float(self.rate).is_integer() else self.rate,
             "splits": {"train": f"0:{len(self.lengths)}"},
-            "data_path": _DATA,
+            "data_path": DATA,
             "video_path": None,
             "features": features,
             "robocache": {
@@ -311,7 +308,7 @@ class _Writer:
             json.dump(info, file, indent=4)
         kept = {name: result for name, result in statistics.items() if len(self.lengths)}
         statistics_files.write_lerobot(self._path("meta/stats.json"), kept, images=())
-        chunks = [[number // _CHUNK, number % _CHUNK] for number in files]
+        chunks = [[number // CHUNK, number % CHUNK] for number in files]
         columns: dict[str, Any] = {
             "episode_index": list(range(len(self.lengths))),
             "tasks": pyarrow.array(
@@ -327,17 +324,13 @@ class _Writer:
         count = len(self.lengths)
         for key in ("meta/episodes/chunk_index", "meta/episodes/file_index"):
             columns[key] = pyarrow.array([0] * count, pyarrow.int64())
-        parquet.write_table(pyarrow.table(columns), self._path(_EPISODES))
+        parquet.write_table(pyarrow.table(columns), self._path(EPISODES))
         parquet.write_table(tasks_table(pyarrow, self.tasks), self._path("meta/tasks.parquet"))
 
     def _path(self, name: str) -> str:
         path = os.path.join(self.part, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
-
-
-def _place(number: int) -> str:
-    return _DATA.format(chunk_index=number // _CHUNK, file_index=number % _CHUNK)
 
 
 def _words(task: Any) -> tuple[str, ...]:

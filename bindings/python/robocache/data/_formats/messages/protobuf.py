@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._errors import needed, raise_shortage, require_memory
+from .protobuf_wire import BYTES, Malformed, fields
 from .trees import DEEPEST, MOST_FIELDS, MOST_LISTED, CannotRead, Tree, nanoseconds, stamp_paths
 
 _LARGEST_SET = 4 << 20  # bytes of descriptors
@@ -84,7 +85,10 @@ class ProtobufReader:
         if (len(content) // 2) * self.largest <= _MEMORY:
             return
         most = min(_EXAMINED, _MEMORY // self.largest)
-        _Counter(most).messages(memoryview(content), self.descriptor, 0)
+        try:
+            _Counter(most).messages(memoryview(content), self.descriptor, 0)
+        except Malformed as error:
+            raise CannotRead(f"are not of this type, or damaged (one {error})") from None
 
     def _take_stamp(self, tree: Tree, message: Any) -> tuple[str, ...]:
         for path in stamp_paths():
@@ -234,32 +238,6 @@ class _Counter:
                 for each in descriptor.fields
                 if each.message_type is not None
             }
-        at = 0
-        while at < len(content):
-            key, at = _varint(content, at)
-            kind = key & 7
-            if kind == 0:
-                _, at = _varint(content, at)
-            elif kind == 1:
-                at += 8
-            elif kind == 5:
-                at += 4
-            elif kind == 2:
-                size, at = _varint(content, at)
-                part = inner.get(key >> 3)
-                if part is not None:
-                    self.messages(content[at : at + size], part, depth + 1)
-                at += size
-            else:
-                raise CannotRead("contain groups, which are not read in messages this large")
-
-
-def _varint(content: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(content) and shift < 70:
-        byte = content[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-    raise CannotRead("end too early")
+        for number, kind, part in fields(content):
+            if kind == BYTES and number in inner:
+                self.messages(part, inner[number], depth + 1)

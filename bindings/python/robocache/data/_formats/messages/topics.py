@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
 from ..._errors import Unread
 from ..._findings import Finding
+from ..._format_values import plural
 from ..._kinds.kinds import Said
 from ..bags.unread import count_reason, reasons_of, unread_of
 from .columns import Columns, Decoder
@@ -56,7 +57,7 @@ class Part:
 
     decoder: StreamDecoder
     name: str = ""
-    count: int | None = None  # of samples, once the messages are counted
+    count: int | None = None  # of samples, once the messages are plural
     static: bool = False
 
 
@@ -443,7 +444,7 @@ class KeyedTopic:
             for path, reason in part.decoder.left_out():
                 yield part, path, reason
         for reason, count in self._failed().items():
-            yield self.parts[0], "", f"{count:,} messages could not be read: {reason}"
+            yield self.parts[0], "", f"{plural(count, 'message')} could not be read: {reason}"
 
     def findings(self) -> list[Finding]:
         found = list(self.changes)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Protocol, Union
 
 from ..._errors import some
+from ..._format_values import plural
 from ..._kinds.kinds import Said
 from ..bags.unread import array_reason, count_reason, text_reason, varying_reason
 from .columns import Columns
@@ -393,7 +394,7 @@ class TreeDecoder:
         for name in sorted(self.rounded):
             found.append((name, "integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
-            found.append(("", f"{count:,} messages could not be read: {reason}"))
+            found.append(("", f"{plural(count, 'message')} could not be read: {reason}"))
         return found
 
 

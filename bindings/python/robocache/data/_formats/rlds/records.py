@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 from ..._errors import FormatError
 from ..._file_access import opened
+from ..messages.protobuf_wire import Malformed, fields
 from .crc32c import masked
 
 _BYTES, _FLOATS, _INTEGERS = 1, 2, 3  # fields of tf.train.Feature
@@ -107,20 +108,16 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-class Malformed(ValueError):
-    """A message does not follow protobuf."""
-
-
 def features_in(record: memoryview) -> dict[str, memoryview]:
     """Return the features of an Example by name, not decoded yet."""
     found: dict[str, memoryview] = {}
-    for number, content in _fields(record):
+    for number, _, content in fields(record):
         if number != 1:
             continue
-        for key, entry in _fields(content):
+        for key, _, entry in fields(content):
             if key != 1:
                 continue
-            parts = dict(_fields(entry))
+            parts = {part: content for part, _, content in fields(entry)}
             found[bytes(parts.get(1, b"")).decode("utf-8", "replace")] = parts.get(
                 2, memoryview(b"")
             )
@@ -131,9 +128,9 @@ def texts_of(feature: memoryview) -> list[memoryview]:
     """Return the bytes of a feature."""
     return [
         text
-        for kind, content in _fields(feature)
+        for kind, _, content in fields(feature)
         if kind == _BYTES
-        for number, text in _fields(content)
+        for number, _, text in fields(content)
         if number == 1
     ]
 
@@ -142,12 +139,14 @@ def numbers_of(feature: memoryview) -> Any:
     """Return the numbers of a feature: float32 [n] or int64 [n]; bytes are an error."""
     import numpy as np
 
-    for kind, content in _fields(feature):
+    for kind, _, content in fields(feature):
         if kind == _FLOATS:
-            parts = [np.frombuffer(part, "<f4") for number, part in _fields(content) if number == 1]
+            parts = [
+                np.frombuffer(part, "<f4") for number, _, part in fields(content) if number == 1
+            ]
             return np.concatenate(parts) if parts else np.zeros(0, np.float32)
         if kind == _INTEGERS:
-            packed = [_integers(part) for number, part in _fields(content) if number == 1]
+            packed = [_integers(part) for number, _, part in fields(content) if number == 1]
             return np.concatenate(packed) if packed else np.zeros(0, np.int64)
         raise Malformed("holds bytes, expected numbers")
     return np.zeros(0, np.float32)
@@ -173,39 +172,3 @@ def _integers(part: memoryview) -> Any:
         byte = content[begins[there] + place].astype(np.uint64) & np.uint64(0x7F)
         values[there] |= byte << np.uint64(7 * place)
     return values.view(np.int64)
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield the fields of a message; of a number that is not packed, its bytes."""
-    at = 0
-    while at < len(message):
-        key, at = _read_varint(message, at)
-        kind = key & 7
-        if kind == 2:
-            size, at = _read_varint(message, at)
-        elif kind == 5:
-            size = 4
-        elif kind == 1:
-            size = 8
-        elif kind == 0:
-            _, end = _read_varint(message, at)
-            size = end - at
-        else:
-            raise Malformed(f"has a field of the unknown kind {kind}")
-        if at + size > len(message):
-            raise Malformed("ends within a field")
-        yield key >> 3, message[at : at + size]
-        at += size
-
-
-def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            raise Malformed("ends within a number")
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value, at
-    raise Malformed("has a number of more than 10 bytes")

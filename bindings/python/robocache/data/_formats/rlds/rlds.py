@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import mmap
 import os
 import re
@@ -15,11 +14,12 @@ from .... import Track
 from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import FormatError, LeftOut
-from ..._file_access import Folder, opened, opened_text
+from ..._file_access import Folder, json_object, opened
 from ..._options import Options
 from ..._progress import progress
 from ..description import Format
-from .records import Malformed, features_in, numbers_of, places, record_at, texts_of
+from ..messages.protobuf_wire import Malformed
+from .records import features_in, numbers_of, places, record_at, texts_of
 
 FEATURES, INFO, OWN = "features.json", "dataset_info.json", "robocache.json"
 STEPS = "steps"
@@ -81,7 +81,7 @@ def sniff(path: str) -> bool:
 def open(path: str, options: Options) -> Episodes:
     folder = Folder(path, options.follow_links)
     leaves = leaves_of(folder)
-    own = _json(folder, OWN) if folder.has(OWN) else {}
+    own = json_object(folder.file(OWN), _MOST) if folder.has(OWN) else {}
     added = own.get("added")
     unused = {*_PLACES, *(added if isinstance(added, list) else ())}
     numbers = [leaf for leaf in leaves if leaf.kind == "number" and leaf.place not in unused]
@@ -134,7 +134,7 @@ def _why_not(leaf: Leaf) -> str:
 
 def leaves_of(folder: Folder) -> list[Leaf]:
     """Return the features of the steps."""
-    content = _json(folder, FEATURES)
+    content = json_object(folder.file(FEATURES), _MOST)
     path = os.path.join(folder.path, FEATURES)
     top = _members(content)
     steps = top.get(STEPS) if top else None
@@ -223,20 +223,6 @@ def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
     if known.kind not in "biuf":
         return Leaf(place, f"a tensor of {dtype}", sizes, "")
     return Leaf(place, "number", sizes, known.name)
-
-
-def _json(folder: Folder, name: str) -> dict[str, Any]:
-    path = folder.file(name)
-    if os.path.getsize(path) > _MOST:
-        raise FormatError(path, "", f"has more than {_MOST >> 20} MiB, expected a description")
-    try:
-        with opened_text(path) as file:
-            content = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(path, "", f"is not JSON, or is truncated: {error}") from None
-    if not isinstance(content, dict):
-        raise FormatError(path, "", "is not a JSON object")
-    return content
 
 
 # ---- records ------------------------------------------------------------------------------------

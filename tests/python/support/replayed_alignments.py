@@ -1,17 +1,23 @@
-"""Replay of a recording through ``Live``, against the alignment with what had arrived."""
+"""Replay of a recording through ``Live``, against the alignment with what had arrived.
+
+The rows of the replay are those of ``data.align``, in which ``Live`` computes instead of ``fuse``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
-from .. import Live, LiveStream, Stream
-from .._arguments.to_numpy import on_host
-from ._align import aligned_recording
-from ._align_arrivals import seen_samples
-from ._align_rules import Rules, fuse_all
-from ._recording import Recording
+import numpy as np
+
+from robocache import Live, LiveStream, Stream
+from robocache._arguments.to_numpy import on_host
+from robocache.data import RecordedStream, Recording, _align, _align_rules, align
+from robocache.data._align_arrivals import Kept
+from robocache.data._align_rules import Rules, fuse_all
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,7 @@ def replayed(
     history: int = 1,
     capacity: int | None = None,
     late: float = 0.0,
-    lag: float = 0.0,
-    causal: bool = True,
-    max_age: Any = None,
-    late_bound: Any = 0,
-    clock_offset: Any = 0.0,
-    labels: Collection[str] = (),
-    methods: Mapping[str, Any] | None = None,
-    max_gap: float | None = None,
-    span: str = "intersection",
-    clock: str | None = None,
-    as_numbers: bool = False,
+    **options: Any,
 ) -> Replay:
     """Push the samples as they arrived into :class:`robocache.Live`, and compare every row.
 
@@ -69,8 +65,7 @@ def replayed(
         Of the rings. None: the number of samples, so that no sample is lost.
     late
         Seconds from the time when a row can be computed to the call. Rows do not depend on it.
-    lag, causal, max_age, late_bound, clock_offset, labels
-    methods, max_gap, span, clock, as_numbers
+    options
         As for :func:`robocache.data.align` with the samples that had arrived.
 
     Returns
@@ -78,16 +73,11 @@ def replayed(
     Replay
         Labels and static transforms do not pass through rings, and are equal.
     """
-    import numpy as np
-
-    seen = seen_samples("arrival", lag, causal, max_age, late_bound, clock_offset, labels)
-    seen.require_streams(recording.names)
-    rules = Rules(dict(methods or {}), max_gap, span, None, as_numbers=as_numbers, seen=seen)
     rings = Rings(history, capacity, late)
-    expected, found = (
-        aligned_recording(recording, rate, clock, recording.unit, None, rules, each)
-        for each in (None, rings)
-    )
+
+    expected = align(recording, rate, available="arrival", **options)
+    with rings.instead_of_fuse():
+        found = align(recording, rate, available="arrival", **options)
     rows = next(iter(expected.tracks.values())).num_rows
     same = np.ones(rows, bool)
     for name, track in expected.tracks.items():
@@ -105,8 +95,6 @@ def replayed(
 
 
 def _equal_rows(ours: Any, theirs: Any) -> Any:
-    import numpy as np
-
     if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
         return np.zeros(len(ours), bool)
     width = ours.shape[1] * ours.dtype.itemsize
@@ -127,19 +115,37 @@ class Rings:
         self.dropped: dict[str, int] = {}
         self.overwritten: dict[str, int] = {}
 
-    def receive(self, name: str, stream: Stream[Any], rows: Any, late_bound: int) -> None:
-        """Keep all samples of a stream, in the order of the recording.
+    @contextmanager
+    def instead_of_fuse(self) -> Iterator[None]:
+        """Compute the rows of alignments; streams that arrive pass through rings."""
+        arrived, stream_of = _align._arrived, Rules.stream
+        read: dict[str, tuple[RecordedStream, str, str | None, Kept]] = {}
 
-        ``rows`` are those in the stream that fusion uses.
-        """
-        self._received[name] = stream, rows, late_bound
+        def arrive(stream: RecordedStream, own: str, unit: str | None, rules: Rules) -> Kept:
+            kept = arrived(stream, own, unit, rules)
+            read[stream.name] = stream, own, unit, kept
+            return kept
+
+        def make(rules: Rules, name: str, values: Any, times: Any, *rest: Any, **more: Any) -> Any:
+            if name in read:  # every sample, in the order of the recording
+                stream, own, unit, kept = read[name]
+                stamps = _align._stamps(stream, own, unit)
+                arrivals = _align._arrivals_of(stream, unit)
+                every = stream_of(rules, name, stream.values, stamps, *rest, arrivals=arrivals)
+                self._received[name] = every, kept.rows, rules.seen.bound(name)
+            return stream_of(rules, name, values, times, *rest, **more)
+
+        with (
+            mock.patch.object(_align, "_arrived", arrive),
+            mock.patch.object(Rules, "stream", make),
+            mock.patch.object(_align_rules, "fuse_all", self.compute),
+        ):
+            yield
 
     def compute(
         self, streams: Mapping[str, Stream[Any]], queries: Any, dtype: str, options: Any
     ) -> tuple[Any, Any]:
         """Return what ``fuse`` returns for the same streams."""
-        import numpy as np
-
         rows = queries.view(np.int64) if queries.dtype.kind in "mM" else queries
         lag = _plain(options["lag"])
         parts, masks = [], []
@@ -153,8 +159,6 @@ class Rings:
         return np.concatenate(parts, axis=-1), np.concatenate(masks, axis=-1)
 
     def _ticks(self, name: str, queries: Any, lag: Any, dtype: str) -> tuple[Any, Any]:
-        import numpy as np
-
         stream, used, late_bound = self._received[name]
         times, arrivals = _ticks_of(stream.times), _ticks_of(stream.arrivals)
         samples = on_host(stream.values)
@@ -206,14 +210,10 @@ class Rings:
 
 
 def _ticks_of(times: Any) -> Any:
-    import numpy as np
-
     times = on_host(times)
     return times.view(np.int64) if times.dtype.kind in "mM" else times
 
 
 def _plain(duration: Any) -> Any:
     """Return a duration of NumPy as ticks; other values unchanged."""
-    import numpy as np
-
     return int(duration.astype(np.int64)) if isinstance(duration, np.timedelta64) else duration
