@@ -4,15 +4,14 @@
 
 Writes a recording of each format, opens it with `robocache.data.open` in a process of its own, and
 prints its size, the seconds of CPU time to open it and to load all streams, the peak memory as a
-multiple of the size, and the seconds of a peer that only parses the rows (pandas, or the package
-that projects use for the format). The file is in the page cache: times are of reading, not of a disk.
+multiple of the size, and the seconds in which pandas parses the rows, if it can. The files are in
+the page cache: the times do not include a disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import struct
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 _TESTS = Path(__file__).resolve().parents[1] / "tests" / "python" / "support"
+Columns = Callable[[np.ndarray], list[np.ndarray]]
 BLOCK = 20_000  # rows that are made at a time
 
 
@@ -38,8 +38,7 @@ def places(i: np.ndarray) -> np.ndarray:
 
 
 def write_rows(
-    path: Path, size: int, head: str, row: str, columns: Callable[[np.ndarray], list[np.ndarray]],
-    separator: str = "\n",
+    path: Path, size: int, head: str, row: str, columns: Columns, separator: str = "\n"
 ) -> None:
     """Write a head and then rows, `row % values`, until the file has a size."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +200,7 @@ def json_lines(folder: Path, size: int) -> Path:
     return folder / "x.jsonl"
 
 
-def _json(folder: Path, size: int, head: str, row: str, columns, end: str) -> Path:
+def _json(folder: Path, size: int, head: str, row: str, columns: Columns, end: str) -> Path:
     path = folder / "x.json"
     write_rows(path, size, head, row, columns, ", ")
     with path.open("rb+") as file:
@@ -215,13 +214,12 @@ def _json(folder: Path, size: int, head: str, row: str, columns, end: str) -> Pa
 def sensor_logger_json(folder: Path, size: int) -> Path:
     head = '[{"sensor": "Metadata", "version": "3"}, '
     row = '{"sensor": "Accelerometer", "time": "%d", "z": "%.9f", "y": "%.9f", "x": "%.9f"}'
-    return _json(
-        folder, size, head, row, lambda i: split(17 * 10**17 + i * 10**7, places(i)), "]"
-    )
+    return _json(folder, size, head, row, lambda i: split(17 * 10**17 + i * 10**7, places(i)), "]")
 
 
 def gopro_json(folder: Path, size: int) -> Path:
-    head = '{"1": {"streams": {"ACCL": {"name": "Accelerometer (z,x,y)", "units": "m/s2", "samples": ['
+    head = '{"1": {"streams": {"ACCL": {"name": "Accelerometer (z,x,y)", "units": "m/s2", '
+    head += '"samples": ['
     row = '{"value": [%.6f, %.6f, %.6f], "cts": %.3f, "date": "2023-11-14T22:13:20.000Z"}'
     end = ']}}, "device name": "Hero"}, "frames/second": 25}'
     return _json(folder, size, head, row, lambda i: split(places(i), 5.0 * i), end)
@@ -232,12 +230,13 @@ def ply_text(folder: Path, size: int) -> Path:
     head = f"ply\nformat ascii 1.0\nelement vertex {rows}\nproperty float x\nproperty float y\n"
     head += "property float z\nproperty uchar red\nend_header\n"
     path = folder / "x.ply"
+    row = "%.8f %.8f %.8f %d\n"
     with path.open("w") as out:
         out.write(head)
         for begin in range(0, rows, BLOCK):
             i = np.arange(begin, min(begin + BLOCK, rows))
             values = zip(*(m.tolist() for m in split(places(i) * 9 + 20, i % 256)))
-            out.write("".join(["%.8f %.8f %.8f %d\n" % each for each in values]))
+            out.write("".join([row % each for each in values]))
     return path
 
 
@@ -254,10 +253,8 @@ def ply(folder: Path, size: int) -> Path:
 def npz(folder: Path, size: int) -> Path:
     rows = size // 8 // 15
     i = np.arange(rows)
-    np.savez(
-        folder / "x.npz", timestamps=i / 100.0, qpos=np.tile(places(i[:1000]), (rows // 1000 + 1, 2))[:rows],
-        action=np.tile(places(i[:1000]), (rows // 1000 + 1, 2))[:rows],
-    )  # fmt: skip
+    values = np.tile(places(i[:1000]), (rows // 1000 + 1, 2))[:rows]
+    np.savez(folder / "x.npz", timestamps=i / 100.0, qpos=values, action=values)
     return folder / "x.npz"
 
 
@@ -274,7 +271,13 @@ def netcdf(folder: Path, size: int) -> Path:
     return folder / "x.nc"
 
 
-def _records(path: Path, size: int, head: bytes, kind: list[tuple], fill) -> Path:
+def _records(
+    path: Path,
+    size: int,
+    head: bytes,
+    kind: list[tuple],
+    fill: Callable[[np.ndarray, np.ndarray], None],
+) -> Path:
     made = np.zeros(BLOCK, kind)
     begin = 0
     with path.open("wb") as out:
@@ -289,7 +292,10 @@ def _records(path: Path, size: int, head: bytes, kind: list[tuple], fill) -> Pat
 def ulog(folder: Path, size: int) -> Path:
     import log_files
 
-    kind = [("size", "<u2"), ("kind", "S1"), ("number", "<u2"), ("at", "<u8"), ("q", "<f4", 4), ("reset", "u1")]
+    kind = [
+        *(("size", "<u2"), ("kind", "S1"), ("number", "<u2")),
+        *(("at", "<u8"), ("q", "<f4", 4), ("reset", "u1")),
+    ]
 
     def fill(made: np.ndarray, i: np.ndarray) -> None:
         made["size"], made["kind"], made["number"] = made.itemsize - 3, b"D", 0
@@ -302,7 +308,10 @@ def dataflash(folder: Path, size: int) -> Path:
     import log_files
 
     number, letters = 7, "QBfffI"
-    kind = [("mark", "S2"), ("number", "u1"), ("at", "<u8"), ("i", "u1"), ("a", "<f4", 3), ("eg", "<u4")]
+    kind = [
+        *(("mark", "S2"), ("number", "u1")),
+        *(("at", "<u8"), ("i", "u1"), ("a", "<f4", 3), ("eg", "<u4")),
+    ]
     assert np.dtype(kind).itemsize == 3 + struct.calcsize("<" + letters)
 
     def fill(made: np.ndarray, i: np.ndarray) -> None:
@@ -372,7 +381,7 @@ def child(code: str, *arguments: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"of {', '.join(FORMATS)}")
     parser.add_argument("--megabytes", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="of the recordings, which are removed again")
