@@ -1,4 +1,4 @@
-"""Escaping of names in output, so that they cannot control a terminal."""
+"""Texts in output: names that cannot control a terminal, and counts with their nouns."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def _escaped(found: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plural(count: int, name: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "stream"), plural(2000, "stream")
+    ('1 stream', '2,000 streams')
+    """
+    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"

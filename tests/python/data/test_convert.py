@@ -432,12 +432,23 @@ def test_an_output_that_exists_is_kept_unless_it_is_to_be_replaced(plain, tmp_pa
     assert episodes.rate == 10 and sorted(os.listdir(tmp_path)) == ["set"]
 
 
+def test_a_folder_that_does_not_exist_is_named_as_it_was_passed(plain, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        converted(plain, tmp_path / "none" / "set")
+    assert caught.value.filename == str(tmp_path / "none" / "set")
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_folder_that_no_conversion_made_is_not_emptied(plain, tmp_path):
     (tmp_path / "set.part").mkdir()
     (tmp_path / "set.part" / "mine").write_text("kept")
     with pytest.raises(FileExistsError, match="was not made by a conversion"):
         converted(plain, tmp_path / "set")
     assert (tmp_path / "set.part" / "mine").read_text() == "kept"
+    (tmp_path / "other.part").write_text("kept")
+    with pytest.raises(FileExistsError, match="other.part: .* was not made by a conversion"):
+        converted(plain, tmp_path / "other")
+    assert (tmp_path / "other.part").read_text() == "kept"
 
 
 COMMAND = """

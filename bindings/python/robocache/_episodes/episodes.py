@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._library.errors import shown
 from .._operations.stream import array_text
+from .._printable import plural
 from .._suggestions import did_you_mean
 from .._text_table import text_table
 from .lazy_tracks import About, LazyTracks, TrackInfo
@@ -399,14 +400,16 @@ class Episodes:
         if self._lazy is None or self.is_loaded:
             rows = [["track", "rows", "lengths", "channels", "dtype", "times", "rate"]]
             rows += [[name, *_cells(track)] for name, track in self._tracks.items()]
-            return f"{len(self)} episodes{source}, {_size(self.nbytes)}\n{text_table(rows)}"
+            head = f"{plural(len(self), 'episode')}{source}, {_size(self.nbytes)}"
+            return f"{head}\n{text_table(rows)}"
         rows = [["track", "channels", "dtype"]]
         for name in self._tracks:
             info = self.track_info(name)
             rows.append([name, str(info.channels or "-"), info.dtype or "-"])
         total = int(self._lazy.lengths.sum())
         rate = "" if self.rate is None else f" at {self.rate:g} Hz"
-        head = f"{len(self)} episodes{source}, {self.format}, {total} frames{rate}, not read yet"
+        head = f"{plural(len(self), 'episode')}{source}, {self.format}, "
+        head += f"{plural(total, 'frame')}{rate}, not read yet"
         return f"{head}\n{text_table(rows)}"
 
 

@@ -14,6 +14,7 @@ from .._arguments.to_device import moved
 from .._arguments.to_numpy import on_host
 from .._arguments.values import values_of
 from .._operations.stream import array_text
+from .._printable import plural
 from .validation import (
     checked_files,
     checked_names,
@@ -281,7 +282,7 @@ class Track:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        parts = [array_text(self.values), f"{self.num_episodes} episodes"]
+        parts = [array_text(self.values), plural(self.num_episodes, "episode")]
         if self.times is not None:
             parts.append(f"times={array_text(self.times)}")
         if self.arrivals is not None:

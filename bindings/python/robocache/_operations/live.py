@@ -13,6 +13,7 @@ from .._arguments.options import count, number, struct_of
 from .._library.context import Context
 from .._library.dtypes import DTYPES, dtype_name
 from .._library.errors import REFUSALS, blamed, shown, with_python_names
+from .._printable import plural
 from .._suggestions import did_you_mean
 from .._typing import Method, Numbers, Outside
 from .stream import FLOAT_OF_BITS, Stream, offsets_of
@@ -369,7 +370,8 @@ class Live:
 
     def __repr__(self) -> str:
         names = f": {', '.join(map(str, self._names))}" if self._names else ""
-        return f"Live({len(self._channels)} streams{names}, {sum(self._channels)} channels)"
+        streams = plural(len(self._channels), "stream")
+        return f"Live({streams}{names}, {plural(sum(self._channels), 'channel')})"
 
 
 def _packed(name: str) -> bytes:

@@ -9,10 +9,9 @@ from typing import Any, Optional
 import typer
 
 from .. import StatisticsResult, statistics_files
-from .._printable import printable
+from .._printable import plural, printable
 from .._statistics.json_files import others_in
 from ..data import Episodes
-from ..data._format_values import plural
 from ..data._formats.lerobot import lerobot
 from ..data._formats.lerobot.stored_statistics import DataSet, Fixed, feature_names, fix
 from . import _display as show

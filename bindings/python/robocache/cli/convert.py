@@ -5,9 +5,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from .._printable import plural
 from ..data import convert as convert_data
 from ..data._convert.tracks import named
-from ..data._format_values import plural
 from . import _display as show
 from ._common import (
     AcceptGuesses,

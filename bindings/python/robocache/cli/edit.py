@@ -5,8 +5,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from .._printable import plural
 from ..data import edit as edit_data
-from ..data._format_values import plural
 from . import _display as show
 from ._common import AsJson, FollowLinks, Output, Overwrite, pairs
 

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from .._printable import plural
 from ..data import PointCloud, PointClouds, checks
 from ..data._findings import MEANINGS
-from ..data._format_values import duration, number, plural, size
+from ..data._format_values import duration, number, size
 from ..data._report.overview import kind_lines, overview, times_lines
 from . import _display as show
 from ._common import (

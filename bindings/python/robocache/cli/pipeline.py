@@ -10,8 +10,8 @@ from .._pipeline.checked_data import checked_data
 from .._pipeline.replay import Replayed, replayed
 from .._pipeline.strict_json import shown
 from .._pipeline.typed_values import MISSING
+from .._printable import plural
 from ..data import Recording
-from ..data._format_values import plural
 from . import _display as show
 from ._common import (
     AcceptGuesses,

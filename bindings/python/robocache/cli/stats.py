@@ -9,9 +9,10 @@ import numpy as np
 import typer
 
 from .. import StatisticsAccumulator, StatisticsResult, statistics_files
+from .._printable import plural
 from ..data import Episodes, Recording, checks
 from ..data._checks.unread import nothing_to
-from ..data._format_values import number, plural
+from ..data._format_values import number
 from ..data._formats.lerobot.image_statistics import CHANNELS
 from ..data._formats.lerobot.stored_statistics import DataSet
 from ..data._kinds.selectors import ALL, columns_of_all

@@ -43,11 +43,6 @@ def size(count: int) -> str:
     return ""
 
 
-def plural(count: int, name: str) -> str:
-    """Return for example "1 stream" or "2,000 streams"."""
-    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
-
-
 def plain(value: Any) -> Any:
     """Convert to dicts, lists, strings and finite numbers."""
     import numpy as np

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from os.path import splitext
 from typing import TYPE_CHECKING
 
-from ..._printable import printable
+from ..._printable import plural, printable
 from .._errors import Unread
 from .._findings import Finding
-from .._format_values import plural
 from .._source import is_media
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from .cameras import Frame
 from .prepare import Prepared
 
 _PLAN, _LOCK, _DONE, _FACTS = "plan.json", "lock", "source.json", "facts.json"
-_ASSEMBLED = "assembled.json"
+_ASSEMBLED, _PART = "assembled.json", ".part"
 _SAMPLED, _MOST_SAMPLED, _POWER = 100, 10_000, 0.75  # frames of an episode, as in LeRobot
 _LARGE, _SMALLER = 300, 150  # pixels: larger pictures are thinned, as in LeRobot
 
@@ -32,7 +32,7 @@ class Stage:
     """The folder of a conversion that is under way."""
 
     def __init__(self, out: str) -> None:
-        self.path = f"{out.rstrip(os.sep)}.part"
+        self.path = f"{out.rstrip(os.sep)}{_PART}"
 
     @contextmanager
     def opened(self, plan: Mapping[str, Any] | None) -> Iterator[None]:
@@ -45,7 +45,7 @@ class Stage:
         FileExistsError
             It was begun with other options or sources, or another process is writing it.
         """
-        os.makedirs(self.path, exist_ok=True)
+        self._make()
         lock = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT, 0o666)
         try:
             try:
@@ -58,6 +58,17 @@ class Stage:
             yield
         finally:
             os.close(lock)
+
+    def _make(self) -> None:
+        """Make the folder. An error names the output, which is what the caller passed."""
+        try:
+            os.mkdir(self.path)
+        except FileExistsError:
+            if not os.path.isdir(self.path):
+                self._require_own(None)
+        except OSError as error:
+            error.filename = self.path[: -len(_PART)]
+            raise
 
     def _require_same(self, plan: Mapping[str, Any] | None) -> None:
         place = os.path.join(self.path, _PLAN)
@@ -78,9 +89,10 @@ class Stage:
                 )
 
     def _require_own(self, known: Any) -> None:
-        """Refuse to empty a folder that no conversion has made."""
+        """Refuse to empty a folder, or to replace a file, that no conversion has made."""
         own = (_LOCK, f"{_PLAN}.new")  # all that a conversion has before its plan
-        others = [name for name in os.listdir(self.path) if name not in own]
+        is_folder = os.path.isdir(self.path)
+        others = [n for n in os.listdir(self.path) if n not in own] if is_folder else [self.path]
         if others and (known is None or known.get("robocache") != "conversion"):
             raise FileExistsError(
                 f"{printable(self.path)}: is in the way, and was not made by a conversion; move it"

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._printable import printable
+from ..._printable import plural, printable
 from ..._text_table import text_table
 from .._errors import LeftOut
-from .._format_values import plural
 from .staging import StagedDataSet
 
 _ROUNDING = 1e-9  # s that times may differ only since they are rounded

@@ -10,9 +10,8 @@ from typing import Any
 
 from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
-from ..._printable import printable
+from ..._printable import plural, printable
 from .._errors import Damage, FormatError, LeftOut, needed
-from .._format_values import plural
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ... import statistics_files
+from ..._printable import plural
 from ..._statistics.result import StatisticsResult
 from .._errors import Damage, FormatError, needed
-from .._format_values import plural
 from .._formats.lerobot.frames import is_camera
 from .._formats.lerobot.image_statistics import camera_statistics, impossible
 from .._formats.lerobot.places import EPISODES

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._episodes.channels import Group
-from ..._printable import printable
+from ..._printable import plural, printable
 from ..._suggestions import did_you_mean
 from .._errors import some
-from .._format_values import plural
 from .names import guesses, labels_of
 from .selectors import columns_of
 

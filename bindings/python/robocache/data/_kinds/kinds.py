@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._episodes.channels import PERIODS, Channel, Group, channels_of, chosen_groups
-from ..._printable import printable
+from ..._printable import plural, printable
 from .._findings import Finding
-from .._format_values import plural
 from .declared import declared_groups
 from .names import (
     DEGREE_WORDS,

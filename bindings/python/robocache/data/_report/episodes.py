@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._format_values import plural
+from ..._printable import plural
 from .facts import Facts
 from .frames import strips
 from .paths import positions_in, views

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ... import __version__
 from ..._files.atomic_write import require_place, written_beside
-from .._format_values import duration, number, plural, size
+from ..._printable import plural
+from .._format_values import duration, number, size
 from .commands import command_of
 from .episodes import episode_section, unusual_section
 from .facts import Facts, StreamFacts

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from ..._printable import printable
+from ..._printable import plural, printable
 from .._checks.statistics import check_statistics
-from .._format_values import duration, number, plural
+from .._format_values import duration, number
 from .envelope import split_at
 from .facts import Facts, Intervals, StreamFacts
 from .paths import paths_of_samples

@@ -16,8 +16,8 @@ from ...._arguments.to_numpy import on_host
 from ...._episodes.channels import KINDS, SOURCES, Group
 from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About
+from ...._printable import plural
 from ..._errors import FormatError, LeftOut, Problem
-from ..._format_values import plural
 from ..._kinds.kinds import Kinds, candidate_findings
 from ..._kinds.tracks import kinds_of_track, with_kinds
 from ..._recording import RecordedStream, Recording

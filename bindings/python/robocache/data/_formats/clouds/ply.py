@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...._printable import plural
 from ..._errors import FormatError, LeftOut, require_thread
 from ..._file_access import head, opened, what_is
-from ..._format_values import plural
 from ..._options import Options
 from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ..description import Format

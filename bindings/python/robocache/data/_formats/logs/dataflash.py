@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any, BinaryIO
 
+from ...._printable import plural
 from ..._errors import FormatError, LeftOut, Unread
 from ..._file_access import head, opened
-from ..._format_values import plural
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._format_values import plural
+from ...._printable import plural
 from ..._kinds.kinds import Said
 from ..bags.unread import (
     array_has_numbers,

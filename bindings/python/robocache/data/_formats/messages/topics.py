@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
+from ...._printable import plural
 from ..._errors import Unread
 from ..._findings import Finding
-from ..._format_values import plural
 from ..._kinds.kinds import Said
 from ..bags.unread import count_reason, reasons_of, unread_of
 from .columns import Columns, Decoder

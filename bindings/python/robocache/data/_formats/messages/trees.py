@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Callable, Protocol, Union
 
+from ...._printable import plural
 from ..._errors import some
-from ..._format_values import plural
 from ..._kinds.kinds import Said
 from ..bags.unread import array_reason, count_reason, text_reason, varying_reason
 from .columns import Columns

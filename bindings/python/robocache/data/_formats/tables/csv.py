@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ...._printable import plural
 from ..._errors import (
     Damage,
     FormatError,
@@ -19,7 +20,6 @@ from ..._errors import (
     require_thread,
 )
 from ..._file_access import Limit, opened
-from ..._format_values import plural
 from .layout import (
     BLANKS,
     DELIMITERS,
