@@ -474,7 +474,7 @@ def _json(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError:
         raise FormatError(path, "", "is damaged; delete its folder to begin anew") from None

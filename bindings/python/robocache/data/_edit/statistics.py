@@ -76,11 +76,11 @@ def _of_cameras(
         number = int(sets[cut.source].plan.numbers[cut.episode])
         own = stored[cut.source].get(number, {}) if cut.is_whole else {}
         for name, old in cameras.items():
-            row = own.get(old)
-            if row is not None and impossible(row).any():
+            kept = own.get(old)
+            if kept is not None and impossible(kept).any():
                 wrong[name] += 1
-                row = None
-            found[name].append(row)
+                kept = None
+            found[name].append(kept)
     notes += [
         f"{name}: the std stored for {plural(count, 'episode')} is far below what the quantiles "
         "allow; the statistics were computed from a sample of the frames"
