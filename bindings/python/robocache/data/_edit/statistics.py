@@ -76,11 +76,11 @@ def _of_cameras(
         number = int(sets[cut.source].plan.numbers[cut.episode])
         own = stored[cut.source].get(number, {}) if cut.is_whole else {}
         for name, old in cameras.items():
-            kept = own.get(old)
-            if kept is not None and impossible(kept).any():
+            stored_row = own.get(old)
+            if stored_row is not None and impossible(stored_row).any():
                 wrong[name] += 1
-                kept = None
-            found[name].append(kept)
+                stored_row = None
+            found[name].append(stored_row)
     notes += [
         f"{name}: the std stored for {plural(count, 'episode')} is far below what the quantiles "
         "allow; the statistics were computed from a sample of the frames"
