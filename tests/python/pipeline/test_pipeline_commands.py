@@ -14,6 +14,7 @@ np = pytest.importorskip("numpy")
 import pipelines  # noqa: E402
 import robocache as rbc  # noqa: E402
 from cli_process import robocache  # noqa: E402
+from robocache import data  # noqa: E402
 
 
 def run(*arguments, code=0):
@@ -66,6 +67,23 @@ def test_init_of_some_streams(bag, tmp_path):
     assert "--stream nope: no such stream" in run(
         "init", bag, "-o", tmp_path / "q.json", "--stream", "nope", code=1
     )
+
+
+def test_init_of_some_channels_of_a_frame(tmp_path):
+    import keyed_bags
+
+    store = keyed_bags.store_of("mcap")
+    told = [
+        keyed_bags.tf(store, at, ("map", frame, 1.5))
+        for at in keyed_bags.times(30)
+        for frame in ("base", "tool")
+    ]
+    path = keyed_bags.write(tmp_path, "mcap", told, store)
+    (name,) = (name for name in data.open(path).names if name.endswith("tool"))
+    run("init", path, "-o", tmp_path / "p.json", "-s", f"{name}:transform.translation")
+    (stream,) = rbc.Pipeline.load(tmp_path / "p.json", draft=True).to_dict()["streams"].values()
+    assert stream["source"]["topic"] == "/tf" and stream["source"]["key"] == name[len("/tf/") :]
+    assert len(stream["channels"]) == 3
 
 
 def test_a_replay_that_fails_names_the_capacity(bag, tmp_path):

@@ -162,7 +162,7 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
         dtypes = stream.dtypes or (stream.values.dtype.name,) * len(stream.names)
         source = {"column": name}
         if is_topic:
-            topic = _topic_of(recording, name)
+            topic = recording._topic(name)
             source = {"topic": topic, "type": stream.kind, "field": "", "select": "name"}
             if topic != name:
                 source["key"] = name[len(topic) + 1 :]
@@ -180,15 +180,6 @@ def _of_recording(recording: Any, left_out: list[str]) -> Iterator[_Found]:
             whole={i for i, dtype in enumerate(dtypes) if dtype.startswith(_WHOLE)},
             is_fine=_is_fine(stream.values),
         )
-
-
-def _topic_of(recording: Any, name: str) -> str:
-    """Return the topic of a stream; a topic of several things has a stream for each of them."""
-    topics = getattr(recording._source, "topics", {})
-    for topic in topics.values():
-        if name.startswith(f"{topic.name}/") and name in [p.name for p in topic.streams.parts]:
-            return str(topic.name)
-    return name
 
 
 def _of_episodes(episodes: Any, left_out: list[str]) -> Iterator[_Found]:

@@ -183,6 +183,14 @@ class Ignored:
         return place.startswith("topic ") and self.topic(place[len("topic ") :])
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What is known of the file that streams in memory come from."""
+
+    format: str
+    topics: Mapping[str, str]  # by stream
+
+
 class Recording:
     """Streams of one recording, each with its own clock. ``print`` shows a table of them.
 
@@ -206,8 +214,10 @@ class Recording:
         unread: Collection[Unread] = (),
         kinds: Mapping[str, Mapping[str, str]] | None = None,
         ignored: Ignored | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self._source = source
+        self._origin = origin
         self._kinds = dict(kinds or {})
         self._ignored = ignored or Ignored()
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
@@ -237,7 +247,19 @@ class Recording:
     @property
     def format(self) -> str:
         """The format, such as "ROS 2 bag (MCAP)"."""
-        return "streams in memory" if self._source is None else self._source.kind
+        if self._source is not None:
+            return self._source.kind
+        return "streams in memory" if self._origin is None else self._origin.format
+
+    def _topic(self, name: str) -> str:
+        """Return the topic of a stream; a topic with several keys has a stream for each of them."""
+        if self._origin is not None:
+            return self._origin.topics.get(name, name)
+        topics: Mapping[str, Any] = getattr(self._source, "topics", {})
+        for topic in topics.values():
+            if name.startswith(f"{topic.name}/") and name in [p.name for p in topic.streams.parts]:
+                return str(topic.name)
+        return name
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -329,6 +351,7 @@ class Recording:
             unread=self._unread,
             kinds={**self._kinds, **own},
             ignored=self._ignored,
+            origin=self._origin,
         )
 
     @property
@@ -516,6 +539,7 @@ class Recording:
                 unread=self._unread,
                 kinds=self._kinds,
                 ignored=self._ignored,
+                origin=self._origin,
             )
         import numpy as np
 
@@ -537,6 +561,7 @@ class Recording:
             path=self.path,
             problems=self.problems,
             unread=self.unread,
+            origin=Origin(self.format, {name: self._topic(name) for name in chosen}),
         )
 
     def without(self, topics: Collection[str]) -> Recording:
