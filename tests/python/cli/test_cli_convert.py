@@ -90,7 +90,7 @@ def test_the_suffix_decides(folder, tmp_path):
         (["--extra", "/odom"], 2, "expected TRACK=STREAM"),
         (["--image-size", "96"], 2, "expected WIDTHxHEIGHT"),
         (["--split-gap", "long"], 2, "expected seconds"),
-        (["--episode-from", "/x"], 1, "no stream '/x'"),
+        (["--episode-from", "/marker"], 1, "--episode-from: no such stream '/marker', expected"),
         (["--format", "avro"], 1, "is 'avro', expected one of"),
         (["--state", "/joint_states", "--extra", "a/b=/odom"], 1, "is not a name for a feature"),
     ],

@@ -15,6 +15,7 @@ _OPTIONS = {
     "open the data set with rate=, frames per second": "pass --fps, rows per second",
     "data.open(..., rate=)": "--fps",
     "open it with rate=10": "--fps 10",
+    "episode_from: ": "--episode-from: ",
     "choose other streams with select()": "choose other streams with -s",
     "name it with images= to keep them": "--image keeps them",
     "name it with tracks=": "name it with --state, --action or --extra",

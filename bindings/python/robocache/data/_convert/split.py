@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._printable import printable
-from .._errors import FormatError
+from ..._suggestions import did_you_mean
+from .._errors import FormatError, some
 from .._file_access import opened_text
 from .._recording import Recording, clock_of
 from .._time_units import per_second
@@ -129,7 +130,10 @@ def _of_topic(recording: Recording, topic: str, clock: str) -> list[Span]:
     import numpy as np
 
     if topic not in recording:
-        raise Unsuitable(f"episode_from: has no stream {topic!r}")
+        raise Unsuitable(
+            f"episode_from: no such stream {topic!r}, expected one of {some(recording.names)}"
+            f"{did_you_mean(topic, recording.names)}"
+        )
     stream = recording[topic]
     times = _times(recording, topic, clock)
     if len(times) == 0:
