@@ -37,7 +37,7 @@ def _escaped(found: re.Match[str]) -> str:
 def plural(count: int, name: str) -> str:
     """Return a count with its noun.
 
-    >>> plural(1, "stream"), plural(2000, "stream")
-    ('1 stream', '2,000 streams')
+    >>> plural(1, "stream"), plural(2, "stream")
+    ('1 stream', '2 streams')
     """
-    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

@@ -334,6 +334,11 @@ def needed(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
+def messages_not_read(count: int, reason: str) -> str:
+    """Return the reason why some messages of a stream are not in it."""
+    return f"{count:,} {'message' if count == 1 else 'messages'} could not be read: {reason}"
+
+
 def some(names: Sequence[str], most: int = 6) -> str:
     """Return names for a message, shortened if there are many."""
     shown = ", ".join(map(repr, names[:most])) or "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...._printable import plural
+from ..._errors import messages_not_read
 from ..._kinds.kinds import Said
 from ..bags.unread import (
     array_has_numbers,
@@ -266,7 +266,7 @@ class Decoder:
         for name in sorted(self.rounded):
             found.append((name, "64-bit integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
-            found.append(("", f"{plural(count, 'message')} could not be read: {reason}"))
+            found.append(("", messages_not_read(count, reason)))
         return found
 
     def losses(self) -> list[str]:

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
-from ...._printable import plural
-from ..._errors import Unread
+from ..._errors import Unread, messages_not_read
 from ..._findings import Finding
 from ..._kinds.kinds import Said
 from ..bags.unread import count_reason, reasons_of, unread_of
@@ -444,7 +443,7 @@ class KeyedTopic:
             for path, reason in part.decoder.left_out():
                 yield part, path, reason
         for reason, count in self._failed().items():
-            yield self.parts[0], "", f"{plural(count, 'message')} could not be read: {reason}"
+            yield self.parts[0], "", messages_not_read(count, reason)
 
     def findings(self) -> list[Finding]:
         found = list(self.changes)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Callable, Protocol, Union
 
-from ...._printable import plural
-from ..._errors import some
+from ..._errors import messages_not_read, some
 from ..._kinds.kinds import Said
 from ..bags.unread import array_reason, count_reason, text_reason, varying_reason
 from .columns import Columns
@@ -394,7 +393,7 @@ class TreeDecoder:
         for name in sorted(self.rounded):
             found.append((name, "integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
-            found.append(("", f"{plural(count, 'message')} could not be read: {reason}"))
+            found.append(("", messages_not_read(count, reason)))
         return found
 
 
