@@ -2,7 +2,7 @@
 
     python benchmarks/open_formats.py [--megabytes 500] [--folder DIR] [FORMAT...]
 
-Writes a recording of each format, opens it with `robocache.data.open` in a process of its own, and
+Writes a recording of each format, opens it with `robocache.data.open` in a separate process, and
 prints its size, the seconds of CPU time to open it and to load all streams, the peak memory as a
 multiple of the size, and the seconds in which pandas parses the rows, if it can. The files are in
 the page cache: the times do not include a disk.

@@ -1,6 +1,6 @@
 """Replay of a recording through ``Live``, against the alignment with what had arrived.
 
-The rows of the replay are those of ``data.align``, in which ``Live`` computes instead of ``fuse``.
+The replay has the rows of ``data.align``, but ``Live`` computes them instead of ``fuse``.
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ def pairs(
 
 
 def add_once(found: dict[str, str], name: str, value: str, option: str) -> None:
-    """Add a value of an option that names what it is for, each of which may be given once."""
+    """Add a value of an option for a name; each name may be given once."""
     if name in found:
         raise typer.BadParameter(f"{name} is given twice", param_hint=option)
     found[name] = value

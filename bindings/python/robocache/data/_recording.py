@@ -185,7 +185,7 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of the file that streams in memory come from."""
+    """The format and the topics of the file from which streams in memory were read."""
 
     format: str
     topics: Mapping[str, str]  # by stream
