@@ -26,12 +26,15 @@ class RingRig {
 
   void push(int stream, double time, const float* row) {
     int64_t shape[] = {1, kChannels};
-    const double arrival = time + kDelay;
     const rbcTensor times = host(&time, 64, 1, shape);
     const rbcTensor values = host(row, 32, 2, shape);
+    if (!causal_) {
+      robocache::check(rbcLivePush(live_.get(), stream, &values, &times, nullptr));
+      return;
+    }
+    const double arrival = time + kDelay;
     const rbcTensor arrivals = host(&arrival, 64, 1, shape);
-    robocache::check(
-        rbcLivePush(live_.get(), stream, &values, &times, causal_ ? &arrivals : nullptr));
+    robocache::check(rbcLivePush(live_.get(), stream, &values, &times, &arrivals));
   }
   void fuse(const double* queries, int count, float* out) {
     int64_t shape[] = {count, kWidth};

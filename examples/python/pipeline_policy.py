@@ -188,7 +188,10 @@ def draw(path: Path, times: np.ndarray, curves: dict[str, np.ndarray]) -> None:
             if panel == 0:
                 place = width - 220 + 110 * list(curves).index(name)
                 parts.append(f'<text x="{place}" y="26" fill="{color}">{name}</text>')
-    size = f'width="{width}" height="{30 + 2 * (height + 20)}"'
+    length = (times[-1] - times[0]) / 1e9
+    bottom = 30 + 2 * (height + 20)
+    parts.append(f'<text x="8" y="{bottom}">time: 0 to {length:.0f} s</text>')
+    size = f'width="{width}" height="{bottom + 10}"'
     style = 'font-family="sans-serif" font-size="13"'
     body = "\n".join(parts)
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n{body}\n</svg>\n')

@@ -4,25 +4,6 @@
 namespace rbc {
 namespace {
 
-constexpr int kCodes = 8;     // DLPack's codes, with room for unknown ones
-constexpr int kMaxBytes = 8;  // of an element
-constexpr uint8_t kUnknown = 255;
-
-struct ByCode {
-  uint8_t dtypes[kCodes][kMaxBytes + 1] = {};  // [code][bytes of an element]
-
-  constexpr ByCode() {
-    for (auto& row : dtypes) {
-      for (uint8_t& dtype : row) dtype = kUnknown;
-    }
-#define RBC_ENTRY(name, storage, code, text) \
-  dtypes[code][sizeof(storage)] = static_cast<uint8_t>(DType::name);
-    RBC_DTYPES(RBC_ENTRY)
-#undef RBC_ENTRY
-  }
-};
-constexpr ByCode kByCode;
-
 const char* codeName(uint8_t code) noexcept {
   constexpr const char* kNames[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   return code < sizeof kNames / sizeof *kNames ? kNames[code] : "unknown";
@@ -52,13 +33,9 @@ rbcDType describe(DType dtype) noexcept {
   return {kCodeOf[static_cast<int>(dtype)], static_cast<uint8_t>(8 * sizeOf(dtype)), 1};
 }
 
-DType dtypeOf(rbcDType dtype, const char* argument) {
+void detail::failDType(rbcDType dtype, const char* argument) {
   if (dtype.lanes != 1) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype has %d lanes, expected 1", argument, dtype.lanes);
-  }
-  if (dtype.code < kCodes && dtype.bits % 8 == 0 && dtype.bits <= 8 * kMaxBytes) {
-    const uint8_t found = kByCode.dtypes[dtype.code][dtype.bits / 8];
-    if (found != kUnknown) return static_cast<DType>(found);
   }
   fail(RBC_STATUS_DTYPE_MISMATCH,
        "%s: dtype %s (code %d) of %d bits is unknown, expected float16, bfloat16, float32, "

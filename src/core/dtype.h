@@ -66,16 +66,41 @@ struct Tag {
 };
 
 namespace detail {
+
 [[noreturn]] void failDispatch(DType dtype);
-}
+[[noreturn]] void failDType(rbcDType dtype, const char* argument);
+
+// The sizes of all dtypes, 4 bits each. GCC would write an array to the stack in each call.
+inline constexpr uint64_t kSizes = 0
+#define RBC_SIZE(name, storage, code, text) \
+  +(uint64_t{sizeof(storage)} << 4 * static_cast<int>(DType::name))
+    RBC_DTYPES(RBC_SIZE)
+#undef RBC_SIZE
+    ;
+
+inline constexpr int kCodes = 8;     // DLPack's codes, with room for unknown ones
+inline constexpr int kMaxBytes = 8;  // of an element
+inline constexpr uint8_t kUnknown = 255;
+
+struct DTypesByCode {
+  uint8_t dtypes[kCodes][kMaxBytes + 1] = {};  // [code][bytes of an element]
+
+  constexpr DTypesByCode() {
+    for (auto& row : dtypes) {
+      for (uint8_t& dtype : row) dtype = kUnknown;
+    }
+#define RBC_ENTRY(name, storage, code, text) \
+  dtypes[code][sizeof(storage)] = static_cast<uint8_t>(DType::name);
+    RBC_DTYPES(RBC_ENTRY)
+#undef RBC_ENTRY
+  }
+};
+inline constexpr DTypesByCode kDTypesByCode;
+
+}  // namespace detail
 
 constexpr int sizeOf(DType dtype) noexcept {
-  constexpr uint8_t kSizes[] = {
-#define RBC_SIZE(name, storage, code, text) sizeof(storage),
-      RBC_DTYPES(RBC_SIZE)
-#undef RBC_SIZE
-  };
-  return kSizes[static_cast<int>(dtype)];
+  return static_cast<int>(detail::kSizes >> 4 * static_cast<int>(dtype) & 15);
 }
 
 constexpr bool isFloat(DType dtype) noexcept {
@@ -88,6 +113,14 @@ const char* nameOf(DType dtype) noexcept;
 rbcDType describe(DType dtype) noexcept;
 
 // Fails with DTYPE_MISMATCH if the library has no such dtype; the error names `argument`.
-DType dtypeOf(rbcDType dtype, const char* argument);
+inline DType dtypeOf(rbcDType dtype, const char* argument) {
+  using namespace detail;
+  if (dtype.lanes == 1 && dtype.code < kCodes && dtype.bits % 8 == 0 &&
+      dtype.bits <= 8 * kMaxBytes) {
+    const uint8_t found = kDTypesByCode.dtypes[dtype.code][dtype.bits / 8];
+    if (found != kUnknown) return static_cast<DType>(found);
+  }
+  failDType(dtype, argument);
+}
 
 }  // namespace rbc

@@ -35,6 +35,12 @@ struct ArrivalMinima {
   }
 };
 
+// The arrival of a sample that exists for every query.
+template <class Time>
+inline constexpr Time kAlways = std::numeric_limits<Time>::has_infinity
+                                    ? -std::numeric_limits<Time>::infinity()
+                                    : std::numeric_limits<Time>::min();
+
 // The minimum of a block in which nothing arrives.
 template <class Time>
 inline constexpr Time kNeverArrives = std::numeric_limits<Time>::has_infinity
@@ -135,6 +141,38 @@ struct ArrivedSamples {
   // Whether a block of a level begins at a sample.
   static RBC_HD bool begins(int64_t sample, int level) {
     return (sample & ((int64_t{1} << ArrivalMinima<Time>::shiftOf(level)) - 1)) == 0;
+  }
+};
+
+// The same functions for samples that arrived in their order: those that had arrived are the valid
+// ones among the first `count`. Valid is ValidSamples, or AllSamples.
+template <class Valid, class Index>
+struct FirstSamples {
+  static constexpr bool kAll = false;
+
+  Valid valid;
+  Index count;
+
+  RBC_HD bool counts(Index i) const { return i < count && valid.counts(i); }
+  RBC_HD Index upTo(Index i) const { return valid.upTo(i < count ? i : count - 1); }
+  RBC_HD Index from(Index i, Index n) const {
+    const Index found = valid.from(i, count);
+    return found < count ? found : n;
+  }
+  RBC_HD FirstSamples shifted(Index begin) const {
+    return {valid.shifted(begin), begin < count ? count - begin : 0};
+  }
+};
+
+// The arrival of the last sample of 0 .. i that is not missing, as a row.
+template <class Time, class Valid>
+struct LastArrivals {
+  TimeRow<Time> arrivals;
+  Valid valid;
+
+  RBC_HD Time operator[](int64_t i) const {
+    const int64_t last = valid.upTo(i);
+    return last < 0 ? kAlways<Time> : arrivals[last];
   }
 };
 

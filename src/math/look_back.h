@@ -37,10 +37,10 @@ struct RowFrom {
   RBC_HD auto operator[](Index i) const { return row[begin + i]; }
 };
 
-template <class Row, class Time, class Index>
+template <class Row, class Time, class Index, class Samples>
 RBC_HD Answer<Time, Index> lookBack(const Row& times, Index n, Time q, const Rules<Time>& rules,
-                                    const AgeRule<Time>& age,
-                                    const ArrivedSamples<Time, Index>& samples, Index* guess) {
+                                    const AgeRule<Time>& age, const Samples& samples,
+                                    Index* guess) {
   using Math = TimeMath<Time>;
   using SamplePosition = SamplePosition<Time, Index>;
   Index start = *guess;
@@ -80,11 +80,12 @@ RBC_HD Answer<Time, Index> lookBack(const Row& times, Index n, Time q, const Rul
 
 }  // namespace detail
 
-// The answer to query q in a row of n times. `*guess` is as for positionOf(), but among all samples.
-template <class Row, class Time, class Index>
+// The answer to query q in a row of n times. `samples` are those that exist: ArrivedSamples, or
+// FirstSamples. `*guess` is as for positionOf(), but among all samples.
+template <class Row, class Time, class Index, class Samples>
 RBC_HD Answer<Time, Index> answerTo(const Row& times, Index n, Time q, const Rules<Time>& rules,
-                                    const AgeRule<Time>& age,
-                                    const ArrivedSamples<Time, Index>& samples, Index* guess) {
+                                    const AgeRule<Time>& age, const Samples& samples,
+                                    Index* guess) {
   using SamplePosition = SamplePosition<Time, Index>;
   if (n <= 0 || TimeMath<Time>::isNaN(q)) return Answer<Time, Index>::alone(SamplePosition::none());
   if (age.causal) return detail::lookBack(times, n, q, rules, age, samples, guess);

@@ -22,6 +22,14 @@ struct AllSamples {
   RBC_HD Index from(Index i, Index) const {
     return i;
   }
+  template <class Index>
+  RBC_HD bool counts(Index) const {
+    return true;
+  }
+  template <class Index>
+  RBC_HD AllSamples shifted(Index) const {
+    return {};
+  }
 };
 
 namespace detail {

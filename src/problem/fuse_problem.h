@@ -73,6 +73,13 @@ struct FuseStream {
   int32_t num_segments;  // at least 1: an empty one if there are no channels
   DType values_dtype;
   Outside outside;
+
+  // The samples of row b that are not masked.
+  ValidSamples<int64_t> validOf(const RowRange& range, int64_t b) const {
+    if (sample_mask == nullptr) return {nullptr, 0};
+    return {sample_mask + b * sample_mask_stride[0] + range.begin * sample_mask_stride[1],
+            sample_mask_stride[1]};
+  }
 };
 
 // All streams, and the parameters that they share: the arguments of every kernel.
@@ -144,6 +151,8 @@ struct CausalFuse {
   const Arrivals* arrivals;             // per stream
   const SegmentAge* ages;               // per segment
   const ArrivalLines* lines = nullptr;  // per stream, set by a backend; null: without minima
+  // Per stream, set by the CPU: its samples arrived in their order, so that it needs no minima.
+  const bool* in_order = nullptr;  // null: unknown
 };
 
 struct FuseProblem : PlainFuse {

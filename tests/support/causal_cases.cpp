@@ -19,6 +19,7 @@ void lookBack(Random& random, const SharedCase& shared, StreamCase* c) {
   if (!c->arrivals || random.chance(0.6)) {
     c->setCausal(shared.times, random.chance(0.2) ? kNone : random.uniform(0.1, 6));
   }
+  c->in_order = random.chance(0.4);
 }
 
 double anyLag(Random& random) { return static_cast<double>(random.below(5) - 1); }

@@ -321,7 +321,8 @@ void makeSampleMask(const StreamCase& c, const SharedCase& shared, Random random
 
 // ---- arrivals -----------------------------------------------------------------------------------
 
-// Most samples arrive a little after their time, some much later, before it, or never.
+// Most samples arrive a little after their time, some much later, before it, or never. In order, all
+// arrive with the same delay.
 void makeArrivals(const StreamCase& c, const SharedCase& shared, Random random, StreamInputs* in) {
   const int64_t samples = in->values.extent(in->values.ndim() - 2);
   const bool many = shared.batched && !c.packed && !c.shared_arrivals;
@@ -338,10 +339,11 @@ void makeArrivals(const StreamCase& c, const SharedCase& shared, Random random, 
       const double much = random.chance(0.1) ? 10 : 1;
       double delay = random.uniform(-0.1, 1) * much * c.delay * kPeriod;
       if (random.chance(0.2)) delay = 0;
+      if (c.in_order) delay = 0.5 * c.delay * kPeriod;
       uint64_t bits = same(shared.times, kI64)
                           ? time + static_cast<uint64_t>(std::llround(delay * 1e9))
                           : encodeFloat(shared.times, decodeFloat(shared.times, time) + delay);
-      if (random.chance(0.03)) {
+      if (random.chance(0.03) && !c.in_order) {
         bits = isFloat(shared.times) ? random.chance(0.5) ? formatOf(shared.times).nan()
                                                           : formatOf(shared.times).infinity()
                                      : uint64_t{INT64_MAX};

@@ -73,6 +73,7 @@ struct StreamCase {
   double max_age = kNone;        // the same, in average sample periods
   bool arrivals = false;         // samples arrive late, early, out of order or never
   double delay = 3;              // until most of them have, in average sample periods
+  bool in_order = false;         // each of them has after the one before it
   bool shared_arrivals = false;  // [S] instead of [B,S]
   TimePattern pattern = TimePattern::kJittered;
 

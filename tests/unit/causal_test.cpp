@@ -1,12 +1,15 @@
 // rbcResample and rbcFuse with arrivals and RBC_FLAG_CAUSAL, on every backend: against the
 // reference, which gets the samples that exist for each query.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "arrivals.h"
+#include "locate.h"
 #include "support/causal_cases.h"
 #include "support/operation_tests.h"
 
@@ -124,6 +127,49 @@ TEST_CASE("arrived samples: the next one up and down, with and without minima") 
       CHECK(samples.from(n, n) == n);
       CHECK(samples.upTo(-1) == -1);
     }
+  }
+}
+
+TEST_CASE("first samples: the next one up and down, with and without a mask") {
+  Random random(3);
+  for (int round = 0; round < 300; ++round) {
+    const int64_t n = 1 + random.below(90);
+    std::vector<uint8_t> mask(static_cast<size_t>(n));
+    for (uint8_t& each : mask) each = random.chance(0.7) ? 1 : 0;
+    std::vector<double> arrivals(static_cast<size_t>(n));
+    double arrival = 0;
+    for (double& each : arrivals) each = arrival += static_cast<double>(random.below(3));
+    for (size_t i = 0; i < arrivals.size(); ++i) {
+      if (mask[i] == 0) arrivals[i] = static_cast<double>(random.below(200));  // does not count
+    }
+    const double until = static_cast<double>(random.below(2 * n + 1)) - 1;
+    const auto check = [&](const auto& valid, const auto& counts) {
+      const rbc::LastArrivals<double, std::decay_t<decltype(valid)>> row = {{arrivals.data(), 1},
+                                                                            valid};
+      const int64_t guess = random.below(n);
+      const int64_t count = 1 + rbc::lastBefore<true>(row, n, until, guess);
+      const rbc::FirstSamples<std::decay_t<decltype(valid)>, int64_t> samples = {valid, count};
+      const auto exists = [&](int64_t i) {
+        return counts(i) && arrivals[static_cast<size_t>(i)] <= until;
+      };
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t up = i;
+        while (up < n && !exists(up)) ++up;
+        int64_t down = i;
+        while (down >= 0 && !exists(down)) --down;
+        REQUIRE(samples.counts(i) == exists(i));
+        REQUIRE(samples.from(i, n) == up);
+        REQUIRE(samples.upTo(i) == down);
+        REQUIRE(samples.shifted(i).from(0, n - i) == up - i);
+        REQUIRE(samples.shifted(i).upTo(0) == (exists(i) ? 0 : -1));
+      }
+      CHECK(samples.from(n, n) == n);
+      CHECK(samples.upTo(-1) == -1);
+    };
+    check(rbc::ValidSamples<int64_t>{mask.data(), 1},
+          [&](int64_t i) { return mask[static_cast<size_t>(i)] != 0; });
+    std::sort(arrivals.begin(), arrivals.end());
+    check(rbc::AllSamples{}, [](int64_t) { return true; });
   }
 }
 

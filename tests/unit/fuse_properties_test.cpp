@@ -27,8 +27,8 @@ using support::StreamCase;
 using support::StreamInputs;
 
 StreamInputs copyOf(const StreamInputs& in) {
-  return {copyOf(in.values), copyOf(in.times), copyOf(in.lengths),    copyOf(in.offsets),
-          copyOf(in.shift),  copyOf(in.scale), copyOf(in.sample_mask)};
+  return {copyOf(in.values), copyOf(in.times), copyOf(in.lengths),     copyOf(in.offsets),
+          copyOf(in.shift),  copyOf(in.scale), copyOf(in.sample_mask), copyOf(in.arrivals)};
 }
 
 // One stream of a fusion as a call of rbcResample; it must have no clock offset.

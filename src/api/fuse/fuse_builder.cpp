@@ -56,7 +56,7 @@ rbcResampleParams checkedParams(const rbcResampleParams* input, OwnOutside own) 
   return params;
 }
 
-void requireUnshared(const rbcResampleParams& params, const char* owner) {
+void failUnshared(const rbcResampleParams& params, const char* owner) {
   if ((params.flags & ~RBC_FLAG_CAUSAL) != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params.flags: is 0x%x, expected RBC_FLAG_CAUSAL or 0: set other flags in %s",
@@ -66,10 +66,8 @@ void requireUnshared(const rbcResampleParams& params, const char* owner) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag: is %g, expected 0: set it in %s", params.lag,
          owner);
   }
-  if (params.lag_ticks != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag_ticks: is %" PRId64 ", expected 0: set it in %s",
-         params.lag_ticks, owner);
-  }
+  fail(RBC_STATUS_INVALID_ARGUMENT, "params.lag_ticks: is %" PRId64 ", expected 0: set it in %s",
+       params.lag_ticks, owner);
 }
 
 FuseBuilder::FuseBuilder(const rbcContext& context, const SharedArguments& shared, bool check_times,
@@ -128,8 +126,6 @@ void FuseBuilder::readSampleMask(const rbcTensor* tensor, int64_t batch, bool of
 
 void FuseBuilder::readArrivals(const rbcTensor* tensor, int64_t batch, const View& times,
                                bool of_rows, Arrivals* arrivals) {
-  *arrivals = {};
-  if (tensor == nullptr) return;
   constexpr const char* kName = "arrivals";
   const View& view = operands.in(tensor, kName);
   const int64_t samples = times.shape[times.ndim - 1];
@@ -208,7 +204,11 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.times_stride[0] = batchStride(times, 2);
   s.times_stride[1] = times.strides[times.ndim - 1];
   readSampleMask(params.sample_mask, batch, batched && !packed, &s);
-  readArrivals(params.arrivals, batch, times, batched && !packed, &arrivals_[p.num_streams]);
+  Arrivals& arrivals = arrivals_[p.num_streams];
+  arrivals = {};
+  if (params.arrivals != nullptr) {
+    readArrivals(params.arrivals, batch, times, batched && !packed, &arrivals);
+  }
   if (methods.hasCausal()) p.causal = &causal_;
   read(params.lengths, "lengths", batch, &s.lengths);
   read(params.batch_offsets, "batch_offsets", packed ? batch + 1 : 0,

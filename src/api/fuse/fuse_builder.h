@@ -45,7 +45,12 @@ rbcResampleParams checkedParams(const rbcResampleParams* input,
                                 OwnOutside own = OwnOutside::kExtrapolate);
 
 // Fails if a field is set that belongs to the params of the whole call, named `owner`.
-void requireUnshared(const rbcResampleParams& params, const char* owner);
+[[noreturn]] void failUnshared(const rbcResampleParams& params, const char* owner);
+inline void requireUnshared(const rbcResampleParams& params, const char* owner) {
+  const bool set =
+      (params.flags & ~RBC_FLAG_CAUSAL) != 0 || params.lag != 0 || params.lag_ticks != 0;
+  if (set) failUnshared(params, owner);
+}
 
 // Builds the problem of a call: first the shared tensors, then each stream, then finish().
 // Everything except the data is verified. The problem points into this object.
@@ -88,7 +93,7 @@ class FuseBuilder : public CallBase {
   void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array);
   // `of_rows`: each row of the batch may have its own.
   void readSampleMask(const rbcTensor* tensor, int64_t batch, bool of_rows, FuseStream* stream);
-  // Arrivals have the shapes and the dtype of times.
+  // Arrivals have the shapes and the dtype of times. The tensor is not null.
   void readArrivals(const rbcTensor* tensor, int64_t batch, const View& times, bool of_rows,
                     Arrivals* arrivals);
 

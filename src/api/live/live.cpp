@@ -274,8 +274,8 @@ void takeAll(rbcLive& live, const TimeOffset& lag, const View& query_times) {
   for (const auto& stream : live.streams) stream->take(queries, lag, query_times);
 }
 
-const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
-                        const rbcTensor* queries, const rbcTensor* out, const rbcTensor* valid) {
+const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view, const View& queries,
+                        const rbcTensor* out, const rbcTensor* valid) {
   if (ages == nullptr) return nullptr;
   *view = normalize(ages, "ages");
   requireHost(*view, "ages");
@@ -284,7 +284,7 @@ const View* checkedAges(const rbcLive& live, const rbcOutput* ages, View* view,
   const DType expected = live.time_dtype == DType::I64 ? DType::I64 : DType::F64;
   requireDType(*view, "ages", expected);
   requireDistinctElements(*view, "ages");
-  requireDisjoint(*view, "ages", normalize(queries, "query_times"), "query_times");
+  requireDisjoint(*view, "ages", queries, "query_times");
   requireDisjoint(*view, "ages", normalize(out, "out"), "out");
   if (valid != nullptr) requireDisjoint(*view, "ages", normalize(valid, "valid"), "valid");
   return view;
@@ -325,7 +325,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   requireRank(queries, "query_times", 1, 1);
   requireDType(queries, "query_times", live.time_dtype);
   View room;
-  const View* ages = checkedAges(live, given_ages, &room, query_times, out, valid);
+  const View* ages = checkedAges(live, given_ages, &room, queries, out, valid);
   const Fusing fusing(live.busy);
   visitTime(live.time_dtype,
             [&](auto tag) { takeAll<typename decltype(tag)::type>(live, lag, queries); });

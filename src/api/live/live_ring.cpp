@@ -54,7 +54,8 @@ void add(std::atomic<int64_t>* counter, int64_t number) {
 // Returns the first of the numbers begin .. end - 1, whose times ascend, with a time after the
 // query; or end. The search starts around `pace` numbers before the end.
 template <class Times, class Time>
-uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint64_t pace) {
+[[gnu::always_inline]] inline uint64_t firstAfter(Times times, Time query, uint64_t begin,
+                                                  uint64_t end, uint64_t pace) {
   const auto isAfter = [&](uint64_t number) { return times[number] > query; };
   uint64_t low = begin;
   uint64_t high = end;
@@ -168,8 +169,9 @@ LiveRing::Leap LiveRing::leapOf(Time time) {
 template <class Time>
 void LiveRing::push(Time time, Time arrival, const std::byte* row) {
   if (!isTime(time)) return add(&invalid_, 1);
-  if (arrival != kAlways<Time> && !has_arrivals_.load(kRelaxed))
+  if (arrival != kAlways<Time> && !has_arrivals_.load(kRelaxed)) {
     beginArrivals(bitsOf(kAlways<Time>));
+  }
   const Leap leap = leapOf(time);
   const Times<Time> times = this->times<Time>();
   const auto timeAt = [&](uint64_t place) { return times[order_[place & slot_mask_]]; };
@@ -205,6 +207,14 @@ inline void LiveRing::writeEntry(uint64_t number, uint64_t time, uint64_t arriva
   firsts_[slot].store(next_first_, kRelaxed);
 }
 
+// Whether an entry that is written after `number` entries arrived before the last of them, or one of
+// the two has no time.
+template <class Time>
+bool LiveRing::arrivesBefore(Time arrival, uint64_t number) const {
+  if (number == 0) return TimeMath<Time>::isNaN(arrival);
+  return !(arrivals<Time>()[number - 1] <= arrival);
+}
+
 // order_ must have room.
 template <class Time>
 void LiveRing::append(Time time, Time arrival, const std::byte* row, uint64_t newer) {
@@ -219,6 +229,9 @@ void LiveRing::append(Time time, Time arrival, const std::byte* row, uint64_t ne
   writeEntry(number, bitsOf(time), bitsOf(arrival), newer == 0);
   writeRow(number, row);
   if (newer > 0) last_late_.store(number + 1, kRelaxed);
+  if (has_arrivals_.load(kRelaxed) && arrivesBefore(arrival, number)) {
+    last_swapped_.store(number + 1, kRelaxed);
+  }
   end_.store(number + 1, std::memory_order_release);
 }
 
@@ -246,7 +259,12 @@ void LiveRing::copyAll(Time time, Time arrival, const std::byte* row) {
     for (int64_t k = 0; k < row_words_; ++k) to[k].store(words[k].load(kRelaxed), kRelaxed);
   }
   if (!written) writeNew();
-  for (uint64_t k = begin; k < number; ++k) order_[(order_begin_ + k - begin) & slot_mask_] = k;
+  for (uint64_t k = begin; k < number; ++k) {
+    order_[(order_begin_ + k - begin) & slot_mask_] = k;
+    if (has_arrivals_.load(kRelaxed) && arrivesBefore(arrivals<Time>()[k], k)) {
+      last_swapped_.store(k + 1, kRelaxed);
+    }
+  }
   end_.store(number, std::memory_order_release);
 }
 
@@ -267,11 +285,12 @@ void LiveRing::reset() {
 // Reads back from the newest sample while samples arrived in order; no earlier sample is then
 // later. Returns false if one arrived out of order. Otherwise the samples needed are at the end of
 // the memory.
-template <class Time>
+template <bool kArrive, class Time>
 bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                         Taken<Time>* taken) const {
   const Times<Time> times = this->times<Time>();
   const Times<Time> arrivals = this->arrivals<Time>();
+  const Time until = queries.untilOf(queries.first_common);
   int64_t place = capacity_;
   int before = 0;
   Time last = queries.first;
@@ -280,7 +299,7 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
     const Time time = times[k - 1];
     taken->times[--place] = time;
     taken->numbers[place] = k - 1;
-    if (time < last && (!taken->arrive || arrivals[k - 1] <= queries.until)) {
+    if (time < last && (!kArrive || arrivals[k - 1] <= until)) {
       ++before;
       last = time;
     }
@@ -291,12 +310,13 @@ bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queri
 
 // Reads all samples and sorts them by insertion; late ones move only a few places. The samples
 // needed are then at the end of the memory.
-template <class Time>
+template <bool kArrive, class Time>
 void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                        Taken<Time>* taken) const {
   const auto count = static_cast<int64_t>(end - begin);
   const Times<Time> given = this->times<Time>();
   const Times<Time> arrivals = this->arrivals<Time>();
+  const Time until = queries.untilOf(queries.first_common);
   Time* const times = taken->times + capacity_ - count;
   uint64_t* const numbers = taken->numbers + capacity_ - count;
   for (int64_t i = 0; i < count; ++i) {
@@ -314,7 +334,7 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   Time last = queries.first;
   while (i > 0 && before < queries.times_around) {
     --i;
-    if (times[i] < last && (!taken->arrive || arrivals[numbers[i]] <= queries.until)) {
+    if (times[i] < last && (!kArrive || arrivals[numbers[i]] <= until)) {
       ++before;
       last = times[i];
     }
@@ -322,12 +342,13 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   taken->count = count - i;
 }
 
-// For numbers whose times ascend: from the last query back, takes the samples around each query
-// that are not taken yet.
-template <class Time>
+// For numbers whose times ascend, and whose arrivals do: from the last query back, takes the samples
+// around each query that are not taken yet. Those that exist for it are the numbers before one.
+template <bool kArrive, class Time>
 void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                           Taken<Time>* taken) const {
   const Times<Time> times = this->times<Time>();
+  const Times<Time> arrivals = this->arrivals<Time>();
   const int around = queries.times_around;
   const Time* const few = queries.few;
   Time* to = taken->times + capacity_;
@@ -335,21 +356,31 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
   uint64_t lowest = end;  // the lowest number taken
   uint64_t after = end;
   uint64_t pace = 1;
+  uint64_t existing = end;
+  uint64_t existing_pace = 1;
   for (int64_t i = queries.count; i-- > 0;) {
     const Time query = few[i];
     const uint64_t next = firstAfter(times, query, begin, after, pace);
     pace = std::max<uint64_t>(after - next, 1);
     after = next;
+    if constexpr (kArrive) {
+      const Time until = queries.untilOf(queries.few_common[i]);
+      const uint64_t none = firstAfter(arrivals, until, begin, existing, existing_pace);
+      existing_pace = std::max<uint64_t>(existing - none, 1);
+      // The oldest is taken even if it does not exist: queries before all samples are counted.
+      existing = std::max(none, begin + 1);
+    }
+    const uint64_t stop = kArrive ? std::min(lowest, existing) : lowest;
     uint64_t last = after + 1;
-    for (int distinct = 1; last < lowest && distinct < around; ++last) {
+    for (int distinct = 1; last < stop && distinct < around; ++last) {
       distinct += times[last] > times[last - 1] ? 1 : 0;
     }
     const auto keep = [&](uint64_t own_number, Time own) {
       *--to = own;
       *--number = own_number;
     };
-    for (uint64_t k = std::min(last, lowest); k > after; --k) keep(k - 1, times[k - 1]);
-    uint64_t first = after;
+    for (uint64_t k = std::min(last, stop); k > after; --k) keep(k - 1, times[k - 1]);
+    uint64_t first = kArrive ? std::min(after, existing) : after;
     Time time = query;
     for (int distinct = 0; first > begin && distinct < around; --first) {
       const Time own = times[first - 1];
@@ -360,6 +391,38 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
     lowest = std::min(lowest, first);
   }
   taken->count = taken->times + capacity_ - to;
+}
+
+// The samples that queries need among begin .. end - 1. Returns false if one of them may have been
+// replaced meanwhile.
+template <bool kArrive, class Time>
+bool LiveRing::takeBetween(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                           Taken<Time>* taken) {
+  uint64_t oldest = begin;  // the oldest number that is read
+  // Takes the samples around each query if the samples from the first query on are more than these.
+  const auto around = static_cast<uint64_t>(3 * queries.count);
+  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
+                   (!kArrive || last_swapped_.load(kRelaxed) <= begin + 1) &&
+                   end - begin > around && times<Time>()[end - around] > queries.first;
+  if (few) {
+    takeAround<kArrive>(begin, end, queries, taken);
+  } else if (walkBack<kArrive>(begin, end, queries, taken)) {
+    oldest = taken->numbers[capacity_ - taken->count];
+  } else {
+    sortAll<kArrive>(begin, end, queries, taken);
+  }
+  if (queries.none) {
+    taken->count = 0;
+  } else {
+    const int64_t skipped = capacity_ - taken->count;
+    readRows(taken->numbers + skipped, taken->count, taken->rows);
+    std::copy_n(taken->times + skipped, taken->count, taken->times);
+    for (int64_t i = 0; kArrive && i < taken->count; ++i) {
+      taken->arrivals[i] = arrivals<Time>()[taken->numbers[skipped + i]];
+    }
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return begun_.load(kRelaxed) <= oldest + slot_mask_ + 1;
 }
 
 template <class Time>
@@ -373,30 +436,8 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   const uint64_t begin =
       std::max(firsts_[slotOf(end - 1)].load(kRelaxed), end > capacity ? end - capacity : 0);
   if (begin >= end) return false;  // it belongs to a later entry
-  uint64_t oldest = begin;         // the oldest number that is read
-  // Takes the samples around each query if the samples from the first query on are more than these.
-  const auto around = static_cast<uint64_t>(3 * queries.count);
-  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 && !taken->arrive &&
-                   end - begin > around && times<Time>()[end - around] > queries.first;
-  if (few) {
-    takeAround(begin, end, queries, taken);
-  } else if (walkBack(begin, end, queries, taken)) {
-    oldest = taken->numbers[capacity_ - taken->count];
-  } else {
-    sortAll(begin, end, queries, taken);
-  }
-  if (queries.none) {
-    taken->count = 0;
-  } else {
-    const int64_t skipped = capacity_ - taken->count;
-    readRows(taken->numbers + skipped, taken->count, taken->rows);
-    std::copy_n(taken->times + skipped, taken->count, taken->times);
-    for (int64_t i = 0; i < taken->count && taken->arrive; ++i) {
-      taken->arrivals[i] = arrivals<Time>()[taken->numbers[skipped + i]];
-    }
-  }
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return begun_.load(kRelaxed) <= oldest + slot_mask_ + 1;
+  return taken->arrive ? takeBetween<true>(begin, end, queries, taken)
+                       : takeBetween<false>(begin, end, queries, taken);
 }
 
 template <class Time>

@@ -54,6 +54,8 @@
 // - Arrivals: the slots have them from the first entry with one on. Before it the writer makes them
 //   kAlways in all slots and stores has_arrivals_ (release). A reader that loads it (acquire, after
 //   R1) and finds false wants no entry with an arrival, and reads none of them.
+// - In order: last_late_ and last_swapped_ are stored before W4 of their entry, so a reader that
+//   wants the entry sees them, or later ones, which only make it read more samples.
 // - Own values: the writer reads the values that only it changes (end, first, order_, times of kept
 //   samples) as it wrote them.
 // - Hand over: enter() acquires and leave() releases, so another thread may push afterwards.
@@ -74,12 +76,6 @@
 #include "times.h"
 
 namespace rbc {
-
-// The arrival of a sample that exists for every query.
-template <class Time>
-inline constexpr Time kAlways = std::numeric_limits<Time>::has_infinity
-                                    ? -std::numeric_limits<Time>::infinity()
-                                    : std::numeric_limits<Time>::min();
 
 class LiveRing {
  public:
@@ -128,9 +124,13 @@ class LiveRing {
     // The number of distinct times taken on each side of a query. Of samples that equal the last of
     // these times, the one next to the query is taken; the others may be omitted.
     int times_around;
-    // Samples that arrived later do not exist for the first query, and do not count as its
-    // neighbours. For later queries at least as many exist.
-    Time until;
+    // The first query and the few ones on the clock of the arrivals. Samples that arrived later than
+    // `lag` after a query do not exist for it, and do not count as its neighbours.
+    Time first_common;
+    const Time* few_common;
+    Time lag;
+
+    Time untilOf(Time query) const { return TimeMath<Time>::later(query, lag); }
   };
 
   // Takes the samples that queries need: all after `first` and some with a few distinct times before
@@ -192,6 +192,8 @@ class LiveRing {
   void append(Time time, Time arrival, const std::byte* row, uint64_t newer);
   template <class Time>
   void copyAll(Time time, Time arrival, const std::byte* row);
+  template <class Time>
+  bool arrivesBefore(Time arrival, uint64_t number) const;
   // Before the first entry with an arrival.
   void beginArrivals(uint64_t always);
   void writeEntry(uint64_t number, uint64_t time, uint64_t arrival, bool in_order);
@@ -199,13 +201,16 @@ class LiveRing {
   void forget();
   template <class Time>
   bool takeOnce(const Queries<Time>& queries, Taken<Time>* taken);
-  template <class Time>
+  // `kArrive`: entries may have arrivals.
+  template <bool kArrive, class Time>
+  bool takeBetween(uint64_t begin, uint64_t end, const Queries<Time>& queries, Taken<Time>* taken);
+  template <bool kArrive, class Time>
   void takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                   Taken<Time>* taken) const;
-  template <class Time>
+  template <bool kArrive, class Time>
   bool walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                 Taken<Time>* taken) const;
-  template <class Time>
+  template <bool kArrive, class Time>
   void sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                Taken<Time>* taken) const;
   void readRows(const uint64_t* numbers, int64_t count, uint64_t* to) const;
@@ -231,7 +236,8 @@ class LiveRing {
   std::atomic<uint64_t> end_{0};                // entries that are visible
   std::atomic<uint64_t> first_{0};              // entries before it were forgotten by reset()
   std::atomic<uint64_t> last_late_{0};          // 1 + the last entry that was out of order
-  std::atomic<bool> has_arrivals_{false};       // an entry up to `end` may have an arrival
+  std::atomic<uint64_t> last_swapped_{0};  // 1 + the last that arrived before the one before it
+  std::atomic<bool> has_arrivals_{false};  // an entry up to `end` may have an arrival
   std::atomic<int64_t> overwritten_{0};
   std::atomic<int64_t> late_{0};
   std::atomic<int64_t> dropped_{0};

@@ -243,18 +243,15 @@ void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
   }
   Time from = std::numeric_limits<Time>::max();
   if (!queries.none) from = TimeMath<Time>::shifted(queries.first, offset);
-  LiveRing::Taken<Time> taken = {reinterpret_cast<Time*>(times_.data()),
-                                 reinterpret_cast<Time*>(arrivals_.data()),
-                                 rows_.data(),
-                                 numbers_.data(),
-                                 0,
-                                 false,
-                                 false};
-  const auto untilOf = [&](Time query) {
-    return TimeMath<Time>::later(query, offsetAs<Time>(lag));
-  };
-  ring_->take({from, queries.none, few, queries.count, times_around_, untilOf(queries.first)},
-              &taken);
+  LiveRing::Taken<Time> taken;
+  taken.times = reinterpret_cast<Time*>(times_.data());
+  taken.arrivals = reinterpret_cast<Time*>(arrivals_.data());
+  taken.rows = rows_.data();
+  taken.numbers = numbers_.data();
+  const LiveRing::Queries<Time> needed = {from,          queries.none,       few,
+                                          queries.count, times_around_,      queries.first,
+                                          queries.few,   offsetAs<Time>(lag)};
+  ring_->take(needed, &taken);
   shape_[0] = taken.count;
   params_.arrivals = taken.arrive ? &arrivals_tensor_ : nullptr;
   if (!taken.any || queries.none) {
@@ -273,7 +270,7 @@ void LiveStream::take(const Queries<Time>& queries, const TimeOffset& lag,
     queries_before_first_.store(queries_before_first_.load(std::memory_order_relaxed) + early,
                                 std::memory_order_relaxed);
   }
-  age_ = ageAt(TimeMath<Time>::shifted(queries.last, offset), untilOf(queries.last), taken);
+  age_ = ageAt(TimeMath<Time>::shifted(queries.last, offset), needed.untilOf(queries.last), taken);
 }
 
 template void LiveStream::take(const Queries<float>&, const TimeOffset&, const View&);

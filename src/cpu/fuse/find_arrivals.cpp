@@ -1,6 +1,8 @@
 #include "fuse/find_arrivals.h"
 
 #include <algorithm>
+#include <atomic>
+#include <type_traits>
 
 #include "ceil_div.h"
 
@@ -66,19 +68,76 @@ void findLines(CpuState& state, const ArrivalSource& source, const ArrivalLines&
   }
 }
 
+// Whether the arrivals of samples first .. last - 1 of a row ascend, beginning with the one before
+// them. NaN does not. Samples that are missing do not count.
+template <class Time>
+bool ascend(const TimeRow<Time>& arrivals, const ValidSamples<int64_t>& valid, int64_t first,
+            int64_t last) {
+  if (valid.first == nullptr) {
+    bool all = first > 0 || first >= last || arrivals[first] == arrivals[first];
+    for (int64_t i = std::max<int64_t>(first, 1); i < last; ++i) {
+      all &= arrivals[i - 1] <= arrivals[i];
+    }
+    return all;
+  }
+  Time before = LastArrivals<Time, ValidSamples<int64_t>>{arrivals, valid}[first - 1];
+  for (int64_t i = valid.from(first, last); i < last; i = valid.from(i + 1, last)) {
+    if (!(before <= arrivals[i])) return false;
+    before = arrivals[i];
+  }
+  return true;
+}
+
+template <class Time>
+bool areInOrder(CpuState& state, const FuseProblem& p, int n) {
+  constexpr int64_t kPiece = 64 << 10;  // samples, between checks for an interrupt
+  const FuseStream& s = p.streams[n];
+  const Arrivals& arrivals = p.causal->arrivals[n];
+  const int64_t pieces = std::max<int64_t>(ceilDiv(s.samples, kPiece), 1);
+  std::atomic<bool> all{true};
+  const int64_t threads =
+      std::clamp<int64_t>(p.batch * s.samples / kPiece, 1, state.pool.threads());
+  state.pool.parallelFor(p.batch * pieces, static_cast<int>(threads), [&](int64_t i) {
+    if (!all.load(std::memory_order_relaxed)) return;
+    const int64_t b = i / pieces;
+    const RowRange samples = samplesOf(s, b);
+    const int64_t first = i % pieces * kPiece;
+    const int64_t last = std::min(samples.count, first + kPiece);
+    if (first >= last) return;
+    const TimeRow<Time> row = {static_cast<const Time*>(arrivals.data) + b * arrivals.stride[0] +
+                                   samples.begin * arrivals.stride[1],
+                               arrivals.stride[1]};
+    if (!ascend(row, s.validOf(samples, b), first, last)) {
+      all.store(false, std::memory_order_relaxed);
+    }
+  });
+  return all.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 template <class Problem>
-void findArrivals(CpuState& state, const Problem& p, ScratchLayout* layout, ArrivalLines* lines) {
+void findArrivals(CpuState& state, const Problem& p, ScratchLayout* layout, ArrivalLines* lines,
+                  bool* in_order) {
   layOutArrivals(p, layout, [&](int n, const ArrivalSource& source, const ArrivalLines& found) {
     lines[n] = found;
+    if constexpr (std::is_same_v<Problem, FuseProblem>) {
+      in_order[n] = source.arrivals.data == nullptr;
+      if (in_order[n]) return;
+      if (source.lines > 0 || p.streams[n].samples <= kFewArrivals) {
+        visitTime(p.time_dtype, [&](auto tag) {
+          in_order[n] = areInOrder<typename decltype(tag)::type>(state, p, n);
+        });
+        if (in_order[n]) return;
+      }
+    }
     if (source.lines == 0) return;
     visitTime(p.time_dtype,
               [&](auto tag) { findLines<typename decltype(tag)::type>(state, source, found); });
   });
 }
 
-template void findArrivals(CpuState&, const FuseProblem&, ScratchLayout*, ArrivalLines*);
-template void findArrivals(CpuState&, const WindowProblem&, ScratchLayout*, ArrivalLines*);
+template void findArrivals(CpuState&, const FuseProblem&, ScratchLayout*, ArrivalLines*, bool*);
+template void findArrivals(CpuState&, const WindowProblem&, ScratchLayout*, ArrivalLines*, bool*);
 
 }  // namespace rbc::cpu

@@ -123,9 +123,11 @@ void runWith(CpuState& state, const FuseProblem& p) {
 void runCausal(CpuState& state, FuseProblem p, Scratch scratch) {
   ArrivalLines lines[kMaxStreams];
   ScratchLayout layout(scratch.data);
-  findArrivals(state, p, &layout, lines);
+  bool in_order[kMaxStreams];
+  findArrivals(state, p, &layout, lines, in_order);
   CausalFuse causal = *p.causal;
   causal.lines = lines;
+  causal.in_order = in_order;
   p.causal = &causal;
   runWith(state, p);
 }

@@ -99,7 +99,7 @@ class StreamRun {
       const RowRange samples = samplesOf(stream_, b);
       const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
                           samples.begin * stride;
-      const ValidSamples<int64_t> valid = validOf(samples, b);
+      const ValidSamples<int64_t> valid = stream_.validOf(samples, b);
       if (problem_.causal != nullptr) {
         runExisting({times, stride}, valid, samples, b, begin, end);
       } else if (valid.first == nullptr) {
@@ -148,14 +148,6 @@ class StreamRun {
     TimeOffset clock_offset;
     int64_t samples;
   };
-
-  // The samples of row b that are not masked.
-  ValidSamples<int64_t> validOf(const RowRange& samples, int64_t b) const {
-    if (stream_.sample_mask == nullptr) return {nullptr, 0};
-    const int64_t stride = stream_.sample_mask_stride[1];
-    return {stream_.sample_mask + b * stream_.sample_mask_stride[0] + samples.begin * stride,
-            stride};
-  }
 
   BatchRow rowOf(const RowRange& samples, int64_t b) const {
     const FuseProblem& p = problem_;
@@ -212,31 +204,66 @@ class StreamRun {
                                              const ValidSamples<int64_t>& valid_samples,
                                              const RowRange& samples, int64_t b, int64_t first,
                                              int64_t last) {
-    using Math = TimeMath<Time>;
     const BatchRow row = rowOf(samples, b);
     const int64_t valid = clampIndex(queriesOf(problem_, b), first, last);
     const CausalFuse& causal = *problem_.causal;
-    const Time lag = offsetAs<Time>(causal.lag);
-    const Time offset = offsetAs<Time>(row.clock_offset);
     const Arrivals& arrivals = causal.arrivals[number_];
     constexpr int64_t kSize = sizeof(Time);
-    ArrivedSamples<Time, int64_t> existing = {
-        valid_samples,
-        arrivals.at(b, samples.begin, kSize),
-        arrivals.stride[1] * kSize,
-        Time(),
-        samples.begin,
-        minimaOf<Time>(causal.lines, number_, b, stream_.samples)};
+    const char* const first_arrival = arrivals.at(b, samples.begin, kSize);
+    if (first_arrival == nullptr || (causal.in_order != nullptr && causal.in_order[number_])) {
+      const TimeRow<Time> arrived = {reinterpret_cast<const Time*>(first_arrival),
+                                     arrivals.stride[1]};
+      if (valid_samples.first == nullptr) {
+        answerInOrder(row, times, arrived, AllSamples{}, first, valid);
+      } else {
+        answerInOrder(row, times, arrived, valid_samples, first, valid);
+      }
+    } else {
+      ArrivedSamples<Time, int64_t> existing = {
+          valid_samples, first_arrival, arrivals.stride[1] * kSize,
+          Time(),        samples.begin, minimaOf<Time>(causal.lines, number_, b, stream_.samples)};
+      answerRow(row, times, first, valid, [&](Time until) {
+        existing.until = until;
+        return existing;
+      });
+    }
+    fillRow(row, valid, last);
+  }
+
+  // Answers queries first .. last - 1 of a row whose samples arrived in their order. If `arrivals`
+  // has no memory, all of them exist.
+  template <class Valid>
+  void answerInOrder(const BatchRow& row, const TimeRow<Time>& times, const TimeRow<Time>& arrivals,
+                     const Valid& valid, int64_t first, int64_t last) {
+    const LastArrivals<Time, Valid> arrived = {arrivals, valid};
+    FirstSamples<Valid, int64_t> existing = {valid, row.samples};
+    const bool all = arrivals.first == nullptr || row.samples == 0;
+    answerRow(row, times, first, last, [&](Time until) {
+      const int64_t guess = std::max<int64_t>(existing.count - 1, 0);
+      if (!all) existing.count = 1 + lastBefore<true>(arrived, row.samples, until, guess);
+      return existing;
+    });
+  }
+
+  // Answers queries first .. last - 1 of a row. `samplesAt` returns the samples that exist for what
+  // is computed at a time.
+  template <class SamplesAt>
+  void answerRow(const BatchRow& row, const TimeRow<Time>& times, int64_t first, int64_t last,
+                 SamplesAt&& samplesAt) {
+    using Math = TimeMath<Time>;
+    const CausalFuse& causal = *problem_.causal;
+    const Time lag = offsetAs<Time>(causal.lag);
+    const Time offset = offsetAs<Time>(row.clock_offset);
     int64_t guess = -1;
-    for (int64_t t = first; t < valid; ++t) {
+    for (int64_t t = first; t < last; ++t) {
       const Time given = row.queries[t];
       const Time q = Math::shifted(given, offset);
-      existing.until = Math::later(given, lag);
+      const auto existing = samplesAt(Math::later(given, lag));
       bool mask = true;
       for (int i = 0; i < num_segments_; ++i) {
         const Segment& segment = segments_[i];
         const Answer<Time, int64_t> answer =
-            answerTo(times, samples.count, q, segment.rules,
+            answerTo(times, row.samples, q, segment.rules,
                      ageRuleOf<Time>(causal.ages[segment.number]), existing, &guess);
         setTask(row, times, segment, answer, t, i * capacity_ + count_);
         mask &= answer.position.mask;
@@ -245,7 +272,6 @@ class StreamRun {
       if (values_in_mask_) mask_at_[count_] = row.mask + t * row.mask_stride;
       if (++count_ == capacity_) flush(ahead_);
     }
-    fillRow(row, valid, last);
   }
 
   // Sets task `at`, the answer to query t for a segment.

@@ -192,7 +192,7 @@ void run(BackendState& backend_state, const WindowProblem& problem, Scratch scra
   CausalWindows causal;
   ArrivalLines lines[kMaxWindowStreams];
   if (problem.causal != nullptr) {
-    findArrivals(state, problem, &parts.layout, lines);
+    findArrivals(state, problem, &parts.layout, lines, nullptr);
     causal = *problem.causal;
     causal.lines = lines;
     p.causal = &causal;

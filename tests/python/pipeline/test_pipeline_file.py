@@ -220,17 +220,43 @@ def test_a_draft_may_have_unknown_units_and_statistics():
         draft.live()
 
 
-def test_images_and_filters_are_accepted_but_do_not_run():
+FILTERS = [
+    {"kind": "poly", "samples": 5, "order": 2, "derivative": 0},
+    {"kind": "kernel", "cutoff": 20.0},
+    {"kind": "sos", "sos": [[0.1, 0.2, 0.1, 1, -1.1, 0.5]]},
+    {"kind": "hampel", "samples": 7, "threshold": 3.0},
+    {"kind": "median", "samples": 3},
+]
+
+
+@pytest.mark.parametrize(
+    "pointer", ["/streams/arm/filter", "/streams/imu/filter", "/actions/smooth"]
+)
+@pytest.mark.parametrize("entry", FILTERS, ids=lambda entry: entry["kind"])
+def test_a_file_that_asks_for_a_filter_is_refused(tmp_path, pointer, entry):
+    document = changed((pointer, entry))
+    expected = rf"^{pointer}: asks for a filter of kind \"{entry['kind']}\""
+    file = tmp_path / "robocache_pipeline.json"
+    file.write_text(json.dumps(document))
+    for draft in (False, True):
+        with pytest.raises(NotImplementedError, match=expected):
+            rbc.Pipeline.load(file, draft=draft)
+        with pytest.raises(NotImplementedError, match=expected):
+            rbc.Pipeline(document, draft=draft)
+
+
+def test_images_are_accepted_but_nothing_runs_without_them():
     pipeline = rbc.Pipeline(pipelines.document(images=True))
-    with pytest.raises(NotImplementedError, match="^/images/wrist: "):
-        pipeline.live()
-    smoothed = rbc.Pipeline(
-        changed(
-            ("/streams/arm/filter", {"kind": "poly", "samples": 5, "order": 2, "derivative": 0})
-        )
-    )
-    with pytest.raises(NotImplementedError, match="^/streams/arm/filter: "):
-        smoothed.live()
+    columns = {"arm": rbc.Track(np.zeros((4, 3)), [0, 4], times=np.arange(4) / 20)}
+    data = rbc.Episodes(columns)
+    for call in (
+        pipeline.live,
+        pipeline.windows,
+        lambda: pipeline.open(data),
+        lambda: pipeline.fit(data),
+    ):
+        with pytest.raises(NotImplementedError, match="^/images/wrist: this version of RoboCache"):
+            call()
 
 
 # ---- fingerprints -------------------------------------------------------------------------------

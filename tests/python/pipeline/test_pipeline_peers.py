@@ -124,6 +124,39 @@ def test_a_round_trip_keeps_every_value(tmp_path, kind, mode):
     assert {e.name: e.read_bytes() for e in again.rglob("*") if e.is_file()} == first
 
 
+def as_lerobot_computes(values, result, mode):
+    """NormalizerProcessorStep of LeRobot 0.4.4, in float32."""
+    epsilon = np.float32(1e-8)
+    if mode == "mean_std":
+        mean, std = (
+            np.asarray(each, np.float64).astype("f4") for each in (result.mean, result.std)
+        )
+        return (values - mean) / (std + epsilon)
+    levels = {"quantiles": (0.01, 0.99), "quantile10": (0.1, 0.9)}.get(mode)
+    ends = (result.min, result.max) if levels is None else map(result.quantile, levels)
+    low, high = (np.asarray(each, np.float64).astype("f4") for each in ends)
+    span = np.where(high == low, epsilon, high - low)
+    return np.float32(2) * (values - low) / span - np.float32(1)
+
+
+@pytest.mark.parametrize(
+    "mode,most", [("mean_std", 2), ("min_max", 4), ("quantiles", 4), ("quantile10", 4)]
+)
+def test_normalized_values_are_near_those_of_lerobot(mode, most):
+    rng = np.random.default_rng(0)
+    scale = 10.0 ** rng.uniform(-3, 3, 16)
+    values = (rng.normal(size=(20_000, 16)) + rng.normal(size=16) * 3) * scale
+    values = values.astype(np.float32)
+    result = rbc.statistics(values, quantiles=(0.01, 0.1, 0.9, 0.99))
+    theirs = as_lerobot_computes(values, result, mode)
+    ours = rbc.Normalization.of(result, mode).apply(values)
+    unit = np.spacing(np.maximum(np.abs(theirs), np.float32(1)))
+    if mode == "mean_std":
+        unit = np.spacing(np.abs(theirs))
+    assert theirs.dtype == ours.dtype == np.float32
+    assert (np.abs(ours.astype(np.float64) - theirs) <= most * unit).all()
+
+
 def test_missing_statistics_are_an_error(tmp_path):
     ours = pipeline()
     ours.export_to("lerobot", tmp_path)

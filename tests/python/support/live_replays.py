@@ -41,8 +41,13 @@ class Counts:
         self.unequal += other.unequal
 
 
-def recorded(rng: np.random.Generator, dtype: str, counts: Counts):
-    """Return stamps, arrivals and the number of samples of a sensor, in the order of arrival."""
+def recorded(rng: np.random.Generator, dtype: str, counts: Counts, dense: bool):
+    """Return stamps and arrivals of a sensor, in the order of arrival.
+
+    ``dense``: many samples between two queries; most arrive in their order.
+    """
+    if dense:
+        return recorded_in_order(rng, dtype)
     n = int(rng.integers(0, 70)) if rng.random() < 0.1 else int(rng.integers(8, 70))
     stamps = rng.uniform(0, 15, n)
     kind = rng.integers(0, 3)
@@ -64,6 +69,19 @@ def recorded(rng: np.random.Generator, dtype: str, counts: Counts):
     counts.duplicates += int(again.sum())
     stamps = np.concatenate([stamps, stamps[again]])  # the same message, later
     arrivals = np.concatenate([arrivals, arrivals[again] + rng.exponential(0.2, again.sum())])
+    order = np.argsort(arrivals, kind="stable")
+    scale = 1e6 if dtype == "int64" else 1
+    return (stamps[order] * scale).astype(dtype), (arrivals[order] * scale).astype(dtype)
+
+
+def recorded_in_order(rng: np.random.Generator, dtype: str):
+    n = int(rng.integers(50, 400))
+    stamps = np.sort(rng.uniform(0, 15, n))
+    if rng.random() < 0.3:
+        stamps = np.round(stamps, 1)  # equal stamps
+    arrivals = np.maximum.accumulate(stamps + rng.exponential(rng.choice([0.01, 0.3, 2.0]), n))
+    if rng.random() < 0.3:
+        arrivals[rng.integers(0, n, 2)] += rng.uniform(0, 0.2, 2)  # one or two are not in order
     order = np.argsort(arrivals, kind="stable")
     scale = 1e6 if dtype == "int64" else 1
     return (stamps[order] * scale).astype(dtype), (arrivals[order] * scale).astype(dtype)
@@ -94,6 +112,7 @@ def replayed(seed: int) -> Counts:
     per_second = 1_000_000 if dtype == "int64" else 1
     scalar = np.dtype(dtype).type
     lag = scalar(rng.choice([0, 0.02, 0.1, 0.5, 3]) * per_second)
+    dense = seed % 4 == 3
     sensors, streams, recordings = [], [], []
     for method in rng.choice(METHODS, int(rng.integers(1, 5))):
         counts.methods[str(method)] = counts.methods.get(str(method), 0) + 1
@@ -101,7 +120,7 @@ def replayed(seed: int) -> Counts:
         width = 4 if method == "slerp" else int(rng.integers(1, 4))
         offset = rng.choice([0, 0.25, -0.4]) * per_second
         offset = int(offset) if dtype == "int64" else float(offset)
-        stamps, arrivals = recorded(rng, dtype, counts)
+        stamps, arrivals = recorded(rng, dtype, counts, dense)
         values = rng.uniform(-2, 2, (len(stamps), width)).astype(values_dtype)
         if rng.random() < 0.2:
             values[rng.random(values.shape) < 0.05] = np.nan
@@ -129,7 +148,7 @@ def replayed(seed: int) -> Counts:
     live = rbc.Live(sensors, time_dtype=dtype)
     done = [0] * len(recordings)
     rows = int(rng.integers(1, 9))
-    step = scalar(rng.choice([0.02, 0.11, 0.5]) * per_second)
+    step = scalar(rng.choice([0.11, 0.5, 1.7] if dense else [0.02, 0.11, 0.5]) * per_second)
     tick = 0.0
     while tick < 17:
         tick += float(rng.exponential(0.7))

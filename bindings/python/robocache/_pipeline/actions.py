@@ -99,11 +99,6 @@ def commanded(plan: Plan, values: Any) -> Any:
     actions = plan.document["actions"]
     if actions is None:
         raise ValueError("/actions: is null; the pipeline has no commands")
-    if actions["smooth"] is not None:
-        raise NotImplementedError(
-            "/actions/smooth: filters are accepted in the file, but this version of RoboCache does "
-            "not run them; write null"
-        )
     entry = plan.document["streams"][plan.document["windows"][actions["window"]]["stream"]]
     host = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, np.float64)
     width = len(entry["channels"])

@@ -85,6 +85,8 @@ class Pipeline:
         ValueError
             The file is not strict JSON or not a pipeline, it was made by a newer version, or
             statistics are missing or have another width. The message begins with the JSON pointer.
+        NotImplementedError
+            The file asks for a filter, which this version does not run; with the JSON pointer.
         OSError
             The file cannot be read.
         """
@@ -209,8 +211,15 @@ class Pipeline:
         return rows_of(self._plan, _opened(data))
 
     def windows(self) -> WindowSpec:
-        """Return the windows of training samples, with normalization."""
+        """Return the windows of training samples, with normalization.
+
+        Raises
+        ------
+        NotImplementedError
+            The file has images, whose operations this version does not run.
+        """
         self._require_complete()
+        self._plan.require_no_images()
         return self._plan.spec()
 
     def fit(self, episodes: Episodes) -> Pipeline:
@@ -220,6 +229,7 @@ class Pipeline:
         """
         from .statistics import document_of
 
+        self._plan.require_no_images()
         document = self.to_dict()
         entries = {
             name: entry for name, entry in document["normalization"].items() if entry != "none"

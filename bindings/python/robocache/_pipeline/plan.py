@@ -77,8 +77,8 @@ class Plan:
     def require_no_images(self) -> None:
         for name in self.document["images"]:
             raise NotImplementedError(
-                f"/images{step(name)}: images are accepted in the file, but this version of "
-                "RoboCache does not run their operations; write {} to omit them"
+                f"/images{step(name)}: this version of RoboCache does not run the operations of "
+                'images, and the policy would miss this one; write "images": {} to omit all'
             )
 
     def spec(self, *, normalized: bool = True, only: tuple[str, ...] | None = None) -> WindowSpec:

@@ -30,7 +30,10 @@ _LEAST_CAPACITY = {"linear": 2, "previous": 1, "nearest": 1, "cubic": 4, "pchip"
 
 
 def check(document: Any, draft: bool = False) -> None:
-    """Raise ValueError if a document is not a pipeline; ``draft``: "?" is allowed."""
+    """Raise ValueError if a document is not a pipeline; ``draft``: "?" is allowed.
+
+    A filter, which no part of this version runs, raises NotImplementedError.
+    """
     top = Place(document, "", draft)
     if isinstance(document, dict) and KEY in document:
         version = top[KEY]
@@ -167,6 +170,7 @@ def _check_quaternions(places: list[Place]) -> None:
 
 
 def _check_filter(place: Place) -> None:
+    """Refuse any filter: a wrong one with ValueError, another with NotImplementedError."""
     if place.value is None:
         return
     kind = place.kind(_FILTERS)
@@ -191,6 +195,10 @@ def _check_filter(place: Place) -> None:
                 raise section[3].refused("1, since coefficients are divided by a0")
             if 1 + numbers[4] + numbers[5] == 0:
                 raise section.fault("1 + a1 + a2 is 0; expected a filter with a finite gain")
+    raise NotImplementedError(
+        f"{place.pointer}: asks for a filter of kind {shown(kind)}, but this version of RoboCache "
+        "does not run filters, and results without it would differ; write null"
+    )
 
 
 # ---- windows and normalization ------------------------------------------------------------------

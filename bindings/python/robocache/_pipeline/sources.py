@@ -77,11 +77,6 @@ class StreamPlan:
         import numpy as np
 
         channels = entry["channels"]
-        if entry["filter"] is not None:
-            raise NotImplementedError(
-                f"/streams{step(name)}/filter: filters are accepted in the file, but this version "
-                "of RoboCache does not run them; write null"
-            )
         kinds, names = [c["kind"] for c in channels], tuple(c["name"] for c in channels)
         gap = entry["max_gap"]
         return cls(
