@@ -254,7 +254,8 @@ class _Sink:
     def __init__(self, path: str, rows: int, rate: float, kind: str, size: Any) -> None:
         import numpy as np
 
-        self.path, self.rows, self.kind, self.size = path, rows, kind, size
+        self.path, self.rows, self.kind = path, rows, kind
+        self.resizer = pictures.Resizer(size)
         self.row = 0
         self.shape: tuple[int, ...] | None = None
         self.writer = video.Writer(f"{path}.mp4", rate) if kind == "video" else None
@@ -269,9 +270,9 @@ class _Sink:
             raise RuntimeError(f"{self.path}: row {row} came, expected row {self.row}")
         needs = self.writer is not None or any(r in self.sampled for r in range(row, row + rows))
         image = None
-        stored = None if self.size is not None else self._stored(frame)
+        stored = None if self.resizer.size is not None else self._stored(frame)
         if needs or stored is None:
-            image = pictures.resized(frame.image, self.size)
+            image = self.resizer.resized(frame.image)
             self._require(image.shape)
         if self.writer is not None:
             for _ in range(rows):
@@ -313,7 +314,7 @@ class _Sink:
         self.counted += 1
 
     def copy(self, source: str, begin: float) -> bool:
-        if self.writer is None or self.size is not None:
+        if self.writer is None or self.resizer.size is not None:
             return False
         if not video.copy_part(source, self.writer.path, begin, self.rows):
             return False

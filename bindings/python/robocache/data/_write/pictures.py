@@ -7,6 +7,7 @@ import zlib
 from typing import Any
 
 from .._errors import needed
+from .._formats.pixels import Converter
 
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff"
@@ -92,6 +93,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self.codecs: dict[str, Any] = {}
+        self.converter = Converter(av())
 
     def rgb(self, data: bytes) -> Any:
         """Return a picture as RGB, uint8 [h,w,3].
@@ -124,14 +126,21 @@ class Decoder:
         if len(frames) != 1:
             self.codecs.pop(kind, None)
             raise ValueError(f"holds {len(frames)} pictures, expected 1; it may be truncated")
-        # A copy: the decoder may use the memory of a frame again.
-        return frames[0].to_ndarray(format="rgb24").copy()
+        return self.converter.rgb(frames[0])
 
 
-def resized(image: Any, size: tuple[int, int] | None) -> Any:
-    """Return a picture with another height and width, averaged over the area of its pixels."""
-    if size is None or image.shape[:2] == size:
-        return image
-    frame = av().VideoFrame.from_ndarray(image, format="rgb24")
-    changed = frame.reformat(width=size[1], height=size[0], interpolation="AREA")
-    return changed.to_ndarray(format="rgb24").copy()
+class Resizer:
+    """Resizes pictures by averages over the area of their pixels."""
+
+    def __init__(self, size: tuple[int, int] | None) -> None:
+        self.size = size  # height and width; None: pictures keep theirs
+        self.converter = Converter(av()) if size is not None else None
+
+    def resized(self, image: Any) -> Any:
+        """Return an RGB picture [h,w,3] in the size."""
+        if self.size is None or self.converter is None or image.shape[:2] == self.size:
+            return image
+        frame = av().VideoFrame.from_ndarray(image, format="rgb24")
+        height, width = self.size
+        changed = self.converter.converted(frame, width=width, height=height, interpolation="AREA")
+        return self.converter.rgb(changed)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from .._errors import FormatError, reading
+from .._formats.pixels import Converter
 from .pictures import av
 
 CODECS = ("libsvtav1", "libaom-av1")  # the encoders of AV1, the better one first
@@ -48,6 +49,7 @@ class Writer:
         self.path, self.rate = path, rate
         self.container: Any = None
         self.stream: Any = None
+        self.converter: Any = None
         self.shape: tuple[int, ...] = ()
         self.frames = 0
 
@@ -59,6 +61,7 @@ class Writer:
         if image.shape != self.shape:
             raise ValueError(changed(self.shape, image.shape))
         frame = module.VideoFrame.from_ndarray(image, format="rgb24")
+        frame = self.converter.converted(frame, format=PIXELS)
         frame.pts = self.frames
         frame.time_base = 1 / ratio(self.rate)
         self.container.mux(self.stream.encode(frame))
@@ -79,6 +82,7 @@ class Writer:
         self.stream = self.container.add_stream(name, ratio(self.rate), options=options)
         self.stream.pix_fmt = PIXELS
         self.stream.width, self.stream.height = width, height
+        self.converter = Converter(module)
         with _scheduling_kept():
             self.container.start_encoding()
 
@@ -136,11 +140,12 @@ def frames(path: str, begin: float = 0.0) -> Iterator[tuple[float, Any]]:
     with reading(path), module.open(path) as container:
         stream = _stream(path, container)
         stream.thread_type = "AUTO"
+        converter = Converter(module)
         if begin > 0:
             container.seek(max(0, int((begin - _EARLY) / stream.time_base)), stream=stream)
         for frame in container.decode(stream):
             if frame.time >= begin - _EARLY:
-                yield frame.time, frame.to_ndarray(format="rgb24").copy()
+                yield frame.time, converter.rgb(frame)
 
 
 def shape_of(path: str) -> tuple[int, int]:

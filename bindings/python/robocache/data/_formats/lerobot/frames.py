@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import FormatError, needed, raise_shortage
+from ..pixels import Converter
 from .rows import tables_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def _decoded(
                 raise FormatError(path, "", "has no video stream")
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
+            converter = Converter(av)
             for frame in container.decode(stream):
                 if at == len(places):
                     break
@@ -81,7 +83,7 @@ def _decoded(
                     if frame.time < time - near:
                         break
                     if pixels is None:
-                        pixels = frame.to_ndarray(format="rgb24")
+                        pixels = converter.rgb(frame)
                     yield episode, index, pixels
                     at += 1
     except av.error.FFmpegError as error:
