@@ -16,22 +16,22 @@
 extern "C" {
 #endif
 
-/* The maximum number of arrays of frames in a call. */
-#define RBC_IMAGES_MAX_FRAMES 64
+#define RBC_IMAGES_MAX_FRAMES 64 /* the maximum number of arrays of frames in a call */
 
 /* rbcImagesParams.rule: whose bits a resize has. A rule never changes. */
-#define RBC_IMAGES_RULE_PILLOW 0      /* Pillow before 13 */
-#define RBC_IMAGES_RULE_PILLOW_13 1   /* Pillow 13: the order of the passes depends on the size */
-#define RBC_IMAGES_RULE_TORCHVISION 2 /* torchvision of uint8 on x86 CPUs */
-#define RBC_IMAGES_RULE_OPENCV 3      /* OpenCV 4.12 and 5.0 on x86 CPUs */
-#define RBC_IMAGES_RULE_EXACT 4       /* one rounding; no library has these bits */
+#define RBC_IMAGES_RULE_PILLOW 0      /* Pillow before 12.2 */
+#define RBC_IMAGES_RULE_PILLOW_12 1   /* Pillow 12.2 and 12.3: another order for narrow images */
+#define RBC_IMAGES_RULE_PILLOW_13 2   /* Pillow 13: the order of the passes depends on the size */
+#define RBC_IMAGES_RULE_TORCHVISION 3 /* torchvision of uint8 on x86 CPUs */
+#define RBC_IMAGES_RULE_OPENCV 4      /* OpenCV 4.12 and 5.0 on x86 CPUs */
+#define RBC_IMAGES_RULE_EXACT 5       /* one rounding; no library has these bits */
 
 /* rbcImagesParams.filter, with the rules that have it */
-#define RBC_IMAGES_FILTER_BOX 0          /* PILLOW, PILLOW_13, EXACT */
-#define RBC_IMAGES_FILTER_BILINEAR 1     /* the same and TORCHVISION: antialiased */
-#define RBC_IMAGES_FILTER_HAMMING 2      /* PILLOW, PILLOW_13, EXACT */
+#define RBC_IMAGES_FILTER_BOX 0          /* PILLOW..., EXACT */
+#define RBC_IMAGES_FILTER_BILINEAR 1     /* PILLOW..., EXACT, TORCHVISION: antialiased */
+#define RBC_IMAGES_FILTER_HAMMING 2      /* PILLOW..., EXACT */
 #define RBC_IMAGES_FILTER_BICUBIC 3      /* as BILINEAR */
-#define RBC_IMAGES_FILTER_LANCZOS3 4     /* PILLOW, PILLOW_13, EXACT */
+#define RBC_IMAGES_FILTER_LANCZOS3 4     /* PILLOW..., EXACT */
 #define RBC_IMAGES_FILTER_LINEAR 5       /* OPENCV, TORCHVISION: two pixels, not antialiased */
 #define RBC_IMAGES_FILTER_LINEAR_EXACT 6 /* OPENCV */
 #define RBC_IMAGES_FILTER_AREA 7         /* OPENCV */
@@ -116,12 +116,12 @@ static inline rbcImagesParams rbcImagesParamsInit(void) {
  * f((first + j - centre + 0.5) * (1 / max(scale, 1))) of the pixels first + j, where first =
  * max(trunc(centre - support + 0.5), 0), up to min(trunc(centre + support + 0.5), in), divided by
  * their sum. PILLOW multiplies with these weights as integers of 22 bits, and rounds after each
- * pass: first along rows, then along columns. PILLOW_13 begins with the columns if H > h and
- * H - h > 2 (W - w). TORCHVISION does the same with weights of 16 bits, first along rows; LINEAR
- * has two pixels. EXACT has the weights of PILLOW and rounds once, ties to even. OPENCV is
- * described in docs/concepts/images.md. Pillow multiplies the colours of RGBA images with alpha
- * first; rbcImages does not: 4 channels are independent. Other pairs of rule and filter are
- * UNSUPPORTED.
+ * pass: first along rows, then along columns. PILLOW_12 begins with the columns if H > 100 W and
+ * H > h, PILLOW_13 if H > h and H - h > 2 (W - w). TORCHVISION has weights of 16 bits, and begins
+ * with the rows; LINEAR has two pixels. EXACT has the weights of PILLOW and rounds once, ties to
+ * even. docs/concepts/images.md describes OPENCV, and names the versions of libraries whose bits
+ * were compared. Pillow multiplies RGBA with alpha first; rbcImages does not: channels are
+ * independent. Other pairs of rule and filter are UNSUPPORTED.
  *
  * Fit. STRETCH resizes to h x w. PAD resizes to trunc(H / ratio) x trunc(W / ratio), at least 1,
  * with ratio = max(W / w, H / h) in f64, and pads. COVER resizes to h x trunc(h W / H), or to

@@ -412,7 +412,7 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
                          cudaStream_t stream, LaunchChoice* chosen) {
   ScratchLayout layout(scratch);
   int64_t tiles = tilesFor(p.out_height, p.out_width);
-  if (p.rule == RBC_IMAGES_RULE_PILLOW_13) {
+  if (mayTranspose(p)) {
     tiles = std::max(tiles, tilesFor(p.out_width, p.out_height));
   }
   Arguments arguments = {p,     layOut(p, layout), p.sharesTables(), p.tables(),

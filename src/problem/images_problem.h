@@ -154,9 +154,15 @@ RBC_HD ResizedSize resizedSize(int32_t fit, int64_t height, int64_t width, int64
   return {out_height, out_width};
 }
 
+// Whether the columns of some images may come first.
+RBC_HD bool mayTranspose(const ImagesProblem& p) {
+  return p.rule == RBC_IMAGES_RULE_PILLOW_12 || p.rule == RBC_IMAGES_RULE_PILLOW_13;
+}
+
 RBC_HD bool columnsComeFirst(const ImagesProblem& p, const ImageBox& box, const ResizedSize& to) {
-  return p.rule == RBC_IMAGES_RULE_PILLOW_13 && box.height > to.height &&
-         box.height - to.height > 2 * (box.width - to.width);
+  if (!mayTranspose(p) || box.height <= to.height) return false;
+  if (p.rule == RBC_IMAGES_RULE_PILLOW_12) return box.height > 100 * box.width;
+  return box.height - to.height > 2 * (box.width - to.width);
 }
 
 RBC_HD ColorSteps readColorSteps(const ImagesProblem& p, int64_t image) {

@@ -27,15 +27,18 @@ struct Memory {
   int32_t* bits[2];
 };
 
+// The rows of something, which are its columns if these come first.
+int64_t mostRows(const ImagesProblem& p, int64_t height, int64_t width) {
+  return mayTranspose(p) && width > height ? width : height;
+}
+
 int64_t bandsOf(const ImagesProblem& p) {
-  const int64_t rows = p.rule == RBC_IMAGES_RULE_PILLOW_13 && p.out_width > p.out_height
-                           ? p.out_width
-                           : p.out_height;
-  return (rows + kTileRows - 1) / kTileRows;
+  return (mostRows(p, p.out_height, p.out_width) + kTileRows - 1) / kTileRows;
 }
 
 int64_t partsOf(const ImagesProblem& p) {
-  return p.color_first ? (p.height + kSumRows - 1) / kSumRows : bandsOf(p);
+  if (!p.color_first) return bandsOf(p);
+  return (mostRows(p, p.height, p.width) + kSumRows - 1) / kSumRows;
 }
 
 Memory layOut(const ImagesProblem& p, ScratchLayout& layout) {

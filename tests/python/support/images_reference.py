@@ -10,6 +10,7 @@ import numpy as np
 RADIUS = {"box": 0.5, "bilinear": 1.0, "hamming": 1.0, "bicubic": 2.0, "lanczos3": 3.0}
 FILTERS = {
     "pillow": [*RADIUS],
+    "pillow_12": [*RADIUS],
     "pillow_13": [*RADIUS],
     "exact": [*RADIUS],
     "torchvision": ["bilinear", "bicubic", "linear"],
@@ -263,6 +264,7 @@ def resize(image, h, w, rule="pillow", filter="bilinear"):  # noqa: A002
         return [(first, _rounded(weights, 22)) for first, weights in rows], 22
 
     first = rule == "pillow_13" and height > h and height - h > 2 * (width - w)
+    first = first or (rule == "pillow_12" and height > h and height > 100 * width)
     return _two_passes(image, h, w, twenty_two, first)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .._library.context import Context
 
-ImageRule = Literal["pillow", "pillow_13", "torchvision", "opencv", "exact"]
+ImageRule = Literal["pillow", "pillow_12", "pillow_13", "torchvision", "opencv", "exact"]
 ImageFilter = Literal[
     "box", "bilinear", "hamming", "bicubic", "lanczos3", "linear", "linear_exact", "area"
 ]
@@ -33,7 +33,7 @@ ImageSize = Union[int, "Sequence[int]"]
 
 RULES = {
     name: getattr(_core, f"IMAGES_RULE_{name.upper()}")
-    for name in ("pillow", "pillow_13", "torchvision", "opencv", "exact")
+    for name in ("pillow", "pillow_12", "pillow_13", "torchvision", "opencv", "exact")
 }
 FILTERS = {
     name: getattr(_core, f"IMAGES_FILTER_{name.upper()}")
@@ -120,11 +120,12 @@ def images(
     crop_size
         Height and width of all boxes, if they are the same: it needs less memory and less time.
     rule
-        "pillow" (before 13), "pillow_13", "torchvision" (of uint8), "opencv", or "exact", which
-        rounds once.
+        "pillow" (before 12.2), "pillow_12" (12.2 and 12.3), "pillow_13", "torchvision" (of uint8),
+        "opencv", or "exact", which rounds once. The three of Pillow differ only in the order of
+        their passes, for narrow or for tall images.
     filter
         "bilinear" and "bicubic" of all rules but "opencv"; "box", "hamming" and "lanczos3" of
-        "pillow", "pillow_13" and "exact"; "linear" of "torchvision", where it is not antialiased,
+        the rules of Pillow and of "exact"; "linear" of "torchvision", where it is not antialiased,
         and of "opencv"; "linear_exact" and "area" of "opencv".
     fit
         "stretch"; "pad": as large as fits, the rest is ``pad_value``; "cover": as small as covers
