@@ -99,9 +99,7 @@ def cases():
     nan = np.nan
     colors = np.array([[1.25, 0.5, 1.75, nan], [nan, nan, nan, 0], [0.75, nan, 0, 0]])
     order = np.array([[2, 1, 0, 3], [0, 1, 2, 3], [3, 2, 1, 0]], np.uint8)
-    yield images(
-        "colours, f16", arrays, 4, 3, "f16", colors=colors, color_order=order, flips=flips
-    )
+    yield images("colours, f16", arrays, 4, 3, "f16", colors=colors, color_order=order, flips=flips)
     yield images(
         "colours of f32 first, f64",
         *(arrays, 4, 3, "f64"),

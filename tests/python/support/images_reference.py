@@ -1,4 +1,4 @@
-"""rbcImages in NumPy, from the description in include/robocache/images.h and docs/concepts/images.md.
+"""rbcImages in NumPy, from include/robocache/images.h and docs/concepts/images.md.
 
 Slow, and without code of the library. Images are [H,W,C] of uint8.
 """
@@ -124,7 +124,7 @@ def _exact(image, h, w, name):
     return np.clip(whole + up, 0, 255).astype(np.uint8)
 
 
-# ---- OpenCV ----------------------------------------------------------------------------------------
+# ---- OpenCV --------------------------------------------------------------------------------------
 
 
 def _cv_scale(size, out):
@@ -182,7 +182,10 @@ def _cv_exact_rows(size, out):
 def _cv_linear_exact(image, h, w):
     pixels = image.astype(np.int64)
     across = np.stack(
-        [a * pixels[:, s] + b * pixels[:, t] for (s, t), (a, b) in _cv_exact_rows(image.shape[1], w)],
+        [
+            a * pixels[:, s] + b * pixels[:, t]
+            for (s, t), (a, b) in _cv_exact_rows(image.shape[1], w)
+        ],
         axis=1,
     )
     out = [
@@ -236,7 +239,7 @@ def _cv_area(image, h, w):
     return np.clip(np.rint(out), 0, 255).astype(np.uint8)
 
 
-# ---- the whole operation ---------------------------------------------------------------------------
+# ---- the whole operation -------------------------------------------------------------------------
 
 
 def resize(image, h, w, rule="pillow", filter="bilinear"):  # noqa: A002
@@ -348,7 +351,7 @@ def images(
     return out
 
 
-# ---- draws -------------------------------------------------------------------------------------------
+# ---- draws ---------------------------------------------------------------------------------------
 
 
 def philox(counter, key):

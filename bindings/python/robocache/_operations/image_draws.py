@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Union
+from typing import TYPE_CHECKING, Any, Generic, Literal, Union, overload
 
 from .. import _core
 from .._arguments.arrays import shape_of
@@ -17,7 +17,22 @@ from .images import ImageSize, size_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+    from typing_extensions import TypedDict, Unpack
+
     from .._library.context import Context
+
+    class _DrawsOptions(TypedDict, total=False):
+        epoch: int
+        camera: int
+        crop: float | ImageSize | Literal["area"] | None
+        area: Sequence[float]
+        ratio: Sequence[float]
+        flip: float
+        color: ColorJitter | None
+        random_order: bool
+        backend: str | Context | None
+
 
 Range = Union[float, "Sequence[float]", None]
 
@@ -98,21 +113,38 @@ class ImageDraws(Generic[Array]):
         return {name: getattr(self, name) for name in fields if getattr(self, name) is not None}
 
 
+# The results have other dtypes than the samples.
+@overload
+def image_draws(
+    samples: NDArray[Any],
+    frame_size: ImageSize | None = ...,
+    *,
+    seed: int,
+    **options: Unpack[_DrawsOptions],
+) -> ImageDraws[NDArray[Any]]: ...
+@overload
 def image_draws(
     samples: Array,
-    frame_size: ImageSize | None = None,
+    frame_size: ImageSize | None = ...,
+    *,
+    seed: int,
+    **options: Unpack[_DrawsOptions],
+) -> ImageDraws[Array]: ...
+def image_draws(
+    samples: Any,
+    frame_size: Any = None,
     *,
     seed: int,
     epoch: int = 0,
     camera: int = 0,
-    crop: float | ImageSize | Literal["area"] | None = None,
-    area: Sequence[float] = (0.08, 1.0),
-    ratio: Sequence[float] = (3 / 4, 4 / 3),
+    crop: Any = None,
+    area: Any = (0.08, 1.0),
+    ratio: Any = (3 / 4, 4 / 3),
     flip: float = 0.0,
     color: ColorJitter | None = None,
     random_order: bool = True,
-    backend: str | Context | None = None,
-) -> ImageDraws[Array]:
+    backend: Any = None,
+) -> Any:
     """Draw random boxes, flips and colours for :func:`images`.
 
     A draw depends only on the seed, the epoch, the number of the sample and the camera. So the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 from .. import _core
 from .._arguments.arrays import shape_of
@@ -12,13 +12,14 @@ from .._arguments.options import code_of, count, number, struct_of
 from .._library.context import CPU
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, shown
-from .._typing import Array, Indices, SupportsDLPack
+from .._typing import Array, Indices, Out, SupportsDLPack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import TypedDict, Unpack
 
     from .._library.context import Context
 
@@ -31,6 +32,27 @@ PadAnchor = Literal["center", "start", "end"]
 ImageLayout = Literal["chw", "hwc"]
 ImageSize = Union[int, "Sequence[int]"]
 
+if TYPE_CHECKING:
+
+    class ImagesOptions(TypedDict, total=False):
+        rows: Indices | None
+        boxes: Indices | Sequence[Sequence[int]] | None
+        crop_size: ImageSize | None
+        rule: ImageRule
+        filter: ImageFilter
+        fit: ImageFit
+        pad_anchor: PadAnchor
+        pad_value: float | Sequence[float]
+        flips: SupportsDLPack | Sequence[int] | None
+        colors: SupportsDLPack | Sequence[Sequence[float]] | None
+        color_order: SupportsDLPack | Sequence[Sequence[int]] | None
+        color_first: bool
+        table: SupportsDLPack | Sequence[Sequence[float]] | None
+        layout: ImageLayout
+        dtype: Any
+        backend: str | Context | None
+
+
 RULES = {
     name: getattr(_core, f"IMAGES_RULE_{name.upper()}")
     for name in ("pillow", "pillow_12", "pillow_13", "torchvision", "opencv", "exact")
@@ -42,9 +64,7 @@ FILTERS = {
         *("linear", "linear_exact", "area"),
     )
 }
-FITS = {
-    name: getattr(_core, f"IMAGES_FIT_{name.upper()}") for name in ("stretch", "pad", "cover")
-}
+FITS = {name: getattr(_core, f"IMAGES_FIT_{name.upper()}") for name in ("stretch", "pad", "cover")}
 ANCHORS = {
     name: getattr(_core, f"IMAGES_PAD_{name.upper()}") for name in ("center", "start", "end")
 }
@@ -75,28 +95,53 @@ def size_of(size: Any, name: str) -> tuple[int, int]:
     return count(height, f"{name}[0]"), count(width, f"{name}[1]")
 
 
+# The result has another dtype than the frames.
+@overload
+def images(
+    frames: NDArray[Any] | Sequence[NDArray[Any]],
+    size: ImageSize | None = ...,
+    *,
+    out: None = ...,
+    **options: Unpack[ImagesOptions],
+) -> NDArray[Any]: ...
+@overload
 def images(
     frames: Array | Sequence[Array],
-    size: ImageSize | None = None,
+    size: ImageSize | None = ...,
     *,
-    rows: Indices | None = None,
-    boxes: Indices | Sequence[Sequence[int]] | None = None,
-    crop_size: ImageSize | None = None,
-    rule: ImageRule = "pillow",
-    filter: ImageFilter = "bilinear",  # noqa: A002
-    fit: ImageFit = "stretch",
-    pad_anchor: PadAnchor = "center",
-    pad_value: float | Sequence[float] = 0,
-    flips: SupportsDLPack | Sequence[int] | None = None,
-    colors: SupportsDLPack | Sequence[Sequence[float]] | None = None,
-    color_order: SupportsDLPack | Sequence[Sequence[int]] | None = None,
+    out: None = ...,
+    **options: Unpack[ImagesOptions],
+) -> Array: ...
+@overload
+def images(
+    frames: SupportsDLPack | Sequence[SupportsDLPack],
+    size: ImageSize | None = ...,
+    *,
+    out: Out,
+    **options: Unpack[ImagesOptions],
+) -> Out: ...
+def images(
+    frames: Any,
+    size: Any = None,
+    *,
+    rows: Any = None,
+    boxes: Any = None,
+    crop_size: Any = None,
+    rule: Any = "pillow",
+    filter: Any = "bilinear",  # noqa: A002
+    fit: Any = "stretch",
+    pad_anchor: Any = "center",
+    pad_value: Any = 0,
+    flips: Any = None,
+    colors: Any = None,
+    color_order: Any = None,
     color_first: bool = False,
-    table: SupportsDLPack | Sequence[Sequence[float]] | None = None,
-    layout: ImageLayout = "chw",
+    table: Any = None,
+    layout: Any = "chw",
     dtype: Any = None,
-    out: SupportsDLPack | None = None,
-    backend: str | Context | None = None,
-) -> Array:
+    out: Any = None,
+    backend: Any = None,
+) -> Any:
     """Make images from camera frames: crop, resize, flip, colours, padding and normalization.
 
     The result is the same on the CPU and on CUDA, bit for bit. A rule gives the resized bytes of a
@@ -148,8 +193,8 @@ def images(
     layout
         "chw" or "hwc".
     dtype
-        "uint8" or any float. None: float32 on the CPU, bfloat16 on CUDA; float32 for arrays of
-        libraries without bfloat16.
+        "uint8" or any float. None: float32 on the CPU, bfloat16 on CUDA; float32 for CuPy,
+        which has no bfloat16.
     out : array [B,C,h,w] or [B,h,w,C]
         Array to write to; any strides.
     backend
@@ -231,7 +276,7 @@ def images(
         shape = (batch, *channels, height, width)
         if layout == "hwc":
             shape = (batch, height, width, *channels)
-        name = _default_dtype(framework, context) if dtype is None else dtype_name(dtype)
+        name = _default_dtype(first, context) if dtype is None else dtype_name(dtype)
         result = framework.empty(first, shape, name, context)
     else:
         owner = writable(out, "out", dtype)
@@ -239,12 +284,12 @@ def images(
         result = out
     native = [(_FRAMES, each) for each in arrays]
     _core.rbc_images(context._handle, native, row_array, result, (params, *operands))
-    made: Array = finished(framework, context, ordered, "frames", owner, result)
-    return made
+    return finished(framework, context, ordered, "frames", owner, result)
 
 
-def _default_dtype(framework: Any, context: Context) -> str:
-    return "float32" if context._device_id == CPU else "bfloat16"
+def _default_dtype(frames: Any, context: Context) -> str:
+    has_bfloat16 = type(frames).__module__.partition(".")[0] != "cupy"
+    return "bfloat16" if context._device_id != CPU and has_bfloat16 else "float32"
 
 
 def _four(pad_value: Any) -> list[float]:
