@@ -1,6 +1,7 @@
 // rbcImages and rbcImageDraws: errors, the wrappers, and graphs on CUDA.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -12,8 +13,6 @@
 #include "abi/wrapper_size.h"
 #include "robocache/robocache.hpp"
 #if RBC_WITH_CUDA
-#include <cstring>
-
 #include "abi/cuda_support.h"
 #include "support/random.h"
 #endif
@@ -38,6 +37,18 @@ constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
 constexpr auto kDType = RBC_STATUS_DTYPE_MISMATCH;
 constexpr auto kUnsupported = RBC_STATUS_UNSUPPORTED;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// The value of byte b of channel c is 2 b + 1000 c; element `nan` is NaN.
+void fillTable(const Argument& table, int64_t nan = -1) {
+  int64_t i = 0;
+  table.array.each([&](std::byte* p) {
+    const auto value = static_cast<double>(2 * (i % 256) + 1000 * (i / 256));
+    const uint64_t bits =
+        support::encodeFloat(kF64, static_cast<long double>(i == nan ? NAN : value));
+    std::memcpy(p, &bits, sizeof bits);
+    ++i;
+  });
+}
 
 // ---- images -------------------------------------------------------------------------------------
 
@@ -68,11 +79,7 @@ struct Images : support::OperationCall<Images, rbcImages, rbcImagesWorkspaceSize
     flips.fill<uint8_t>({1, 3, 2});
     colors.fill<float>({0.5f, kNaN, kNaN, 0, 1, 1, 1, kNaN, kNaN, kNaN, kNaN, kNaN});
     order.fill<uint8_t>({3, 2, 1, 0, 0, 1, 2, 3, 1, 0, 3, 2});
-    std::vector<double> values(768);
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = 2.0 * static_cast<double>(i % 256) + 1000.0 * static_cast<double>(i / 256);
-    }
-    table.fill<double>(values);
+    fillTable(table);
     frames[0].values = &first.raw;
     frames[1].values = &second.raw;
     params.boxes = &boxes.raw;
@@ -358,12 +365,7 @@ TEST_CASE("images errors: numbers that only the CPU sees") {
           c.order.fill<uint8_t>({0, 1, 2, 1, 0, 1, 2, 3, 0, 1, 2, 3});
         },
         kCall},
-       {kInvalid, "table: [0,3] is NaN, expected a number",
-        [](C& c) {
-          std::vector<double> values(768);
-          values[3] = std::nan("");
-          c.table.fill<double>(values);
-        },
+       {kInvalid, "table: [0,3] is NaN, expected a number", [](C& c) { fillTable(c.table, 3); },
         kCall}});
 }
 
