@@ -127,7 +127,7 @@ static inline rbcImagesParams rbcImagesParamsInit(void) {
  * with ratio = max(W / w, H / h) in f64, and pads. COVER resizes to h x trunc(h W / H), or to
  * trunc(w H / W) x w if W h <= H w, and keeps the centre; its sides may have 2^20 pixels at most.
  *
- * Colours are those of torchvision's ColorJitter of uint8: each step computes in f32 and truncates
+ * Colours change as in torchvision's ColorJitter of uint8: each step is in f32 and truncates
  * to u8. NaN leaves a step out. Contrast uses the mean of the image at that step, after crop,
  * resize and flip and before the padding, from an exact sum. torchvision's own mean depends on the
  * number of its threads, so a step of contrast may differ by 1 level from it. With C = 1 saturation
@@ -140,8 +140,8 @@ static inline rbcImagesParams rbcImagesParamsInit(void) {
  * Strides may be 0 or negative; no tensor is copied. All tensors are on the context's device. `out`
  * must not overlap an input. Every element is written.
  *
- * On the CPU these are INVALID_ARGUMENT: a box that is empty or not inside the frame, a box of
- * another size than crop_height and crop_width, a row out of range, flips above 3, a color_order
+ * On the CPU these are INVALID_ARGUMENT: a box that is empty or not inside the frame, a box whose
+ * size is not crop_height and crop_width, a row out of range, flips above 3, a color_order
  * that is no permutation, a factor that is negative or infinite, NaN in `table`. On CUDA boxes and
  * rows are clamped to the frames, only the lowest two bits of flips count, such an order counts as
  * null, such a factor and a hue count as NaN, and NaN in `table` is written. No memory outside of
@@ -174,7 +174,7 @@ RBC_API rbcStatus_t rbcImagesWorkspaceSize(rbcContext_t context, const rbcImages
 #define RBC_IMAGES_CROP_FRACTION 2 /* trunc(fraction H) x trunc(fraction W), at least 1 x 1 */
 #define RBC_IMAGES_CROP_AREA 3     /* as torchvision's RandomResizedCrop */
 
-/* What is drawn. */
+/* The numbers to draw. */
 typedef struct rbcImageDrawsParams {
   uint32_t struct_size;
   uint32_t flags;          /* 0 */
@@ -228,7 +228,7 @@ static inline rbcImageDrawsParams rbcImageDrawsParamsInit(void) {
  *   color_order  [B,4] u8: a permutation of 0 to 3; or null
  *   params       null: defaults
  *
- * Numbers are those of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+ * Numbers are drawn by Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
  * 2011) with key = seed and counter = (sample low, sample high, epoch, camera << 8 | purpose). The
  * purposes: 0 box, 1 flip and order, 2 colours, 3 to 12 the tries of CROP_AREA. A word x gives
  * u = (x >> 8) 2^-24, and the integer (x n) >> 32 below n.

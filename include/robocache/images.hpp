@@ -134,7 +134,7 @@ enum class ImageCrop : int32_t {
   kArea = RBC_IMAGES_CROP_AREA,
 };
 
-// What imageDraws draws. A range of NaN leaves a step out.
+// The options of imageDraws. A step with a range of NaN is not drawn.
 struct ImageDrawsOptions {
   int64_t seed = 0;
   int64_t epoch = 0;

@@ -12,7 +12,7 @@ namespace rbc {
 enum ColorStep : uint8_t { kBrightness, kContrast, kSaturation, kHue };
 inline constexpr int kColorSteps = 4;
 
-// The steps of an image in their order; a step that is left out is not among them.
+// The steps of an image in their order; steps without a factor are not among them.
 struct ColorSteps {
   float factor[kColorSteps];
   float other[kColorSteps];  // f32(1 - factor)

@@ -127,8 +127,8 @@ RBC_HD int64_t tapRoom(const ResizeAxis& axis) {
   }
 }
 
-// An upper limit of out * tapRoom() for any part of an axis of `in` pixels that becomes at most
-// `out` pixels, all of which or the middle ones are needed.
+// An upper limit of out * tapRoom() for any part of an axis of `in` pixels, if at most `out` of the
+// pixels that it becomes are needed.
 RBC_HD int64_t tapLimit(ResizeFilter filter, int64_t in, int64_t out) {
   const auto reach = static_cast<int64_t>(2 * radiusOf(filter));
   return reach * (in > out ? in : out) + 4 * out + 8;

@@ -20,7 +20,7 @@ enum class ResizeSums : int32_t {
   kCells,        // OpenCV's f32 means of cells
 };
 
-// What the sums of an image need to know.
+// The numbers that the sums of an image need.
 struct SumNumbers {
   int32_t across_bits;  // of the fraction of weights
   int32_t down_bits;

@@ -30,7 +30,7 @@ struct ImageDrawsProblem {
   double ratio[2];
   double log_ratio[2];
   double flip_probability;
-  double low[kColorSteps];  // NaN: the step is left out
+  double low[kColorSteps];  // NaN: the step is not drawn
   double high[kColorSteps];
 };
 

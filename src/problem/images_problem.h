@@ -70,7 +70,7 @@ struct ImageBox {
   int64_t width;
 };
 
-// What is done to an image. If its columns come first, everything is transposed: rows are columns.
+// The work on an image. If its columns come first, everything is transposed: rows are columns.
 struct ImagePlan {
   const uint8_t* pixels;  // the first of the crop; null: there is no frame
   const uint8_t* frame;   // the first of the frame
@@ -109,7 +109,7 @@ RBC_HD ImageBox givenBox(const ImagesProblem& p, int64_t image) {
   return {box[0], box[1], box[2], box[3]};
 }
 
-// The same inside of the frame, whatever the numbers are.
+// The same, moved and cut so that it is inside of the frame.
 RBC_HD ImageBox boxOf(const ImagesProblem& p, int64_t image) {
   ImageBox box = givenBox(p, image);
   if (p.crop_height > 0) {
@@ -126,7 +126,7 @@ RBC_HD ImageBox boxOf(const ImagesProblem& p, int64_t image) {
   return box;
 }
 
-// What an extent of a crop is resized to, by the fit: rows, columns.
+// The size that a crop gets by the fit.
 struct ResizedSize {
   int64_t height;
   int64_t width;
@@ -278,7 +278,7 @@ RBC_HD ResizeKind kindOf(const ImagesProblem& p, const ImagePlan& plan) {
                 : ResizeKind{ResizeSums::kCells, ResizeTaps::kCvCells};
 }
 
-// The weights of an axis: those of output pixel i of the image begin at i * room.
+// The weights of an axis: the weights of pixel i of the image begin at i * room.
 struct AxisTable {
   TapRange* ranges;  // in the crop
   int32_t* weights;
@@ -301,7 +301,7 @@ RBC_HD void fillTaps(const ResizeAxis& axis, int64_t window, int64_t i, const Ax
   tapsOf(axis, window + i, range, [&](int64_t j, int32_t w) { weights[j] = w; });
 }
 
-// What the sums of an image need to know.
+// The numbers that the sums of an image need.
 RBC_HD SumNumbers sumNumbers(const ImagePlan& plan, const AxisTable& rows,
                              const AxisTable& columns) {
   return {*columns.bits, *rows.bits, plan.in[0] / plan.resized[0], plan.in[1] / plan.resized[1]};

@@ -551,7 +551,7 @@ TEST_CASE("images: more pixels for one output pixel than a block holds") {
   }
 }
 
-TEST_CASE("images: the reference tells a changed byte") {
+TEST_CASE("images: the comparison finds a changed byte") {
   const Context context = support::cpuContext(1);
   ImagesCase c(1, 12);
   std::vector<uint64_t> changed = c.run(context);

@@ -113,7 +113,7 @@ class ImageDraws(Generic[Array]):
         return {name: getattr(self, name) for name in fields if getattr(self, name) is not None}
 
 
-# The results have other dtypes than the samples.
+# The dtypes of the results differ from the dtype of the samples.
 @overload
 def image_draws(
     samples: NDArray[Any],
@@ -233,8 +233,8 @@ def image_draws(
     sample_array: Any = array_of(framework, samples, "samples", samples)
     batch = tuple(shape_of(sample_array, "samples", context)[:1])
 
-    def empty(wanted: bool, shape: tuple[int, ...], dtype: str) -> Any:
-        return framework.empty(samples, shape, dtype, context) if wanted else None
+    def empty(drawn: bool, shape: tuple[int, ...], dtype: str) -> Any:
+        return framework.empty(samples, shape, dtype, context) if drawn else None
 
     results = (
         empty(crop is not None, (*batch, 4), "int64"),

@@ -95,7 +95,7 @@ def size_of(size: Any, name: str) -> tuple[int, int]:
     return count(height, f"{name}[0]"), count(width, f"{name}[1]")
 
 
-# The result has another dtype than the frames.
+# The dtype of the result differs from the dtype of the frames.
 @overload
 def images(
     frames: NDArray[Any] | Sequence[NDArray[Any]],
@@ -226,7 +226,7 @@ def images(
     >>> import robocache as rbc
     >>> frames = np.arange(2 * 4 * 6 * 3, dtype=np.uint8).reshape(2, 4, 6, 3)
     >>> rbc.images(frames, (2, 3), dtype="uint8")[0, 0].tolist()
-    [[10, 16, 22], [46, 52, 58]]
+    [[15, 21, 26], [43, 49, 54]]
     >>> table = rbc.normalization_table("x / 127.5 - 1")
     >>> rbc.images(frames, 2, rows=[1, -1], boxes=[0, 0, 4, 4], table=table).shape
     (2, 3, 2, 2)
@@ -251,16 +251,16 @@ def images(
         _set_crop_height(params, height)
         _set_crop_width(params, width)
 
-    def given(argument: Any, name: str, kind: str) -> Any:
+    def optional(argument: Any, name: str, kind: str) -> Any:
         return None if argument is None else array_of(framework, argument, name, first, kind)
 
-    row_array = given(rows, "rows", "int64")
+    row_array = optional(rows, "rows", "int64")
     operands = (
-        given(boxes, "boxes", "int64"),
-        given(flips, "flips", "uint8"),
-        given(colors, "colors", "float64"),
-        given(color_order, "color_order", "uint8"),
-        given(table, "table", "float64"),
+        optional(boxes, "boxes", "int64"),
+        optional(flips, "flips", "uint8"),
+        optional(colors, "colors", "float64"),
+        optional(color_order, "color_order", "uint8"),
+        optional(table, "table", "float64"),
     )
     owner = None
     if out is None:

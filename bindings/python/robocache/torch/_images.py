@@ -106,18 +106,18 @@ def images(
     >>> rbc.torch.images(frames, 24, flips=[0, 1]).shape
     torch.Size([2, 3, 24, 24])
     """
-    given: dict[str, Any] = {**options}
+    others: dict[str, Any] = {**options}
     arrays = list(frames) if isinstance(frames, (list, tuple)) else [frames]
     for n, each in enumerate(arrays):
         require_tensor(each, f"frames[{n}]" if isinstance(frames, (list, tuple)) else "frames")
-    require_no_output(given)
-    operands = [given.pop(name, None) for name in _ARRAYS]
+    require_no_output(others)
+    operands = [others.pop(name, None) for name in _ARRAYS]
     if not arrays or not seen(*arrays, *[o for o in operands if isinstance(o, torch.Tensor)]):
-        result: torch.Tensor = _plain(arrays, size, **dict(zip(_ARRAYS, operands)), **given)
+        result: torch.Tensor = _plain(arrays, size, **dict(zip(_ARRAYS, operands)), **others)
         return result
     tensors = [_tensor(o, name, arrays[0]) for o, name in zip(operands, _ARRAYS)]
-    made: torch.Tensor = _OPERATOR(arrays, *tensors, encode({"size": size, **given}, "images"))
-    return made
+    result = _OPERATOR(arrays, *tensors, encode({"size": size, **others}, "images"))
+    return result
 
 
 def _tensor(value: Any, name: str, like: torch.Tensor) -> Any:
