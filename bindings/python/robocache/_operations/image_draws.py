@@ -244,7 +244,8 @@ def image_draws(
     )
     _core.rbc_image_draws(context._handle, sample_array, *results, params)
     arrays = finished(framework, context, ordered, "samples", None, results)
-    return ImageDraws(*arrays, crop_size)
+    boxes, flips, colors, color_order = arrays
+    return ImageDraws(boxes, flips, colors, color_order, crop_size)
 
 
 def _signed(value: Any, name: str) -> int:

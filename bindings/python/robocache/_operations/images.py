@@ -358,18 +358,17 @@ def normalization_table(
 
     number_of_channels = count(channels, "channels")
     byte = np.arange(256, dtype=np.float32)
-    two, most, half = np.float32(2), np.float32(255), np.float32(127.5)
-    formulas = {
-        "x": lambda: byte,
-        "x / 255": lambda: byte / most,
-        "x / 255 * 2 - 1": lambda: byte / most * two - np.float32(1),
-        "x / 127.5 - 1": lambda: byte / half - np.float32(1),
+    one, most, half = np.float32(1), np.float32(255), np.float32(127.5)
+    rows = {
+        "x": byte,
+        "x / 255": byte / most,
+        "x / 255 * 2 - 1": byte / most * np.float32(2) - one,
+        "x / 127.5 - 1": byte / half - one,
     }
-    if formula not in formulas:
-        expected = ", ".join(map(repr, formulas))
+    if formula not in rows:
+        expected = ", ".join(map(repr, rows))
         raise ValueError(f"formula: is {shown(formula)}, expected one of {expected}")
-    row = formulas[formula]()
-    table = np.broadcast_to(row, (number_of_channels, 256))
+    table: Any = np.broadcast_to(rows[formula], (number_of_channels, 256))
     if mean is not None:
         table = table - _by_channel(mean, "mean", number_of_channels)
     if std is not None:

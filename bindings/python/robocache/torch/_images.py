@@ -107,7 +107,7 @@ def images(
     torch.Size([2, 3, 24, 24])
     """
     others: dict[str, Any] = {**options}
-    arrays = list(frames) if isinstance(frames, (list, tuple)) else [frames]
+    arrays: list[Any] = list(frames) if isinstance(frames, (list, tuple)) else [frames]
     for n, each in enumerate(arrays):
         require_tensor(each, f"frames[{n}]" if isinstance(frames, (list, tuple)) else "frames")
     require_no_output(others)
