@@ -1,4 +1,4 @@
-"""Images of torch tensors, and their operator ``torch.ops.robocache.images``; see robocache.torch."""
+"""Images of torch tensors, and the operator for them; see robocache.torch."""
 
 from __future__ import annotations
 
