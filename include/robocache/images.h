@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-#define RBC_IMAGES_MAX_FRAMES 64 /* the maximum number of arrays of frames in a call */
+/* The maximum number of arrays of frames in a call. */
+#define RBC_IMAGES_MAX_FRAMES 64
 
 /* rbcImagesParams.rule: whose bits a resize has. A rule never changes. */
 #define RBC_IMAGES_RULE_PILLOW 0      /* Pillow before 12.2 */
