@@ -104,6 +104,7 @@ static std::unique_ptr<Call> makeImages(Choices& choices) {
           ? std::vector<int64_t>{images, channels, out_height, out_width}
           : std::vector<int64_t>{images, out_height, out_width, channels};
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
+  call->names = {"frames", "num_frames"};
   Struct* array = call->add("rbcImagesFrames", frames.data(), arrays);
   Struct* p = call->add("rbcImagesParams", &params);
   const int32_t num_frames =
