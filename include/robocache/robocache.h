@@ -17,6 +17,7 @@
 #include "clouds.h"
 #include "context.h"
 #include "fuse.h"
+#include "images.h"
 #include "live.h"
 #include "resample.h"
 #include "rotations.h"

@@ -32,6 +32,7 @@
 #include "context.hpp"
 #include "error.hpp"
 #include "fuse.hpp"
+#include "images.hpp"
 #include "live.hpp"
 #include "resample.hpp"
 #include "robocache.h"

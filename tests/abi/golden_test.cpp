@@ -270,6 +270,13 @@ class Call {
                        [&](const Field& field) { return field.name == name; });
   }
 
+  template <size_t kCount>
+  static void putArray(const Field& field, const std::vector<double>& numbers, void* to) {
+    if (field.type != typeid(double[kCount])) return;
+    CHECK(numbers.size() == kCount);
+    std::copy_n(numbers.data(), kCount, static_cast<double*>(to));
+  }
+
   void setField(const Struct& of, const Field& field, const Part& part, void* to) {
     const auto found = part.numbers.find(field.name);
     if (found != part.numbers.end()) {
@@ -277,10 +284,9 @@ class Call {
       const std::vector<double>& numbers = found->second;
       const double number = numbers.at(0);
       if (field.type == typeid(double)) put(to, number);
-      if (field.type == typeid(double[3])) {
-        std::memcpy(to, numbers.data(), 3 * sizeof(double));
-        CHECK(numbers.size() == 3);
-      }
+      putArray<2>(field, numbers, to);
+      putArray<3>(field, numbers, to);
+      putArray<4>(field, numbers, to);
       if (field.type == typeid(int32_t)) put(to, static_cast<int32_t>(number));
       if (field.type == typeid(uint32_t)) put(to, static_cast<uint32_t>(number));
       if (field.type == typeid(int64_t)) put(to, static_cast<int64_t>(number));

@@ -37,6 +37,8 @@ from ._operations.convert_rotations import convert_rotations
 from ._operations.data_frames import fuse_frames, resample_frame
 from ._operations.farthest_points import farthest_points, take_rows
 from ._operations.fuse import fuse
+from ._operations.image_draws import ColorJitter, ImageDraws, image_draws
+from ._operations.images import images, normalization_table
 from ._operations.live import Live, LiveCounters, LiveStream, LiveTick
 from ._operations.live_kept import live_kept
 from ._operations.range_warning import RangeWarning
@@ -65,10 +67,12 @@ from ._windows.windows import windows
 __all__ = [
     "Channel",
     "Cloud",
+    "ColorJitter",
     "Context",
     "ContextInfo",
     "Episodes",
     "Grid",
+    "ImageDraws",
     "Info",
     "Live",
     "LiveCounters",
@@ -101,9 +105,12 @@ __all__ = [
     "farthest_points",
     "fuse",
     "fuse_frames",
+    "image_draws",
+    "images",
     "info",
     "limit_idle_memory",
     "live_kept",
+    "normalization_table",
     "release_idle_memory",
     "report",
     "resample",

@@ -144,6 +144,10 @@ def call(op, part, to):
     """The outputs by name."""
     if op == "windows":
         return call_windows(part, to)
+    if op == "images":
+        return {"out": call_images(part, to)}
+    if op == "image_draws":
+        return call_image_draws(part, to)
     function, operation = getattr(rbc, op), generate.OPERATIONS[op]
     kinds = (argument.split(":") for argument in operation.signature.split())
     written = [name for name, kind in kinds if kind == "out" and name in part.outputs]
@@ -191,6 +195,46 @@ def call_windows(part, to):
     }
     for n, stream in enumerate(part.streams):
         part.outputs.update((f"streams[{n}].{name}", stream.outputs[name]) for name in names)
+    return answers
+
+
+def call_images(part, to):
+    """In Python the arrays of frames are a list."""
+    choices, settings = generate.OPERATIONS["images"].choices, dict(part.settings)
+    options = {name: to(tensor) for name, tensor in part.inputs.items()}
+    options["color_first"] = bool(settings.pop("flags", 0))
+    channels = part.streams[0].inputs["values"].shape[-1]
+    options["pad_value"] = settings.pop("pad_value")[:channels]
+    options.update({name: choices[name][int(value)] for name, value in settings.items()})
+    frames = [to(stream.inputs["values"].copy()) for stream in part.streams]
+    return rbc.images(frames, out=to(poisoned(part.outputs["out"])), **options)
+
+
+def call_image_draws(part, to):
+    """In Python what is not drawn is None, and colours have float32."""
+    settings = {name: part.settings.get(name) for name in part.settings}
+    crop = [None, "fixed", "fraction", "area"][int(settings["crop"])]
+    if crop == "fixed":
+        crop = (int(settings["crop_height"]), int(settings["crop_width"]))
+    elif crop == "fraction":
+        crop = settings["crop_fraction"]
+    steps = ("brightness", "contrast", "saturation")
+    draws = rbc.image_draws(
+        to(part.inputs["samples"].copy()),
+        (int(settings["frame_height"]), int(settings["frame_width"])),
+        **{name: int(settings[name]) for name in ("seed", "epoch", "camera")},
+        crop=crop,
+        flip=settings["flip_probability"],
+        color=rbc.ColorJitter(**{step: settings.get(step) for step in steps}),
+    )
+    answers = {}
+    for name in list(part.outputs):
+        array = getattr(draws, name)
+        if array is None:
+            del part.outputs[name]
+        else:
+            answers[name] = array
+    part.outputs["colors"] = part.outputs["colors"].astype(np.float32)
     return answers
 
 

@@ -33,6 +33,7 @@ from ._arguments import (
 )
 from ._batches import WindowBatch
 from ._clouds import voxelize, voxelize_sparse
+from ._images import images
 from ._loader import WindowLoader
 from ._operators import OPS
 from ._options import encode, with_flags
@@ -65,6 +66,7 @@ __all__ = [
     "WindowStream",
     "farthest_points",
     "fuse",
+    "images",
     "resample",
     "take_rows",
     "unproject",

@@ -109,6 +109,10 @@ def voxelize_sparse(operator: Any, size: int, dims: Any, operands: Any) -> Any:
     return _one_by_one(operator, size, dims, operands)  # one list of voxels for each
 
 
+def images(operator: Any, size: int, dims: Any, operands: Any) -> Any:
+    return _one_by_one(operator, size, dims, operands)
+
+
 def unproject(operator: Any, size: int, dims: Any, operands: Any) -> Any:
     depth, intrinsics, pose, colors, options = operands
     batch = _batch_of(depth, dims[0])

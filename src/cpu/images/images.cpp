@@ -1,0 +1,352 @@
+// Images on the CPU: the plans and tables of all images first, then bands of output rows. Where
+// contrast needs the mean of an image, its bytes are kept in the elements of the output, and a
+// second pass over these finishes it.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "images/resize_tile.h"
+#include "images_problem.h"
+#include "runtime/cpu_state.h"
+#include "scratch_layout.h"
+#include "visit_dtype.h"
+
+namespace rbc::cpu {
+namespace {
+
+constexpr int64_t kSumRows = 32;  // of a frame, that a task adds
+
+// The workspace of a call.
+struct Memory {
+  ImagePlan* plans;
+  float* means;   // of the contrast of each image
+  int64_t* sums;  // of the grays of each part of an image or a frame
+  uint64_t* values;
+  TapRange* ranges[2];
+  int32_t* weights[2];
+  int32_t* bits[2];
+};
+
+// The rows of something, which are its columns if these come first.
+int64_t mostRows(const ImagesProblem& p, int64_t height, int64_t width) {
+  return mayTranspose(p) && width > height ? width : height;
+}
+
+int64_t bandsOf(const ImagesProblem& p) {
+  return (mostRows(p, p.out_height, p.out_width) + kTileRows - 1) / kTileRows;
+}
+
+int64_t partsOf(const ImagesProblem& p) {
+  if (!p.color_first) return bandsOf(p);
+  return (mostRows(p, p.height, p.width) + kSumRows - 1) / kSumRows;
+}
+
+Memory layOut(const ImagesProblem& p, ScratchLayout& layout) {
+  Memory m = {};
+  layout.take(&m.plans, p.images);
+  layout.take(&m.values, kMaxImageChannels * 256);
+  for (int axis = 0; axis < 2; ++axis) {
+    layout.take(&m.ranges[axis], p.tables() * tableRanges(p));
+    layout.take(&m.weights[axis], p.tables() * tableWeights(p));
+    layout.take(&m.bits[axis], p.tables());
+  }
+  if (p.colors != nullptr) {
+    layout.take(&m.means, p.images);
+    layout.take(&m.sums, p.images * partsOf(p));
+  }
+  return m;
+}
+
+size_t bytes(const BackendState&, const ImagesProblem& p) {
+  ScratchLayout layout(nullptr);
+  layOut(p, layout);
+  return layout.used();
+}
+
+AxisTable tableOf(const ImagesProblem& p, const Memory& m, int64_t image, int axis) {
+  const int64_t n = p.sharesTables() ? 0 : image;
+  return {m.ranges[axis] + n * tableRanges(p), m.weights[axis] + n * tableWeights(p),
+          m.bits[axis] + n};
+}
+
+void fillTable(const ImagesProblem& p, const ImagePlan& plan, int axis, const ThreadPool& pool,
+               const AxisTable& table) {
+  ResizeAxis a = axisOf(p, plan, axis);
+  if (hasSixteenBits(p)) {
+    double most = 0;
+    for (int64_t i = 0; i < a.out; ++i) {
+      most = std::max(most, largestWeight(a, i));
+      if (pool.stopsAt(i)) return;
+    }
+    a.bits = sixteenBits(most);
+  }
+  *table.bits = a.bits;
+  for (int64_t i = 0; i < plan.size[axis]; ++i) {
+    fillTaps(a, plan.window[axis], i, table);
+    if ((i & 255) == 255 && pool.stops()) return;
+  }
+}
+
+// ---- the output ---------------------------------------------------------------------------------
+
+// The rows and columns of the output, of one image.
+template <class Word>
+class Canvas {
+ public:
+  Canvas(const ImagesProblem& p, const ImagePlan& plan, const Memory& m, int64_t image)
+      : p_(p),
+        plan_(plan),
+        values_(reinterpret_cast<const Word*>(m.values)),
+        data_(static_cast<Word*>(p.out.data) + image * p.out.stride[0]) {}
+
+  // The element of a pixel of the output, in its first channel.
+  Word* at(int64_t row, int64_t column) const {
+    return data_ + row * plan_.out_stride[0] + column * plan_.out_stride[1];
+  }
+  // The same for a pixel of the image before it is flipped.
+  Word* atImage(int64_t row, int64_t column) const {
+    const int64_t y = plan_.flip[0] ? plan_.size[0] - 1 - row : row;
+    const int64_t x = plan_.flip[1] ? plan_.size[1] - 1 - column : column;
+    return at(plan_.place[0] + y, plan_.place[1] + x);
+  }
+  int64_t channelStride() const { return p_.out.stride[1]; }
+  Word value(int channel, uint8_t byte) const { return values_[channel * 256 + byte]; }
+
+  void put(Word* to, const ImagePixel& pixel) const {
+    for (int c = 0; c < p_.channels; ++c) to[c * channelStride()] = value(c, pixel.value[c]);
+  }
+
+  // Fills columns begin .. end - 1 of a row with the padding.
+  void pad(int64_t row, int64_t begin, int64_t end) const {
+    for (int c = 0; c < p_.channels; ++c) {
+      const Word word = value(c, p_.pad_value[c]);
+      for (int64_t x = begin; x < end; ++x) at(row, x)[c * channelStride()] = word;
+    }
+  }
+
+ private:
+  const ImagesProblem& p_;
+  const ImagePlan& plan_;
+  const Word* values_;
+  Word* data_;
+};
+
+// ---- the passes ---------------------------------------------------------------------------------
+
+template <class Word>
+class Passes {
+ public:
+  Passes(CpuState& state, const ImagesProblem& p, const Memory& m)
+      : pool_(state.pool), p_(p), m_(m), resize_(resizeTileFor(state.simd)) {}
+
+  void run() {
+    const int threads = pool_.threads();
+    const int64_t bands = bandsOf(p_);
+    if (p_.color_first) sumFrames();
+    pool_.parallelFor(p_.images * bands, threads, [&](int64_t i, ThreadMemory& memory) {
+      resizeBand(i / bands, i % bands, memory.as<TileMemory>());
+    });
+    if (p_.colors == nullptr || p_.color_first) return;
+    addParts(bands);
+    pool_.parallelFor(p_.images * bands, threads,
+                      [&](int64_t i) { finishBand(i / bands, i % bands); });
+  }
+
+ private:
+  bool needsMean(const ImagePlan& plan) const {
+    return plan.pixels != nullptr && plan.colors.contrast < plan.colors.count;
+  }
+
+  // The sums of grays that the contrast of whole frames needs.
+  void sumFrames() {
+    const int64_t parts = partsOf(p_);
+    pool_.parallelFor(p_.images * parts, pool_.threads(), [&](int64_t i) {
+      const ImagePlan& plan = m_.plans[i / parts];
+      m_.sums[i] = 0;
+      if (!needsMean(plan)) return;
+      const int64_t begin = i % parts * kSumRows;
+      const int64_t end = std::min(begin + kSumRows, plan.frame_size[0]);
+      for (int64_t y = begin; y < end; ++y) {
+        for (int64_t x = 0; x < plan.frame_size[1]; ++x) {
+          const uint8_t* from = plan.frame + y * plan.stride[0] + x * plan.stride[1];
+          ImagePixel pixel = {};
+          for (int c = 0; c < p_.channels; ++c) pixel.value[c] = from[c * plan.stride[2]];
+          applyColors(plan.colors, 0, plan.colors.contrast, 0, p_.channels, &pixel);
+          m_.sums[i] += static_cast<int64_t>(grayOf(pixel, p_.channels));
+        }
+        if (pool_.stops()) return;
+      }
+    });
+    addParts(parts);
+  }
+
+  void addParts(int64_t parts) {
+    for (int64_t i = 0; i < p_.images; ++i) {
+      const ImagePlan& plan = m_.plans[i];
+      int64_t sum = 0;
+      for (int64_t part = 0; part < parts; ++part) sum += m_.sums[i * parts + part];
+      const auto& size = p_.color_first ? plan.frame_size : plan.size;
+      m_.means[i] = meanGray(sum, size[0] * size[1]);
+    }
+  }
+
+  void resizeBand(int64_t image, int64_t band, TileMemory* memory) {
+    const ImagePlan& plan = m_.plans[image];
+    const Canvas<Word> canvas(p_, plan, m_, image);
+    const int64_t begin = band * kTileRows;
+    const int64_t end = std::min(begin + kTileRows, plan.out[0]);
+    const bool here = plan.pixels != nullptr;
+    if (p_.colors != nullptr && !p_.color_first) m_.sums[image * bandsOf(p_) + band] = 0;
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t y = row - plan.place[0];
+      if (!here || y < 0 || y >= plan.size[0]) {
+        canvas.pad(row, 0, plan.out[1]);
+      } else {
+        canvas.pad(row, 0, plan.place[1]);
+        canvas.pad(row, plan.place[1] + plan.size[1], plan.out[1]);
+      }
+    }
+    if (!here) return;
+    // The image's own rows in this band, before they are flipped.
+    const int64_t low = std::max<int64_t>(begin - plan.place[0], 0);
+    const int64_t high = std::min(end - plan.place[0], plan.size[0]);
+    if (low >= high) return;
+    const int64_t first = plan.flip[0] ? plan.size[0] - high : low;
+    const ResizeAxis columns = axisOf(p_, plan, 1);
+    const AxisTable rows = tableOf(p_, m_, image, 0);
+    const AxisTable across = tableOf(p_, m_, image, 1);
+    Tile tile = {&plan,
+                 kindOf(p_, plan).sums,
+                 sumNumbers(plan, rows, across),
+                 p_.channels,
+                 rows,
+                 across,
+                 tapRoom(axisOf(p_, plan, 0)),
+                 tapRoom(columns),
+                 {first, 0},
+                 {first, 0},
+                 p_.color_first && plan.colors.count > 0,
+                 p_.color_first ? m_.means[image] : 0.0f};
+    const int64_t width = columnsOfTile(columns, p_.channels);
+    const int64_t last = first + (high - low);
+    for (; tile.begin[0] < last; tile.begin[0] = tile.end[0]) {
+      tile.end[0] = std::min(tile.begin[0] + rowsOfTile(tile.sums), last);
+      for (int64_t x = 0; x < plan.size[1]; x += width) {
+        tile.begin[1] = x;
+        tile.end[1] = std::min(x + width, plan.size[1]);
+        resize_(tile, pool_, memory);
+        if (pool_.stops()) return;
+        write(canvas, tile, image, band, *memory);
+      }
+    }
+  }
+
+  // Writes the bytes of a tile; with colours, finished or as far as the contrast.
+  void write(const Canvas<Word>& canvas, const Tile& tile, int64_t image, int64_t band,
+             const TileMemory& memory) {
+    const ImagePlan& plan = *tile.plan;
+    const int64_t step = plan.flip[1] ? -plan.out_stride[1] : plan.out_stride[1];
+    const int64_t width = tile.end[1] - tile.begin[1];
+    const bool colors = !p_.color_first && plan.colors.count > 0;
+    for (int64_t y = tile.begin[0]; y < tile.end[0]; ++y) {
+      const uint8_t* from = memory.bytes + (y - tile.begin[0]) * kTileValues;
+      Word* to = canvas.atImage(y, tile.begin[1]);
+      if (colors) {
+        m_.sums[image * bandsOf(p_) + band] += writeColored(canvas, plan, from, width, step, to);
+        continue;
+      }
+      for (int c = 0; c < p_.channels; ++c) {
+        Word* out = to + c * canvas.channelStride();
+        for (int64_t x = 0; x < width; ++x)
+          out[x * step] = canvas.value(c, from[x * p_.channels + c]);
+      }
+    }
+  }
+
+  // Returns the sum of the grays before the contrast.
+  int64_t writeColored(const Canvas<Word>& canvas, const ImagePlan& plan, const uint8_t* from,
+                       int64_t width, int64_t step, Word* to) const {
+    int64_t sum = 0;
+    const bool waits = plan.colors.contrast < plan.colors.count;
+    for (int64_t x = 0; x < width; ++x, to += step) {
+      ImagePixel pixel = {};
+      for (int c = 0; c < p_.channels; ++c) pixel.value[c] = *from++;
+      applyColors(plan.colors, 0, plan.colors.contrast, 0, p_.channels, &pixel);
+      if (!waits) {
+        canvas.put(to, pixel);
+        continue;
+      }
+      sum += static_cast<int64_t>(grayOf(pixel, p_.channels));
+      for (int c = 0; c < p_.channels; ++c) to[c * canvas.channelStride()] = Word{pixel.value[c]};
+    }
+    return sum;
+  }
+
+  // Contrast and the steps after it, of the bytes in the output.
+  void finishBand(int64_t image, int64_t band) {
+    const ImagePlan& plan = m_.plans[image];
+    if (!needsMean(plan)) return;
+    const Canvas<Word> canvas(p_, plan, m_, image);
+    const int64_t begin = band * kTileRows;
+    const int64_t end = std::min(begin + kTileRows, plan.size[0]);
+    for (int64_t y = begin; y < end; ++y) {
+      for (int64_t x = 0; x < plan.size[1]; ++x) {
+        Word* to = canvas.at(plan.place[0] + y, plan.place[1] + x);
+        ImagePixel pixel = {};
+        for (int c = 0; c < p_.channels; ++c) {
+          pixel.value[c] = static_cast<uint8_t>(to[c * canvas.channelStride()]);
+        }
+        applyColors(plan.colors, plan.colors.contrast, plan.colors.count, m_.means[image],
+                    p_.channels, &pixel);
+        canvas.put(to, pixel);
+      }
+      if (pool_.stops()) return;
+    }
+  }
+
+  ThreadPool& pool_;
+  const ImagesProblem& p_;
+  const Memory& m_;
+  const ResizeTile resize_;
+};
+
+template <class Element>
+void fillValues(const ImagesProblem& p, uint64_t* memory) {
+  auto* values = reinterpret_cast<Element*>(memory);
+  for (int c = 0; c < p.channels; ++c) {
+    for (int byte = 0; byte < 256; ++byte) values[c * 256 + byte] = valueOf<Element>(p, c, byte);
+  }
+}
+
+void run(BackendState& backend_state, const ImagesProblem& p, Scratch scratch) {
+  CpuState& state = cpuState(backend_state);
+  ScratchLayout layout(scratch.data);
+  const Memory m = layOut(p, layout);
+  state.pool.parallelFor(p.images, state.pool.threads(), [&](int64_t i) {
+    m.plans[i] = planOf(p, i);
+    if (p.sharesTables()) return;
+    for (int axis = 0; axis < 2; ++axis) {
+      fillTable(p, m.plans[i], axis, state.pool, tableOf(p, m, i, axis));
+    }
+  });
+  if (p.sharesTables()) {
+    state.pool.parallelFor(2, state.pool.threads(), [&](int64_t axis) {
+      const int a = static_cast<int>(axis);
+      fillTable(p, m.plans[0], a, state.pool, tableOf(p, m, 0, a));
+    });
+  }
+  if (p.out.dtype == DType::U8) {
+    fillValues<uint8_t>(p, m.values);
+  } else {
+    visitFloat(p.out.dtype,
+               [&](auto tag) { fillValues<typename decltype(tag)::type>(p, m.values); });
+  }
+  visitWord(sizeOf(p.out.dtype),
+            [&](auto tag) { Passes<typename decltype(tag)::type>(state, p, m).run(); });
+}
+
+}  // namespace
+
+extern const Operation<ImagesProblem> kImages = {bytes, run};
+
+}  // namespace rbc::cpu

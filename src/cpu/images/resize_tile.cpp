@@ -1,0 +1,280 @@
+// A tile of a resized image: 16 rows of pixels at a time are transposed, so that a vector holds the
+// same pixel of 16 rows; their sums along the rows are then added to the output rows that need
+// them. Integers are exact in any order; the f32 sums of OpenCV's cells are added in order.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "images/resize_tile.cpp"
+#include "runtime/simd_targets.h"
+// clang-format off
+#include "hwy/foreach_target.h"
+// clang-format on
+#include <algorithm>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "images/resize_tile.h"
+#include "resize_sums.h"
+
+HWY_BEFORE_NAMESPACE();
+
+namespace rbc::cpu {
+namespace HWY_NAMESPACE {
+
+constexpr int kLanes = kTileRows;
+
+// ---- blocks of pixels ---------------------------------------------------------------------------
+
+// Transposes 16 rows of `count` bytes.
+void transposeRows(const uint8_t* const (&rows)[kLanes], int64_t count, uint8_t* block) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_STATIC_TARGET
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Full128<uint8_t> bytes;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::Vec<decltype(bytes)> from[kLanes];
+    hn::Vec<decltype(bytes)> to[kLanes];
+    for (int r = 0; r < kLanes; ++r) from[r] = hn::LoadU(bytes, rows[r] + i);
+    for (int round = 0; round < 4; ++round) {
+      for (int r = 0; r < kLanes / 2; ++r) {
+        to[2 * r] = hn::InterleaveLower(bytes, from[r], from[r + kLanes / 2]);
+        to[2 * r + 1] = hn::InterleaveUpper(bytes, from[r], from[r + kLanes / 2]);
+      }
+      for (int r = 0; r < kLanes; ++r) from[r] = to[r];
+    }
+    for (int r = 0; r < kLanes; ++r) hn::Store(from[r], bytes, block + (i + r) * kLanes);
+  }
+#endif
+  for (; i < count; ++i) {
+    for (int r = 0; r < kLanes; ++r) block[i * kLanes + r] = rows[r][i];
+  }
+}
+
+// One pixel of the crop, with the colours of its frame.
+template <int kChannels>
+ImagePixel readPixel(const Tile& tile, const uint8_t* row, int64_t column) {
+  const ImagePlan& plan = *tile.plan;
+  const uint8_t* from = row + clampIndex(column, 0, plan.in[1] - 1) * plan.stride[1];
+  ImagePixel pixel = {};
+  for (int c = 0; c < kChannels; ++c) pixel.value[c] = from[c * plan.stride[2]];
+  if (tile.colored) {
+    applyColors(plan.colors, 0, plan.colors.count, tile.mean, kChannels, &pixel);
+  }
+  return pixel;
+}
+
+// Loads columns begin .. end - 1 of 16 rows.
+template <int kChannels>
+void loadBlock(const Tile& tile, const uint8_t* const (&rows)[kLanes], int64_t begin, int64_t end,
+               uint8_t* block) {
+  const ImagePlan& plan = *tile.plan;
+  if (!tile.colored && begin >= 0 && end <= plan.in[1] && plan.stride[1] == kChannels &&
+      (kChannels == 1 || plan.stride[2] == 1)) {
+    const uint8_t* from[kLanes];
+    for (int r = 0; r < kLanes; ++r) from[r] = rows[r] + begin * kChannels;
+    transposeRows(from, (end - begin) * kChannels, block);
+    return;
+  }
+  for (int r = 0; r < kLanes; ++r) {
+    for (int64_t x = begin; x < end; ++x) {
+      const ImagePixel pixel = readPixel<kChannels>(tile, rows[r], x);
+      uint8_t* to = block + (x - begin) * kChannels * kLanes + r;
+      for (int c = 0; c < kChannels; ++c) to[c * kLanes] = pixel.value[c];
+    }
+  }
+}
+
+// ---- sums along the rows ------------------------------------------------------------------------
+
+// out[k] = first + sum of weights[j] * block[j][k], for the values of a pixel in 16 rows.
+template <int kValues>
+void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count, int32_t first,
+               int32_t* out) {
+#if HWY_TARGET != HWY_STATIC_TARGET
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<int32_t, 16> wide;
+  const hn::Rebind<uint8_t, decltype(wide)> bytes;
+  constexpr int kSize = static_cast<int>(hn::MaxLanes(wide));
+  constexpr int kVectors = kValues / kSize;
+  hn::Vec<decltype(wide)> sum[kVectors];
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(wide, first);
+  for (int64_t j = 0; j < count; ++j, block += kValues) {
+    const auto w = hn::Set(wide, weights[j]);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto x = hn::PromoteTo(wide, hn::LoadU(bytes, block + v * kSize));
+      sum[v] = hn::Add(sum[v], hn::Mul(x, w));
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], wide, out + v * kSize);
+#else
+  for (int k = 0; k < kValues; ++k) out[k] = first;
+  for (int64_t j = 0; j < count; ++j, block += kValues) {
+    for (int k = 0; k < kValues; ++k) out[k] += weights[j] * int32_t{block[k]};
+  }
+#endif
+}
+
+template <int kValues>
+void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count, float, float* out) {
+  for (int k = 0; k < kValues; ++k) out[k] = 0;
+  for (int64_t j = 0; j < count; ++j, block += kValues) {
+    const float w = bitCast<float>(weights[j]);
+    for (int k = 0; k < kValues; ++k) out[k] = out[k] + static_cast<float>(block[k]) * w;
+  }
+}
+
+// ---- tiles --------------------------------------------------------------------------------------
+
+struct Range {
+  int64_t begin;
+  int64_t end;
+};
+
+Range neededBy(const TapRange* ranges, int64_t begin, int64_t end) {
+  Range all = {ranges[begin].first, 0};
+  for (int64_t i = begin; i < end; ++i) {
+    all.begin = std::min(all.begin, ranges[i].first);
+    all.end = std::max(all.end, ranges[i].first + ranges[i].count);
+  }
+  return all;
+}
+
+// The sums along 16 rows, for all columns of the tile. If the pixels do not fit in a block, each
+// output pixel loads its own in pieces.
+template <class Sums, int kChannels>
+void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[kLanes],
+               const Range& needed, TileMemory* memory) {
+  using Across = typename Sums::Across;
+  constexpr int kValues = kChannels * kLanes;
+  const bool fits = (needed.end - needed.begin) * kChannels <= kBlockColumns;
+  if (fits) loadBlock<kChannels>(tile, rows, needed.begin, needed.end, memory->block);
+  auto* lanes = reinterpret_cast<Across*>(memory->lanes);
+  auto* middle = reinterpret_cast<typename Sums::Middle*>(memory->middle);
+  for (int64_t x = tile.begin[1]; x < tile.end[1]; ++x) {
+    const TapRange range = tile.columns.ranges[x];
+    const int32_t* weights = tile.columns.weights + x * tile.column_room;
+    if (fits) {
+      sumPixels<kValues>(memory->block + (range.first - needed.begin) * kValues, weights,
+                         range.count, sums.firstAcross(), lanes);
+    } else {
+      constexpr int64_t kPiece = kBlockColumns / kChannels;
+      Across total[kValues];
+      for (Across& each : total) each = sums.firstAcross();
+      for (int64_t j = 0; j < range.count; j += kPiece) {
+        const int64_t end = std::min(j + kPiece, range.count);
+        loadBlock<kChannels>(tile, rows, range.first + j, range.first + end, memory->block);
+        if constexpr (std::is_same_v<Across, float>) {
+          for (int64_t i = j; i < end; ++i) {  // in order
+            sumPixels<kValues>(memory->block + (i - j) * kValues, weights + i, 1, Across{}, lanes);
+            for (int k = 0; k < kValues; ++k) total[k] = total[k] + lanes[k];
+          }
+        } else {
+          sumPixels<kValues>(memory->block, weights + j, end - j, Across{}, lanes);
+          for (int k = 0; k < kValues; ++k) total[k] = total[k] + lanes[k];
+        }
+      }
+      std::copy_n(total, kValues, lanes);
+    }
+    auto* to = middle + (x - tile.begin[1]) * kChannels;
+    for (int c = 0; c < kChannels; ++c) {
+      for (int r = 0; r < kLanes; ++r) {
+        to[r * kTileValues + c] = sums.middle(lanes[c * kLanes + r]);
+      }
+    }
+  }
+}
+
+template <class Sums, int kChannels>
+void resizeAs(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+  using Down = typename Sums::Down;
+  const Sums sums(tile.numbers);
+  const ImagePlan& plan = *tile.plan;
+  const int64_t height = tile.end[0] - tile.begin[0];
+  const int64_t values = (tile.end[1] - tile.begin[1]) * kChannels;
+  auto* totals = reinterpret_cast<Down*>(memory->sums);
+  const auto* middle = reinterpret_cast<const typename Sums::Middle*>(memory->middle);
+  std::fill_n(totals, height * kTileValues, sums.firstDown());
+  const Range columns = neededBy(tile.columns.ranges, tile.begin[1], tile.end[1]);
+  const TapRange* ranges = tile.rows.ranges;
+  // The rows that are needed, in order: 16 at a time.
+  int64_t next = tile.begin[0];  // the output row whose rows come next
+  int64_t row = ranges[next].first;
+  bool first = true;
+  while (next < tile.end[0]) {
+    if (!first && pool.stops()) return;
+    first = false;
+    int64_t numbers[kLanes];
+    const uint8_t* rows[kLanes];
+    int count = 0;
+    while (count < kLanes && next < tile.end[0]) {
+      if (row >= ranges[next].first + ranges[next].count) {
+        if (++next < tile.end[0]) row = std::max(row, ranges[next].first);
+        continue;
+      }
+      numbers[count] = row;
+      rows[count++] = plan.pixels + clampIndex(row, 0, plan.in[0] - 1) * plan.stride[0];
+      ++row;
+    }
+    if (count == 0) break;
+    for (int r = count; r < kLanes; ++r) rows[r] = rows[0];
+    sumAcross<Sums, kChannels>(tile, sums, rows, columns, memory);
+    for (int64_t y = 0; y < height; ++y) {
+      const TapRange range = ranges[tile.begin[0] + y];
+      const int32_t* weights = tile.rows.weights + (tile.begin[0] + y) * tile.row_room;
+      Down* total = totals + y * kTileValues;
+      for (int r = 0; r < count; ++r) {
+        const int64_t j = numbers[r] - range.first;
+        if (j < 0 || j >= range.count) continue;
+        const int32_t w = weights[j];
+        const auto* x = middle + r * kTileValues;
+        for (int64_t i = 0; i < values; ++i) total[i] = total[i] + sums.term(w, x[i]);
+      }
+    }
+  }
+  for (int64_t y = 0; y < height; ++y) {
+    const Down* total = totals + y * kTileValues;
+    uint8_t* to = memory->bytes + y * kTileValues;
+    for (int64_t i = 0; i < values; ++i) to[i] = sums.result(total[i]);
+  }
+}
+
+template <class Sums>
+void resizeWith(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+  switch (tile.channels) {
+    case 1: return resizeAs<Sums, 1>(tile, pool, memory);
+    case 3: return resizeAs<Sums, 3>(tile, pool, memory);
+    default: return resizeAs<Sums, 4>(tile, pool, memory);
+  }
+}
+
+void resizeTile(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+  switch (tile.sums) {
+    case ResizeSums::kRounded: return resizeWith<RoundedSums>(tile, pool, memory);
+    case ResizeSums::kExact: return resizeWith<ExactSums>(tile, pool, memory);
+    case ResizeSums::kLinear: return resizeWith<LinearSums>(tile, pool, memory);
+    case ResizeSums::kLinearExact: return resizeWith<LinearExactSums>(tile, pool, memory);
+    case ResizeSums::kBlocks: return resizeWith<BlocksSums>(tile, pool, memory);
+    default: return resizeWith<CellsSums>(tile, pool, memory);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc::cpu
+
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace rbc::cpu {
+
+ResizeTile resizeTileFor(SimdLevel level) { return RBC_AT_LEVEL(level, resizeTile); }
+
+int64_t columnsOfTile(const ResizeAxis& axis, int channels) {
+  const int64_t most = kTileValues / channels;
+  const double room = static_cast<double>(kBlockColumns / channels) - 2 * axis.support - 4;
+  const auto fit = static_cast<int64_t>(room / axis.scale);
+  return std::clamp<int64_t>(fit, 1, most);
+}
+
+}  // namespace rbc::cpu
+
+#endif  // HWY_ONCE

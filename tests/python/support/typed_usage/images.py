@@ -1,0 +1,22 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import assert_type
+
+import robocache as rbc
+
+Frames = npt.NDArray[np.uint8]
+Samples = npt.NDArray[np.int64]
+
+
+def images(frames: Frames, samples: Samples) -> None:
+    assert_type(rbc.images(frames, 224, dtype="uint8"), npt.NDArray[Any])
+    assert_type(rbc.normalization_table("x / 255"), npt.NDArray[np.float32])
+    jitter = rbc.ColorJitter(brightness=0.2, contrast=(0.8, 1.2))
+    draws = rbc.image_draws(samples, (480, 640), seed=1, crop=0.95, color=jitter)
+    assert_type(draws, rbc.ImageDraws[npt.NDArray[Any]])
+    assert_type(draws.crop_size, "tuple[int, int] | None")
+    rbc.images([frames, frames], (224, 224), rows=[0, -1], **draws.options())
+
+    rbc.images(frames, 224, rule="nearest")  # type: ignore
