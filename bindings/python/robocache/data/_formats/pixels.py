@@ -17,7 +17,7 @@ class Converter:
         self._options = {"threads": 1}
 
     def converted(self, frame: Any, **options: Any) -> Any:
-        """Return a frame in another format or size; the options are those of PyAV's reformat."""
+        """Return a frame in another format or size, by the arguments of PyAV's ``reformat``."""
         try:
             return self._converter.reformat(frame, **options, **self._options)
         except TypeError:
