@@ -48,7 +48,7 @@ def arrive(part):
     assert os.path.lexists(part)
     os.kill(os.getpid(), signal.{signal})
     import time; time.sleep(5)
-writing._sync = arrive
+writing.sync_tree = arrive
 """
 
 
