@@ -144,7 +144,7 @@ class Passes {
     const int64_t bands = bandsOf(p_);
     if (p_.color_first) sumFrames();
     pool_.parallelFor(p_.images * bands, threads, [&](int64_t i, ThreadMemory& memory) {
-      resizeBand(i / bands, i % bands, memory.as<TileMemory>());
+      resizeBand(i / bands, i % bands, memory.as<ResizeMemory>());
     });
     if (p_.colors == nullptr || p_.color_first) return;
     addParts(bands);
@@ -190,7 +190,7 @@ class Passes {
     }
   }
 
-  void resizeBand(int64_t image, int64_t band, TileMemory* memory) {
+  void resizeBand(int64_t image, int64_t band, ResizeMemory* memory) {
     const ImagePlan& plan = m_.plans[image];
     const Canvas<Word> canvas(p_, plan, m_, image);
     const int64_t begin = band * kTileRows;
@@ -243,7 +243,7 @@ class Passes {
 
   // Writes the bytes of a tile; with colours, finished or as far as the contrast.
   void write(const Canvas<Word>& canvas, const Tile& tile, int64_t image, int64_t band,
-             const TileMemory& memory) {
+             const ResizeMemory& memory) {
     const ImagePlan& plan = *tile.plan;
     const int64_t step = plan.flip[1] ? -plan.out_stride[1] : plan.out_stride[1];
     const int64_t width = tile.end[1] - tile.begin[1];

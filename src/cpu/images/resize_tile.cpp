@@ -142,7 +142,7 @@ Range neededBy(const TapRange* ranges, int64_t begin, int64_t end) {
 // output pixel loads its own in pieces.
 template <class Sums, int kChannels>
 void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[kLanes],
-               const Range& needed, TileMemory* memory) {
+               const Range& needed, ResizeMemory* memory) {
   using Across = typename Sums::Across;
   constexpr int kValues = kChannels * kLanes;
   const bool fits = (needed.end - needed.begin) * kChannels <= kBlockColumns;
@@ -184,7 +184,7 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
 }
 
 template <class Sums, int kChannels>
-void resizeAs(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+void resizeAs(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory) {
   using Down = typename Sums::Down;
   const Sums sums(tile.numbers);
   const ImagePlan& plan = *tile.plan;
@@ -238,7 +238,7 @@ void resizeAs(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
 }
 
 template <class Sums>
-void resizeWith(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+void resizeWith(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory) {
   switch (tile.channels) {
     case 1: return resizeAs<Sums, 1>(tile, pool, memory);
     case 3: return resizeAs<Sums, 3>(tile, pool, memory);
@@ -246,7 +246,7 @@ void resizeWith(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
   }
 }
 
-void resizeTile(const Tile& tile, const ThreadPool& pool, TileMemory* memory) {
+void resizeTile(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory) {
   switch (tile.sums) {
     case ResizeSums::kRounded: return resizeWith<RoundedSums>(tile, pool, memory);
     case ResizeSums::kExact: return resizeWith<ExactSums>(tile, pool, memory);

@@ -15,7 +15,7 @@ inline constexpr int kTileValues = 336;     // columns times channels of a tile
 inline constexpr int kBlockColumns = 1024;  // times channels, that a block has room for
 
 // Less than 64 KiB.
-struct TileMemory {
+struct ResizeMemory {
   // Pixels of 16 rows, so that a vector has the same value of all rows: [column * C + c][16].
   alignas(64) uint8_t block[kBlockColumns * kTileRows];
   alignas(64) int32_t lanes[kMaxImageChannels * kTileRows];
@@ -42,7 +42,7 @@ struct Tile {
 };
 
 // Writes the bytes of a tile; gives up if the call is interrupted.
-using ResizeTile = void (*)(const Tile& tile, const ThreadPool& pool, TileMemory* memory);
+using ResizeTile = void (*)(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory);
 ResizeTile resizeTileFor(SimdLevel level);
 
 // The most rows of a tile with such sums.
