@@ -350,7 +350,7 @@ def test_a_table_of_spans_splits_recordings(three, tmp_path, absolute):
         converted(three, tmp_path / "set2", spans=table)
     table.write_text(f"recording,begin{end},end{end}\nrun_9,{begin},{begin + 1}\nrum_9,0,1\n")
     made, _ = converted(three, tmp_path / "set3", spans=table, skip_failed=True)
-    note = "spans= names rum_9, which is none of the sources. Did you mean run_9?"
+    note = "spans= names rum_9, which is not one of the sources. Did you mean run_9?"
     assert made.notes[0] == note
 
 
