@@ -115,3 +115,10 @@ def test_skipped_recordings_are_listed(folder, tmp_path):
     out = run(*sources, "-o", tmp_path / "x", "--rate", "10", *tracks, "--skip-failed", cwd=folder)
     out = " ".join(out.split())
     assert "skipped" in out and "no such stream" in out and "2 episodes" in out
+
+
+def test_a_note_on_spans_names_the_option():
+    from robocache.cli._messages import in_cli_words
+
+    note = in_cli_words("spans= names run_7, which is not one of the sources", {"spans"})
+    assert note == "--spans names run_7, which is not one of the sources"

@@ -329,6 +329,8 @@ def test_gaps_split_a_recording_and_else_are_noted(tmp_path):
     made, episodes = converted(bag, tmp_path / "marked", images=images, max_gap=0.5)
     valid = episodes["valid"]
     assert 0.4 < valid.values.mean() < 0.8
+    gaps = [note for note in made.notes if "no sample for up to 2" in note]
+    assert gaps and all("the track valid marks" in n and "filled" not in n for n in gaps)
 
 
 @pytest.mark.parametrize("absolute", [False, True])
@@ -346,6 +348,10 @@ def test_a_table_of_spans_splits_recordings(three, tmp_path, absolute):
     table.write_text("begin,end\n2,1\n")
     with pytest.raises(data.FormatError, match="line 2: ends at 1"):
         converted(three, tmp_path / "set2", spans=table)
+    table.write_text(f"recording,begin{end},end{end}\nrun_9,{begin},{begin + 1}\nrum_9,0,1\n")
+    made, _ = converted(three, tmp_path / "set3", spans=table, skip_failed=True)
+    note = "spans= names rum_9, which is not one of the sources. Did you mean run_9?"
+    assert made.notes[0] == note
 
 
 # ---- whole or not at all ------------------------------------------------------------------------

@@ -41,7 +41,7 @@ _NAMES = (
         "image_size",
         "max_gap",
     ),
-    *("max_unpacked", "overwrite", "skip_failed", "span", "split_gap", "unit"),
+    *("max_unpacked", "overwrite", "skip_failed", "span", "spans", "split_gap", "unit"),
 )
 _ARGUMENT = re.compile(rf"\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]|$))")
 

@@ -21,7 +21,7 @@ from .._write import formats
 from .cameras import Frame, frames_of, frames_of_files, frames_of_video, place_of
 from .prepare import Prepared, Rules, look_at, prepared, prepared_episode
 from .sources import Source, Unsuitable, sources_of
-from .split import split_of
+from .split import split_of, unused_rows
 from .staging import EpisodeWriter, Stage, StagedDataSet, facts_at
 from .summary import Conversion, summary_of
 from .tracks import wanted_of
@@ -268,7 +268,11 @@ class _Job:
             text = "; ".join(f"{printable(name)}: {reason}" for name, reason in skipped)
             raise ValueError(f"sources: none of them became an episode: {text}")
         data = StagedDataSet(places, self.sources[0].name)
-        return summary_of(data, self.out, self.format, skipped, left_out)
+        gap = self.rules.align.get("max_gap")
+        made = summary_of(data, self.out, self.format, skipped, left_out, gap)
+        unused = unused_rows(self.rules.split, [source.name for source in self.sources])
+        made.notes = (*unused, *made.notes)
+        return made
 
     # ---- one source -----------------------------------------------------------------------------
 

@@ -94,6 +94,18 @@ def rows_of(path: str | os.PathLike[str]) -> tuple[Row, ...]:
     return tuple(found)
 
 
+def unused_rows(split: Split, sources: Sequence[str]) -> list[str]:
+    """Return notes about lines of a table that name a recording other than the sources."""
+    names = [row.recording for row in split.rows or () if row.recording is not None]
+    known = [os.path.basename(source.rstrip("/")) for source in sources]
+    return [
+        f"spans= names {printable(name)}, which is not one of the sources"
+        f"{did_you_mean(name, known)}"
+        for name in dict.fromkeys(names)
+        if not any(_names(name, source) for source in sources)
+    ]
+
+
 def spans_of(
     split: Split, recording: Recording, used: Sequence[str], clock: str, source: str
 ) -> list[Span]:

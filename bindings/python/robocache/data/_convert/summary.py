@@ -109,13 +109,14 @@ def summary_of(
     format: str,
     skipped: Sequence[tuple[str, str]],
     left_out: Sequence[Sequence[str]],
+    max_gap: float | None = None,
 ) -> Conversion:
     episodes = tuple(
         {**facts["about"], "rows": facts["rows"], "tasks": facts["task"]} for facts in data.facts
     )
     numbers = {n: f.channels for n, f in data.features.items() if not f.is_camera}
     cameras = {n: f.shape for n, f in data.features.items() if f.is_camera}
-    notes = _notes(data, episodes)
+    notes = _notes(data, episodes, max_gap)
     if format.startswith("lerobot"):
         for name in ("observation.state", "action"):
             if name not in numbers:
@@ -137,7 +138,9 @@ def summary_of(
     )
 
 
-def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]:
+def _notes(
+    data: StagedDataSet, episodes: Sequence[dict[str, Any]], max_gap: float | None
+) -> list[str]:
     """Return sentences about cuts, gaps, distances of frames, and conversions of dtypes."""
     notes = []
     for end, words in (("begin", "before"), ("end", "after")):
@@ -161,10 +164,11 @@ def _notes(data: StagedDataSet, episodes: Sequence[dict[str, Any]]) -> list[str]
             length = length if length > _ROUNDING else 0.0
             farthest[name] = max(length, farthest.get(name, 0.0))
     for name, length in gaps.items():
-        notes.append(
-            f"{name} has no sample for up to {length:.3g} s, which is filled; split_gap= splits "
-            "there, max_gap= marks it"
-        )
+        if max_gap is not None and length > max_gap:
+            outcome = "which the track valid marks; split_gap= splits there"
+        else:
+            outcome = "which is filled; split_gap= splits there, max_gap= marks it"
+        notes.append(f"{name} has no sample for up to {length:.3g} s, {outcome}")
     for name, length in farthest.items():
         notes.append(f"{name}: frames are at most {1000 * length:.3g} ms from their rows")
     own: dict[str, int] = {}
