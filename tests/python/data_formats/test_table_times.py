@@ -97,12 +97,16 @@ def test_floats_of_this_century_in_a_smaller_unit(tmp_path, unit, kind):
 def test_a_name_with_another_unit_than_the_times(tmp_path, text):
     times = [text % (START * 1000 + i * 100) for i in range(30)]
     path = csv(tmp_path / "a.csv", "time_s,x", times, [i / 10 for i in range(30)])
-    match = "column time_s says seconds, but .* year 55\\d+. 17.* looks like ms since 1970.*time_s:ms"
+    match = (
+        "column time_s says seconds, but .* year 55\\d+. 17.* looks like ms since 1970.*time_s:ms"
+    )
     with pytest.raises(data.FormatError, match=match):
         data.open(path)
     right = data.open(path, time="time_s:ms")
     assert right.align(10)["a"].num_rows == 30
-    csv(path, "time_s,x", [10**13 + i for i in range(9)], range(9))  # of no century in any unit
+    csv(
+        path, "time_s,x", [10**13 + i for i in range(9)], range(9)
+    )  # not of this century in any unit
     assert data.open(path)["a"].times()[0] == 10**13
 
 
