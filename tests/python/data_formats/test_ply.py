@@ -179,6 +179,21 @@ def test_damage(tmp_path, old, new, match):
         data.open(tmp_path / "x.ply")
 
 
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_count_below_the_file(tmp_path, encoding):
+    """The rows beyond the count of the header are listed, not dropped silently."""
+    path = tmp_path / "x.ply"
+    made = np.array([(1, 2, 3), (4, 5, 6), (7, 8, 9)], [(name, "f4") for name in "xyz"])
+    write(path, encoding, PlyElement.describe(made, "vertex"))
+    assert data.open(path).left_out == ()
+    path.write_bytes(path.read_bytes().replace(b"vertex 3", b"vertex 2"))
+    cloud = data.open(path)
+    assert cloud.fields["z"].tolist() == [3, 6]
+    (left_out,) = cloud.left_out
+    assert left_out.place == "end of the file"
+    assert left_out.reason.startswith("1 line " if encoding == "ascii" else "12 bytes ")
+
+
 def test_a_count_beyond_the_file(tmp_path):
     head = b"ply\nformat binary_little_endian 1.0\nelement vertex 2147483647\n"
     (tmp_path / "x").write_bytes(

@@ -74,6 +74,42 @@ def test_a_unit_that_is_too_long(tmp_path, unit):
         data.open(path, unit=unit)
 
 
+@pytest.mark.parametrize("unit", ["us", "ms"])
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_floats_of_this_century_in_a_smaller_unit(tmp_path, unit, kind):
+    """In seconds they would be after the year 9999."""
+    per = {"us": 10**6, "ms": 10**3}[unit]
+    times = [START * per + i * per / 8 for i in range(33)]
+    if kind == "csv":
+        csv(tmp_path / "a.csv", "timestamp,x", map(repr, times), [i / 8 for i in range(33)])
+    else:
+        np.save(tmp_path / "timestamps.npy", np.array(times))
+        np.save(tmp_path / "a.npy", np.arange(33)[:, None] / 8)
+    recording = data.open(tmp_path)
+    assert recording.unit == "s"
+    assert recording["a"].times().tolist() == [START + i / 8 for i in range(33)]
+    assert f"looks like {unit} since 1970" in recording.info("a").times
+    aligned = recording.align(16)["a"].values[:, 0]
+    np.testing.assert_allclose(aligned, np.arange(65) / 16, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["%d", "%.1f"])
+def test_a_name_with_another_unit_than_the_times(tmp_path, text):
+    times = [text % (START * 1000 + i * 100) for i in range(30)]
+    path = csv(tmp_path / "a.csv", "time_s,x", times, [i / 10 for i in range(30)])
+    match = (
+        "column time_s says seconds, but .* year 55\\d+. 17.* looks like ms since 1970.*time_s:ms"
+    )
+    with pytest.raises(data.FormatError, match=match):
+        data.open(path)
+    right = data.open(path, time="time_s:ms")
+    assert right.align(10)["a"].num_rows == 30
+    csv(
+        path, "time_s,x", [10**13 + i for i in range(9)], range(9)
+    )  # not of this century in any unit
+    assert data.open(path)["a"].times()[0] == 10**13
+
+
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_what_integers_look_like(tmp_path, unit):
     """Only ns are certain; other values may count from the start of a machine."""

@@ -184,6 +184,24 @@ def test_cut_files(tmp_path, name):
 # ---- EuRoC --------------------------------------------------------------------------------------
 
 
+def test_euroc_with_another_table(tmp_path):
+    """A data.csv that is empty is damage; a table of another kind is listed."""
+    path = text_sources.euroc(tmp_path)
+    names = data.open(path).names
+    (path / "mav0" / "imu9").mkdir()
+    other = path / "mav0" / "imu9" / "data.csv"
+    other.write_text("")
+    with pytest.raises(data.FormatError, match="imu9/data.csv: is empty"):
+        data.open(path)
+    kept = data.open(path, damaged="keep")
+    assert kept.names == names and len(kept.problems) == 1
+    other.write_text("time,x\n" + "".join(f"{i},{i}.5\n" for i in range(9)))
+    recording = data.open(path)
+    assert recording.names == names
+    reasons = {each.place: each.reason for each in recording.left_out}
+    assert "does not begin with #timestamp: open it separately" in reasons["imu9"]
+
+
 @pytest.mark.parametrize("inner", ["", "mav0"])
 def test_euroc(tmp_path, inner):
     path = text_sources.euroc(tmp_path)

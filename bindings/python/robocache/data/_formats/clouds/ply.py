@@ -110,17 +110,25 @@ def read(path: str) -> PointCloud:
         raise FormatError(path, "header", f"has no element vertex; its elements are {names}")
     if not vertices.numbers:
         raise FormatError(path, "header", "its element vertex has no property that is a number")
+    is_last = not any(each.rows for each in elements[elements.index(vertices) + 1 :])
     if encoding == "ascii":
         lines = _lines(content, begin)
         for element in elements[: elements.index(vertices)]:
             for _ in _rows_of(path, lines, element):
                 pass
         fields = _texts(path, lines, vertices)
+        rest = sum(1 for line in lines if line.strip()) if is_last else 0
+        after = plural(rest, "line")
     else:
         order = _ORDERS[encoding]
         for element in elements[: elements.index(vertices)]:
             begin = _skipped(path, content, begin, element, order)
         fields = _records(path, content, begin, vertices, order)
+        end = len(content)
+        if is_last and not vertices.lists:
+            end = begin + vertices.rows * int(vertices.dtype(order).itemsize)
+        rest = len(content[end:].strip())
+        after = plural(len(content) - end, "byte")
     left_out = [
         LeftOut(f"{vertices.name}.{name}", "a list for each vertex, not read")
         for name in vertices.lists
@@ -130,6 +138,9 @@ def read(path: str) -> PointCloud:
             names = ", ".join(each.name for each in element.properties) or "no properties"
             text = f"{plural(element.rows, 'row')} ({names}), not read"
             left_out.append(LeftOut(element.name, text))
+    if rest:
+        text = f"{after} after the rows that the header states, not read"
+        left_out.append(LeftOut("end of the file", text))
     return PointCloud(path, fields, vertices.rows, left_out=tuple(left_out))
 
 

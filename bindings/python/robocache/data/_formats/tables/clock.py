@@ -448,7 +448,9 @@ def guessed(clock: Clock) -> Clock:
     if clock.unit is None and len(clock.sample):
         looks = _looks_like(clock.sample)
         clock.guessed = clock.sample[0].item()
-        if looks == "ns" or (looks == "s" and clock.kind == "f"):
+        # Integers near 1.7e12 may also be nanoseconds since a start, but no float is read as these:
+        # without a unit it is in seconds, and a time in ms or us would be after the year 9999.
+        if looks == "ns" or clock.kind == "f":
             clock.guess = looks
     return clock
 
@@ -469,10 +471,15 @@ def _looks_like(values: Any) -> str | None:
 
 def looks_like(value: Any) -> str:
     """Describe a time as the end of a sentence; "" if it may be anything."""
+    unit = epoch_unit(value)
+    return "" if unit is None else f"{value} looks like {unit} since 1970"
+
+
+def epoch_unit(value: Any) -> str | None:
+    """Return the unit in which a time lies within the years 2000 to 2100, or None."""
     import numpy as np
 
-    unit = _looks_like(np.array([value]))
-    return "" if unit is None else f"{value} looks like {unit} since 1970"
+    return _looks_like(np.array([value]))
 
 
 # ---- tables without a header ---------------------------------------------------------------------
@@ -590,8 +597,20 @@ def too_late(clock: Clock, unit: str) -> int | None:
     sample = clock.sample
     if sample is None or len(sample) == 0:
         return None
-    seconds = int(min(float(sample.max()), 1e30)) // _PER_SECOND[unit]
+    latest = float(sample.max())
+    if latest != latest:  # NaN
+        return None
+    seconds = int(min(latest, 1e30)) // _PER_SECOND[unit]
     return 1970 + int(seconds / 31_556_952) if seconds >= _LATEST else None
 
 
-__all__ = ["ASCENDING", "Clock", "chosen_clock", "flat", "looks_like", "times_of", "too_late"]
+__all__ = [
+    "ASCENDING",
+    "Clock",
+    "chosen_clock",
+    "epoch_unit",
+    "flat",
+    "looks_like",
+    "times_of",
+    "too_late",
+]

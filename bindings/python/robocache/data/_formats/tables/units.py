@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._errors import FormatError
 from ..._time_units import in_seconds, per_second
-from .clock import Clock, looks_like, too_late
+from .clock import Clock, epoch_unit, looks_like, too_late
 
 _FASTEST = 1e-6  # s between samples: floats that a unit would bring below are seconds
 
@@ -77,6 +77,7 @@ def scales_of(
     A unit that follows from the size of integers is the last choice.
     """
     stated = {name: clock.unit for name, clock in clocks.items() if clock.unit is not None}
+    _require_stated_fit(path, clocks, stated)
     if unit is not None:
         per_second(unit)  # raises if it is unknown
         _require_fit(path, clocks, stated, unit)
@@ -116,6 +117,23 @@ def _default_unit(clock: Clock, unit: str | None) -> str | None:
         return unit
     step = float(np.median(steps))
     return "s" if step < 1 or step / per_second(unit) < _FASTEST else unit
+
+
+def _require_stated_fit(path: str, clocks: Mapping[str, Clock], stated: Mapping[str, str]) -> None:
+    """Refuse times after the year 9999 if they are of this century in another unit."""
+    for name, unit in stated.items():
+        clock = clocks[name]
+        year = too_late(clock, unit)
+        other = None if year is None else epoch_unit(clock.sample[0].item())
+        if other is not None:
+            where = f"{name}: " if len(clocks) > 1 else ""
+            raise FormatError(
+                path,
+                "",
+                f"{where}column {clock.name} says {_WORDS[unit]}, but its times would be in the "
+                f"year {year}. {looks_like(clock.sample[0].item())}. State the unit with "
+                f"--time {clock.name}:{other}",
+            )
 
 
 def _require_fit(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import Folder, head, is_folder, special_kind
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
+from ..tables.columns import fault_of, is_table
 from ..tables.tables import Tables
 
 FORMAT = Format(
@@ -50,8 +52,27 @@ def open(path: str, options: Options) -> Recording:
             left_out.append(LeftOut(name, "names and times of pictures"))
         else:
             files[f"{name}.csv"] = file
+    for name, reason, is_damage in _others(folder, base, inner):
+        if is_damage:
+            options.damage.found(os.path.join(base, name, _TABLE), "", reason)
+        else:
+            left_out.append(LeftOut(name, reason))
     source = Tables(path, files, options, left_out, FORMAT.title)
     return Recording(source, progress=options.progress)
+
+
+def _others(folder: Folder, base: str, inner: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the folders with another data.csv, the reason, and whether it is damaged."""
+    known = _sensors(base)
+    for entry in sorted(filter(is_folder, os.scandir(base)), key=lambda entry: entry.name):
+        if entry.name in known or not os.path.isfile(os.path.join(entry.path, _TABLE)):
+            continue
+        file = folder.file(os.path.normpath(os.path.join(inner, entry.name, _TABLE)))
+        if is_table(file):
+            text = f"its {_TABLE} does not begin with {_BEGIN.decode()}: open it separately"
+            yield entry.name, text, False
+        else:
+            yield entry.name, *fault_of(file)
 
 
 def _base(path: str) -> str:
