@@ -120,7 +120,7 @@ def _default_unit(clock: Clock, unit: str | None) -> str | None:
 
 
 def _require_stated_fit(path: str, clocks: Mapping[str, Clock], stated: Mapping[str, str]) -> None:
-    """Refuse times after the year 9999 if they are of this century in another unit."""
+    """Refuse times after the year 9999 if another unit puts them in this century."""
     for name, unit in stated.items():
         clock = clocks[name]
         year = too_late(clock, unit)
