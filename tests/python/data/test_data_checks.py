@@ -111,6 +111,8 @@ def test_channels():
     named = ("a", "covariance[0]")
     told = found(np.stack([clean()[0][:, 0], np.zeros(400)], 1), log, names=named)
     one(told, "note", "constant", "never changes")
+    sizes = found(np.full((400, 2), 480), log, names=("height", "width"))
+    one(sizes, "note", "constant", "constant: none of its 2")
 
 
 def test_the_unit_that_episodes_tell_is_the_one_that_holds():

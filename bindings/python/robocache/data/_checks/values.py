@@ -12,7 +12,8 @@ from .._kinds.kinds import KindFinder, Kinds, Said, kind_option
 from .._kinds.names import guesses
 from .._kinds.values import Lengths
 
-_UNUSED = re.compile(r"covariance")  # constant in nearly every recording
+# Constant in nearly every recording: covariances, and the sizes in messages of images.
+_UNUSED = re.compile(r"covariance|^(height|width|step|is_bigendian)$")
 
 
 def quaternions_of(names: Sequence[str] | None, channels: int, track: str = "") -> list[int]:
@@ -131,6 +132,7 @@ class Channels:
             return []
         same = (self.low == self.high) & (self.count > 1) & np.logical_not(self.varies)
         same = same.nonzero()[0].tolist()
+        used = [c for c in same if not _UNUSED.search(self.label(c))]
         if len(same) == self.width:
             subject = (
                 "its channel never"
@@ -138,9 +140,8 @@ class Channels:
                 else f"none of its {self.width} channels ever"
             )
             text = f"constant: {subject} changes"
-            return [Finding("warning", "constant", self.name, "", text)]
+            return [Finding("warning" if used else "note", "constant", self.name, "", text)]
         found = []
-        used = [c for c in same if not _UNUSED.search(self.label(c))]
         for severity, chosen in (
             ("warning", used),
             ("note", [c for c in same if c not in set(used)]),
