@@ -144,14 +144,15 @@ void makeQueries(const SharedCase& c, const std::vector<const StreamCase*>& stre
       c.times, many ? std::vector<int64_t>{c.batch, c.queries} : std::vector<int64_t>{c.queries},
       c.queries_layout, c.flush);
   for (size_t b = 0; b < (many ? static_cast<size_t>(c.batch) : 1); ++b) {
-    const auto rowOf = [&](size_t stream) {
-      return b < rows[stream].size() ? rows[stream][b] : TimeRow{};
+    const TimeRow none;
+    const auto rowOf = [&](size_t stream) -> const TimeRow& {
+      return b < rows[stream].size() ? rows[stream][b] : none;
     };
     double first = 0;
     double last = 1;
     bool any = false;
     for (size_t n = 0; n < rows.size(); ++n) {
-      const TimeRow row = rowOf(n);
+      const TimeRow& row = rowOf(n);
       if (row.seconds.empty()) continue;
       first = any ? std::min(first, row.seconds.front()) : row.seconds.front();
       last = any ? std::max(last, row.seconds.back()) : row.seconds.back();
