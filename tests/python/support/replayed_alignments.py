@@ -22,7 +22,7 @@ from robocache.data._align_rules import Rules, fuse_all
 
 @dataclass(frozen=True)
 class Replay:
-    """The rows that a robot computes in a replay, against those of an alignment."""
+    """The rows that a robot computes in a replay, compared with the rows of an alignment."""
 
     rows: int  #: of the alignment
     equal: int  #: rows whose values and masks have equal bytes in all tracks
@@ -35,7 +35,7 @@ class Replay:
 
     @property
     def is_equal(self) -> bool:
-        """Whether all rows are equal, those of histories included."""
+        """Whether all rows are equal, also in histories."""
         return self.equal == self.rows and self.unequal_history == 0
 
 

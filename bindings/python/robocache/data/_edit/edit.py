@@ -69,8 +69,8 @@ def edit(
     The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
     completely or not at all; the sources are not changed. Values keep their bits. Videos are
     copied without decoding where their keyframes allow it, and encoded again else. Statistics of
-    numbers are computed again, exactly; those of cameras are kept for whole episodes, unless they
-    cannot be right.
+    numbers are computed again, exactly. Whole episodes keep the statistics of their cameras, unless
+    these cannot be right.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def _of_cameras(
 ) -> dict[str, list[StatisticsResult]]:
     """Return the statistics of each camera by episode: the stored ones of whole episodes.
 
-    Those that cannot be right are computed from the frames.
+    Statistics that cannot be right are computed from the frames.
     """
     import numpy as np
 
