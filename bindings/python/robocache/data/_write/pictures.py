@@ -93,7 +93,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self.codecs: dict[str, Any] = {}
-        self.converter = Converter(av())
+        self.converter: Converter | None = None
 
     def rgb(self, data: bytes) -> Any:
         """Return a picture as RGB, uint8 [h,w,3].
@@ -126,6 +126,8 @@ class Decoder:
         if len(frames) != 1:
             self.codecs.pop(kind, None)
             raise ValueError(f"holds {len(frames)} pictures, expected 1; it may be truncated")
+        if self.converter is None:
+            self.converter = Converter(module)
         return self.converter.rgb(frames[0])
 
 
