@@ -29,8 +29,12 @@ CaseKind::CaseKind(const char* its_mark, Parse its_parse) : mark(its_mark), pars
 
 CasePtr parseCase(const std::string& table, const std::string& name) {
   CaseKind::Parse parse = parseResampling;
+  size_t longest = 0;  // a name may contain several marks: the longest decides
   for (const CaseKind* kind : kinds()) {
-    if (name.find(kind->mark) != std::string::npos) parse = kind->parse;
+    const std::string mark = kind->mark;
+    if (mark.size() <= longest || name.find(mark) == std::string::npos) continue;
+    longest = mark.size();
+    parse = kind->parse;
   }
   std::shared_ptr<Case> c = parse(name);
   c->table = table;

@@ -1,10 +1,12 @@
-// Images on CUDA: a small launch plans each image and fills the tables of weights; the next one
-// makes tiles of 32 x 8 pixels. A block computes the sums along 16 rows at a time, in shared memory,
-// and each thread adds those that its pixel needs.
+// Images on CUDA: a small launch plans each image and fills the tables of weights. Packed images
+// (packed_images.cu) are made by the next one. The last one makes all others, of any strides, rules
+// and sizes, in tiles of 32 x 8 pixels: a block computes the sums along 16 rows at a time, in shared
+// memory, and each thread adds those that its pixel needs.
 
 #include <algorithm>
 #include <cstdint>
 
+#include "images/images_arguments.h"
 #include "images_problem.h"
 #include "resize_sums.h"
 #include "runtime/cuda_state.h"
@@ -24,23 +26,8 @@ constexpr int kRows = kThreads / kColumns;
 constexpr int kSteps = 16;                              // rows of the frame at a time
 constexpr int64_t kSumPixels = int64_t{kThreads} * 64;  // of a frame, that a block adds
 
-struct Memory {
-  ImagePlan* plans;
-  unsigned long long* sums;  // of the grays of each image, for its contrast
-  uint64_t* values;
-  TapRange* ranges[2];
-  int32_t* weights[2];
-  int32_t* bits[2];
-};
-
-struct Arguments {
-  ImagesProblem problem;
-  Memory memory;
-  bool shares_tables;
-  int64_t tables;
-  int64_t tiles;  // of an image, at most
-  FastDivmod per_image;
-};
+using Memory = ImagesMemory;
+using Arguments = ImagesArguments;
 
 Memory layOut(const ImagesProblem& p, ScratchLayout& layout) {
   Memory m = {};
@@ -59,13 +46,6 @@ size_t bytesOfMemory(const ImagesProblem& p, const LaunchDevice&) {
   ScratchLayout layout(nullptr);
   layOut(p, layout);
   return layout.used();
-}
-
-__device__ AxisTable tableOf(const Arguments& a, int64_t image, int axis) {
-  const int64_t n = a.shares_tables ? 0 : image;
-  const Memory& m = a.memory;
-  return {m.ranges[axis] + n * tableRanges(a.problem),
-          m.weights[axis] + n * tableWeights(a.problem), m.bits[axis] + n};
 }
 
 // ---- plans and tables ---------------------------------------------------------------------------
@@ -120,7 +100,12 @@ __global__ void __launch_bounds__(kThreads) prepareImages(const __grid_constant_
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < p.images;
        i += step) {
-    a.memory.plans[i] = planOf(p, i);
+    CudaPlan plan = {planOf(p, i), {}, 0, 0};
+    for (int axis = 0; axis < 2; ++axis) {
+      plan.room[axis] = static_cast<int32_t>(tapRoom(axisOf(p, plan, axis)));
+    }
+    plan.is_packed = isPacked(p, a.packed, plan) ? 1 : 0;
+    a.memory.plans[i] = plan;
     if (p.colors != nullptr) a.memory.sums[i] = 0;
   }
 }
@@ -136,48 +121,13 @@ __device__ ImagePixel readPixel(const uint8_t* from, int64_t channel_stride, int
   return pixel;
 }
 
-// Adds the numbers of a block's threads to a sum.
-__device__ void addToSum(int32_t mine, unsigned long long* sum) {
-  __shared__ int32_t of_warp[kThreads / 32];
-  mine = __reduce_add_sync(0xffffffffu, mine);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    int32_t all = 0;
-    for (const int32_t each : of_warp) all += each;
-    if (all != 0) atomicAdd(sum, static_cast<unsigned long long>(all));
-  }
-  __syncthreads();
-}
-
-template <class Word>
-__device__ void putPixel(const Arguments& a, Word* to, const ImagePixel& pixel) {
-  const auto* values = reinterpret_cast<const Word*>(a.memory.values);
-#pragma unroll
-  for (int c = 0; c < kMaxImageChannels; ++c) {
-    if (c < a.problem.channels) {
-      to[c * a.problem.out.stride[1]] = values[c * 256 + pixel.value[c]];
-    }
-  }
-}
-
 // ---- tiles --------------------------------------------------------------------------------------
 
 struct TileShared {
-  ImagePlan plan;
+  CudaPlan plan;
   float mean;  // of the colours of the frame
   int32_t middle[kSteps][kMaxImageChannels][kColumns];
 };
-
-// The pixels that a warp's column or row of the tile has in the image before it is flipped; -1:
-// none, it is padding.
-__device__ int64_t imagePlace(const ImagePlan& plan, int axis, int64_t at) {
-  const int64_t place = at - plan.place[axis];
-  if (plan.pixels == nullptr || place < 0 || place >= plan.size[axis] || at >= plan.out[axis]) {
-    return -1;
-  }
-  return plan.flip[axis] ? plan.size[axis] - 1 - place : place;
-}
 
 // The bytes of the pixel of this thread.
 template <class Sums>
@@ -187,11 +137,11 @@ __device__ ImagePixel resizePixel(const Arguments& a, TileShared& s, int64_t ima
   using Middle = typename Sums::Middle;
   using Down = typename Sums::Down;
   const ImagesProblem& p = a.problem;
-  const ImagePlan& plan = s.plan;
+  const CudaPlan& plan = s.plan;
   const AxisTable rows = tableOf(a, image, 0);
   const AxisTable columns = tableOf(a, image, 1);
-  const int64_t row_room = tapRoom(axisOf(p, plan, 0));
-  const int64_t column_room = tapRoom(axisOf(p, plan, 1));
+  const int64_t row_room = plan.room[0];
+  const int64_t column_room = plan.room[1];
   const Sums sums(sumNumbers(plan, rows, columns));
   const int lane = static_cast<int>(threadIdx.x % kColumns);
   const int warp = static_cast<int>(threadIdx.x / kColumns);
@@ -271,7 +221,7 @@ __device__ ImagePixel resizedPixel(const Arguments& a, TileShared& s, int64_t im
 template <class Word>
 __device__ void makeTile(const Arguments& a, TileShared& s, int64_t image, int64_t tile) {
   const ImagesProblem& p = a.problem;
-  const ImagePlan& plan = s.plan;
+  const CudaPlan& plan = s.plan;
   const int64_t across = (plan.out[1] + kColumns - 1) / kColumns;
   const int64_t first_row = tile / across * kRows;
   if (first_row >= plan.out[0]) return;  // the same for all threads
@@ -309,10 +259,7 @@ __device__ void makeTile(const Arguments& a, TileShared& s, int64_t image, int64
     putPixel(a, to, pixel);
     return;
   }
-#pragma unroll
-  for (int c = 0; c < kMaxImageChannels; ++c) {  // bytes, for finishImages
-    if (c < p.channels) to[c * p.out.stride[1]] = Word{pixel.value[c]};
-  }
+  putBytes(a, to, pixel);
 }
 
 template <class Word>
@@ -326,8 +273,8 @@ __global__ void __launch_bounds__(kThreads) makeImages(const __grid_constant__ A
     const int64_t image = a.per_image(i);
     if (image != loaded) {
       __syncthreads();
+      copyPlan(a.memory.plans[image], &s.plan);
       if (threadIdx.x == 0) {
-        s.plan = a.memory.plans[image];
         s.mean = p.color_first
                      ? meanGray(static_cast<int64_t>(a.memory.sums[image]), p.height * p.width)
                      : 0.0f;
@@ -335,6 +282,7 @@ __global__ void __launch_bounds__(kThreads) makeImages(const __grid_constant__ A
       loaded = image;
       __syncthreads();
     }
+    if (s.plan.is_packed != 0) continue;
     makeTile<Word>(a, s, image, i - image * a.tiles);
   }
 }
@@ -415,8 +363,14 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
   if (mayTranspose(p)) {
     tiles = std::max(tiles, tilesFor(p.out_width, p.out_height));
   }
-  Arguments arguments = {p,     layOut(p, layout), p.sharesTables(), p.tables(),
-                         tiles, FastDivmod(tiles)};
+  Arguments arguments = {p,
+                         layOut(p, layout),
+                         packedLaunchOf(p, device),
+                         static_cast<int32_t>(sizeOf(p.out.dtype)),
+                         p.sharesTables(),
+                         p.tables(),
+                         tiles,
+                         FastDivmod(tiles)};
   cudaError_t error =
       p.out.dtype == DType::U8
           ? launchPrepare<uint8_t>(&arguments, device, stream)
@@ -429,12 +383,21 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
     error = launchBlocks(sumFrames, &arguments, p.images * parts, kThreads, device, stream);
     if (error != cudaSuccess) return error;
   }
-  const int64_t blocks = p.images * tiles;
-  *chosen = onlyKernel("images", blocks, kThreads, sizeof(TileShared));
+  const PackedLaunch& packed = arguments.packed;
+  if (packed.words > 0) {
+    error = launchPacked(&arguments, device, stream);
+    if (error != cudaSuccess) return error;
+    *chosen = onlyKernel("packed_images", packedBlocks(p, packed), packed.columns,
+                         packedSharedBytes(packed));
+  }
   return visitWord(sizeOf(p.out.dtype), [&](auto tag) {
     using Word = typename decltype(tag)::type;
-    const cudaError_t made =
-        launchBlocks(makeImages<Word>, &arguments, blocks, kThreads, device, stream);
+    cudaError_t made = cudaSuccess;
+    if (!packed.makes_all) {
+      const int64_t blocks = p.images * tiles;
+      *chosen = onlyKernel("images", blocks, kThreads, sizeof(TileShared));
+      made = launchBlocks(makeImages<Word>, &arguments, blocks, kThreads, device, stream);
+    }
     if (made != cudaSuccess || p.colors == nullptr || p.color_first) return made;
     const int64_t parts = ceilDiv(p.out_height * p.out_width, int64_t{kThreads});
     return launchBlocks(finishImages<Word>, &arguments, p.images * parts, kThreads, device, stream);
@@ -445,6 +408,9 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
 
 extern const Operation<ImagesProblem> kImages = {bytesOn<ImagesProblem, bytesOfMemory>,
                                                  launchOn<ImagesProblem, launchImages>};
-cudaError_t loadImages(const LaunchDevice&) { return loadKernelsBeside(sumFrames); }
+cudaError_t loadImages(const LaunchDevice& device) {
+  const cudaError_t error = loadKernelsBeside(sumFrames);
+  return error == cudaSuccess ? loadPackedImages(device) : error;
+}
 
 }  // namespace rbc::cuda

@@ -19,6 +19,7 @@ struct ColorSteps {
   uint8_t step[kColorSteps];
   int8_t count;
   int8_t contrast;  // which of them is contrast; count: none
+  uint8_t padding[2];
 };
 
 struct ImagePixel {

@@ -63,10 +63,12 @@ RBC_HD double sinc(double x) {
 
 }  // namespace detail
 
-RBC_HD double filterAt(ResizeFilter filter, double x) {
+namespace detail {
+
+// The filters that are not lines: long, so not a part of every caller.
+RBC_HD_CALLED double curvedFilterAt(ResizeFilter filter, double x) {
   const double size = std::fabs(x);
   switch (filter) {
-    case ResizeFilter::kBox: return x > -0.5 && x <= 0.5 ? 1 : 0;
     case ResizeFilter::kHamming: {
       if (size == 0) return 1;
       if (size >= 1) return 0;
@@ -82,9 +84,22 @@ RBC_HD double filterAt(ResizeFilter filter, double x) {
       if (size < 1) return ((a + 2) * size - (a + 3)) * size * size + 1;
       return size < 2 ? (((size - 5) * size + 8) * size - 4) * a : 0;
     }
-    case ResizeFilter::kLanczos3:
-      return x >= -3 && x < 3 ? detail::sinc(x) * detail::sinc(x / 3) : 0;
-    default: return size < 1 ? 1 - size : 0;
+    default: return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;  // kLanczos3
+  }
+}
+
+}  // namespace detail
+
+RBC_HD double filterAt(ResizeFilter filter, double x) {
+  switch (filter) {
+    case ResizeFilter::kBox: return x > -0.5 && x <= 0.5 ? 1 : 0;
+    case ResizeFilter::kHamming:
+    case ResizeFilter::kBicubic:
+    case ResizeFilter::kLanczos3: return detail::curvedFilterAt(filter, x);
+    default: {
+      const double size = std::fabs(x);
+      return size < 1 ? 1 - size : 0;
+    }
   }
 }
 

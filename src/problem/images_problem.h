@@ -83,9 +83,11 @@ struct ImagePlan {
   int64_t size[2];    // of the image
   int64_t place[2];   // of the image in the output
   int64_t out[2];     // of the output
-  bool flip[2];       // up-down, left-right
   ColorSteps colors;
+  bool flip[2];        // up-down, left-right
+  uint8_t padding[6];  // zero, so that every byte of a plan has a value
 };
+static_assert(sizeof(ImagePlan) % sizeof(int64_t) == 0);
 
 RBC_HD int64_t indexAt(const void* data, bool is_64, int64_t at) {
   return asRead(is_64 ? static_cast<const int64_t*>(data)[at]
@@ -195,20 +197,14 @@ RBC_HD void swapTwo(T (&pair)[2]) {
   pair[1] = first;
 }
 
-RBC_HD ImagePlan planOf(const ImagesProblem& p, int64_t image) {
+// The extents of images of such a box; its frame is not set.
+RBC_HD ImagePlan extentsOf(const ImagesProblem& p, const ImageBox& box, const ResizedSize& to) {
   ImagePlan plan = {};
-  const ImageBox box = boxOf(p, image);
-  const ResizedSize to = resizedSize(p.fit, box.height, box.width, p.out_height, p.out_width);
-  setFrame(p, frameOf(p, image), &plan);
-  if (plan.frame != nullptr) {
-    plan.pixels = plan.frame + box.y * plan.stride[0] + box.x * plan.stride[1];
-  }
   plan.out_stride[0] = p.out.stride[2];
   plan.out_stride[1] = p.out.stride[3];
   const int64_t in[2] = {box.height, box.width};
   const int64_t resized[2] = {to.height, to.width};
   const int64_t out[2] = {p.out_height, p.out_width};
-  const int flips = p.flips == nullptr ? 0 : p.flips[image * p.flips_stride];
   for (int axis = 0; axis < 2; ++axis) {
     plan.in[axis] = in[axis];
     plan.frame_size[axis] = axis == 0 ? p.height : p.width;
@@ -220,8 +216,21 @@ RBC_HD ImagePlan planOf(const ImagesProblem& p, int64_t image) {
     plan.place[axis] = p.pad_anchor == RBC_IMAGES_PAD_START ? 0
                        : p.pad_anchor == RBC_IMAGES_PAD_END ? room
                                                             : room / 2;
-    plan.flip[axis] = (flips & (axis == 0 ? 2 : 1)) != 0;
   }
+  return plan;
+}
+
+RBC_HD ImagePlan planOf(const ImagesProblem& p, int64_t image) {
+  const ImageBox box = boxOf(p, image);
+  const ResizedSize to = resizedSize(p.fit, box.height, box.width, p.out_height, p.out_width);
+  ImagePlan plan = extentsOf(p, box, to);
+  setFrame(p, frameOf(p, image), &plan);
+  if (plan.frame != nullptr) {
+    plan.pixels = plan.frame + box.y * plan.stride[0] + box.x * plan.stride[1];
+  }
+  const int flips = p.flips == nullptr ? 0 : p.flips[image * p.flips_stride];
+  plan.flip[0] = (flips & 2) != 0;
+  plan.flip[1] = (flips & 1) != 0;
   if (p.colors != nullptr) plan.colors = readColorSteps(p, image);
   if (columnsComeFirst(p, box, to)) {
     const int64_t row = plan.stride[0];

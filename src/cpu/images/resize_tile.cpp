@@ -24,24 +24,33 @@ constexpr int kLanes = kTileRows;
 
 // ---- blocks of pixels ---------------------------------------------------------------------------
 
+#if HWY_TARGET != HWY_STATIC_TARGET
+// Transposes 16 x 16 bytes: from(r) has the address of a row, to(r) that of a column.
+template <class From, class To>
+HWY_INLINE void transposeSquare(const From& from, const To& to) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Full128<uint8_t> bytes;
+  hn::Vec<decltype(bytes)> rows[kLanes];
+  hn::Vec<decltype(bytes)> mixed[kLanes];
+  for (int r = 0; r < kLanes; ++r) rows[r] = hn::LoadU(bytes, from(r));
+  for (int round = 0; round < 4; ++round) {
+    for (int r = 0; r < kLanes / 2; ++r) {
+      mixed[2 * r] = hn::InterleaveLower(bytes, rows[r], rows[r + kLanes / 2]);
+      mixed[2 * r + 1] = hn::InterleaveUpper(bytes, rows[r], rows[r + kLanes / 2]);
+    }
+    for (int r = 0; r < kLanes; ++r) rows[r] = mixed[r];
+  }
+  for (int r = 0; r < kLanes; ++r) hn::Store(rows[r], bytes, to(r));
+}
+#endif
+
 // Transposes 16 rows of `count` bytes.
 void transposeRows(const uint8_t* const (&rows)[kLanes], int64_t count, uint8_t* block) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_STATIC_TARGET
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::Full128<uint8_t> bytes;
   for (; i + kLanes <= count; i += kLanes) {
-    hn::Vec<decltype(bytes)> from[kLanes];
-    hn::Vec<decltype(bytes)> to[kLanes];
-    for (int r = 0; r < kLanes; ++r) from[r] = hn::LoadU(bytes, rows[r] + i);
-    for (int round = 0; round < 4; ++round) {
-      for (int r = 0; r < kLanes / 2; ++r) {
-        to[2 * r] = hn::InterleaveLower(bytes, from[r], from[r + kLanes / 2]);
-        to[2 * r + 1] = hn::InterleaveUpper(bytes, from[r], from[r + kLanes / 2]);
-      }
-      for (int r = 0; r < kLanes; ++r) from[r] = to[r];
-    }
-    for (int r = 0; r < kLanes; ++r) hn::Store(from[r], bytes, block + (i + r) * kLanes);
+    transposeSquare([&](int r) { return rows[r] + i; },
+                    [&](int r) { return block + (i + r) * kLanes; });
   }
 #endif
   for (; i < count; ++i) {
@@ -122,6 +131,51 @@ void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count, floa
   }
 }
 
+#if HWY_TARGET != HWY_STATIC_TARGET
+// The bytes that the sums of a pixel in 16 rows are rounded to.
+template <int kValues>
+HWY_INLINE void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count,
+                          const RoundedSums& sums, uint8_t* out) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<int32_t, 16> wide;
+  const hn::Rebind<uint8_t, decltype(wide)> bytes;
+  constexpr int kSize = static_cast<int>(hn::MaxLanes(wide));
+  constexpr int kVectors = kValues / kSize;
+  hn::Vec<decltype(wide)> sum[kVectors];
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(wide, sums.firstAcross());
+  for (int64_t j = 0; j < count; ++j, block += kValues) {
+    const auto w = hn::Set(wide, weights[j]);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto x = hn::PromoteTo(wide, hn::Load(bytes, block + v * kSize));
+      sum[v] = hn::Add(sum[v], hn::Mul(x, w));
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRightSame(sum[v], sums.across)), bytes,
+               out + v * kSize);
+  }
+}
+
+// Adds weights times rows of bytes to sums of `count` elements, rounded up to whole vectors.
+template <int kRows>
+HWY_INLINE void addRows(const int32_t* weights, const uint8_t* const* rows, int64_t count,
+                        int32_t* total) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<int32_t, 16> wide;
+  const hn::Rebind<uint8_t, decltype(wide)> bytes;
+  constexpr int64_t kSize = static_cast<int64_t>(hn::MaxLanes(wide));
+  hn::Vec<decltype(wide)> w[kRows];
+  for (int k = 0; k < kRows; ++k) w[k] = hn::Set(wide, weights[k]);
+  for (int64_t i = 0; i < count; i += kSize) {
+    auto sum = hn::Load(wide, total + i);
+    for (int k = 0; k < kRows; ++k) {
+      sum = hn::Add(sum, hn::Mul(hn::PromoteTo(wide, hn::Load(bytes, rows[k] + i)), w[k]));
+    }
+    hn::Store(sum, wide, total + i);
+  }
+}
+#endif
+
 // ---- tiles --------------------------------------------------------------------------------------
 
 struct Range {
@@ -149,6 +203,26 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
   if (fits) loadBlock<kChannels>(tile, rows, needed.begin, needed.end, memory->block);
   auto* lanes = reinterpret_cast<Across*>(memory->lanes);
   auto* middle = reinterpret_cast<typename Sums::Middle*>(memory->middle);
+#if HWY_TARGET != HWY_STATIC_TARGET
+  if constexpr (std::is_same_v<Sums, RoundedSums>) {
+    if (fits) {
+      // The bytes of 16 rows first, [column * C + c][16], behind those that they become.
+      uint8_t* const columns = middle + kLanes * kTileValues;
+      for (int64_t x = tile.begin[1]; x < tile.end[1]; ++x) {
+        const TapRange range = tile.columns.ranges[x];
+        sumPixels<kValues>(memory->block + (range.first - needed.begin) * kValues,
+                           tile.columns.weights + x * tile.column_room, range.count, sums,
+                           columns + (x - tile.begin[1]) * kValues);
+      }
+      const int64_t values = (tile.end[1] - tile.begin[1]) * kChannels;
+      for (int64_t i = 0; i < values; i += kLanes) {
+        transposeSquare([&](int r) { return columns + (i + r) * kLanes; },
+                        [&](int r) { return middle + r * kTileValues + i; });
+      }
+      return;
+    }
+  }
+#endif
   for (int64_t x = tile.begin[1]; x < tile.end[1]; ++x) {
     const TapRange range = tile.columns.ranges[x];
     const int32_t* weights = tile.columns.weights + x * tile.column_room;
@@ -181,6 +255,57 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
       }
     }
   }
+}
+
+// Adds rows begin .. end - 1 of a block, weighted, to the sums of an output row.
+template <class Sums, class Middle, class Down>
+HWY_INLINE void addBlock(const Sums& sums, const int32_t* weights, int64_t first,
+                         const int64_t* numbers, const Middle* middle, int begin, int end,
+                         int64_t values, Down* total) {
+#if HWY_TARGET != HWY_STATIC_TARGET
+  if constexpr (std::is_same_v<Sums, RoundedSums>) {
+    constexpr int kMost = 4;
+    for (int r = begin; r < end; r += kMost) {
+      const uint8_t* rows[kMost] = {};
+      int32_t w[kMost] = {};
+      const int n = std::min(kMost, end - r);
+      for (int k = 0; k < n; ++k) {
+        rows[k] = middle + (r + k) * kTileValues;
+        w[k] = weights[numbers[r + k] - first];
+      }
+      switch (n) {
+        case 1: addRows<1>(w, rows, values, total); break;
+        case 2: addRows<2>(w, rows, values, total); break;
+        case 3: addRows<3>(w, rows, values, total); break;
+        default: addRows<4>(w, rows, values, total);
+      }
+    }
+    return;
+  }
+#endif
+  for (int r = begin; r < end; ++r) {
+    const int32_t w = weights[numbers[r] - first];
+    const Middle* x = middle + r * kTileValues;
+    for (int64_t i = 0; i < values; ++i) total[i] = total[i] + sums.term(w, x[i]);
+  }
+}
+
+// The bytes that sums are rounded to.
+template <class Sums, class Down>
+HWY_INLINE void writeBytes(const Sums& sums, const Down* total, int64_t values, uint8_t* to) {
+#if HWY_TARGET != HWY_STATIC_TARGET
+  if constexpr (std::is_same_v<Sums, RoundedSums>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::CappedTag<int32_t, 16> wide;
+    const hn::Rebind<uint8_t, decltype(wide)> bytes;
+    for (int64_t i = 0; i < values; i += static_cast<int64_t>(hn::MaxLanes(wide))) {
+      const auto sum = hn::ShiftRightSame(hn::Load(wide, total + i), sums.down);
+      hn::Store(hn::DemoteTo(bytes, sum), bytes, to + i);
+    }
+    return;
+  }
+#endif
+  for (int64_t i = 0; i < values; ++i) to[i] = sums.result(total[i]);
 }
 
 template <class Sums, int kChannels>
@@ -220,20 +345,17 @@ void resizeAs(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory) {
     for (int64_t y = 0; y < height; ++y) {
       const TapRange range = ranges[tile.begin[0] + y];
       const int32_t* weights = tile.rows.weights + (tile.begin[0] + y) * tile.row_room;
-      Down* total = totals + y * kTileValues;
-      for (int r = 0; r < count; ++r) {
-        const int64_t j = numbers[r] - range.first;
-        if (j < 0 || j >= range.count) continue;
-        const int32_t w = weights[j];
-        const auto* x = middle + r * kTileValues;
-        for (int64_t i = 0; i < values; ++i) total[i] = total[i] + sums.term(w, x[i]);
-      }
+      // Numbers increase: rows begin .. end - 1 of the block belong to the output row.
+      int begin = 0;
+      while (begin < count && numbers[begin] < range.first) ++begin;
+      int end = begin;
+      while (end < count && numbers[end] < range.first + range.count) ++end;
+      addBlock(sums, weights, range.first, numbers, middle, begin, end, values,
+               totals + y * kTileValues);
     }
   }
   for (int64_t y = 0; y < height; ++y) {
-    const Down* total = totals + y * kTileValues;
-    uint8_t* to = memory->bytes + y * kTileValues;
-    for (int64_t i = 0; i < values; ++i) to[i] = sums.result(total[i]);
+    writeBytes(sums, totals + y * kTileValues, values, memory->bytes + y * kTileValues);
   }
 }
 
