@@ -62,12 +62,22 @@ __device__ double blockLargest(double mine) {
   return most;
 }
 
+// The plan of an image, without the numbers of all images of one size.
+__device__ ImagePlan planFor(const Arguments& a, int64_t image) {
+  const ImagesProblem& p = a.problem;
+  if (!a.one_size.is_known) return planOf(p, image);
+  ImagePlan plan = a.one_size.extents;
+  placeImage(p, image, p.boxes == nullptr ? a.one_size.box : boxOf(p, image), &plan);
+  if (a.one_size.columns_first) transposePlan(&plan);
+  return plan;
+}
+
 __device__ void fillTable(const Arguments& a, int64_t n, int axis) {
   const ImagesProblem& p = a.problem;
   __shared__ ImagePlan plan;
-  if (threadIdx.x == 0) plan = planOf(p, n);
+  if (threadIdx.x == 0) plan = planFor(a, n);
   __syncthreads();
-  ResizeAxis own = axisOf(p, plan, axis);
+  ResizeAxis own = a.one_size.is_known ? a.one_size.axes[axis] : axisOf(p, plan, axis);
   if (hasSixteenBits(p)) {
     double most = 0;
     for (int64_t i = threadIdx.x; i < own.out; i += kThreads) {
@@ -100,11 +110,13 @@ __global__ void __launch_bounds__(kThreads) prepareImages(const __grid_constant_
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < p.images;
        i += step) {
-    CudaPlan plan = {planOf(p, i), {}, 0, 0};
+    CudaPlan plan = {planFor(a, i), {}, 0, 0};
     for (int axis = 0; axis < 2; ++axis) {
-      plan.room[axis] = static_cast<int32_t>(tapRoom(axisOf(p, plan, axis)));
+      plan.room[axis] = a.one_size.is_known
+                            ? a.one_size.room[axis]
+                            : static_cast<int32_t>(tapRoom(axisOf(p, plan, axis)));
     }
-    plan.is_packed = isPacked(p, a.packed, plan) ? 1 : 0;
+    plan.is_packed = a.one_size.is_packed != 0 || isPacked(p, a.packed, plan) ? 1 : 0;
     a.memory.plans[i] = plan;
     if (p.colors != nullptr) a.memory.sums[i] = 0;
   }
@@ -119,6 +131,19 @@ __device__ ImagePixel readPixel(const uint8_t* from, int64_t channel_stride, int
     if (c < channels) pixel.value[c] = from[c * channel_stride];
   }
   return pixel;
+}
+
+__device__ void colorPixel(const ColorSteps& steps, int begin, int end, float mean, int channels,
+                           ImagePixel* pixel) {
+  if (channels == 3) {
+    applyColors<3>(steps, begin, end, mean, pixel);
+  } else {
+    applyColors<1>(steps, begin, end, mean, pixel);
+  }
+}
+
+__device__ int32_t grayByte(const ImagePixel& pixel, int channels) {
+  return static_cast<int32_t>(channels == 3 ? grayOf<3>(pixel) : grayOf<1>(pixel));
 }
 
 // ---- tiles --------------------------------------------------------------------------------------
@@ -174,7 +199,7 @@ __device__ ImagePixel resizePixel(const Arguments& a, TileShared& s, int64_t ima
         const int64_t column = clampIndex(across.first + j, 0, plan.in[1] - 1);
         ImagePixel pixel = readPixel(from + column * plan.stride[1], plan.stride[2], p.channels);
         if (p.color_first) {
-          applyColors(plan.colors, 0, plan.colors.count, s.mean, p.channels, &pixel);
+          colorPixel(plan.colors, 0, plan.colors.count, s.mean, p.channels, &pixel);
         }
         const int32_t w = across_weights[j];
 #pragma unroll
@@ -244,10 +269,10 @@ __device__ void makeTile(const Arguments& a, TileShared& s, int64_t image, int64
   const bool colors = p.colors != nullptr && !p.color_first && plan.pixels != nullptr;
   const bool waits = colors && plan.colors.contrast < plan.colors.count;
   if (colors && inside) {
-    applyColors(plan.colors, 0, plan.colors.contrast, 0, p.channels, &pixel);
+    colorPixel(plan.colors, 0, plan.colors.contrast, 0, p.channels, &pixel);
   }
   if (waits) {
-    addToSum(inside ? static_cast<int32_t>(grayOf(pixel, p.channels)) : 0, a.memory.sums + image);
+    addToSum(inside ? grayByte(pixel, p.channels) : 0, a.memory.sums + image);
   }
   if (row >= plan.out[0] || column >= plan.out[1]) return;
   Word* to = static_cast<Word*>(p.out.data) + image * p.out.stride[0] + row * plan.out_stride[0] +
@@ -307,39 +332,41 @@ __global__ void __launch_bounds__(kThreads) sumFrames(const __grid_constant__ Ar
       const int64_t column = i - row * plan.frame_size[1];
       ImagePixel pixel = readPixel(plan.frame + row * plan.stride[0] + column * plan.stride[1],
                                    plan.stride[2], p.channels);
-      applyColors(plan.colors, 0, plan.colors.contrast, 0, p.channels, &pixel);
-      sum += static_cast<int32_t>(grayOf(pixel, p.channels));
+      colorPixel(plan.colors, 0, plan.colors.contrast, 0, p.channels, &pixel);
+      sum += grayByte(pixel, p.channels);
     }
     addToSum(sum, a.memory.sums + image);
   }
 }
 
-// Contrast and the steps after it, of the bytes in the output.
+// Contrast and the steps after it, of the bytes in the output: a block has a row of an image.
 template <class Word>
 __global__ void __launch_bounds__(kThreads) finishImages(const __grid_constant__ Arguments a) {
+  __shared__ CudaPlan plan;
   waitForLaunchesAhead();
   const ImagesProblem& p = a.problem;
-  const int64_t pixels = p.out_height * p.out_width;
-  const int64_t parts = (pixels + kThreads - 1) / kThreads;
-  for (int64_t block = blockIdx.x; block < p.images * parts; block += gridDim.x) {
-    const int64_t image = block / parts;
-    const ImagePlan& plan = a.memory.plans[image];
+  const int64_t rows = mayTranspose(p) ? max(p.out_height, p.out_width) : p.out_height;
+  for (int64_t block = blockIdx.x; block < p.images * rows; block += gridDim.x) {
+    const int64_t image = block / rows;
+    const int64_t row = block - image * rows;
+    __syncthreads();
+    copyPlan(a.memory.plans[image], &plan);
+    __syncthreads();
     if (plan.pixels == nullptr || plan.colors.contrast == plan.colors.count) continue;
-    const int64_t i = block % parts * kThreads + threadIdx.x;
-    if (i >= pixels) continue;
-    const int64_t row = i / plan.out[1];
-    const int64_t column = i - row * plan.out[1];
-    if (imagePlace(plan, 0, row) < 0 || imagePlace(plan, 1, column) < 0) continue;
+    if (imagePlace(plan, 0, row) < 0) continue;
     const float mean =
         meanGray(static_cast<int64_t>(a.memory.sums[image]), plan.size[0] * plan.size[1]);
-    Word* to = static_cast<Word*>(p.out.data) + image * p.out.stride[0] + row * plan.out_stride[0] +
-               column * plan.out_stride[1];
-    ImagePixel pixel = {};
-    for (int c = 0; c < p.channels; ++c) {
-      pixel.value[c] = static_cast<uint8_t>(to[c * p.out.stride[1]]);
+    Word* line = static_cast<Word*>(p.out.data) + image * p.out.stride[0] + row * plan.out_stride[0];
+    for (int64_t x = threadIdx.x; x < plan.size[1]; x += kThreads) {
+      Word* to = line + (plan.place[1] + x) * plan.out_stride[1];
+      ImagePixel pixel = {};
+#pragma unroll
+      for (int c = 0; c < kMaxImageChannels; ++c) {
+        if (c < p.channels) pixel.value[c] = static_cast<uint8_t>(to[c * p.out.stride[1]]);
+      }
+      colorPixel(plan.colors, plan.colors.contrast, plan.colors.count, mean, p.channels, &pixel);
+      putPixel(a, to, pixel);
     }
-    applyColors(plan.colors, plan.colors.contrast, plan.colors.count, mean, p.channels, &pixel);
-    putPixel(a, to, pixel);
   }
 }
 
@@ -356,6 +383,24 @@ cudaError_t launchPrepare(Arguments* arguments, const LaunchDevice& device, cuda
   return launchBlocks(prepareImages<Element>, arguments, blocks, kThreads, device, stream);
 }
 
+OneSize oneSizeOf(const ImagesProblem& p) {
+  OneSize one = {};
+  one.is_known = p.boxes == nullptr || p.crop_height > 0;
+  one.box = {0, 0, p.height, p.width};
+  if (p.boxes != nullptr && one.is_known) one.box = {0, 0, p.crop_height, p.crop_width};
+  const ResizedSize to =
+      resizedSize(p.fit, one.box.height, one.box.width, p.out_height, p.out_width);
+  one.extents = extentsOf(p, one.box, to);
+  one.columns_first = columnsComeFirst(p, one.box, to);
+  ImagePlan plan = one.extents;
+  if (one.columns_first) transposePlan(&plan);
+  for (int axis = 0; axis < 2; ++axis) {
+    one.axes[axis] = axisOf(p, plan, axis);
+    one.room[axis] = static_cast<int32_t>(tapRoom(one.axes[axis]));
+  }
+  return one;
+}
+
 cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevice& device,
                          cudaStream_t stream, LaunchChoice* chosen) {
   ScratchLayout layout(scratch);
@@ -363,14 +408,17 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
   if (mayTranspose(p)) {
     tiles = std::max(tiles, tilesFor(p.out_width, p.out_height));
   }
+  const OneSize one_size = oneSizeOf(p);
   Arguments arguments = {p,
+                         one_size,
                          layOut(p, layout),
-                         packedLaunchOf(p, device),
+                         packedLaunchOf(p, one_size, device),
                          static_cast<int32_t>(sizeOf(p.out.dtype)),
                          p.sharesTables(),
                          p.tables(),
                          tiles,
                          FastDivmod(tiles)};
+  arguments.one_size.is_packed = arguments.packed.makes_all ? 1 : 0;
   cudaError_t error =
       p.out.dtype == DType::U8
           ? launchPrepare<uint8_t>(&arguments, device, stream)
@@ -399,8 +447,8 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
       made = launchBlocks(makeImages<Word>, &arguments, blocks, kThreads, device, stream);
     }
     if (made != cudaSuccess || p.colors == nullptr || p.color_first) return made;
-    const int64_t parts = ceilDiv(p.out_height * p.out_width, int64_t{kThreads});
-    return launchBlocks(finishImages<Word>, &arguments, p.images * parts, kThreads, device, stream);
+    const int64_t rows = mayTranspose(p) ? std::max(p.out_height, p.out_width) : p.out_height;
+    return launchBlocks(finishImages<Word>, &arguments, p.images * rows, kThreads, device, stream);
   });
 }
 

@@ -37,13 +37,26 @@ struct PackedLaunch {
   int32_t kernel;
   int32_t pitch;        // bytes of a row in shared memory
   int32_t plane_pitch;  // and of one of its channels
+  int32_t plane_words;  // of all its channels
   bool makes_all;
   FastDivmod per_image;  // blocks
   FastDivmod strips;     // of columns
 };
 
+// The images of a call that all have one size, so that the host knows it.
+struct OneSize {
+  bool is_known;
+  bool columns_first;  // axes and room are of the transposed plan, extents are not
+  ImageBox box;
+  ImagePlan extents;
+  ResizeAxis axes[2];
+  int32_t room[2];
+  int32_t is_packed;
+};
+
 struct ImagesArguments {
   ImagesProblem problem;
+  OneSize one_size;
   ImagesMemory memory;
   PackedLaunch packed;
   int32_t word_bytes;  // of an element of the output
@@ -54,7 +67,8 @@ struct ImagesArguments {
 };
 
 // How images are made by packed_images.cu, if at all.
-PackedLaunch packedLaunchOf(const ImagesProblem& p, const LaunchDevice& device);
+PackedLaunch packedLaunchOf(const ImagesProblem& p, const OneSize& one_size,
+                            const LaunchDevice& device);
 cudaError_t launchPacked(ImagesArguments* arguments, const LaunchDevice& device,
                          cudaStream_t stream);
 cudaError_t loadPackedImages(const LaunchDevice& device);

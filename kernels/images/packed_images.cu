@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <type_traits>
 
 #include "images/images_arguments.h"
 #include "images_problem.h"
@@ -128,11 +129,17 @@ __device__ __forceinline__ void gatherChannels(const uint32_t* pixels,
 
 // ---- bands --------------------------------------------------------------------------------------
 
+// What makes a row of the output of the history.
+template <int kWords>
+struct alignas(8) DownRow {
+  FourWeights weights[kWords];  // of the newest rows
+  int32_t last;                 // the last row of the frame that it needs
+};
+
 template <int kWords>
 struct PackedShared {
   CudaPlan plan;
-  FourWeights down[kMostRows][kWords];  // of the newest rows of the history
-  int32_t last[kMostRows];              // the last row of the frame that a row of the output needs
+  DownRow<kWords> down[kMostRows + 1];  // after the last one there is one that nothing completes
   alignas(8) uint32_t values[kMaxImageChannels * 256];  // elements of up to 4 bytes
 };
 
@@ -231,50 +238,44 @@ struct PlanePlaces {
   }
 };
 
-// Writes a pixel as far as its colours are known; returns its gray if they wait for the mean.
-template <class Word>
-__device__ __noinline__ int32_t writeColored(const ImagesArguments& a, const ImagePlan& plan,
-                                             Word* to, ImagePixel pixel) {
-  const int channels = a.problem.channels;
-  applyColors(plan.colors, 0, plan.colors.contrast, 0, channels, &pixel);
-  if (plan.colors.contrast == plan.colors.count) {
-    putPixel(a, to, pixel);
-    return 0;
-  }
-  putBytes(a, to, pixel);
-  return static_cast<int32_t>(grayOf(pixel, channels));
-}
-
+// Writes the values of a pixel, or its bytes if it waits for the mean of its image.
 template <class Word, int kChannels>
-__device__ __forceinline__ int32_t writePixel(const ImagesArguments& a, const ImagePlan& plan,
-                                              const void* table, void* out,
-                                              const uint32_t (&bytes)[kChannels]) {
+__device__ __forceinline__ void writePixel(const ImagesArguments& a, const void* table, bool waits,
+                                           void* out, const uint32_t (&bytes)[kChannels]) {
   Word* to = static_cast<Word*>(out);
-  if (a.problem.colors != nullptr) {
-    ImagePixel pixel = {};
-#pragma unroll
-    for (int c = 0; c < kChannels; ++c) pixel.value[c] = static_cast<uint8_t>(bytes[c]);
-    return writeColored(a, plan, to, pixel);
-  }
   const auto* values = static_cast<const Word*>(table);
   Word word[kChannels];
 #pragma unroll
-  for (int c = 0; c < kChannels; ++c) word[c] = values[c * 256 + bytes[c]];
+  for (int c = 0; c < kChannels; ++c) {
+    word[c] = waits ? static_cast<Word>(bytes[c]) : values[c * 256 + bytes[c]];
+  }
 #pragma unroll
   for (int c = 0; c < kChannels; ++c) to[c * a.problem.out.stride[1]] = word[c];
-  return 0;
 }
 
 template <int kChannels>
-__device__ __forceinline__ int32_t writeWord(const ImagesArguments& a, const ImagePlan& plan,
-                                             const uint32_t* values, void* to,
-                                             const uint32_t (&bytes)[kChannels]) {
+__device__ __forceinline__ void writeWord(const ImagesArguments& a, const uint32_t* values,
+                                          bool waits, void* to,
+                                          const uint32_t (&bytes)[kChannels]) {
   switch (a.word_bytes) {
-    case 1: return writePixel<uint8_t>(a, plan, values, to, bytes);
-    case 2: return writePixel<uint16_t>(a, plan, values, to, bytes);
-    case 4: return writePixel<uint32_t>(a, plan, values, to, bytes);
-    default: return writePixel<uint64_t>(a, plan, a.memory.values, to, bytes);
+    case 1: return writePixel<uint8_t>(a, values, waits, to, bytes);
+    case 2: return writePixel<uint16_t>(a, values, waits, to, bytes);
+    case 4: return writePixel<uint32_t>(a, values, waits, to, bytes);
+    default: return writePixel<uint64_t>(a, a.memory.values, waits, to, bytes);
   }
+}
+
+// The steps of a pixel's colours up to its contrast. Returns its gray.
+template <int kChannels>
+__device__ __forceinline__ int32_t colorPixel(const ColorSteps& steps,
+                                              uint32_t (&bytes)[kChannels]) {
+  ImagePixel pixel = {};
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c) pixel.value[c] = static_cast<uint8_t>(bytes[c]);
+  applyColors<kChannels>(steps, 0, steps.contrast, 0, &pixel);
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c) bytes[c] = pixel.value[c];
+  return static_cast<int32_t>(grayOf<kChannels>(pixel));
 }
 
 template <class Word>
@@ -300,7 +301,7 @@ __device__ void padColumn(const ImagesArguments& a, const ImagePlan& plan, const
   }
 }
 
-template <class Weights, int kChannels, int kWords>
+template <class Weights, int kChannels, int kWords, bool kColors>
 __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint8_t* copies,
                          int64_t image, int64_t band, int64_t strip) {
   const CudaPlan& plan = s.plan;
@@ -327,14 +328,15 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
     const TapRange range = down.ranges[y];
     const int32_t* weights = down.weights + y * plan.room[0];
     const int bits = *down.bits;
-    s.last[thread] = static_cast<int32_t>(range.first + range.count - 1 - first_row);
+    s.down[thread].last = static_cast<int32_t>(range.first + range.count - 1 - first_row);
+    if (y == rows.high) s.down[thread + 1].last = INT32_MAX;
     for (int t = 0; t < kWords; ++t) {
       FourWeights four = {};
       for (int i = 0; i < 4; ++i) {
         const int64_t j = 4 * t + i - (4 * kWords - range.count);
         if (j >= 0) four.put(i, Weights::prepare(weights[j], bits));
       }
-      s.down[thread][t] = four;
+      s.down[thread].weights[t] = four;
     }
   }
   FourWeights weights[kWords] = {};
@@ -367,11 +369,11 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
 
   uint32_t history[kChannels][kWords] = {};
   int32_t gray = 0;
-  // The row of the output that is completed next, and the one of the frame that completes it.
-  const auto most = static_cast<int>(rows.high - rows.low);
-  int next = 0;
-  int completes = static_cast<int>(down.ranges[rows.low].first + down.ranges[rows.low].count - 1 -
-                                   first_row);
+  const bool waits = kColors && plan.colors.contrast < plan.colors.count;
+  // The row of the output that comes next, and the one of the frame that completes it.
+  const DownRow<kWords>* next = s.down;
+  const TapRange next_row = down.ranges[rows.low];
+  auto completes = static_cast<int32_t>(next_row.first + next_row.count - 1 - first_row);
   const int64_t first_line =
       plan.place[0] + (plan.flip[0] ? plan.size[0] - 1 - rows.low : rows.low);
   char* out = static_cast<char*>(a.problem.out.data) +
@@ -394,8 +396,8 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
     copyStage(row + stage_rows);
     __syncthreads();
     const auto* words = reinterpret_cast<const uint32_t*>(planes);
-    const int stage_end = min(row + stage_rows, count);
-    for (; row < stage_end; ++row, words += kChannels * plane_pitch / 4) {
+    for (int left = min(stage_rows, count - row); left > 0;
+         --left, ++row, words += a.packed.plane_words) {
       if (phases_differ && reader.phase(row) != phase) {
         phase = reader.phase(row);
         places.set(phase, pixel, static_cast<uint32_t>(plane_pitch));
@@ -422,20 +424,20 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
         uint32_t bytes[kChannels];
 #pragma unroll
         for (int c = 0; c < kChannels; ++c) {
-          bytes[c] = Weights::byteOf(weightedSum<Weights>(s.down[next], history[c]));
+          bytes[c] = Weights::byteOf(weightedSum<Weights>(next->weights, history[c]));
         }
-        if (x >= 0) gray += writeWord(a, plan, s.values, out, bytes);
         ++next;
-        completes = next <= most ? s.last[next] : count;
+        completes = next->last;
+        if (x < 0) continue;
+        if constexpr (kColors) gray += colorPixel(plan.colors, bytes);
+        writeWord(a, s.values, waits, out, bytes);
       }
     }
   }
-  if (a.problem.colors != nullptr && plan.colors.contrast < plan.colors.count) {
-    addToSum(gray, a.memory.sums + image);
-  }
+  if (waits) addToSum(gray, a.memory.sums + image);
 }
 
-template <class Weights, int kChannels, int kWords>
+template <class Weights, int kChannels, int kWords, bool kColors>
 __global__ void __launch_bounds__(kMostColumns, kWords == 2 ? 4 : 2)
     makePacked(const __grid_constant__ ImagesArguments a) {
   __shared__ PackedShared<kWords> s;
@@ -458,7 +460,7 @@ __global__ void __launch_bounds__(kMostColumns, kWords == 2 ? 4 : 2)
     copyPlan(a.memory.plans[image], &s.plan);
     __syncthreads();
     if (s.plan.is_packed == 0) continue;
-    makeBand<Weights, kChannels, kWords>(a, s, reinterpret_cast<uint8_t*>(stages), image, band,
+    makeBand<Weights, kChannels, kWords, kColors>(a, s, reinterpret_cast<uint8_t*>(stages), image, band,
                                          strip);
   }
 }
@@ -469,16 +471,28 @@ struct Kernel {
   int channels;
   int words;
   bool positive;
-  void (*function)(ImagesArguments);
+  void (*plain)(ImagesArguments);
+  void (*colored)(ImagesArguments);  // null: colours need 1 or 3 channels
 };
+
+template <class Weights, int kChannels, int kWords>
+constexpr Kernel kernelOf() {
+  constexpr bool kPositive = std::is_same_v<Weights, PositiveWeights>;
+  if constexpr (kChannels == 4) {
+    return {kChannels, kWords, kPositive, makePacked<Weights, kChannels, kWords, false>, nullptr};
+  } else {
+    return {kChannels, kWords, kPositive, makePacked<Weights, kChannels, kWords, false>,
+            makePacked<Weights, kChannels, kWords, true>};
+  }
+}
 
 // The first that suits is chosen.
 constexpr Kernel kKernels[] = {
-    {3, 2, true, makePacked<PositiveWeights, 3, 2>}, {3, 4, true, makePacked<PositiveWeights, 3, 4>},
-    {3, 8, true, makePacked<PositiveWeights, 3, 8>}, {3, 4, false, makePacked<SignedWeights, 3, 4>},
-    {3, 8, false, makePacked<SignedWeights, 3, 8>},  {1, 4, false, makePacked<SignedWeights, 1, 4>},
-    {1, 8, false, makePacked<SignedWeights, 1, 8>},  {4, 4, false, makePacked<SignedWeights, 4, 4>},
-    {4, 8, false, makePacked<SignedWeights, 4, 8>},
+    kernelOf<PositiveWeights, 3, 2>(), kernelOf<PositiveWeights, 3, 4>(),
+    kernelOf<PositiveWeights, 3, 8>(), kernelOf<SignedWeights, 3, 4>(),
+    kernelOf<SignedWeights, 3, 8>(),   kernelOf<SignedWeights, 1, 4>(),
+    kernelOf<SignedWeights, 1, 8>(),   kernelOf<SignedWeights, 4, 4>(),
+    kernelOf<SignedWeights, 4, 8>(),
 };
 
 bool isPositive(ResizeFilter filter) {
@@ -501,13 +515,6 @@ int64_t stagesBudget(const LaunchDevice& device, int blocks) {
   return device.block_memory / blocks - 6144;
 }
 
-// Whether all images have the extents of the first, and which box.
-bool haveOneSize(const ImagesProblem& p, ImageBox* box) {
-  *box = {0, 0, p.height, p.width};
-  if (p.boxes != nullptr && p.crop_height > 0) *box = {0, 0, p.crop_height, p.crop_width};
-  return p.boxes == nullptr || p.crop_height > 0;
-}
-
 bool arePacked(const ImagesProblem& p, const FrameArray& array) {
   return array.stride[2] == p.channels && (p.channels == 1 || array.stride[3] == 1);
 }
@@ -523,9 +530,12 @@ int64_t packedBlocks(const ImagesProblem& p, const PackedLaunch& packed) {
   return p.images * static_cast<int64_t>(packed.per_image.divisor);
 }
 
-PackedLaunch packedLaunchOf(const ImagesProblem& p, const LaunchDevice& device) {
+PackedLaunch packedLaunchOf(const ImagesProblem& p, const OneSize& one_size,
+                            const LaunchDevice& device) {
   PackedLaunch packed = {};
-  if (p.color_first || p.frames == 0) return packed;
+  if (p.color_first || p.frames == 0 || (one_size.is_known && one_size.columns_first)) {
+    return packed;
+  }
   bool all = true;
   bool any = false;
   for (int32_t i = 0; i < p.num_arrays; ++i) {
@@ -534,17 +544,13 @@ PackedLaunch packedLaunchOf(const ImagesProblem& p, const LaunchDevice& device) 
     any = any || is;
   }
   if (!any) return packed;
-  ImageBox box;
-  const bool one_size = haveOneSize(p, &box);
-  const ResizedSize to = resizedSize(p.fit, box.height, box.width, p.out_height, p.out_width);
-  const bool columns_first = columnsComeFirst(p, box, to);
-  if (one_size && columns_first) return packed;
-  ImagePlan plan = extentsOf(p, box, to);
+  // Of whole frames, if sizes differ: parts of them that fill the output are shrunk less.
+  ImagePlan plan = one_size.extents;
   plan.pixels = p.arrays[0].data;
   plan.stride[1] = p.channels;
   plan.stride[2] = 1;
-  const ResizeAxis columns = axisOf(p, plan, 1);
-  const int64_t room = std::max(tapRoom(axisOf(p, plan, 0)), tapRoom(columns));
+  const ResizeAxis& columns = one_size.axes[1];
+  const int64_t room = std::max(one_size.room[0], one_size.room[1]);
   packed.kernel = kernelFor(p.channels, p.filter, room);
   if (packed.kernel < 0) return packed;
   packed.words = kKernels[packed.kernel].words;
@@ -561,6 +567,7 @@ PackedLaunch packedLaunchOf(const ImagesProblem& p, const LaunchDevice& device) 
       return packed;
     }
   }
+  packed.plane_words = p.channels * packed.plane_pitch / 4;
   strips = ceilDiv(p.out_width, int64_t{packed.columns});
   int64_t bands = ceilDiv(p.out_height, int64_t{kMostRows});
   packed.rows = static_cast<int32_t>(ceilDiv(p.out_height, bands));
@@ -568,9 +575,8 @@ PackedLaunch packedLaunchOf(const ImagesProblem& p, const LaunchDevice& device) 
   packed.per_image = FastDivmod(bands * strips);
   packed.strips = FastDivmod(strips);
   if (!isPacked(p, packed, plan)) packed.words = 0;
-  // Parts of a frame that fill the output are shrunk less than the whole frame.
   packed.makes_all = packed.words > 0 && all &&
-                     (one_size || (p.fit == RBC_IMAGES_FIT_STRETCH && !mayTranspose(p)));
+                     (one_size.is_known || (p.fit == RBC_IMAGES_FIT_STRETCH && !mayTranspose(p)));
   return packed;
 }
 
@@ -578,17 +584,21 @@ cudaError_t launchPacked(ImagesArguments* arguments, const LaunchDevice& device,
                          cudaStream_t stream) {
   const ImagesProblem& p = arguments->problem;
   const PackedLaunch& packed = arguments->packed;
-  return launchBlocks(kKernels[packed.kernel].function, arguments, packedBlocks(p, packed),
-                      packed.columns, device, stream, packedSharedBytes(packed));
+  const Kernel& kernel = kKernels[packed.kernel];
+  return launchBlocks(p.colors != nullptr ? kernel.colored : kernel.plain, arguments,
+                      packedBlocks(p, packed), packed.columns, device, stream,
+                      packedSharedBytes(packed));
 }
 
 cudaError_t loadPackedImages(const LaunchDevice& device) {
-  cudaError_t error = loadKernelsBeside(kKernels[0].function);
+  cudaError_t error = loadKernelsBeside(kKernels[0].plain);
   for (const Kernel& kernel : kKernels) {
-    if (error != cudaSuccess) return error;
-    error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel.function),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(stagesBudget(device, kernel.words == 2 ? 4 : 2)));
+    for (auto* function : {kernel.plain, kernel.colored}) {
+      if (error != cudaSuccess || function == nullptr) continue;
+      error = cudaFuncSetAttribute(reinterpret_cast<const void*>(function),
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(stagesBudget(device, kernel.words == 2 ? 4 : 2)));
+    }
   }
   return error;
 }

@@ -31,9 +31,10 @@ RBC_HD uint8_t truncateToByte(float x) {
 }
 
 // The gray of a pixel: of one channel, the channel.
-RBC_HD float grayOf(const ImagePixel& pixel, int channels) {
+template <int kChannels>
+RBC_HD float grayOf(const ImagePixel& pixel) {
   const auto r = static_cast<float>(pixel.value[0]);
-  if (channels != 3) return r;
+  if constexpr (kChannels != 3) return r;
   const float red = r * 0.2989f;
   return std::floor(mulAdd(static_cast<float>(pixel.value[2]), 0.114f,
                            mulAdd(static_cast<float>(pixel.value[1]), 0.587f, red)));
@@ -45,20 +46,21 @@ RBC_HD float meanGray(int64_t sum, int64_t pixels) {
 }
 
 // Steps begin .. end - 1 of an image whose mean gray at its contrast is `mean`.
-RBC_HD void applyColors(const ColorSteps& steps, int begin, int end, float mean, int channels,
+template <int kChannels>
+RBC_HD void applyColors(const ColorSteps& steps, int begin, int end, float mean,
                         ImagePixel* pixel) {
   for (int i = begin; i < end; ++i) {
     const float factor = steps.factor[i];
     if (steps.step[i] == kBrightness) {
-      for (int c = 0; c < channels; ++c) {
+      for (int c = 0; c < kChannels; ++c) {
         pixel->value[c] = truncateToByte(static_cast<float>(pixel->value[c]) * factor);
       }
       continue;
     }
     const bool contrast = steps.step[i] == kContrast;
-    if (!contrast && channels != 3) continue;
-    const float gray = contrast ? mean : grayOf(*pixel, channels);
-    for (int c = 0; c < channels; ++c) {
+    if (!contrast && kChannels != 3) continue;
+    const float gray = contrast ? mean : grayOf<kChannels>(*pixel);
+    for (int c = 0; c < kChannels; ++c) {
       pixel->value[c] = truncateToByte(
           mulAdd(gray, steps.other[i], static_cast<float>(pixel->value[c]) * factor));
     }

@@ -220,32 +220,41 @@ RBC_HD ImagePlan extentsOf(const ImagesProblem& p, const ImageBox& box, const Re
   return plan;
 }
 
+// Sets what differs between images of one size.
+RBC_HD void placeImage(const ImagesProblem& p, int64_t image, const ImageBox& box,
+                       ImagePlan* plan) {
+  setFrame(p, frameOf(p, image), plan);
+  if (plan->frame != nullptr) {
+    plan->pixels = plan->frame + box.y * plan->stride[0] + box.x * plan->stride[1];
+  }
+  const int flips = p.flips == nullptr ? 0 : p.flips[image * p.flips_stride];
+  plan->flip[0] = (flips & 2) != 0;
+  plan->flip[1] = (flips & 1) != 0;
+  if (p.colors != nullptr) plan->colors = readColorSteps(p, image);
+}
+
+// Exchanges rows and columns.
+RBC_HD void transposePlan(ImagePlan* plan) {
+  const int64_t row = plan->stride[0];
+  plan->stride[0] = plan->stride[1];
+  plan->stride[1] = row;
+  swapTwo(plan->out_stride);
+  swapTwo(plan->in);
+  swapTwo(plan->frame_size);
+  swapTwo(plan->resized);
+  swapTwo(plan->window);
+  swapTwo(plan->size);
+  swapTwo(plan->place);
+  swapTwo(plan->out);
+  swapTwo(plan->flip);
+}
+
 RBC_HD ImagePlan planOf(const ImagesProblem& p, int64_t image) {
   const ImageBox box = boxOf(p, image);
   const ResizedSize to = resizedSize(p.fit, box.height, box.width, p.out_height, p.out_width);
   ImagePlan plan = extentsOf(p, box, to);
-  setFrame(p, frameOf(p, image), &plan);
-  if (plan.frame != nullptr) {
-    plan.pixels = plan.frame + box.y * plan.stride[0] + box.x * plan.stride[1];
-  }
-  const int flips = p.flips == nullptr ? 0 : p.flips[image * p.flips_stride];
-  plan.flip[0] = (flips & 2) != 0;
-  plan.flip[1] = (flips & 1) != 0;
-  if (p.colors != nullptr) plan.colors = readColorSteps(p, image);
-  if (columnsComeFirst(p, box, to)) {
-    const int64_t row = plan.stride[0];
-    plan.stride[0] = plan.stride[1];
-    plan.stride[1] = row;
-    swapTwo(plan.out_stride);
-    swapTwo(plan.in);
-    swapTwo(plan.frame_size);
-    swapTwo(plan.resized);
-    swapTwo(plan.window);
-    swapTwo(plan.size);
-    swapTwo(plan.place);
-    swapTwo(plan.out);
-    swapTwo(plan.flip);
-  }
+  placeImage(p, image, box, &plan);
+  if (columnsComeFirst(p, box, to)) transposePlan(&plan);
   return plan;
 }
 

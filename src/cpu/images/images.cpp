@@ -109,18 +109,36 @@ class Canvas {
     const int64_t x = plan_.flip[1] ? plan_.size[1] - 1 - column : column;
     return at(plan_.place[0] + y, plan_.place[1] + x);
   }
-  int64_t channelStride() const { return p_.out.stride[1]; }
-  Word value(int channel, uint8_t byte) const { return values_[channel * 256 + byte]; }
-
-  void put(Word* to, const ImagePixel& pixel) const {
-    for (int c = 0; c < p_.channels; ++c) to[c * channelStride()] = value(c, pixel.value[c]);
+  // Writes the values of pixels side by side, `step` elements apart.
+  void putRow(const uint8_t* pixels, int64_t count, int64_t step, Word* to) const {
+    for (int c = 0; c < p_.channels; ++c) {
+      const Word* values = values_ + c * 256;
+      const uint8_t* from = pixels + c;
+      Word* out = to + c * p_.out.stride[1];
+      for (int64_t i = 0; i < count; ++i, from += p_.channels) out[i * step] = values[*from];
+    }
+  }
+  // Writes their bytes, for takeBytes().
+  void putBytes(const uint8_t* pixels, int64_t count, int64_t step, Word* to) const {
+    for (int c = 0; c < p_.channels; ++c) {
+      Word* out = to + c * p_.out.stride[1];
+      for (int64_t i = 0; i < count; ++i) out[i * step] = Word{pixels[i * p_.channels + c]};
+    }
+  }
+  void takeBytes(const Word* from, int64_t count, uint8_t* pixels) const {
+    for (int c = 0; c < p_.channels; ++c) {
+      const Word* in = from + c * p_.out.stride[1];
+      for (int64_t i = 0; i < count; ++i) {
+        pixels[i * p_.channels + c] = static_cast<uint8_t>(in[i * plan_.out_stride[1]]);
+      }
+    }
   }
 
   // Fills columns begin .. end - 1 of a row with the padding.
   void pad(int64_t row, int64_t begin, int64_t end) const {
     for (int c = 0; c < p_.channels; ++c) {
-      const Word word = value(c, p_.pad_value[c]);
-      for (int64_t x = begin; x < end; ++x) at(row, x)[c * channelStride()] = word;
+      const Word word = values_[c * 256 + p_.pad_value[c]];
+      for (int64_t x = begin; x < end; ++x) at(row, x)[c * p_.out.stride[1]] = word;
     }
   }
 
@@ -137,7 +155,11 @@ template <class Word>
 class Passes {
  public:
   Passes(CpuState& state, const ImagesProblem& p, const Memory& m)
-      : pool_(state.pool), p_(p), m_(m), resize_(resizeTileFor(state.simd)) {}
+      : pool_(state.pool),
+        p_(p),
+        m_(m),
+        resize_(resizeTileFor(state.simd)),
+        color_(colorRowFor(state.simd)) {}
 
   void run() {
     const int threads = pool_.threads();
@@ -148,8 +170,9 @@ class Passes {
     });
     if (p_.colors == nullptr || p_.color_first) return;
     addParts(bands);
-    pool_.parallelFor(p_.images * bands, threads,
-                      [&](int64_t i) { finishBand(i / bands, i % bands); });
+    pool_.parallelFor(p_.images * bands, threads, [&](int64_t i, ThreadMemory& memory) {
+      finishBand(i / bands, i % bands, memory.as<ResizeMemory>());
+    });
   }
 
  private:
@@ -157,22 +180,35 @@ class Passes {
     return plan.pixels != nullptr && plan.colors.contrast < plan.colors.count;
   }
 
+  // Copies pixels of a frame, side by side.
+  void readPixels(const ImagePlan& plan, const uint8_t* from, int64_t count, uint8_t* to) const {
+    const int channels = p_.channels;
+    if (plan.stride[1] == channels && (channels == 1 || plan.stride[2] == 1)) {
+      std::copy_n(from, count * channels, to);
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i, from += plan.stride[1]) {
+      for (int c = 0; c < channels; ++c) *to++ = from[c * plan.stride[2]];
+    }
+  }
+
   // The sums of grays that the contrast of whole frames needs.
   void sumFrames() {
     const int64_t parts = partsOf(p_);
-    pool_.parallelFor(p_.images * parts, pool_.threads(), [&](int64_t i) {
+    pool_.parallelFor(p_.images * parts, pool_.threads(), [&](int64_t i, ThreadMemory& memory) {
       const ImagePlan& plan = m_.plans[i / parts];
       m_.sums[i] = 0;
       if (!needsMean(plan)) return;
+      uint8_t* const pixels = memory.as<ResizeMemory>()->block;
+      const int64_t most = kBlockColumns * kTileRows / p_.channels;
       const int64_t begin = i % parts * kSumRows;
       const int64_t end = std::min(begin + kSumRows, plan.frame_size[0]);
       for (int64_t y = begin; y < end; ++y) {
-        for (int64_t x = 0; x < plan.frame_size[1]; ++x) {
-          const uint8_t* from = plan.frame + y * plan.stride[0] + x * plan.stride[1];
-          ImagePixel pixel = {};
-          for (int c = 0; c < p_.channels; ++c) pixel.value[c] = from[c * plan.stride[2]];
-          applyColors(plan.colors, 0, plan.colors.contrast, 0, p_.channels, &pixel);
-          m_.sums[i] += static_cast<int64_t>(grayOf(pixel, p_.channels));
+        const uint8_t* row = plan.frame + y * plan.stride[0];
+        for (int64_t x = 0; x < plan.frame_size[1]; x += most) {
+          const int64_t count = std::min(most, plan.frame_size[1] - x);
+          readPixels(plan, row + x * plan.stride[1], count, pixels);
+          m_.sums[i] += color_(plan.colors, 0, plan.colors.contrast, 0, p_.channels, count, pixels);
         }
         if (pool_.stops()) return;
       }
@@ -236,69 +272,50 @@ class Passes {
         tile.end[1] = std::min(x + width, plan.size[1]);
         resize_(tile, pool_, memory);
         if (pool_.stops()) return;
-        write(canvas, tile, image, band, *memory);
+        write(canvas, tile, image, band, memory);
       }
     }
   }
 
   // Writes the bytes of a tile; with colours, finished or as far as the contrast.
   void write(const Canvas<Word>& canvas, const Tile& tile, int64_t image, int64_t band,
-             const ResizeMemory& memory) {
+             ResizeMemory* memory) {
     const ImagePlan& plan = *tile.plan;
     const int64_t step = plan.flip[1] ? -plan.out_stride[1] : plan.out_stride[1];
     const int64_t width = tile.end[1] - tile.begin[1];
-    const bool colors = !p_.color_first && plan.colors.count > 0;
+    const bool colors = p_.colors != nullptr && !p_.color_first && plan.colors.count > 0;
+    const bool waits = colors && plan.colors.contrast < plan.colors.count;
     for (int64_t y = tile.begin[0]; y < tile.end[0]; ++y) {
-      const uint8_t* from = memory.bytes + (y - tile.begin[0]) * kTileValues;
-      Word* to = canvas.atImage(y, tile.begin[1]);
+      uint8_t* row = memory->bytes + (y - tile.begin[0]) * kTileValues;
       if (colors) {
-        m_.sums[image * bandsOf(p_) + band] += writeColored(canvas, plan, from, width, step, to);
-        continue;
+        m_.sums[image * bandsOf(p_) + band] +=
+            color_(plan.colors, 0, plan.colors.contrast, 0, p_.channels, width, row);
       }
-      for (int c = 0; c < p_.channels; ++c) {
-        Word* out = to + c * canvas.channelStride();
-        for (int64_t x = 0; x < width; ++x)
-          out[x * step] = canvas.value(c, from[x * p_.channels + c]);
+      Word* to = canvas.atImage(y, tile.begin[1]);
+      if (waits) {
+        canvas.putBytes(row, width, step, to);
+      } else {
+        canvas.putRow(row, width, step, to);
       }
     }
-  }
-
-  // Returns the sum of the grays before the contrast.
-  int64_t writeColored(const Canvas<Word>& canvas, const ImagePlan& plan, const uint8_t* from,
-                       int64_t width, int64_t step, Word* to) const {
-    int64_t sum = 0;
-    const bool waits = plan.colors.contrast < plan.colors.count;
-    for (int64_t x = 0; x < width; ++x, to += step) {
-      ImagePixel pixel = {};
-      for (int c = 0; c < p_.channels; ++c) pixel.value[c] = *from++;
-      applyColors(plan.colors, 0, plan.colors.contrast, 0, p_.channels, &pixel);
-      if (!waits) {
-        canvas.put(to, pixel);
-        continue;
-      }
-      sum += static_cast<int64_t>(grayOf(pixel, p_.channels));
-      for (int c = 0; c < p_.channels; ++c) to[c * canvas.channelStride()] = Word{pixel.value[c]};
-    }
-    return sum;
   }
 
   // Contrast and the steps after it, of the bytes in the output.
-  void finishBand(int64_t image, int64_t band) {
+  void finishBand(int64_t image, int64_t band, ResizeMemory* memory) {
     const ImagePlan& plan = m_.plans[image];
     if (!needsMean(plan)) return;
     const Canvas<Word> canvas(p_, plan, m_, image);
+    const int64_t most = kBlockColumns * kTileRows / p_.channels;
     const int64_t begin = band * kTileRows;
     const int64_t end = std::min(begin + kTileRows, plan.size[0]);
     for (int64_t y = begin; y < end; ++y) {
-      for (int64_t x = 0; x < plan.size[1]; ++x) {
+      for (int64_t x = 0; x < plan.size[1]; x += most) {
+        const int64_t count = std::min(most, plan.size[1] - x);
         Word* to = canvas.at(plan.place[0] + y, plan.place[1] + x);
-        ImagePixel pixel = {};
-        for (int c = 0; c < p_.channels; ++c) {
-          pixel.value[c] = static_cast<uint8_t>(to[c * canvas.channelStride()]);
-        }
-        applyColors(plan.colors, plan.colors.contrast, plan.colors.count, m_.means[image],
-                    p_.channels, &pixel);
-        canvas.put(to, pixel);
+        canvas.takeBytes(to, count, memory->block);
+        color_(plan.colors, plan.colors.contrast, plan.colors.count, m_.means[image], p_.channels,
+               count, memory->block);
+        canvas.putRow(memory->block, count, plan.out_stride[1], to);
       }
       if (pool_.stops()) return;
     }
@@ -308,6 +325,7 @@ class Passes {
   const ImagesProblem& p_;
   const Memory& m_;
   const ResizeTile resize_;
+  const ColorRow color_;
 };
 
 template <class Element>

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "images/color_row-inl.h"
 #include "images/resize_tile.h"
 #include "resize_sums.h"
 
@@ -66,20 +67,30 @@ ImagePixel readPixel(const Tile& tile, const uint8_t* row, int64_t column) {
   ImagePixel pixel = {};
   for (int c = 0; c < kChannels; ++c) pixel.value[c] = from[c * plan.stride[2]];
   if (tile.colored) {
-    applyColors(plan.colors, 0, plan.colors.count, tile.mean, kChannels, &pixel);
+    applyColors<kChannels>(plan.colors, 0, plan.colors.count, tile.mean, &pixel);
   }
   return pixel;
 }
 
-// Loads columns begin .. end - 1 of 16 rows.
+// Loads columns begin .. end - 1 of 16 rows; rows with colours pass through `middle`.
 template <int kChannels>
 void loadBlock(const Tile& tile, const uint8_t* const (&rows)[kLanes], int64_t begin, int64_t end,
-               uint8_t* block) {
+               ResizeMemory* memory) {
   const ImagePlan& plan = *tile.plan;
-  if (!tile.colored && begin >= 0 && end <= plan.in[1] && plan.stride[1] == kChannels &&
+  uint8_t* const block = memory->block;
+  if (begin >= 0 && end <= plan.in[1] && plan.stride[1] == kChannels &&
       (kChannels == 1 || plan.stride[2] == 1)) {
     const uint8_t* from[kLanes];
     for (int r = 0; r < kLanes; ++r) from[r] = rows[r] + begin * kChannels;
+    if (tile.colored) {
+      static_assert(sizeof(memory->middle) >= kLanes * kBlockColumns);
+      auto* copies = reinterpret_cast<uint8_t*>(memory->middle);
+      for (int r = 0; r < kLanes; ++r, copies += kBlockColumns) {
+        std::memcpy(copies, from[r], static_cast<size_t>((end - begin) * kChannels));
+        colorPixels<kChannels>(plan.colors, 0, plan.colors.count, tile.mean, end - begin, copies);
+        from[r] = copies;
+      }
+    }
     transposeRows(from, (end - begin) * kChannels, block);
     return;
   }
@@ -200,7 +211,7 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
   using Across = typename Sums::Across;
   constexpr int kValues = kChannels * kLanes;
   const bool fits = (needed.end - needed.begin) * kChannels <= kBlockColumns;
-  if (fits) loadBlock<kChannels>(tile, rows, needed.begin, needed.end, memory->block);
+  if (fits) loadBlock<kChannels>(tile, rows, needed.begin, needed.end, memory);
   auto* lanes = reinterpret_cast<Across*>(memory->lanes);
   auto* middle = reinterpret_cast<typename Sums::Middle*>(memory->middle);
 #if HWY_TARGET != HWY_STATIC_TARGET
@@ -235,7 +246,7 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
       for (Across& each : total) each = sums.firstAcross();
       for (int64_t j = 0; j < range.count; j += kPiece) {
         const int64_t end = std::min(j + kPiece, range.count);
-        loadBlock<kChannels>(tile, rows, range.first + j, range.first + end, memory->block);
+        loadBlock<kChannels>(tile, rows, range.first + j, range.first + end, memory);
         if constexpr (std::is_same_v<Across, float>) {
           for (int64_t i = j; i < end; ++i) {  // in order
             sumPixels<kValues>(memory->block + (i - j) * kValues, weights + i, 1, Across{}, lanes);
@@ -379,6 +390,12 @@ void resizeTile(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory) 
   }
 }
 
+int64_t colorRow(const ColorSteps& steps, int begin, int end, float mean, int channels,
+                 int64_t count, uint8_t* pixels) {
+  return channels == 3 ? colorPixels<3>(steps, begin, end, mean, count, pixels)
+                       : colorPixels<1>(steps, begin, end, mean, count, pixels);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace rbc::cpu
 
@@ -389,6 +406,7 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 ResizeTile resizeTileFor(SimdLevel level) { return RBC_AT_LEVEL(level, resizeTile); }
+ColorRow colorRowFor(SimdLevel level) { return RBC_AT_LEVEL(level, colorRow); }
 
 int64_t columnsOfTile(const ResizeAxis& axis, int channels) {
   const int64_t most = kTileValues / channels;

@@ -1,4 +1,4 @@
-// A tile of a resized image: what each SIMD level computes.
+// A tile of a resized image, and the colours of a row: what each SIMD level computes.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,11 @@ struct Tile {
 // Writes the bytes of a tile; gives up if the call is interrupted.
 using ResizeTile = void (*)(const Tile& tile, const ThreadPool& pool, ResizeMemory* memory);
 ResizeTile resizeTileFor(SimdLevel level);
+
+// Steps begin .. end - 1 of `count` pixels side by side. Returns the sum of their grays after these.
+using ColorRow = int64_t (*)(const ColorSteps& steps, int begin, int end, float mean, int channels,
+                             int64_t count, uint8_t* pixels);
+ColorRow colorRowFor(SimdLevel level);
 
 // The most rows of a tile with such sums.
 constexpr int64_t rowsOfTile(ResizeSums sums) {
