@@ -26,22 +26,82 @@ constexpr int kLanes = kTileRows;
 // ---- blocks of pixels ---------------------------------------------------------------------------
 
 #if HWY_TARGET != HWY_STATIC_TARGET
-// Transposes 16 x 16 bytes: from(r) has the address of a row, to(r) that of a column.
-template <class From, class To>
-HWY_INLINE void transposeSquare(const From& from, const To& to) {
+// Vectors of one or more blocks of 16 bytes.
+using OneBlock = hwy::HWY_NAMESPACE::Full128<uint8_t>;
+using Blocks = hwy::HWY_NAMESPACE::CappedTag<uint8_t, 4 * kLanes>;
+
+template <class Vector>
+HWY_INLINE void storeBlocks(const Vector& v, uint8_t* to, int64_t step) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::Full128<uint8_t> bytes;
-  hn::Vec<decltype(bytes)> rows[kLanes];
-  hn::Vec<decltype(bytes)> mixed[kLanes];
-  for (int r = 0; r < kLanes; ++r) rows[r] = hn::LoadU(bytes, from(r));
+  const hn::DFromV<Vector> tag;
+  if constexpr (hn::MaxLanes(tag) == kLanes) {
+    hn::Store(v, tag, to);
+  } else {
+    const hn::Half<decltype(tag)> half;
+    storeBlocks(hn::LowerHalf(half, v), to, step);
+    storeBlocks(hn::UpperHalf(half, v), to + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes,
+                step);
+  }
+}
+
+template <class Tag>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<Tag> loadBlocks(Tag tag, const uint8_t* from, int64_t step) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (hn::MaxLanes(tag) == kLanes) {
+    return hn::Load(tag, from);
+  } else {
+    const hn::Half<Tag> half;
+    return hn::Combine(
+        tag, loadBlocks(half, from + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes, step),
+        loadBlocks(half, from, step));
+  }
+}
+
+// Transposes 16 x 16 bytes in each block: vectors load(r) are rows, store(r, v) gets columns.
+template <class Tag, class Load, class Store>
+HWY_INLINE void transposeSquares(Tag tag, const Load& load, const Store& store) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  hn::Vec<Tag> rows[kLanes];
+  hn::Vec<Tag> mixed[kLanes];
+  for (int r = 0; r < kLanes; ++r) rows[r] = load(r);
   for (int round = 0; round < 4; ++round) {
     for (int r = 0; r < kLanes / 2; ++r) {
-      mixed[2 * r] = hn::InterleaveLower(bytes, rows[r], rows[r + kLanes / 2]);
-      mixed[2 * r + 1] = hn::InterleaveUpper(bytes, rows[r], rows[r + kLanes / 2]);
+      mixed[2 * r] = hn::InterleaveLower(tag, rows[r], rows[r + kLanes / 2]);
+      mixed[2 * r + 1] = hn::InterleaveUpper(tag, rows[r], rows[r + kLanes / 2]);
     }
     for (int r = 0; r < kLanes; ++r) rows[r] = mixed[r];
   }
-  for (int r = 0; r < kLanes; ++r) hn::Store(rows[r], bytes, to(r));
+  for (int r = 0; r < kLanes; ++r) store(r, rows[r]);
+}
+#endif
+
+#if HWY_TARGET != HWY_STATIC_TARGET
+// Transposes as many of the columns i .. count - 1 of 16 rows as fill vectors; returns the next one.
+template <class Tag>
+HWY_INLINE int64_t transposeColumns(Tag tag, const uint8_t* const (&rows)[kLanes], int64_t i,
+                                    int64_t count, uint8_t* block) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr auto kSize = static_cast<int64_t>(hn::MaxLanes(tag));
+  for (; i + kSize <= count; i += kSize) {
+    transposeSquares(
+        tag, [&](int r) { return hn::LoadU(tag, rows[r] + i); },
+        [&](int r, const auto& v) { storeBlocks(v, block + (i + r) * kLanes, kLanes * kLanes); });
+  }
+  return i;
+}
+
+// The reverse: columns i .. count - 1, [16] each, to 16 rows.
+template <class Tag>
+HWY_INLINE int64_t transposeBack(Tag tag, const uint8_t* columns, int64_t i, int64_t count,
+                                 uint8_t* rows) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr auto kSize = static_cast<int64_t>(hn::MaxLanes(tag));
+  for (; i + kSize <= count; i += kSize) {
+    transposeSquares(
+        tag, [&](int r) { return loadBlocks(tag, columns + (i + r) * kLanes, kLanes * kLanes); },
+        [&](int r, const auto& v) { hn::StoreU(v, tag, rows + r * kTileValues + i); });
+  }
+  return i;
 }
 #endif
 
@@ -49,10 +109,8 @@ HWY_INLINE void transposeSquare(const From& from, const To& to) {
 void transposeRows(const uint8_t* const (&rows)[kLanes], int64_t count, uint8_t* block) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_STATIC_TARGET
-  for (; i + kLanes <= count; i += kLanes) {
-    transposeSquare([&](int r) { return rows[r] + i; },
-                    [&](int r) { return block + (i + r) * kLanes; });
-  }
+  i = transposeColumns(Blocks(), rows, i, count, block);
+  i = transposeColumns(OneBlock(), rows, i, count, block);
 #endif
   for (; i < count; ++i) {
     for (int r = 0; r < kLanes; ++r) block[i * kLanes + r] = rows[r][i];
@@ -226,10 +284,10 @@ void sumAcross(const Tile& tile, const Sums& sums, const uint8_t* const (&rows)[
                            columns + (x - tile.begin[1]) * kValues);
       }
       const int64_t values = (tile.end[1] - tile.begin[1]) * kChannels;
-      for (int64_t i = 0; i < values; i += kLanes) {
-        transposeSquare([&](int r) { return columns + (i + r) * kLanes; },
-                        [&](int r) { return middle + r * kTileValues + i; });
-      }
+      // Whole blocks: there is room, and what is beyond the values is not read.
+      const int64_t room = (values + kLanes - 1) / kLanes * kLanes;
+      const int64_t done = transposeBack(Blocks(), columns, 0, room, middle);
+      transposeBack(OneBlock(), columns, done, room, middle);
       return;
     }
   }
