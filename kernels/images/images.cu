@@ -112,9 +112,8 @@ __global__ void __launch_bounds__(kThreads) prepareImages(const __grid_constant_
        i += step) {
     CudaPlan plan = {planFor(a, i), {}, 0, 0};
     for (int axis = 0; axis < 2; ++axis) {
-      plan.room[axis] = a.one_size.is_known
-                            ? a.one_size.room[axis]
-                            : static_cast<int32_t>(tapRoom(axisOf(p, plan, axis)));
+      plan.room[axis] = a.one_size.is_known ? a.one_size.room[axis]
+                                            : static_cast<int32_t>(tapRoom(axisOf(p, plan, axis)));
     }
     plan.is_packed = a.one_size.is_packed != 0 || isPacked(p, a.packed, plan) ? 1 : 0;
     a.memory.plans[i] = plan;
@@ -356,7 +355,8 @@ __global__ void __launch_bounds__(kThreads) finishImages(const __grid_constant__
     if (imagePlace(plan, 0, row) < 0) continue;
     const float mean =
         meanGray(static_cast<int64_t>(a.memory.sums[image]), plan.size[0] * plan.size[1]);
-    Word* line = static_cast<Word*>(p.out.data) + image * p.out.stride[0] + row * plan.out_stride[0];
+    Word* line =
+        static_cast<Word*>(p.out.data) + image * p.out.stride[0] + row * plan.out_stride[0];
     for (int64_t x = threadIdx.x; x < plan.size[1]; x += kThreads) {
       Word* to = line + (plan.place[1] + x) * plan.out_stride[1];
       ImagePixel pixel = {};

@@ -84,8 +84,7 @@ RBC_HD int64_t packedPitch(const ResizeAxis& axis, int channels, int columns) {
 }
 
 // Whether packed_images.cu makes the images of such a plan.
-RBC_HD bool isPacked(const ImagesProblem& p, const PackedLaunch& packed,
-                            const ImagePlan& plan) {
+RBC_HD bool isPacked(const ImagesProblem& p, const PackedLaunch& packed, const ImagePlan& plan) {
   if (packed.words == 0) return false;
   if (plan.pixels == nullptr) return plan.out[0] == p.out_height;
   if (kindOf(p, plan).sums != ResizeSums::kRounded) return false;

@@ -107,8 +107,7 @@ __device__ __forceinline__ uint32_t weightedSum(const FourWeights (&weights)[kWo
 
 // The words of 4 pixels: word c has their bytes of channel c.
 template <int kChannels>
-__device__ __forceinline__ void gatherChannels(const uint32_t* pixels,
-                                               uint32_t (&to)[kChannels]) {
+__device__ __forceinline__ void gatherChannels(const uint32_t* pixels, uint32_t (&to)[kChannels]) {
   if constexpr (kChannels == 1) {
     to[0] = pixels[0];
   } else if constexpr (kChannels == 3) {
@@ -351,10 +350,10 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
       if (j < range.count) weights[j / 4].put(j % 4, Weights::prepare(from[j], bits));
     }
   }
-  const RowReader reader = {
-      plan.pixels + first_row * plan.stride[0] + begin * kChannels,
-      plan.frame + min((plan.frame_size[0] - 1) * plan.stride[0], int64_t{0}), plan.stride[0],
-      static_cast<int32_t>(end.first + end.count - begin) * kChannels};
+  const RowReader reader = {plan.pixels + first_row * plan.stride[0] + begin * kChannels,
+                            plan.frame + min((plan.frame_size[0] - 1) * plan.stride[0], int64_t{0}),
+                            plan.stride[0],
+                            static_cast<int32_t>(end.first + end.count - begin) * kChannels};
   const int stage_rows = a.packed.stage_rows;
   const int32_t pitch = a.packed.pitch;
   const int32_t plane_pitch = a.packed.plane_pitch;
@@ -378,7 +377,8 @@ __device__ void makeBand(const ImagesArguments& a, PackedShared<kWords>& s, uint
       plan.place[0] + (plan.flip[0] ? plan.size[0] - 1 - rows.low : rows.low);
   char* out = static_cast<char*>(a.problem.out.data) +
               (to + first_line * plan.out_stride[0]) * a.word_bytes;
-  const int64_t line_step = (plan.flip[0] ? -plan.out_stride[0] : plan.out_stride[0]) * a.word_bytes;
+  const int64_t line_step =
+      (plan.flip[0] ? -plan.out_stride[0] : plan.out_stride[0]) * a.word_bytes;
   PlanePlaces<kChannels> places;
   uint32_t phase = reader.phase(0);
   places.set(phase, pixel, static_cast<uint32_t>(plane_pitch));
@@ -460,8 +460,8 @@ __global__ void __launch_bounds__(kMostColumns, kWords == 2 ? 4 : 2)
     copyPlan(a.memory.plans[image], &s.plan);
     __syncthreads();
     if (s.plan.is_packed == 0) continue;
-    makeBand<Weights, kChannels, kWords, kColors>(a, s, reinterpret_cast<uint8_t*>(stages), image, band,
-                                         strip);
+    makeBand<Weights, kChannels, kWords, kColors>(a, s, reinterpret_cast<uint8_t*>(stages), image,
+                                                  band, strip);
   }
 }
 
@@ -595,9 +595,9 @@ cudaError_t loadPackedImages(const LaunchDevice& device) {
   for (const Kernel& kernel : kKernels) {
     for (auto* function : {kernel.plain, kernel.colored}) {
       if (error != cudaSuccess || function == nullptr) continue;
-      error = cudaFuncSetAttribute(reinterpret_cast<const void*>(function),
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(stagesBudget(device, kernel.words == 2 ? 4 : 2)));
+      error = cudaFuncSetAttribute(
+          reinterpret_cast<const void*>(function), cudaFuncAttributeMaxDynamicSharedMemorySize,
+          static_cast<int>(stagesBudget(device, kernel.words == 2 ? 4 : 2)));
     }
   }
   return error;

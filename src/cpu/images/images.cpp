@@ -113,9 +113,12 @@ class Canvas {
   void putRow(const uint8_t* pixels, int64_t count, int64_t step, Word* to) const {
     for (int c = 0; c < p_.channels; ++c) {
       const Word* values = values_ + c * 256;
-      const uint8_t* from = pixels + c;
       Word* out = to + c * p_.out.stride[1];
-      for (int64_t i = 0; i < count; ++i, from += p_.channels) out[i * step] = values[*from];
+      if (step == 1 && p_.channels == 3) {
+        putValues<3>(values, pixels + c, count, out);
+      } else {
+        for (int64_t i = 0; i < count; ++i) out[i * step] = values[pixels[i * p_.channels + c]];
+      }
     }
   }
   // Writes their bytes, for takeBytes().
@@ -143,6 +146,18 @@ class Canvas {
   }
 
  private:
+  // Four at a time, so that loads and stores are the only cost.
+  template <int kFrom>
+  static void putValues(const Word* values, const uint8_t* from, int64_t count, Word* to) {
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4, from += 4 * kFrom, to += 4) {
+      const Word word[4] = {values[from[0]], values[from[kFrom]], values[from[2 * kFrom]],
+                            values[from[3 * kFrom]]};
+      for (int k = 0; k < 4; ++k) to[k] = word[k];
+    }
+    for (; i < count; ++i, from += kFrom, ++to) *to = values[*from];
+  }
+
   const ImagesProblem& p_;
   const ImagePlan& plan_;
   const Word* values_;

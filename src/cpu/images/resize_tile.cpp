@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "images/color_row-inl.h"
 #include "images/resize_tile.h"
@@ -39,8 +40,8 @@ HWY_INLINE void storeBlocks(const Vector& v, uint8_t* to, int64_t step) {
   } else {
     const hn::Half<decltype(tag)> half;
     storeBlocks(hn::LowerHalf(half, v), to, step);
-    storeBlocks(hn::UpperHalf(half, v), to + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes,
-                step);
+    storeBlocks(hn::UpperHalf(half, v),
+                to + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes, step);
   }
 }
 
@@ -52,7 +53,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<Tag> loadBlocks(Tag tag, const uint8_t* from,
   } else {
     const hn::Half<Tag> half;
     return hn::Combine(
-        tag, loadBlocks(half, from + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes, step),
+        tag,
+        loadBlocks(half, from + step * static_cast<int64_t>(hn::MaxLanes(half)) / kLanes, step),
         loadBlocks(half, from, step));
   }
 }
@@ -79,12 +81,16 @@ HWY_INLINE void transposeSquares(Tag tag, const Load& load, const Store& store) 
 // Transposes as many of the columns i .. count - 1 of 16 rows as fill vectors; returns the next one.
 template <class Tag>
 HWY_INLINE int64_t transposeColumns(Tag tag, const uint8_t* const (&rows)[kLanes], int64_t i,
-                                    int64_t count, uint8_t* block) {
+                                    int64_t count, int64_t ahead, uint8_t* block) {
   namespace hn = hwy::HWY_NAMESPACE;
   constexpr auto kSize = static_cast<int64_t>(hn::MaxLanes(tag));
   for (; i + kSize <= count; i += kSize) {
     transposeSquares(
-        tag, [&](int r) { return hn::LoadU(tag, rows[r] + i); },
+        tag,
+        [&](int r) {
+          hwy::Prefetch(rows[r] + i + ahead);
+          return hn::LoadU(tag, rows[r] + i);
+        },
         [&](int r, const auto& v) { storeBlocks(v, block + (i + r) * kLanes, kLanes * kLanes); });
   }
   return i;
@@ -105,12 +111,13 @@ HWY_INLINE int64_t transposeBack(Tag tag, const uint8_t* columns, int64_t i, int
 }
 #endif
 
-// Transposes 16 rows of `count` bytes.
-void transposeRows(const uint8_t* const (&rows)[kLanes], int64_t count, uint8_t* block) {
+// Transposes 16 rows of `count` bytes, and fetches the bytes that are `ahead` of them.
+void transposeRows(const uint8_t* const (&rows)[kLanes], int64_t count,
+                   [[maybe_unused]] int64_t ahead, uint8_t* block) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_STATIC_TARGET
-  i = transposeColumns(Blocks(), rows, i, count, block);
-  i = transposeColumns(OneBlock(), rows, i, count, block);
+  i = transposeColumns(Blocks(), rows, i, count, ahead, block);
+  i = transposeColumns(OneBlock(), rows, i, count, ahead, block);
 #endif
   for (; i < count; ++i) {
     for (int r = 0; r < kLanes; ++r) block[i * kLanes + r] = rows[r][i];
@@ -149,7 +156,8 @@ void loadBlock(const Tile& tile, const uint8_t* const (&rows)[kLanes], int64_t b
         from[r] = copies;
       }
     }
-    transposeRows(from, (end - begin) * kChannels, block);
+    transposeRows(from, (end - begin) * kChannels, tile.colored ? 0 : kLanes * plan.stride[0],
+                  block);
     return;
   }
   for (int r = 0; r < kLanes; ++r) {
