@@ -443,7 +443,9 @@ cudaError_t launchImages(const ImagesProblem& p, void* scratch, const LaunchDevi
     cudaError_t made = cudaSuccess;
     if (!packed.makes_all) {
       const int64_t blocks = p.images * tiles;
-      *chosen = onlyKernel("images", blocks, kThreads, sizeof(TileShared));
+      *chosen = onlyKernel("images", blocks, kThreads);
+      chosen->general = true;
+      chosen->because = packed.because;
       made = launchBlocks(makeImages<Word>, &arguments, blocks, kThreads, device, stream);
     }
     if (made != cudaSuccess || p.colors == nullptr || p.color_first) return made;

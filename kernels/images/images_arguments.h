@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "images_problem.h"
+#include "launch_choice.h"
 #include "runtime/fast_divmod.h"
 #include "runtime/launch_device.h"
 
@@ -39,6 +40,7 @@ struct PackedLaunch {
   int32_t plane_pitch;  // and of one of its channels
   int32_t plane_words;  // of all its channels
   bool makes_all;
+  Refusal because;       // why it does not make all images
   FastDivmod per_image;  // blocks
   FastDivmod strips;     // of columns
 };

@@ -533,26 +533,29 @@ int64_t packedBlocks(const ImagesProblem& p, const PackedLaunch& packed) {
 PackedLaunch packedLaunchOf(const ImagesProblem& p, const OneSize& one_size,
                             const LaunchDevice& device) {
   PackedLaunch packed = {};
-  if (p.color_first || p.frames == 0 || (one_size.is_known && one_size.columns_first)) {
+  const auto refuse = [&](const char* text, int64_t found = 0) {
+    packed.words = 0;
+    packed.because = {"packed_images", text, nullptr, 0, found};
     return packed;
+  };
+  if (p.rule == RBC_IMAGES_RULE_OPENCV || p.rule == RBC_IMAGES_RULE_EXACT) {
+    return refuse("rule: opencv or exact, expected pillow or torchvision");
   }
-  bool all = true;
-  bool any = false;
-  for (int32_t i = 0; i < p.num_arrays; ++i) {
-    const bool is = arePacked(p, p.arrays[i]);
-    all = all && is;
-    any = any || is;
+  if (p.color_first) return refuse("RBC_IMAGES_FLAG_COLOR_FIRST: set, expected none");
+  if (one_size.is_known && one_size.columns_first) {
+    return refuse("rule: the columns of such images come first");
   }
-  if (!any) return packed;
+  const auto packed_arrays = std::count_if(p.arrays, p.arrays + p.num_arrays,
+                                           [&](const FrameArray& a) { return arePacked(p, a); });
+  const bool all = packed_arrays == p.num_arrays;
+  constexpr char kStrides[] =
+      "frames: strides of columns and channels, expected bytes side by side";
+  if (packed_arrays == 0) return refuse(kStrides);
   // Of whole frames, if sizes differ: parts of them that fill the output are shrunk less.
-  ImagePlan plan = one_size.extents;
-  plan.pixels = p.arrays[0].data;
-  plan.stride[1] = p.channels;
-  plan.stride[2] = 1;
   const ResizeAxis& columns = one_size.axes[1];
   const int64_t room = std::max(one_size.room[0], one_size.room[1]);
   packed.kernel = kernelFor(p.channels, p.filter, room);
-  if (packed.kernel < 0) return packed;
+  if (packed.kernel < 0) return refuse("size: {} weights for a pixel, expected 32 or fewer", room);
   packed.words = kKernels[packed.kernel].words;
   int64_t strips = ceilDiv(p.out_width, int64_t{kMostColumns});
   for (;; ++strips) {
@@ -562,10 +565,7 @@ PackedLaunch packedLaunchOf(const ImagesProblem& p, const OneSize& one_size,
     packed.pitch = static_cast<int32_t>(packedPitch(columns, p.channels, packed.columns));
     packed.plane_pitch = packed.pitch / p.channels / 8 * 8 + 4 * packed.words + 16;
     if (packedSharedBytes(packed) <= stagesBudget(device, packed.words == 2 ? 4 : 2)) break;
-    if (packed.columns == 32) {
-      packed.words = 0;
-      return packed;
-    }
+    if (packed.columns == 32) return refuse("size: {} bytes of a row for 32 columns", packed.pitch);
   }
   packed.plane_words = p.channels * packed.plane_pitch / 4;
   strips = ceilDiv(p.out_width, int64_t{packed.columns});
@@ -574,9 +574,14 @@ PackedLaunch packedLaunchOf(const ImagesProblem& p, const OneSize& one_size,
   bands = ceilDiv(p.out_height, int64_t{packed.rows});
   packed.per_image = FastDivmod(bands * strips);
   packed.strips = FastDivmod(strips);
-  if (!isPacked(p, packed, plan)) packed.words = 0;
-  packed.makes_all = packed.words > 0 && all &&
-                     (one_size.is_known || (p.fit == RBC_IMAGES_FIT_STRETCH && !mayTranspose(p)));
+  const bool sizes = one_size.is_known || (p.fit == RBC_IMAGES_FIT_STRETCH && !mayTranspose(p));
+  packed.makes_all = all && sizes;
+  if (!all) {
+    packed.because = {"packed_images", kStrides, nullptr, 0, 0};
+  } else if (!sizes) {
+    packed.because = {"packed_images", "boxes: images of many sizes, expected crop_height", nullptr,
+                      0, 0};
+  }
   return packed;
 }
 
