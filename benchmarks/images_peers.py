@@ -5,7 +5,7 @@
 Frames of 480 x 640 become 224 x 224 by a bilinear filter with antialiasing, normalized, with
 channels first: f32 on the CPU and bf16 on CUDA. Peers alternate; the table has the median time of
 an image, and the values that differ from RoboCache's, before normalization, by the rule of that
-library. Peers that are not installed are left out.
+library. Libraries that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import importlib
 import statistics
 import time
 from types import ModuleType
-from typing import Any, Callable, List, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 class Peer(NamedTuple):
     name: str
-    rule: str | None  # whose bits it has; None: of no rule
+    rule: str | None  # whose bits it has; None: unknown
     resize: Callable[[], Any]  # bytes [n,h,w,3], to be compared
     call: Callable[[], Any]  # everything
 
@@ -109,14 +109,14 @@ def medians(
             call()
             wait()
             seconds[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(each[1:]) for name, each in seconds.items()}
+    return {name: statistics.median(values[1:]) for name, values in seconds.items()}
 
 
 def print_table(times: dict[str, float], frames: int, notes: dict[str, str]) -> None:
     print("| | us per image | images/s | differing values |\n|---|---|---|---|")
     for name, seconds in times.items():
-        each = seconds / frames
-        print(f"| {name} | {each * 1e6:.1f} | {1 / each:,.0f} | {notes.get(name, '')} |")
+        image = seconds / frames
+        print(f"| {name} | {image * 1e6:.1f} | {1 / image:,.0f} | {notes.get(name, '')} |")
     print()
 
 
@@ -146,7 +146,7 @@ def measure_cpu(frames: Any, cores: int) -> None:
 def measure_cuda(frames: Any) -> None:
     torch = installed("torch")
     if torch is None or not torch.cuda.is_available():
-        print("CUDA is left out: it needs torch and a GPU")
+        print("CUDA is skipped: it needs torch and a GPU")
         return
     images = importlib.import_module("robocache.torch").images
     on_gpu = torch.from_numpy(frames).cuda()
@@ -170,7 +170,7 @@ def measure_cuda(frames: Any) -> None:
         compiled(on_gpu)
         calls.append(("torch, compiled", lambda: compiled(on_gpu)))
     except Exception as error:  # the compiler needs tools that a machine may lack
-        print(f"torch.compile is left out: {str(error).splitlines()[0]}\n")
+        print(f"torch.compile is skipped: {str(error).splitlines()[0]}\n")
     if kornia := installed("kornia"):
 
         def by_kornia() -> Any:
