@@ -23,6 +23,7 @@ import robocache as rbc
 
 HEIGHT, WIDTH, SIZE, ROUNDS = 480, 640, 224, 7
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+Calls = list[tuple[str, Callable[[], Any]]]
 
 
 class Peer(NamedTuple):
@@ -98,9 +99,7 @@ def ours(frames: Any, rule: str, **options: Any) -> Callable[[], Any]:
     return lambda: rbc.images(frames, SIZE, rule=rule, filter=filter_, **options)
 
 
-def medians(
-    calls: list[tuple[str, Callable[[], Any]]], wait: Callable[[], Any]
-) -> dict[str, float]:
+def medians(calls: Calls, wait: Callable[[], Any]) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name, _ in calls}
     for _ in range(ROUNDS):
         for name, call in calls:
