@@ -139,7 +139,7 @@ run_sanitize() {
   local tools=(memcheck racecheck initcheck synccheck)
   local filters=("resample cuda*" "missing samples*cuda*" "fuse cuda*" "voxelize cuda*,tsdf cuda*"
     "voxelize sparse cuda*" "clouds cuda*" "windows cuda*,convert rotations cuda*"
-    "statistics cuda*")
+    "statistics cuda*" "images cuda*" "causal*cuda*")
   # Tests that repeat the tables of cases, and tests that take minutes under a sanitizer.
   local repeats="*random*,*the bits of the CPU*,*workspace do not matter*,*keys of every width*,large*,*to the bit,*2^32*"
   local -A runs=()

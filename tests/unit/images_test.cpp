@@ -579,7 +579,7 @@ TEST_CASE("image draws: by definition") {
   }
 }
 
-TEST_CASE("images cuda: the bits of the CPU") {
+TEST_CASE("images cuda: every rule as on the CPU") {
   WITH_CUDA(cuda);
   const Context cpu = support::cpuContext();
   for (uint64_t seed = 0; seed < 2 * kCases; ++seed) {
