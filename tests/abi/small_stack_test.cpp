@@ -21,7 +21,9 @@ namespace {
 using support::Context;
 using Call = std::function<rbcStatus_t()>;
 
+constexpr size_t kPage = 4096;
 constexpr size_t kPromised = 32 << 10;
+constexpr size_t kEnough = 8 * kPromised;  // to measure calls that take more than that
 
 struct StackUse {
   size_t used = 0;   // used by the call, below the thread's first function; 0: it failed
@@ -34,15 +36,15 @@ StackUse stackOf(const Call& call, size_t bytes) {
     const Call& call;
     const unsigned char* stack;
     size_t bytes;
+    std::vector<unsigned char> clean;  // a page that nothing was written to
     StackUse use;
   };
-  constexpr size_t kPage = 4096;
   void* mapped = mmap(nullptr, bytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(mapped != MAP_FAILED);
   auto* stack = static_cast<unsigned char*>(mapped) + kPage;
   REQUIRE(mprotect(stack, bytes, PROT_READ | PROT_WRITE) == 0);
   std::memset(stack, 0xA5, bytes);
-  Run run = {call, stack, bytes, {}};
+  Run run = {call, stack, bytes, std::vector<unsigned char>(kPage, 0xA5), {}};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   REQUIRE(pthread_attr_setstack(&attributes, stack, bytes) == 0);
@@ -52,8 +54,12 @@ StackUse stackOf(const Call& call, size_t bytes) {
     const auto* top = static_cast<const unsigned char*>(__builtin_frame_address(0));
     r.use.above = static_cast<size_t>(r.stack + r.bytes - top);
     if (r.call() == RBC_STATUS_SUCCESS) {
+      const unsigned char* deepest = r.stack;
+      while (deepest + kPage < top && std::memcmp(deepest, r.clean.data(), kPage) == 0) {
+        deepest += kPage;
+      }
       r.use.used = static_cast<size_t>(
-          top - std::find_if(r.stack, top, [](unsigned char byte) { return byte != 0xA5; }));
+          top - std::find_if(deepest, top, [](unsigned char byte) { return byte != 0xA5; }));
     }
     return nullptr;
   };
@@ -66,11 +72,10 @@ StackUse stackOf(const Call& call, size_t bytes) {
 }
 
 void checkStack(const std::string& name, const Call& call) {
-  const StackUse use = stackOf(call, 1 << 20);
+  const StackUse use = stackOf(call, kEnough);
   CHECK_MESSAGE(use.used > 0, name, " fails: ", std::string(rbcGetLastError()));
   CHECK_MESSAGE(use.used <= kPromised, name, " takes ", use.used, " bytes");
-  const size_t page = 4096;
-  const size_t small = (kPromised + use.above + page - 1) / page * page;
+  const size_t small = (kPromised + use.above + kPage - 1) / kPage * kPage;
   // On ARM no thread starts with such a small stack.
   const auto least = static_cast<size_t>(sysconf(_SC_THREAD_STACK_MIN));
   CHECK_MESSAGE(stackOf(call, std::max(small, least)).used > 0, name);
@@ -119,13 +124,16 @@ TEST_CASE("small stack: resampling by every method, dtype and layout") {
   if (support::kSanitized) SKIP_BECAUSE("instrumented code takes more stack");
   std::vector<support::ResampleCase> cases = support::resampleCases();
   for (support::ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
+  std::vector<Context> contexts;
   for (const int32_t level : support::simdLevels()) {
-    const Context context = support::cpuContext(1, level);
-    for (const support::ResampleCase& c : cases) {
-      const support::ResampleInputs in = support::makeInputs(c);
+    contexts.push_back(support::cpuContext(1, level));
+  }
+  for (const support::ResampleCase& c : cases) {
+    const support::ResampleInputs in = support::makeInputs(c);
+    for (const Context& context : contexts) {
       size_t deepest = 0;
       const support::ResampleRun run = support::run(context, in, [&](const auto& call) {
-        deepest = stackOf(call, 1 << 20).used;
+        deepest = stackOf(call, kEnough).used;
         return RBC_STATUS_SUCCESS;
       });
       CHECK_MESSAGE(run.status == RBC_STATUS_SUCCESS, c.name);

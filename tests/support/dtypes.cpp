@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -37,9 +38,27 @@ long double powerOfTwo(int exponent) {
   return kPowers[static_cast<size_t>(exponent + kMost)];
 }
 
+// The processor converts its own formats, in a tenth of the time.
+template <class Float, class Bits>
+Float floatOf(Bits bits) {
+  Float x;
+  static_assert(sizeof x == sizeof bits);
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+template <class Bits, class Float>
+Bits bitsOfFloat(Float x) {
+  Bits bits;
+  static_assert(sizeof x == sizeof bits);
+  std::memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+
 }  // namespace
 
 long double decodeFloat(rbcDType dtype, uint64_t bits) {
+  if (same(dtype, kF32)) return floatOf<float>(static_cast<uint32_t>(bits));
+  if (same(dtype, kF64)) return floatOf<double>(bits);
   const FloatFormat f = formatOf(dtype);
   const uint64_t magnitude = bits & (f.sign() - 1);
   const long double sign = (bits & f.sign()) != 0 ? -1.0L : 1.0L;
@@ -55,6 +74,8 @@ long double decodeFloat(rbcDType dtype, uint64_t bits) {
 uint64_t encodeFloat(rbcDType dtype, long double x) {
   const FloatFormat f = formatOf(dtype);
   if (std::isnan(x)) return f.nan();
+  if (same(dtype, kF32)) return bitsOfFloat<uint32_t>(static_cast<float>(x));
+  if (same(dtype, kF64)) return bitsOfFloat<uint64_t>(static_cast<double>(x));
   const uint64_t sign = std::signbit(x) ? f.sign() : 0;
   const long double a = std::fabs(x);
   if (a == 0) return sign;

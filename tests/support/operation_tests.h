@@ -80,13 +80,13 @@ void checkReferenceTells(uint64_t count, Spoil&& spoil) {
 
 template <class Operation>
 auto randomCases(uint64_t first, uint64_t count) {
-  return casesOf(Operation::random, first, count);
+  return casesOf(Operation::random, first, randomShareOf(count));
 }
 
 template <class Operation>
 auto sameBitsCases(uint64_t first, uint64_t count) {
   auto cases = Operation::table();
-  for (auto& c : casesOf(Operation::any, first, count)) cases.push_back(std::move(c));
+  for (auto& c : casesOf(Operation::any, first, randomShareOf(count))) cases.push_back(std::move(c));
   return cases;
 }
 

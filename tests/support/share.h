@@ -13,16 +13,28 @@ struct Share {
   unsigned parts = 1;
 };
 
-// ROBOCACHE_TEST_SHARE=3/8 selects the cases whose number modulo 8 is 3.
-inline Share testShare() {
-  static const char* const text = std::getenv("ROBOCACHE_TEST_SHARE");
+inline Share readShare(const char* variable) {
+  const char* const text = std::getenv(variable);
   Share share;
   if (text != nullptr &&
       (std::sscanf(text, "%u/%u", &share.rest, &share.parts) != 2 || share.parts == 0)) {
-    std::fprintf(stderr, "ROBOCACHE_TEST_SHARE: is \"%s\", expected such as 3/8\n", text);
+    std::fprintf(stderr, "%s: is \"%s\", expected such as 3/8\n", variable, text);
     std::exit(2);
   }
   return share;
+}
+
+// ROBOCACHE_TEST_SHARE=3/8 selects the cases whose number modulo 8 is 3.
+inline Share testShare() {
+  static const Share share = readShare("ROBOCACHE_TEST_SHARE");
+  return share;
+}
+
+// How many of a number of random cases: ROBOCACHE_RANDOM_SHARE=1/4 runs a quarter of them, and all
+// cases of tables.
+inline uint64_t randomShareOf(uint64_t count) {
+  static const Share share = readShare("ROBOCACHE_RANDOM_SHARE");
+  return (count + share.parts - 1) / share.parts;
 }
 
 inline bool inShare(uint64_t number) {

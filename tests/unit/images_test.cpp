@@ -510,7 +510,7 @@ constexpr uint64_t kCases = 23 * (support::kSanitized ? 4 : 40);
 }  // namespace
 
 TEST_CASE("images: by definition, at every SIMD level and with any number of threads") {
-  for (uint64_t seed = 0; seed < kCases; ++seed) {
+  for (uint64_t seed = 0; seed < support::randomShareOf(kCases); ++seed) {
     if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     ImagesCase c(seed, seed % 50 == 0 ? 150 : 40);

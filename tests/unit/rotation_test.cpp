@@ -14,6 +14,7 @@
 #include "support/random.h"
 #include "support/rotation_reference.h"
 #include "support/sanitizers.h"
+#include "support/share.h"
 
 namespace {
 
@@ -195,7 +196,8 @@ void convertToAll(const RotationFormat& from, const Values& in, Random& random, 
 void convertMany(RotationKind kind, uint64_t seed) {
   Random random(seed);
   Worst worst;
-  for (int round = 0; round < (support::kSanitized ? 10000 : 100000); ++round) {
+  const uint64_t rounds = support::randomShareOf(support::kSanitized ? 10000 : 100000);
+  for (uint64_t round = 0; round < rounds; ++round) {
     const RotationFormat from = someFormat(static_cast<int>(kind), random);
     const QuadMatrix rotation = uniformRotation(random);
     convertToAll(from, rounded(support::writeReference(from, rotation)), random, &worst);

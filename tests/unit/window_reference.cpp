@@ -415,25 +415,32 @@ std::vector<Elements> transformed(const Reference& reference, const WindowCall& 
   return all;
 }
 
+bool isExact(rbcDType dtype, const Bounded& x) {
+  return !isFloat(dtype) || x.error == 0 || !std::isfinite(x.value);
+}
+
+// Whether an element is right.
+bool isRight(rbcDType dtype, uint64_t got, const std::optional<Bounded>& expected,
+             double fill_value) {
+  if (!expected) return got == encode(dtype, fill_value);
+  if (!expected->known) return true;
+  if (isExact(dtype, *expected)) return got == encode(dtype, expected->value);
+  const int64_t low = orderOf(dtype, encodeFloat(dtype, expected->value - expected->error));
+  const int64_t high = orderOf(dtype, encodeFloat(dtype, expected->value + expected->error));
+  const int64_t order = orderOf(dtype, got);
+  return low <= order && order <= high && !std::isnan(decodeFloat(dtype, got));
+}
+
 // Checks one element; "" if it is right.
 std::string wrong(rbcDType dtype, uint64_t got, const std::optional<Bounded>& expected,
                   double fill_value) {
-  std::ostringstream text;
+  if (isRight(dtype, got, expected, fill_value)) return "";
+  std::ostringstream text;  // which takes longer to make than the check
   if (!expected) {
-    if (got == encode(dtype, fill_value)) return "";
     text << "is not the fill value " << fill_value;
-  } else if (!expected->known) {
-    return "";
-  } else if (!isFloat(dtype) || expected->error == 0 || !std::isfinite(expected->value)) {
-    if (got == encode(dtype, expected->value)) return "";
-    text << "expected " << static_cast<double>(expected->value);
   } else {
-    const int64_t low = orderOf(dtype, encodeFloat(dtype, expected->value - expected->error));
-    const int64_t high = orderOf(dtype, encodeFloat(dtype, expected->value + expected->error));
-    const int64_t order = orderOf(dtype, got);
-    if (low <= order && order <= high && !std::isnan(decodeFloat(dtype, got))) return "";
-    text << "expected " << static_cast<double>(expected->value) << " +- "
-         << static_cast<double>(expected->error);
+    text << "expected " << static_cast<double>(expected->value);
+    if (!isExact(dtype, *expected)) text << " +- " << static_cast<double>(expected->error);
   }
   if (isFloat(dtype)) text << ", got " << static_cast<double>(decodeFloat(dtype, got));
   return text.str();
