@@ -14,8 +14,8 @@ from step_tables import table_of
 ROOT = Path(__file__).resolve().parents[2]
 
 NOTE = """#!/bin/bash
-printf '%s share=%s cuda=%s strict=%s\\n' "$(basename "$0") $*" "${ROBOCACHE_TEST_SHARE:-}" \\
-  "${CUDA_ARCH:-}" "${STRICT:-}" >>"$NOTES"
+printf '%s share=%s random=%s cuda=%s strict=%s\\n' "$(basename "$0") $*" "${ROBOCACHE_TEST_SHARE:-}" \\
+  "${ROBOCACHE_RANDOM_SHARE:-}" "${CUDA_ARCH:-}" "${STRICT:-}" >>"$NOTES"
 sleep 0.1
 [[ "$(basename "$0") $*" != "${FAILS:-}" ]]
 """
@@ -66,11 +66,11 @@ def test_all_jobs(run):
         *("arm", "asan", "tsan", "all"),
     ]
     assert all(remark is None and float(seconds) >= 0.1 for seconds, remark in table.values())
-    assert any(call.startswith("make test share= cuda=90") for call in calls)
-    assert "make lint LINT=quick share= cuda=90 strict=yes" in calls
-    assert "make packages share= cuda=90 strict=" in calls
+    assert any(call.startswith("make test share= random=1/4 cuda=90") for call in calls)
+    assert "make lint LINT=quick share= random=1/4 cuda=90 strict=yes" in calls
+    assert "make packages share= random=1/4 cuda=90 strict=" in calls
     for preset in ("asan", "tsan"):
-        assert f"make {preset} share=1/8 cuda=90 strict=" in calls
+        assert f"make {preset} share=1/8 random=1/4 cuda=90 strict=" in calls
     assert any(call.startswith("make bits-aarch64") for call in calls)
 
 
