@@ -27,7 +27,7 @@ SHELL := /bin/bash
 # names its own, such as asan, keeps it.
 export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
-export CCACHE_SLOPPINESS ?= locale,pch_defines,time_macros
+export CCACHE_SLOPPINESS ?= locale
 # Python keeps its bytecode, in .venv, even if the environment disables it: pip compiles nothing
 # there, and the tests start more than a thousand processes.
 unexport PYTHONDONTWRITEBYTECODE

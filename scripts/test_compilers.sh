@@ -79,7 +79,7 @@ test_one() {  # COMPILER LIBRARY BUILD_FOLDER
   result="does not configure"
   cmake -S . -B "$3" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$1" \
     -DCMAKE_CXX_COMPILER="$(cxx_of "$1")" -DCMAKE_CXX_FLAGS="$flags" -DROBOCACHE_CUDA=OFF \
-    -DROBOCACHE_WERROR=ON -DROBOCACHE_BUILD_TESTS=ON || return
+    -DROBOCACHE_WERROR=ON -DROBOCACHE_BUILD_TESTS=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON || return
   result="does not compile"
   # shellcheck disable=SC2086 # a word each
   cmake --build "$3" -j "$JOBS" --target $TARGETS -- -k 0 || return

@@ -26,7 +26,8 @@
 
 namespace support {
 
-// For any contents of the workspace: the result is right, and nothing past its bytes is written.
+// For any contents of the workspace: the result is that of another context, which the table of cases compares
+// with the reference, and nothing past its bytes is written.
 template <class Case>
 void checkScratch(int32_t backend, const std::vector<Case>& cases) {
   rbcContextParams params = rbcContextParamsInit();
@@ -37,7 +38,6 @@ void checkScratch(int32_t backend, const std::vector<Case>& cases) {
   for (const Case& c : fewerWhenSanitized(cases)) {
     const auto in = inputsOf(c);
     const auto expected = run(scratch.other(), in);
-    failures.add(firstError(in, expected.output).empty());
     for (const uint8_t byte : {0xA5, 0xFF}) {
       auto placed = placedOf(scratch.other(), in);
       const size_t used = placed.workspaceSize(scratch.context());

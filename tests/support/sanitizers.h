@@ -25,7 +25,6 @@
 namespace support {
 
 // Only looks for races: the work of a single thread is left to the other sanitizers.
-inline constexpr bool kAddressSanitizer = RBC_TEST_ADDRESS_SANITIZER;
 inline constexpr bool kThreadSanitizer = RBC_TEST_THREAD_SANITIZER;
 inline constexpr bool kSanitized = RBC_TEST_SANITIZED;
 

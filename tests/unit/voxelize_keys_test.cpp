@@ -128,7 +128,7 @@ std::string check(const Context& context, const Keys& keys) {
 }
 
 void checkWidths(const Context& context) {
-  constexpr int kStep = support::kThreadSanitizer ? 9 : support::kAddressSanitizer ? 3 : 1;
+  constexpr int kStep = support::kSanitized ? 9 : 1;
   for (int bits = 3; bits <= 62; bits += kStep) {
     for (const int64_t offset : {-1, 0, 1}) {
       const int64_t voxels = (int64_t{1} << bits) + offset;
