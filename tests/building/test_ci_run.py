@@ -14,8 +14,9 @@ from step_tables import table_of
 ROOT = Path(__file__).resolve().parents[2]
 
 NOTE = """#!/bin/bash
-printf '%s share=%s random=%s cuda=%s strict=%s\\n' "$(basename "$0") $*" "${ROBOCACHE_TEST_SHARE:-}" \\
-  "${ROBOCACHE_RANDOM_SHARE:-}" "${CUDA_ARCH:-}" "${STRICT:-}" >>"$NOTES"
+printf '%s share=%s random=%s cuda=%s strict=%s\\n' "$(basename "$0") $*" \\
+  "${ROBOCACHE_TEST_SHARE:-}" "${ROBOCACHE_RANDOM_SHARE:-}" "${CUDA_ARCH:-}" "${STRICT:-}" \\
+  >>"$NOTES"
 sleep 0.1
 [[ "$(basename "$0") $*" != "${FAILS:-}" ]]
 """

@@ -10,15 +10,17 @@ import pytest
 
 import fuzz_mutations
 import fuzz_readers
+from random_share import random_share
 from robocache import data
 
 
 def test_damaged_files():
     formats = list(fuzz_readers.FORMATS)
-    outcomes = fuzz_readers.run(formats, 4 * len(formats), 1)
+    each = random_share(4)
+    outcomes = fuzz_readers.run(formats, each * len(formats), 1)
     assert [defect for outcome in outcomes for defect in outcome.defects] == []
-    assert sum(outcome.count for outcome in outcomes) == 4 * len(outcomes)
-    assert 0 < sum(outcome.read for outcome in outcomes) < 4 * len(outcomes)
+    assert sum(outcome.count for outcome in outcomes) == each * len(outcomes)
+    assert 0 < sum(outcome.read for outcome in outcomes) < each * len(outcomes)
 
 
 def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):

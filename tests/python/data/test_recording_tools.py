@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
+from random_share import random_share
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/units.md"
 
@@ -214,7 +215,7 @@ def greedy(first, second, tolerance):
     return sorted(found)
 
 
-@settings(max_examples=300)
+@settings(max_examples=random_share(300))
 @given(
     st.lists(st.integers(0, 60), max_size=12),
     st.lists(st.integers(0, 60), max_size=12),

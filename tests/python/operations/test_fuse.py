@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import robocache as rbc
 from dlpack_producers import Producer
 from fuse_problems import problems
+from random_share import random_share
 from resample_problems import assert_answers, same_bits
 
 # ---- at random -----------------------------------------------------------------------------------
@@ -26,7 +27,7 @@ def promoted(dtypes):
     return np.result_type(*floats) if floats else np.dtype("float32")
 
 
-@settings(max_examples=300)
+@settings(max_examples=random_share(300))
 @given(problems())
 def test_streams_side_by_side_are_resampled_streams(problem):
     out, mask = problem.fuse()
@@ -48,7 +49,7 @@ def test_streams_side_by_side_are_resampled_streams(problem):
         assert same_bits(part, each) and same_bits(mask[..., n], valid)
 
 
-@settings(max_examples=500)
+@settings(max_examples=random_share(500))
 @given(problems())
 def test_every_stream_against_the_reference(problem):
     for stream in problem.streams:  # their errors have bounds only as they come out
@@ -68,7 +69,7 @@ def test_every_stream_against_the_reference(problem):
         )
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(problems(), st.randoms(use_true_random=False))
 def test_permuted_streams_are_permuted_channels(problem, order):
     problem.options["dtype"] = problem.options["dtype"] or "float64"
@@ -83,7 +84,7 @@ def test_permuted_streams_are_permuted_channels(problem, order):
     assert same_bits(other_mask, mask[..., turn])
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(problems(), st.data())
 def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     expected, _ = problem.fuse()
@@ -98,7 +99,7 @@ def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     assert (room == 99).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(problems())
 def test_torch_gives_the_same_bits(problem):
     torch = pytest.importorskip("torch")

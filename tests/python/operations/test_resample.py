@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
+from random_share import random_share
 from reference import STEPS
 from resample_problems import (
     FLOATS,
@@ -22,7 +23,7 @@ from resample_problems import (
 # ---- against the reference, at random ------------------------------------------------------------
 
 
-@settings(max_examples=2000)
+@settings(max_examples=random_share(2000))
 @given(problems())
 def test_every_rule(problem):
     values, times, query_times, options = problem
@@ -32,7 +33,7 @@ def test_every_rule(problem):
     assert_answers(out, mask, values, times, query_times, **options)
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(problems(), st.data())
 def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     values, times, query_times, options = problem
@@ -42,7 +43,7 @@ def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(problems())
 def test_torch_gives_the_same_bits(problem):
     torch = pytest.importorskip("torch")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
+from random_share import random_share
 
 interpolate = pytest.importorskip("scipy.interpolate")
 pandas = pytest.importorskip("pandas")
@@ -144,7 +145,7 @@ def random_stream(seed, samples, spread, integers, dtype):
     return values, times, np.sort(queries)
 
 
-@settings(max_examples=300)
+@settings(max_examples=random_share(300))
 @given(
     methods=st.lists(st.sampled_from(METHODS), min_size=3, max_size=3),
     seed=st.integers(0, 2**32 - 1),

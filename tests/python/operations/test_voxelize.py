@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import robocache as rbc
 import voxel_reference
+from random_share import random_share
 from resample_problems import assert_any_layout, same_bits
 from voxel_problems import (
     ARRAYS,
@@ -63,7 +64,7 @@ def default_dtype(points, features, reduction="mean"):
     return {"occupancy": np.dtype(bool), "count": np.dtype("int32")}.get(reduction, own)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=random_share(1500))
 @given(dense_problems())
 def test_every_rule(problem):
     points, features, options = problem
@@ -75,7 +76,7 @@ def test_every_rule(problem):
     assert same_bits(dropped, expected_dropped)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=random_share(1500))
 @given(sparse_problems())
 def test_every_rule_of_sparse(problem):
     points, features, options = problem
@@ -98,7 +99,7 @@ def test_every_rule_of_sparse(problem):
     assert trimmed.point_to_voxel is voxels.point_to_voxel
 
 
-@settings(max_examples=150)
+@settings(max_examples=random_share(150))
 @given(dense_problems(), st.data())
 def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     points, features, options = problem
@@ -108,7 +109,7 @@ def test_out_in_any_layout_and_nothing_beside_it(problem, data):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=random_share(200))
 @given(dense_problems(), sparse_problems())
 def test_torch_gives_the_same_bits(dense_problem, sparse_problem):
     torch = pytest.importorskip("torch")

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import robocache as rbc
 from normalization_reference import IDS, PROJECTS, devices, example, statistics
+from random_share import random_share
 from robocache import Normalization
 
 FLOATS = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
@@ -46,7 +47,7 @@ def off_by(made, x):
     return (np.abs(back.astype(np.longdouble) - x) / np.spacing(largest)).max()
 
 
-@settings(max_examples=300)
+@settings(max_examples=random_share(300))
 @given(
     low=FLOATS,
     span=st.floats(1e-3, 1e6),
@@ -62,7 +63,7 @@ def test_the_round_trip_of_a_range(low, span, parts, dtype):
         assert off_by(made, inside) <= 2
 
 
-@settings(max_examples=300)
+@settings(max_examples=random_share(300))
 @given(
     x=FLOATS, shift=FLOATS, scale=SCALES, bias=FLOATS,
     dtype=st.sampled_from([np.float32, np.float64]),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import robocache as rbc
+from random_share import random_share
 from resample_problems import problems
 
 torch = pytest.importorskip("torch")
@@ -99,7 +100,7 @@ OTHERS = {"pchip": "cubic", "slerp": "linear", "angle": "previous"}
 
 
 @on_each_device
-@settings(max_examples=150)
+@settings(max_examples=random_share(150))
 @given(problem=problems())
 def test_the_gradient_is_the_transposed_operation(device, problem):
     """<upstream, W values> = <W^T upstream, values>, with W values = f(values) - f(0)."""

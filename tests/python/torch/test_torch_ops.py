@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import robocache as rbc
 from fuse_problems import problems as fusions
+from random_share import random_share
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.library", reason="torch without operators")
@@ -548,7 +549,7 @@ def linear(method):
     return [(begin, count, OTHERS.get(name, name)) for begin, count, name in method]
 
 
-@settings(max_examples=100)
+@settings(max_examples=random_share(100))
 @given(problem=fusions())
 def test_the_gradient_of_fusion_is_the_transposed_operation(problem):
     """<upstream, W values> = <W^T upstream, values>, with W values = f(values) - f(0)."""
