@@ -2,7 +2,7 @@
 They understand every Python block of the README and of the pages under docs/ as well.
 
 The blocks of a page are one file, line by line where they stand. Pages need not annotate functions
-of their own, and libraries without types pass. mypy reads all of it at once: most of the time is torch's.
+of their own, and libraries without types pass. mypy reads all of it at once: torch takes longest.
 """
 
 from __future__ import annotations
