@@ -1,7 +1,7 @@
 // Element types for tests: names, and conversions to and from long double.
 //
-// The conversions use arithmetic, or those of the processor, instead of bit tricks. They share no code with the
-// library.
+// They use arithmetic, or instructions of the processor, instead of bit tricks, and share no code
+// with the library.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@
 
 namespace support {
 
-// For any contents of the workspace: the result is that of another context, which the table of cases compares
+// For any contents of the workspace: the result equals another context's, which other tests compare
 // with the reference, and nothing past its bytes is written.
 template <class Case>
 void checkScratch(int32_t backend, const std::vector<Case>& cases) {
@@ -86,7 +86,8 @@ auto randomCases(uint64_t first, uint64_t count) {
 template <class Operation>
 auto sameBitsCases(uint64_t first, uint64_t count) {
   auto cases = Operation::table();
-  for (auto& c : casesOf(Operation::any, first, randomShareOf(count))) cases.push_back(std::move(c));
+  for (auto& c : casesOf(Operation::any, first, randomShareOf(count)))
+    cases.push_back(std::move(c));
   return cases;
 }
 

@@ -30,8 +30,8 @@ inline Share testShare() {
   return share;
 }
 
-// How many of a number of random cases: ROBOCACHE_RANDOM_SHARE=1/4 runs a quarter of them, and all
-// cases of tables.
+// The number of random cases to run, of `count`: a quarter with ROBOCACHE_RANDOM_SHARE=1/4. All
+// cases of tables run.
 inline uint64_t randomShareOf(uint64_t count) {
   static const Share share = readShare("ROBOCACHE_RANDOM_SHARE");
   return (count + share.parts - 1) / share.parts;

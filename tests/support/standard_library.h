@@ -1,5 +1,5 @@
-// Headers of the standard library that many tests include, precompiled: a file includes what it uses
-// all the same.
+// Headers of the standard library that many tests include, to be precompiled. A file still includes
+// what it uses.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""How many random cases the tests run: all, or the part that ROBOCACHE_RANDOM_SHARE names."""
+"""The number of random cases that tests run: all, or the part that ROBOCACHE_RANDOM_SHARE names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def random_share(count: int) -> int:
-    """Return how many of a number of random cases to run: a quarter of them with 1/4."""
+    """Return the number of random cases to run, of `count`: with 1/4 a quarter of them."""
     parts = int(os.environ.get("ROBOCACHE_RANDOM_SHARE", "0/1").split("/")[1])
     return -(-count // parts)
