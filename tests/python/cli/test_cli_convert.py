@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import policy_bags as bags
+from cli_process import robocache
 from robocache import data
 
 pytest.importorskip("typer")
@@ -32,9 +31,7 @@ def folder(tmp_path_factory):
 
 
 def run(*arguments, cwd, code=0):
-    command = [sys.executable, "-m", "robocache", "convert", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "100"}
-    made = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+    made = robocache("convert", *arguments, cwd=cwd, environment={"COLUMNS": "100"})
     assert made.returncode == code, made.stdout + made.stderr
     return made.stdout if code == 0 else made.stderr
 

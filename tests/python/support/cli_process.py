@@ -13,7 +13,7 @@ import recordings_with_faults as faults
 import warm_python
 
 
-def robocache(*arguments, before="", started=False, **options):
+def robocache(*arguments, before="", started=False, cwd=None, **options):
     """Run it, after some Python of a test; without a terminal, and with no colours forced.
 
     ``started``: in a Python that has imported nothing, as one that starts.
@@ -22,12 +22,13 @@ def robocache(*arguments, before="", started=False, **options):
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
     environment.update(options.pop("environment", {}))
     if not started and not options:
-        status, *texts = warm_python.run(code, *arguments, environment=environment)
+        status, *texts = warm_python.run(code, *arguments, environment=environment, folder=cwd)
         return subprocess.CompletedProcess(arguments, status, *(text.decode() for text in texts))
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
+        cwd=cwd,
         env=environment,
         timeout=120,
         **options,

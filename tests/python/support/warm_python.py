@@ -22,7 +22,7 @@ import forked
 from child_processes import environment as environment_of_children
 
 
-def run(code, *arguments, environment=None, input=b"", seconds=120):
+def run(code, *arguments, environment=None, folder=None, input=b"", seconds=120):
     """Run code with ``sys.argv[1:]``; return its exit code, and the bytes of its output and errors.
 
     ``environment``: all of it, by default the environment of this process. Not for variables that
@@ -32,7 +32,7 @@ def run(code, *arguments, environment=None, input=b"", seconds=120):
         "code": code,
         "argv": ["-c", *map(str, arguments)],
         "environment": dict(os.environ if environment is None else environment),
-        "folder": os.getcwd(),
+        "folder": os.getcwd() if folder is None else str(folder),
     }
     with (
         tempfile.TemporaryFile() as source,
