@@ -13,7 +13,6 @@
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  of `make packages` (default: this machine's)
 #   AARCH64_CUDA=OFF  of `make packages`: 64-bit ARM without CUDA
-#   CMAKE_ARGS="-D..."  more options of CMake, for the library, the Python package and `make packages`
 #   CUDA_ARCH=90   builds the CUDA backend for this one GPU architecture (default: this machine's GPU;
 #                  without a GPU, the CPU only)
 
@@ -58,7 +57,7 @@ JOBS := $(shell nproc)
 PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i bindings/*.py \
   bindings/python cmake tests/abi/layouts -type f -not -name '*.pyc' 2>/dev/null)
 
-CONFIGURE := cmake --preset release $(CUDA_NAMED:%=-D%) $(CMAKE_ARGS)
+CONFIGURE := cmake --preset release $(CUDA_NAMED:%=-D%)
 
 # $(call run-tests,PRESET): run ctest, print the totals, and fail if a test failed.
 define run-tests
