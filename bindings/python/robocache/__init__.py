@@ -38,6 +38,7 @@ from ._operations.data_frames import fuse_frames, resample_frame
 from ._operations.farthest_points import farthest_points, take_rows
 from ._operations.fuse import fuse
 from ._operations.image_draws import ColorJitter, ImageDraws, image_draws
+from ._operations.image_presets import ImagePreset, image_preset, image_presets
 from ._operations.images import images, normalization_table
 from ._operations.live import Live, LiveCounters, LiveStream, LiveTick
 from ._operations.live_kept import live_kept
@@ -73,6 +74,7 @@ __all__ = [
     "Episodes",
     "Grid",
     "ImageDraws",
+    "ImagePreset",
     "Info",
     "Live",
     "LiveCounters",
@@ -106,6 +108,8 @@ __all__ = [
     "fuse",
     "fuse_frames",
     "image_draws",
+    "image_preset",
+    "image_presets",
     "images",
     "info",
     "limit_idle_memory",
