@@ -80,6 +80,11 @@ def test_the_suffix_decides(folder, tmp_path):
         (["--state", "/joints"], 1, "--state: no such stream '/joints'; expected one of"),
         (["--state", "/joint_state"], 1, "Did you mean /joint_states? --skip-failed skips"),
         (["--state", "/joint_states:positon"], 1, "/joint_states:positon: no such channel"),
+        (["--state", "/joint_states:positon"], 1, "Did you mean position?"),
+        (["--state", "/joint_states:position[elbw]"], 1, "Did you mean position[elbow]?"),
+        (["--action", "/joint_states:position,velocty"], 1, "Did you mean velocity?"),
+        (["--state", "/front/image_raw"], 1, "--state: /front/image_raw holds images, whose"),
+        (["--state", "/front/image_raw"], 1, "--image keeps them, or name one of its channels"),
         (["--image", "front=/odom"], 1, "--image front: /odom has messages of geometry_msgs"),
         (["--image", "front=/none"], 1, "--image front: no such stream '/none'"),
         (["--image", "a=/x", "--image", "a=/y"], 2, "a is given twice"),
@@ -96,6 +101,27 @@ def test_refusals(folder, tmp_path, arguments, code, text):
     out = run("bags", "-o", tmp_path / "x", "--rate", "10", *arguments, cwd=folder, code=code)
     assert text in " ".join(out.replace("│", " ").split())
     assert os.listdir(tmp_path) == []
+
+
+def test_a_channel_of_an_image_topic_may_be_named(folder, tmp_path):
+    height = ("--state", "/front/image_raw:height")
+    run("bags", "-o", tmp_path / "x", "--rate", "10", *height, cwd=folder)
+    assert (data.open(tmp_path / "x").load()["observation.state"].values == 16).all()
+
+
+def test_the_output_is_apart_from_the_sources(folder):
+    before = sorted(path for path in folder.rglob("*"))
+    for sources, out in [
+        (["bags"], "bags/out"),
+        (["bags/run_0"], "bags/run_0/out"),
+        (["bags/run_*"], "bags/run_1/out.csv"),
+        (["bags/run_0", "bags/run_1"], "bags/run_1/out"),
+    ]:
+        text = run(*sources, "-o", out, "--rate", "10", *STATE, cwd=folder, code=1)
+        assert f"{out}: is inside bags" in text and "write next to that folder" in text
+    text = run("bags", "-o", "no/x.csv", "--rate", "10", *STATE, cwd=folder, code=1)
+    assert "no/x.csv: the folder no does not exist; make it first, or write elsewhere" in text
+    assert sorted(path for path in folder.rglob("*")) == before
 
 
 def test_a_rate_is_needed_for_recordings(folder, tmp_path):

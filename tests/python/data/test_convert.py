@@ -549,3 +549,13 @@ def test_sources_are_not_changed(three, tmp_path):
     with pytest.raises(FileExistsError, match="contains"):
         converted(three / "run_9", three, overwrite=True)
     shutil.rmtree(tmp_path / "set")
+
+
+def test_cameras_of_data_sets_are_no_state(tmp_path):
+    sets = pytest.importorskip("camera_sets")
+    source = sets.with_pictures(tmp_path / "source", sets.frames(80), count=2)
+    with pytest.raises(ValueError, match=f"{sets.NAME} holds images, expected numbers; name it"):
+        data.convert(source, tmp_path / "out", tracks={"observation.state": sets.NAME})
+    episodes = data.open(source)
+    with pytest.raises(FileExistsError, match="is inside .*source, which is read"):
+        data.convert(episodes, source / "out")

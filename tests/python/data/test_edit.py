@@ -17,6 +17,7 @@ import pytest
 import camera_sets as sets
 import policy_bags as bags
 import recordings_with_faults as faults
+import robocache as rbc
 from robocache import data
 from robocache.data import FormatError
 
@@ -183,6 +184,131 @@ def test_a_part_without_a_keyframe_is_encoded_again(tmp_path):
     np.testing.assert_array_equal(frames_of(tmp_path / "out", sets.NAME, 3), pixels[160:])
     frames = frames_of(tmp_path / "out", sets.NAME, 2)
     np.testing.assert_allclose(frames.mean((1, 2)), pixels[123:160].mean((1, 2)), atol=6)
+
+
+# ---- resized cameras ----------------------------------------------------------------------------
+
+PAD = {"size": (40, 48), "rule": "opencv", "filter": "area", "fit": "pad", "pad_value": (1, 2, 3)}
+
+
+def resized(pixels, **options):
+    return rbc.images(pixels, dtype="uint8", layout="hwc", **options)
+
+
+def own_statistics(frames):
+    """Statistics of frames of an episode, as LeRobot computes them."""
+    values = frames.reshape(-1, 3) / 255.0
+    return values.min(0), values.max(0), values.mean(0), values.std(0)
+
+
+def statistics_are_of(folder, episode, frames):
+    from robocache import statistics_files
+
+    stored = statistics_files.read_lerobot_episodes(folder)[episode][sets.NAME]
+    for name, value in zip(("min", "max", "mean", "std"), own_statistics(frames)):
+        np.testing.assert_allclose(getattr(stored, name), value, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("resize", "options"),
+    [
+        ((12, 16), {"size": (12, 16)}),
+        ({"top": PAD}, PAD),
+        ({sets.NAME: {"size": 10, "rule": "torchvision", "filter": "bicubic"}}, None),
+    ],
+)
+def test_a_video_is_resized_before_it_is_encoded(tmp_path, resize, options):
+    pixels = sets.frames(200)
+    sets.with_video(tmp_path / "source", pixels)
+    before = files_in(tmp_path / "source")
+    made = data.edit(
+        tmp_path / "source",
+        tmp_path / "out",
+        keep="4,1",
+        trim={1: "3:"},
+        resize=resize,
+        lossless=True,
+    )
+    assert files_in(tmp_path / "source") == before
+    options = options or resize[sets.NAME]
+    whole, part = resized(pixels[160:], **options), resized(pixels[43:80], **options)
+    np.testing.assert_array_equal(frames_of(tmp_path / "out", sets.NAME, 0), whole)
+    np.testing.assert_array_equal(frames_of(tmp_path / "out", sets.NAME, 1), part)
+    checked(tmp_path / "out")
+    info = json.loads((tmp_path / "out" / "meta" / "info.json").read_text())
+    entry = info["features"][sets.NAME]
+    assert entry["shape"] == list(whole.shape[1:])
+    assert entry["info"]["video.height"] == whole.shape[1]
+    assert entry["info"]["video.width"] == whole.shape[2]
+    statistics_are_of(tmp_path / "out", 0, whole)
+    statistics_are_of(tmp_path / "out", 1, part)
+    assert f"{sets.NAME}: resized by the rule" in made.notes[0]
+
+
+def test_pictures_in_rows_are_resized(tmp_path):
+    pixels = sets.frames(200)
+    sets.with_pictures(tmp_path / "source", pixels)
+    data.edit(tmp_path / "source", tmp_path / "out", drop="1-4", resize="openpi")
+    expected = resized(pixels[:40], size=224, fit="pad")
+    np.testing.assert_array_equal(frames_of(tmp_path / "out", sets.NAME, 0), expected)
+    checked(tmp_path / "out")
+    info = json.loads((tmp_path / "out" / "meta" / "info.json").read_text())
+    assert info["features"][sets.NAME]["shape"] == [224, 224, 3]
+
+
+def test_by_default_videos_are_av1(cameras, tmp_path):
+    name = "observation.images.front"
+    made = data.edit(cameras / "lerobot", tmp_path / "out", resize=rbc.image_preset("octo_wrist"))
+    checked(tmp_path / "out")
+    assert "by the preset octo_wrist" in made.notes[0]
+    before = frames_of(cameras / "lerobot", name, 1)
+    after = frames_of(tmp_path / "out", name, 1)
+    expected = rbc.image_preset("octo_wrist")(before, dtype="uint8", layout="hwc")
+    np.testing.assert_allclose(after.mean((1, 2)), expected.mean((1, 2)), atol=6)
+    info = json.loads((tmp_path / "out" / "meta" / "info.json").read_text())
+    assert info["features"][name]["info"]["video.codec"] == "av1"
+    shape = info["features"][name]["shape"]
+    assert sorted(shape) == [3, 128, 128]
+
+
+def test_cameras_of_two_sizes_can_be_merged(tmp_path):
+    for name, shape in (("a", (24, 32)), ("b", (48, 64))):
+        sets.with_video(tmp_path / name, sets.frames(80, *shape), count=2)
+    both = [tmp_path / "a", tmp_path / "b"]
+    with pytest.raises(ValueError, match="top is .*64.* expected .*32"):
+        data.edit(both, tmp_path / "out")
+    data.edit(both, tmp_path / "out", resize=(24, 32), lossless=True)
+    checked(tmp_path / "out")
+    expected = resized(sets.frames(80, 48, 64)[:40], size=(24, 32))
+    np.testing.assert_array_equal(frames_of(tmp_path / "out", sets.NAME, 2), expected)
+    np.testing.assert_array_equal(
+        frames_of(tmp_path / "out", sets.NAME, 1), sets.frames(80, 24, 32)[40:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("resize", "kind", "message"),
+    [
+        ((25, 32), ValueError, "resize: .*top would have 32 x 25 pixels, but videos need even"),
+        ({"tap": 32}, KeyError, "resize: no such camera 'tap', expected one of .*mean top"),
+        ({"rule": "opencv"}, TypeError, "resize: has no 'size'"),
+        ({"size": 8, "dtype": 1}, TypeError, "resize: has 'dtype', expected one of .*size"),
+        ({"size": 8, "filter": "area"}, rbc.RoboCacheError, "filter: is AREA, expected BOX"),
+        ("open_pi", ValueError, "resize: name: is 'open_pi', expected one of .*mean openpi"),
+        ((0, 8), ValueError, r"resize: size\[0\]: is 0, expected 1 or more"),
+        ({"top": (8, "x")}, TypeError, r"resize\['top'\]: size\[1\]: is 'x', expected an int"),
+    ],
+)
+def test_a_resize_that_is_refused_writes_nothing(tmp_path, resize, kind, message):
+    sets.with_video(tmp_path / "source", sets.frames(80), count=2)
+    with pytest.raises(kind, match=message):
+        data.edit(tmp_path / "source", tmp_path / "out", resize=resize)
+    assert sorted(os.listdir(tmp_path)) == ["source"]
+
+
+def test_a_data_set_without_cameras_is_not_resized(source, tmp_path):
+    with pytest.raises(ValueError, match="resize: the data set has no camera"):
+        data.edit(source, tmp_path / "out", resize=224)
 
 
 @pytest.fixture(scope="module")

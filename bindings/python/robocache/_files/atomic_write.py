@@ -70,13 +70,27 @@ def require_place(path: str, overwrite: bool) -> None:
     ------
     FileExistsError
         Something is there, and ``overwrite`` is not set; or it may not be replaced.
+    FileNotFoundError, NotADirectoryError
+        The folder in which it would be does not exist.
     """
+    _require_folder(path)
     path = _absolute(path)
     recover(_written_path(path))
     if os.path.lexists(path) and not overwrite:
         raise FileExistsError(f"{printable(path)}: {_EXISTS}")
     recover_within(path)
     check_replaceable(path)
+
+
+def _require_folder(path: str) -> None:
+    folder = os.path.dirname(path.rstrip(os.sep))
+    if not folder or os.path.isdir(folder):
+        return
+    text = f"the folder {printable(folder)} does not exist; make it first, or write elsewhere"
+    if os.path.lexists(folder):
+        text = f"{printable(folder)} is not a folder; write elsewhere"
+        raise NotADirectoryError(errno.ENOTDIR, text, path)
+    raise FileNotFoundError(errno.ENOENT, text, path)
 
 
 def _absolute(path: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..._episodes.episodes import Episodes
 from ..._files.atomic_write import require_place, written_beside
-from ..._files.overwrite import lies_in
 from ..._printable import printable
 from ..._suggestions import did_you_mean
 from .._errors import FormatError, LeftOut
@@ -125,7 +124,8 @@ def convert(
     Raises
     ------
     FileExistsError
-        The output exists, or ``OUT.part`` was begun with other options or sources.
+        The output exists or is inside of a source, or ``OUT.part`` was begun with other options or
+        sources.
     FormatError
         A source cannot be read.
     ValueError
@@ -169,10 +169,6 @@ class _Job:
         if not isinstance(shift, int) or shift < 0:
             raise ValueError(f"action_shift: is {shift!r}, expected rows, 0 or more")
         sources = sources_of(arguments["sources"], out)
-        for source in sources:
-            if source.data is None and lies_in(source.name, out):
-                text = f"{printable(out)}: contains {printable(source.name)}, which it would "
-                raise FileExistsError(f"{text}replace; write elsewhere")
         wanted = wanted_of(arguments["tracks"], arguments["images"], arguments["exclude"])
         formats.require_names(format, [*wanted.tracks, *wanted.images])
         image_kind = formats.image_kind(format, arguments["image_format"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._episodes.episodes import Episodes
+from ..._files.overwrite import lies_in
 from ..._printable import printable
 from .._errors import FormatError
 from .._formats.registry import FORMATS, format_of
@@ -54,6 +55,8 @@ def sources_of(items: Any, out: str) -> list[Source]:
 
     Raises
     ------
+    FileExistsError
+        The output is inside of a source, or would replace it.
     FileNotFoundError
         A path or a pattern names nothing.
     TypeError
@@ -64,6 +67,8 @@ def sources_of(items: Any, out: str) -> list[Source]:
     for number, item in enumerate(items):
         if isinstance(item, (Recording, Episodes)):
             own = item.path if isinstance(item, Recording) else item.source
+            if own:
+                _require_apart(own, out)
             found.append(Source(own or f"item {number}", item))
         elif isinstance(item, (str, bytes, os.PathLike)):
             found += [Source(path) for path in _paths(os.fsdecode(item), out)]
@@ -83,6 +88,18 @@ def sources_of(items: Any, out: str) -> list[Source]:
     return found
 
 
+def _require_apart(path: str, out: str) -> None:
+    """Refuse an output that contains a source, or that a later conversion would take for one."""
+    if not os.path.lexists(path):
+        return
+    if lies_in(path, out):
+        text = f"{printable(out)}: contains {printable(path)}, which it would replace"
+        raise FileExistsError(f"{text}; write elsewhere")
+    if lies_in(out, path):
+        text = f"{printable(out)}: is inside {printable(path)}, which is read"
+        raise FileExistsError(f"{text}; write next to that folder, or elsewhere")
+
+
 def _paths(path: str, out: str) -> list[str]:
     if not os.path.lexists(path) and any(sign in path for sign in _MAGIC):
         matches = sorted(glob.glob(path, recursive=True), key=_natural)
@@ -94,6 +111,7 @@ def _paths(path: str, out: str) -> list[str]:
 
 def _inside(path: str, out: str) -> list[str]:
     """Return a path, or the recordings in it if it is a folder of several."""
+    _require_apart(path, out)
     if not os.path.isdir(path):
         return [path]
     reader = format_of(path, FORMATS)
@@ -101,7 +119,7 @@ def _inside(path: str, out: str) -> list[str]:
         return [path]
     found = []
     for entry in sorted(os.scandir(path), key=lambda entry: _natural(entry.name)):
-        if entry.name.startswith(".") or _is_output(entry.path, out):
+        if entry.name.startswith("."):
             continue
         if (entry.is_dir() or entry.is_file()) and format_of(entry.path, FORMATS) is not None:
             found.append(entry.path)
@@ -112,12 +130,6 @@ def _is_folder_of_bags(path: str, reader: Any) -> bool:
     """Whether a folder has bags, which are not the parts of one."""
     own = reader.__name__.endswith(".rosbag2")
     return own and not os.path.lexists(os.path.join(path, _METADATA))
-
-
-def _is_output(path: str, out: str) -> bool:
-    """Whether a path is the output, or its part, inside the folder of the sources."""
-    real = os.path.realpath(path)
-    return real in (os.path.realpath(out), os.path.realpath(f"{out}.part"))
 
 
 def _natural(text: str) -> list[Any]:

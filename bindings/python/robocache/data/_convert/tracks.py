@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ..._printable import printable
 from ..._suggestions import did_you_mean
 from .._errors import some
-from .._kinds.selectors import columns_of, of_topic, split
+from .._kinds.selectors import ALL, columns_of, of_topic, split
 from .._source import is_media
 
 STATE, ACTION, CAMERA = "observation.state", "action", "observation.images."
@@ -127,6 +128,8 @@ def parts_of(
     for feature, texts in wanted.tracks.items():
         at = f"{where}: tracks[{feature!r}]"
         features[feature] = tuple(part_of(text, known, at) for text in texts)
+        for part in features[feature]:
+            _require_numbers(part, streams[part.stream], at)
     cameras = {}
     for feature, stream in wanted.images.items():
         if stream not in streams:
@@ -137,6 +140,21 @@ def parts_of(
             )
         cameras[feature] = stream
     return features, cameras
+
+
+def _require_numbers(part: Part, kind: str, where: str) -> None:
+    """Refuse all numbers of a picture, a sound or a point cloud, which only describe it."""
+    if part.channels != ALL or not is_media(kind):
+        return
+    name = printable(part.stream)
+    keep = "name it with images= to keep them"
+    if kind == "Image":  # the camera of a data set, which has no channels
+        raise ValueError(f"{where}: {name} holds images, expected numbers; {keep}")
+    shown, keep = ("images", f"{keep}, or ") if "image" in kind.lower() else (kind, "")
+    raise ValueError(
+        f"{where}: {name} holds {shown}, whose numbers are not a robot's state; {keep}name one of "
+        f"its channels, such as {name}:height"
+    )
 
 
 def plain_name(stream: str, known: Collection[str]) -> str:

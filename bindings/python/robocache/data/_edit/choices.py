@@ -11,6 +11,7 @@ from typing import Any
 from ..._suggestions import did_you_mean
 from .._errors import some
 from .._formats.lerobot.stored_statistics import DataSet
+from .._image_resize import Resize
 
 # Columns of each LeRobot data set, which edit writes itself.
 COUNTERS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
@@ -36,6 +37,15 @@ class Cut:
     @property
     def rows(self) -> int:
         return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The features of the output, and how their frames are changed."""
+
+    features: Mapping[str, str]  # names in the sources, by new name
+    resizes: Mapping[str, Resize]  # by name in the sources
+    lossless: bool = False
 
 
 def numbers_in(value: Any, count: int, where: str) -> list[int]:

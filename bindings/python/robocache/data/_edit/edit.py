@@ -12,11 +12,14 @@ from ..._files.atomic_write import require_place, written_beside
 from ..._files.overwrite import lies_in
 from ..._printable import plural, printable
 from .._errors import Damage, FormatError, LeftOut, needed
+from .._formats.lerobot.frames import is_camera
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet
+from .._image_resize import Resize, resized_shape, resizes_of
 from .._options import Options
-from .choices import Cut, cuts_of, features_of, splits_of
+from .._write import video
+from .choices import Changes, Cut, cuts_of, features_of, splits_of
 from .write import Written, write
 
 
@@ -60,11 +63,13 @@ def edit(
     remove: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
     split: Mapping[str, Any] | None = None,
+    resize: Any = None,
+    lossless: bool = False,
     overwrite: bool = False,
     follow_links: bool = False,
     progress: bool | None = None,
 ) -> Edit:
-    """Write a LeRobot data set with some episodes, features or tasks of others.
+    """Write a LeRobot data set with some episodes, features or tasks of others, or resize images.
 
     The output is LeRobot v3.0, so v2.0 and v2.1 are converted. It is a new copy, which appears
     completely or not at all; the sources are not changed. Values keep their bits. Videos are
@@ -95,6 +100,15 @@ def edit(
     split
         By name of a part, its episodes or its fraction: ``{"train": 0.8, "val": 0.2}``. Each part
         becomes a data set in the folder ``out``.
+    resize
+        New sizes of the frames of cameras: a height and a width, or an int for both; a dict with
+        the arguments ``size``, ``rule``, ``filter``, ``fit``, ``pad_anchor`` and ``pad_value`` of
+        :func:`robocache.images`; or a preset of :func:`robocache.image_preset`, or its name. By
+        camera, as in ``{"front": 224}``, or for all cameras. The videos are encoded again, and the
+        statistics of these cameras are computed again from a sample of their frames.
+    lossless
+        Whether videos that are encoded are H.264 that loses nothing, in RGB, instead of AV1. Their
+        files are much larger.
     overwrite
         Whether to replace an existing output, such as the source itself.
     follow_links, progress
@@ -122,19 +136,26 @@ def edit(
     names = [os.fsdecode(path) for path in paths]
     sets = [_opened(name, target, follow_links, progress) for name in names]
     chosen = features_of(sets[0], list(remove), rename or {})
+    cameras = [name for name in chosen.values() if is_camera(sets[0].info.features[name])]
+    resizes = resizes_of(resize, cameras, "resize")
+    for name, own in resizes.items():
+        _require_even(sets[0].info.features[name], own, lossless)
     for each, name in zip(sets[1:], names[1:]):
-        _require_same(sets[0], each, names[0], name, list(chosen.values()))
+        _require_same(sets[0], each, names[0], name, list(chosen.values()), resizes)
     cuts = cuts_of(sets, drop, keep, trim, tasks)
     count = sum(len(each.plan.lengths) for each in sets)
     parts = None if split is None else splits_of(split, cuts, count)
+    if lossless:
+        video.require_lossless()
+    changes = Changes(chosen, resizes, lossless)
     require_place(target, overwrite)
     with written_beside(target, overwrite) as part:
         if parts is None:
-            done = [write(sets, cuts, chosen, part, progress)]
+            done = [write(sets, cuts, changes, part, progress)]
         else:
             os.mkdir(part)
             done = [
-                write(sets, own, chosen, os.path.join(part, name), progress)
+                write(sets, own, changes, os.path.join(part, name), progress)
                 for name, own in parts.items()
             ]
     return _result(target, cuts, chosen, parts, done)
@@ -184,8 +205,23 @@ def _opened(path: str, out: str, follow_links: bool, progress: bool | None) -> D
     return made
 
 
+def _require_even(feature: Feature, resize: Resize, lossless: bool) -> None:
+    """Refuse a size that a video cannot have, before anything is written."""
+    height, width, _ = resized_shape(_entry(feature), resize)
+    if feature.is_video and not lossless and (height % 2 or width % 2):
+        raise ValueError(
+            f"resize: {feature.name} would have {width} x {height} pixels, but videos need even "
+            "numbers; choose another size, or lossless=True"
+        )
+
+
 def _require_same(
-    first: DataSet, other: DataSet, name: str, other_name: str, features: Sequence[str]
+    first: DataSet,
+    other: DataSet,
+    name: str,
+    other_name: str,
+    features: Sequence[str],
+    resizes: Mapping[str, Resize],
 ) -> None:
     """Require that two data sets can be one."""
     than = f"{printable(other_name)}: differs from {printable(name)}"
@@ -198,10 +234,16 @@ def _require_same(
         if theirs is None:
             text = f"has no feature {feature!r}; remove it, or rename one first"
             raise ValueError(f"{than}: {text}")
-        if _facts(mine) != _facts(theirs):
-            text = f"{feature} is {_facts(theirs)}, expected {_facts(mine)}"
+        resize = resizes.get(feature)
+        if _facts(mine, resize) != _facts(theirs, resize):
+            text = f"{feature} is {_facts(theirs, resize)}, expected {_facts(mine, resize)}"
             raise ValueError(f"{than}: {text}")
 
 
-def _facts(feature: Feature) -> tuple[Any, ...]:
-    return feature.dtype, feature.shape, feature.names
+def _facts(feature: Feature, resize: Resize | None) -> tuple[Any, ...]:
+    shape = feature.shape if resize is None else tuple(resized_shape(_entry(feature), resize))
+    return feature.dtype, shape, feature.names
+
+
+def _entry(feature: Feature) -> dict[str, Any]:
+    return {"shape": feature.shape, "names": feature.names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ... import statistics_files
 from ..._printable import plural
@@ -16,13 +16,13 @@ from .._formats.lerobot.places import EPISODES
 from .._formats.lerobot.stored_statistics import STATS, DataSet, fix
 from .._options import Options
 from .._write.lerobot import image_columns
-from .choices import Cut
+from .choices import Changes, Cut
 
 
 def write_statistics(
     sets: Sequence[DataSet],
     cuts: Sequence[Cut],
-    features: Mapping[str, str],
+    changes: Changes,
     part: str,
     progress: bool | None,
 ) -> list[str]:
@@ -35,9 +35,13 @@ def write_statistics(
     """
     pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
     parquet = needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
+    features = changes.features
     cameras = {n: o for n, o in features.items() if is_camera(sets[0].info.features[o])}
     notes: list[str] = []
-    results = _of_cameras(sets, cuts, cameras, part, progress, notes) if cameras else {}
+    results = {}
+    if cameras:
+        resized = set(changes.resizes)
+        results = _of_cameras(sets, cuts, cameras, resized, part, progress, notes)
     path = os.path.join(part, EPISODES)
     table = parquet.read_table(path)
     whole = {}
@@ -59,13 +63,14 @@ def _of_cameras(
     sets: Sequence[DataSet],
     cuts: Sequence[Cut],
     cameras: Mapping[str, str],
+    resized: Collection[str],
     part: str,
     progress: bool | None,
     notes: list[str],
 ) -> dict[str, list[StatisticsResult]]:
     """Return the statistics of each camera by episode: the stored ones of whole episodes.
 
-    Statistics that cannot be right are computed from the frames.
+    Statistics that cannot be right, and those of ``resized`` cameras, are computed from the frames.
     """
     import numpy as np
 
@@ -76,7 +81,7 @@ def _of_cameras(
         number = int(sets[cut.source].plan.numbers[cut.episode])
         own = stored[cut.source].get(number, {}) if cut.is_whole else {}
         for name, old in cameras.items():
-            stored_row = own.get(old)
+            stored_row = None if old in resized else own.get(old)
             if stored_row is not None and impossible(stored_row).any():
                 wrong[name] += 1
                 stored_row = None
@@ -87,15 +92,15 @@ def _of_cameras(
         for name, count in wrong.items()
         if count
     ]
-    lacking = np.array([any(rows[e] is None for rows in found.values()) for e in range(len(cuts))])
-    if lacking.any():
+    for name, rows in found.items():
+        lacking = np.array([row is None for row in rows])
+        if not lacking.any():
+            continue
         made = DataSet.open(part, Options(Damage(), progress=progress))
         plan = made.plan.without(~lacking)
-        _, by_episode = camera_statistics(made.info, plan, "sample", made.options)
-        for name, result in by_episode.items():
-            for row, e in enumerate(np.flatnonzero(lacking).tolist()):
-                if found[name][e] is None:
-                    found[name][e] = result.row(row)
+        _, by_episode = camera_statistics(made.info, plan, "sample", made.options, [name])
+        for row, e in enumerate(np.flatnonzero(lacking).tolist()):
+            rows[e] = by_episode[name].row(row)
     return {name: [row for row in rows if row is not None] for name, rows in found.items()}
 
 

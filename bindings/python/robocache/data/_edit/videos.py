@@ -11,7 +11,7 @@ from .._errors import FormatError
 from .._formats.lerobot.places import CHUNK
 from .._formats.lerobot.stored_statistics import DataSet
 from .._write import video
-from .choices import Cut
+from .choices import Changes, Cut
 
 
 class Videos:
@@ -23,9 +23,11 @@ class Videos:
         cuts: Sequence[Cut],
         rate: float,
         path: Callable[[str, int], str],
+        changes: Changes,
         notes: list[str],
     ) -> None:
         self.sets, self.cuts, self.rate, self.path, self.notes = sets, cuts, rate, path, notes
+        self.changes = changes
 
     def require(self, own: str) -> None:
         """Require that the video of each episode exists, before anything is written."""
@@ -45,7 +47,8 @@ class Videos:
         import numpy as np
 
         files: dict[tuple[int, str], int] = {}  # files that are copied whole
-        whole = self._whole_files(own)
+        resize = self.changes.resizes.get(own)
+        whole = self._whole_files(own) if resize is None else set()
         number = again = 0
         places = []
         for cut in self.cuts:
@@ -59,12 +62,14 @@ class Videos:
                 continue
             target = self.path(name, number)
             first = begin + cut.begin / self.rate
-            if not video.copy_part(source, target, first, cut.rows):
+            if resize is not None or not video.copy_part(source, target, first, cut.rows):
                 self._encode(source, target, first, cut, own)
                 again += 1
             places.append((number, 0.0))
             number += 1
-        if again:
+        if resize is not None:
+            self.notes.append(f"{name}: resized by {resize}, and encoded again")
+        elif again:
             text = f"{name}: {again} of {len(self.cuts)} videos were encoded again, since no "
             self.notes.append(f"{text}keyframe is where they begin")
         numbers = np.array([place for place, _ in places], np.int64)
@@ -112,13 +117,14 @@ class Videos:
         }
 
     def _encode(self, source: str, target: str, first: float, cut: Cut, own: str) -> None:
-        writer = video.Writer(target, self.rate)
+        writer = video.Writer(target, self.rate, self.changes.lossless)
+        resize = self.changes.resizes.get(own)
         count = 0
         try:
             for _, image in video.frames(source, first):
                 if count == cut.rows:
                     break
-                writer.add(image)
+                writer.add(image if resize is None else resize(image))
                 count += 1
             writer.close()
         except BaseException:

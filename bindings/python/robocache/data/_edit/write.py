@@ -13,6 +13,7 @@ from .._errors import FormatError, LeftOut, needed, reading
 from .._file_access import json_object, walked
 from .._formats.lerobot.checks import words_of_tasks
 from .._formats.lerobot.columns import hub_feature, tasks_table
+from .._formats.lerobot.frames import content_of
 from .._formats.lerobot.places import (
     CHUNK,
     DATA,
@@ -24,8 +25,10 @@ from .._formats.lerobot.places import (
     place,
 )
 from .._formats.lerobot.stored_statistics import DataSet
+from .._image_resize import resized_shape
 from .._progress import progress as shown
-from .choices import COUNTERS, Cut
+from .._write import pictures
+from .choices import COUNTERS, Changes, Cut
 from .statistics import write_statistics
 from .videos import Videos
 
@@ -49,13 +52,13 @@ class Written:
 def write(
     sets: Sequence[DataSet],
     cuts: Sequence[Cut],
-    features: Mapping[str, str],
+    changes: Changes,
     part: str,
     progress: bool | None,
 ) -> Written:
-    """Write a data set of some episodes; ``features``: names in the sources, by new name."""
+    """Write a data set of some episodes."""
     os.mkdir(part)
-    return _Writer(sets, cuts, features, part, progress).write()
+    return _Writer(sets, cuts, changes, part, progress).write()
 
 
 class _Writer:
@@ -63,12 +66,12 @@ class _Writer:
         self,
         sets: Sequence[DataSet],
         cuts: Sequence[Cut],
-        features: Mapping[str, str],
+        changes: Changes,
         part: str,
         progress: bool | None,
     ) -> None:
-        self.sets, self.cuts, self.features, self.part = sets, cuts, features, part
-        self.progress = progress
+        self.sets, self.cuts, self.changes, self.part = sets, cuts, changes, part
+        self.features, self.progress = changes.features, progress
         self.info = sets[0].info
         self.rate = float(self.info.fps or 0)
         self.words = [_words(each) for each in sets]
@@ -80,7 +83,9 @@ class _Writer:
         self.table: Any = None
 
     def write(self) -> Written:
-        videos = Videos(self.sets, self.cuts, self.rate, self._video_path, self.done.notes)
+        videos = Videos(
+            self.sets, self.cuts, self.rate, self._video_path, self.changes, self.done.notes
+        )
         cameras = {n: o for n, o in self.features.items() if self.info.features[o].is_video}
         for own in cameras.values():
             videos.require(own)
@@ -94,7 +99,7 @@ class _Writer:
         self._info(described)
         self._episodes(columns)
         self.done.notes += write_statistics(
-            self.sets, self.cuts, self.features, self.part, self.progress
+            self.sets, self.cuts, self.changes, self.part, self.progress
         )
         self._sources()
         self._list_left_out()
@@ -162,10 +167,33 @@ class _Writer:
             if name in cameras:
                 continue
             column = table[own]
+            if own in self.changes.resizes:
+                column = self._pictures(cut, own, column)
             if new.get(own) is not None:
                 column = pyarrow.array(new[own].astype(column.type.to_pandas_dtype()))
             columns[name] = column
         return pyarrow.table(columns)
+
+    def _pictures(self, cut: Cut, own: str, column: Any) -> Any:
+        """Return a column of pictures in their new size, as PNG."""
+        pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
+        source, resize = self.sets[cut.source], self.changes.resizes[own]
+        path = source.info.folder.file(source.plan.files[int(source.plan.file_of[cut.episode])])
+        decoder = pictures.Decoder()
+        kind = column.type
+        cells: list[Any] = []
+        for row, cell in enumerate(column.to_pylist()):
+            content = content_of(source.info, path, cut.begin + row, cell)
+            try:
+                made = pictures.png(resize(decoder.rgb(content)))
+            except ValueError as error:
+                place = f"episode {source.plan.numbers[cut.episode]}, row {cut.begin + row}"
+                raise FormatError(path, place, f"{own} {error}") from None
+            cells.append(made)
+            if pyarrow.types.is_struct(kind):
+                name = os.path.splitext(os.path.basename(cell.get("path") or ""))[0]
+                cells[-1] = {"bytes": made, "path": f"{name}.png" if name else None}
+        return pyarrow.array(cells, kind)
 
     def _moved_stamps(self, cut: Cut, whole: Any, table: Any) -> Any:
         """Return times that begin where the whole episode began; dates do not change."""
@@ -259,6 +287,8 @@ class _Writer:
     def _entries(self) -> dict[str, Any]:
         """Return the features as info.json describes them."""
         known = json_object(self.info.path)["features"]
+        for own, resize in self.changes.resizes.items():
+            known[own]["shape"] = resized_shape(known[own], resize)
         return {name: known[own] for name, own in self.features.items()}
 
     def _info(self, described: Mapping[str, dict[str, Any]]) -> None:

@@ -14,6 +14,8 @@ _ROLE = re.compile(
     r"[_ ]?(?:[xyzwijkrs]|\d+|real|scalar)[\])]?\s*(?:[\[(].*[\])])?$", re.IGNORECASE
 )
 
+_SEPARATOR = re.compile(r"[.\[/(:]")  # what may follow the common beginning of some channels
+
 
 def split(text: str, known: Iterable[str]) -> tuple[str, str] | None:
     """Split STREAM[:CHANNELS] into the stream and the channels ("*" if missing).
@@ -84,7 +86,7 @@ def columns_of(
     found = _selected(selector, names, labels, width)
     if found is None:
         known = some(tuple(names or labels))
-        near = did_you_mean(selector, names or labels)
+        near = _near(selector, names, labels, width)
         raise ValueError(f"{where}: no such channel {selector!r}, expected one of {known}{near}")
     return found
 
@@ -112,6 +114,14 @@ def _selected(
         if all(part is not None for part in parts):
             return [column for part in parts for column in part or ()]
     return None
+
+
+def _near(selector: str, names: Sequence[str] | None, labels: Sequence[str], width: int) -> str:
+    """Return a suggestion for a selector that selects nothing: a channel, or what some share."""
+    parts = [part.strip() for part in selector.split(",")]
+    wrong = next((p for p in parts if _selected(p, names, labels, width) is None), selector)
+    shared = [label[: found.start()] for label in labels if (found := _SEPARATOR.search(label))]
+    return did_you_mean(wrong, [*dict.fromkeys(shared), *(names or labels)])
 
 
 def _one(name: str, own: Sequence[str], labels: Sequence[str], width: int) -> int | None:

@@ -16,6 +16,8 @@ CODECS = ("libsvtav1", "libaom-av1")  # the encoders of AV1, the better one firs
 _OPTIONS = {"g": "2", "crf": "30"}  # LeRobot's: every second frame can be decoded without others
 _SPEEDS = {"libsvtav1": {"preset": "12"}, "libaom-av1": {"cpu-used": "8"}}  # the first: LeRobot's
 PIXELS = "yuv420p"
+_LOSSLESS = "libx264rgb"
+_EXACT = {"qp": "0", "g": "2", "preset": "veryfast"}
 _EARLY = 1e-3  # s that a frame may be before its time, for stamps that were rounded
 
 
@@ -42,11 +44,20 @@ def encoder() -> str:
     )
 
 
-class Writer:
-    """Writes RGB frames of one size as an MP4 file."""
+def require_lossless() -> None:
+    """Refuse a PyAV without the encoder of videos that lose nothing."""
+    if _LOSSLESS not in av().codecs_available:
+        raise ValueError(
+            f"lossless: needs the encoder {_LOSSLESS}, which this PyAV does not have; install PyAV "
+            "from PyPI: pip install av"
+        )
 
-    def __init__(self, path: str, rate: float) -> None:
-        self.path, self.rate = path, rate
+
+class Writer:
+    """Writes RGB frames of one size as an MP4 file: AV1, or H.264 that loses nothing."""
+
+    def __init__(self, path: str, rate: float, lossless: bool = False) -> None:
+        self.path, self.rate, self.lossless = path, rate, lossless
         self.container: Any = None
         self.stream: Any = None
         self.converter: Any = None
@@ -61,7 +72,8 @@ class Writer:
         if image.shape != self.shape:
             raise ValueError(changed(self.shape, image.shape))
         frame = module.VideoFrame.from_ndarray(image, format="rgb24")
-        frame = self.converter.converted(frame, format=PIXELS)
+        if not self.lossless:
+            frame = self.converter.converted(frame, format=PIXELS)
         frame.pts = self.frames
         frame.time_base = 1 / ratio(self.rate)
         self.container.mux(self.stream.encode(frame))
@@ -69,7 +81,7 @@ class Writer:
 
     def _begin(self, module: Any, shape: tuple[int, ...]) -> None:
         height, width = shape[:2]
-        if height % 2 or width % 2:
+        if not self.lossless and (height % 2 or width % 2):
             raise ValueError(
                 f"has {width} x {height} pixels, but videos need even numbers; choose another size "
                 "with image_size=, or image_format='png'"
@@ -77,10 +89,10 @@ class Writer:
         self.shape = shape
         os.environ.setdefault("SVT_LOG", "1")  # only errors; it prints its settings else
         self.container = module.open(self.path, "w", format="mp4")
-        name = encoder()
-        options = {**_OPTIONS, **_SPEEDS[name]}
+        name = _LOSSLESS if self.lossless else encoder()
+        options = _EXACT if self.lossless else {**_OPTIONS, **_SPEEDS[name]}
         self.stream = self.container.add_stream(name, ratio(self.rate), options=options)
-        self.stream.pix_fmt = PIXELS
+        self.stream.pix_fmt = "rgb24" if self.lossless else PIXELS
         self.stream.width, self.stream.height = width, height
         self.converter = Converter(module)
         with _scheduling_kept():

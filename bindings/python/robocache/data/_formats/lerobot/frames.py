@@ -155,12 +155,12 @@ def files_of_pictures(
             numbers = table["episode_index"].to_numpy()
             rows = np.flatnonzero(numbers == plan.numbers[episode]).tolist()
         for row in rows:
-            yield _content(info, path, row, table[feature.name][row].as_py())
+            yield content_of(info, path, row, table[feature.name][row].as_py())
 
     return pictures
 
 
-def _content(info: Info, path: str, row: int, cell: Any) -> bytes:
+def content_of(info: Info, path: str, row: int, cell: Any) -> bytes:
     """Return the file of a picture: in the row, or named there."""
     content = cell.get("bytes") if isinstance(cell, dict) else cell
     if content is None and isinstance(cell, dict) and cell.get("path"):
@@ -176,7 +176,7 @@ def _picture(info: Info, path: str, row: int, cell: Any) -> Any:
     import numpy as np
 
     image = needed("PIL.Image", _EXTRA, "a picture")
-    content = _content(info, path, row, cell)
+    content = content_of(info, path, row, cell)
     try:
         with image.open(io.BytesIO(content)) as opened:
             pixels: Any = np.asarray(opened.convert("RGB"))

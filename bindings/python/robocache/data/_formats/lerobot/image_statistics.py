@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...._statistics.result import StatisticsResult
@@ -25,17 +25,19 @@ _LARGE, _TARGET = 300, 150  # pixels: LeRobot skips pixels of pictures that are 
 
 
 def camera_statistics(
-    info: Info, plan: Plan, how: str, options: Options
+    info: Info, plan: Plan, how: str, options: Options, names: Collection[str] | None = None
 ) -> tuple[dict[str, StatisticsResult], dict[str, StatisticsResult]]:
     """Return the statistics of each camera over all episodes, and by episode as [E,3].
 
     ``how``: "sample" takes the frames and the pixels that LeRobot takes when it records, "all"
     takes all. The pixels are counted, so that all numbers are exact. ``count`` is the number of
-    frames, as in LeRobot.
+    frames, as in LeRobot. ``names``: the cameras; None: all.
     """
     import numpy as np
 
     cameras = [feature for feature in info.features.values() if is_camera(feature)]
+    if names is not None:
+        cameras = [feature for feature in cameras if feature.name in names]
     wanted: dict[int, Any] = {
         e: sampled(int(length)) if how == "sample" else np.arange(int(length))
         for e, length in enumerate(plan.lengths.tolist())
