@@ -21,6 +21,8 @@ _MARKED = re.compile(
     r"|(dataset_info|features)\.json|[^/]+\.tfrecord-\d+-of-\d+"
 )
 _ZARR = re.compile(r"(.+/)?(\.zgroup|\.zarray|\.zattrs|\d+(\.\d+)*)")
+PICTURES = "robocache_pictures.json"  # marks a folder of resized pictures
+_PICTURE = re.compile(rf"{PICTURES}|.+\.(png|jpg)")
 _CLOUD = {"points.npy", "count.npy"}
 _TRIES = 100
 
@@ -74,10 +76,9 @@ def _check(path: str, part: str | None) -> None:
             "would delete it; choose another path, or delete the folder yourself"
         )
     if part is not None and os.path.isdir(part) and os.listdir(path):
-        if _is_data_set(path) != _is_data_set(part):
-            what = "a data set" if _is_data_set(path) else "point clouds"
+        if _kind(path) != _kind(part):
             raise FileExistsError(
-                f"{printable(path)}: contains {what}, and overwrite=True "
+                f"{printable(path)}: contains {_kind(path)}, and overwrite=True "
                 "replaces only the same type of data; choose another path"
             )
 
@@ -110,6 +111,8 @@ def _holds_current(path: str) -> bool:
 def _of_others(folder: str) -> str | None:
     """Return a file in a folder that saving does not write, or None."""
     names = sorted(_files(folder))
+    if PICTURES in names:
+        return next((n for n in names if not _fits(n, [_PICTURE]) or _odd(folder, n)), None)
     if _is_data_set(folder):
         patterns = [_LEROBOT if "meta/info.json" in names else _ZARR]
         patterns += [_MARKED] if {_MARK, f"meta/{_MARK}"} & set(names) else []
@@ -119,6 +122,12 @@ def _of_others(folder: str) -> str | None:
 
 def _fits(name: str, patterns: list[re.Pattern[str]]) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def _kind(folder: str) -> str:
+    if os.path.isfile(os.path.join(folder, PICTURES)):
+        return "pictures"
+    return "a data set" if _is_data_set(folder) else "point clouds"
 
 
 def _is_data_set(folder: str) -> bool:

@@ -23,6 +23,7 @@ from .convert import convert
 from .demo_data import demo_data
 from .edit import edit
 from .formats import formats
+from .images import images
 from .info import info
 from .inspect import inspect
 from .report import report
@@ -159,6 +160,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
         "/commands --image front=/camera/image_raw",
     ),
     "edit": (edit, "robocache edit so101 -o so101_clean --drop 3,7 --trim '0-2=10:'"),
+    "images": (images, "robocache images so101 -o so101_224 --preset openpi --sheet sheet.html"),
     "windows": (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     "voxelize": (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     "cloud": (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),

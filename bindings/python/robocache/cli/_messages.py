@@ -26,6 +26,7 @@ _OPTIONS = {
 _CLOCK_OFFSET = re.compile(r"clock_offset=\{'([^']*)': \.\.\.\}")
 _TRACK = re.compile(r"\btracks\['([^']+)'\]")
 _CAMERA = re.compile(r"\bimages\['(?:observation\.images\.)?([^']+)'\]")
+_RESIZED = re.compile(r"\bresize\['([^']+)'\]")
 _REMOVED = re.compile(r"\bremove=\['([^']+)'\]")
 _EXCLUDED = re.compile(r"\bexclude=\['([^']+)'\]")
 _RESAMPLED = re.compile(r"convert with rate=([\d.]+), or align\([\d.]+\)")
@@ -39,6 +40,7 @@ _NAMES = (
         "format",
         "image_format",
         "image_size",
+        "lossless",
         "max_gap",
     ),
     *("max_unpacked", "overwrite", "skip_failed", "span", "spans", "split_gap", "unit"),
@@ -58,6 +60,7 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
 
     text = _TRACK.sub(lambda found: _FLAGS.get(found[1], f"--extra {found[1]}"), text)
     text = _CAMERA.sub(r"--image \1", text)
+    text = _RESIZED.sub(r"--resize \1", text)
     text = _REMOVED.sub(r"--remove \1", text)
     text = _EXCLUDED.sub(r"--exclude \1", text)
     text = _RESAMPLED.sub(r"robocache convert --rate \1", text)

@@ -30,6 +30,7 @@ from ._common import (
     guesses,
     pairs,
 )
+from ._images import Filter, Fit, Rule, how, resize_of
 
 _LONGEST = 40  # letters of the channels of a track
 _STATE, _ACTION = "observation.state", "action"
@@ -134,8 +135,14 @@ def convert(
         Optional[str], typer.Option(help="video, png or jpeg; default: by the format.")
     ] = None,
     image_size: Annotated[
-        Optional[str], typer.Option(help="Resize all pictures.", metavar="WIDTHxHEIGHT")
+        Optional[str],
+        typer.Option(
+            help="Resize all pictures, or use a preset such as openpi.", metavar="WIDTHxHEIGHT"
+        ),
     ] = None,
+    rule: Rule = None,
+    filter: Filter = None,  # noqa: A002
+    fit: Fit = None,
     method: Annotated[
         Parts,
         typer.Option(
@@ -207,7 +214,7 @@ def convert(
         split_gap=None if split_gap is None else _seconds(split_gap),
         spans=spans,
         image_format=image_format,
-        image_size=None if image_size is None else _size(image_size),
+        image_size=resize_of(image_size, how(rule, filter, fit), "--image-size"),
         dtype=None if dtype == "recorded" else dtype,
         robot=robot,
         skip_failed=skip_failed,
@@ -256,13 +263,6 @@ def _seconds(text: str) -> float:
         raise typer.BadParameter(
             f"{text!r}: expected seconds, such as 5 or 0.5s", param_hint="--split-gap"
         ) from None
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, cross, height = text.lower().partition("x")
-    if not cross or not (width.isdigit() and height.isdigit()):
-        raise typer.BadParameter(f"{text!r}: expected WIDTHxHEIGHT", param_hint="--image-size")
-    return int(height), int(width)
 
 
 def _short(text: str) -> str:

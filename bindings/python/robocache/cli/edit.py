@@ -1,4 +1,4 @@
-"""``robocache edit``: other episodes, features or tasks of LeRobot data sets, as a new one."""
+"""``robocache edit``: other episodes, features, tasks or image sizes of LeRobot data sets."""
 
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -9,6 +9,7 @@ from .._printable import plural
 from ..data import edit as edit_data
 from . import _display as show
 from ._common import AsJson, FollowLinks, Output, Overwrite, pairs
+from ._images import Filter, Fit, Rule, how, resizes
 
 Texts = Optional[list[str]]
 
@@ -61,11 +62,28 @@ def edit(
             metavar="NAME=EPISODES",
         ),
     ] = None,
+    resize: Annotated[
+        Texts,
+        typer.Option(
+            help="Resize the frames of all cameras, or of one, or use a preset such as openpi. "
+            "Repeatable.",
+            metavar="[CAMERA=]WIDTHxHEIGHT",
+        ),
+    ] = None,
+    rule: Rule = None,
+    filter: Filter = None,  # noqa: A002
+    fit: Fit = None,
+    lossless: Annotated[
+        bool,
+        typer.Option(
+            "--lossless", help="Encode videos without a loss, as H.264 in RGB: much larger files."
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop, keep, reorder, trim, merge or split episodes of LeRobot data sets; change features.
+    """Drop, keep, reorder, trim, merge or split episodes of LeRobot data sets; resize cameras.
 
     The output is a new data set in LeRobot v3.0, so older versions are converted. Videos are copied
     without decoding where their keyframes allow it. Statistics, indexes and tasks are consistent
@@ -84,6 +102,8 @@ def edit(
         remove=remove or (),
         rename=pairs(rename, "--rename", "OLD=NEW"),
         split=_splits(split),
+        resize=resizes(resize, how(rule, filter, fit), "--resize"),
+        lossless=lossless,
         overwrite=overwrite,
         follow_links=follow_links,
     )

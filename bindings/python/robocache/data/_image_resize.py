@@ -24,6 +24,7 @@ class Resize:
     def __init__(self, argument: Any, where: str) -> None:
         self._preset: ImagePreset | None = None
         self._options: dict[str, Any] = {}
+        self.argument = argument  # for functions that take one
         if isinstance(argument, str):
             try:
                 argument = image_preset(argument)

@@ -12,6 +12,7 @@ from ..._files.atomic_write import require_place, written_beside
 from ..._printable import printable
 from ..._suggestions import did_you_mean
 from .._errors import FormatError, LeftOut
+from .._image_resize import Resize, ResizeArgument, resize_of
 from .._kinds.declared import checked
 from .._kinds.selectors import ALL, split
 from .._progress import progress
@@ -44,7 +45,7 @@ def convert(
     split_gap: float | None = None,
     spans: str | os.PathLike[str] | None = None,
     image_format: str | None = None,
-    image_size: tuple[int, int] | None = None,
+    image_size: ResizeArgument | None = None,
     dtype: str | None = "float32",
     robot: str | None = None,
     skip_failed: bool = False,
@@ -98,7 +99,9 @@ def convert(
     image_format
         "video" (AV1), "png" or "jpeg". None: "video" for LeRobot, else pictures without a loss.
     image_size
-        The height and the width of all pictures. None: as recorded.
+        The height and the width of all pictures, or an int for both; or as ``resize`` of
+        :func:`edit`: a dict with arguments of :func:`robocache.images`, or a preset. None: as
+        recorded.
     dtype
         The dtype of all tracks. None: as recorded.
     robot
@@ -144,7 +147,7 @@ class _Job:
     open_options: dict[str, Any]
     kinds: dict[str, Any]
     image_kind: str
-    image_size: tuple[int, int] | None
+    image_size: Resize | None
     robot: str | None
     skip_failed: bool
     overwrite: bool
@@ -172,11 +175,7 @@ class _Job:
         wanted = wanted_of(arguments["tracks"], arguments["images"], arguments["exclude"])
         formats.require_names(format, [*wanted.tracks, *wanted.images])
         image_kind = formats.image_kind(format, arguments["image_format"])
-        size = arguments["image_size"]
-        if size is not None:
-            size = (int(size[0]), int(size[1]))
-            if min(size) < 1:
-                raise ValueError(f"image_size: is {size}, expected a height and a width")
+        size = resize_of(arguments["image_size"], "image_size")
         rules = Rules(
             wanted,
             None if rate is None else float(rate),
@@ -203,7 +202,7 @@ class _Job:
             "action_shift": shift,
             "split": [rules.split.topic, rules.split.gap, repr(rules.split.rows)],
             "image_format": image_kind,
-            "image_size": size,
+            "image_size": None if size is None else size.facts,
             "dtype": arguments["dtype"],
             "robot": arguments["robot"],
             "kinds": kinds,

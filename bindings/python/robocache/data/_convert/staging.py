@@ -17,6 +17,7 @@ from typing import Any
 from ..._files.workplace import sync_folder, sync_tree
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
+from .._image_resize import Resize
 from .._write import pictures, video
 from .._write.dataset import Feature, even_times
 from .cameras import Frame
@@ -251,11 +252,10 @@ class EpisodeWriter:
 class _Sink:
     """The frames of a camera in an episode: a video, or pictures one after the other."""
 
-    def __init__(self, path: str, rows: int, rate: float, kind: str, size: Any) -> None:
+    def __init__(self, path: str, rows: int, rate: float, kind: str, resize: Resize | None) -> None:
         import numpy as np
 
-        self.path, self.rows, self.kind = path, rows, kind
-        self.resizer = pictures.Resizer(size)
+        self.path, self.rows, self.kind, self.resize = path, rows, kind, resize
         self.row = 0
         self.shape: tuple[int, ...] | None = None
         self.writer = video.Writer(f"{path}.mp4", rate) if kind == "video" else None
@@ -270,9 +270,9 @@ class _Sink:
             raise RuntimeError(f"{self.path}: row {row} came, expected row {self.row}")
         needs = self.writer is not None or any(r in self.sampled for r in range(row, row + rows))
         image = None
-        stored = None if self.resizer.size is not None else self._stored(frame)
+        stored = None if self.resize is not None else self._stored(frame)
         if needs or stored is None:
-            image = self.resizer.resized(frame.image)
+            image = frame.image if self.resize is None else self.resize(frame.image)
             self._require(image.shape)
         if self.writer is not None:
             for _ in range(rows):
@@ -314,7 +314,7 @@ class _Sink:
         self.counted += 1
 
     def copy(self, source: str, begin: float) -> bool:
-        if self.writer is None or self.resizer.size is not None:
+        if self.writer is None or self.resize is not None:
             return False
         if not video.copy_part(source, self.writer.path, begin, self.rows):
             return False

@@ -16,7 +16,7 @@ from .._formats.lerobot.frames import is_camera
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet
-from .._image_resize import Resize, resized_shape, resizes_of
+from .._image_resize import Resize, ResizeArgument, resized_shape, resizes_of
 from .._options import Options
 from .._write import video
 from .choices import Changes, Cut, cuts_of, features_of, splits_of
@@ -63,7 +63,7 @@ def edit(
     remove: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
     split: Mapping[str, Any] | None = None,
-    resize: Any = None,
+    resize: ResizeArgument | Mapping[str, ResizeArgument] | None = None,
     lossless: bool = False,
     overwrite: bool = False,
     follow_links: bool = False,

@@ -1,4 +1,4 @@
-"""Pictures in PNG and JPEG: encoding, decoding, and resizing."""
+"""Pictures in PNG and JPEG: encoding and decoding."""
 
 from __future__ import annotations
 
@@ -129,20 +129,3 @@ class Decoder:
         if self.converter is None:
             self.converter = Converter(module)
         return self.converter.rgb(frames[0])
-
-
-class Resizer:
-    """Resizes pictures by averages over the area of their pixels."""
-
-    def __init__(self, size: tuple[int, int] | None) -> None:
-        self.size = size  # height and width; None: pictures keep theirs
-        self.converter = Converter(av()) if size is not None else None
-
-    def resized(self, image: Any) -> Any:
-        """Return an RGB picture [h,w,3] in the size."""
-        if self.size is None or self.converter is None or image.shape[:2] == self.size:
-            return image
-        frame = av().VideoFrame.from_ndarray(image, format="rgb24")
-        height, width = self.size
-        changed = self.converter.converted(frame, width=width, height=height, interpolation="AREA")
-        return self.converter.rgb(changed)

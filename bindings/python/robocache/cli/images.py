@@ -1,0 +1,324 @@
+"""``robocache images``: pictures and cameras in another size, and a sheet that compares them."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .._files.atomic_write import written_beside
+from .._files.overwrite import lies_in
+from .._printable import plural
+from ..data import convert, edit
+from ..data._contact_sheet import SUFFIXES, Pair, contents
+from ..data._errors import Damage, FormatError
+from ..data._formats.lerobot.frames import frames_of
+from ..data._formats.lerobot.lerobot import sniff
+from ..data._formats.lerobot.stored_statistics import DataSet
+from ..data._formats.registry import FORMATS, format_of
+from ..data._image_resize import Resize, resizes_of
+from ..data._options import Options
+from ..data._picture_folder import (
+    KINDS,
+    Pictures,
+    pictures_in,
+    samples_of,
+    spread,
+    write_resized,
+)
+from . import _display as show
+from ._common import AsJson, Failure, FollowLinks, Overwrite, check_kind
+from ._images import Filter, Fit, Rule, how, resize_of
+from ._outputs import check_output
+
+
+def images(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of PNG and JPEG pictures, a picture, or a LeRobot data set.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Optional[Path],
+        typer.Option("--output", "-o", help="Where to write; without it, only --sheet."),
+    ] = None,
+    size: Annotated[
+        Optional[str],
+        typer.Option(help="The new size.", metavar="WIDTHxHEIGHT"),
+    ] = None,
+    preset: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Resize and crop as a project does, such as openpi, instead of --size.",
+            metavar="NAME",
+        ),
+    ] = None,
+    rule: Rule = None,
+    filter: Filter = None,  # noqa: A002
+    fit: Fit = None,
+    camera: Annotated[
+        Optional[list[str]],
+        typer.Option(help="Only this camera of a data set. Repeatable.", metavar="NAME"),
+    ] = None,
+    format: Annotated[
+        Optional[str],
+        typer.Option(help="Of pictures: png or jpeg; default: png.", metavar="NAME"),
+    ] = None,
+    lossless: Annotated[
+        bool,
+        typer.Option(
+            "--lossless", help="Encode videos without a loss, as H.264 in RGB: much larger files."
+        ),
+    ] = False,
+    sheet: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="Write a contact sheet, frames before and after: .html or .png.", metavar="FILE"
+        ),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Frames on the sheet.", min=1, max=64)] = 6,
+    overwrite: Overwrite = False,
+    follow_links: FollowLinks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Resize pictures or the cameras of a data set, with the bits of Pillow, torchvision or OpenCV.
+
+    A folder of pictures becomes a folder of PNG files with the same names. A LeRobot data set
+    becomes a new one, whose rows are the same; with a suffix, such as .zarr or .hdf5, it is
+    converted. The orientation in EXIF is not applied.
+    """
+    resize = _resize(size, preset, how(rule, filter, fit))
+    if output is None and sheet is None:
+        raise typer.BadParameter("give --output, --sheet, or both", param_hint="--output")
+    if format is not None and format not in KINDS:
+        raise typer.BadParameter(f"{format!r}: choose png or jpeg", param_hint="--format")
+    if sheet is not None and sheet.suffix.lower() not in SUFFIXES:
+        raise typer.BadParameter(f"{sheet}: expected .html or .png", param_hint="--sheet")
+    check_kind(path)
+    if not path.exists():
+        raise Failure(f"{path}: does not exist")
+    for option, target in (("--output", output), ("--sheet", sheet)):
+        if target is not None:
+            _require_apart(target, path, option)
+            check_output(target, overwrite, [path], option)
+    if output is not None and sheet is not None and output.absolute() == sheet.absolute():
+        raise Failure(f"--sheet: {sheet} is the output too; choose another path")
+    if sniff(str(path)):
+        if format is not None:
+            raise Failure("--format works on pictures; this is a LeRobot data set")
+        result = _data_set(path, output, resize, camera, lossless, overwrite, follow_links)
+        resizes = result.pop("resizes")
+        pairs = []
+        if sheet is not None:
+            pairs = _pairs_of_cameras(path, resizes, samples, follow_links)
+    else:
+        for name, value in (("camera", camera), ("lossless", lossless or None)):
+            if value is not None:
+                raise Failure(f"--{name} works on LeRobot data sets; this is not one")
+        source = _pictures(path)
+        result = _folder(source, output, resize, format, overwrite)
+        pairs = _pairs_of_pictures(source, resize, samples) if sheet is not None else []
+    if sheet is not None:
+        title = f"{path.name or path}: {resize}"
+        with written_beside(str(sheet), overwrite) as part, open(part, "xb") as file:
+            file.write(contents(pairs, title, sheet.suffix.lower()))
+    result = {"path": str(path), **result, "sheet": None if sheet is None else str(sheet)}
+    if as_json:
+        show.print_json(result)
+    else:
+        _print(result, resize)
+
+
+def _resize(size: Optional[str], preset: Optional[str], options: dict[str, str]) -> Resize:
+    if (size is None) == (preset is None):
+        raise typer.BadParameter("give --size or --preset, one of the two", param_hint="--size")
+    if preset is not None:
+        if preset[:1].isdigit():
+            raise typer.BadParameter(
+                f"{preset!r} is a size; pass it as --size", param_hint="--preset"
+            )
+        return Resize(resize_of(preset, options, "--preset"), "preset")
+    return Resize(resize_of(size, options, "--size"), "size")
+
+
+def _require_apart(output: Path, source: Path, option: str) -> None:
+    """Refuse an output inside the source, which the next run would read."""
+    if source.is_dir() and lies_in(str(output), str(source)) and output != source:
+        raise Failure(f"{option}: {output} is inside {source}, which is read; write elsewhere")
+
+
+# ---- pictures -----------------------------------------------------------------------------------
+
+
+def _pictures(path: Path) -> Pictures:
+    names, _ = pictures_in(str(path))
+    if names:
+        return Pictures(str(path), names)
+    reader = format_of(str(path), FORMATS)
+    if reader is None:
+        raise Failure(f"{path}: has no PNG or JPEG picture")
+    raise Failure(
+        f"{path}: expected pictures or a LeRobot data set; robocache convert, with --image and "
+        "--image-size, reads the cameras of recordings"
+    )
+
+
+def _folder(
+    source: Pictures, output: Optional[Path], resize: Resize, kind: Optional[str], overwrite: bool
+) -> dict[str, Any]:
+    result: dict[str, Any] = {"output": None, "format": "pictures", "resize": resize.facts}
+    result.update(frames=0, sizes=[], notes=[], left_out=[])
+    if output is None:
+        return result
+    if kind is None:
+        kind = "jpeg" if _is_jpeg(output) and not os.path.isdir(source.path) else "png"
+    if not os.path.isdir(source.path) and output.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+        raise Failure(f"--output: {output}: expected .png or .jpg, for one picture")
+    done = write_resized(source, str(output), resize, kind, overwrite, None)
+    result.update(output=str(output), frames=done.pictures)
+    result["sizes"] = [
+        {"from": list(old), "to": list(new), "frames": count}
+        for (old, new), count in done.sizes.items()
+    ]
+    others = pictures_in(source.path)[1]
+    result["left_out"] = [{"place": o.place, "reason": o.reason} for o in done.left_out]
+    result["left_out"] += [{"place": name, "reason": "not a PNG or JPEG"} for name in others]
+    return result
+
+
+def _is_jpeg(output: Path) -> bool:
+    return output.suffix.lower() in (".jpg", ".jpeg")
+
+
+def _pairs_of_pictures(source: Pictures, resize: Resize, count: int) -> list[Pair]:
+    return [Pair(name, frame, resize(frame)) for name, frame in samples_of(source, count)]
+
+
+# ---- data sets ----------------------------------------------------------------------------------
+
+
+def _data_set(
+    path: Path,
+    output: Optional[Path],
+    resize: Resize,
+    cameras: Optional[list[str]],
+    lossless: bool,
+    overwrite: bool,
+    follow_links: bool,
+) -> dict[str, Any]:
+    data_set = DataSet.open(str(path), Options(Damage(), follow_links=follow_links))
+    known = data_set.cameras
+    if not known:
+        raise Failure(f"{path}: the data set has no camera")
+    named: Any = resize.argument
+    if cameras:
+        named = dict.fromkeys(cameras, resize.argument)
+    resizes = resizes_of(named, known, "--camera" if cameras else "--size")
+    sizes = [_size_of(data_set, name, each) for name, each in resizes.items()]
+    for each in sizes:
+        odd = each["to"][0] % 2 or each["to"][1] % 2
+        if odd and output is not None and not lossless:
+            if data_set.info.features[each["camera"]].is_video and not output.suffix:
+                raise Failure(
+                    f"--size: {each['camera']} would have {_pixels(each['to'])} pixels, but videos "
+                    "need even numbers; choose another size, or --lossless"
+                )
+    result: dict[str, Any] = {"output": None, "format": None, "resize": resize.facts}
+    result.update(frames=0, sizes=sizes, notes=[], left_out=[], resizes=resizes)
+    if output is None:
+        return result
+    rows = int(data_set.plan.lengths.sum())
+    if output.suffix:
+        if lossless or cameras:
+            option = "--lossless" if lossless else "--camera"
+            raise Failure(f"{option}: works for a LeRobot output, a name without a suffix")
+        made: Any = convert(
+            str(path),
+            output,
+            image_size=resize.argument,
+            overwrite=overwrite,
+            follow_links=follow_links or None,
+        )
+        kind = made.format
+    else:
+        made = edit(
+            str(path),
+            output,
+            resize=named,
+            lossless=lossless,
+            overwrite=overwrite,
+            follow_links=follow_links,
+        )
+        kind = "lerobot"
+    facts = made.to_dict()
+    result.update(output=str(output), format=kind, frames=rows * len(resizes))
+    result.update(notes=facts["notes"], left_out=facts["left_out"])
+    return result
+
+
+def _size_of(data_set: DataSet, name: str, resize: Resize) -> dict[str, Any]:
+    for frame in _frames(data_set, name, [(0, 0)]):
+        height, width = frame.shape[:2]
+        after = list(resize.size_of(height, width))
+        return {"camera": name, "from": [height, width], "to": after}
+    raise FormatError(data_set.info.path, name, "has no frames")
+
+
+def _frames(data_set: DataSet, camera: str, places: list[tuple[int, int]]) -> Any:
+    wanted: dict[int, list[int]] = {}
+    for episode, row in places:
+        wanted.setdefault(episode, []).append(row)
+    feature = data_set.info.features[camera]
+    for _, _, frame in frames_of(
+        data_set.info, data_set.plan, feature, dict(wanted), data_set.options
+    ):
+        yield frame
+
+
+def _pairs_of_cameras(
+    path: Path, resizes: dict[str, Resize], count: int, follow_links: bool
+) -> list[Pair]:
+    """Return frames of all cameras: the middle ones of episodes that are evenly apart."""
+    data_set = DataSet.open(str(path), Options(Damage(), follow_links=follow_links))
+    lengths = data_set.plan.lengths.tolist()
+    pairs = []
+    for camera, resize in resizes.items():
+        episodes = spread([e for e, n in enumerate(lengths) if n], max(count // len(resizes), 1))
+        places = [(e, lengths[e] // 2) for e in episodes]
+        for (episode, row), frame in zip(places, _frames(data_set, camera, places)):
+            number = int(data_set.plan.numbers[episode])
+            name = f"{camera}, episode {number}, row {row}"
+            pairs.append(Pair(name, frame, resize(frame)))
+    return pairs
+
+
+# ---- output -------------------------------------------------------------------------------------
+
+
+def _print(result: dict[str, Any], resize: Resize) -> None:
+    out = show.Page()
+    rows = [
+        [
+            each.get("camera", plural(each.get("frames", 0), "picture")),
+            _pixels(each["from"]),
+            _pixels(each["to"]),
+        ]
+        for each in result["sizes"]
+    ]
+    if rows:
+        out.print(show.table(("frames", "before", "after"), rows))
+    omitted = [f"{each['place']}: {each['reason']}" for each in result["left_out"]]
+    show.print_remarks(out, {"note": result["notes"], "omitted": omitted})
+    if rows:
+        out.print()
+    if result["output"] is not None:
+        frames = plural(result["frames"], "frame")
+        out.print(f"wrote {result['output']}: {frames}, by {resize}", wrap=False)
+    if result["sheet"] is not None:
+        out.print(f"wrote {result['sheet']}", wrap=False)
+
+
+def _pixels(size: list[int]) -> str:
+    return f"{size[1]} x {size[0]}"
