@@ -16,6 +16,7 @@ np = pytest.importorskip("numpy")
 import recordings_with_faults as faults  # noqa: E402
 import robocache as rbc  # noqa: E402
 from cli_process import robocache  # noqa: E402
+from robocache.data._write.pictures import png  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "json.md"
 NAMED = (
@@ -95,6 +96,9 @@ def printed(tmp_path_factory):
     header = "VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 2\nHEIGHT 1\n"
     sweep.write_text(header + "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 2\nDATA ascii\n0 0 0\n1 1 1\n")
     lerobot = folder / "lerobot"
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    (pictures / "0.png").write_bytes(png(np.zeros((4, 6, 3), np.uint8)))
     faults.episodes(count=1).save(lerobot)
     commands = {
         "demo-data": [arm],
@@ -103,6 +107,7 @@ def printed(tmp_path_factory):
         "resample": [arm, "--rate", "50", "-o", aligned],
         "convert": [arm, "--rate", "50", "-o", folder / "converted.npz"],
         "edit": [lerobot, "-o", folder / "edited", "--split", "all=0"],
+        "images": [pictures, "-o", folder / "resized", "--size", "3x2"],
         "windows": [aligned, "--state", "joints", "--action", "joints"],
         "pipeline init": [arm, "-o", folder / "pipeline.json"],
         "pipeline check": lambda: [complete(arm, folder), "--data", arm],
@@ -143,6 +148,7 @@ def test_every_key_on_the_page_is_printed(printed):
         r"streams\.NAME\.(finite|extent|min|max|fields|organized)|left_out|unread",
         "stats": "findings|compared|ok|written",
         "convert": r"cameras|skipped|episodes\.(episode|copied|tasks|cut|gaps|farthest)",
+        "images": r"resize\.preset|sizes\.camera",
         "windows": "device|batch|bench",
         "report": "rerun",
         "pipeline check": "data|replays",
