@@ -130,7 +130,32 @@ def test_torch():
         ({"rows": [3]}, ValueError, "rows: index 0 is 3, expected -1, or one of the 3"),
         ({"colors": [[1, 1, 1, 0.1]] * 3}, rbc.RoboCacheError, "hue of image 0 is 0.1"),
         ({"dtype": "int8"}, TypeError, "out: dtype is int8, expected uint8 or a float"),
-        ({"crop_size": 3}, ValueError, "crop_height: is 3 and crop_width is 3, expected 0"),
+        ({"crop_size": 3}, ValueError, "crop_size: is 3, expected None without boxes"),
+        ({"size": 0}, ValueError, "size: is 0, expected 1 or more"),
+        ({"size": -2}, ValueError, "size: is -2, expected 1 or more"),
+        ({"size": 65537}, ValueError, "size: is 65537, expected at most 65536"),
+        ({"size": True}, TypeError, "size: is True, expected height and width"),
+        ({"size": "44"}, TypeError, "size: is '44', expected height and width"),
+        ({"size": (4, 4.5)}, TypeError, r"size\[1\]: is 4.5, expected an int"),
+        ({"pad_value": (1, 2)}, ValueError, "pad_value: has 2 numbers, .* of 3 channels"),
+        ({"pad_value": (1, 2, 3, 4)}, ValueError, "pad_value: has 4 numbers, .* of 3 channels"),
+        ({"pad_value": "black"}, TypeError, "pad_value: is 'black', expected a number"),
+        ({"pad_value": math.nan}, ValueError, r"pad_value\[0\]: is nan, expected an integer"),
+        ({"pad_value": 256}, ValueError, r"pad_value\[0\]: is 256, expected an integer"),
+        ({"flips": [257, 0, 0]}, ValueError, "flips: has 257, expected 0 to 255"),
+        ({"flips": [-1, 0, 0]}, ValueError, "flips: has -1, expected 0 to 255"),
+        ({"flips": [4, 0, 0]}, ValueError, "flips: index 0 is 4, expected 0 to 3"),
+        ({"rows": [2**63]}, ValueError, "rows: has 9223372036854775808, expected -9223372036"),
+        ({"rows": [0.5]}, TypeError, "rows: is a list of float64, expected int64"),
+        ({"rows": [[0]]}, ValueError, r"rows: shape is \[1,1\], expected \[1\]"),
+        ({"boxes": [0, 0, 0, 4]}, ValueError, r"boxes: \[0\] is y 0, x 0, height 0"),
+        ({"boxes": [[0, 0, 4, 4]] * 2}, ValueError, r"boxes: shape is \[2,4\], expected \[3,4\]"),
+        ({"color_first": "no"}, TypeError, "color_first: is 'no', expected True or False"),
+        ({"colors": [[-1, 1, 1, 0]] * 3}, ValueError, "colors: brightness of image 0 is -1"),
+        ({"color_order": [[0, 1, 2, 3]] * 3}, ValueError, "color_order: is given"),
+        ({"table": np.ones((3, 255))}, ValueError, r"table: shape is \[3,255\]"),
+        ({"table": np.ones((3, 256), int)}, TypeError, "table: dtype is int64, expected a float"),
+        ({"table": np.ones((3, 256)), "dtype": "uint8"}, TypeError, "out: dtype is uint8"),
     ],
 )
 def test_errors(options, kind, message):
@@ -138,12 +163,102 @@ def test_errors(options, kind, message):
         rbc.images(FRAMES, **{"size": 4, **options})
 
 
+def test_nan_in_a_table():
+    table = rbc.normalization_table()
+    table[1, 7] = np.nan
+    with pytest.raises(ValueError, match=r"table: \[1,7\] is NaN, expected a number"):
+        rbc.images(FRAMES, 4, table=table)
+
+
+def test_arrays_as_they_come():
+    expected = rbc.images(FRAMES, (4, 5))
+    frozen = FRAMES.copy()
+    frozen.flags.writeable = False
+    for frames in [
+        frozen,
+        np.asfortranarray(FRAMES),
+        np.ascontiguousarray(FRAMES[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1],
+        np.ascontiguousarray(FRAMES.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1),
+        np.repeat(FRAMES, 2, axis=2)[:, :, ::2],
+        list(FRAMES[:, None]),
+    ]:
+        np.testing.assert_array_equal(rbc.images(frames, (4, 5)), expected)
+    same = np.broadcast_to(FRAMES[:1], FRAMES.shape)
+    np.testing.assert_array_equal(rbc.images(same, (4, 5))[2], expected[0])
+    backward = np.empty((3, 3, 4, 5), np.float32)[::-1, :, ::-1]
+    np.testing.assert_array_equal(rbc.images(FRAMES, out=backward), expected)
+    padded = rbc.images(FRAMES, 20, fit="pad", pad_value=np.array([1, 2, 3]))
+    assert padded[0, :, 0, 0].tolist() == [1, 2, 3]
+
+
+def test_torch_as_it_comes():
+    torch = pytest.importorskip("torch")
+    frames = torch.from_numpy(FRAMES)
+    expected = torch.from_numpy(rbc.images(FRAMES, (4, 5)))
+    planes = frames.permute(0, 3, 1, 2).contiguous().permute(0, 2, 3, 1)
+    wide = torch.stack([frames, frames], dim=3).flatten(2, 3)[:, :, ::2]
+    for each in [planes, wide, [frames[:1], frames[1:]]]:
+        assert torch.equal(rbc.images(each, (4, 5)), expected)
+    assert torch.equal(rbc.images(frames.flip(0), (4, 5)), expected.flip(0))
+    assert rbc.images(frames[:0], (4, 5)).shape == (0, 3, 4, 5)
+    with pytest.raises(ValueError, match="frames: requires grad"):
+        rbc.images(torch.ones(1, 4, 4, 3, requires_grad=True), 4)
+
+
+def test_empty_batches_and_frames_without_pixels():
+    assert rbc.images(FRAMES, 4, rows=[]).shape == (0, 3, 4, 4)
+    assert (rbc.images(FRAMES[:0], 4, rows=[-1], pad_value=7) == 7).all()
+    with pytest.raises(ValueError, match="rows: index 0 is 0, expected -1, or one of the 0 frames"):
+        rbc.images(FRAMES[:0], 4, rows=[0])
+    for frames in (FRAMES[:, :0], FRAMES[:, :, :0]):
+        with pytest.raises(ValueError, match=r"frames\[0\]: shape is .* H and W of 1 to 65536"):
+            rbc.images(frames, 4)
+    with pytest.raises(ValueError, match=r"frames\[0\]: shape is .* C of 1, 3 or 4"):
+        rbc.images(FRAMES[..., :0], 4)
+    assert rbc.images(FRAMES, out=np.empty((3, 3, 0, 4), np.float32)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("frames", "kind", "message"),
+    [
+        (FRAMES[0], ValueError, r"frames\[0\]: rank is 3 .*, expected 4"),
+        (FRAMES[..., :2], ValueError, r"frames\[0\]: shape is \[3,9,13,2\], expected .* C of 1, 3"),
+        (FRAMES.astype(np.uint16), TypeError, r"frames\[0\]: dtype is uint16, expected uint8"),
+        (FRAMES > 3, TypeError, r"frames\[0\]: dtype is bool, expected uint8"),
+        (FRAMES.tolist(), TypeError, "frames: is a list, expected an array"),
+        (None, TypeError, "frames: is a NoneType, expected an array"),
+        ("x.png", TypeError, "frames: is a str, expected an array"),
+        (np.ma.masked_array(FRAMES, FRAMES > 9), TypeError, "frames: is a masked array"),
+        ([FRAMES] * 65, ValueError, "frames: has 65 arrays, expected an array, or 1 to 64"),
+    ],
+)
+def test_what_is_not_frames(frames, kind, message):
+    with pytest.raises(kind, match=message):
+        rbc.images(frames, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"formula": ["x"]}, ValueError, r"formula: is \['x'\], expected one of 'x'"),
+        ({"formula": "x/255"}, ValueError, "formula: is 'x/255', expected one of 'x'"),
+        ({"channels": 2}, ValueError, "channels: is 2, expected 1, 3 or 4"),
+        ({"std": 1e-38 / 64}, ValueError, "std: is .*, so small that float32 overflows"),
+        ({"std": 1e50}, ValueError, r"std: is 1e\+50, expected 3 finite numbers"),
+        ({"mean": "imagenet"}, TypeError, "mean: is 'imagenet', expected numbers"),
+    ],
+)
+def test_errors_of_tables(options, kind, message):
+    with pytest.raises(kind, match=message):
+        rbc.normalization_table(**options)
+
+
 def test_errors_of_frames():
     with pytest.raises(ValueError, match="frames: is empty"):
         rbc.images([], 4)
-    with pytest.raises(ValueError, match=r"frames\[1\].values: shape is \[3,9,12,3\]"):
+    with pytest.raises(ValueError, match=r"frames\[1\]: shape is \[3,9,12,3\]"):
         rbc.images([FRAMES, FRAMES[:, :, 1:]], 4)
-    with pytest.raises(TypeError, match=r"frames\[0\].values: dtype is float64, expected uint8"):
+    with pytest.raises(TypeError, match=r"frames\[0\]: dtype is float64, expected uint8"):
         rbc.images(FRAMES.astype(float), 4)
 
 

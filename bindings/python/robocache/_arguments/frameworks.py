@@ -126,7 +126,15 @@ class Framework:
             raise TypeError(
                 f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"
             )
-        return array.astype(dtype, copy=False)
+        with np.errstate(invalid="ignore"):
+            converted = array.astype(dtype, copy=False)
+        if array.dtype.kind in "iu" and converted.dtype.kind in "iu" and array.size > 0:
+            lost = array[array.astype(object) != converted.astype(object)]
+            if lost.size:
+                limits = np.iinfo(dtype)
+                text = f"has {lost.flat[0]}, expected {limits.min} to {limits.max}"
+                raise ValueError(f"{name}: {text}")
+        return converted
 
 
 class OwnedTensor:

@@ -39,6 +39,7 @@ _FIELD = re.compile(
     r"(?<![\w.])((?:streams\[\d+\]\.)?(?:transforms\[\d+\]\.)?)(?:params\.|outputs\.)?"
     rf"({'|'.join(_ARGUMENT)})(?=:)"
 )
+_FRAMES = re.compile(r"(?<![\w.])(frames\[\d+\])\.values\b")
 _OUTPUT = re.compile(r"(?<![\w.])outputs\[(\d+)\]\.(out|valid)\b")
 # In Python, the accumulator and its rule are arguments of the stream.
 _OF_STREAM = re.compile(r"(?<![\w.])outputs(?=\[\d+\](?:\.accumulat|, expected another))")
@@ -58,6 +59,7 @@ def in_python(message: str) -> str:
     """Return a message with Python's argument names instead of C's names."""
     message = _FIELD.sub(_argument, message)
     message = _OF_STREAM.sub("streams", message)
+    message = _FRAMES.sub(r"\1", message)
     return _OUTPUT.sub(_output, message)
 
 

@@ -96,7 +96,7 @@ class ImagePreset:
         """
         arrays = list(frames) if isinstance(frames, (list, tuple)) else [frames]
         if not arrays:
-            raise ValueError("frames: is empty, expected an array, or 1 to 64 arrays")
+            return images(arrays)  # which refuses it
         framework, context, _, _ = begin(arrays[0], "frames", backend)
         shape = tuple(shape_of(arrays[0], "frames", context))
         if len(shape) != 4 or shape[3] != 3:

@@ -11,7 +11,7 @@ from .._arguments.call import array_of, begin, finished, writable
 from .._arguments.options import code_of, count, number, struct_of
 from .._library.context import CPU
 from .._library.dtypes import dtype_name
-from .._library.errors import REFUSALS, shown
+from .._library.errors import REFUSALS, shown, with_python_names
 from .._typing import Array, Indices, Out, SupportsDLPack
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ ANCHORS = {
 }
 LAYOUTS = {name: getattr(_core, f"IMAGES_LAYOUT_{name.upper()}") for name in ("chw", "hwc")}
 
+MOST_PIXELS = 65536  # of a side
+_MOST_ARRAYS = _core.IMAGES_MAX_FRAMES
+
 _new_frames = struct_of("ImagesFrames")[0]
 _FRAMES = _new_frames()
 _new, *_setters = struct_of(
@@ -83,16 +86,27 @@ _set_pad, _set_crop_height, _set_crop_width = _more
 
 def size_of(size: Any, name: str) -> tuple[int, int]:
     """Return (height, width) of two ints, or of one for both."""
+    expected = "height and width, or an int"
+    if isinstance(size, (bool, str)):
+        raise TypeError(f"{name}: is {shown(size)}, expected {expected}")
     try:
         side = operator.index(size)
-        return (count(side, name),) * 2
     except REFUSALS:
         pass
+    else:
+        return (_pixels(side, name),) * 2
     try:
         height, width = size
     except REFUSALS:
-        raise TypeError(f"{name}: is {shown(size)}, expected height and width, or an int") from None
-    return count(height, f"{name}[0]"), count(width, f"{name}[1]")
+        raise TypeError(f"{name}: is {shown(size)}, expected {expected}") from None
+    return _pixels(height, f"{name}[0]"), _pixels(width, f"{name}[1]")
+
+
+def _pixels(side: Any, name: str) -> int:
+    pixels = count(side, name)
+    if pixels > MOST_PIXELS:
+        raise ValueError(f"{name}: is {pixels}, expected at most {MOST_PIXELS}")
+    return pixels
 
 
 # The dtype of the result differs from the dtype of the frames.
@@ -232,21 +246,24 @@ def images(
     (2, 3, 2, 2)
     """
     arrays = list(frames) if isinstance(frames, (list, tuple)) else [frames]
-    if not arrays:
-        raise ValueError("frames: is empty, expected an array, or 1 to 64 arrays")
+    if not 0 < len(arrays) <= _MOST_ARRAYS:
+        have = f"has {len(arrays)} arrays" if arrays else "is empty"
+        raise ValueError(f"frames: {have}, expected an array, or 1 to {_MOST_ARRAYS} arrays")
     first: Any = arrays[0]
     framework, context, ordered, _ = begin(first, "frames", backend)
     params = _new()
-    if color_first:
+    if color_first is not False and _is_true(color_first, "color_first"):
         _set_flags(params, _core.IMAGES_FLAG_COLOR_FIRST)
     _set_rule(params, code_of(RULES, rule, "rule"))
     _set_filter(params, code_of(FILTERS, filter, "filter"))
     _set_fit(params, code_of(FITS, fit, "fit"))
     _set_anchor(params, code_of(ANCHORS, pad_anchor, "pad_anchor"))
     _set_layout(params, code_of(LAYOUTS, layout, "layout"))
-    if pad_value != 0:
-        _set_pad(params, _four(pad_value))
+    if type(pad_value) is not int or pad_value != 0:
+        _set_pad(params, _four(pad_value, shape_of(first, "frames", context)))
     if crop_size is not None:
+        if boxes is None:
+            raise ValueError(f"crop_size: is {shown(crop_size)}, expected None without boxes")
         height, width = size_of(crop_size, "crop_size")
         _set_crop_height(params, height)
         _set_crop_width(params, width)
@@ -283,7 +300,10 @@ def images(
         _require_size(out, size, layout, context)
         result = out
     native = [(_FRAMES, each) for each in arrays]
-    _core.rbc_images(context._handle, native, row_array, result, (params, *operands))
+    try:
+        _core.rbc_images(context._handle, native, row_array, result, (params, *operands))
+    except (TypeError, ValueError) as error:
+        raise with_python_names(error) from error.__cause__
     return finished(framework, context, ordered, "frames", owner, result)
 
 
@@ -292,14 +312,26 @@ def _default_dtype(frames: Any, context: Context) -> str:
     return "bfloat16" if context._device_id != CPU and has_bfloat16 else "float32"
 
 
-def _four(pad_value: Any) -> list[float]:
+def _is_true(value: Any, name: str) -> bool:
+    if type(value).__name__ not in ("bool", "bool_"):  # bool_ is NumPy's
+        raise TypeError(f"{name}: is {shown(value)}, expected True or False")
+    return bool(value)
+
+
+def _four(pad_value: Any, shape: Sequence[int]) -> list[float]:
     """Return the padding of four channels."""
+    if isinstance(pad_value, (str, bytes)):
+        raise TypeError(f"pad_value: is {shown(pad_value)}, expected a number")
     try:
         each = list(pad_value)
     except REFUSALS:
         return [number(pad_value, "pad_value")] * 4
-    if not 1 <= len(each) <= 4:
-        raise ValueError(f"pad_value: has {len(each)} numbers, expected one for each channel")
+    channels = shape[3] if len(shape) == 4 else len(each)
+    if not 1 <= len(each) <= 4 or len(each) != channels:
+        raise ValueError(
+            f"pad_value: has {len(each)} numbers, expected one, or one for each of {channels} "
+            "channels"
+        )
     values = [number(value, f"pad_value[{c}]") for c, value in enumerate(each)]
     return [*values, 0.0, 0.0, 0.0][:4]
 
@@ -343,7 +375,8 @@ def normalization_table(
     Raises
     ------
     ValueError
-        The formula is not known, or ``mean`` or ``std`` does not have ``channels`` finite numbers.
+        The formula is not known, ``mean`` or ``std`` does not have ``channels`` finite numbers, or
+        the table would not be finite.
 
     Examples
     --------
@@ -357,6 +390,8 @@ def normalization_table(
     import numpy as np
 
     number_of_channels = count(channels, "channels")
+    if number_of_channels not in (1, 3, 4):
+        raise ValueError(f"channels: is {number_of_channels}, expected 1, 3 or 4")
     byte = np.arange(256, dtype=np.float32)
     one, most, half = np.float32(1), np.float32(255), np.float32(127.5)
     rows = {
@@ -365,7 +400,7 @@ def normalization_table(
         "x / 255 * 2 - 1": byte / most * np.float32(2) - one,
         "x / 127.5 - 1": byte / half - one,
     }
-    if formula not in rows:
+    if not isinstance(formula, str) or formula not in rows:
         expected = ", ".join(map(repr, rows))
         raise ValueError(f"formula: is {shown(formula)}, expected one of {expected}")
     table: Any = np.broadcast_to(rows[formula], (number_of_channels, 256))
@@ -375,7 +410,10 @@ def normalization_table(
         scale = _by_channel(std, "std", number_of_channels)
         if (scale == 0).any():
             raise ValueError("std: has a 0, expected numbers other than 0")
-        table = table / scale
+        with np.errstate(over="ignore"):
+            table = table / scale
+        if not np.isfinite(table).all():
+            raise ValueError(f"std: is {shown(std)}, so small that float32 overflows")
     return np.ascontiguousarray(table, np.float32)
 
 
@@ -384,7 +422,8 @@ def _by_channel(numbers: Any, name: str, channels: int) -> Any:
     import numpy as np
 
     try:
-        each = np.asarray(numbers, np.float32).reshape(-1, 1)
+        with np.errstate(over="ignore"):  # infinity is refused
+            each = np.asarray(numbers, np.float32).reshape(-1, 1)
     except REFUSALS:
         raise TypeError(f"{name}: is {shown(numbers)}, expected numbers") from None
     if len(each) not in (1, channels) or not np.isfinite(each).all():

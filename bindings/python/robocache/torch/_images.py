@@ -37,7 +37,7 @@ def _fake(frames: Any, rows: Any, *operands: Any) -> Any:
     options = decode(operands[-1])
     first = frames[0]
     if first.dim() != 4:
-        raise ValueError(f"frames[0].values: rank is {first.dim()}, expected 4")
+        raise ValueError(f"frames[0]: rank is {first.dim()}, expected 4")
     height, width = size_of(options["size"], "size")
     batch = sum([each.shape[0] for each in frames]) if rows is None else rows.shape[0]
     default = "bfloat16" if first.device.type == "cuda" else "float32"
