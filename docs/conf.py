@@ -30,6 +30,7 @@ extensions = [
     "c_reference",
     "command_reference",
     "llms_txt",
+    "resize_figure",
 ]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
