@@ -1,4 +1,4 @@
-"""What the rules of images do to one frame, as pictures in HTML.
+"""Pictures in HTML of one frame, resized by each rule of images.
 
 The frame is drawn here, and the pictures are computed when the documentation is built: with the
 reference of the tests in NumPy, which has the bits of the library, so that nothing is compiled.

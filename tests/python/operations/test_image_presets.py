@@ -312,6 +312,24 @@ def test_torch():
     assert torch.equal(answer, expected)
 
 
+def test_arrays_for_another_device():
+    """On a GPU, boxes and the table are moved once for each size of frames."""
+    torch = pytest.importorskip("torch")
+    preset = rbc.image_preset("gr00t_n1d6")
+    like = torch.zeros(1, 60, 80, 3, dtype=torch.uint8)
+    from robocache._arguments.arrays import framework_of
+
+    stages, table = preset._prepare(framework_of(like, "frames"), 0, (60, 80), like)
+    assert torch.equal(table, torch.from_numpy(preset.table.copy()))
+    plain = preset.stages((60, 80))
+    assert stages[0] == plain[0]
+    assert stages[1]["boxes"].dtype == torch.int64
+    assert stages[1]["boxes"].tolist() == plain[1]["boxes"]
+    expected = preset(like)
+    resized = rbc.images(like, dtype="uint8", layout="hwc", **stages[0])
+    assert torch.equal(rbc.images(resized, table=table, **stages[1]), expected)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

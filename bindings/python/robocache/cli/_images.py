@@ -18,7 +18,7 @@ Rule = Annotated[
 ]
 Filter = Annotated[
     Optional[str],
-    typer.Option(help=f"{', '.join(FILTERS)}, as the rule has them; default: bilinear."),
+    typer.Option(help=f"{', '.join(FILTERS)}, by the rule; default: bilinear."),
 ]
 Fit = Annotated[
     Optional[str],
@@ -38,12 +38,12 @@ def size_of(text: str, option: str) -> tuple[int, int]:
 
 def how(rule: Optional[str], filter_name: Optional[str], fit: Optional[str]) -> dict[str, str]:
     """Return the arguments of images that --rule, --filter and --fit give; check their names."""
-    given = {"rule": (rule, RULES), "filter": (filter_name, FILTERS), "fit": (fit, FITS)}
-    for name, (value, known) in given.items():
+    named = {"rule": (rule, RULES), "filter": (filter_name, FILTERS), "fit": (fit, FITS)}
+    for name, (value, known) in named.items():
         if value is not None and value not in known:
             choices = ", ".join(known)
             raise typer.BadParameter(f"{value!r}: choose {choices}", param_hint=f"--{name}")
-    return {name: value for name, (value, _) in given.items() if value is not None}
+    return {name: value for name, (value, _) in named.items() if value is not None}
 
 
 def resize_of(text: Optional[str], options: dict[str, str], option: str) -> Any:
@@ -86,5 +86,5 @@ def resizes(texts: Optional[list[str]], options: dict[str, str], option: str) ->
         add_once(found, camera if equals else "", value, option)
     if "" in found and len(found) > 1:
         raise typer.BadParameter("names cameras and all cameras; name each", param_hint=option)
-    named = {name: resize_of(value, options, option) for name, value in found.items()}
-    return named.get("", named)
+    by_camera = {name: resize_of(value, options, option) for name, value in found.items()}
+    return by_camera.get("", by_camera)

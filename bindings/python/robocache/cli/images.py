@@ -216,15 +216,9 @@ def _data_set(
     if cameras:
         named = dict.fromkeys(cameras, resize.argument)
     resizes = resizes_of(named, known, "--camera" if cameras else "--size")
-    sizes = [_size_of(data_set, name, each) for name, each in resizes.items()]
-    for each in sizes:
-        odd = each["to"][0] % 2 or each["to"][1] % 2
-        if odd and output is not None and not lossless:
-            if data_set.info.features[each["camera"]].is_video and not output.suffix:
-                raise Failure(
-                    f"--size: {each['camera']} would have {_pixels(each['to'])} pixels, but videos "
-                    "need even numbers; choose another size, or --lossless"
-                )
+    sizes = [_size_of(data_set, name, how_to) for name, how_to in resizes.items()]
+    if output is not None and not output.suffix and not lossless:
+        _require_even(data_set, sizes)
     result: dict[str, Any] = {"output": None, "format": None, "resize": resize.facts}
     result.update(frames=0, sizes=sizes, notes=[], left_out=[], resizes=resizes)
     if output is None:
@@ -234,16 +228,16 @@ def _data_set(
         if lossless or cameras:
             option = "--lossless" if lossless else "--camera"
             raise Failure(f"{option}: works for a LeRobot output, a name without a suffix")
-        made: Any = convert(
+        conversion: Any = convert(
             str(path),
             output,
             image_size=resize.argument,
             overwrite=overwrite,
             follow_links=follow_links or None,
         )
-        kind = made.format
+        kind, facts = conversion.format, conversion.to_dict()
     else:
-        made = edit(
+        edited = edit(
             str(path),
             output,
             resize=named,
@@ -251,11 +245,21 @@ def _data_set(
             overwrite=overwrite,
             follow_links=follow_links,
         )
-        kind = "lerobot"
-    facts = made.to_dict()
+        kind, facts = "lerobot", edited.to_dict()
     result.update(output=str(output), format=kind, frames=rows * len(resizes))
     result.update(notes=facts["notes"], left_out=facts["left_out"])
     return result
+
+
+def _require_even(data_set: DataSet, sizes: list[dict[str, Any]]) -> None:
+    """Refuse sizes that a video cannot have, in the words of this command."""
+    for size in sizes:
+        is_video = data_set.info.features[size["camera"]].is_video
+        if is_video and (size["to"][0] % 2 or size["to"][1] % 2):
+            raise Failure(
+                f"--size: {size['camera']} would have {_pixels(size['to'])} pixels, but videos "
+                "need even numbers; choose another size, or --lossless"
+            )
 
 
 def _size_of(data_set: DataSet, name: str, resize: Resize) -> dict[str, Any]:
@@ -267,12 +271,12 @@ def _size_of(data_set: DataSet, name: str, resize: Resize) -> dict[str, Any]:
 
 
 def _frames(data_set: DataSet, camera: str, places: list[tuple[int, int]]) -> Any:
-    wanted: dict[int, list[int]] = {}
+    rows: dict[int, list[int]] = {}
     for episode, row in places:
-        wanted.setdefault(episode, []).append(row)
+        rows.setdefault(episode, []).append(row)
     feature = data_set.info.features[camera]
     for _, _, frame in frames_of(
-        data_set.info, data_set.plan, feature, dict(wanted), data_set.options
+        data_set.info, data_set.plan, feature, dict(rows), data_set.options
     ):
         yield frame
 
@@ -301,15 +305,15 @@ def _print(result: dict[str, Any], resize: Resize) -> None:
     out = show.Page()
     rows = [
         [
-            each.get("camera", plural(each.get("frames", 0), "picture")),
-            _pixels(each["from"]),
-            _pixels(each["to"]),
+            size.get("camera", plural(size.get("frames", 0), "picture")),
+            _pixels(size["from"]),
+            _pixels(size["to"]),
         ]
-        for each in result["sizes"]
+        for size in result["sizes"]
     ]
     if rows:
         out.print(show.table(("frames", "before", "after"), rows))
-    omitted = [f"{each['place']}: {each['reason']}" for each in result["left_out"]]
+    omitted = [f"{left['place']}: {left['reason']}" for left in result["left_out"]]
     show.print_remarks(out, {"note": result["notes"], "omitted": omitted})
     if rows:
         out.print()

@@ -21,7 +21,7 @@ ResizeArgument = Union[ImageSize, Mapping[str, Any], ImagePreset, str]
 class Resize:
     """Resizes frames [h,w,3] of uint8 with the bits of a rule of ``images``."""
 
-    def __init__(self, argument: Any, where: str) -> None:
+    def __init__(self, argument: Any, argument_name: str) -> None:
         self._preset: ImagePreset | None = None
         self._options: dict[str, Any] = {}
         self.argument = argument  # for functions that take one
@@ -29,7 +29,7 @@ class Resize:
             try:
                 argument = image_preset(argument)
             except ValueError as error:
-                raise ValueError(f"{where}: {error}") from None
+                raise ValueError(f"{argument_name}: {error}") from None
         if isinstance(argument, ImagePreset):
             self._preset = argument
             return
@@ -37,10 +37,12 @@ class Resize:
         for name in options:
             if name not in OPTIONS:
                 near = did_you_mean(name, OPTIONS)
-                raise TypeError(f"{where}: has {name!r}, expected one of {some(OPTIONS)}{near}")
+                raise TypeError(
+                    f"{argument_name}: has {name!r}, expected one of {some(OPTIONS)}{near}"
+                )
         if options.get("size") is None:
-            raise TypeError(f"{where}: has no 'size', expected height and width, or an int")
-        self._options = {**options, "size": size_of(options["size"], f"{where}: size")}
+            raise TypeError(f"{argument_name}: has no 'size', expected height and width, or an int")
+        self._options = {**options, "size": size_of(options["size"], f"{argument_name}: size")}
         self._require_rule()
 
     def _require_rule(self) -> None:
@@ -83,12 +85,12 @@ class Resize:
         return f"the rule {facts['rule']} with {facts['filter']}{fit}"
 
 
-def resize_of(argument: Any, where: str) -> Resize | None:
+def resize_of(argument: Any, argument_name: str) -> Resize | None:
     """Return the resize that an argument describes; None for None."""
-    return None if argument is None else Resize(argument, where)
+    return None if argument is None else Resize(argument, argument_name)
 
 
-def resizes_of(argument: Any, cameras: Collection[str], where: str) -> dict[str, Resize]:
+def resizes_of(argument: Any, cameras: Collection[str], argument_name: str) -> dict[str, Resize]:
     """Return the resize of each camera that an argument names, by the name of its feature.
 
     ``argument``: one resize for all cameras, or a mapping from cameras to resizes. A camera may be
@@ -97,19 +99,18 @@ def resizes_of(argument: Any, cameras: Collection[str], where: str) -> dict[str,
     if argument is None:
         return {}
     if not cameras:
-        raise ValueError(f"{where}: the data set has no camera")
+        raise ValueError(f"{argument_name}: the data set has no camera")
     by_camera = isinstance(argument, Mapping) and not set(argument) & set(OPTIONS)
     if not by_camera:
-        own = Resize(argument, where)
-        return dict.fromkeys(cameras, own)
+        return dict.fromkeys(cameras, Resize(argument, argument_name))
     found: dict[str, Resize] = {}
-    for name, each in argument.items():
+    for name, value in argument.items():
         fits = [camera for camera in cameras if camera in (name, f"{CAMERA}{name}")]
         if not fits:
             near = did_you_mean(name, [*cameras, *(c.removeprefix(CAMERA) for c in cameras)])
-            text = f"{where}: no such camera {shown(name)}, expected one of "
+            text = f"{argument_name}: no such camera {shown(name)}, expected one of "
             raise KeyError(f"{text}{some(list(cameras))}{near}")
-        found[fits[0]] = Resize(each, f"{where}[{name!r}]")
+        found[fits[0]] = Resize(value, f"{argument_name}[{name!r}]")
     return found
 
 

@@ -83,7 +83,7 @@ class Pictures:
 
 
 def write_resized(
-    source: Pictures, out: str, resize: Resize, kind: str, overwrite: bool, shown: bool | None
+    source: Pictures, out: str, resize: Resize, kind: str, overwrite: bool, show: bool | None
 ) -> Resized:
     """Write all pictures in another size, with the same names and folders.
 
@@ -96,7 +96,7 @@ def write_resized(
     with written_beside(out, overwrite) as part:
         if not one:
             os.mkdir(part)
-        with progress("Resizing", len(source.names), shown, "pictures") as advance:
+        with progress("Resizing", len(source.names), show, "pictures") as advance:
             for name, target in zip(source.names, targets):
                 frame = source.read(name)
                 resized = resize(frame)
@@ -119,15 +119,15 @@ def write_resized(
 
 def _targets(source: Pictures, kind: str) -> list[str]:
     """Return the name of each picture in the output."""
-    made: dict[str, str] = {}
+    originals: dict[str, str] = {}
     for name in source.names:
         target = os.path.splitext(name)[0] + KINDS[kind]
-        if target in made:
+        if target in originals:
             raise ValueError(
-                f"{source.path}: {made[target]} and {name} would both be {target}; rename one"
+                f"{source.path}: {originals[target]} and {name} would both be {target}; rename one"
             )
-        made[target] = name
-    return list(made)
+        originals[target] = name
+    return list(originals)
 
 
 def spread(names: Sequence[Any], count: int) -> list[Any]:

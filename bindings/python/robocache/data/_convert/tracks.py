@@ -142,18 +142,18 @@ def parts_of(
     return features, cameras
 
 
-def _require_numbers(part: Part, kind: str, where: str) -> None:
+def _require_numbers(part: Part, kind: str, place: str) -> None:
     """Refuse all numbers of a picture, a sound or a point cloud, which only describe it."""
     if part.channels != ALL or not is_media(kind):
         return
     name = printable(part.stream)
     keep = "name it with images= to keep them"
     if kind == "Image":  # the camera of a data set, which has no channels
-        raise ValueError(f"{where}: {name} holds images, expected numbers; {keep}")
-    shown, keep = ("images", f"{keep}, or ") if "image" in kind.lower() else (kind, "")
+        raise ValueError(f"{place}: {name} holds images, expected numbers; {keep}")
+    content, keep = ("images", f"{keep}, or ") if "image" in kind.lower() else (kind, "")
     raise ValueError(
-        f"{where}: {name} holds {shown}, whose numbers are not a robot's state; {keep}name one of "
-        f"its channels, such as {name}:height"
+        f"{place}: {name} holds {content}, whose numbers are not a robot's state; {keep}name one "
+        f"of its channels, such as {name}:height"
     )
 
 

@@ -138,8 +138,8 @@ def edit(
     chosen = features_of(sets[0], list(remove), rename or {})
     cameras = [name for name in chosen.values() if is_camera(sets[0].info.features[name])]
     resizes = resizes_of(resize, cameras, "resize")
-    for name, own in resizes.items():
-        _require_even(sets[0].info.features[name], own, lossless)
+    for name, camera_resize in resizes.items():
+        _require_even(sets[0].info.features[name], camera_resize, lossless)
     for each, name in zip(sets[1:], names[1:]):
         _require_same(sets[0], each, names[0], name, list(chosen.values()), resizes)
     cuts = cuts_of(sets, drop, keep, trim, tasks)

@@ -70,7 +70,7 @@ def _of_cameras(
 ) -> dict[str, list[StatisticsResult]]:
     """Return the statistics of each camera by episode: the stored ones of whole episodes.
 
-    Statistics that cannot be right, and those of ``resized`` cameras, are computed from the frames.
+    Statistics that cannot be right, and all of ``resized`` cameras, are computed from the frames.
     """
     import numpy as np
 

@@ -174,10 +174,10 @@ class _Writer:
             columns[name] = column
         return pyarrow.table(columns)
 
-    def _pictures(self, cut: Cut, own: str, column: Any) -> Any:
+    def _pictures(self, cut: Cut, feature: str, column: Any) -> Any:
         """Return a column of pictures in their new size, as PNG."""
         pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
-        source, resize = self.sets[cut.source], self.changes.resizes[own]
+        source, resize = self.sets[cut.source], self.changes.resizes[feature]
         path = source.info.folder.file(source.plan.files[int(source.plan.file_of[cut.episode])])
         decoder = pictures.Decoder()
         kind = column.type
@@ -185,14 +185,14 @@ class _Writer:
         for row, cell in enumerate(column.to_pylist()):
             content = content_of(source.info, path, cut.begin + row, cell)
             try:
-                made = pictures.png(resize(decoder.rgb(content)))
+                encoded = pictures.png(resize(decoder.rgb(content)))
             except ValueError as error:
                 place = f"episode {source.plan.numbers[cut.episode]}, row {cut.begin + row}"
-                raise FormatError(path, place, f"{own} {error}") from None
-            cells.append(made)
+                raise FormatError(path, place, f"{feature} {error}") from None
+            cells.append(encoded)
             if pyarrow.types.is_struct(kind):
                 name = os.path.splitext(os.path.basename(cell.get("path") or ""))[0]
-                cells[-1] = {"bytes": made, "path": f"{name}.png" if name else None}
+                cells[-1] = {"bytes": encoded, "path": f"{name}.png" if name else None}
         return pyarrow.array(cells, kind)
 
     def _moved_stamps(self, cut: Cut, whole: Any, table: Any) -> Any:
@@ -287,8 +287,8 @@ class _Writer:
     def _entries(self) -> dict[str, Any]:
         """Return the features as info.json describes them."""
         known = json_object(self.info.path)["features"]
-        for own, resize in self.changes.resizes.items():
-            known[own]["shape"] = resized_shape(known[own], resize)
+        for feature, resize in self.changes.resizes.items():
+            known[feature]["shape"] = resized_shape(known[feature], resize)
         return {name: known[own] for name, own in self.features.items()}
 
     def _info(self, described: Mapping[str, dict[str, Any]]) -> None:

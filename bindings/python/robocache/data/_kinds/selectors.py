@@ -119,9 +119,9 @@ def _selected(
 def _near(selector: str, names: Sequence[str] | None, labels: Sequence[str], width: int) -> str:
     """Return a suggestion for a selector that selects nothing: a channel, or what some share."""
     parts = [part.strip() for part in selector.split(",")]
-    wrong = next((p for p in parts if _selected(p, names, labels, width) is None), selector)
+    unknown = next((p for p in parts if _selected(p, names, labels, width) is None), selector)
     shared = [label[: found.start()] for label in labels if (found := _SEPARATOR.search(label))]
-    return did_you_mean(wrong, [*dict.fromkeys(shared), *(names or labels)])
+    return did_you_mean(unknown, [*dict.fromkeys(shared), *(names or labels)])
 
 
 def _one(name: str, own: Sequence[str], labels: Sequence[str], width: int) -> int | None:
