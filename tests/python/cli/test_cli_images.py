@@ -214,6 +214,29 @@ def test_cameras_of_a_data_set(tmp_path):
     assert f"{sets.NAME}, episode 1, row 20" in sheet.read_text()
 
 
+def test_cameras_of_a_replay_buffer(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    import data_files
+
+    frames = sets.frames(11)
+    state = np.arange(22.0).reshape(11, 2)
+    data_files.write_replay_buffer(tmp_path / "buffer", state=state, front=frames)
+    words = ("--size", "16x12", "--fps", "10", "--sheet", tmp_path / "sheet.png", "--json")
+    made = json.loads(run(tmp_path / "buffer", "-o", tmp_path / "out.zarr", *words))
+    assert made["format"] == "zarr" and made["frames"] == 11
+    assert made["sizes"] == [{"camera": "front", "from": [24, 32], "to": [12, 16]}]
+    group = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
+    expected = rbc.images(frames, (12, 16), dtype="uint8", layout="hwc")
+    np.testing.assert_array_equal(np.asarray(group["data/front"]), expected)
+    page = decoded(tmp_path / "sheet.png")
+    np.testing.assert_array_equal(page[8:32, 8:40], frames[2])  # the middle of 4 rows
+    text = run(tmp_path / "buffer", "-o", tmp_path / "set", "--size", "9x8", "--fps", "10", code=1)
+    assert "videos need even numbers" in " ".join(text.split())
+    text = run(tmp_path / "buffer", "-o", tmp_path / "set", "--size", "8x8", "--lossless",
+               "--fps", "10", code=1)  # fmt: skip
+    assert "--lossless works from LeRobot" in " ".join(text.split())
+
+
 def test_edit_and_convert_resize_too(tmp_path):
     pixels = sets.frames(80)
     sets.with_pictures(tmp_path / "source", pixels, count=2)
@@ -247,8 +270,8 @@ def test_edit_and_convert_resize_too(tmp_path):
         (("-o", "OUT", "--size", "8x8", "--filter", "area"), 2, "expected BOX, BILINEAR"),
         (("-o", "OUT", "--size", "8x8", "--format", "gif"), 2, "choose png or jpeg"),
         (("--size", "8x8", "--sheet", "OUT.pdf"), 2, "expected .html or .png"),
-        (("-o", "OUT", "--size", "8x8", "--camera", "top"), 1, "--camera works on LeRobot"),
-        (("-o", "OUT", "--size", "8x8", "--lossless"), 1, "--lossless works on LeRobot"),
+        (("-o", "OUT", "--size", "8x8", "--camera", "top"), 1, "--camera works on data sets"),
+        (("-o", "OUT", "--size", "8x8", "--lossless"), 1, "--lossless works on data sets"),
         (("-o", "OUT.png", "--size", "8x8", "--sheet", "OUT.png"), 1, "is the output too"),
         (("-o", "SOURCE/in", "--size", "8x8"), 1, "is inside"),
         (("--sheet", "SOURCE/s.html", "--size", "8x8"), 1, "is inside"),
@@ -275,7 +298,7 @@ def test_sources_that_are_no_pictures(tmp_path):
     assert "none: does not exist" in " ".join(text.split())
     data.save(faults.episodes(count=1), tmp_path / "set", "lerobot")
     text = run(tmp_path / "set", "-o", tmp_path / "out", "--size", "8x8", code=1)
-    assert "the data set has no camera" in " ".join(text.split())
+    assert "the data set has no camera that can be read" in " ".join(text.split())
     sets.with_video(tmp_path / "video", sets.frames(40), count=1)
     text = run(tmp_path / "video", "-o", tmp_path / "out", "--size", "9x8", code=1)
     assert "videos need even numbers" in " ".join(text.split())

@@ -32,6 +32,46 @@ def test_replay_buffer(tmp_path):
     assert chosen["state"].times.tolist() == [0, 0.2, 0, 0.2, 0.4, 3 / 5]
 
 
+def frames_of(name, path, shape=(11, 6, 8, 3), **more):
+    frames = np.random.default_rng(5).integers(0, 256, shape, dtype=np.uint8)
+    arrays = {"state": np.arange(shape[0] * 2.0).reshape(-1, 2), name: frames, **more}
+    data_files.write_replay_buffer(path, **arrays)
+    return frames
+
+
+def test_convert_reads_the_pictures(tmp_path):
+    pytest.importorskip("av")
+    frames = frames_of("front", tmp_path / "buffer", depth=np.zeros((11, 4, 4, 1), np.uint8))
+    reasons = {e.place: e.reason for e in data.open(tmp_path / "buffer").left_out}
+    assert "only convert and robocache images read" in reasons["front"]
+    assert "pictures or clouds" in reasons["depth"]
+    made = data.convert(tmp_path / "buffer", tmp_path / "out.zarr", fps=10)
+    assert made.cameras == {"front": (6, 8, 3)} and len(made) == 3
+    again = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
+    np.testing.assert_array_equal(np.asarray(again["data/front"]), frames)
+    small = {"size": (3, 4), "rule": "opencv", "filter": "area"}
+    data.convert(tmp_path / "buffer", tmp_path / "small.zarr", fps=10, image_size=small)
+    expected = rbc.images(frames, dtype="uint8", layout="hwc", **small)
+    again = zarr.open_group(str(tmp_path / "small.zarr"), mode="r")
+    np.testing.assert_array_equal(np.asarray(again["data/front"]), expected)
+    chosen = data.open(tmp_path / "buffer", rate=10).select([2, 0])
+    data.convert(chosen, tmp_path / "chosen.zarr")
+    again = zarr.open_group(str(tmp_path / "chosen.zarr"), mode="r")
+    np.testing.assert_array_equal(np.asarray(again["data/front"])[:2], frames[9:])
+    np.testing.assert_array_equal(np.asarray(again["data/front"])[2:], frames[:4])
+
+
+def test_a_damaged_chunk_of_pictures_is_an_error(tmp_path):
+    pytest.importorskip("av")
+    frames_of("front", tmp_path / "buffer")
+    for chunk in (tmp_path / "buffer/data/front").rglob("*"):
+        if chunk.is_file() and not chunk.name.startswith(("zarr", ".")):
+            chunk.write_bytes(chunk.read_bytes()[:9])
+    with pytest.raises(data.FormatError, match="buffer: data/front: "):
+        data.convert(tmp_path / "buffer", tmp_path / "out.zarr", fps=10)
+    assert not (tmp_path / "out.zarr").exists()
+
+
 def test_a_zipped_store(tmp_path):
     """A store as UMI writes it. A member named ../x is not an array and is not extracted."""
     folder = tmp_path / "buffer"

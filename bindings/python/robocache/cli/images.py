@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, Union
 
 import typer
 
@@ -11,13 +11,10 @@ from .._files.overwrite import lies_in
 from .._printable import plural
 from ..data import convert, edit
 from ..data._contact_sheet import SUFFIXES, Pair, contents
-from ..data._errors import Damage, FormatError
-from ..data._formats.lerobot.frames import frames_of
 from ..data._formats.lerobot.lerobot import sniff
-from ..data._formats.lerobot.stored_statistics import DataSet
 from ..data._formats.registry import FORMATS, format_of
 from ..data._image_resize import Resize, resizes_of
-from ..data._options import Options
+from ..data._image_source import LeRobotCameras, PictureCameras, cameras_of
 from ..data._picture_folder import (
     KINDS,
     Pictures,
@@ -27,7 +24,7 @@ from ..data._picture_folder import (
     write_resized,
 )
 from . import _display as show
-from ._common import AsJson, Failure, FollowLinks, Overwrite, check_kind
+from ._common import AsJson, Failure, FollowLinks, Fps, Overwrite, check_kind, open_data
 from ._images import Filter, Fit, Rule, how, resize_of
 from ._outputs import check_output
 
@@ -36,7 +33,8 @@ def images(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A folder of PNG and JPEG pictures, a picture, or a LeRobot data set.",
+            help="A folder of PNG and JPEG pictures, one picture, or a data set of LeRobot, RLDS or "
+            "Zarr.",
             show_default=False,
         ),
     ],
@@ -79,15 +77,16 @@ def images(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(help="Frames on the sheet.", min=1, max=64)] = 6,
+    fps: Fps = None,
     overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
 ) -> None:
     """Resize pictures or the cameras of a data set, with the bits of Pillow, torchvision or OpenCV.
 
-    A folder of pictures becomes a folder of PNG files with the same names. A LeRobot data set
-    becomes a new one, whose rows are the same; with a suffix, such as .zarr or .hdf5, it is
-    converted. The orientation in EXIF is not applied.
+    A folder of pictures becomes a folder of PNG files with the same names. A data set becomes a
+    LeRobot data set with the same rows, or another one by the suffix, such as .zarr or .hdf5. The
+    orientation in EXIF is not applied.
     """
     resize = _resize(size, preset, how(rule, filter, fit))
     if output is None and sheet is None:
@@ -105,18 +104,18 @@ def images(
             check_output(target, overwrite, [path], option)
     if output is not None and sheet is not None and output.absolute() == sheet.absolute():
         raise Failure(f"--sheet: {sheet} is the output too; choose another path")
-    if sniff(str(path)):
+    cameras = _cameras(path, fps, follow_links)
+    if cameras is not None:
         if format is not None:
-            raise Failure("--format works on pictures; this is a LeRobot data set")
-        result = _data_set(path, output, resize, camera, lossless, overwrite, follow_links)
-        resizes = result.pop("resizes")
-        pairs = []
-        if sheet is not None:
-            pairs = _pairs_of_cameras(path, resizes, samples, follow_links)
+            raise Failure("--format works on pictures; this is a data set")
+        resizes = _resizes(cameras, resize, camera)
+        options = {"fps": fps, "overwrite": overwrite, "follow_links": follow_links}
+        result = _data_set(cameras, output, resize, resizes, bool(camera), lossless, options)
+        pairs = _pairs_of_cameras(cameras, resizes, samples) if sheet is not None else []
     else:
-        for name, value in (("camera", camera), ("lossless", lossless or None)):
+        for name, value in (("camera", camera), ("lossless", lossless or None), ("fps", fps)):
             if value is not None:
-                raise Failure(f"--{name} works on LeRobot data sets; this is not one")
+                raise Failure(f"--{name} works on data sets; this is not one")
         source = _pictures(path)
         result = _folder(source, output, resize, format, overwrite)
         pairs = _pairs_of_pictures(source, resize, samples) if sheet is not None else []
@@ -160,8 +159,8 @@ def _pictures(path: Path) -> Pictures:
     if reader is None:
         raise Failure(f"{path}: has no PNG or JPEG picture")
     raise Failure(
-        f"{path}: expected pictures or a LeRobot data set; robocache convert, with --image and "
-        "--image-size, reads the cameras of recordings"
+        f"{path}: expected pictures, or a data set of LeRobot, RLDS or Zarr; robocache convert, "
+        "with --image and --image-size, reads the cameras of recordings"
     )
 
 
@@ -199,101 +198,95 @@ def _pairs_of_pictures(source: Pictures, resize: Resize, count: int) -> list[Pai
 # ---- data sets ----------------------------------------------------------------------------------
 
 
+def _cameras(
+    path: Path, fps: Optional[float], follow_links: bool
+) -> Optional[Union[LeRobotCameras, PictureCameras]]:
+    """Return the cameras of a data set; None for pictures."""
+    if sniff(str(path)):
+        cameras = cameras_of(str(path), None, follow_links)
+    else:
+        reader = format_of(str(path), FORMATS)
+        if reader is None or not reader.__name__.endswith((".zarr", ".rlds")):
+            return None
+        cameras = cameras_of(
+            str(path), open_data(path, fps=fps, follow_links=follow_links), follow_links
+        )
+    if cameras is None or not cameras.names:
+        raise Failure(f"{path}: the data set has no camera that can be read")
+    return cameras
+
+
+def _resizes(cameras: Any, resize: Resize, names: Optional[list[str]]) -> dict[str, Resize]:
+    argument: Any = dict.fromkeys(names, resize.argument) if names else resize.argument
+    return resizes_of(argument, cameras.names, "--camera" if names else "--size")
+
+
 def _data_set(
-    path: Path,
+    cameras: Any,
     output: Optional[Path],
     resize: Resize,
-    cameras: Optional[list[str]],
+    resizes: dict[str, Resize],
+    some: bool,
     lossless: bool,
-    overwrite: bool,
-    follow_links: bool,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
-    data_set = DataSet.open(str(path), Options(Damage(), follow_links=follow_links))
-    known = data_set.cameras
-    if not known:
-        raise Failure(f"{path}: the data set has no camera")
-    named: Any = resize.argument
-    if cameras:
-        named = dict.fromkeys(cameras, resize.argument)
-    resizes = resizes_of(named, known, "--camera" if cameras else "--size")
-    sizes = [_size_of(data_set, name, how_to) for name, how_to in resizes.items()]
-    if output is not None and not output.suffix and not lossless:
-        _require_even(data_set, sizes)
+    sizes = [_size_of(cameras, name, camera_resize) for name, camera_resize in resizes.items()]
     result: dict[str, Any] = {"output": None, "format": None, "resize": resize.facts}
-    result.update(frames=0, sizes=sizes, notes=[], left_out=[], resizes=resizes)
+    result.update(frames=0, sizes=sizes, notes=[], left_out=[])
     if output is None:
         return result
-    rows = int(data_set.plan.lengths.sum())
-    if output.suffix:
-        if lossless or cameras:
-            option = "--lossless" if lossless else "--camera"
-            raise Failure(f"{option}: works for a LeRobot output, a name without a suffix")
+    is_edit = isinstance(cameras, LeRobotCameras) and not output.suffix
+    if not is_edit and (lossless or some):
+        option = "--lossless" if lossless else "--camera"
+        raise Failure(f"{option} works from LeRobot to LeRobot, whose name has no suffix")
+    if not output.suffix and not lossless:
+        _require_even(cameras, sizes, is_edit)
+    fps = options.pop("fps")
+    if is_edit:
+        arguments = {name: own.argument for name, own in resizes.items()}
+        edited = edit(cameras.path, output, resize=arguments, lossless=lossless, **options)
+        kind, facts = "lerobot", edited.to_dict()
+    else:
         conversion: Any = convert(
-            str(path),
-            output,
-            image_size=resize.argument,
-            overwrite=overwrite,
-            follow_links=follow_links or None,
+            cameras.path, output, image_size=resize.argument, fps=fps, **options
         )
         kind, facts = conversion.format, conversion.to_dict()
-    else:
-        edited = edit(
-            str(path),
-            output,
-            resize=named,
-            lossless=lossless,
-            overwrite=overwrite,
-            follow_links=follow_links,
-        )
-        kind, facts = "lerobot", edited.to_dict()
-    result.update(output=str(output), format=kind, frames=rows * len(resizes))
+    frames = sum(cameras.lengths) * len(resizes)
+    result.update(output=str(output), format=kind, frames=frames)
     result.update(notes=facts["notes"], left_out=facts["left_out"])
     return result
 
 
-def _require_even(data_set: DataSet, sizes: list[dict[str, Any]]) -> None:
+def _require_even(cameras: Any, sizes: list[dict[str, Any]], is_edit: bool) -> None:
     """Refuse sizes that a video cannot have, in the words of this command."""
     for size in sizes:
-        is_video = data_set.info.features[size["camera"]].is_video
+        is_video = cameras.is_video(size["camera"]) if is_edit else True
         if is_video and (size["to"][0] % 2 or size["to"][1] % 2):
+            remedy = ", or --lossless" if is_edit else ""
             raise Failure(
                 f"--size: {size['camera']} would have {_pixels(size['to'])} pixels, but videos "
-                "need even numbers; choose another size, or --lossless"
+                f"need even numbers; choose another size{remedy}"
             )
 
 
-def _size_of(data_set: DataSet, name: str, resize: Resize) -> dict[str, Any]:
-    for frame in _frames(data_set, name, [(0, 0)]):
-        height, width = frame.shape[:2]
-        after = list(resize.size_of(height, width))
-        return {"camera": name, "from": [height, width], "to": after}
-    raise FormatError(data_set.info.path, name, "has no frames")
+def _size_of(cameras: Any, name: str, resize: Resize) -> dict[str, Any]:
+    first = next((e for e, rows in enumerate(cameras.lengths) if rows), None)
+    if first is None:
+        raise Failure(f"{cameras.path}: has no frames")
+    (frame,) = cameras.frames(name, [(first, 0)])
+    height, width = frame.shape[:2]
+    return {"camera": name, "from": [height, width], "to": list(resize.size_of(height, width))}
 
 
-def _frames(data_set: DataSet, camera: str, places: list[tuple[int, int]]) -> Any:
-    rows: dict[int, list[int]] = {}
-    for episode, row in places:
-        rows.setdefault(episode, []).append(row)
-    feature = data_set.info.features[camera]
-    for _, _, frame in frames_of(
-        data_set.info, data_set.plan, feature, dict(rows), data_set.options
-    ):
-        yield frame
-
-
-def _pairs_of_cameras(
-    path: Path, resizes: dict[str, Resize], count: int, follow_links: bool
-) -> list[Pair]:
+def _pairs_of_cameras(cameras: Any, resizes: dict[str, Resize], count: int) -> list[Pair]:
     """Return frames of all cameras: the middle ones of episodes that are evenly apart."""
-    data_set = DataSet.open(str(path), Options(Damage(), follow_links=follow_links))
-    lengths = data_set.plan.lengths.tolist()
     pairs = []
     for camera, resize in resizes.items():
-        episodes = spread([e for e, n in enumerate(lengths) if n], max(count // len(resizes), 1))
-        places = [(e, lengths[e] // 2) for e in episodes]
-        for (episode, row), frame in zip(places, _frames(data_set, camera, places)):
-            number = int(data_set.plan.numbers[episode])
-            name = f"{camera}, episode {number}, row {row}"
+        full = [e for e, rows in enumerate(cameras.lengths) if rows]
+        episodes = spread(full, max(count // len(resizes), 1))
+        places = [(e, cameras.lengths[e] // 2) for e in episodes]
+        for (episode, row), frame in zip(places, cameras.frames(camera, places)):
+            name = f"{camera}, episode {episode}, row {row}"
             pairs.append(Pair(name, frame, resize(frame)))
     return pairs
 

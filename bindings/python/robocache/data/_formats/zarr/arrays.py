@@ -100,6 +100,34 @@ class Store:
         self._note_missing(array, name, chunks, absent, missing)
         return values.astype(dtype, copy=False)
 
+    @in_one_thread()
+    def rows(self, name: str, begin: int, end: int) -> Any:
+        """Read some rows of an array, such as a part of its pictures.
+
+        Missing chunks are noted, since Zarr need not store chunks that hold only the fill value.
+
+        Raises
+        ------
+        FormatError
+            A chunk of these rows is damaged.
+        """
+        import numpy as np
+
+        array = self.group[name]
+        chunks = self.require_limit(name, array)
+        size = chunks.chunk[0]
+        parts = range(begin // size, -(-end // size))
+        stored = chunks.stored()
+        faults, missing = self._look(chunks, [place for place in stored if place[0] in parts])
+        self._note_missing(array, name, chunks, chunks.count - len(stored), missing)
+        if faults:
+            raise FormatError(self.path, name, _lost(chunks, faults))
+        try:
+            return np.asarray(array[begin:end])
+        except Exception as error:  # errors of zarr and its codecs have no common class
+            raise_shortage(self.path)
+            raise FormatError(self.path, name, first_line(error)) from None
+
     def _look(self, chunks: Chunks, stored: list[Place]) -> tuple[dict[Place, str], int]:
         """Return the faults of chunk files, and the number of chunks missing within files."""
         faults: dict[Place, str] = {}

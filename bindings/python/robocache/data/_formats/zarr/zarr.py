@@ -7,7 +7,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from .... import Track
@@ -17,6 +17,7 @@ from ..._errors import FormatError, LeftOut, needed, raise_shortage
 from ..._file_access import opened
 from ..._options import Options
 from ..._recording import Recording
+from ..._write.pictures import png
 from ..arrays.named_arrays import Data, distinct, flattened, restored
 from ..arrays.rows import channel_names, clock_rows, is_picture
 from ..description import Format
@@ -30,6 +31,7 @@ _HEADS = (".zgroup", "zarr.json")
 _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
+_AT_ONCE = 16  # pictures
 _MOST_ROWS = 1 << 62  # fits int64, and is more than any array has
 
 
@@ -40,8 +42,9 @@ FORMAT = Format(
     reads="Episodes with one track per numeric array of data; meta/episode_ends cuts the rows "
     "into episodes. Times are data/timestamp in seconds, or come from rate=. What save wrote has "
     "every value and stamp.",
-    refuses="Pictures and point clouds are listed in left_out. Codecs that are not known to be "
-    "harmless are refused: pickle, for one, runs any code.",
+    refuses="Pictures and point clouds are listed in left_out; convert and robocache images read "
+    "RGB pictures of uint8. Codecs that are not known to be harmless are refused: pickle, for "
+    "one, runs any code.",
     package="zarr",
     extra="zarr",
     example='episodes = rbc.data.open("pusht.zarr", rate=10)',
@@ -112,10 +115,14 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         text = "has length 0" + (f", and so have {len(empty) - 1} others" if len(empty) > 1 else "")
         options.damage.found(path, f"episode {empty[0]}", text)
     total = int(ends[-1]) if len(ends) else 0
-    infos, left_out = {}, []
+    infos, left_out, cameras = {}, [], []
     for name, array in sorted(group["data"].arrays()):
         shape = tuple(array.shape)
-        if is_picture(shape, array.dtype):
+        if _is_rgb(shape, array.dtype) and shape[0] >= total:
+            cameras.append(name)
+            text = f"pictures, which only convert and robocache images read, {list(shape)}"
+            left_out.append(LeftOut(name, text))
+        elif is_picture(shape, array.dtype):
             left_out.append(LeftOut(name, f"pictures or clouds, {array.dtype} {list(shape)}"))
         elif array.dtype.kind not in "fiub":
             left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not read"))
@@ -149,12 +156,30 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         info=dict(group.attrs),
         left_out=tuple(left_out),
         problems=options.damage.problems,
+        pictures={
+            name: functools.partial(_pictures, store, f"data/{name}", lengths) for name in cameras
+        },
     )
     if _TIMES in infos and infos[_TIMES].channels == 1:
         del infos[_TIMES]  # the times of all tracks, which _read adds
     return make_episodes(
         LazyTracks(infos, lengths, read, one_by_one=True), source=path, about=about
     )
+
+
+def _is_rgb(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether the rows of an array are RGB pictures of 8 bits, [h,w,3]."""
+    return len(shape) == 4 and shape[3] == 3 and min(shape[1:3]) > 1 and dtype.name == "uint8"
+
+
+def _pictures(store: Store, name: str, lengths: Any, episode: int) -> Iterator[bytes]:
+    """Yield the pictures of an episode as PNG."""
+    row = int(lengths[:episode].sum())
+    end = row + int(lengths[episode])
+    while row < end:
+        for image in store.rows(name, row, min(row + _AT_ONCE, end)):
+            yield png(image)
+            row += 1
 
 
 def _read(
