@@ -7,7 +7,7 @@ import pytest
 import robocache as rbc
 from docstrings import parameters_of
 
-TAKE_NOTHING = ("info", "release_idle_memory")
+TAKE_NOTHING = ("image_presets", "info", "release_idle_memory")
 OPERATIONS = [
     name
     for name in rbc.__all__

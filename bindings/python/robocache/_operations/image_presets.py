@@ -419,11 +419,6 @@ def image_presets() -> tuple[str, ...]:
     -------
     tuple of str
 
-    Raises
-    ------
-    MemoryError
-        Not enough memory.
-
     Examples
     --------
     >>> import robocache as rbc
@@ -471,9 +466,9 @@ def image_preset(
     >>> import robocache as rbc
     >>> preset = rbc.image_preset("gr00t_n1d6")
     >>> [stage["size"] for stage in preset.stages((480, 640))]
-    [(256, 341), (256, 341)]
+    [(256, 341), (256, 340)]
     >>> preset(np.zeros((1, 480, 640, 3), np.uint8), dtype="uint8").shape
-    (1, 3, 256, 341)
+    (1, 3, 256, 340)
     """
     project = _PROJECTS.get(name) if isinstance(name, str) else None
     if project is None:

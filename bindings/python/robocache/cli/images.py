@@ -33,8 +33,8 @@ def images(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A folder of PNG and JPEG pictures, one picture, or a data set of LeRobot, RLDS or "
-            "Zarr.",
+            help="A folder of PNG and JPEG pictures, one picture, or a data set of LeRobot, RLDS "
+            "or Zarr.",
             show_default=False,
         ),
     ],
