@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .._arguments.arrays import shape_of
 from .._arguments.call import begin
@@ -17,6 +17,18 @@ from .images import ImageSize, images, normalization_table, size_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import TypedDict, Unpack
+
+    from .._library.context import Context
+    from .._typing import Array, Indices, Out, SupportsDLPack
+    from .images import ImageLayout
+
+    class _CallOptions(TypedDict, total=False):
+        rows: Indices | None
+        layout: ImageLayout
+        dtype: Any
+        backend: str | Context | None
+
 
 _Size = tuple[int, int]
 _Stages = list[dict[str, Any]]
@@ -79,6 +91,31 @@ class ImagePreset:
         height, width = self.stages(frame_size)[-1]["size"]
         return height, width
 
+    # The dtype of the result differs from the dtype of the frames.
+    @overload
+    def __call__(
+        self,
+        frames: NDArray[Any] | Sequence[NDArray[Any]],
+        *,
+        out: None = ...,
+        **options: Unpack[_CallOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        frames: Array | Sequence[Array],
+        *,
+        out: None = ...,
+        **options: Unpack[_CallOptions],
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        frames: SupportsDLPack | Sequence[SupportsDLPack],
+        *,
+        out: Out,
+        **options: Unpack[_CallOptions],
+    ) -> Out: ...
     def __call__(
         self,
         frames: Any,
