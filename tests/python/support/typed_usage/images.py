@@ -22,7 +22,7 @@ def images(frames: Frames, samples: Samples) -> None:
     preset = rbc.image_preset("openpi", size=(224, 224))
     assert_type(preset(frames, rows=[0]), npt.NDArray[Any])
     assert_type(preset.size, "tuple[int, int] | None")
-    out = np.empty((1, 3, 224, 224), np.float32)
+    out: npt.NDArray[np.float32] = np.empty((1, 3, 224, 224), np.float32)
     assert_type(preset(frames, out=out), npt.NDArray[np.float32])
 
     preset(frames, size=224)  # type: ignore
