@@ -55,6 +55,9 @@ typedef struct rbcWindowsTransform {
   int32_t reserved0;              /* 0 */
 } rbcWindowsTransform;
 
+/* rbcWindowsStream.flags */
+#define RBC_WINDOWS_FLAG_SCALE_DIVIDES 0x20000u /* step 2 divides by scale */
+
 /*
  * One stream of the episodes, and how its windows are computed. The caller keeps the ownership of
  * the tensors and params. D' is the number of channels after the transforms.
@@ -79,6 +82,8 @@ typedef struct rbcWindowsStream {
   const rbcTensor* clip_max;             /* [D'] or [O,D'], f32 or f64; null: no limit */
   const rbcTensor* neutral;              /* [D'] or [O,D'], f32 or f64; null: 0 */
   const rbcTensor* neutral_channels; /* [D'] bool or u8: 1 where a channel is neutral; null: all */
+  uint32_t flags;                    /* RBC_WINDOWS_FLAG_SCALE_DIVIDES or 0 */
+  int32_t reserved0;                 /* 0 */
 } rbcWindowsStream;
 
 static inline rbcWindowsStream rbcWindowsStreamInit(void) {
@@ -178,7 +183,9 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  *      channels of the transform are invalid, and valid is 0. A held reference does not change
  *      valid. The row before a step is also a reference, in `rotation`. After an invalid step the
  *      sum of steps stays invalid.
- *   2. (x - shift) * scale + bias, each operation rounded, no fma; null tensors are skipped.
+ *   2. (x - shift) * scale + bias, each operation rounded, no fma; null tensors are skipped. With
+ *      RBC_WINDOWS_FLAG_SCALE_DIVIDES it is (x - shift) / scale + bias, as projects compute it that
+ *      divide by a standard deviation; a factor 1 / scale gives other last bits.
  *   3. x < clip_min gives clip_min, x > clip_max gives clip_max; NaN is kept.
  *   4. With outside neutral, past the end: `neutral` in the neutral channels. Before the start it
  *      holds. In an interpolated stream, past the end means not valid and later than the last
@@ -214,7 +221,8 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * episode that decrease or pass the end. RBC_FLAG_CHECK_TIMES checks the episodes, all
  * episode_offsets and the order of times within the episodes, on every backend. Unchecked bad data
  * gives unspecified values but never an access outside the tensors. NaN in shift, scale, bias,
- * clip_min or clip_max is INVALID_ARGUMENT on the CPU; a scale of 0 is allowed.
+ * clip_min or clip_max is INVALID_ARGUMENT on the CPU; a scale of 0 is allowed, and a division by
+ * it gives an infinity or NaN, as IEEE 754 says.
  *
  * CUDA: one launch on the context's stream for any N (accumulators and arrivals need more), no
  * allocation once the workspace is large enough, no synchronization, can be captured, but not with

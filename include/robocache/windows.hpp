@@ -96,6 +96,7 @@ struct WindowsStream {
   std::vector<rbcWindowsTransform> transforms;
   std::optional<Tensor> shift;  // [D'] or [O,D'], f32 or f64: (x - shift) * scale + bias
   std::optional<Tensor> scale;
+  bool scale_divides = false;  // (x - shift) / scale + bias
   std::optional<Tensor> bias;
   std::optional<Tensor> clip_min;
   std::optional<Tensor> clip_max;
@@ -157,6 +158,7 @@ auto windows(const Finish& finish, const Context& context,
     s.num_transforms = count(stream.transforms);
     s.shift = call.in(stream.shift, "shift");
     s.scale = call.in(stream.scale, "scale");
+    if (stream.scale_divides) s.flags |= RBC_WINDOWS_FLAG_SCALE_DIVIDES;
     s.bias = call.in(stream.bias, "bias");
     s.clip_min = call.in(stream.clip_min, "clip_min");
     s.clip_max = call.in(stream.clip_max, "clip_max");

@@ -85,7 +85,8 @@ inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
 inline constexpr uint32_t kWideEpisodes = 256;  // episode_offsets are i64
 inline constexpr uint32_t kInterpolates = 512;
-inline constexpr uint32_t kAngles = 1024;  // by the shorter way around
+inline constexpr uint32_t kAngles = 1024;   // by the shorter way around
+inline constexpr uint32_t kDivides = 2048;  // by the scale
 
 // Adjacent channels of a stream.
 struct RowsTask {

@@ -122,7 +122,9 @@ __device__ __forceinline__ void writePoses(const RowsTask& task, const RowsExtra
   for (int k = first; k < count && first < step; k += step) {
     const bool none = rows.none[k];
     float x = poses[k][i];
-    if ((task.flags & kNormalizes) != 0) x = normalized(x, shift, scale, bias);
+    if ((task.flags & kNormalizes) != 0) {
+      x = normalized(x, shift, scale, bias, (task.flags & kDivides) != 0);
+    }
     if ((task.flags & kClips) != 0) x = clipped(x, low, high);
     if (is_neutral && rows.after[k]) {
       const int32_t o = (own.first + k) % window_step;
@@ -291,7 +293,7 @@ __device__ __forceinline__ void writeValid(const RowsTask& task, const LaneRow& 
       valid ? 1 : 0;
 }
 
-template <bool kPoses>
+template <bool kPoses, bool kDivisions>
 __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, WarpRows* rows,
                                        float (*poses)[kPosePitch]) {
   int n = 0;
@@ -321,7 +323,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   const auto first = static_cast<int>(static_cast<uint32_t>(lane_id) * task.per_width >> 16);
   LanePart lane = {first, chunk * kWarp + lane_id - first * task.width, task.step, count};
   if (first >= task.step || lane.vector >= task.vectors) lane = {0, 0, task.step, 0};  // idle
-  const uint32_t flags = task.flags;
+  const uint32_t flags = kDivisions ? task.flags : task.flags & ~kDivides;
   const int body = task.body;
   const char* const offset_of = stepped(task.offset_of, row.o, task.offset_step);
   const char* const episode_of = stepped(launch.episode_of, row.window, launch.episode_step);

@@ -242,7 +242,9 @@ struct LaneFactors {
   __device__ __forceinline__ void apply(uint32_t flags, float (&x)[kCount]) const {
     if ((flags & kNormalizes) != 0) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) x[i] = normalized(x[i], shift[i], scale[i], bias[i]);
+      for (int i = 0; i < kCount; ++i) {
+        x[i] = normalized(x[i], shift[i], scale[i], bias[i], (flags & kDivides) != 0);
+      }
     }
     if constexpr (kLimits) {
       if ((flags & kClips) == 0) return;

@@ -51,6 +51,11 @@ bool hasPoses(const WindowProblem& p) {
                      [&](const WindowStream& s) { return hasPoses(p, s); });
 }
 
+bool divides(const WindowProblem& p) {
+  return std::any_of(p.streams, p.streams + p.num_streams,
+                     [](const WindowStream& s) { return s.divides; });
+}
+
 // ---- conditions ---------------------------------------------------------------------------------
 
 using OfProblem = Condition<WindowProblem>;
@@ -334,6 +339,7 @@ class RowsPlan {
     uint32_t flags = 0;
     const auto set = [&](uint32_t flag, bool condition) { flags |= condition ? flag : 0; };
     set(kNormalizes, s.normalizes());
+    set(kDivides, s.divides);
     set(kClips, s.clips());
     set(kSubtracts, subtracts(s));
     set(kFills, s.outside == Outside::kFill);
@@ -545,7 +551,10 @@ WindowChoice selectWindows(const WindowProblem& p, const LaunchDevice& device) {
     choice.family = WindowKernel::kRows;
     choice.poses = hasPoses(p);
     choice.kernel = "windows_rows";
-    choice.form = choice.poses ? "poses" : "no poses";
+    choice.divisions = divides(p);
+    choice.form = choice.divisions ? choice.poses ? "poses, divisions" : "no poses, divisions"
+                  : choice.poses   ? "poses"
+                                   : "no poses";
     choice.grid = ceilDiv(choice.rows.units, int64_t{kRowWarps});
     choice.threads = kWarp * kRowWarps;
     return choice;

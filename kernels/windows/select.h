@@ -36,8 +36,9 @@ inline bool writes(const WindowStream& s) {
 // A kernel, its launch, and how the work is divided. A grid of 0: there is nothing to do.
 struct WindowChoice : LaunchChoice {
   WindowKernel family;
-  bool poses;  // kRows: the form with poses
-  union {      // by `family`
+  bool poses;      // kRows: the form with poses
+  bool divisions;  // kRows: the form in which a scale may divide
+  union {          // by `family`
     windows::RowsLaunch rows;
     windows::AnyPlan any;
   };

@@ -48,8 +48,9 @@ RBC_HD int64_t lastRowUpTo(const Row& times, int64_t n, Time t) {
 
 // One rounding each. A missing bias is -0, which leaves every number unchanged.
 template <class V>
-RBC_HD V normalized(V x, V shift, V scale, V bias) {
-  return (x - shift) * scale + bias;
+RBC_HD V normalized(V x, V shift, V scale, V bias, bool divides) {
+  x = x - shift;
+  return (divides ? x / scale : x * scale) + bias;
 }
 
 // Not clamp(), which may return 0 for -0. NaN stays.

@@ -106,6 +106,7 @@ struct WindowStream {
   DType angle_dtype;  // FuseProblem's
   Outside outside;
   bool interpolates;
+  bool divides;    // by `scale`, instead of multiplying
   bool in_double;  // the type that transforms and normalization compute in
 
   RBC_HD bool normalizes() const {
@@ -376,7 +377,7 @@ RBC_HD Number finished(const WindowStream& s, int64_t o, int64_t d, Number x, bo
   if (s.normalizes()) {
     x = normalized(x, s.shift.data != nullptr ? s.shift.at<Number>(o, d) : Number(0),
                    s.scale.data != nullptr ? s.scale.at<Number>(o, d) : Number(1),
-                   s.bias.data != nullptr ? s.bias.at<Number>(o, d) : Number(-0.0));
+                   s.bias.data != nullptr ? s.bias.at<Number>(o, d) : Number(-0.0), s.divides);
   }
   if (s.clips()) {
     const Number infinity = bitCast<Number>(FloatBits<Number>::kExponent);

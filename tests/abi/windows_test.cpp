@@ -130,6 +130,10 @@ TEST_CASE("windows: the wrapper") {
   robocache::windows(context, {actions, sensors}, episodes, at, options);
   CHECK(between == std::vector<float>{2.5f, 3, 10, 10.5f});
 
+  actions.scale_divides = true;
+  robocache::windows(context, {actions, sensors}, episodes, anchors);
+  CHECK(relative == std::vector<float>{-0.5f, 0, 7, 7, 0, 0.5f});
+
   actions.out = Tensor(static_cast<const float*>(relative.data()), {2, 3, 1});
   const auto read_only =
       robocache::windows<robocache::Expect>(context, {sensors, actions}, episodes, anchors);

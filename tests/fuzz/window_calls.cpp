@@ -162,6 +162,9 @@ rbcWindowsStream anyStream(Call& call, Choices& choices, const Episodes& e, int3
       *factors[i] = t->hold();
       plain = false;
     }
+    if (stream.scale != nullptr && choices.chance(40)) {
+      stream.flags = RBC_WINDOWS_FLAG_SCALE_DIVIDES;
+    }
     if (outside == RBC_OUTSIDE_NEUTRAL && choices.chance(40)) {
       t = add("neutral_channels", anyFlag(choices), {out_channels}, Role::kInput);
       fillMask(call, *t, choices);

@@ -13,6 +13,7 @@ import reference
 import rotation_reference
 
 FLAGS = {"check_times": 1, "anchor_times": 1 << 16}
+STREAM_FLAGS = {"scale_divides": 1 << 17}
 OUTSIDE = ["hold", "fill", "extrapolate", "neutral"]
 KINDS = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
 CHOICES = {**STREAM_CHOICES, "outside": OUTSIDE}
@@ -210,14 +211,26 @@ def _finished(stream, o, x, past):
     grid = {name: stream[name] for name in _GRIDS if name in stream}
     grid = {name: g[o] if g.ndim == 2 else g for name, g in grid.items()}
     if any(name in grid for name in ("shift", "scale", "bias")):
-        x = (x - grid.get("shift", 0.0)) * grid.get("scale", 1.0)
-        x = x + grid["bias"] if "bias" in grid else x
+        x = x - grid.get("shift", 0.0)
+        if stream.get("scale_divides"):
+            x = _quotient(stream, x, grid["scale"], grid["bias"])
+        else:
+            x = x * grid.get("scale", 1.0)
+            x = x + grid["bias"] if "bias" in grid else x
     x = np.where(x < grid["clip_min"], grid["clip_min"], x) if "clip_min" in grid else x
     x = np.where(x > grid["clip_max"], grid["clip_max"], x) if "clip_max" in grid else x
     if stream.get("outside") == "neutral" and past:
         chosen = stream.get("neutral_channels", np.ones(len(x), bool)).astype(bool)
         x = np.where(chosen, grid.get("neutral", np.zeros(len(x))), x)
     return x
+
+
+def _quotient(stream, x, divisor, bias):
+    """Return x / divisor + bias, each step rounded in the dtype of the arithmetic."""
+    kind = np.float64 if stream["values"].dtype == np.float64 else np.float32
+    assert (np.isnan(x) | (x == x.astype(kind))).all()  # the difference is exact
+    with np.errstate(over="ignore"):
+        return x.astype(kind) / divisor.astype(kind) + bias.astype(kind)
 
 
 # ---- cases ---------------------------------------------------------------------------------------
@@ -258,6 +271,8 @@ def _settled(stream, exact, filled):
 
 def _put(case, stream):
     case.set(mode=int("method" in stream), outside=OUTSIDE.index(stream.get("outside", "hold")))
+    if stream.get("scale_divides"):
+        case.set(flags=STREAM_FLAGS["scale_divides"])
     shared = ("method", "fill_value", "max_gap", "tolerance", "sample_mask")
     put_stream(case, {"method": "linear", **{k: stream[k] for k in shared if k in stream}})
     if "clock_offset" in stream:
@@ -320,6 +335,8 @@ def cases():
         anchors,
     )
     few = dyadic(random, (9, 3), "f32", 6)
+    # Of the last one, the reciprocal is not a number of float32.
+    scale, own = np.array([0.3, 1 / 3, 7.7, 1e-8, 1e-39]), np.random.RandomState(9)
     yield windows(
         "actions relative to now, by steps, clipped, neutral past the end, to bf16",
         [
@@ -387,6 +404,27 @@ def cases():
         np.array([0, 0, 1, 1]),
         np.array([0, 2, 2, 0]),
     )
+    for dtype in ("f32", "f64"):
+        yield windows(
+            f"{dtype} divided by a std, by a range, and by a step",
+            [
+                {
+                    "values": dyadic(own, (9, 5), dtype, 6),
+                    "episode_offsets": ends,
+                    "offsets": np.array([-1, 0, 2]),
+                    "outside": "fill",
+                    "fill_value": -7.0,
+                    "scale_divides": True,
+                    "shift": dyadic(own, (5,), dtype, 4),
+                    "scale": scale.astype(DTYPES[dtype]),
+                    "bias": np.array([0, -1, -1, 0.25, -1], DTYPES[dtype]),
+                    "clip_max": np.array([np.inf, np.inf, 0.5, np.inf, np.inf]),
+                    "dtype": dtype,
+                }
+            ],
+            samples,
+            anchors,
+        )
     for dtype in ("i16", "i64", "bool"):
         numbers = random.randint(0, 2, (9, 2)) * (1 if dtype == "bool" else 12345)
         yield windows(

@@ -381,6 +381,7 @@ void RandomWindows::addOutput(Stream* s) {
   if (random_.chance(0.6) && !as_it_is) {
     if (random_.chance(0.8)) s->shift = factor(*s, -1, 1);
     if (random_.chance(0.8)) s->scale = factor(*s, -2, 2);
+    if (random_.chance(0.3)) s->fields.flags = RBC_WINDOWS_FLAG_SCALE_DIVIDES;
     if (random_.chance(0.4)) s->bias = factor(*s, -1, 1);
   }
   if (random_.chance(0.3) && !as_it_is) {

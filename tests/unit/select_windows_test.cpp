@@ -104,6 +104,14 @@ constexpr select_table::Row<Windows> kRows[] = {
      [] { return policy(); },
      {"windows_rows (no poses), grid 416 x 128, shared 0 bytes", nullptr,
       "windows_rows (no poses), grid 104 x 128, shared 0 bytes"}},
+    {"the same, divided by a scale",
+     [] {
+       Windows w = policy();
+       w.last().divides = true;
+       return w;
+     },
+     {"windows_rows (no poses, divisions), grid 416 x 128, shared 0 bytes", nullptr,
+      "windows_rows (no poses, divisions), grid 104 x 128, shared 0 bytes"}},
     {"2 windows of them",
      [] {
        Windows w = policy();

@@ -294,12 +294,13 @@ class Finish {
       const Number shift = exists(s_.shift) ? at(s_.shift, d) : Number(0);
       const Number scale = exists(s_.scale) ? at(s_.scale, d) : Number(1);
       Number y = static_cast<Number>(x.value) - shift;
-      y = y * scale;
+      const bool divides = s_.fields.flags == RBC_WINDOWS_FLAG_SCALE_DIVIDES;
+      y = divides ? y / scale : y * scale;
       if (exists(s_.bias)) y = y + at(s_.bias, d);
       if (x.error != 0) {
-        x.error = x.error * std::fabs(static_cast<long double>(scale)) +
-                  8 * std::numeric_limits<Number>::epsilon() * (std::fabs(x.value) + 4) *
-                      (std::fabs(static_cast<long double>(scale)) + 1);
+        const long double factor = std::fabs(divides ? 1 / static_cast<long double>(scale) : scale);
+        x.error = x.error * factor + 8 * std::numeric_limits<Number>::epsilon() *
+                                         (std::fabs(x.value) + 4) * (factor + 1);
       }
       x.value = y;
     }

@@ -54,6 +54,9 @@ void accumulateWindows(rbcContext& context, const WindowProblem& problem,
                        const WindowAccumulation& accumulation, Scratch scratch);
 
 template <>
+inline constexpr KnownFlags kKnownFlags<rbcWindowsStream> = {RBC_WINDOWS_FLAG_SCALE_DIVIDES,
+                                                             "RBC_WINDOWS_FLAG_SCALE_DIVIDES or 0"};
+template <>
 inline constexpr KnownFlags kKnownFlags<rbcWindowsParams> = {
     RBC_FLAG_CHECK_TIMES | RBC_WINDOWS_FLAG_ANCHOR_TIMES,
     "RBC_FLAG_CHECK_TIMES, RBC_WINDOWS_FLAG_ANCHOR_TIMES or 0"};

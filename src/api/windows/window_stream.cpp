@@ -248,6 +248,7 @@ void WindowBuilder::readGrids(const rbcWindowsStream& stream, WindowStream* s) {
   s->shift = readGrid(stream.shift, "shift", *s);
   s->scale = readGrid(stream.scale, "scale", *s);
   s->bias = readGrid(stream.bias, "bias", *s);
+  s->divides = stream.scale != nullptr && (stream.flags & RBC_WINDOWS_FLAG_SCALE_DIVIDES) != 0;
   s->low = readGrid(stream.clip_min, "clip_min", *s);
   s->high = readGrid(stream.clip_max, "clip_max", *s);
   if (s->outside != Outside::kNeutral) {

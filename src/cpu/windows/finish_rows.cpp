@@ -28,7 +28,7 @@ void finishRow(const FinishTile<Compute<In>>& tile, const RowConstants<Compute<I
   for (int64_t c = 0; c < tile.channels; ++c) {
     auto x = widen(from[c]);
     if (tile.reference != nullptr) x = x - tile.reference[c];
-    if (k.shift != nullptr) x = normalized(x, k.shift[c], k.scale[c], k.bias[c]);
+    if (k.shift != nullptr) x = normalized(x, k.shift[c], k.scale[c], k.bias[c], tile.divides);
     if (k.low != nullptr) x = clipped(x, k.low[c], k.high[c]);
     to[c] = narrow<Out>(x);
   }
@@ -36,27 +36,34 @@ void finishRow(const FinishTile<Compute<In>>& tile, const RowConstants<Compute<I
 
 #else
 
+template <class V>
+HWY_INLINE V scaled(V x, V scale, bool divides) {
+  return divides ? hn::Div(x, scale) : hn::Mul(x, scale);
+}
+
 template <class In, class Out>
 HWY_INLINE void finishRow(const FinishTile<Compute<In>>& tile,
                           const RowConstants<Compute<In>>& constants, const In* from, Out* to) {
   const RowConstants<Compute<In>> k = constants;
   const Compute<In>* const reference = tile.reference;
-  HWY_NAMESPACE::cover(
-      WidestTag<Compute<In>, Out>(), tile.channels, [&](auto d, int64_t c) HWY_ATTR {
-        auto x = HWY_NAMESPACE::loadWide(d, from + c);
-        if (reference != nullptr) x = hn::Sub(x, hn::LoadU(d, reference + c));
-        if (k.shift != nullptr) {
-          x = hn::Mul(hn::Sub(x, hn::LoadU(d, k.shift + c)), hn::LoadU(d, k.scale + c));
-          x = hn::Add(x, hn::LoadU(d, k.bias + c));
-        }
-        if (k.low != nullptr) {
-          const auto low = hn::LoadU(d, k.low + c);
-          const auto high = hn::LoadU(d, k.high + c);
-          x = hn::IfThenElse(hn::Lt(x, low), low, x);
-          x = hn::IfThenElse(hn::Gt(x, high), high, x);
-        }
-        HWY_NAMESPACE::storeNarrow(d, x, to + c);
-      });
+  const bool divides = tile.divides;
+  const auto finish = [&](auto d, int64_t c) HWY_ATTR {
+    auto x = HWY_NAMESPACE::loadWide(d, from + c);
+    if (reference != nullptr) x = hn::Sub(x, hn::LoadU(d, reference + c));
+    if (k.shift != nullptr) {
+      x = hn::Sub(x, hn::LoadU(d, k.shift + c));
+      x = scaled(x, hn::LoadU(d, k.scale + c), divides);
+      x = hn::Add(x, hn::LoadU(d, k.bias + c));
+    }
+    if (k.low != nullptr) {
+      const auto low = hn::LoadU(d, k.low + c);
+      const auto high = hn::LoadU(d, k.high + c);
+      x = hn::IfThenElse(hn::Lt(x, low), low, x);
+      x = hn::IfThenElse(hn::Gt(x, high), high, x);
+    }
+    HWY_NAMESPACE::storeNarrow(d, x, to + c);
+  };
+  HWY_NAMESPACE::cover(WidestTag<Compute<In>, Out>(), tile.channels, finish);
 }
 
 #endif

@@ -24,6 +24,7 @@ struct FinishTile {
   const Number* reference;       // null: none. Values to add are subtracted with the opposite sign
   RowConstants<Number> constants;
   int64_t constants_step;  // from row to row
+  bool divides;            // by the scale
   std::byte* out;
   int64_t out_step;  // bytes
   int count;

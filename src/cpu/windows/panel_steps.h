@@ -347,6 +347,7 @@ void WindowRun<Time, Number>::finish(const Tile& tile) {
   const StreamConstants& constants = plan_.constants[number_];
   rows.constants = constants.at<Number>(tile.first, panel.out_begin);
   rows.constants_step = constants.step;
+  rows.divides = s_.divides;
   rows.count = tile.count;
   rows.channels = panel.out_count;
   rows.fill_bits = s_.fill_bits;

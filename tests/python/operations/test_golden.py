@@ -168,8 +168,10 @@ def call_windows(part, to):
         affine = ("shift", "scale", "bias", "clip_min", "clip_max")
         affine = [given.pop(name, None) for name in affine]
         if any(each is not None for each in affine):
-            given["normalization"] = rbc.Normalization(*affine)
+            divides = bool(stream.settings.get("flags"))
+            given["normalization"] = rbc.Normalization(*affine, divides=divides)
         settings = dict(stream.settings)
+        settings.pop("flags", None)
         method = choices["method"][int(settings.pop("method", 0))]
         if settings.pop("mode"):
             given["method"] = stream.groups or method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 
@@ -11,7 +12,9 @@ np = pytest.importorskip("numpy")
 
 import pipelines  # noqa: E402
 import robocache as rbc  # noqa: E402
+from normalization_reference import lerobot_steps  # noqa: E402
 from robocache._pipeline import safetensors_file  # noqa: E402
+from robocache._pipeline.statistics import result_of  # noqa: E402
 
 
 def pipeline(**changed):
@@ -124,37 +127,43 @@ def test_a_round_trip_keeps_every_value(tmp_path, kind, mode):
     assert {e.name: e.read_bytes() for e in again.rglob("*") if e.is_file()} == first
 
 
-def as_lerobot_computes(values, result, mode):
-    """NormalizerProcessorStep of LeRobot 0.4.4, in float32."""
-    epsilon = np.float32(1e-8)
-    if mode == "mean_std":
-        mean, std = (
-            np.asarray(each, np.float64).astype("f4") for each in (result.mean, result.std)
-        )
-        return (values - mean) / (std + epsilon)
-    levels = {"quantiles": (0.01, 0.99), "quantile10": (0.1, 0.9)}.get(mode)
-    ends = (result.min, result.max) if levels is None else map(result.quantile, levels)
-    low, high = (np.asarray(each, np.float64).astype("f4") for each in ends)
-    span = np.where(high == low, epsilon, high - low)
-    return np.float32(2) * (values - low) / span - np.float32(1)
-
-
-@pytest.mark.parametrize(
-    "mode,most", [("mean_std", 2), ("min_max", 4), ("quantiles", 4), ("quantile10", 4)]
-)
-def test_normalized_values_are_near_those_of_lerobot(mode, most):
-    rng = np.random.default_rng(0)
-    scale = 10.0 ** rng.uniform(-3, 3, 16)
-    values = (rng.normal(size=(20_000, 16)) + rng.normal(size=16) * 3) * scale
-    values = values.astype(np.float32)
-    result = rbc.statistics(values, quantiles=(0.01, 0.1, 0.9, 0.99))
-    theirs = as_lerobot_computes(values, result, mode)
-    ours = rbc.Normalization.of(result, mode).apply(values)
-    unit = np.spacing(np.maximum(np.abs(theirs), np.float32(1)))
-    if mode == "mean_std":
-        unit = np.spacing(np.abs(theirs))
-    assert theirs.dtype == ours.dtype == np.float32
-    assert (np.abs(ours.astype(np.float64) - theirs) <= most * unit).all()
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", ["mean_std", "min_max", "quantiles"])
+def test_normalized_values_are_those_of_lerobot(mode, dtype):
+    """In training windows, on the robot, and back from the policy: bit for bit."""
+    document = pipeline(mode=mode).to_dict()
+    document["clock"]["dtype"] = dtype
+    document["windows"]["action"]["transforms"] = []
+    ours = rbc.Pipeline(document)
+    rng = np.random.default_rng(1)
+    times = np.arange(400) / 20
+    tracks = {
+        name: rbc.Track(rng.normal(size=(400, width)) * 3, [0, 400], times=times)
+        for name, width in (("observation.state", 4), ("action", 3))
+    }
+    data = rbc.Episodes(tracks)
+    plain = copy.deepcopy(document)
+    plain["normalization"] = dict.fromkeys(plain["normalization"], "none")
+    raw, made = (
+        each.windows().cut(each.open(data), [0] * 390, range(390))
+        for each in (rbc.Pipeline(plain), ours)
+    )
+    for name, entry in document["normalization"].items():
+        result = result_of(entry["statistics"])
+        x = raw[name][0]
+        assert x.dtype == dtype
+        expected = lerobot_steps(x, result, mode)
+        assert made[name][0].tobytes() == expected.tobytes()
+        back = lerobot_steps(expected, result, mode, inverse=True)
+        assert np.asarray(ours.denormalize(name, expected)).tobytes() == back.tobytes()
+    live = ours.live()
+    state = tracks["observation.state"].values
+    for row in range(100):
+        live.push("state", times[row], state[row], times[row])
+    seen = live.observe(times[99])
+    result = result_of(document["normalization"]["observation.state"]["statistics"])
+    expected = lerobot_steps(seen.raw["observation.state"], result, mode)
+    assert seen["observation.state"].tobytes() == expected.tobytes()
 
 
 def test_missing_statistics_are_an_error(tmp_path):

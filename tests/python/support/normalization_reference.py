@@ -117,6 +117,33 @@ def robomimic_observations(x, s):
     return (x - s.mean) / (s.std + 1e-3)
 
 
+def lerobot_steps(x, s, mode, inverse=False):
+    """What LeRobot 0.4.4 computes of tensors, step by step: all numbers have the dtype of x."""
+    kind = x.dtype.type
+
+    def of(numbers):
+        return np.asarray(numbers, np.float64).astype(kind)
+
+    with np.errstate(all="ignore"):
+        if mode == "mean_std":
+            mean, std = of(s.mean), of(s.std)
+            return x * std + mean if inverse else (x - mean) / (std + kind(1e-8))
+        levels = {"quantiles": (0.01, 0.99), "quantile10": (0.1, 0.9)}.get(mode)
+        low, high = map(of, (s.min, s.max) if levels is None else map(s.quantile, levels))
+        span = high - low
+        span[span == 0] = kind(1e-8)
+        if not inverse:
+            return kind(2) * (x - low) / span - kind(1)
+        if mode == "min_max":
+            return (x + kind(1)) / kind(2) * span + low
+        return (x + kind(1)) * span / kind(2) + low
+
+
+def factors(made):
+    """What values are multiplied by."""
+    return 1 / made.scale if made.divides else made.scale
+
+
 ALL = np.ones(7, bool)
 SOME = np.array([1, 0, 1, 0, 1, 1, 0], bool)
 PROJECTS = [

@@ -21,7 +21,7 @@ def denormalized(plan: Plan, name: str, values: Any, observation: Observation | 
     if name not in windows:
         known = ", ".join(map(repr, windows))
         raise ValueError(f"window: is {name!r}, expected one of {known}")
-    own = normalization_of(plan.document["normalization"][name])
+    own = normalization_of(plan.document["normalization"][name], plan.dtype)
     result = values if own is None else own.invert(values)
     if not windows[name]["transforms"]:
         return result

@@ -89,7 +89,7 @@ class Plan:
         made = {}
         for name in chosen:
             entry = entries[name]
-            own = normalization_of(normalization[name]) if normalized else None
+            own = normalization_of(normalization[name], self.dtype) if normalized else None
             made[name] = Window(
                 entry["offsets"],
                 track=entry["stream"],

@@ -224,7 +224,7 @@ def _check_windows(top: Place, streams: Mapping[str, list[str]]) -> None:
         widths[name] = _check_transforms(window, windows, streams, counts)
     normalization = top["normalization"].members(tuple(counts))
     for name in counts:
-        _check_normalization(normalization[name], widths[name])
+        _check_normalization(normalization[name], widths[name], top["clock"]["dtype"].value)
 
 
 def _check_transforms(
@@ -283,7 +283,7 @@ _NORMALIZATION = ("style", "mode", "rows", "mask", "clip", "epsilon", "statistic
 STATISTICS = ("count", "mean", "std", "min", "max", "quantiles")
 
 
-def _check_normalization(place: Place, width: int) -> None:
+def _check_normalization(place: Place, width: int, dtype: Any) -> None:
     from .._statistics.normalization import Normalization
     from .statistics import result_of
 
@@ -330,6 +330,7 @@ def _check_normalization(place: Place, width: int) -> None:
             if std < 0:
                 raise statistics["std"][channel].refused("a standard deviation, 0 or more")
     options: Any = {key: place[key].value for key in ("style", "mask", "clip", "epsilon")}
+    options["dtype"] = dtype
     try:
         Normalization.of(result_of(statistics.value), place["mode"].value, **options)
     except (ValueError, TypeError) as error:

@@ -48,11 +48,11 @@ def document_of(result: StatisticsResult) -> dict[str, Any]:
     return made
 
 
-def normalization_of(entry: Any) -> Normalization | None:
-    """Return the normalization of a window; None for the word "none"."""
+def normalization_of(entry: Any, dtype: Any) -> Normalization | None:
+    """Return the normalization of a window in the dtype of the rows; None for the word "none"."""
     if entry == "none":
         return None
     options = {key: entry[key] for key in ("mask", "clip", "epsilon")}
     return Normalization.of(
-        result_of(entry["statistics"]), entry["mode"], style=entry["style"], **options
+        result_of(entry["statistics"]), entry["mode"], style=entry["style"], dtype=dtype, **options
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 from .._arguments.arrays import SEQUENCES
 from .._arguments.to_numpy import on_host
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 class Parameters:
     """Parameters by name: float64 arrays of one shape, with cached conversions of them."""
 
-    def __init__(self, host: dict[str, NDArray[np.float64]], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, host: dict[str, NDArray[np.float64]], shape: tuple[int, ...], divides: bool
+    ) -> None:
         self.host = host
         self.shape = shape
+        self.divides = divides
         self._made: dict[Any, dict[str, Any]] = {}  # converted, by library, dtype and device
 
     def with_parameters(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
@@ -88,22 +91,29 @@ class Parameters:
         return values.to(computed), p, kind
 
     def _rounded(self, dtype: Any) -> dict[str, Any]:
-        """Return the parameters in the dtype of the arithmetic, with the divisor of the inverse."""
+        """Return the parameters in the dtype of the arithmetic, with those of the inverse."""
         import numpy as np
 
         rounded = {}
         for name, array in self.host.items():
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", under="ignore"):
                 rounded[name] = array.astype(dtype)
             lost = np.isinf(rounded[name]) & np.isfinite(array)
+            if name == "scale" and self.divides:
+                lost |= rounded[name] == 0
             if lost.any() and name not in ("low", "high"):
                 raise ValueError(
                     f"{name}: exceeds the range of {dtype} in {place_of(lost)}; "
                     "pass values of float64"
                 )
+        # y - 0 is y, also for a y of -0, which y - -0 is not.
+        rounded["back_bias"] = np.where(rounded["bias"] == 0, np.array(0, dtype), rounded["bias"])
         scale = rounded["scale"]
-        # y / inf is 0, so that a scale of 0 gives the shift.
-        rounded["divisor"] = np.where(scale == 0, np.array(np.inf, dtype), scale)
+        # A constant channel has the shift as its inverse: 0 y, or y / inf.
+        if self.divides:
+            rounded["back"] = np.where(np.isinf(scale), np.array(0, dtype), scale)
+        else:
+            rounded["back"] = np.where(scale == 0, np.array(np.inf, dtype), scale)
         return rounded
 
     def _require_shape(self, shape: tuple[int, ...]) -> None:
@@ -133,8 +143,8 @@ def rounded_to(kind: Any, values: Any) -> Any:
     return values.to(kind)
 
 
-def array_of(parameter: Any, name: str) -> Any:
-    """Return a copy of a parameter as float64."""
+def array_of(parameter: Any, name: str, divides: bool = False) -> Any:
+    """Return a copy of a parameter as float64. ``divides``: the scale is a divisor."""
     import numpy as np
 
     if parameter is None:
@@ -148,9 +158,14 @@ def array_of(parameter: Any, name: str) -> Any:
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name}: is {shown(parameter)}, expected a number or an array of numbers")
     array = array.astype(np.float64)
-    wrong = np.isnan(array) if name in ("low", "high") else ~np.isfinite(array)
+    divisor = divides and name == "scale"
+    wrong = np.isnan(array) if divisor or name in ("low", "high") else ~np.isfinite(array)
+    expected = "a number"
+    if divisor:
+        wrong |= array == 0
+        expected += " other than 0, to divide by"
     if wrong.any():
-        raise ValueError(f"{name}: is {array[wrong][0]} in {place_of(wrong)}, expected a number")
+        raise ValueError(f"{name}: is {array[wrong][0]} in {place_of(wrong)}, expected {expected}")
     return array
 
 
@@ -172,6 +187,9 @@ _NAMES = ("shift", "scale", "bias", "low", "high", "inverse_scale")
 class Normalization:
     """The transform y = clip((x - shift) * scale + bias, low, high), and its inverse.
 
+    With ``divides`` it is y = clip((x - shift) / scale + bias, low, high). The last bits of the two
+    differ, so that only the one that a project computes gives its results bit for bit.
+
     Parameters are numbers, or arrays that broadcast against values: [D] for each channel, or [T,D]
     for each step and channel.
 
@@ -183,19 +201,22 @@ class Normalization:
     shift
         Subtracted from the values.
     scale
-        Factor. 0 gives ``bias``, for constant channels.
+        Factor; with ``divides``, divisor. 0, or a divisor of infinity, gives ``bias``, for constant
+        channels.
     bias
         Added to the result.
     low, high
         Limits of the result. None: no limit; an infinity: no limit for its channel.
     inverse_scale
-        Factor that :meth:`invert` uses instead of dividing by ``scale``, as LeRobot does for mean
-        and std.
+        Factor that :meth:`invert` uses instead of ``scale``, as LeRobot does for mean and std.
+    divides
+        Whether values are divided by ``scale``, and multiplied by it in the inverse.
 
     Raises
     ------
     ValueError
-        A parameter is NaN, the shapes do not broadcast, or ``low`` is above ``high``.
+        A parameter is NaN, a divisor is 0, the shapes do not broadcast, or ``low`` is above
+        ``high``.
     TypeError
         A parameter is not a number.
 
@@ -222,11 +243,16 @@ class Normalization:
         high: Parameter | None = None,
         *,
         inverse_scale: Parameter | None = None,
+        divides: bool = False,
     ) -> None:
         import numpy as np
 
+        if not isinstance(divides, (bool, np.bool_)):
+            raise TypeError(f"divides: is {shown(divides)}, expected True or False")
         arguments = (shift, scale, bias, low, high, inverse_scale)
-        arrays = {name: array_of(each, name) for name, each in zip(_NAMES, arguments)}
+        arrays = {
+            name: array_of(each, name, bool(divides)) for name, each in zip(_NAMES, arguments)
+        }
         known = {name: array for name, array in arrays.items() if array is not None}
         try:
             shape = np.broadcast_shapes(*(array.shape for array in known.values()))
@@ -234,7 +260,9 @@ class Normalization:
             shapes = {name: list(array.shape) for name, array in known.items()}
             raise ValueError(f"shift, scale: shapes do not broadcast: {shapes}") from None
         self._parameters = Parameters(
-            {name: np.broadcast_to(array, shape) for name, array in known.items()}, shape
+            {name: np.broadcast_to(array, shape) for name, array in known.items()},
+            shape,
+            bool(divides),
         )
         if self.low is not None and self.high is not None and (self.low > self.high).any():
             raise ValueError(f"low: is above high in {place_of(self.low > self.high)}")
@@ -247,7 +275,7 @@ class Normalization:
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """Factor."""
+        """Factor, or divisor if the normalization divides."""
         return self._parameters.host["scale"]
 
     @property
@@ -267,8 +295,13 @@ class Normalization:
 
     @property
     def inverse_scale(self) -> NDArray[np.float64] | None:
-        """Factor of the inverse, or None if it divides by ``scale``."""
+        """Factor of the inverse, or None if ``scale`` is the number of the inverse too."""
         return self._parameters.host.get("inverse_scale")
+
+    @property
+    def divides(self) -> bool:
+        """Whether values are divided by ``scale``."""
+        return self._parameters.divides
 
     @classmethod
     def of(  # plain: ok
@@ -280,6 +313,7 @@ class Normalization:
         mask: Sequence[bool] | Numbers | None = None,
         clip: bool | None = None,
         epsilon: float | None = None,
+        dtype: Literal["float32", "float64"] = "float64",
     ) -> Normalization:
         """Create the normalization that a project computes from statistics, with its constants.
 
@@ -301,6 +335,10 @@ class Normalization:
         epsilon
             Replacement for the project's own constant against small divisors. diffusion_policy uses
             1e-4 for normalizations that it fits itself, and 1e-7 for those from statistics.
+        dtype
+            The dtype of the project's statistics. "float32": they are rounded to it, and divisors
+            are computed in it. LeRobot does so for values of float32, which then have its results
+            bit for bit. openpi always computes in float64, and ignores this.
 
         Returns
         -------
@@ -317,7 +355,7 @@ class Normalization:
         """
         from .normalization_styles import parameters
 
-        return cls(**parameters(result, mode, style, mask, clip, epsilon))
+        return cls(**parameters(result, mode, style, mask, clip, epsilon, dtype))
 
     @overload
     def apply(self, values: Sequence[Any]) -> NDArray[np.float64]: ...
@@ -330,7 +368,9 @@ class Normalization:
         Gradients of torch are supported.
         """
         values, p, kind = self._parameters.with_parameters(values)
-        result = (values - p["shift"]) * p["scale"] + p["bias"]
+        result = values - p["shift"]
+        result = result / p["scale"] if self.divides else result * p["scale"]
+        result = result + p["bias"]
         return rounded_to(kind, clipped(result, p))
 
     @overload
@@ -340,15 +380,18 @@ class Normalization:
     def invert(self, values: Any) -> Any:
         """Return the original values: (clip(y, low, high) - bias) / scale + shift.
 
-        If ``scale`` is 0, the result is ``shift``. Clipped values are not restored: they give the
+        A normalization that divides multiplies here. In a constant channel, with a scale of 0 or a
+        divisor of infinity, the result is ``shift``. Clipped values are not restored: they give the
         limit.
         """
         values, p, kind = self._parameters.with_parameters(values)
-        result = clipped(values, p) - p["bias"]
+        result = clipped(values, p) - p["back_bias"]
         if "inverse_scale" in p:
             result = result * p["inverse_scale"]
+        elif self.divides:
+            result = result * p["back"]
         else:
-            result = result / p["divisor"]
+            result = result / p["back"]
         return rounded_to(kind, result + p["shift"])
 
     @property
@@ -367,6 +410,8 @@ class Normalization:
     def std(self) -> list[float]:
         """The argument ``std`` of :func:`resample` and :func:`fuse`: 1 / scale; infinite for 0."""
         self._require_plain("std")
+        if self.divides:
+            return list(map(float, self.scale))
         return [1.0 / scale if scale != 0 else float("inf") for scale in map(float, self.scale)]
 
     def _require_plain(self, name: str) -> None:
@@ -390,14 +435,16 @@ class Normalization:
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as lists and numbers, for :meth:`from_dict`."""
         host = self._parameters.host
-        return {name: host[name].tolist() if name in host else None for name in _NAMES}
+        made = {name: host[name].tolist() if name in host else None for name in _NAMES}
+        return {**made, "divides": self.divides}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Normalization:
         """Create a normalization from the result of :meth:`to_dict`."""
         for name in parameters:
-            if name not in _NAMES:
-                raise ValueError(f"{name}: is not a parameter, expected {', '.join(_NAMES)}")
+            if name not in (*_NAMES, "divides"):
+                expected = ", ".join((*_NAMES, "divides"))
+                raise ValueError(f"{name}: is not a parameter, expected {expected}")
         for name in ("shift", "scale"):
             if name not in parameters:
                 raise ValueError(f"{name}: is missing")
@@ -411,7 +458,8 @@ class Normalization:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        parameters = {name: each for name, each in self.to_dict().items() if each is not None}
+        given = self.to_dict()
+        parameters = {name: each for name, each in given.items() if each not in (None, False)}
         return f"Normalization({', '.join(f'{name}={each}' for name, each in parameters.items())})"
 
     def __getstate__(self) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class _Rule:
     ddof: int = 0
     zero_constant: bool = False  # the result is 0 where min equals max
     plain_inverse: bool = False  # the inverse has no epsilon
+    multiplies: bool = False  # by the reciprocal of the divisor
+    in_double: bool = False  # whatever the dtype of the values
 
 
 _Q99, _Q90 = (0.01, 0.99), (0.1, 0.9)
@@ -52,8 +54,8 @@ _STYLES: dict[str, dict[str, _Rule]] = {
         "quantile10": _Rule(_REPLACE, 1e-8, _Q90),
     },
     "openpi": {
-        "mean_std": _Rule(_ADD, 1e-6),
-        "quantiles": _Rule(_ADD, 1e-6, _Q99),
+        "mean_std": _Rule(_ADD, 1e-6, in_double=True),
+        "quantiles": _Rule(_ADD, 1e-6, _Q99, in_double=True),
     },
     "gr00t": {
         "mean_std": _Rule(_KEEP, clip=None),
@@ -70,8 +72,8 @@ _STYLES: dict[str, dict[str, _Rule]] = {
         "quantiles": _Rule(_ADD, 1e-8, _Q99, clip=True),
     },
     "diffusion_policy": {
-        "min_max": _Rule(_CENTER, 1e-4),
-        "gaussian": _Rule(_CENTER, 1e-4, ddof=1),
+        "min_max": _Rule(_CENTER, 1e-4, multiplies=True),
+        "gaussian": _Rule(_CENTER, 1e-4, ddof=1, multiplies=True),
     },
     "robomimic": {
         "mean_std": _Rule(_ADD, 1e-3),
@@ -80,6 +82,7 @@ _STYLES: dict[str, dict[str, _Rule]] = {
     },
 }
 _MASKED = ("octo", "openvla")
+_NONE = -0.0  # a bias that changes no number, not even -0
 
 
 def parameters(
@@ -89,6 +92,7 @@ def parameters(
     mask: Sequence[bool] | Numbers | None,
     clip: bool | None,
     epsilon: float | None,
+    dtype: str,
 ) -> dict[str, Any]:
     """Return the arguments of a Normalization."""
     import numpy as np
@@ -104,69 +108,87 @@ def parameters(
                 "not states"
             )
     epsilon = _epsilon_of(rule, style, mode, epsilon)
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: is {shown(dtype)}, expected float32 or float64")
+    kind = np.dtype("float64" if rule.in_double else dtype)
     make = _by_spread if mode in _SPREAD else _by_range
-    made = make(result, rule, epsilon)
+    made = make(result, rule, kind.type(epsilon), kind)
     low = np.full(made["shift"].shape, -1.0)
 
     kept = None if mask is None else ~_mask_of(mask, style, made["shift"].shape)
     if kept is not None:
-        for name, value in (("shift", 0.0), ("scale", 1.0), ("bias", 0.0)):
+        for name, value in (("shift", 0.0), ("scale", 1.0), ("bias", _NONE)):
             made[name] = np.where(kept, value, made[name])
         low[kept] = -np.inf
     if rule.zero_constant:
-        minimum, maximum = _known(result, "min"), _known(result, "max")
+        minimum, maximum = _known(result, "min", kind), _known(result, "max", kind)
         constant = minimum == maximum
         made["shift"] = np.where(constant, minimum, made["shift"])
-        made["scale"] = np.where(constant, 0.0, made["scale"])
+        made["scale"] = np.where(constant, np.inf, made["scale"])
         made["bias"] = np.where(constant, 0.0, made["bias"])
     if clip:
         made.update(low=low, high=-low)
-    return made
+    if rule.multiplies:
+        made["scale"] = _reciprocal(made["scale"])
+    return {**made, "divides": not rule.multiplies}
 
 
-def _by_spread(result: StatisticsResult, rule: _Rule, epsilon: float) -> dict[str, Any]:
+# The parameters, with the divisor as `scale`, computed in the dtype `kind`.
+def _by_spread(result: StatisticsResult, rule: _Rule, epsilon: Any, kind: Any) -> dict[str, Any]:
     import numpy as np
 
-    mean, std = _known(result, "mean"), _std_of(result, rule.ddof)
+    mean, std = _known(result, "mean", kind), _std_of(result, rule.ddof, kind)
+    made = {"shift": mean, "scale": std, "bias": np.full_like(mean, _NONE)}
     if rule.rule == _ADD:
-        made = {"shift": mean, "scale": _reciprocal(std + epsilon, 1.0)}
+        made["scale"] = std + epsilon
         if rule.plain_inverse:
             made["inverse_scale"] = std
     elif rule.rule == _CENTER:
-        made = {"shift": mean, "scale": _reciprocal(np.where(std < epsilon, 1.0, std), 1.0)}
+        made["scale"] = np.where(std < epsilon, kind.type(1), std)
     else:
         zero = std == 0
-        scale = _reciprocal(np.where(zero, 1.0, std), 1.0)
-        made = {"shift": np.where(zero, 0.0, mean), "scale": scale}
-    return {**made, "bias": np.zeros_like(mean)}
+        made["scale"] = np.where(zero, kind.type(1), std)
+        made["shift"] = np.where(zero, kind.type(0), mean)
+    return made
 
 
-def _by_range(result: StatisticsResult, rule: _Rule, epsilon: float) -> dict[str, Any]:
+def _by_range(result: StatisticsResult, rule: _Rule, epsilon: Any, kind: Any) -> dict[str, Any]:
     import numpy as np
 
     if rule.levels is None:
-        low, high = _known(result, "min"), _known(result, "max")
+        low, high = _known(result, "min", kind), _known(result, "max", kind)
     else:
-        low, high = (_known(result, "quantiles", level) for level in rule.levels)
+        low, high = (_known(result, "quantiles", kind, level) for level in rule.levels)
     with np.errstate(over="ignore"):
         span = high - low
     if np.isinf(span).any():
-        raise ValueError("result: a channel's range exceeds float64")
+        raise ValueError(f"result: a channel's range exceeds {kind}")
     bias = np.full_like(low, -rule.reach)
-    width = 2 * rule.reach
     if rule.rule == _ADD:
-        scale = _reciprocal(span + epsilon, width)
+        scale = _part(span + epsilon, rule)
     elif rule.rule == _REPLACE:
-        scale = _reciprocal(np.where(span == 0, epsilon, span), width)
+        scale = _part(np.where(span == 0, epsilon, span), rule)
     elif rule.rule == _CENTER:
         small = span < epsilon
-        scale = np.where(small, 1.0, _reciprocal(np.where(small, 1.0, span), width))
-        bias = np.where(small, 0.0, bias)
+        scale = np.where(small, kind.type(1), _part(np.where(small, kind.type(1), span), rule))
+        bias = np.where(small, kind.type(_NONE), bias)
     else:
-        close = np.isclose(high, low)
-        scale = np.where(close, 0.0, _reciprocal(np.where(close, 1.0, span), width))
-        bias = np.where(close, 0.0, bias)
+        close = np.isclose(high.astype(np.float64), low.astype(np.float64))
+        part = _part(np.where(close, kind.type(1), span), rule)
+        scale = np.where(close, kind.type(np.inf), part)
+        bias = np.where(close, kind.type(0), bias)
     return {"shift": low, "scale": scale, "bias": bias}
+
+
+def _part(span: Any, rule: _Rule) -> Any:
+    """Return the divisor that maps a range to [-reach, reach]."""
+    import numpy as np
+
+    with np.errstate(under="ignore"):
+        part = span / span.dtype.type(2 * rule.reach)
+    # Projects compute 2 x / span. Half of a range has the same quotient, unless it loses a bit.
+    _require_divisor((part * 2 != span) if rule.reach == 1 else part == 0, span)
+    return part
 
 
 def _rule_of(style: str, mode: str) -> _Rule:
@@ -202,8 +224,8 @@ def _mask_of(mask: Any, style: str, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(array, shape)
 
 
-def _known(result: StatisticsResult, name: str, level: float | None = None) -> F64:
-    """Return an array of the statistics, which must have numbers only."""
+def _known(result: StatisticsResult, name: str, kind: Any, level: float | None = None) -> Any:
+    """Return an array of the statistics in the dtype ``kind``. It must have numbers only."""
     import numpy as np
 
     value = getattr(result, name) if level is None else result.quantile(level)
@@ -216,36 +238,48 @@ def _known(result: StatisticsResult, name: str, level: float | None = None) -> F
             f"{title}: is {array[tuple(index)]} at {index}, expected a number; the channel has no "
             "finite value, or the file does not contain this number"
         )
-    return array
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = array.astype(kind)
+    wrong = np.isinf(rounded)
+    if wrong.any():
+        index = [int(i) for i in np.argwhere(wrong)[0]]
+        raise ValueError(f"{title}: is {array[tuple(index)]} at {index}, which exceeds {kind}")
+    return rounded
 
 
-def _std_of(result: StatisticsResult, ddof: int) -> F64:
+def _std_of(result: StatisticsResult, ddof: int, kind: Any) -> Any:
     """Return the standard deviation for ``ddof``."""
     import numpy as np
 
-    std = _known(result, "std")
     if result.ddof == ddof:
-        return std
+        return _known(result, "std", kind)
+    std = _known(result, "std", np.dtype(np.float64))
     count = np.asarray(on_host(result.count, "result.count"), np.float64)
     if (count <= max(ddof, result.ddof)).any():
         raise ValueError(
             f"result.count: is {int(count.min())}, expected at least {max(ddof, result.ddof) + 1}, "
             f"to convert the std from ddof {result.ddof} to {ddof}"
         )
-    converted: F64 = std * np.sqrt((count - result.ddof) / (count - ddof))
-    return converted
+    return (std * np.sqrt((count - result.ddof) / (count - ddof))).astype(kind)
 
 
-def _reciprocal(divisor: F64, dividend: float) -> F64:
+def _reciprocal(divisor: Any) -> Any:
     import numpy as np
 
     with np.errstate(over="ignore", divide="ignore"):
-        quotient: F64 = dividend / divisor
-    wrong = ~np.isfinite(quotient)
-    if wrong.any():
-        index = [int(i) for i in np.argwhere(wrong)[0]]
-        raise ValueError(
-            f"result: the std or the range at {index} is {divisor[tuple(index)]}, too small for a "
-            "division"
-        )
+        quotient = 1 / divisor
+    _require_divisor(~np.isfinite(quotient), divisor)
     return quotient
+
+
+def _require_divisor(wrong: Any, number: Any) -> None:
+    """Refuse the first divisor of which ``wrong`` is true."""
+    import numpy as np
+
+    if not wrong.any():
+        return
+    index = [int(i) for i in np.argwhere(wrong)[0]]
+    raise ValueError(
+        f"result: the std or the range at {index} is {number[tuple(index)]}, too small for a "
+        "division"
+    )

@@ -37,8 +37,8 @@ _ACCUMULATES = {
 }
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PARAMETERS = ("shift", "scale", "bias", "low", "high")
-_new, _set_mode, _set_offset, _set_ticks = struct_of(
-    "WindowsStream", "mode", "clock_offset", "clock_offset_ticks"
+_new, _set_mode, _set_offset, _set_ticks, _set_flags = struct_of(
+    "WindowsStream", "mode", "clock_offset", "clock_offset_ticks", "flags"
 )
 _new_outputs, _set_accumulate, _set_accumulator = struct_of(
     "WindowsOutputs", "accumulate", "accumulator"
@@ -65,6 +65,7 @@ class Opened:
     requested_dtype: str | None  # of the result
     dtype: str  # of the result, if none is requested
     accumulator: StatisticsAccumulator | None
+    normalization: Normalization | None
     writes: bool  # whether the call returns the rows
 
     @property
@@ -72,9 +73,15 @@ class Opened:
         """The id of the CUDA device, or CPU."""
         return self.framework.device(self.base, "values")
 
-    def set_scales(self, arrays: list[Any]) -> None:
+    @property
+    def divides(self) -> bool:
+        """Whether the normalization divides."""
+        return self.normalization is not None and self.normalization.divides
+
+    def set_scales(self, arrays: list[Any], divides: bool) -> None:
         """Set a normalization as arrays on the device: shift, scale, bias, low and high."""
         self.operands[SCALES] = arrays
+        _set_flags(self.operands[0], _core.WINDOWS_FLAG_SCALE_DIVIDES if divides else 0)
 
     def sequence(self, numbers: Any, name: str) -> Any:
         """Return NumPy numbers as an array of this library, on this device."""
@@ -159,6 +166,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
     scales = [None] * len(_PARAMETERS)
     if normalization is not None:
         scales = [floats(getattr(normalization, name), "normalization") for name in _PARAMETERS]
+        _set_flags(made, _core.WINDOWS_FLAG_SCALE_DIVIDES if normalization.divides else 0)
     neutral, neutral_channels = arguments["neutral"], arguments["neutral_channels"]
     operands = [
         made,
@@ -197,6 +205,7 @@ def opened(arguments: dict[str, Any], unit: Unit | None = None) -> Opened:
         requested_dtype=None if arguments["dtype"] is None else dtype_name(arguments["dtype"]),
         dtype=_dtype(values, method, transforms, normalization),
         accumulator=accumulator,
+        normalization=normalization,
         writes=accumulator is None if arguments["output"] is None else bool(arguments["output"]),
     )
 

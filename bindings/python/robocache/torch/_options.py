@@ -186,6 +186,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "outside": _NAME,
     "transforms": (_write_transforms, _read_transforms),
     "output": _FLAG,
+    "divides": _FLAG,
     "anchor_stream": _NUMBER,
     "anchor_times": _FLAG,
     "fill_value": _NUMBER,

@@ -83,10 +83,11 @@ def _kernel(*operands: Any) -> list[Any]:
     for n in range(len(call)):
         arrays = {name: call.array(name, n) for name in LISTS if name not in _SCALES}
         rule = dict(call.rules[n])
+        divides = rule.pop("divides", False)
         values, offsets = arrays.pop("values"), arrays.pop("offsets")
         stream: Any = WindowStream(values, offsets, **arrays, **rule)
         # Tensors on the device; a Normalization has numbers on the CPU.
-        stream._opened.set_scales([call.array(name, n) for name in _SCALES])
+        stream._opened.set_scales([call.array(name, n) for name in _SCALES], divides)
         streams.append(stream)
     pairs = windows(streams, call.episodes, call.anchors, **call.options)
     return [array for pair in pairs for array in pair if array is not None]
@@ -221,7 +222,8 @@ class _Backward:
                 alive = alive * (result <= high.to(gradient.dtype))
         scale = call.array("scale", n)
         if scale is not None:
-            alive = alive * scale.to(gradient.dtype)
+            scale = scale.to(gradient.dtype)
+            alive = alive / scale if call.rule("divides", n, False) else alive * scale
         # A NaN or infinite gradient must not count where the result is constant.
         return (gradient * alive).masked_fill(alive == 0, 0)
 

@@ -194,6 +194,8 @@ def windows(
                 each = array(each, f"streams[{n}].{name}")
             lists[name].append(each)
         rule = {**opened.rule, "transforms": resolved(n, opened_streams), "output": opened.writes}
+        if opened.divides:
+            rule["divides"] = True
         if values is not None:
             rule["dtype"] = result_dtype(opened, dtype)
         texts.append(encode(rule, "WindowStream"))
