@@ -144,16 +144,16 @@ def test_normalized_values_are_those_of_lerobot(mode, dtype):
     data = rbc.Episodes(tracks)
     plain = copy.deepcopy(document)
     plain["normalization"] = dict.fromkeys(plain["normalization"], "none")
-    raw, made = (
-        each.windows().cut(each.open(data), [0] * 390, range(390))
-        for each in (rbc.Pipeline(plain), ours)
+    raw, normalized = (
+        one.windows().cut(one.open(data), [0] * 390, range(390))
+        for one in (rbc.Pipeline(plain), ours)
     )
     for name, entry in document["normalization"].items():
         result = result_of(entry["statistics"])
         x = raw[name][0]
         assert x.dtype == dtype
         expected = lerobot_steps(x, result, mode)
-        assert made[name][0].tobytes() == expected.tobytes()
+        assert normalized[name][0].tobytes() == expected.tobytes()
         back = lerobot_steps(expected, result, mode, inverse=True)
         assert np.asarray(ours.denormalize(name, expected)).tobytes() == back.tobytes()
     live = ours.live()

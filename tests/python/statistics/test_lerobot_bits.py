@@ -35,7 +35,7 @@ def result_of(rng):
     mean[:2] = [0.0, -0.0]
     if rng.random() < 0.5:  # as in a file of LeRobot
         low, steps, mean, std = (
-            each.astype(np.float32).astype(np.float64) for each in (low, steps, mean, std)
+            part.astype(np.float32).astype(np.float64) for part in (low, steps, mean, std)
         )
     count = np.full(CHANNELS, 1000)
     quantiles = low + steps[:5]
@@ -72,29 +72,29 @@ def test_every_bit(seed, mode, dtype):
     rng = np.random.default_rng(seed)
     result = result_of(rng)
     x = values_of(rng, result, dtype)
-    made = rbc.Normalization.of(result, mode, dtype=np.dtype(dtype).name)
+    normalization = rbc.Normalization.of(result, mode, dtype=np.dtype(dtype).name)
     theirs = lerobot_steps(x, result, mode)
     with np.errstate(all="ignore"):
-        require_same(made.apply(x), theirs)
+        require_same(normalization.apply(x), theirs)
         # Not near the ends of float32: LeRobot multiplies by the range before it halves.
         y = np.where((np.abs(x) > 1e-9) & (np.abs(x) < 1e9), x, values_of_policy(rng, dtype))
-        require_same(made.invert(y), lerobot_steps(y, result, mode, inverse=True))
-    stream = rbc.WindowStream(x, [0], episode_offsets=[0, ROWS], normalization=made)
+        require_same(normalization.invert(y), lerobot_steps(y, result, mode, inverse=True))
+    stream = rbc.WindowStream(x, [0], episode_offsets=[0, ROWS], normalization=normalization)
     ((ours, _),) = rbc.windows([stream], np.zeros(ROWS, np.int64), np.arange(ROWS))
     require_same(ours[:, 0], theirs)
 
 
 def test_a_reciprocal_has_other_bits():
-    """What the test above can find: with a factor most values differ."""
+    """The test above can fail: with a factor, many values differ."""
     rng = np.random.default_rng(0)
     result = result_of(rng)
     x = values_of(rng, result, np.float32)
-    made = rbc.Normalization.of(result, "mean_std", dtype="float32")
+    normalization = rbc.Normalization.of(result, "mean_std", dtype="float32")
     theirs = lerobot_steps(x, result, "mean_std")
-    factor = rbc.Normalization(made.shift, 1 / made.scale)
+    factor = rbc.Normalization(normalization.shift, 1 / normalization.scale)
     with np.errstate(all="ignore"):
-        same = (factor.apply(x) == theirs)[:, 6:]
-    assert 0.3 < same.mean() < 0.8
+        is_equal = (factor.apply(x) == theirs)[:, 6:]
+    assert 0.3 < is_equal.mean() < 0.8
 
 
 def test_float32_statistics_are_computed_in_float32():

@@ -73,6 +73,32 @@ def test_the_round_trip_of_anything(x, shift, scale, bias, dtype):
     assert off_by(Normalization(shift, scale, bias), np.array([x], dtype)) <= 12
 
 
+@given(x=FLOATS, shift=FLOATS, scale=SCALES, bias=FLOATS, low=FLOATS, f32=st.booleans())
+def test_each_step_of_a_division_is_rounded(x, shift, scale, bias, low, f32):
+    dtype = np.float32 if f32 else np.float64
+    divided = Normalization(shift, scale, bias, low, low + 5, divides=True)
+    x, shift, scale, bias, low, high = map(dtype, (x, shift, scale, bias, low, low + 5))
+    expected = min(max(dtype(dtype(dtype(x - shift) / scale) + bias), low), high)
+    assert divided.apply(np.array([x]))[0] == expected
+    y = dtype(min(max(x, low), high))
+    back = divided.invert(np.array([x]))
+    assert back[0] == dtype(dtype(dtype(y - bias) * scale) + shift)
+    torch = pytest.importorskip("torch")
+    assert divided.apply(torch.from_numpy(np.array([x]))).numpy()[0] == expected
+    assert divided.invert(torch.from_numpy(np.array([x]))).numpy()[0] == back[0]
+
+
+def test_a_division_keeps_minus_0_and_constant_channels():
+    divided = Normalization([0.0, 3.0], [2.0, np.inf], [-0.0, 0.5], divides=True)
+    y = divided.apply([[-0.0, 9.0]])
+    assert y.tobytes() == np.array([[-0.0, 0.5]]).tobytes()
+    assert divided.invert(y).tolist() == [[0, 3]]
+    plain = Normalization([1.0, 2.0], [2.0, 4.0], divides=True)
+    assert plain.std == [2, 4] and "divides=True" in repr(plain)
+    with pytest.raises(ValueError, match=r"^scale: exceeds the range of float32 in channel 1"):
+        Normalization(0.0, [1.0, 1e-60], divides=True).apply(np.ones((1, 2), np.float32))
+
+
 def test_a_scale_of_0():
     made = Normalization([3.0, 3.0], [0.0, 2.0], [0.5, 0.5])
     for dtype in (np.float32, np.float64):
@@ -199,12 +225,15 @@ def test_values_that_do_not_fit(values, error, message):
         ((0, 1, 0, np.nan), ValueError, r"^low: is nan"),
         ((0, "1"), TypeError, r"^scale: is '1', expected a number"),
         ((None, 1), TypeError, r"^shift: is None"),
+        ((0, [1, 0], 0, None, None, True), ValueError, r"^scale: is 0.0 in channel 1, .*divide by"),
+        ((0, 1, 0, None, None, 1), TypeError, r"^divides: is 1, expected True or False"),
         ((True, 1), TypeError, r"^shift: is True"),
     ],
 )
 def test_parameters_that_are_none(arguments, error, message):
+    options = {"divides": arguments[5]} if len(arguments) == 6 else {}
     with pytest.raises(error, match=message):
-        Normalization(*arguments)
+        Normalization(*arguments[:5], **options)
 
 
 def test_a_scale_beyond_float32():

@@ -118,18 +118,18 @@ def robomimic_observations(x, s):
 
 
 def lerobot_steps(x, s, mode, inverse=False):
-    """What LeRobot 0.4.4 computes of tensors, step by step: all numbers have the dtype of x."""
+    """Return the result of LeRobot 0.4.4, step by step; all numbers have the dtype of x."""
     kind = x.dtype.type
 
-    def of(numbers):
+    def rounded(numbers):
         return np.asarray(numbers, np.float64).astype(kind)
 
     with np.errstate(all="ignore"):
         if mode == "mean_std":
-            mean, std = of(s.mean), of(s.std)
+            mean, std = rounded(s.mean), rounded(s.std)
             return x * std + mean if inverse else (x - mean) / (std + kind(1e-8))
         levels = {"quantiles": (0.01, 0.99), "quantile10": (0.1, 0.9)}.get(mode)
-        low, high = map(of, (s.min, s.max) if levels is None else map(s.quantile, levels))
+        low, high = map(rounded, (s.min, s.max) if levels is None else map(s.quantile, levels))
         span = high - low
         span[span == 0] = kind(1e-8)
         if not inverse:
@@ -139,9 +139,10 @@ def lerobot_steps(x, s, mode, inverse=False):
         return (x + kind(1)) * span / kind(2) + low
 
 
-def factors(made):
-    """What values are multiplied by."""
-    return 1 / made.scale if made.divides else made.scale
+def factors(normalization):
+    """Return the numbers that values are multiplied by."""
+    scale = normalization.scale
+    return 1 / scale if normalization.divides else scale
 
 
 ALL = np.ones(7, bool)

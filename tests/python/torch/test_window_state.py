@@ -55,6 +55,7 @@ SPECS = {
     "reference": spec(window(transforms=[relative(("past", 0))])),
     "its channels": spec(window(transforms=[relative(reference_begin=1)])),
     "normalization": spec(window(normalization=rbc.Normalization([1.0, 2.0, 3.5], 0.5))),
+    "divides": spec(window(normalization=rbc.Normalization([1.0, 2.0, 3.0], 0.5, divides=True))),
     "clip": spec(window(normalization=rbc.Normalization([1.0, 2.0, 3.0], 0.5, low=0.0))),
     "dtype": spec(window(dtype="float16")),
     "dtype of all": spec(dtype="float16"),

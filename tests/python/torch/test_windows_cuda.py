@@ -35,14 +35,25 @@ def spec():
         "se3_relative", 0, 7, reference=("pose", -1), rotation="quat_xyzw",
         out_rotation="rot6d_rows",
     )  # fmt: skip
+    to_now = rbc.Transform(
+        "se3_relative", 0, 7, reference=("poses", 1), rotation="quat_xyzw",
+        out_rotation="rot6d_rows",
+    )  # fmt: skip
     less = rbc.Transform("subtract", 1, 3, reference=("joints", 0))
     norm = rbc.Normalization(np.arange(5.0), 1.0 / np.arange(1, 6), 0.1, -2.0, 2.0)
+    divided = rbc.Normalization(np.arange(10.0), np.arange(1, 11) / 7, -1.0, divides=True)
     groups = [(0, 3, "linear"), (3, 4, "slerp"), (7, 1, "nearest")]
     return rbc.WindowSpec(
         {
             "joints": rbc.Window([0, 3, -2], transforms=less, normalization=norm, dtype="bfloat16"),
             "pose": rbc.Window([-0.3, 0.0], method=groups, transforms=relative),
             "frame": [-1, 0],
+            "poses": rbc.Window([-1, 0, 1], track="pose", transforms=to_now, normalization=divided),
+            "past": rbc.Window(
+                [-2, -1, 0],
+                track="joints",
+                normalization=rbc.Normalization(0.3, 0.7, -1.0, divides=True),
+            ),
         },
         anchors=(-1, 2),
     )

@@ -28,6 +28,7 @@ TIMES = torch.tensor([0.0, 1, 2, 4, 0, 0, 0.5, 1.5, 2, 4, 4.5], dtype=torch.floa
 THERE = torch.tensor([1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0], dtype=torch.bool)
 NORM = rbc.Normalization([0.1, 0.2, 0.3], [2.0, 0.0, -0.5], 0.3, -0.7, 0.6)
 BY_STEP = rbc.Normalization(np.ones((4, 3)), np.arange(12.0).reshape(4, 3) / 6 + 0.1)
+DIVIDED = rbc.Normalization([0.1, 0.2, 0.3], [0.3, np.inf, -3.0], 0.3, -0.7, 0.6, divides=True)
 ROWS = [-2, 0, 0, 3]
 AT = [-0.75, 0.0, 0.5, 1.25]
 
@@ -47,6 +48,7 @@ GATHERED = {
     "neutral in part": {"outside": "neutral", "neutral_channels": [True, False, True]},
     "missing": {"sample_mask": THERE, "fill_value": -1.0},
     "normalized": {"normalization": NORM},
+    "divided": {"normalization": DIVIDED},
     "by step": {"normalization": BY_STEP},
     "relative": {"transforms": relative()},
     "relative to itself": {"transforms": own()},
@@ -67,6 +69,7 @@ INTERPOLATED = {
     "groups": {"method": [(0, 1, "linear"), (2, 1, "next"), (1, 1, "previous")]},
     "missing": {"method": "linear", "sample_mask": THERE},
     "relative": {"method": "linear", "transforms": relative(), "normalization": NORM},
+    "divided": {"method": "linear", "transforms": relative(), "normalization": DIVIDED},
 }
 CASES = {
     **{f"rows, {name}": (ROWS, options) for name, options in GATHERED.items()},

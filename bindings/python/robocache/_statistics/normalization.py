@@ -91,7 +91,7 @@ class Parameters:
         return values.to(computed), p, kind
 
     def _rounded(self, dtype: Any) -> dict[str, Any]:
-        """Return the parameters in the dtype of the arithmetic, with those of the inverse."""
+        """Return the parameters in the dtype of the arithmetic, for both directions."""
         import numpy as np
 
         rounded = {}
@@ -251,7 +251,7 @@ class Normalization:
             raise TypeError(f"divides: is {shown(divides)}, expected True or False")
         arguments = (shift, scale, bias, low, high, inverse_scale)
         arrays = {
-            name: array_of(each, name, bool(divides)) for name, each in zip(_NAMES, arguments)
+            name: array_of(number, name, bool(divides)) for name, number in zip(_NAMES, arguments)
         }
         known = {name: array for name, array in arrays.items() if array is not None}
         try:
@@ -435,8 +435,8 @@ class Normalization:
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as lists and numbers, for :meth:`from_dict`."""
         host = self._parameters.host
-        made = {name: host[name].tolist() if name in host else None for name in _NAMES}
-        return {**made, "divides": self.divides}
+        numbers = {name: host[name].tolist() if name in host else None for name in _NAMES}
+        return {**numbers, "divides": self.divides}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Normalization:
@@ -458,8 +458,10 @@ class Normalization:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        given = self.to_dict()
-        parameters = {name: each for name, each in given.items() if each not in (None, False)}
+        parameters = self.to_dict()
+        unset = [name for name, value in parameters.items() if value is None or value is False]
+        for name in unset:
+            del parameters[name]
         return f"Normalization({', '.join(f'{name}={each}' for name, each in parameters.items())})"
 
     def __getstate__(self) -> dict[str, Any]:

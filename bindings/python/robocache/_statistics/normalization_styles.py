@@ -39,7 +39,7 @@ class _Rule:
     zero_constant: bool = False  # the result is 0 where min equals max
     plain_inverse: bool = False  # the inverse has no epsilon
     multiplies: bool = False  # by the reciprocal of the divisor
-    in_double: bool = False  # whatever the dtype of the values
+    in_double: bool = False  # also if the values are float32
 
 
 _Q99, _Q90 = (0.01, 0.99), (0.1, 0.9)
@@ -112,25 +112,25 @@ def parameters(
         raise ValueError(f"dtype: is {shown(dtype)}, expected float32 or float64")
     kind = np.dtype("float64" if rule.in_double else dtype)
     make = _by_spread if mode in _SPREAD else _by_range
-    made = make(result, rule, kind.type(epsilon), kind)
-    low = np.full(made["shift"].shape, -1.0)
+    numbers = make(result, rule, kind.type(epsilon), kind)
+    low = np.full(numbers["shift"].shape, -1.0)
 
-    kept = None if mask is None else ~_mask_of(mask, style, made["shift"].shape)
+    kept = None if mask is None else ~_mask_of(mask, style, numbers["shift"].shape)
     if kept is not None:
         for name, value in (("shift", 0.0), ("scale", 1.0), ("bias", _NONE)):
-            made[name] = np.where(kept, value, made[name])
+            numbers[name] = np.where(kept, value, numbers[name])
         low[kept] = -np.inf
     if rule.zero_constant:
         minimum, maximum = _known(result, "min", kind), _known(result, "max", kind)
         constant = minimum == maximum
-        made["shift"] = np.where(constant, minimum, made["shift"])
-        made["scale"] = np.where(constant, np.inf, made["scale"])
-        made["bias"] = np.where(constant, 0.0, made["bias"])
+        numbers["shift"] = np.where(constant, minimum, numbers["shift"])
+        numbers["scale"] = np.where(constant, np.inf, numbers["scale"])
+        numbers["bias"] = np.where(constant, 0.0, numbers["bias"])
     if clip:
-        made.update(low=low, high=-low)
+        numbers.update(low=low, high=-low)
     if rule.multiplies:
-        made["scale"] = _reciprocal(made["scale"])
-    return {**made, "divides": not rule.multiplies}
+        numbers["scale"] = _reciprocal(numbers["scale"])
+    return {**numbers, "divides": not rule.multiplies}
 
 
 # The parameters, with the divisor as `scale`, computed in the dtype `kind`.
@@ -138,18 +138,18 @@ def _by_spread(result: StatisticsResult, rule: _Rule, epsilon: Any, kind: Any) -
     import numpy as np
 
     mean, std = _known(result, "mean", kind), _std_of(result, rule.ddof, kind)
-    made = {"shift": mean, "scale": std, "bias": np.full_like(mean, _NONE)}
+    numbers = {"shift": mean, "scale": std, "bias": np.full_like(mean, _NONE)}
     if rule.rule == _ADD:
-        made["scale"] = std + epsilon
+        numbers["scale"] = std + epsilon
         if rule.plain_inverse:
-            made["inverse_scale"] = std
+            numbers["inverse_scale"] = std
     elif rule.rule == _CENTER:
-        made["scale"] = np.where(std < epsilon, kind.type(1), std)
+        numbers["scale"] = np.where(std < epsilon, kind.type(1), std)
     else:
         zero = std == 0
-        made["scale"] = np.where(zero, kind.type(1), std)
-        made["shift"] = np.where(zero, kind.type(0), mean)
-    return made
+        numbers["scale"] = np.where(zero, kind.type(1), std)
+        numbers["shift"] = np.where(zero, kind.type(0), mean)
+    return numbers
 
 
 def _by_range(result: StatisticsResult, rule: _Rule, epsilon: Any, kind: Any) -> dict[str, Any]:
@@ -240,9 +240,9 @@ def _known(result: StatisticsResult, name: str, kind: Any, level: float | None =
         )
     with np.errstate(over="ignore", under="ignore"):
         rounded = array.astype(kind)
-    wrong = np.isinf(rounded)
-    if wrong.any():
-        index = [int(i) for i in np.argwhere(wrong)[0]]
+    infinite = np.isinf(rounded)
+    if infinite.any():
+        index = [int(i) for i in np.argwhere(infinite)[0]]
         raise ValueError(f"{title}: is {array[tuple(index)]} at {index}, which exceeds {kind}")
     return rounded
 
@@ -272,13 +272,13 @@ def _reciprocal(divisor: Any) -> Any:
     return quotient
 
 
-def _require_divisor(wrong: Any, number: Any) -> None:
-    """Refuse the first divisor of which ``wrong`` is true."""
+def _require_divisor(lost: Any, number: Any) -> None:
+    """Refuse the first divisor where ``lost`` is True."""
     import numpy as np
 
-    if not wrong.any():
+    if not lost.any():
         return
-    index = [int(i) for i in np.argwhere(wrong)[0]]
+    index = [int(i) for i in np.argwhere(lost)[0]]
     raise ValueError(
         f"result: the std or the range at {index} is {number[tuple(index)]}, too small for a "
         "division"
