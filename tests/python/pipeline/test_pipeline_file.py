@@ -245,20 +245,6 @@ def test_a_file_that_asks_for_a_filter_is_refused(tmp_path, pointer, entry):
             rbc.Pipeline(document, draft=draft)
 
 
-def test_images_are_accepted_but_nothing_runs_without_them():
-    pipeline = rbc.Pipeline(pipelines.document(images=True))
-    columns = {"arm": rbc.Track(np.zeros((4, 3)), [0, 4], times=np.arange(4) / 20)}
-    data = rbc.Episodes(columns)
-    for call in (
-        pipeline.live,
-        pipeline.windows,
-        lambda: pipeline.open(data),
-        lambda: pipeline.fit(data),
-    ):
-        with pytest.raises(NotImplementedError, match="^/images/wrist: this version of RoboCache"):
-            call()
-
-
 # ---- fingerprints -------------------------------------------------------------------------------
 
 

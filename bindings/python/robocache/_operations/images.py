@@ -53,16 +53,21 @@ if TYPE_CHECKING:
         backend: str | Context | None
 
 
-RULES = {
-    name: getattr(_core, f"IMAGES_RULE_{name.upper()}")
-    for name in ("pillow", "pillow_12", "pillow_13", "torchvision", "opencv", "exact")
+_OF_PILLOW = ("box", "bilinear", "hamming", "bicubic", "lanczos3")
+# The filters of each rule; other pairs are unsupported.
+FILTERS_OF = {
+    "pillow": _OF_PILLOW,
+    "pillow_12": _OF_PILLOW,
+    "pillow_13": _OF_PILLOW,
+    "torchvision": ("bilinear", "bicubic", "linear"),
+    "opencv": ("linear", "linear_exact", "area"),
+    "exact": _OF_PILLOW,
 }
+RULES = {name: getattr(_core, f"IMAGES_RULE_{name.upper()}") for name in FILTERS_OF}
 FILTERS = {
     name: getattr(_core, f"IMAGES_FILTER_{name.upper()}")
-    for name in (
-        *("box", "bilinear", "hamming", "bicubic", "lanczos3"),
-        *("linear", "linear_exact", "area"),
-    )
+    for names in FILTERS_OF.values()
+    for name in names
 }
 FITS = {name: getattr(_core, f"IMAGES_FIT_{name.upper()}") for name in ("stretch", "pad", "cover")}
 ANCHORS = {

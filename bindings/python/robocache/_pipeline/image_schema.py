@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from .place import Place
+from .._operations.images import ANCHORS, FILTERS_OF, FITS, LAYOUTS
+from .image_plan import COLOR_STEPS, FLIPS, FORMULAS
+from .place import UNKNOWN, Place
 from .strict_json import shown
 
-# The filters of each rule; other pairs are unsupported.
-_PILLOW = ("box", "bilinear", "hamming", "bicubic", "lanczos3")
-RULES = {
-    "pillow": _PILLOW,
-    "pillow_13": _PILLOW,
-    "torchvision": ("bilinear", "bicubic", "linear"),
-    "opencv": ("linear", "linear_exact", "area"),
-    "exact": _PILLOW,
-}
 # In the order of one call; color may come first instead, as in LeRobot.
 ORDER = ("crop", "resize", "flip", "color", "pad", "table", "layout")
 _KEYS = {
     "crop": ("box",),
     "resize": ("rule", "filter", "fit", "size"),
     "flip": ("axes",),
-    "color": ("brightness", "contrast", "saturation", "order"),
+    "color": (*COLOR_STEPS, "order"),
     "pad": ("anchor", "value"),
     "table": ("form", "mean", "std"),
     "layout": ("layout", "dtype"),
 }
-_FACTORS = ("brightness", "contrast", "saturation")
-_FORMS = ("unit", "symmetric", "symmetric_255", "mean_std")
 _LONGEST_SIDE = 65535
 
 
@@ -74,23 +65,24 @@ def _check_operations(image: Place, channels: int) -> None:
             size = _check_crop(place["box"], size)
         elif kind == "resize":
             size = _check_size(place["size"])
-            rule = place["rule"].one_of(RULES)
-            place["filter"].one_of(RULES[rule], f" for the rule {shown(rule)}")
-            fit = place["fit"].one_of(("stretch", "pad", "cover"))
+            rule = place["rule"].one_of(FILTERS_OF)
+            if rule != UNKNOWN:
+                place["filter"].one_of(FILTERS_OF[rule], f" for the rule {shown(rule)}")
+            fit = place["fit"].one_of(FITS)
         elif kind == "flip":
-            place["axes"].one_of(("left_right", "up_down", "both"))
+            place["axes"].one_of(FLIPS)
         elif kind == "color":
             _check_color(place, channels)
         elif kind == "pad":
             if fit != "pad":
                 raise place.fault('follows no resize with "fit": "pad"')
-            place["anchor"].one_of(("center", "start", "end"))
+            place["anchor"].one_of(ANCHORS)
             for each in place["value"].items("values, one per channel,", count=channels):
                 each.whole(0, 255)
         elif kind == "table":
             _check_table(place, channels)
         else:
-            place["layout"].one_of(("chw", "hwc"))
+            place["layout"].one_of(LAYOUTS)
             dtype = place["dtype"].one_of(("uint8", "float16", "bfloat16", "float32", "float64"))
             if (dtype == "uint8") == ("table" in done):
                 expected = "a float dtype after a table" if dtype == "uint8" else "uint8"
@@ -108,13 +100,13 @@ def _check_crop(box: Place, size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _check_color(place: Place, channels: int) -> None:
-    for key in _FACTORS:
+    for key in COLOR_STEPS:
         if place[key].value is not None:
             place[key].number("null, or a factor, 0 or more", least=0)
-    order = place["order"].items("steps", count=len(_FACTORS))
+    order = place["order"].items("steps", count=len(COLOR_STEPS))
     seen = []
     for step in order:
-        name = step.one_of(_FACTORS)
+        name = step.one_of(COLOR_STEPS)
         if name in seen:
             raise step.fault(f"{shown(name)} appears twice; expected each step once")
         seen.append(name)
@@ -123,7 +115,7 @@ def _check_color(place: Place, channels: int) -> None:
 
 
 def _check_table(place: Place, channels: int) -> None:
-    form = place["form"].one_of(_FORMS)
+    form = place["form"].one_of(FORMULAS)
     for key in ("mean", "std"):
         if form != "mean_std":
             if place[key].value is not None:

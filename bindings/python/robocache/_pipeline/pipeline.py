@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._printable import printable
@@ -15,6 +15,8 @@ from .typed_values import Difference, differences, fingerprint
 
 if TYPE_CHECKING:
     from .._episodes.episodes import Episodes
+    from .._library.context import Context
+    from .._operations.image_draws import ImageDraws
     from .._windows.spec import WindowSpec
     from .plan import Plan
     from .session import LivePipeline, Observation
@@ -213,14 +215,80 @@ class Pipeline:
     def windows(self) -> WindowSpec:
         """Return the windows of training samples, with normalization.
 
-        Raises
-        ------
-        NotImplementedError
-            The file has images, whose operations this version does not run.
+        Windows have numbers; :meth:`images` makes the images.
         """
         self._require_complete()
-        self._plan.require_no_images()
         return self._plan.spec()
+
+    def images(
+        self,
+        name: str,
+        frames: Any,
+        *,
+        draws: ImageDraws[Any] | None = None,
+        out: Any = None,
+        backend: str | Context | None = None,
+    ) -> Any:
+        """Make images from frames, by the operations of the file, in one call of :func:`images`.
+
+        ``observe`` makes the images of the robot's frames by the same call.
+
+        Parameters
+        ----------
+        name
+            The name of the image in the file.
+        frames : array [n,H,W,C] of uint8, or a list of such arrays
+            RGB if C is 3. H, W and C must be those of the file.
+        draws
+            Random crops, flips and colours from :func:`image_draws`, for training. Each of them
+            replaces the fixed operation of the file, if there is one. None: the fixed operations,
+            which the robot uses.
+        out, backend
+            As for :func:`images`.
+
+        Returns
+        -------
+        array [n,C,h,w], or [n,h,w,C] with the layout "hwc"
+            In the library of ``frames``, on its device.
+
+        Raises
+        ------
+        ValueError
+            There is no such image, or frames have another size or number of channels; or crops that
+            are not resized have another size than the images.
+        """
+        if _unknown(self._document["images"], "/images"):
+            self._require_complete()
+        return self._plan.image(name).apply(frames, draws, out, backend)
+
+    def frames(self, data: Any, name: str) -> Iterator[tuple[range, Any]]:
+        """Yield the frames of a bag that the robot has in the rows of :meth:`open`.
+
+        A row has the frame that arrived last, up to the time of the row + ``lag``, by the log times
+        of the bag. Rows before the first frame have none.
+
+        Parameters
+        ----------
+        data
+            A path, or a :class:`robocache.data.Recording`.
+        name
+            The name of the image in the file.
+
+        Yields
+        ------
+        tuple of range and array [H,W,C] of uint8
+            Neighbouring rows, and their frame, which :meth:`images` takes.
+
+        Raises
+        ------
+        ValueError
+            There is no such image, its topic is not in the bag or has no frames, or a frame cannot
+            be read.
+        """
+        from .cameras import frames_of_bag
+
+        image = self._plan.image(name)
+        yield from frames_of_bag(self._plan, image, _opened(data))
 
     def fit(self, episodes: Episodes) -> Pipeline:
         """Return the pipeline with the statistics of these episodes, which are from :meth:`open`.
@@ -229,7 +297,6 @@ class Pipeline:
         """
         from .statistics import document_of
 
-        self._plan.require_no_images()
         document = self.to_dict()
         entries = {
             name: entry for name, entry in document["normalization"].items() if entry != "none"

@@ -10,9 +10,9 @@ from typing import Any
 from .._windows.spec import WindowSpec
 from .._windows.transform import Transform
 from .._windows.window import Window
+from .image_plan import ImagePlan
 from .sources import TICKS, StreamPlan, ticks_of_seconds
 from .statistics import normalization_of
-from .strict_json import step
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +74,18 @@ class Plan:
         windows = self.document["windows"]
         return max((-min(windows[name]["offsets"]) for name in self.observed), default=0)
 
-    def require_no_images(self) -> None:
-        for name in self.document["images"]:
-            raise NotImplementedError(
-                f"/images{step(name)}: this version of RoboCache does not run the operations of "
-                'images, and the policy would miss this one; write "images": {} to omit all'
-            )
+    @functools.cached_property
+    def images(self) -> dict[str, ImagePlan]:
+        """The images of the file, in its order."""
+        entries = self.document["images"]
+        return {name: ImagePlan.from_entry(name, entry) for name, entry in entries.items()}
+
+    def image(self, name: str) -> ImagePlan:
+        """Return an image by its name."""
+        if name not in self.document["images"]:
+            known = ", ".join(map(repr, self.document["images"])) or "none"
+            raise ValueError(f"image: is {name!r}, expected one of the pipeline's: {known}")
+        return self.images[name]
 
     def spec(self, *, normalized: bool = True, only: tuple[str, ...] | None = None) -> WindowSpec:
         """Return the windows; ``only``: some of them."""

@@ -11,6 +11,7 @@ from .._episodes.track import Track
 from .._operations.live import Live, LiveCounters, LiveStream
 from .._windows.spec import WindowSpec
 from .._windows.windows import windows as cut
+from .cameras import Camera
 from .rows import split
 from .sources import LONGEST_DELAY, TICKS, StreamPlan, ticks_of
 from .strict_json import step
@@ -30,6 +31,7 @@ class Observation(Mapping[str, Any]):
         time: Any,
         rows: Mapping[str, Any],
         raw: Callable[[], dict[str, Any]],
+        images: Mapping[str, tuple[Any, float]] | None = None,
     ) -> None:
         for each, what in ((windows, "windows"), (ages, "ages"), (rows, "rows")):
             if not isinstance(each, Mapping):
@@ -39,6 +41,8 @@ class Observation(Mapping[str, Any]):
         self.ages = dict(ages)
         self.time = time
         self.rows = dict(rows)
+        self.images = {name: image for name, (image, _) in (images or {}).items()}
+        self.image_ages = {name: age for name, (_, age) in (images or {}).items()}
         self._raw = raw
 
     @functools.cached_property
@@ -78,33 +82,36 @@ class LivePipeline:
 
         if not isinstance(plan, Plan):
             raise TypeError(f"plan: is a {type(plan).__name__}; Pipeline.live makes a LivePipeline")
-        plan.require_no_images()
-        if not plan.observed:
+        if not plan.observed and not plan.images:
             raise ValueError("/windows: all windows have future rows; the robot can see none")
         self._plan, self._fingerprint = plan, fingerprint
         self._definitions, self._distribution = definitions, distribution
         self._require_references()
         self._streams = plan.seen
         self._number = {name: number for number, name in enumerate(self._streams)}
-        self._spec = plan.spec(only=plan.observed)
-        self._raw_spec = plan.spec(only=plan.observed, normalized=False)
+        if self._streams:
+            self._spec = plan.spec(only=plan.observed)
+            self._raw_spec = plan.spec(only=plan.observed, normalized=False)
         self._windows: dict[int, _NewestWindows] = {}  # by number of rows
         self._raw_windows: dict[int, _NewestWindows] = {}
-        self._live = Live(
-            [
-                LiveStream(
-                    stream.width,
-                    capacity=(capacities or {}).get(name, stream.capacity),
-                    late_bound=stream.late_bound,
-                    dtype=plan.dtype,
-                    fill_value=stream.fill,
-                    clock_offset=-stream.latency,
-                    **stream.rules,
-                )
-                for name, stream in self._streams.items()
-            ],
-            time_dtype="int64",
-        )
+        self._cameras = {name: Camera(image) for name, image in plan.images.items()}
+        self._live: Any = None  # without streams
+        if self._streams:
+            self._live = Live(
+                [
+                    LiveStream(
+                        stream.width,
+                        capacity=(capacities or {}).get(name, stream.capacity),
+                        late_bound=stream.late_bound,
+                        dtype=plan.dtype,
+                        fill_value=stream.fill,
+                        clock_offset=-stream.latency,
+                        **stream.rules,
+                    )
+                    for name, stream in self._streams.items()
+                ],
+                time_dtype="int64",
+            )
         self._topics: dict[str, list[StreamPlan]] = {}
         for stream in plan.streams.values():
             if stream.topic is not None:
@@ -146,8 +153,9 @@ class LivePipeline:
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics to subscribe to, for :meth:`push_message`."""
-        seen = (stream.topic for stream in self._streams.values())
-        return tuple(dict.fromkeys(topic for topic in seen if topic is not None))
+        streams = [stream.topic for stream in self._streams.values()]
+        cameras = [camera.plan.topic for camera in self._cameras.values()]
+        return tuple(dict.fromkeys(topic for topic in (*streams, *cameras) if topic is not None))
 
     # ---- samples --------------------------------------------------------------------------------
 
@@ -249,7 +257,7 @@ class LivePipeline:
         """Decode a message, add its samples, and return how many there were.
 
         It is decoded as in a bag. A stream with ``"select": "name"`` looks up each channel by its
-        name in every message.
+        name in every message. A frame of a camera counts as one sample; JPEG and PNG need PyAV.
 
         Parameters
         ----------
@@ -265,19 +273,47 @@ class LivePipeline:
         Raises
         ------
         ValueError
-            No stream has this topic, the message cannot be decoded, or it lacks a channel; nothing
-            is added.
+            No stream or image has this topic, the message cannot be decoded, it lacks a channel, or
+            a frame has another size than in the file; nothing is added.
         """
         import numpy as np
 
         arrived = int(np.atleast_1d(self._ticks(received, "received"))[0])
+        cameras = [each for each in self._cameras.values() if each.plan.topic == topic]
+        for camera in cameras:
+            camera.put(camera.read(data, encoding), arrived)
+        if cameras and topic not in self._topics:
+            return len(cameras)
         reader = self._reader(topic, encoding)
         samples = reader.read(data, arrived)
         for plan, stamp, numbers, good in samples:
             if plan.name in self._streams:
                 arrivals = np.array([arrived]) if self._plan.has_arrivals else None
                 self._push(plan.name, np.array([stamp]), numbers, good, arrivals)
-        return len(samples)
+        return len(samples) + len(cameras)
+
+    def push_image(self, image: str, frame: Any, received: Any) -> None:
+        """Add a frame of a camera. The last 8 frames are kept, in the order of their arrival.
+
+        Parameters
+        ----------
+        image
+            The name of the image in the file.
+        frame : array [H,W,C] of uint8
+            RGB if C is 3, with the size and channels of the file. It is copied.
+        received
+            When it arrived, on the clock of ``observe``.
+
+        Raises
+        ------
+        ValueError
+            There is no such image, or the frame has another shape; nothing is added.
+        """
+        import numpy as np
+
+        camera = self._cameras[self._plan.image(image).name]
+        arrived = int(np.atleast_1d(self._ticks(received, "received"))[0])
+        camera.put(np.array(frame) if isinstance(frame, np.ndarray) else frame, arrived)
 
     def _reader(self, topic: str, encoding: str) -> TopicReader:
         key = topic, encoding
@@ -287,7 +323,7 @@ class LivePipeline:
 
             own = self._topics.get(topic)
             if own is None:
-                known = ", ".join(map(repr, self._topics)) or "none"
+                known = ", ".join(map(repr, dict.fromkeys((*self._topics, *self.topics)))) or "none"
                 raise ValueError(f"topic: is {topic!r}, expected one of the pipeline's: {known}")
             reader = TopicReader(topic, own, encoding, self._definitions, self._distribution)
             self._readers[key] = reader
@@ -311,8 +347,9 @@ class LivePipeline:
         Observation
             ``obs["state"]`` [1,T,D] normalized; ``obs.valid["state"]`` [1,T]; ``obs.ages``, the age
             in seconds of the newest sample of each stream, infinite without one; ``obs.time``, the
-            time of the newest row.
-
+            time of the newest row. ``obs.images["front"]`` [1,C,h,w] is the image of the frame that
+            had arrived last, and ``obs.image_ages`` the seconds since then; None and infinity
+            without a frame.
         """
         import numpy as np
 
@@ -324,9 +361,14 @@ class LivePipeline:
 
         period = self._plan.period
         begin = self._begin
-        if begin is None and None not in self._first.values():
+        if begin is None and self._first and None not in self._first.values():
             begin = max(first for first in self._first.values() if first is not None)
         count = 0 if begin is None else min(self._plan.reach, max(0, (query - begin) // period))
+        images = {
+            name: camera.newest(query + self._plan.lag) for name, camera in self._cameras.items()
+        }
+        if not self._streams:
+            return Observation({}, {}, self._time(query), {}, dict, images)
         queries = query - period * np.arange(count, -1, -1, dtype=np.int64)
         tick = self._live.fuse(queries, lag=self._plan.lag, dtype=self._plan.dtype)
         rows = split(self._streams, tick.values, tick.valid)
@@ -336,7 +378,7 @@ class LivePipeline:
             for name, age in zip(self._streams, tick.ages.tolist())
         }
         raw = functools.partial(self._raw, rows, count + 1)
-        return Observation(windows, ages, self._time(query), rows, raw)
+        return Observation(windows, ages, self._time(query), rows, raw, images)
 
     def _raw(self, rows: Mapping[str, Any], count: int) -> dict[str, Any]:
         windows = self._newest(self._raw_spec, self._raw_windows, count).cut(rows)
@@ -359,8 +401,10 @@ class LivePipeline:
         self._begin = int(np.atleast_1d(self._ticks(now, "now"))[0]) - self._plan.lag
 
     def reset(self) -> None:
-        """End the episode, and remove all samples. Call it while no thread pushes."""
+        """End the episode, and remove all samples and frames. Call it while no thread pushes."""
         self._begin = None
+        for camera in self._cameras.values():
+            camera.clear()
         self._first = dict.fromkeys(self._streams)
         for number in self._number.values():
             self._live.reset(number)
@@ -379,7 +423,10 @@ class LivePipeline:
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self._plan.observed))
-        return f"LivePipeline(windows {names}; {self._live!r})"
+        parts = [f"windows {names}; {self._live!r}"] if self._streams else []
+        if self._cameras:
+            parts.append(f"images {', '.join(map(repr, self._cameras))}")
+        return f"LivePipeline({'; '.join(parts)})"
 
 
 class _NewestWindows:
