@@ -15,7 +15,7 @@ SIZE = 96
 
 
 def operations(*changed):
-    """Operations of a pipeline file: resize, table and layout, or those given before them."""
+    """Operations of a pipeline file: resize, table and layout, or others before them."""
     resize = {"kind": "resize", "rule": "pillow", "filter": "bilinear", "fit": "stretch"}
     entries = {
         "resize": {**resize, "size": [40, 56]},
@@ -28,12 +28,12 @@ def operations(*changed):
     return [entries[kind] for kind in order if kind in entries]
 
 
-def image(source, own=None, channels=3, size=(SIZE, SIZE)):
+def image(source, steps=None, channels=3, size=(SIZE, SIZE)):
     return {
         "source": source,
         "size": list(size),
         "channels": channels,
-        "operations": operations() if own is None else own,
+        "operations": operations() if steps is None else steps,
     }
 
 
@@ -102,28 +102,28 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_operations_are_one_call_of_images(case):
-    own, size, options = CASES[case]
-    made = pipeline({"front": image({"column": "front"}, own)})
-    given = frames()
-    expected = rbc.images(given, size, **options)
-    assert made.images("front", given).tobytes() == expected.tobytes()
-    parts = made.images("front", [given[:1], given[1:]])
+    steps, size, options = CASES[case]
+    policy = pipeline({"front": image({"column": "front"}, steps)})
+    stack = frames()
+    expected = rbc.images(stack, size, **options)
+    assert policy.images("front", stack).tobytes() == expected.tobytes()
+    parts = policy.images("front", [stack[:1], stack[1:]])
     assert parts.tobytes() == expected.tobytes() and parts.shape == expected.shape
     out = np.empty_like(expected)
-    assert made.images("front", given, out=out) is out and out.tobytes() == expected.tobytes()
-    assert made.images("front", given[:0]).shape == (0, *expected.shape[1:])
-    live = made.live()
-    live.push_image("front", given[2], 10)
+    assert policy.images("front", stack, out=out) is out and out.tobytes() == expected.tobytes()
+    assert policy.images("front", stack[:0]).shape == (0, *expected.shape[1:])
+    live = policy.live()
+    live.push_image("front", stack[2], 10)
     assert live.observe(10).images["front"].tobytes() == expected[2:].tobytes()
 
 
 def test_torch_frames_stay_in_torch():
     torch = pytest.importorskip("torch")
-    own, _, _ = CASES["color first"]
-    made = pipeline({"front": image({"column": "front"}, own)})
-    result = made.images("front", torch.from_numpy(frames()))
+    steps, _, _ = CASES["color first"]
+    policy = pipeline({"front": image({"column": "front"}, steps)})
+    result = policy.images("front", torch.from_numpy(frames()))
     assert isinstance(result, torch.Tensor)
-    assert result.numpy().tobytes() == made.images("front", frames()).tobytes()
+    assert result.numpy().tobytes() == policy.images("front", frames()).tobytes()
 
 
 def test_a_file_has_the_rules_and_filters_of_images():
@@ -131,60 +131,60 @@ def test_a_file_has_the_rules_and_filters_of_images():
     from robocache._operations.images import FILTERS, FILTERS_OF, RULES
 
     assert list(FILTERS_OF) == list(RULES) and "pillow_12" in RULES
-    given = frames(1)
+    stack = frames(1)
     for rule in RULES:
         for filter_ in FILTERS:
             resize = {"kind": "resize", "rule": rule, "filter": filter_, "fit": "stretch"}
             entry = image({"column": "front"}, operations({**resize, "size": [20, 24]}))
             try:
-                expected = rbc.images(given, (20, 24), rule=rule, filter=filter_, **SYMMETRIC)
+                expected = rbc.images(stack, (20, 24), rule=rule, filter=filter_, **SYMMETRIC)
             except rbc.RoboCacheError:
                 with pytest.raises(ValueError, match="^/images/front/operations/0/filter: "):
                     pipeline({"front": entry})
                 continue
-            made = pipeline({"front": entry}).images("front", given)
-            assert made.tobytes() == expected.tobytes()
+            policy = pipeline({"front": entry}).images("front", stack)
+            assert policy.tobytes() == expected.tobytes()
 
 
 # ---- random operations --------------------------------------------------------------------------
 
 
 def test_draws_replace_fixed_operations():
-    own = operations(CROP, FLIP, COLOR)
-    made = pipeline({"front": image({"column": "front"}, own)})
-    given, samples = frames(), np.arange(3)
+    steps = operations(CROP, FLIP, COLOR)
+    policy = pipeline({"front": image({"column": "front"}, steps)})
+    stack, samples = frames(), np.arange(3)
     jitter = rbc.ColorJitter(brightness=0.3, contrast=0.2)
     draws = rbc.image_draws(samples, SIZE, seed=1, crop=(80, 88), flip=0.5, color=jitter)
-    expected = rbc.images(given, (40, 56), **SYMMETRIC, **draws.options())
-    assert made.images("front", given, draws=draws).tobytes() == expected.tobytes()
+    expected = rbc.images(stack, (40, 56), **SYMMETRIC, **draws.options())
+    assert policy.images("front", stack, draws=draws).tobytes() == expected.tobytes()
     flips = rbc.image_draws(samples, SIZE, seed=1, flip=0.5)  # the crop and the colours stay
     expected = rbc.images(
-        given, (40, 56), **SYMMETRIC, **COLORED, boxes=CROP["box"], flips=flips.flips
+        stack, (40, 56), **SYMMETRIC, **COLORED, boxes=CROP["box"], flips=flips.flips
     )
-    assert made.images("front", given, draws=flips).tobytes() == expected.tobytes()
+    assert policy.images("front", stack, draws=flips).tobytes() == expected.tobytes()
     with pytest.raises(TypeError, match="^draws: is a dict, expected the result of image_draws"):
-        made.images("front", given, draws={})
+        policy.images("front", stack, draws={})
 
 
 def test_a_crop_that_is_not_resized_has_one_size():
-    made = pipeline({"front": image({"column": "front"}, [CROP, BYTES])})
+    policy = pipeline({"front": image({"column": "front"}, [CROP, BYTES])})
     draws = rbc.image_draws(np.arange(3), SIZE, seed=2, crop=(80, 88))
     boxes = draws.boxes
-    result = made.images("front", frames(), draws=draws)
+    result = policy.images("front", frames(), draws=draws)
     for cut, frame, (y, x, height, width) in zip(result, frames(), boxes.tolist()):
         assert np.array_equal(cut, frame[y : y + height, x : x + width])
     for crop, text in (((80, 80), r"\[80, 80\]"), ("area", "several sizes")):
         draws = rbc.image_draws(np.arange(3), SIZE, seed=2, crop=crop)
         with pytest.raises(ValueError, match=rf"^draws: has crops of {text}, .*has no resize"):
-            made.images("front", frames(), draws=draws)
+            policy.images("front", frames(), draws=draws)
 
 
 # ---- errors -------------------------------------------------------------------------------------
 
 
 def test_frames_of_another_shape_are_refused():
-    made = pipeline({"front": image({"column": "front"})})
-    wrong = {
+    policy = pipeline({"front": image({"column": "front"})})
+    refusals = {
         r"/images/front/size: \[96, 96\]; frames has the shape \[2, 96, 80, 3\]": frames(
             2, (96, 80)
         ),
@@ -192,12 +192,12 @@ def test_frames_of_another_shape_are_refused():
         r"/images/front/size: \[96, 96\]; frames has the shape \[96, 96, 3\]": frames()[0],
         r"/images/front/size: \[96, 96\]; frames\[1\] has": [frames(1), frames(1, (95, 96))],
     }
-    for message, given in wrong.items():
+    for message, stack in refusals.items():
         with pytest.raises(ValueError, match=f"^{message}"):
-            made.images("front", given)
+            policy.images("front", stack)
     with pytest.raises(ValueError, match="^image: is 'wrist', expected one of .*: 'front'"):
-        made.images("wrist", frames())
-    live = made.live()
+        policy.images("wrist", frames())
+    live = policy.live()
     with pytest.raises(ValueError, match=r"^/images/front/size: \[96, 96\]; the frame has"):
         live.push_image("front", frames()[0][:90], 0)
     with pytest.raises(TypeError, match="^frame: is float32, expected a NumPy array of uint8"):
@@ -217,23 +217,23 @@ def test_a_type_that_is_no_image():
 
 
 def test_the_frame_that_arrived_last():
-    made = pipeline({"front": image({"column": "front"})})
-    given, live = frames(12), made.live()
+    policy = pipeline({"front": image({"column": "front"})})
+    stack, live = frames(12), policy.live()
     assert live.observe(5).images == {"front": None}
     assert live.observe(5).image_ages == {"front": float("inf")}
-    buffer = given[0].copy()
+    buffer = stack[0].copy()
     live.push_image("front", buffer, 100)
     buffer[:] = 0  # drivers reuse their memory
-    live.push_image("front", given[1], 300)
-    live.push_image("front", given[2], 200)  # late
+    live.push_image("front", stack[1], 300)
+    live.push_image("front", stack[2], 200)  # late
     for now, number, age in ((150, 0, 50), (250, 2, 50), (299, 2, 99), (300, 1, 0), (999, 1, 699)):
         seen = live.observe(now)
-        expected = made.images("front", given[number : number + 1])
+        expected = policy.images("front", stack[number : number + 1])
         assert seen.images["front"].tobytes() == expected.tobytes()
         assert seen.image_ages["front"] == age / 1e9
     assert live.observe(99).images["front"] is None
     for number in range(3, 12):
-        live.push_image("front", given[number], 1000 + number)
+        live.push_image("front", stack[number], 1000 + number)
     assert live.observe(1003).images["front"] is None  # the last 8 are kept
     assert live.observe(1004).images["front"] is not None
     live.reset()
@@ -243,14 +243,14 @@ def test_the_frame_that_arrived_last():
 def test_a_pipeline_of_images_only():
     document = pipeline({"front": image({"topic": "/c", "type": "sensor_msgs/Image"})}).to_dict()
     document.update(streams={}, windows={}, normalization={})
-    made = rbc.Pipeline(document)
-    live = made.live()
+    policy = rbc.Pipeline(document)
+    live = policy.live()
     assert live.topics == ("/c",) and "images 'front'" in repr(live)
     live.push_image("front", frames()[0], 7)
     seen = live.observe(8)
     assert dict(seen) == {} and seen.raw == {} and seen.images["front"].shape == (1, 3, 40, 56)
     with pytest.raises(ValueError, match="^/windows: is empty"):
-        made.open(rbc.Episodes({"x": rbc.Track(np.zeros((3, 1)), [0, 3], times=np.arange(3.0))}))
+        policy.open(rbc.Episodes({"x": rbc.Track(np.zeros((3, 1)), [0, 3], times=np.arange(3.0))}))
 
 
 ENCODINGS = ("rgb8", "bgr8", "rgba8", "mono8", "jpeg", "png")
@@ -275,30 +275,30 @@ def test_a_robot_sees_the_images_of_training(tmp_path, encoding, ros1):
     topic = "/wrist/compressed" if is_file else "/front/image_raw"
     kind = "sensor_msgs/msg/CompressedImage" if is_file else "sensor_msgs/msg/Image"
     gray = encoding == "mono8"
-    own = operations(CROP, *(() if gray else (COLOR,)))
-    made = pipeline(
-        {"front": image({"topic": topic, "type": kind}, own, channels=1 if gray else 3)}
+    steps = operations(CROP, *(() if gray else (COLOR,)))
+    policy = pipeline(
+        {"front": image({"topic": topic, "type": kind}, steps, channels=1 if gray else 3)}
     )
-    rows = made.open(bag)
+    rows = policy.open(bag)
     ticks = rows["arm"].times.view("int64")
-    found = {row: frame for some, frame in made.frames(bag, "front") for row in some}
+    found = {row: frame for some, frame in policy.frames(bag, "front") for row in some}
     assert min(found) > 0 and max(found) == len(ticks) - 1
-    samples = made.windows().cut(rows, [0] * len(ticks), np.arange(len(ticks)))["state"]
-    live = made.live()
+    samples = policy.windows().cut(rows, [0] * len(ticks), np.arange(len(ticks)))["state"]
+    live = policy.live()
     assert live.topics == ("/joint_states", topic)
     messages = list(messages_of(bag, ros1, live.topics))
     lag = 10_000_000
     for row, tick in enumerate(ticks.tolist()):
         while messages and messages[0][0] <= tick + lag:
-            at, name, data = messages.pop(0)
-            assert live.push_message(name, data, at, encoding="ros1" if ros1 else "cdr") == 1
+            time, name, data = messages.pop(0)
+            assert live.push_message(name, data, time, encoding="ros1" if ros1 else "cdr") == 1
         seen = live.observe(tick + lag)
         if row > 1:
             assert seen["state"].tobytes() == samples[0][row : row + 1].tobytes()
         if row not in found:
             assert seen.images["front"] is None
             continue
-        offline = made.images("front", found[row][None])
+        offline = policy.images("front", found[row][None])
         assert seen.images["front"].tobytes() == offline.tobytes()
         number = round((tick + lag - policy_bags.BEGIN) / 1e9 * 30 - 0.5)
         if encoding != "jpeg":
@@ -315,9 +315,9 @@ def messages_of(bag, ros1, topics):
     else:
         from rosbags.rosbag2 import Reader
     with Reader(Path(bag)) as reader:
-        for connection, at, data in reader.messages():
+        for connection, time, data in reader.messages():
             if connection.topic in topics:
-                yield at, connection.topic, bytes(data)
+                yield time, connection.topic, bytes(data)
 
 
 def test_messages_of_images_that_cannot_be_read(tmp_path):
@@ -327,8 +327,8 @@ def test_messages_of_images_that_cannot_be_read(tmp_path):
     bag = policy_bags.write_bag(tmp_path / "bag", seconds=0.3, size=SIZE, encoding="mono16")
     topic = "/front/image_raw"
     source = {"topic": topic, "type": "sensor_msgs/msg/Image"}
-    made = pipeline({"front": image(source)})
-    live = made.live()
+    policy = pipeline({"front": image(source)})
+    live = policy.live()
     ((_, _, data), *_) = messages_of(bag, False, (topic,))
     with pytest.raises(
         ValueError, match=r"^data: a message of '/front/image_raw' has the encoding"
@@ -345,7 +345,7 @@ def test_messages_of_images_that_cannot_be_read(tmp_path):
     ((_, _, data), *_) = messages_of(colours, False, (topic,))
     with pytest.raises(ValueError, match=r"^/images/front/size: \[96, 96\]; the frame has"):
         live.push_message(topic, data, 0)
-    document = copy.deepcopy(made.to_dict())
+    document = copy.deepcopy(policy.to_dict())
     document["images"]["front"]["source"]["topic"] = "/other"
     with pytest.raises(ValueError, match="^/images/front/source/topic: '/other' is not in"):
         next(rbc.Pipeline(document).frames(bag, "front"))

@@ -73,12 +73,12 @@ def _typename(plan: ImagePlan) -> str:
     """Return the type of the messages, in the spelling of ROS 2."""
     from ..data._convert.messages import TYPES
 
-    given: str = plan.source["type"]
+    typename: str = plan.source["type"]
     for name in sorted(TYPES):
-        if same_type(name, given):
+        if same_type(name, typename):
             return name
     raise ValueError(
-        f"{plan.place}/source/type: {shown(given)}; expected one of {', '.join(sorted(TYPES))}"
+        f"{plan.place}/source/type: {shown(typename)}; expected one of {', '.join(sorted(TYPES))}"
     )
 
 
@@ -89,9 +89,10 @@ def _with_channels(plan: ImagePlan, pixels: Any) -> Any:
         return pixels
     gray = pixels[..., :1]
     if channels != 1 or (pixels != gray).any():
-        what = "colours" if channels == 1 else "no fourth channel that is read"
+        content = "colours" if channels == 1 else "no fourth channel that is read"
         raise ValueError(
-            f"{plan.place}/channels: {channels}; a message of {plan.topic!r} has {what}, expected 3"
+            f"{plan.place}/channels: {channels}; a message of {plan.topic!r} has {content}, "
+            "expected 3"
         )
     return gray.copy()
 

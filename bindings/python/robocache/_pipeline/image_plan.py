@@ -118,7 +118,7 @@ class ImagePlan:
         options.update(draws.options())
 
     def _count(self, frames: Any) -> int:
-        """Return the number of frames; refuse frames of another shape than the file's."""
+        """Return the number of frames; refuse frames with a shape that the file does not have."""
         from .._arguments.arrays import shape_of
 
         arrays = list(frames) if isinstance(frames, (list, tuple)) else [frames]

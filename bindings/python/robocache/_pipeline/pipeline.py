@@ -238,11 +238,11 @@ class Pipeline:
         name
             The name of the image in the file.
         frames : array [n,H,W,C] of uint8, or a list of such arrays
-            RGB if C is 3. H, W and C must be those of the file.
+            RGB if C is 3. H, W and C must be equal to the file's.
         draws
             Random crops, flips and colours from :func:`image_draws`, for training. Each of them
-            replaces the fixed operation of the file, if there is one. None: the fixed operations,
-            which the robot uses.
+            replaces the fixed operation that the file may have. None: the fixed operations, which
+            the robot uses.
         out, backend
             As for :func:`images`.
 
@@ -255,7 +255,7 @@ class Pipeline:
         ------
         ValueError
             There is no such image, or frames have another size or number of channels; or crops that
-            are not resized have another size than the images.
+            are not resized do not have the size of the images.
         """
         if _unknown(self._document["images"], "/images"):
             self._require_complete()

@@ -65,7 +65,7 @@ def rows_of(plan: Plan, data: Any) -> Episodes:
     from ..data import Recording
 
     if not plan.streams:
-        raise ValueError("/windows: is empty; rows are those of the streams that windows use")
+        raise ValueError("/windows: is empty; without a window there are no rows")
     if isinstance(data, Recording):
         parts = [samples_of_recording(plan, data)]
         source, tasks, places = data.path, None, [""]

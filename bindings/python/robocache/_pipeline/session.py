@@ -67,7 +67,7 @@ class Observation(Mapping[str, Any]):
 class LivePipeline:
     """A :class:`Pipeline` on the robot, from :meth:`Pipeline.live`.
 
-    One thread per stream may push, and one thread may observe.
+    One thread per stream and one per camera may push, and one thread may observe.
     """
 
     def __init__(
@@ -274,12 +274,12 @@ class LivePipeline:
         ------
         ValueError
             No stream or image has this topic, the message cannot be decoded, it lacks a channel, or
-            a frame has another size than in the file; nothing is added.
+            a frame does not have the size in the file; nothing is added.
         """
         import numpy as np
 
         arrived = int(np.atleast_1d(self._ticks(received, "received"))[0])
-        cameras = [each for each in self._cameras.values() if each.plan.topic == topic]
+        cameras = [camera for camera in self._cameras.values() if camera.plan.topic == topic]
         for camera in cameras:
             camera.put(camera.read(data, encoding), arrived)
         if cameras and topic not in self._topics:
@@ -414,7 +414,8 @@ class LivePipeline:
         if stream not in self._number:
             known = ", ".join(map(repr, self._number))
             raise ValueError(f"stream: is {stream!r}, expected one of {known}")
-        return self._live.counters(self._number[stream])
+        counters: LiveCounters = self._live.counters(self._number[stream])
+        return counters
 
     def skipped(self, stream: str) -> int:
         """Return how many samples had NaN or infinite numbers, and were skipped."""
