@@ -349,3 +349,27 @@ def test_messages_of_images_that_cannot_be_read(tmp_path):
     document["images"]["front"]["source"]["topic"] = "/other"
     with pytest.raises(ValueError, match="^/images/front/source/topic: '/other' is not in"):
         next(rbc.Pipeline(document).frames(bag, "front"))
+
+
+def test_a_bag_is_checked_for_images(tmp_path):
+    pytest.importorskip("rosbags")
+    import policy_bags
+    from robocache._pipeline.checked_data import checked_data
+
+    topic, kind = "/front/image_raw", "sensor_msgs/msg/Image"
+    bag = policy_bags.write_bag(tmp_path / "bag", seconds=1, size=64, camera_begins=0.45)
+    recording = rbc.data.open(bag)
+
+    def check(size=(64, 64), **source):
+        entry = image({"topic": topic, "type": kind, **source}, size=size)
+        policy = pipeline({"front": entry})
+        findings = checked_data(policy._plan, recording)
+        return [str(finding.text) for finding in findings if "/images" in finding.pointer]
+
+    assert check() == ["the first 5 rows have no frame"]
+    with pytest.raises(ValueError, match=r"^/images/front/size: \[64, 96\]; the frame has the"):
+        check(size=(64, 96))
+    with pytest.raises(ValueError, match="^/images/front/source/type: .*has 'sensor_msgs/msg/Im"):
+        check(type="sensor_msgs/msg/CompressedImage")
+    with pytest.raises(ValueError, match="^/images/front/source/topic: '/x' is not in"):
+        check(topic="/x")

@@ -47,11 +47,7 @@ class Camera:
         if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8:
             kind = getattr(frame, "dtype", type(frame).__name__)
             raise TypeError(f"frame: is {kind}, expected a NumPy array of uint8")
-        if frame.shape != self.plan.frame_shape:
-            raise ValueError(
-                f"{self.plan.place}/size: {list(self.plan.frame_shape[:2])}; the frame has the "
-                f"shape {list(frame.shape)}, expected {list(self.plan.frame_shape)}"
-            )
+        self.plan.require_frame(frame)
         frames = sorted((*self._frames, (arrival, frame)), key=lambda entry: entry[0])
         self._frames = tuple(frames[-_KEPT:])
 
@@ -101,7 +97,7 @@ def frames_of_bag(plan: Plan, image: ImagePlan, recording: Any) -> Iterator[tupl
     """Yield the rows and the frame [H,W,C] that the robot has there, in the order of the rows."""
     import numpy as np
 
-    from ..data._convert.cameras import frames_of, require_camera
+    from ..data._convert.cameras import frames_of
     from .rows import samples_of_recording, ticks_between
 
     if image.topic is None:
@@ -111,7 +107,12 @@ def frames_of_bag(plan: Plan, image: ImagePlan, recording: Any) -> Iterator[tupl
         raise ValueError(
             f"{image.place}/source/topic: {image.topic!r} is not in the recording; it has {known}"
         )
-    require_camera(recording, image.topic, image.name)
+    kind = recording.info(image.topic).kind
+    if not same_type(image.source["type"], kind):
+        raise ValueError(
+            f"{image.place}/source/type: {shown(image.source['type'])}; the recording has {kind!r}"
+        )
+    _typename(image)
     queries = ticks_between(plan, samples_of_recording(plan, recording))
     stream = recording[image.topic]
     arrivals = ticks_of(stream.clocks["log"], stream.unit or recording.unit, image.place)
@@ -121,4 +122,6 @@ def frames_of_bag(plan: Plan, image: ImagePlan, recording: Any) -> Iterator[tupl
         return
     for _, frame in frames_of(recording, {image.topic: numbers[without:]}):
         begin = without + frame.row
-        yield range(begin, begin + frame.rows), _with_channels(image, frame.image)
+        pixels = _with_channels(image, frame.image)
+        image.require_frame(pixels)
+        yield range(begin, begin + frame.rows), pixels

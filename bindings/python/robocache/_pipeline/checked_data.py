@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .cameras import frames_of_bag
 from .place import UNKNOWN
 from .rows import Samples, rows_of, samples_of_recording
 from .sources import TICKS, StreamPlan
@@ -43,7 +44,8 @@ class PipelineFinding:
 def checked_data(plan: Plan, data: Any) -> list[PipelineFinding]:
     """Compare data with a pipeline. Names, types and widths are compared by reading it.
 
-    A stream or channel that is missing raises ValueError with its pointer.
+    A stream, a channel or an image that is missing raises ValueError with its pointer, and so does
+    a first frame that does not fit.
     """
     from ..data import Recording
 
@@ -57,12 +59,26 @@ def checked_data(plan: Plan, data: Any) -> list[PipelineFinding]:
         for samples in samples_of_recording(plan, data).values():
             found += _of_samples(plan, samples)
             found += _order(samples.plan, data[samples.plan.track].names)
+        found += _of_images(plan, data)
     for name, stream in plan.streams.items():
         values = episodes[name].values
         found += _of_channels(plan, stream, values)
         found += _of_validity(stream, values)
     found += _of_windows(plan, episodes)
     return found
+
+
+def _of_images(plan: Plan, recording: Any) -> Iterator[PipelineFinding]:
+    for image in plan.images.values():
+        if image.topic is None:
+            continue
+        first = next(frames_of_bag(plan, image, recording), None)
+        if first is None:
+            text = "no row has a frame: all of them are later, or there are none"
+            yield PipelineFinding("error", "no_frames", f"{image.place}/source/topic", text)
+        elif first[0].start > 0:
+            text = f"the first {first[0].start} rows have no frame"
+            yield PipelineFinding("note", "late_frames", f"{image.place}/source/topic", text)
 
 
 def _order(stream: StreamPlan, names: Any) -> Iterator[PipelineFinding]:

@@ -77,6 +77,14 @@ class ImagePlan:
         topic: str | None = self.source.get("topic")
         return topic
 
+    def require_frame(self, frame: Any) -> None:
+        """Raise if one frame [H,W,C] does not have the shape of the file."""
+        if frame.shape != self.frame_shape:
+            raise ValueError(
+                f"{self.place}/size: {list(self.frame_shape[:2])}; the frame has the shape "
+                f"{list(frame.shape)}, expected {list(self.frame_shape)}"
+            )
+
     def apply(self, frames: Any, draws: Any = None, out: Any = None, backend: Any = None) -> Any:
         """Return the images of frames [n,H,W,C], or of a list of such arrays."""
         from .._operations.images import images
