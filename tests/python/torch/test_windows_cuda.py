@@ -96,6 +96,23 @@ def test_the_same_bits_as_the_cpu():
             assert_same(x, y)
 
 
+@pytest.mark.parametrize("names", [("past",), ("poses",), ("past", "poses")])
+def test_divisions_in_the_kernel_of_rows(names):
+    """Interpolated poses need another kernel; without them, rows are divided in vectors."""
+    on_host, context = episodes(), rbc.Context("cuda")
+    chosen = rbc.WindowSpec({name: spec().windows[name] for name in names})
+    samples = chosen.samples(on_host)
+    expected = chosen.cut(on_host.to(torch.device("cpu")), *samples)
+    moved = [torch.from_numpy(each).cuda() for each in samples]
+    streams = chosen.streams(on_host.to("cuda"))
+    pairs = rbc.windows(streams, *moved, anchor_stream=chosen.anchor_stream, backend=context)
+    form = "poses, divisions" if "poses" in names else "no poses, divisions"
+    assert f"windows_rows ({form})" in context.info.last_launch
+    for name, pair in zip(names, pairs):
+        for x, y in zip(pair, expected[name]):
+            assert_same(x, y)
+
+
 def test_statistics_are_those_of_the_cpu():
     for per_step in (False, True):
         options = {"rows": "valid", "per_step": per_step, "quantiles": (0.1, 0.5)}
