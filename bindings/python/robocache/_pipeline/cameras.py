@@ -97,9 +97,15 @@ def frames_of_bag(plan: Plan, image: ImagePlan, recording: Any) -> Iterator[tupl
     """Yield the rows and the frame [H,W,C] that the robot has there, in the order of the rows."""
     import numpy as np
 
+    from ..data import Recording
     from ..data._convert.cameras import frames_of
     from .rows import samples_of_recording, ticks_between
 
+    if not isinstance(recording, Recording):
+        raise TypeError(
+            f"data: is a {type(recording).__name__}, expected a bag: a path, or a "
+            "robocache.data.Recording"
+        )
     if image.topic is None:
         raise ValueError(f"{image.place}/source: is a column; only topics of bags have frames")
     if image.topic not in recording:
