@@ -7,7 +7,7 @@ import typer
 from .. import RoboCacheError, image_presets
 from .._operations.images import FILTERS, FITS, RULES
 from .._suggestions import did_you_mean
-from ..data._image_resize import Resize
+from ..data._write.resize import Resize
 from ._common import add_once
 
 Rule = Annotated[

@@ -13,7 +13,6 @@ from ..data import convert, edit
 from ..data._contact_sheet import SUFFIXES, Pair, contents
 from ..data._formats.lerobot.lerobot import sniff
 from ..data._formats.registry import FORMATS, format_of
-from ..data._image_resize import Resize, resizes_of
 from ..data._image_source import LeRobotCameras, PictureCameras, cameras_of
 from ..data._picture_folder import (
     KINDS,
@@ -23,6 +22,7 @@ from ..data._picture_folder import (
     spread,
     write_resized,
 )
+from ..data._write.resize import Resize, resizes_of
 from . import _display as show
 from ._common import AsJson, Failure, FollowLinks, Fps, Overwrite, check_kind, open_data
 from ._images import Filter, Fit, Rule, how, resize_of

@@ -14,9 +14,9 @@ from .._files.atomic_write import written_beside
 from .._files.overwrite import PICTURES
 from ._errors import FormatError, LeftOut
 from ._file_access import opened, walked
-from ._image_resize import Resize
 from ._progress import progress
 from ._write import pictures
+from ._write.resize import Resize
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 KINDS = {"png": ".png", "jpeg": ".jpg"}  # suffixes of the output

@@ -12,12 +12,12 @@ from ..._files.atomic_write import require_place, written_beside
 from ..._printable import printable
 from ..._suggestions import did_you_mean
 from .._errors import FormatError, LeftOut
-from .._image_resize import Resize, ResizeArgument, resize_of
 from .._kinds.declared import checked
 from .._kinds.selectors import ALL, split
 from .._progress import progress
 from .._recording import Recording
 from .._write import formats
+from .._write.resize import Resize, ResizeArgument, resize_of
 from .cameras import Frame, frames_of, frames_of_files, frames_of_video, place_of
 from .prepare import Prepared, Rules, look_at, prepared, prepared_episode
 from .sources import Source, Unsuitable, sources_of

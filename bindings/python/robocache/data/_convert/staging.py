@@ -17,9 +17,9 @@ from typing import Any
 from ..._files.workplace import sync_folder, sync_tree
 from ..._printable import printable
 from .._errors import FormatError, LeftOut
-from .._image_resize import Resize
 from .._write import pictures, video
 from .._write.dataset import Feature, even_times
+from .._write.resize import Resize
 from .cameras import Frame
 from .prepare import Prepared
 

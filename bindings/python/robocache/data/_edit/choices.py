@@ -11,7 +11,7 @@ from typing import Any
 from ..._suggestions import did_you_mean
 from .._errors import some
 from .._formats.lerobot.stored_statistics import DataSet
-from .._image_resize import Resize
+from .._write.resize import Resize
 
 # Columns of each LeRobot data set, which edit writes itself.
 COUNTERS = ("timestamp", "frame_index", "episode_index", "index", "task_index")

@@ -16,9 +16,9 @@ from .._formats.lerobot.frames import is_camera
 from .._formats.lerobot.lerobot import sniff
 from .._formats.lerobot.meta import Feature
 from .._formats.lerobot.stored_statistics import DataSet
-from .._image_resize import Resize, ResizeArgument, resized_shape, resizes_of
 from .._options import Options
 from .._write import video
+from .._write.resize import Resize, ResizeArgument, resized_shape, resizes_of
 from .choices import Changes, Cut, cuts_of, features_of, splits_of
 from .write import Written, write
 

@@ -25,9 +25,9 @@ from .._formats.lerobot.places import (
     place,
 )
 from .._formats.lerobot.stored_statistics import DataSet
-from .._image_resize import resized_shape
 from .._progress import progress as shown
 from .._write import pictures
+from .._write.resize import resized_shape
 from .choices import COUNTERS, Changes, Cut
 from .statistics import write_statistics
 from .videos import Videos

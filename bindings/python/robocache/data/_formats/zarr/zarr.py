@@ -17,7 +17,6 @@ from ..._errors import FormatError, LeftOut, needed, raise_shortage
 from ..._file_access import opened
 from ..._options import Options
 from ..._recording import Recording
-from ..._write.pictures import png
 from ..arrays.named_arrays import Data, distinct, flattened, restored
 from ..arrays.rows import channel_names, clock_rows, is_picture
 from ..description import Format
@@ -174,6 +173,8 @@ def _is_rgb(shape: tuple[int, ...], dtype: Any) -> bool:
 
 def _pictures(store: Store, name: str, lengths: Any, episode: int) -> Iterator[bytes]:
     """Yield the pictures of an episode as PNG."""
+    from ..._write.pictures import png
+
     row = int(lengths[:episode].sum())
     end = row + int(lengths[episode])
     while row < end:

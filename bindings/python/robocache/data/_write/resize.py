@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Union
 
-from .._library.errors import shown
-from .._operations.image_presets import ImagePreset, image_preset
-from .._operations.images import ImageSize, images, size_of
-from .._suggestions import did_you_mean
-from ._errors import some
+from ..._library.errors import shown
+from ..._operations.image_presets import ImagePreset, image_preset
+from ..._operations.images import ImageSize, images, size_of
+from ..._suggestions import did_you_mean
+from .._errors import some
 
 OPTIONS = ("size", "rule", "filter", "fit", "pad_anchor", "pad_value")
 CAMERA = "observation.images."
