@@ -2,8 +2,8 @@
 // round after each pass (the rules of Pillow and torchvision), which is what training needs.
 //
 // A block makes a strip of columns of some rows of an image, and a thread one column. The rows of
-// the frame pass through shared memory in stages: each warp copies a row as it is, and separates its
-// channels into planes. For each row a thread multiplies the bytes of its column by their weights,
+// the frame pass through shared memory in stages: each warp copies a row, and separates its channels
+// into planes. For each row a thread multiplies the bytes of its column by their weights,
 // 4 at a time (dp4a), and appends the result to a history of bytes, from which it makes a row of the
 // output as soon as the last row that it needs has come. Weights have at most 24 bits: three bytes,
 // each multiplied separately. So no sum leaves the registers, and a row of the frame is read once.
@@ -73,8 +73,8 @@ struct SignedWeights {
 };
 
 // Weights that are not negative, with 24 bits of fraction, so that a result is the upper byte of its
-// sum, and none is out of range. A weight of one does not fit, and is a little less than one: all
-// others are zero then, and the sum is rounded to the same byte.
+// sum, and none is out of range. A weight of one does not fit, and is a little less than one: the
+// others are then at most one unit before the shift, so the sum is rounded to the same byte.
 struct PositiveWeights {
   static constexpr int kBits = 24;
   static __device__ int32_t prepare(int32_t weight, int bits) {

@@ -137,7 +137,8 @@ ImagePixel readPixel(const Tile& tile, const uint8_t* row, int64_t column) {
   return pixel;
 }
 
-// Loads columns begin .. end - 1 of 16 rows; rows with colours pass through `middle`.
+// Loads columns begin .. end - 1 of 16 rows. Rows with colours pass through `middle`, which has no
+// sums yet: pixels that do not fit in a block have tiles of one column.
 template <int kChannels>
 void loadBlock(const Tile& tile, const uint8_t* const (&rows)[kLanes], int64_t begin, int64_t end,
                ResizeMemory* memory) {
@@ -171,26 +172,40 @@ void loadBlock(const Tile& tile, const uint8_t* const (&rows)[kLanes], int64_t b
 
 // ---- sums along the rows ------------------------------------------------------------------------
 
+#if HWY_TARGET != HWY_STATIC_TARGET
+// Vectors of sums, and of as many bytes.
+using Wide = hwy::HWY_NAMESPACE::CappedTag<int32_t, 16>;
+using WideBytes = hwy::HWY_NAMESPACE::Rebind<uint8_t, Wide>;
+constexpr int kWideSize = static_cast<int>(hwy::HWY_NAMESPACE::MaxLanes(Wide()));
+
+// sum = first + sum of weights[j] * block[j], for the values of a pixel in 16 rows.
+template <int kVectors>
+HWY_INLINE void sumVectors(const uint8_t* block, const int32_t* weights, int64_t count,
+                           int32_t first, hwy::HWY_NAMESPACE::Vec<Wide> (&sum)[kVectors]) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  for (auto& each : sum) each = hn::Set(Wide(), first);
+  for (int64_t j = 0; j < count; ++j, block += kVectors * kWideSize) {
+    const auto w = hn::Set(Wide(), weights[j]);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto x = hn::PromoteTo(Wide(), hn::Load(WideBytes(), block + v * kWideSize));
+      sum[v] = hn::Add(sum[v], hn::Mul(x, w));
+    }
+  }
+}
+#endif
+
 // out[k] = first + sum of weights[j] * block[j][k], for the values of a pixel in 16 rows.
 template <int kValues>
 void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count, int32_t first,
                int32_t* out) {
 #if HWY_TARGET != HWY_STATIC_TARGET
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::CappedTag<int32_t, 16> wide;
-  const hn::Rebind<uint8_t, decltype(wide)> bytes;
-  constexpr int kSize = static_cast<int>(hn::MaxLanes(wide));
-  constexpr int kVectors = kValues / kSize;
-  hn::Vec<decltype(wide)> sum[kVectors];
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(wide, first);
-  for (int64_t j = 0; j < count; ++j, block += kValues) {
-    const auto w = hn::Set(wide, weights[j]);
-    for (int v = 0; v < kVectors; ++v) {
-      const auto x = hn::PromoteTo(wide, hn::LoadU(bytes, block + v * kSize));
-      sum[v] = hn::Add(sum[v], hn::Mul(x, w));
-    }
+  hn::Vec<Wide> sum[kValues / kWideSize];
+  sumVectors(block, weights, count, first, sum);
+  for (const auto& each : sum) {
+    hn::Store(each, Wide(), out);
+    out += kWideSize;
   }
-  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], wide, out + v * kSize);
 #else
   for (int k = 0; k < kValues; ++k) out[k] = first;
   for (int64_t j = 0; j < count; ++j, block += kValues) {
@@ -214,22 +229,11 @@ template <int kValues>
 HWY_INLINE void sumPixels(const uint8_t* block, const int32_t* weights, int64_t count,
                           const RoundedSums& sums, uint8_t* out) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::CappedTag<int32_t, 16> wide;
-  const hn::Rebind<uint8_t, decltype(wide)> bytes;
-  constexpr int kSize = static_cast<int>(hn::MaxLanes(wide));
-  constexpr int kVectors = kValues / kSize;
-  hn::Vec<decltype(wide)> sum[kVectors];
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(wide, sums.firstAcross());
-  for (int64_t j = 0; j < count; ++j, block += kValues) {
-    const auto w = hn::Set(wide, weights[j]);
-    for (int v = 0; v < kVectors; ++v) {
-      const auto x = hn::PromoteTo(wide, hn::Load(bytes, block + v * kSize));
-      sum[v] = hn::Add(sum[v], hn::Mul(x, w));
-    }
-  }
-  for (int v = 0; v < kVectors; ++v) {
-    hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRightSame(sum[v], sums.across)), bytes,
-               out + v * kSize);
+  hn::Vec<Wide> sum[kValues / kWideSize];
+  sumVectors(block, weights, count, sums.firstAcross(), sum);
+  for (const auto& each : sum) {
+    hn::StoreU(hn::DemoteTo(WideBytes(), hn::ShiftRightSame(each, sums.across)), WideBytes(), out);
+    out += kWideSize;
   }
 }
 
@@ -238,17 +242,15 @@ template <int kRows>
 HWY_INLINE void addRows(const int32_t* weights, const uint8_t* const* rows, int64_t count,
                         int32_t* total) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::CappedTag<int32_t, 16> wide;
-  const hn::Rebind<uint8_t, decltype(wide)> bytes;
-  constexpr int64_t kSize = static_cast<int64_t>(hn::MaxLanes(wide));
-  hn::Vec<decltype(wide)> w[kRows];
-  for (int k = 0; k < kRows; ++k) w[k] = hn::Set(wide, weights[k]);
-  for (int64_t i = 0; i < count; i += kSize) {
-    auto sum = hn::Load(wide, total + i);
+  hn::Vec<Wide> w[kRows];
+  for (int k = 0; k < kRows; ++k) w[k] = hn::Set(Wide(), weights[k]);
+  for (int64_t i = 0; i < count; i += kWideSize) {
+    auto sum = hn::Load(Wide(), total + i);
     for (int k = 0; k < kRows; ++k) {
-      sum = hn::Add(sum, hn::Mul(hn::PromoteTo(wide, hn::Load(bytes, rows[k] + i)), w[k]));
+      const auto x = hn::PromoteTo(Wide(), hn::Load(WideBytes(), rows[k] + i));
+      sum = hn::Add(sum, hn::Mul(x, w[k]));
     }
-    hn::Store(sum, wide, total + i);
+    hn::Store(sum, Wide(), total + i);
   }
 }
 #endif
@@ -373,11 +375,9 @@ HWY_INLINE void writeBytes(const Sums& sums, const Down* total, int64_t values, 
 #if HWY_TARGET != HWY_STATIC_TARGET
   if constexpr (std::is_same_v<Sums, RoundedSums>) {
     namespace hn = hwy::HWY_NAMESPACE;
-    const hn::CappedTag<int32_t, 16> wide;
-    const hn::Rebind<uint8_t, decltype(wide)> bytes;
-    for (int64_t i = 0; i < values; i += static_cast<int64_t>(hn::MaxLanes(wide))) {
-      const auto sum = hn::ShiftRightSame(hn::Load(wide, total + i), sums.down);
-      hn::Store(hn::DemoteTo(bytes, sum), bytes, to + i);
+    for (int64_t i = 0; i < values; i += kWideSize) {
+      const auto sum = hn::ShiftRightSame(hn::Load(Wide(), total + i), sums.down);
+      hn::Store(hn::DemoteTo(WideBytes(), sum), WideBytes(), to + i);
     }
     return;
   }

@@ -126,15 +126,13 @@ class Framework:
             raise TypeError(
                 f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"
             )
-        with np.errstate(invalid="ignore"):
-            converted = array.astype(dtype, copy=False)
-        if array.dtype.kind in "iu" and converted.dtype.kind in "iu" and array.size > 0:
-            lost = array[array.astype(object) != converted.astype(object)]
-            if lost.size:
-                limits = np.iinfo(dtype)
-                text = f"has {lost.flat[0]}, expected {limits.min} to {limits.max}"
-                raise ValueError(f"{name}: {text}")
-        return converted
+        if array.size > 0 and array.dtype.kind in "iu" and np.dtype(dtype).kind in "iu":
+            limits = np.iinfo(dtype)
+            for number in (int(array.min()), int(array.max())):
+                if not limits.min <= number <= limits.max:
+                    expected = f"expected {limits.min} to {limits.max}"
+                    raise ValueError(f"{name}: has {number}, {expected}")
+        return array.astype(dtype, copy=False)
 
 
 class OwnedTensor:

@@ -26,7 +26,7 @@ class Camera:
             self._typename = _typename(plan)
 
     def read(self, data: bytes, encoding: str) -> Any:
-        """Return the frame [H,W,C] of a message."""
+        """Return the frame [H,W,C] of a message; refuse one of another shape."""
         from ..data._convert.messages import picture_of
         from ..data._write.pictures import Decoder
 
@@ -38,7 +38,9 @@ class Camera:
             pixels = picture_of(self._typename, encoding, bytes(data)).rgb(self._decoder)
         except ValueError as error:
             raise ValueError(f"data: a message of {self.plan.topic!r} {error}") from None
-        return _with_channels(self.plan, pixels)
+        frame = _with_channels(self.plan, pixels)
+        self.plan.require_frame(frame)
+        return frame
 
     def put(self, frame: Any, arrival: int) -> None:
         """Add a frame [H,W,C], which must not change afterwards."""

@@ -280,12 +280,12 @@ class LivePipeline:
 
         arrived = int(np.atleast_1d(self._ticks(received, "received"))[0])
         cameras = [camera for camera in self._cameras.values() if camera.plan.topic == topic]
-        for camera in cameras:
-            camera.put(camera.read(data, encoding), arrived)
-        if cameras and topic not in self._topics:
-            return len(cameras)
-        reader = self._reader(topic, encoding)
-        samples = reader.read(data, arrived)
+        frames = [camera.read(data, encoding) for camera in cameras]
+        samples: Any = ()
+        if not cameras or topic in self._topics:
+            samples = self._reader(topic, encoding).read(data, arrived)
+        for camera, frame in zip(cameras, frames):
+            camera.put(frame, arrived)
         for plan, stamp, numbers, good in samples:
             if plan.name in self._streams:
                 arrivals = np.array([arrived]) if self._plan.has_arrivals else None

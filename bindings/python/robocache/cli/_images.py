@@ -26,6 +26,12 @@ Fit = Annotated[
         help=f"How another shape is filled: {', '.join(FITS)}; default: stretch.", metavar="NAME"
     ),
 ]
+Lossless = Annotated[
+    bool,
+    typer.Option(
+        "--lossless", help="Encode videos without a loss, as H.264 in RGB: much larger files."
+    ),
+]
 
 
 def size_of(text: str, option: str) -> tuple[int, int]:

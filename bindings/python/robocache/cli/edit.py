@@ -9,7 +9,7 @@ from .._printable import plural
 from ..data import edit as edit_data
 from . import _display as show
 from ._common import AsJson, FollowLinks, Output, Overwrite, pairs
-from ._images import Filter, Fit, Rule, how, resizes
+from ._images import Filter, Fit, Lossless, Rule, how, resizes
 
 Texts = Optional[list[str]]
 
@@ -73,12 +73,7 @@ def edit(
     rule: Rule = None,
     filter: Filter = None,  # noqa: A002
     fit: Fit = None,
-    lossless: Annotated[
-        bool,
-        typer.Option(
-            "--lossless", help="Encode videos without a loss, as H.264 in RGB: much larger files."
-        ),
-    ] = False,
+    lossless: Lossless = False,
     overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,

@@ -25,7 +25,7 @@ from ..data._picture_folder import (
 from ..data._write.resize import Resize, resizes_of
 from . import _display as show
 from ._common import AsJson, Failure, FollowLinks, Fps, Overwrite, check_kind, open_data
-from ._images import Filter, Fit, Rule, how, resize_of
+from ._images import Filter, Fit, Lossless, Rule, how, resize_of
 from ._outputs import check_output
 
 
@@ -64,12 +64,7 @@ def images(
         Optional[str],
         typer.Option(help="Of pictures: png or jpeg; default: png.", metavar="NAME"),
     ] = None,
-    lossless: Annotated[
-        bool,
-        typer.Option(
-            "--lossless", help="Encode videos without a loss, as H.264 in RGB: much larger files."
-        ),
-    ] = False,
+    lossless: Lossless = False,
     sheet: Annotated[
         Optional[Path],
         typer.Option(

@@ -52,23 +52,18 @@ class Resize:
         probe = {**self._options, "size": 1}
         images(np.zeros((1, 2, 2, 3), np.uint8), dtype="uint8", **probe)
 
-    def stages(self, height: int, width: int) -> list[dict[str, Any]]:
-        """Return the options of each call of ``images`` for frames of a size."""
-        if self._preset is not None:
-            return self._preset.stages((height, width))
-        return [self._options]
-
     def size_of(self, height: int, width: int) -> tuple[int, int]:
         """Return the height and the width that frames of a size get."""
-        high, wide = self.stages(height, width)[-1]["size"]
+        if self._preset is not None:
+            return self._preset.output_size((height, width))
+        high, wide = self._options["size"]
         return high, wide
 
     def __call__(self, frame: Any) -> Any:
         """Return a frame [h,w,3] in the new size."""
-        resized = frame[None]
-        for stage in self.stages(*frame.shape[:2]):
-            resized = images(resized, dtype="uint8", layout="hwc", **stage)
-        return resized[0]
+        if self._preset is not None:
+            return self._preset(frame[None], dtype="uint8", layout="hwc")[0]
+        return images(frame[None], dtype="uint8", layout="hwc", **self._options)[0]
 
     @property
     def facts(self) -> dict[str, Any]:
