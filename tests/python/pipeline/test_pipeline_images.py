@@ -354,6 +354,20 @@ def test_messages_of_images_that_cannot_be_read(tmp_path):
         next(rbc.Pipeline(document).frames(bag, "front"))
 
 
+def test_a_message_that_one_camera_refuses_adds_nothing(tmp_path):
+    pytest.importorskip("rosbags")
+    import policy_bags
+
+    bag = policy_bags.write_bag(tmp_path / "bag", seconds=0.3, size=SIZE, encoding="rgb8")
+    topic = "/front/image_raw"
+    source = {"topic": topic, "type": "sensor_msgs/msg/Image"}
+    live = pipeline({"a": image(source), "b": image(source, size=(64, 64))}).live()
+    ((_, _, data), *_) = messages_of(bag, False, (topic,))
+    with pytest.raises(ValueError, match=r"^/images/b/size: \[64, 64\]; the frame has"):
+        live.push_message(topic, data, 0)
+    assert live.observe(0).images == {"a": None, "b": None}
+
+
 def test_a_bag_is_checked_for_images(tmp_path):
     pytest.importorskip("rosbags")
     import policy_bags
