@@ -50,7 +50,8 @@ enum rbcStatus {
   RBC_STATUS_BUFFER_TOO_SMALL = 12,   /* the caller's memory is too small for the result */
   RBC_STATUS_NOT_FOUND = 13,          /* no such entry or file */
   RBC_STATUS_IO_ERROR = 14,           /* the system could not read or write; the message says why */
-  RBC_STATUS_DAMAGED = 15             /* stored data failed a check */
+  RBC_STATUS_DAMAGED = 15,            /* stored data failed a check */
+  RBC_STATUS_BUSY = 16                /* another process does the same work */
 };
 
 /*
@@ -123,7 +124,14 @@ enum rbcStruct {
   RBC_STRUCT_OWNED_TENSOR_PARAMS = 27,
   RBC_STRUCT_IMAGES_FRAMES = 28,
   RBC_STRUCT_IMAGES_PARAMS = 29,
-  RBC_STRUCT_IMAGE_DRAWS_PARAMS = 30
+  RBC_STRUCT_IMAGE_DRAWS_PARAMS = 30,
+  RBC_STRUCT_STORE_PARAMS = 31,
+  RBC_STRUCT_ENTRY_INFO = 32,
+  RBC_STRUCT_TRACK_INFO = 33,
+  RBC_STRUCT_VERIFY_REPORT = 34,
+  RBC_STRUCT_SEGMENT_PARAMS = 35,
+  RBC_STRUCT_PRUNE_PARAMS = 36,
+  RBC_STRUCT_PRUNE_REPORT = 37
 };
 
 #ifdef __cplusplus

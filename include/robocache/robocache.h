@@ -22,6 +22,7 @@
 #include "resample.h"
 #include "rotations.h"
 #include "statistics.h"
+#include "store.h"
 #include "tensor.h"
 #include "tsdf.h"
 #include "voxelize.h"
