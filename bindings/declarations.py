@@ -23,6 +23,7 @@ _ARRAY = re.compile(r"const (rbc\w+)\* (\w+), int32_t num_\2\b")
 _EACH = re.compile(r", int32_t num_\w+\b.*, const (rbc\w+Outputs)\* (\w+)\b")
 _HANDLE = re.compile(r"typedef struct (rbc\w+)\* \1_t;")
 _UNSIGNED = re.compile(r"#define (RBC_\w+) (0x[0-9a-f]+|\d+)u\b")
+_ENDINGS = ("Destroy", "Close", "Release", "Discard")  # of functions that end a handle
 _TENSORS = {"const rbcTensor*": "MEMBER_TENSOR", "const rbcOutput*": "MEMBER_OUTPUT"}
 
 
@@ -117,7 +118,7 @@ def interface(headers):
         destroy = [
             function
             for function, arguments in headers.functions.items()
-            if function.endswith("Destroy") and arguments.startswith(f"{name}_t ")
+            if function.endswith(_ENDINGS) and re.fullmatch(rf"{name}_t \w+", arguments)
         ]
         lines.append(f"RBC_HANDLE({name}, {destroy[0]})")
     lines += [f"RBC_UNSIGNED({name}, {value})" for name, value in headers.unsigned]

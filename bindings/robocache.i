@@ -101,4 +101,5 @@ struct Name {};
 
 #if defined(SWIGPYTHON)
 %include "with_context.i"
+%include "store_calls.i"
 #endif

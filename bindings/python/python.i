@@ -340,6 +340,8 @@ PyObject* currentStream(PyObject* array, int32_t device_id);
 }
 %typemap(memberin) double [ANY] "memcpy($1, $input, sizeof $1);"
 
+%include "store.i"
+
 /* with_context.i has those that open arrays for the context of their object. */
 %ignore rbcAccumulatorUpdate;
 %ignore rbcAccumulatorUpdateWorkspaceSize;

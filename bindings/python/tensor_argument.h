@@ -149,7 +149,10 @@ static void raiseStatus(rbcStatus_t status, const char* message) {
     case RBC_STATUS_CUDA_ERROR:
     case RBC_STATUS_NOT_AVAILABLE:
     case RBC_STATUS_INTERNAL:
-    case RBC_STATUS_CANCELLED: break;
+    case RBC_STATUS_CANCELLED:
+    case RBC_STATUS_NOT_FOUND:
+    case RBC_STATUS_IO_ERROR:
+    case RBC_STATUS_BUSY: break;
   }
   PyObject* module = PyImport_ImportModule("robocache._library.errors");
   PyObject* type = module != NULL ? PyObject_GetAttrString(module, "RoboCacheError") : NULL;

@@ -295,7 +295,7 @@ typedef struct rbcSegmentParams {
   int64_t first_episode; /* the segments of an entry follow each other without a gap */
   int64_t num_episodes;  /* whole episodes */
   int64_t first_row;     /* of the episodes in the segment */
-  int64_t num_rows;
+  int64_t num_rows;      /* of the episodes in the segment */
 } rbcSegmentParams;
 
 static inline rbcSegmentParams rbcSegmentParamsInit(void) {
@@ -391,7 +391,7 @@ RBC_API rbcStatus_t rbcStorePublishEntry(rbcStore_t store, const uint8_t* key, i
 
 /* An entry of rbcStoreList. */
 typedef struct rbcStoreItem {
-  uint8_t key[RBC_STORE_KEY_BYTES];
+  uint8_t key[RBC_STORE_KEY_BYTES]; /* of the entry */
   int32_t state;        /* RBC_STORE_ITEM_... */
   int32_t is_locked;    /* 1: a process is building it */
   int64_t num_segments; /* files of segments */

@@ -98,6 +98,7 @@ class Status(enum.IntEnum):
     NOT_FOUND = _core.STATUS_NOT_FOUND
     IO_ERROR = _core.STATUS_IO_ERROR
     DAMAGED = _core.STATUS_DAMAGED
+    BUSY = _core.STATUS_BUSY
 
 
 class RoboCacheError(RuntimeError):

@@ -1,0 +1,1 @@
+"""The cache on disk: keys, identities of files, and the store."""
