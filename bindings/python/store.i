@@ -32,32 +32,10 @@
   $result = SWIG_AppendOutput($result, PyUnicode_FromString(*$1));
 }
 
-/* Users whose files count: a list of numbers. */
-%typemap(in) uint32_t [ANY] (uint32_t numbers[$1_dim0]) {
-  memset(numbers, 0, sizeof numbers);
-  const Py_ssize_t count = PySequence_Size($input);
-  if (count > $1_dim0) SWIG_exception_fail(SWIG_ValueError, "$1_name: has too many numbers");
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* number = PySequence_GetItem($input, i);
-    numbers[i] = number != NULL ? (uint32_t)PyLong_AsUnsignedLong(number) : 0;
-    Py_XDECREF(number);
-  }
-  if (PyErr_Occurred()) SWIG_fail;
-  $1 = numbers;
-}
-%typemap(memberin) uint32_t [ANY] "memcpy($1, $input, sizeof $1);"
-%ignore rbcStoreParams::trusted_uids;
-%rename(set_trusted_uids) setTrustedUids;
-%extend rbcStoreParams {
-  void setTrustedUids(const uint32_t trusted_uids[RBC_STORE_MAX_TRUSTED], int32_t count) {
-    memcpy($self->trusted_uids, trusted_uids, sizeof $self->trusted_uids);
-    $self->num_trusted_uids = count;
-  }
-}
-%noexception rbcStoreParams::setTrustedUids;
-
 /* store_calls.i has functions for these. */
-%ignore rbcTrackInfo;
+%ignore rbcStoreParams::trusted_uids;
+%ignore rbcTrackInfo::dtype;
+%ignore rbcTrackInfo::shape;
 %ignore rbcStoreItem;
 %ignore rbcEntryGetTrack;
 %ignore rbcEntryGetTensor;

@@ -3,12 +3,31 @@
 %noexception Name;
 %rename(Python) Name;
 %enddef
+RBC_STORE_CALL(trustUsers, StoreParams_trust)
 RBC_STORE_CALL(entryGetTrack, rbc_entry_get_track)
 RBC_STORE_CALL(entryGetTensor, rbc_entry_get_tensor)
 RBC_STORE_CALL(entryGetEpisodes, rbc_entry_get_episodes)
 RBC_STORE_CALL(storeList, rbc_store_list)
 
 %inline %{
+/* Users whose files count: a list of numbers. */
+static PyObject* trustUsers(rbcStoreParams* params, PyObject* uids) {
+  const Py_ssize_t count = PySequence_Size(uids);
+  if (count < 0) return NULL;
+  if (count > RBC_STORE_MAX_TRUSTED) {
+    return PyErr_Format(PyExc_ValueError, "trust: has %zd users, expected at most %d", count,
+                        RBC_STORE_MAX_TRUSTED);
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* uid = PySequence_GetItem(uids, i);
+    params->trusted_uids[i] = uid != NULL ? (uint32_t)PyLong_AsUnsignedLong(uid) : 0;
+    Py_XDECREF(uid);
+    if (PyErr_Occurred()) return NULL;
+  }
+  params->num_trusted_uids = (int32_t)count;
+  Py_RETURN_NONE;
+}
+
 /* (dtype code, dtype bits, shape) */
 static PyObject* entryGetTrack(struct rbcEntry* entry, const char* name) {
   rbcTrackInfo info = rbcTrackInfoInit();

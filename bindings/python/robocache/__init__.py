@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import statistics_files
+from ._cache.cache import Cache
 from ._episodes.channels import Channel
 from ._episodes.episodes import Episodes
 from ._episodes.track import Track
@@ -66,6 +67,7 @@ from ._windows.window_stream import WindowStream
 from ._windows.windows import windows
 
 __all__ = [
+    "Cache",
     "Channel",
     "Cloud",
     "ColorJitter",

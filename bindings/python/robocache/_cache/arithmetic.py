@@ -51,7 +51,7 @@ READERS = {
     "zarr.zarr": Reader(1, ("numcodecs",)),  # codecs that scale and quantize
 }
 
-STEPS = {"align": 1, "kinds": 1, "select": 1}
+STEPS = {"align": 1, "kinds": 1, "select": 1, "without": 1}
 
 OPERATIONS = {"clock": 1, "live_kept": 1, "resample": 1}
 
@@ -59,6 +59,7 @@ _OF_STEPS = {
     "align": ("clock", "live_kept", "resample"),
     "kinds": (),
     "select": (),
+    "without": (),
 }
 
 

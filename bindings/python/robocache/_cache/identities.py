@@ -123,10 +123,14 @@ class Sources:
         real = os.path.realpath(self.path)
         yield from self._below(self.path, "", (real,), real)
 
-    def _below(self, folder: str, prefix: str, above: tuple[str, ...], root: str) -> Iterator[_File]:
+    def _below(
+        self, folder: str, prefix: str, above: tuple[str, ...], root: str
+    ) -> Iterator[_File]:
         is_empty = True
         with os.scandir(folder) as entries:
             for entry in entries:
+                if entry.name.endswith("-shm"):
+                    continue  # shared memory of readers of SQLite, without content
                 name = prefix + entry.name
                 is_link = entry.is_symlink()
                 if os.path.isdir(entry.path) if is_link else entry.is_dir():

@@ -123,14 +123,20 @@ def _float(value: float, place: str) -> str:
 
 
 def _plain(value: Any, place: str) -> Any:
-    """Return a scalar of NumPy as one of Python; refuse everything else."""
+    """Return a scalar of NumPy as one of Python, and a named function; refuse everything else."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         number = value.item()
         if isinstance(number, (bool, int, float, str)):
             return number
     advice = ""
     if callable(value):
-        advice = ": a function has no canonical form. Give it name= and version="
+        name, version = getattr(value, "name", None), getattr(value, "version", None)
+        if isinstance(name, str) and isinstance(version, (str, int)):
+            return {"function": name, "version": version}
+        advice = (
+            ". A function can change without another key: give it the attributes name, a string, "
+            "and version, which changes with its results, or do not use the cache"
+        )
     raise TypeError(
         f"{_named(place)}: is a {type(value).__name__}, expected None, a bool, a number, a string, "
         f"a list or a dict{advice}"

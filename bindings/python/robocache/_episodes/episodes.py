@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .._cache.provenance import Provenance, following
 from .._library.errors import shown
 from .._operations.stream import array_text
 from .._printable import plural
@@ -73,6 +74,7 @@ class Episodes:
     """
 
     _about = About()
+    _provenance: Provenance | None = None  # what they were made of, if they come from a cache
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class Episodes:
         """
         if self._lazy is None or self.is_loaded or track not in self._tracks:
             return self[track].lengths
-        return self._lazy.lengths
+        return self._lazy.lengths_of(track)
 
     def track_info(self, name: str) -> TrackInfo:
         """Return the channels and the dtype of a track, without reading it."""
@@ -206,7 +208,8 @@ class Episodes:
             tracks.kinds = {**self._lazy.kinds, **kinds}
         else:
             tracks = {name: labelled(t, name, kinds.get(name)) for name, t in self.tracks.items()}
-        return make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
+        made = make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
+        return following(self, made, "kinds", kinds=kinds)
 
     def _stored_by_episode(self, track: str) -> EpisodeQuantiles | None:
         """Return the quantiles of a track in each episode, if the data set has them."""
@@ -262,7 +265,9 @@ class Episodes:
         if indices is not None:
             kept = chosen if about.chosen is None else about.chosen[chosen]
             about = replace(about, stored=None, by_episode=None, chosen=kept)
-        return make_episodes(made, tasks=tasks, source=self._source, about=about)
+        selected = make_episodes(made, tasks=tasks, source=self._source, about=about)
+        which = "all" if indices is None else chosen
+        return following(self, selected, "select", episodes=which, tracks=list(names))
 
     def to(self, device: Any) -> Episodes:
         """Return the episodes on a device, with one copy of each array that is not there.

@@ -72,18 +72,27 @@ class LazyTracks(Mapping[str, Track]):
     def lengths(self) -> NDArray[np.int64]:
         return self.all_lengths[self.chosen]
 
+    def lengths_of(self, name: str) -> NDArray[np.int64]:
+        """Return the lengths of a track, which may differ from those of others."""
+        return self.lengths
+
     def load(self, names: Collection[str] | None = None) -> dict[str, Track]:
         names = self.infos if names is None else names
         unread = tuple(name for name in names if name not in self.tracks)
         if unread:
             from ..data._errors import reading
-            from ..data._kinds.tracks import labelled
 
             with reading(self.path):
                 read = self.read(unread, self.chosen)
             for name, track in read.items():
-                self.tracks[name] = labelled(track, name, self.kinds.get(name))
+                self.tracks[name] = self._labelled(track, name)
         return self.tracks
+
+    def _labelled(self, track: Track, name: str) -> Track:
+        """Return a track with its name and its declared kinds."""
+        from ..data._kinds.tracks import labelled
+
+        return labelled(track, name, self.kinds.get(name))
 
     @property
     def is_loaded(self) -> bool:

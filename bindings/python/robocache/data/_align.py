@@ -21,6 +21,7 @@ from ._align_arrivals import (
     ticks,
 )
 from ._align_rules import Planned, Rules, fused, require_sure
+from ._cached.opening import aligned, cache_of
 from ._checks.times import require_digits
 from ._checks.unread import nothing_to
 from ._cut_notes import cut_note, cut_notes
@@ -63,6 +64,7 @@ def align(
     late_bound: int | Mapping[str, int] = 0,
     clock_offset: float | Mapping[str, float] = 0.0,
     labels: Collection[str] = (),
+    cache: Any = None,
 ) -> Episodes:
     """Put all streams on one clock: one track per stream, all with the same times.
 
@@ -119,6 +121,9 @@ def align(
         Seconds to add to the stamps, for all streams or by stream name. Arrivals stay.
     labels
         Streams that see their whole episode, such as actions: without arrivals, not causal.
+    cache
+        A :class:`robocache.Cache`: the alignment is computed once, and then comes from the cache.
+        The data must have been opened with a cache.
 
     Returns
     -------
@@ -143,9 +148,33 @@ def align(
     rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers, seen)
     if kinds is not None:
         data = data.with_kinds(checked(kinds))
-    if isinstance(data, Recording):
-        return _aligned_recording(data, rate, clock, data.unit or unit, tasks, rules)
-    return _episodes(data, rate, data.unit or unit, rules)
+
+    def compute() -> Episodes:
+        if isinstance(data, Recording):
+            return _aligned_recording(data, rate, clock, data.unit or unit, tasks, rules)
+        return _episodes(data, rate, data.unit or unit, rules)
+
+    store = cache_of(cache)
+    if store is None:
+        return compute()
+    options = {
+        "methods": methods or {},
+        "max_gap": max_gap,
+        "span": span,
+        "clock": clock,
+        "unit": unit,
+        "tasks": tasks,
+        "accept_guesses": accept_guesses,
+        "as_numbers": as_numbers,
+        "available": available,
+        "lag": lag,
+        "causal": seen.causal,
+        "max_age": max_age,
+        "late_bound": late_bound,
+        "clock_offset": clock_offset,
+        "labels": set(labels),
+    }
+    return aligned(store, data, rate, options, compute)
 
 
 def _aligned_recording(
@@ -217,12 +246,12 @@ def _aligned_recording(
     parts, valid, names = _with_static(parts, valid, held, list(read))
     offsets = np.array([0, len(queries)], np.int64)
     tracks = {}
-    for name, aligned in parts.items():
+    for name, values in parts.items():
         if name in held:
-            track = Track(aligned, offsets, times=queries, names=read[name].names)
+            track = Track(values, offsets, times=queries, names=read[name].names)
             tracks[name] = with_kinds(track, name, read[name].kinds)
             continue
-        values = plans[name].result(aligned, used[name].values.dtype)
+        values = plans[name].result(values, used[name].values.dtype)
         track = Track(values, offsets, times=queries, names=plans[name].names(used[name].names))
         tracks[name] = with_kinds(track, name, plans[name].kinds())
     if rules.may_miss or not all(mask.all() for _, mask in held.values()):

@@ -10,6 +10,7 @@ from ._errors import Damage
 from ._file_access import Limit
 
 if TYPE_CHECKING:
+    from .._cache.cache import Cache
 
     class OpenOptions(TypedDict, total=False):
         """Keyword arguments of :func:`robocache.data.open`."""
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
         progress: bool | None
         kinds: Mapping[str, Any] | None
         time: str | None
+        cache: Cache | None
+        identity: str
 
 
 @dataclass(frozen=True)

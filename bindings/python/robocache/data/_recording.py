@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import Channel, Report, Stream, report
 from .._arguments.samples import Samples
+from .._cache.provenance import Provenance, following
 from .._printable import printable
 from .._suggestions import did_you_mean
 from .._text_table import text_table
@@ -201,6 +202,8 @@ class Recording:
     ``open`` returns recordings; ``from_streams`` makes one from streams in memory.
     """
 
+    _provenance: Provenance | None = None  # what it was read from, if it was opened with a cache
+
     def __init__(
         self,
         source: Source | None,
@@ -340,7 +343,7 @@ class Recording:
             name: {**self._kinds.get(name, {}), **by_channels}
             for name, by_channels in kinds.items()
         }
-        return Recording(
+        made = Recording(
             self._source,
             loaded,
             chosen=self._chosen,
@@ -353,6 +356,7 @@ class Recording:
             ignored=self._ignored,
             origin=self._origin,
         )
+        return following(self, made, "kinds", kinds=kinds)
 
     @property
     def streams(self) -> Mapping[str, RecordedStream]:
@@ -528,7 +532,7 @@ class Recording:
             self._require(name)
         if channels is None and begin is None and end is None:
             loaded = {name: self._loaded[name] for name in chosen if name in self._loaded}
-            return Recording(
+            made = Recording(
                 self._source,
                 loaded,
                 chosen=chosen,
@@ -541,6 +545,7 @@ class Recording:
                 ignored=self._ignored,
                 origin=self._origin,
             )
+            return following(self, made, "select", streams=list(chosen))
         import numpy as np
 
         self.load(chosen)
@@ -554,7 +559,7 @@ class Recording:
                 rows |= stream.static  # static transforms remain valid
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
-        return Recording(
+        made = Recording(
             None,
             {stream.name: stream for stream in taken},
             left_out=self.left_out,
@@ -563,6 +568,8 @@ class Recording:
             unread=self.unread,
             origin=Origin(self.format, {name: self._topic(name) for name in chosen}),
         )
+        options = {"channels": channels, "begin": begin, "end": end, "clock": clock}
+        return following(self, made, "select", streams=list(chosen), **options)
 
     def without(self, topics: Collection[str]) -> Recording:
         """Return the recording without some topics, selected by name or type.
@@ -585,7 +592,7 @@ class Recording:
         kept = self.select([name for name in self if not ignored.topic(name)])
         kept._ignored = ignored
         kept._unread = tuple(u for u in self._unread if not ignored.topic(u.place, u.type))
-        return kept
+        return following(kept, kept, "without", topics=asked)
 
     def clock(self, names: Collection[str] | None = None) -> str:
         """Return the clock that :meth:`report` and :meth:`align` use: "header", "log" or "time".

@@ -7,7 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..._cache.identities import require_method
 from ..._printable import printable
+from .._cached.opening import cache_of
+from .._cached.opening import opened as opened_with
 from .._errors import Damage, FormatError, reading
 from .._file_access import Limit, is_file, is_folder, special_kind
 from .._kinds.declared import checked
@@ -69,6 +72,8 @@ def open(
     progress: bool | None = None,
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
+    cache: Any = None,
+    identity: str = "stat",
 ) -> Any:
     """Open a recording or a data set. The format is detected by content, not by name.
 
@@ -109,6 +114,13 @@ def open(
     time
         The column of times of CSV and Parquet files, or the array of times among .npy files:
         "COLUMN" or "COLUMN:UNIT", such as "stamp:us". None: chosen as in :doc:`/concepts/times`.
+    cache
+        A :class:`robocache.Cache`. Episodes are read once, and then come from the cache. Of a
+        recording only alignments are stored: pass the cache to :func:`align` too.
+    identity
+        How the cache recognizes files. "stat": by size, time of the last change, and a digest of
+        parts. "content": by a digest of all bytes, which is kept. "revision:TEXT": the caller
+        vouches that the files are those of this revision. See :doc:`/concepts/cache`.
 
     Returns
     -------
@@ -162,7 +174,12 @@ def open(
                 f"--time {time}: the times of {titles} have no names; remove it. Tables and arrays "
                 "have names of times"
             )
-        opened_data = reader.open(name, options)
+        store = cache_of(cache)
+        if store is not None:
+            opened_data = opened_with(name, reader, options, store, identity)
+        else:
+            require_method(identity)
+            opened_data = reader.open(name, options)
     if not options.kinds:
         return opened_data
     if not hasattr(opened_data, "with_kinds"):

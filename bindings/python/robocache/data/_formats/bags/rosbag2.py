@@ -174,6 +174,12 @@ def sniff(path: str) -> bool:
     return start.startswith(MAGIC) or (start == _SQLITE and _has_messages(path))
 
 
+def beside(path: str) -> list[str]:
+    """Return files beside a single file that are read with it: the logs of SQLite."""
+    real = os.path.realpath(path)
+    return [real + "-wal", real + "-journal"]
+
+
 def open(path: str, options: Options) -> Recording:
     """Open all files of a bag as one recording."""
     needed("numpy", "ros", "a ROS bag")

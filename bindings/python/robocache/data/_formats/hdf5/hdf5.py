@@ -157,6 +157,11 @@ class _Notes:
             self.left_out.setdefault(name, reason)
 
 
+def beside(path: str) -> list[str]:
+    """Return files beside a single file that are read with it."""
+    return [maniskill.place_of(path)]
+
+
 def open(path: str, options: Options) -> Episodes:
     import numpy as np
 

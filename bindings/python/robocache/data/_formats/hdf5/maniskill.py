@@ -98,7 +98,7 @@ def described(
         steps = own.get("elapsed_steps")
         if isinstance(steps, int) and steps != length:
             text = f"elapsed_steps is {steps}, but {group} has {length} actions"
-            options.damage.note(_place(file), f"episode {own.get('episode_id')}", text)
+            options.damage.note(place_of(file), f"episode {own.get('episode_id')}", text)
         environment = whole.get("env_info")
         task = environment.get("env_id") if isinstance(environment, dict) else None
         tasks.append(task if isinstance(task, str) else None)
@@ -107,12 +107,12 @@ def described(
     return info, tasks if any(tasks) else None, rate
 
 
-def _place(file: str) -> str:
+def place_of(file: str) -> str:
     return os.path.splitext(file)[0] + ".json"
 
 
 def _read(file: str, options: Options, left_out: dict[str, str]) -> dict[str, Any]:
-    path = _place(file)
+    path = place_of(file)
     name = os.path.basename(path)
     if not os.path.lexists(path):
         return {}

@@ -49,6 +49,11 @@ def sniff(path: str) -> bool:
     return os.path.isfile(path) and _has_poses(path)
 
 
+def beside(path: str) -> list[str]:
+    """Return files beside a single file that are read with it."""
+    return [os.path.join(os.path.dirname(path), _TIMES)]
+
+
 def open(path: str, options: Options) -> Recording:
     needed("pyarrow", "tables", "a trajectory")
     files = {os.path.basename(path): path}
