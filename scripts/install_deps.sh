@@ -3,7 +3,7 @@
 # Usage: install_deps.sh build|packages|test|aarch64|bench|docs|format|fuzz|lint|lint-quick
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
+packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev libxxhash-dev python3 python3-dev python3-venv)
 case ${1:-build} in
   build) ;;
   packages) packages+=(default-jdk-headless mono-mcs) ;;

@@ -44,6 +44,7 @@ void requireDevice(int device) {
 
 void close(BackendState* state) noexcept {
   std::unique_ptr<CudaState> cuda(&own(*state));
+  for (Staging& staging : cuda->staging) staging.release();
   for (cudaEvent_t event : {cuda->event, cuda->captured_event}) {
     if (event != nullptr && cudaEventDestroy(event) != cudaSuccess) cudaGetLastError();
   }
@@ -240,6 +241,26 @@ void release(BackendState& state, void* pointer, size_t, void* cuda_stream) noex
   cudaSetDevice(before);
 }
 
+bool pin(BackendState& state, const void* memory, size_t bytes) {
+  const int device = own(state).device;
+  const DeviceGuard guard(device);
+  for (const auto attribute :
+       {cudaDevAttrHostRegisterReadOnlySupported, cudaDevAttrCanUseHostPointerForRegisteredMem}) {
+    int supported = 0;
+    checkCuda(cudaDeviceGetAttribute(&supported, attribute, device), "cudaDeviceGetAttribute");
+    if (supported == 0) return false;
+  }
+  const cudaError_t error = cudaHostRegister(
+      const_cast<void*>(memory), bytes,
+      cudaHostRegisterReadOnly | cudaHostRegisterMapped | cudaHostRegisterPortable);
+  if (error != cudaSuccess) cudaGetLastError();
+  return error == cudaSuccess;
+}
+
+void unpin(const void* memory) noexcept {
+  if (cudaHostUnregister(const_cast<void*>(memory)) != cudaSuccess) cudaGetLastError();
+}
+
 void copy(BackendState& state, const View& source, const View& destination) {
   CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
@@ -270,8 +291,9 @@ const Operations kOperations = {
     {}};
 
 const Backend kBackend = {
-    RBC_BACKEND_CUDA, open,        close,     describe, warmUp,  reaches,      device, setStream,
-    stream,           synchronize, capturing, allocate, release, useWorkspace, copy,   &kOperations,
+    RBC_BACKEND_CUDA, open,         close,  describe,    warmUp,    reaches,
+    device,           setStream,    stream, synchronize, capturing, allocate,
+    release,          useWorkspace, copy,   pin,         unpin,     &kOperations,
 };
 
 }  // namespace rbc::cuda

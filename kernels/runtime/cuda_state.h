@@ -5,19 +5,11 @@
 
 #include "guard.h"
 #include "operation.h"
+#include "runtime/check_cuda.h"
 #include "runtime/launch_device.h"
-#include "status.h"
+#include "runtime/staging.h"
 
 namespace rbc::cuda {
-
-// ---- Converts CUDA's errors to the library's.
-
-inline void checkCuda(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();  // otherwise CUB would report it later
-  fail(error == cudaErrorMemoryAllocation ? RBC_STATUS_OUT_OF_MEMORY : RBC_STATUS_CUDA_ERROR,
-       "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
-}
 
 struct CudaState : BackendState {
   int device = 0;
@@ -30,6 +22,8 @@ struct CudaState : BackendState {
   cudaEvent_t captured_event = nullptr;
   unsigned long long pending_capture = 0;  // the id of that capture; 0: none
   LaunchDevice launch = {};
+  Staging staging[2];  // two calls in turn: one gathers while the other's bytes are copied
+  int next_staging = 0;
   uint64_t total_memory = 0;
   char name[sizeof rbcContextInfo{}.device_name] = {};
 };

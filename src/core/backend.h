@@ -52,6 +52,12 @@ struct Backend {
   // Same shape and dtype; between host and device both are contiguous.
   void (*copy)(BackendState& state, const View& source, const View& destination);
 
+  // Makes read-only host memory, which the caller has mapped, readable for kernels at its address.
+  // Returns false if the device or the system refuses. Null: host memory is readable.
+  bool (*pin)(BackendState& state, const void* memory, size_t bytes);
+  // The context need not exist any more.
+  void (*unpin)(const void* memory) noexcept;
+
   const Operations* operations;  // problem/operation.h
 };
 

@@ -112,15 +112,23 @@ const char* nameOf(DType dtype) noexcept;
 // The dtype as the public struct.
 rbcDType describe(DType dtype) noexcept;
 
+// Returns false if the library has no such dtype.
+inline bool findDType(rbcDType dtype, DType* found) noexcept {
+  using namespace detail;
+  if (dtype.lanes != 1 || dtype.code >= kCodes || dtype.bits % 8 != 0 ||
+      dtype.bits > 8 * kMaxBytes) {
+    return false;
+  }
+  const uint8_t entry = kDTypesByCode.dtypes[dtype.code][dtype.bits / 8];
+  *found = static_cast<DType>(entry);
+  return entry != kUnknown;
+}
+
 // Fails with DTYPE_MISMATCH if the library has no such dtype; the error names `argument`.
 inline DType dtypeOf(rbcDType dtype, const char* argument) {
-  using namespace detail;
-  if (dtype.lanes == 1 && dtype.code < kCodes && dtype.bits % 8 == 0 &&
-      dtype.bits <= 8 * kMaxBytes) {
-    const uint8_t found = kDTypesByCode.dtypes[dtype.code][dtype.bits / 8];
-    if (found != kUnknown) return static_cast<DType>(found);
-  }
-  failDType(dtype, argument);
+  DType found;
+  if (findDType(dtype, &found)) return found;
+  detail::failDType(dtype, argument);
 }
 
 }  // namespace rbc

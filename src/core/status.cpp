@@ -100,6 +100,7 @@ const char* rbcStatusName(rbcStatus_t status) {
     case RBC_STATUS_NOT_FOUND: return "RBC_STATUS_NOT_FOUND";
     case RBC_STATUS_IO_ERROR: return "RBC_STATUS_IO_ERROR";
     case RBC_STATUS_DAMAGED: return "RBC_STATUS_DAMAGED";
+    case RBC_STATUS_BUSY: return "RBC_STATUS_BUSY";
   }
   return "RBC_STATUS_UNKNOWN";
 }

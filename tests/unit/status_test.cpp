@@ -45,9 +45,9 @@ TEST_CASE("status: every status has a name") {
   CHECK(std::string(rbcStatusName(RBC_STATUS_SUCCESS)) == "RBC_STATUS_SUCCESS");
   CHECK(std::string(rbcStatusName(RBC_STATUS_WORKSPACE_TOO_SMALL)) ==
         "RBC_STATUS_WORKSPACE_TOO_SMALL");
-  for (int i = 0; i <= RBC_STATUS_DAMAGED; ++i) {
+  for (int i = 0; i <= RBC_STATUS_BUSY; ++i) {
     CHECK(std::string(rbcStatusName(static_cast<rbcStatus_t>(i))) != "RBC_STATUS_UNKNOWN");
   }
-  CHECK(std::string(rbcStatusName(static_cast<rbcStatus_t>(RBC_STATUS_DAMAGED + 1))) ==
+  CHECK(std::string(rbcStatusName(static_cast<rbcStatus_t>(RBC_STATUS_BUSY + 1))) ==
         "RBC_STATUS_UNKNOWN");
 }

@@ -120,8 +120,9 @@ static const Operations kOperations = {
     {}};
 
 const Backend kBackend = {
-    RBC_BACKEND_CPU, open,        close,     describe, warmUp,  reaches,      device, setStream,
-    stream,          synchronize, capturing, allocate, release, useWorkspace, copy,   &kOperations,
+    RBC_BACKEND_CPU, open,         close,  describe,    warmUp,    reaches,
+    device,          setStream,    stream, synchronize, capturing, allocate,
+    release,         useWorkspace, copy,   nullptr,     nullptr,   &kOperations,
 };
 
 }  // namespace rbc::cpu
