@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import sys
@@ -21,12 +20,6 @@ from .sizes import bytes_of, seconds_of, text_of_bytes
 from .store import ACCESS, MOST_TRUSTED, VERIFY, Entry, Item, Pruned, Store, Verified, Writer
 
 VARIABLE = "ROBOCACHE_CACHE"
-_TAG = "CACHEDIR.TAG"
-_TAG_TEXT = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder is a cache of RoboCache. Programs for backups may leave it out.\n"
-    "# See https://bford.info/cachedir/\n"
-)
 _SLICE_MS = 200  # of a wait for another process: signals are handled between two of them
 _PATIENCE_S = 30  # after which a wait is reported
 _GUARD = 999_999  # the number of a segment that is only locked, while the size of others is unknown
@@ -300,8 +293,6 @@ class Cache:
                 return None
             if is_last and read_only:
                 self._writes = False
-            elif is_last:
-                _tag(path)
         return self._stores[layer]
 
     def _trouble(self, error: Exception, what: str) -> None:
@@ -426,15 +417,6 @@ def _is_read_only(path: str) -> bool:
     except OSError:
         return False
     return not os.access(path, os.W_OK | os.X_OK)
-
-
-def _tag(path: str) -> None:
-    """Mark the folder as a cache for programs that make backups."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with contextlib.suppress(OSError):
-        descriptor = os.open(os.path.join(path, _TAG), flags, 0o644)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(_TAG_TEXT)
 
 
 def _level() -> int:

@@ -58,13 +58,15 @@ def why_missing(
         if found is None or found[0].get("kind") != wanted.get("kind"):
             continue
         other, made = found
-        if not names & _names(other):
+        if not names & _names(other) or _steps(other) != _steps(wanted):
             continue
         score = -len(differences(wanted, other)), made
         if best is None or score > best[0]:
             best = score, other, made
     if best is None:
-        return "no entry was made of files of these names"
+        steps = ", ".join(_steps(wanted))
+        of_steps = f" in these steps ({steps})" if steps else ""
+        return f"no entry was made of files of these names{of_steps}"
     entry = f"the entry of {text_of_age(time.time() - best[2])}"
     found = differences(wanted, best[1])
     if not found:
@@ -126,6 +128,11 @@ def _is_step(value: Any) -> bool:
 def _short(value: Any) -> str:
     text = canonical(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _steps(document: dict[str, Any]) -> list[str]:
+    steps = document.get("steps")
+    return [str(step[0]) for step in steps if _is_step(step)] if isinstance(steps, list) else []
 
 
 def _names(document: dict[str, Any]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..._cache import arithmetic
@@ -145,12 +145,13 @@ def _from_entry(
     """Return the episodes of an entry."""
     stored = Stored(cache, key, entry, path)
     about = stored.about
-    problems: list[Problem] = problems_from(path, about["problems"])
+    problems: Sequence[Problem] = problems_from(path, about["problems"])
     reads: dict[str, Any] = {}
     if options is not None:
         problems = [*options.damage.problems[:known_problems], *problems]
         again = Reopened(path, options)
         reads = {name: functools.partial(again.call, name) for name in about["callables"]}
+        problems = _Problems(problems, again)
         reads["pictures"] = {
             name: functools.partial(again.picture, name) for name in about["pictures"]
         }
@@ -208,6 +209,23 @@ class Reopened:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_about": None}
+
+
+class _Problems(Sequence[Problem]):
+    """The problems of an entry, and those that are found by what reads the data set again."""
+
+    def __init__(self, stored: Sequence[Problem], again: Reopened) -> None:
+        self._stored, self._again = list(stored), again
+
+    def _all(self) -> list[Problem]:
+        found = () if self._again._about is None else self._again._about.problems
+        return [*self._stored, *(each for each in found if each not in self._stored)]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 # ---- align --------------------------------------------------------------------------------------
