@@ -202,10 +202,11 @@ class Cache:
         Raises
         ------
         RoboCacheError
-            The entry cannot be opened.
+            The entry cannot be opened, as when the sum of its index differs.
         """
-        store = self._opened(len(self._paths) - 1, strict=True)
-        entry = None if store is None else store.find(key)
+        if self._off:
+            return None
+        entry = Store(self.path, read_only=True, trust=self._trust).find(key)
         return None if entry is None else entry.verify()
 
     # ---- entries --------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class Sources:
         if changed:
             return f"{changed[0]} changed while it was read"
         for file in now.values():
-            if file.kind == "file" and self.method == "stat":
+            if file.kind == "file" and self.method in ("stat", "content"):
                 if abs(self.began_ns - file.mtime) < RACY_NS:
                     return f"{file.name} was written less than 2 seconds before it was read"
         return None

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from .. import __version__
 from .._printable import printable
 from . import _common as common
-from . import _help, pipeline
+from . import _help, cache, pipeline
 from ._completion import complete_streams
 from .cloud import cloud
 from .convert import convert
@@ -65,28 +65,30 @@ class _Command(TyperCommand):
         return f"Usage: {_help.usage(self.name or '', _help.parameters(command))}"
 
 
-class _PipelineCommand(_Command):
-    """A command of ``robocache pipeline``."""
+class _GroupedCommand(_Command):
+    """A command of a group, such as ``robocache pipeline init``."""
+
+    group = ""
 
     def get_help(self, context: Any) -> str:
-        command, example = COMMANDS[f"pipeline {self.name}"]
-        return _help.command_help(f"pipeline {self.name}", command, example)
+        command, example = COMMANDS[f"{self.group} {self.name}"]
+        return _help.command_help(f"{self.group} {self.name}", command, example)
 
     def get_usage(self, context: Any) -> str:
-        command, _ = COMMANDS[f"pipeline {self.name}"]
-        return f"Usage: {_help.usage(f'pipeline {self.name}', _help.parameters(command))}"
+        command, _ = COMMANDS[f"{self.group} {self.name}"]
+        return f"Usage: {_help.usage(f'{self.group} {self.name}', _help.parameters(command))}"
 
 
-class _PipelineGroup(TyperGroup):
-    """``robocache pipeline`` and its commands."""
+class _SubGroup(TyperGroup):
+    """A group of commands, such as ``robocache pipeline``."""
 
     def get_help(self, context: Any) -> str:
-        begin = "pipeline "
+        begin = f"{self.name} "
         own = {n.removeprefix(begin): c for n, (c, _) in COMMANDS.items() if n.startswith(begin)}
-        return _help.subgroup_help("pipeline", PIPELINE, own)
+        return _help.subgroup_help(self.name or "", GROUPS[self.name or ""], own)
 
     def get_usage(self, context: Any) -> str:
-        return "Usage: robocache pipeline COMMAND ..."
+        return f"Usage: robocache {self.name} COMMAND ..."
 
 
 class _Inspect(_Command):
@@ -167,6 +169,10 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "pipeline init": (pipeline.init, "robocache pipeline init bag -o robocache_pipeline.json"),
     "pipeline check": (pipeline.check, "robocache pipeline check checkpoint --replay flight.mcap"),
     "pipeline diff": (pipeline.diff, "robocache pipeline diff checkpoint robot.json"),
+    "cache build": (cache.build, "robocache cache build so101 --rate 30"),
+    "cache info": (cache.info, "robocache cache info"),
+    "cache verify": (cache.verify, "robocache cache verify"),
+    "cache prune": (cache.prune, "robocache cache prune --max-size 200GB --older 30d --dry-run"),
     "report": (report, "robocache report flight.mcap --html flight.html"),
     "demo-data": (demo_data, "robocache demo-data arm"),
     "formats": (formats, "robocache formats lerobot"),
@@ -175,22 +181,37 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
 
 complete_streams(command for command, _ in COMMANDS.values())
 
-PIPELINE = "Make, check and compare pipeline files: one description for training and robot."
-_pipelines = typer.Typer(
-    name="pipeline",
-    cls=_PipelineGroup,
-    help=PIPELINE,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-)
+GROUPS = {
+    "pipeline": "Make, check and compare pipeline files: one description for training and robot.",
+    "cache": "Fill, list, verify and clear the cache, which processes share.",
+}
+_groups = {
+    name: typer.Typer(
+        name=name,
+        cls=_SubGroup,
+        help=text,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+    )
+    for name, text in GROUPS.items()
+}
+
+
+def _class_of(name: str, command: Callable[..., None]) -> type[TyperCommand]:
+    group = name.rpartition(" ")[0]
+    if group:
+        return type("_Grouped", (_GroupedCommand,), {"group": group})
+    return _Inspect if command is inspect else _Command
+
 
 for _name, (_command, _) in COMMANDS.items():
     _group, _, _last = _name.rpartition(" ")
-    _class = _PipelineCommand if _group else _Inspect if _command is inspect else _Command
-    _add = (_pipelines if _group else app).command(_last, cls=_class, help=_paragraphs(_command))
+    _place = _groups[_group] if _group else app
+    _add = _place.command(_last, cls=_class_of(_name, _command), help=_paragraphs(_command))
     _add(common.reported(_command))
-app.add_typer(_pipelines)
+for _typer in _groups.values():
+    app.add_typer(_typer)
 
 
 @functools.cache

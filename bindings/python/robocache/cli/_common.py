@@ -144,6 +144,7 @@ def open_data(
     max_unpacked: Optional[int] = None,
     time: Optional[str] = None,
     ignore_topics: Optional[list[str]] = None,
+    **cached: Any,
 ) -> Any:
     """Open a path with :func:`robocache.data.open` and the options of the command line."""
     if unit not in (None, "ns", "us", "ms", "s"):
@@ -161,6 +162,7 @@ def open_data(
         follow_links=follow_links,
         max_unpacked=max_unpacked,
         time=time,
+        **cached,
     )
     return without(source, ignore_topics) if ignore_topics else source
 

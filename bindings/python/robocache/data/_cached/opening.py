@@ -19,7 +19,7 @@ from ..._episodes.episodes import Episodes, make_episodes
 from ..._episodes.lazy_tracks import About
 from ..._library.errors import shown
 from ..._printable import printable
-from .._errors import Problem
+from .._errors import Problem, reading
 from .._recording import Recording
 from .packing import Packed, left_out_from, path_from, problems_from
 from .tracks import Stored, StoredInfo, StoredTracks
@@ -62,12 +62,18 @@ def opened(path: str, reader: Any, options: Options, cache: Cache, identity: str
     entry = cache._find(key)
     if entry is not None:
         return _from_entry(cache, key, entry, path, options, provenance)
-    data = reader.open(path, options)
+    with reading(path):
+        data = reader.open(path, options)
     if isinstance(data, Recording):
         data._provenance = provenance
         return data
     if not isinstance(data, Episodes):
         raise ValueError("cache: is only for recordings and episodes; this is a point cloud")
+    reason = provenance.why_not_stored()
+    if reason is not None:  # known before anything is read
+        data._provenance = Provenance(provenance.document, None, reason)
+        _not_stored(cache, path, reason)
+        return data
     cache._explain(dict(provenance.document))
     _log.info("%s: not in the cache: %s", printable(path), cache.last_miss)
     with cache._building(key) as building:
@@ -127,10 +133,14 @@ def _stored(
         return None
     reason = provenance.why_not_stored()
     if reason is not None:
-        _log.info("%s: is not stored: %s", printable(path), reason)
-        cache._last_miss = f"it was not stored: {reason}"
+        _not_stored(cache, path, reason)
         return None
     return building.store(packed.arrays, packed.offsets, about)
+
+
+def _not_stored(cache: Cache, path: str, reason: str) -> None:
+    _log.info("%s: is not stored: %s", printable(path), reason)
+    cache._last_miss = f"it was not stored: {reason}"
 
 
 def _from_entry(
@@ -257,6 +267,11 @@ def aligned(
     key, about = document_key(provenance.document)
     path = (data.path if isinstance(data, Recording) else data.source) or ""
     entry = cache._find(key, dict(provenance.document))
+    if entry is None and before.unstored:
+        made = compute()
+        made._provenance = provenance
+        _not_stored(cache, path, before.unstored)
+        return made
     if entry is None:
         _log.info("%s: alignment not in the cache: %s", printable(path), cache.last_miss)
         with cache._building(key) as building:

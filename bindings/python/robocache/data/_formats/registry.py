@@ -156,6 +156,8 @@ def open(
         time,
         checked(kinds),
     )
+    store = cache_of(cache)
+    require_method(identity)
     if not os.path.exists(name):
         from .strangers import missing
 
@@ -174,12 +176,10 @@ def open(
                 f"--time {time}: the times of {titles} have no names; remove it. Tables and arrays "
                 "have names of times"
             )
-        store = cache_of(cache)
-        if store is not None:
-            opened_data = opened_with(name, reader, options, store, identity)
-        else:
-            require_method(identity)
+        if store is None:
             opened_data = reader.open(name, options)
+    if store is not None:
+        opened_data = opened_with(name, reader, options, store, identity)
     if not options.kinds:
         return opened_data
     if not hasattr(opened_data, "with_kinds"):
