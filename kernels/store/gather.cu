@@ -95,12 +95,6 @@ size_t noWorkspace(const BackendState&, const GatherProblem&) { return 0; }
 void run(BackendState& state, const GatherProblem& p, Scratch) {
   CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  checkCuda(cudaStreamIsCapturing(cuda.cuda_stream, &status), "cudaStreamIsCapturing");
-  if (status != cudaStreamCaptureStatusNone) {
-    fail(RBC_STATUS_UNSUPPORTED,
-         "stream: is being captured, and a gather's rows would be those of the capture for ever");
-  }
   std::vector<int64_t> unpinned;
   for (int64_t i = 0; i < p.count; ++i) {
     if (p.pinned == nullptr || p.pinned[i] == 0) unpinned.push_back(i);

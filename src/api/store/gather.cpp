@@ -162,6 +162,10 @@ rbcStatus_t rbcEntryGather(rbcContext_t context, rbcEntry_t entry, const char* n
       fail(RBC_STATUS_INVALID_ARGUMENT, "out: is not contiguous, expected compact rows");
     }
     operands.requireApart();
+    if (use->backend->capturing(*use->state)) {
+      fail(RBC_STATUS_UNSUPPORTED,
+           "stream: is being captured, and each replay would copy the rows of this call");
+    }
     GatherCall call(*use, own, track, written);
     if (written.count > 0) call.locate(indices);
     call.copy();
