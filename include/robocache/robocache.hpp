@@ -38,6 +38,7 @@
 #include "robocache.h"
 #include "rotations.hpp"
 #include "statistics.hpp"
+#include "store.hpp"
 #include "tensor.hpp"
 #include "tsdf.hpp"
 #include "voxelize.hpp"
