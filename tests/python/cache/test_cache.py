@@ -22,9 +22,9 @@ from robocache._cache.explain import folder_of
 
 @pytest.fixture
 def path(tmp_path):
-    values = np.arange(60.0).reshape(30, 2)
-    times = np.concatenate([np.arange(10) / 10, np.arange(20) / 10])
-    track = rbc.Track(values, [0, 10, 30], times=times)
+    values = np.arange(80_000.0).reshape(40_000, 2)
+    times = np.concatenate([np.arange(10_000) / 10, np.arange(30_000) / 10])
+    track = rbc.Track(values, [0, 10_000, 40_000], times=times)
     rbc.Episodes({"state": track}, tasks=["pick", "place"]).save(tmp_path / "set", "lerobot")
     return age(tmp_path / "set")
 
@@ -331,7 +331,7 @@ assert episodes == data.open({str(path)!r})
 assert made == data.open({str(path)!r}).align(5)
 assert not any(item.complete for item in cache.items())
 """
-    mount = f"mount -t tmpfs -o size=64k,mode=700 none {store}"
+    mount = f"mount -t tmpfs -o size=16k,mode=700 none {store}"
     run = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$0" "$@"', sys.executable, "-c", code]
     done = subprocess.run(run, env=environment(), capture_output=True, text=True)
     if "mount:" in done.stderr:
@@ -397,11 +397,39 @@ def test_verify_finds_a_flipped_byte(path, store):
     assert good.num_blocks > 0 and good.num_damaged_blocks == 0 and good.first_segment == -1
     file = os.path.join(only_entry(cache), "000000.rbs")
     os.chmod(file, 0o600)
-    with open(file, "r+b") as opened:
-        opened.seek(4096 + 10)
-        byte = opened.read(1)
-        opened.seek(4096 + 10)
-        opened.write(bytes([byte[0] ^ 1]))
+    size = os.path.getsize(file)
+    flip(file, size - 4096)
     found = cache.verify(item.key)
-    assert (found.num_damaged_blocks, found.first_segment, found.first_block) == (1, 0, 0)
+    assert (found.num_damaged_blocks, found.first_segment) == (1, 0)
+    assert found.first_block == (size - 4096) >> 16
     assert cache.verify(bytes(32)) is None
+
+
+def flip(file, at):
+    os.chmod(file, 0o600)
+    with open(file, "r+b") as opened:
+        opened.seek(at)
+        byte = opened.read(1)
+        opened.seek(at)
+        opened.write(bytes([byte[0] ^ 1]))
+
+
+def test_every_array_is_verified_when_it_is_first_used(path, store):
+    data.open(path, cache=rbc.Cache(store))
+    folder = only_entry(rbc.Cache(store))
+    cache = rbc.Cache(store, verify="first")
+    episodes = data.open(path, cache=cache)
+    segment = os.path.join(folder, "000000.rbs")
+    content = open(segment, "rb").read()
+    flip(segment, content.find(np.arange(60.0).tobytes()) + 300_000)
+    with pytest.raises(rbc.RoboCacheError, match="block"):
+        episodes["state"]
+    assert facts(data.open(path, cache=cache)) == facts(data.open(path))
+
+
+def test_an_entry_of_another_version_is_one_warning(path, store):
+    cache = rbc.Cache(store)
+    data.open(path, cache=cache)
+    flip(os.path.join(only_entry(cache), "000000.rbs"), 4104)  # the version of the table
+    with pytest.warns(RuntimeWarning, match="has version 0 of the store"):
+        assert facts(data.open(path, cache=cache)) == facts(data.open(path))

@@ -14,7 +14,7 @@ from typing import Any
 from .._library.errors import RoboCacheError, Status, shown
 from .._printable import printable
 from . import memo
-from .explain import why_missing
+from .explain import folder_of, why_missing
 from .key import canonical, digest
 from .sizes import bytes_of, seconds_of, text_of_bytes
 from .store import ACCESS, MOST_TRUSTED, VERIFY, Entry, Item, Pruned, Store, Verified, Writer
@@ -50,7 +50,7 @@ class Cache:
         Time since the last use after which entries are removed after each build, such as "30d".
     verify
         Which sums are compared on reading: "open": those of the index and of the headers; "first":
-        also of each block that a loader reads, once; "none".
+        also those of each array when it is first used, which reads it; "none".
     access
         "map", "read", or "auto": read() on network file systems, else map.
     trust
@@ -347,7 +347,12 @@ class Building:
             self._store.publish(self._key, 1, offsets, about)
             if limit is not None or cache._max_age is not None:
                 self._store.prune(limit, cache._max_age)
-            return self._store.find(self._key)
+            entry = self._store.find(self._key)
+            if entry is None:  # a damaged version number, which counts as another version
+                folder = folder_of(cache.path, self._key)
+                text = f"{folder}: was written by another version, or is damaged; remove it"
+                raise RoboCacheError(text, Status.DAMAGED)
+            return entry
         except _SHORTAGES as error:
             cache._writes = False
             cache._trouble(error, f"cannot write {cache.path}")

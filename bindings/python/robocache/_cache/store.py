@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -70,7 +71,7 @@ class Store:
         trust: Sequence[int] = (),
         min_free_bytes: int | None = None,
     ) -> None:
-        self.path = path
+        self.path, self._verify = path, verify
         params = _core.new_StoreParams()
         _core.StoreParams_flags_set(params, _core.STORE_FLAG_READ_ONLY if read_only else 0)
         _core.StoreParams_verify_set(params, VERIFY[verify])
@@ -89,7 +90,7 @@ class Store:
             It is damaged, or cannot be read.
         """
         try:
-            return Entry(_with_status(_core.rbc_store_find, self._handle, key))
+            return Entry(_with_status(_core.rbc_store_find, self._handle, key), self._verify)
         except RoboCacheError as error:
             if error.status == Status.NOT_FOUND:
                 return None
@@ -165,8 +166,10 @@ class _View:
 class Entry:
     """An open entry: it stays readable after the store is closed or pruned."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, verify: str = "open") -> None:
         self.handle = handle
+        self._unverified = verify == "first"
+        self._verified: set[str] = set()
         info = _core.new_EntryInfo()
         _core.rbc_entry_get_info(handle, info)
         self.is_mapped = _core.EntryInfo_access_get(info) == _core.STORE_ACCESS_MAP
@@ -187,11 +190,21 @@ class Entry:
         return _dtype(code, bits), shape
 
     def array(self, name: str, segment: int = 0) -> Any:
-        """Return a tensor of a segment: a read-only view of the file, or a copy if it is read."""
+        """Return a tensor of a segment: a read-only view of the file, or a copy if it is read.
+
+        Raises
+        ------
+        RoboCacheError
+            A block is damaged, if the store compares sums on first use; the segment is then set
+            aside.
+        """
         import numpy as np
 
         if not self.is_mapped:
             return self._gathered(name)
+        if self._unverified and name not in self._verified:
+            self._verify(name)
+            self._verified.add(name)
         tensor = _with_status(_core.rbc_entry_get_tensor, self.handle, name, segment)
         address, code, bits, shape = tensor
         dtype = _dtype(code, bits)
@@ -216,6 +229,17 @@ class Entry:
             self.gather(name, np.arange(begin, begin + len(part), dtype=np.int64), part)
         made.flags.writeable = False
         return made
+
+    def _verify(self, name: str) -> None:
+        """Let a gather compare the sums of all blocks of a tensor, in parts."""
+        import numpy as np
+
+        dtype, shape = self.track(name)
+        step = max(1, _AT_ONCE // (dtype.itemsize * math.prod(shape[1:]) or 1))
+        part = np.empty((min(step, shape[0]), *shape[1:]), dtype)
+        for begin in range(0, shape[0], step):
+            rows = np.arange(begin, min(begin + step, shape[0]), dtype=np.int64)
+            self.gather(name, rows, part[: len(rows)])
 
     def gather(self, name: str, rows: Any, out: Any, context: Any = None) -> None:
         """Copy rows of a track to an array."""

@@ -177,7 +177,9 @@ def verify(cache: Folder = None, as_json: AsJson = False) -> None:
             damaged.append({**fault, "reason": str(error)})
             continue
         if report is None:
-            continue  # removed in the meantime
+            if os.path.exists(os.path.join(folder, "entry.rbi")):  # else it was removed meanwhile
+                damaged.append({**fault, "reason": "was written by another version, or is damaged"})
+            continue
         blocks += report.num_blocks
         if report.num_damaged_blocks:
             place = {"segment": report.first_segment, "block": report.first_block}
