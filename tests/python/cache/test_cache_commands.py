@@ -52,7 +52,7 @@ def test_build_fills_the_cache(path, store):
 def test_build_of_a_recording_needs_a_rate(tmp_path, store):
     path = age(data_sources.make("csv", tmp_path / "source"))
     out = run("build", path, "--cache", store, status=1)
-    assert f"{path}: is a recording, of which only alignments are stored: add --rate" in out
+    assert f"{path}: is a recording; only its alignments are stored: add --rate" in out
     run("build", path, "--cache", store, "--rate", "5", "--as-numbers")
     assert len(rbc.Cache(store).items()) == 1
 

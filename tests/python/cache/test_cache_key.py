@@ -73,7 +73,7 @@ def test_different_structures_have_different_keys(one, other):
 
 
 def same(one, other):
-    """Equality that tells True from 1."""
+    """Equality that distinguishes True and 1."""
     return json.dumps(simple(one), sort_keys=True) == json.dumps(simple(other), sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""What makes another entry, and what does not; and what a miss says."""
+"""Changes that make another entry, changes that do not, and the reason that a miss gives."""
 
 import os
 import re

@@ -44,8 +44,11 @@ def test_hidden_folders_and_shared_memory_of_sqlite_are_no_sources(tmp_path):
 def test_a_file_has_its_name(tmp_path):
     path = files(tmp_path / "set", one=b"1", two=b"1")
     assert [name for name, _ in document(path / "one")] == ["one"]
-    beside = [str(path / "two"), str(path / "missing")]
-    assert [name for name, _ in document(path / "one", beside=beside)] == ["beside/two", "one"]
+    others = [str(path / "two"), str(path / "missing")]
+    assert [name for name, _ in document(path / "one", companions=others)] == [
+        "companions/two",
+        "one",
+    ]
 
 
 @pytest.mark.parametrize("at", [0, 70_000, 150_000, 299_999])

@@ -1,7 +1,7 @@
 """The versions of everything that computes what an entry holds: one table.
 
 A number grows when results change, for any input; the tests keep digests of results of fixed inputs
-beside the numbers, and fail if one changes without the other. The release is not in a key, so
+with the numbers, and fail if one changes without the other. The release is not in a key, so
 entries outlive releases that change nothing.
 """
 

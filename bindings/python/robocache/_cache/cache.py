@@ -49,8 +49,8 @@ class Cache:
     max_age
         Time since the last use after which entries are removed after each build, such as "30d".
     verify
-        Which sums are compared on reading: "open": those of the index and of the headers; "first":
-        also those of each array when it is first used, which reads it; "none".
+        Which parts are compared with their sums: "open": the index and the headers; "first": also
+        each array when it is first used, which reads it; "none".
     access
         "map", "read", or "auto": read() on network file systems, else map.
     trust
@@ -127,8 +127,8 @@ class Cache:
 
     @property
     def last_miss(self) -> str | None:
-        """Why the last search found no entry: how its sources and options differ from those of the
-        most similar entry. None if the last search found one.
+        """Why the last search found no entry: how its sources and options differ from the most
+        similar entry. None if the last search found one.
         """
         return self._last_miss
 
@@ -164,11 +164,11 @@ class Cache:
         Parameters
         ----------
         max_bytes, max_age
-            As for :class:`Cache`; None: those of the cache.
+            As for :class:`Cache`; None: the limits of the cache.
         dry_run
             Remove nothing, only report.
         incomplete
-            Also remove incomplete entries that nobody is building, of any age.
+            Also remove incomplete entries of any age, except those that are being built.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class Cache:
 
     @contextmanager
     def _building(self, key: bytes) -> Iterator[Building | None]:
-        """Take the lock of an entry that is to be made, and wait for other builders of it.
+        """Take the lock of an entry before it is made, and wait for other builders of it.
 
         Yields None if the entry cannot be written: it is then computed without the cache. The entry
         may be there when the lock is taken: look again.

@@ -46,7 +46,7 @@ def about_of(store: str, key: bytes) -> tuple[dict[str, Any], float] | None:
 def why_missing(
     document: dict[str, Any], stores: list[str], keys: Iterator[tuple[str, bytes]] | None = None
 ) -> str:
-    """Return a sentence that says how the sources and options differ from those of other entries.
+    """Return a sentence that says how the sources and options differ from other entries.
 
     The entries that are considered have the same kind and the same relative names of sources.
     """

@@ -2,7 +2,7 @@
 
 An identity is a short list, the last part of a source in the document of a key:
 
-- ``["stat", size, mtime in ns, SHA-256]``: the digest is of the first and the last 64 KiB and of 16
+- ``["stat", size, mtime in ns, SHA-256]``: the digest covers the first and the last 64 KiB and 16
   blocks of 4 KiB between them. Times from before 1990, and times that all files of a set share, as
   those in container images and archives do, say nothing: such files are identified by content.
 - ``["content", size, SHA-256]``: of all bytes.
@@ -66,8 +66,8 @@ class Sources:
         Whether links to folders outside of the data set are followed.
     listed
         Folders of the data set in which only the names of files matter.
-    beside
-        Paths of other files that the reader of a single file also reads, if they exist.
+    companions
+        Paths of other files that the reader of a single file reads with it, if they exist.
     memo
         Digests that were computed before.
     """
@@ -76,7 +76,7 @@ class Sources:
     method: str = "stat"
     follow_links: bool = False
     listed: Collection[str] = ()
-    beside: Sequence[str] = ()
+    companions: Sequence[str] = ()
     memo: Memo = field(default_factory=Memo)
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Sources:
         self.began_ns = time.time_ns()
 
     def document(self) -> list[list[Any]]:
-        """Return the sources as a key has them: ``[relative path, identity]``, sorted."""
+        """Return the sources for a key: ``[relative path, identity]``, sorted."""
         files = [file for file in self._files if file.kind == "file"]
         shared = len(files) > 1 and len({file.mtime for file in files}) == 1
         try:
@@ -116,9 +116,9 @@ class Sources:
     def _found(self) -> Iterator[_File]:
         if not os.path.isdir(self.path):
             yield self._file(self.path, os.path.basename(self.path))
-            for path in self.beside:
+            for path in self.companions:
                 if os.path.isfile(path):
-                    yield self._file(path, f"beside/{os.path.basename(path)}")
+                    yield self._file(path, f"companions/{os.path.basename(path)}")
             return
         real = os.path.realpath(self.path)
         yield from self._below(self.path, "", (real,), real)

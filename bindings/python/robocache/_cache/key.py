@@ -49,7 +49,7 @@ def key_of(document: Any) -> bytes:
 
 
 def portable_path(name: str | bytes) -> str:
-    """Return a relative path as keys have it.
+    """Return a relative path in the form that keys use.
 
     >>> portable_path(b"caf\\xc3\\xa9/100%/\\xff.csv")
     'café/100%25/%FF.csv'

@@ -1,4 +1,4 @@
-"""What episodes and recordings were made of, so that results of them have a key."""
+"""Provenance: the files and steps that made episodes and recordings, so that results have a key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def following(before: Any, made: Any, step: str, **options: Any) -> Any:
 
 
 def in_key(value: Any) -> Any:
-    """Return an option as a key has it: arrays by their digest, sets as sorted lists."""
+    """Return an option in the form that keys use: arrays by their digest, sets as sorted lists."""
     if isinstance(value, Mapping):
         return {name: in_key(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

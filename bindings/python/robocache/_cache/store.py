@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What the comparison of all sums of an entry has found."""
+    """Result of the comparison of all sums of an entry."""
 
     num_blocks: int
     num_damaged_blocks: int
@@ -48,10 +48,10 @@ class Verified(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What was removed from a store, or with ``dry_run`` would be."""
+    """Counts of what was removed from a store, or with ``dry_run`` would be."""
 
     num_removed: int  #: complete entries
-    num_incomplete: int  #: entries that nobody is building
+    num_incomplete: int  #: incomplete entries
     num_leftovers: int  #: temporary files, locks and times of use
     num_removed_bytes: int  #: of everything that was removed
     num_kept: int  #: complete entries that stay

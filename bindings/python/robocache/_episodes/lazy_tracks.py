@@ -73,7 +73,7 @@ class LazyTracks(Mapping[str, Track]):
         return self.all_lengths[self.chosen]
 
     def lengths_of(self, name: str) -> NDArray[np.int64]:
-        """Return the lengths of a track, which may differ from those of others."""
+        """Return the lengths of a track, which may differ from the lengths of others."""
         return self.lengths
 
     def load(self, names: Collection[str] | None = None) -> dict[str, Track]:

@@ -79,8 +79,8 @@ def build(
 ) -> None:
     """Read data sets and store them in the cache, so that training opens them at once.
 
-    What is in the cache already is not read again. The options must be those of the later calls of
-    open and align, because they are a part of the key.
+    Data that are in the cache already are not read again. Later calls of open and align find the
+    entry if they have the same options.
     """
     store = _opened(cache, require=True)
     options = guesses(accept_guesses, as_numbers)
@@ -103,7 +103,7 @@ def build(
         if not is_recording:
             found.append(_built(path, "episodes", store, source))
         elif rate is None:
-            text = "is a recording, of which only alignments are stored: add --rate"
+            text = "is a recording; only its alignments are stored: add --rate"
             raise Failure(f"{path}: {text}")
         if rate is not None:
             source = source.align(rate, cache=store, **options)
@@ -218,9 +218,7 @@ def prune(
     ] = None,
     incomplete: Annotated[
         bool,
-        typer.Option(
-            "--incomplete", help="Also remove what nobody is building now, whatever its age."
-        ),
+        typer.Option("--incomplete", help="Also remove incomplete entries of any age."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Remove nothing, only report.")

@@ -31,7 +31,7 @@ _log = logging.getLogger("robocache.cache")
 
 
 def cache_of(cache: Any) -> Cache | None:
-    """Return the cache of an argument; None if there is none, or if it is off."""
+    """Return the cache of an argument; None without one, or if it is off."""
     if cache is None:
         return None
     if not isinstance(cache, Cache):
@@ -47,13 +47,13 @@ def opened(path: str, reader: Any, options: Options, cache: Cache, identity: str
 
     A recording only has its index read; :func:`aligned` stores what is computed from it.
     """
-    beside = getattr(reader, "beside", None)
+    companions = getattr(reader, "companions", None)
     sources = Sources(
         path,
         identity,
         options.follow_links,
         listed=getattr(reader, "LISTED", ()),
-        beside=() if beside is None else beside(path),
+        companions=() if companions is None else companions(path),
         memo=Memo(cache.path, path),
     )
     known = len(options.damage.problems)  # found around the data set, not in it

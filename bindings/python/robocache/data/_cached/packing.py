@@ -31,7 +31,7 @@ _NOTHING = -1  # the index of None
 
 
 class Packed:
-    """What an entry holds: arrays by the names of tensors, and the rows of its index."""
+    """Contents of an entry: arrays by the names of tensors, and the rows of its index."""
 
     def __init__(self, episodes: Episodes, path: str, known_problems: int = 0) -> None:
         self.arrays: dict[str, Any] = {}

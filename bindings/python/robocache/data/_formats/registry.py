@@ -120,7 +120,7 @@ def open(
     identity
         How the cache recognizes files. "stat": by size, time of the last change, and a digest of
         parts. "content": by a digest of all bytes, which is kept. "revision:TEXT": the caller
-        vouches that the files are those of this revision. See :doc:`/concepts/cache`.
+        vouches that this is the revision TEXT. See :doc:`/concepts/cache`.
 
     Returns
     -------

@@ -174,8 +174,8 @@ def sniff(path: str) -> bool:
     return start.startswith(MAGIC) or (start == _SQLITE and _has_messages(path))
 
 
-def beside(path: str) -> list[str]:
-    """Return files beside a single file that are read with it: the logs of SQLite."""
+def companions(path: str) -> list[str]:
+    """Return other files that are read with a single file: the logs of SQLite."""
     real = os.path.realpath(path)
     return [real + "-wal", real + "-journal"]
 

@@ -157,8 +157,8 @@ class _Notes:
             self.left_out.setdefault(name, reason)
 
 
-def beside(path: str) -> list[str]:
-    """Return files beside a single file that are read with it."""
+def companions(path: str) -> list[str]:
+    """Return other files that are read with a single file."""
     return [maniskill.place_of(path)]
 
 

@@ -49,8 +49,8 @@ def sniff(path: str) -> bool:
     return os.path.isfile(path) and _has_poses(path)
 
 
-def beside(path: str) -> list[str]:
-    """Return files beside a single file that are read with it."""
+def companions(path: str) -> list[str]:
+    """Return other files that are read with a single file."""
     return [os.path.join(os.path.dirname(path), _TIMES)]
 
 
