@@ -297,6 +297,25 @@ PINNED(const rbcOutput*, true)
   $1 = $input + 1;
 }
 
+/* ---- stores --------------------------------------------------------------------------------- */
+
+%include "store_reading.i"
+%typemap(ctype) const uint8_t* key "const uint8_t*"
+%typemap(imtype) const uint8_t* key "byte[]"
+%typemap(cstype) const uint8_t* key "byte[]"
+%typemap(csin) const uint8_t* key "Counted.Key($csinput)"
+%typemap(in) const uint8_t* key "$1 = (uint8_t*)$input;"
+POINTER_OUTPUT(const char)
+%csmethodmodifiers rbcEntryGetName "internal";
+%ignore rbcEntryGetTensor;
+%ignore rbcTrackInfo::shape;
+%csmethodmodifiers rbcTrackInfo::extent "internal";
+%rename(GetExtent) rbcTrackInfo::extent;
+%rename(DType) rbcTrackInfo::dtype;
+%extend rbcTrackInfo {
+  int64_t extent(int32_t axis) { return $self->shape[axis]; }
+}
+
 /* Tensor.cs describes arrays, memory and pointers. */
 %ignore rbcTensorInfo;
 %ignore rbcTensorGetInfo;
@@ -326,6 +345,9 @@ PINNED(const rbcOutput*, true)
     return newTensor(device, dtype, ndim, shape, strides);
   }
   rbcTensor(struct rbcOwnedTensor* tensor, int32_t writable) { return newView(tensor, writable); }
+  rbcTensor(struct rbcEntry* entry, const char* name, int64_t segment) {
+    return newEntryView(entry, name, segment);
+  }
   ~rbcTensor(void) { free($self); }
   int64_t extent(int32_t axis) { return $self->shape[axis]; }
 }

@@ -57,4 +57,18 @@ static rbcTensor* newView(rbcOwnedTensor_t owned, int32_t writable) {
   return tensor;
 }
 
+/* Returns a view of an entry's tensor, for free(); null: a status was raised, or no memory. */
+static rbcTensor* newEntryView(rbcEntry_t entry, const char* name, int64_t segment) {
+  rbcTensor view;
+  memset(&view, 0, sizeof view);
+  const rbcStatus_t status = rbcEntryGetTensor(entry, name, segment, &view);
+  raiseStatus(status);
+  if (status != RBC_STATUS_SUCCESS) return NULL;
+  rbcTensor* const tensor = newTensor(view.device, view.dtype, view.ndim, view.shape, view.strides);
+  if (tensor == NULL) return NULL;
+  tensor->data = view.data;
+  tensor->byte_offset = view.byte_offset;
+  return tensor;
+}
+
 #endif /* ROBOCACHE_BINDINGS_CSHARP_NATIVE_H */

@@ -79,6 +79,9 @@ RETURNS(rbcAccumulatorExport, long, $jnicall)
 RETURNS(rbcAccumulatorNextPass, boolean, $jnicall != 0)
 RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 
+RETURNS(rbcStoreOpen, Store, new Store($jnicall, true))
+RETURNS(rbcStoreFind, Entry, new Entry($jnicall, true))
+
 %typemap(in, numinputs=0) int32_t* more (int32_t value = 0) "$1 = &value;"
 %typemap(argout) int32_t* more "$result = (jlong)*$1;"
 %typemap(in, numinputs=0) size_t* bytes (size_t value = 0) "$1 = &value;"
@@ -125,6 +128,30 @@ RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 
 ARRAY_TYPEMAP(double, double, jdouble, Double)
 ARRAY_TYPEMAP(int64_t, long, jlong, Long)
+
+/* ---- stores --------------------------------------------------------------------------------- */
+
+%include "store_reading.i"
+%typemap(jni) const uint8_t* key "jbyteArray"
+%typemap(jtype) const uint8_t* key "byte[]"
+%typemap(jstype) const uint8_t* key "byte[]"
+%typemap(javain) const uint8_t* key "$javainput"
+%typemap(in) const uint8_t* key (jbyte bytes[RBC_STORE_KEY_BYTES]) {
+  if (!requireLength(jenv, $input, "key", RBC_STORE_KEY_BYTES)) return $null;
+  JCALL4(GetByteArrayRegion, jenv, $input, 0, RBC_STORE_KEY_BYTES, bytes);
+  $1 = (uint8_t*)bytes;
+}
+%typemap(jni) rbcStatus_t rbcEntryGetName "jstring"
+%typemap(jtype) rbcStatus_t rbcEntryGetName "String"
+%typemap(jstype) rbcStatus_t rbcEntryGetName "String"
+%typemap(javaout) rbcStatus_t rbcEntryGetName {
+    return $jnicall;
+  }
+%typemap(in, numinputs=0) const char** name (const char* text = NULL) "$1 = (char**)&text;"
+%typemap(argout) const char** name {
+  if (*$1 != NULL) $result = JCALL1(NewStringUTF, jenv, *$1);
+}
+%javamethodmodifiers rbcEntryGetTensor ""
 
 /* A shape: the array's length is the rank. */
 %typemap(jni) (int32_t ndim, const int64_t* shape) "jlongArray"
@@ -256,6 +283,8 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
 %typemap(javabase) struct rbcAccumulator "NativeHandle"
 %typemap(javabase) struct rbcLive "NativeHandle"
+%typemap(javabase) struct rbcStore "AbstractStore"
+%typemap(javabase) struct rbcEntry "AbstractEntry"
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
@@ -285,6 +314,9 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %javamethodmodifiers Name::setDType "/** " Text " */\n  public"
 %extend Name { void setDType(rbcDType dtype) { $self->Member = dtype; } }
 %enddef
+%ignore rbcTrackInfo::dtype;
+%javamethodmodifiers rbcTrackInfo::getDType "/** The type of the elements. */\n  public"
+%extend rbcTrackInfo { rbcDType getDType(void) { return $self->dtype; } }
 DTYPE_SETTER(rbcLiveStream, dtype, "Of the values; float32 by default.")
 DTYPE_SETTER(rbcLiveParams, time_dtype, "Of all times; float64 by default.")
 

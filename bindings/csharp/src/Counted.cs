@@ -49,6 +49,15 @@ internal static class Counted {
     for (int i = 0; i < count; ++i) counted[i + 1] = objects[i].swigCPtr.DangerousGetHandle();
     return counted;
   }
+
+  /// A key of a store.
+  internal static byte[] Key(byte[] key) {
+    int length = key == null ? 0 : key.Length;
+    if (length != Rbc.StoreKeyBytes) {
+      throw new ArgumentException("key: has " + length + " bytes, expected " + Rbc.StoreKeyBytes);
+    }
+    return key;
+  }
 }
 
 }

@@ -15,7 +15,7 @@ public partial class Tensor {
   private IDisposable pinned;
   private int holds;
   private long byteOffset;
-  private OwnedTensor owner;
+  private NativeObject owner;
   private bool readOnly;
 
   /// <summary>An array with its own shape; DType.Of must support its elements.</summary>
@@ -90,6 +90,10 @@ public partial class Tensor {
     tensor.owner = owner;
     tensor.readOnly = !writable;
     return tensor;
+  }
+
+  internal static Tensor Of(Entry owner, string name, long segment) {
+    return new Tensor(owner, name, segment) {owner = owner, readOnly = true};
   }
 
   internal override void Hold(string name, bool writable) {

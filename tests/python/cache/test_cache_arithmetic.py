@@ -141,8 +141,8 @@ def compared(known, name, version, found):
         f"{name}: the number is {version}, and results.json has {entry[0]}: write it anew"
     )
     assert entry[1] == found, (
-        f"{name}: results differ from the results of version {version}. If that is intended, raise the "
-        "number in robocache/_cache/arithmetic.py, or old entries of caches are used for ever"
+        f"{name}: results differ from the results of version {version}. If that is intended, "
+        "raise the number in robocache/_cache/arithmetic.py, or old entries of caches are used for ever"
     )
 
 

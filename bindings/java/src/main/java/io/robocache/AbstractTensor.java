@@ -14,7 +14,7 @@ import java.util.function.LongConsumer;
 
 /** Adds factories and properties to the generated {@link Tensor}. */
 abstract class AbstractTensor extends NativeStruct {
-  private Object owner; // of the memory: a Buffer or an OwnedTensor; null: the caller
+  private Object owner; // of the memory: a Buffer, an OwnedTensor or an Entry; null: the caller
   private boolean writable = true;
 
   AbstractTensor(long address, LongConsumer destroy) {
@@ -159,6 +159,12 @@ abstract class AbstractTensor extends NativeStruct {
     return view.belongTo(owner, writable);
   }
 
+  static Tensor viewOf(Entry owner, String name, long segment) {
+    Tensor view = new Tensor(0, RoboCache.DEVICE_CPU, 0, DType.UINT8, new long[0], null);
+    RoboCache.entryGetTensor(owner, name, segment, view);
+    return view.belongTo(owner, false);
+  }
+
   private static Tensor in(
       Buffer buffer,
       ByteOrder order,
@@ -190,7 +196,7 @@ abstract class AbstractTensor extends NativeStruct {
 
   @Override
   final long open(String name) {
-    if (owner instanceof OwnedTensor) ((OwnedTensor) owner).open(name);
+    if (owner instanceof NativeHandle) ((NativeHandle) owner).open(name);
     return super.open(name);
   }
 
