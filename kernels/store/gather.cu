@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -82,8 +82,8 @@ void stage(const GatherProblem& p, const std::vector<int64_t>& rows, std::byte* 
   try {
     threads.reserve(count);
     for (; begun < count; ++begun) threads.emplace_back(copyPart, begun);
-  } catch (const std::system_error&) {
-    // The system has no more threads: this one copies the rest.
+  } catch (const std::exception&) {
+    // The system has no more threads or memory: this one copies the rest.
   }
   copyPart(0);
   for (size_t part = begun; part < count; ++part) copyPart(part);

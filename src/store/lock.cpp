@@ -74,29 +74,27 @@ SegmentLock::SegmentLock(const LockFolders& folders, std::string name, Fd file)
   const ssize_t written = pwrite(file_.get(), self.data(), self.size(), 0);
   static_cast<void>(written);
   futimens(file_.get(), nullptr);
-  {
-    static const int registered =
-        pthread_atfork([] { held_mutex.lock(); }, [] { held_mutex.unlock(); },
-                       [] {
-                         closeInChild();
-                         held_mutex.unlock();
-                       });
-    static_cast<void>(registered);
-    const std::lock_guard<std::mutex> guard(held_mutex);
-    next_ = held;
-    held = this;
-  }
+  startHeart();
+  static const int registered =
+      pthread_atfork([] { held_mutex.lock(); }, [] { held_mutex.unlock(); },
+                     [] {
+                       closeInChild();
+                       held_mutex.unlock();
+                     });
+  static_cast<void>(registered);
+  const std::lock_guard<std::mutex> guard(held_mutex);
+  next_ = held;
+  held = this;
+}
+
+void SegmentLock::startHeart() {
+  auto heart = std::make_unique<Heart>();
+  // Signals are for the threads of the program.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    // Signals are for the threads of the program.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    struct Restore {
-      sigset_t* mask;
-      ~Restore() { pthread_sigmask(SIG_SETMASK, mask, nullptr); }
-    } restore{&before};
-    auto heart = std::make_unique<Heart>();
     heart->thread = std::thread([beat = heart.get(), file_number = file_.get()] {
       std::unique_lock<std::mutex> guard(beat->mutex);
       while (!beat->end.wait_for(guard, kBeat, [beat] { return beat->ended; })) {
@@ -106,7 +104,11 @@ SegmentLock::SegmentLock(const LockFolders& folders, std::string name, Fd file)
     heart_ = std::move(heart);
   } catch (const std::system_error&) {
     // Without a thread others may build the segment, too, after a while.
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 SegmentLock::~SegmentLock() {

@@ -39,6 +39,7 @@ class SegmentLock {
 
  private:
   SegmentLock(const LockFolders& folders, std::string name, Fd file);
+  void startHeart();
   static void closeInChild() noexcept;
 
   int folder_;

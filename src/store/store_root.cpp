@@ -156,7 +156,7 @@ void StoreRoot::setAside(const std::string& key, const char* name, uint64_t inod
     if (renameat(entry.get(), name, temporary_.get(), aside.c_str()) != 0) {
       unlinkat(entry.get(), name, 0);
     }
-  } catch (const Error&) {
+  } catch (...) {
     // The caller reports the damage.
   }
 }

@@ -25,8 +25,9 @@ namespace fuzz {
 namespace {
 
 using Program = void (*)(Machine&, Choices, Transcript&);
-constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram};
-constexpr const char* kProgramNames[] = {"accumulators", "tensors", "live", "contexts"};
+constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram,
+                                 storeProgram};
+constexpr const char* kProgramNames[] = {"accumulators", "tensors", "live", "contexts", "stores"};
 
 rbcContextParams paramsOf(const Play& play) {
   rbcContextParams params = rbcContextParamsInit();

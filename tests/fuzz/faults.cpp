@@ -247,8 +247,8 @@ int main(int argc, char** argv) {
           [&] { failWorkspace(*memory, operation, seed, &host); });
     }
     int number = 0;
-    for (const Program program :
-         {fuzz::accumulatorProgram, fuzz::tensorProgram, fuzz::liveProgram, fuzz::contextProgram}) {
+    for (const Program program : {fuzz::accumulatorProgram, fuzz::tensorProgram, fuzz::liveProgram,
+                                  fuzz::contextProgram, fuzz::storeProgram}) {
       guarded("program " + std::to_string(number++) + " seed " + std::to_string(seed),
               [&] { failProgram(*memory, program, seed, &host); });
     }

@@ -5,13 +5,13 @@
 namespace fuzz {
 
 rbcStatus_t Transcript::ended(rbcStatus_t status, const std::string& function,
-                              const std::vector<std::string>& arguments) {
+                              const std::vector<std::string>& arguments, bool has_path) {
   ++calls_;
   text_ += function + " " + rbcStatusName(status);
   if (status != RBC_STATUS_SUCCESS) {
     const std::string message = rbcGetLastError();
     checkMessage(status, message, arguments, function);
-    text_ += " " + message;
+    if (!has_path) text_ += " " + message;
   }
   text_ += "\n";
   return status;

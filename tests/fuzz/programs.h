@@ -11,9 +11,10 @@ namespace fuzz {
 // The record of a program: statuses, messages and bytes, in order.
 class Transcript {
  public:
-  // Records the result of a function; throws a Defect if its message is wrong.
+  // Records the result of a function; throws a Defect if its message is wrong. Messages with paths
+  // differ from run to run, and are only checked.
   rbcStatus_t ended(rbcStatus_t status, const std::string& function,
-                    const std::vector<std::string>& arguments);
+                    const std::vector<std::string>& arguments, bool has_path = false);
   void bytes(const void* data, size_t size);
   void outcome(const Outcome& outcome);
 
@@ -31,5 +32,6 @@ void accumulatorProgram(Machine& machine, Choices choices, Transcript& transcrip
 void tensorProgram(Machine& machine, Choices choices, Transcript& transcript);
 void liveProgram(Machine& machine, Choices choices, Transcript& transcript);
 void contextProgram(Machine& machine, Choices choices, Transcript& transcript);
+void storeProgram(Machine& machine, Choices choices, Transcript& transcript);
 
 }  // namespace fuzz

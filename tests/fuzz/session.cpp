@@ -8,8 +8,9 @@ namespace fuzz {
 namespace {
 
 using Program = void (*)(Machine&, Choices, Transcript&);
-constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram};
-constexpr const char* kNames[] = {"accumulators", "tensors", "live", "contexts"};
+constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram,
+                                 storeProgram};
+constexpr const char* kNames[] = {"accumulators", "tensors", "live", "contexts", "stores"};
 
 // Tests that need more than a program on one machine.
 void endings(size_t program, Choices& choices) {
@@ -27,7 +28,8 @@ void Session::play(Choices choices) {
   for (size_t i = 1; i < machines_.all.size(); ++i) others.push_back(machines_.all[i].get());
   Machine& first = *machines_.all[0];
   const int64_t kind = choices.below(64);
-  if (kind >= 12) {
+  constexpr int64_t kStore = 62;
+  if (kind >= 12 && kind != kStore) {
     const bool large = kind == 63 && choices.chance(6);
     const auto call = large ? makeLargeCall(choices) : makeCall(choices);
     const Outcome outcome = Comparison(first, others).check(*call, choices);
@@ -35,7 +37,11 @@ void Session::play(Choices choices) {
     if (large && !first.onCuda()) endHalfWay(first, *call, choices);
     return;
   }
-  const auto program = static_cast<size_t>(kind < 6 ? 0 : kind < 8 ? 1 : kind < 11 ? 2 : 3);
+  const auto program = static_cast<size_t>(kind < 6         ? 0
+                                           : kind < 8       ? 1
+                                           : kind < 11      ? 2
+                                           : kind != kStore ? 3
+                                                            : 4);
   const int64_t last = static_cast<int64_t>(others.size());
   Machine& other = others.empty() ? first : *others[static_cast<size_t>(choices.below(last))];
   Transcript expected;
