@@ -28,9 +28,9 @@
 #   ROBOCACHE_PREFIX=d  a prefix with headers and CMake packages that the system lacks
 #                       (d/include/hwy, ...)
 #   ROBOCACHE_CARRY=d   other missing files: *.deb are unpacked into build/gpu/prefix, *.whl
-#                       installed without their dependencies. For Highway and SWIG, from a machine
+#                       installed without their dependencies. For Highway, xxHash and SWIG, from a machine
 #                       with a network:
-#                         apt-get download libhwy-dev
+#                         apt-get download libhwy-dev libxxhash-dev
 #                         pip download --no-deps 'swig>=4.2'
 #                       and spconv, cumm, pccm, ccimport, fire, lark, termcolor, portalocker for
 #                       one more peer

@@ -24,7 +24,7 @@ BUILD_TYPE = "urn:robocache:make-packages:v1"
 PARAMETERS = ("ARCHITECTURES", "BINDINGS", "CMAKE_ARGS", "AARCH64_CUDA")
 # The tools that make the packages, besides Python's own; only installed ones are listed.
 DEBIAN_PACKAGES = (
-    *("g++", "binutils", "cmake", "ninja-build", "libhwy-dev", "python3-dev"),
+    *("g++", "binutils", "cmake", "ninja-build", "libhwy-dev", "libxxhash-dev", "python3-dev"),
     *("openjdk-17-jdk-headless", "mono-mcs", "g++-aarch64-linux-gnu"),
 )
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 LICENSE_TEXTS = {  # in headers without an SPDX line
+    "BSD-2-Clause": "BSD 2-Clause License",
     "BSD-3-Clause": "Neither the name of",
     "Apache-2.0": "Licensed under the Apache License, Version 2.0",
 }
@@ -44,10 +45,10 @@ class Build:
                 return {name: int(value) for name, value in found}
         return None
 
-    def licenses(self, folder):
-        """Return an SPDX expression of the licences of the headers below ``folder``."""
+    def licenses(self, pattern):
+        """Return an SPDX expression of the licences of the headers whose path has the pattern."""
         found = set()
-        for text in (self._read(path) for path in self._headers if f"/{folder}/" in path):
+        for text in (self._read(path) for path in self._headers if re.search(pattern, path)):
             # REUSE-IgnoreStart
             identifiers = re.findall(r"SPDX-License-Identifier: (.*\w)", text)
             # REUSE-IgnoreEnd
@@ -89,9 +90,21 @@ def highway(build):
     return component(
         "highway",
         version,
-        build.licenses("hwy"),
+        build.licenses("/hwy/"),
         "Highway: headers, compiled in",
         purl=f"pkg:github/google/highway@{version}",
+    )
+
+
+def xxhash(build):
+    macros = build.macros("xxhash.h")
+    version = "{XXH_VERSION_MAJOR}.{XXH_VERSION_MINOR}.{XXH_VERSION_RELEASE}".format(**macros)
+    return component(
+        "xxhash",
+        version,
+        build.licenses(r"/xxh\w+\.h$"),
+        "xxHash: header, compiled in",
+        purl=f"pkg:github/cyan4973/xxhash@v{version}",
     )
 
 
@@ -110,7 +123,7 @@ def cccl(build):
     return component(
         "cccl",
         version,
-        build.licenses("cccl"),
+        build.licenses("/cccl/"),
         "CUB, Thrust and libcu++: headers, compiled in",
         purl=f"pkg:github/nvidia/cccl@v{version}",
     )
@@ -132,6 +145,7 @@ def cudart(build):
 
 def contents(build):
     yield highway(build)
+    yield xxhash(build)
     if "-static-libstdc++" in build.commands:
         yield libstdcxx(build)
     if "libcudart_static" in build.commands:

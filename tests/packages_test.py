@@ -406,7 +406,7 @@ class BillOfMaterials(unittest.TestCase):
         root = bill["metadata"]["component"]
         self.assertEqual((root["name"], root["version"]), ("robocache", VERSION))
         self.assertEqual(root["hashes"][0]["content"], hashlib.sha256(library).hexdigest())
-        names = {"highway", "libstdc++"}
+        names = {"highway", "xxhash", "libstdc++"}
         if ELFFile(io.BytesIO(library)).get_section_by_name(".nv_fatbin"):
             names |= {"cccl", "cudart"}
         self.assertEqual({part["name"] for part in bill["components"]}, names)

@@ -20,7 +20,9 @@ bool fails(const char* function, cudaError_t error) {
 
 // The error of functions that allocate: out of memory.
 cudaError_t errorOf(const char* function) {
-  return std::strstr(function, "Malloc") != nullptr ? cudaErrorMemoryAllocation : cudaErrorUnknown;
+  const bool allocates =
+      std::strstr(function, "Malloc") != nullptr || std::strstr(function, "Alloc") != nullptr;
+  return allocates ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
 
 }  // namespace
@@ -91,6 +93,11 @@ RBC_SHIM(cudaMemsetAsync, (void* to, int byte, size_t bytes, cudaStream_t stream
 RBC_SHIM(cudaMallocAsync, (void** pointer, size_t bytes, cudaStream_t stream),
          (pointer, bytes, stream))
 RBC_SHIM_OF_RELEASE(cudaFreeAsync, (void* pointer, cudaStream_t stream), (pointer, stream))
+RBC_SHIM(cudaHostAlloc, (void** pointer, size_t bytes, unsigned flags), (pointer, bytes, flags))
+RBC_SHIM_OF_RELEASE(cudaFreeHost, (void* pointer), (pointer))
+RBC_SHIM(cudaHostRegister, (void* memory, size_t bytes, unsigned flags), (memory, bytes, flags))
+RBC_SHIM_OF_RELEASE(cudaHostUnregister, (void* memory), (memory))
+RBC_SHIM(cudaEventSynchronize, (cudaEvent_t event), (event))
 RBC_SHIM(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags), (event, flags))
 RBC_SHIM(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
 RBC_SHIM_OF_RELEASE(cudaEventDestroy, (cudaEvent_t event), (event))
