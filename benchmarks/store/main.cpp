@@ -191,7 +191,7 @@ int run(const std::string& folder, int64_t frames, double seconds) {
 #if RBC_WITH_CUDA
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 0;
-  const robocache::Context cuda = robocache::Context::cuda();
+  robocache::Context cuda = robocache::Context::cuda();
   void* device_states = nullptr;
   void* device_images = nullptr;
   void* pinned = nullptr;
