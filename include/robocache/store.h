@@ -220,8 +220,8 @@ RBC_API rbcStatus_t rbcEntryGetTensor(rbcEntry_t entry, const char* name, int64_
  *
  * On the CPU the context's threads copy. On CUDA one kernel reads rows of a registered entry from
  * host memory; rows that are not registered are gathered into pinned memory by the CPU and copied
- * once per call. The call enqueues the work and returns; it waits only for the previous call's copy
- * out of the pinned memory. It allocates pinned memory if a call needs more than those before.
+ * once per call. The call enqueues the work and returns; only the fourth gather waits for the copy of the
+ * first. It allocates pinned memory if a call needs more than those before.
  *
  * Errors: NOT_FOUND; INVALID_ARGUMENT (a row is out of range: no row was copied); SHAPE_MISMATCH;
  * DTYPE_MISMATCH; DEVICE_MISMATCH; DAMAGED (RBC_STORE_VERIFY_FIRST: names segment and block);

@@ -44,7 +44,7 @@ void requireDevice(int device) {
 
 void close(BackendState* state) noexcept {
   std::unique_ptr<CudaState> cuda(&own(*state));
-  for (Staging& staging : cuda->staging) staging.release();
+  cuda->staging.release();
   for (cudaEvent_t event : {cuda->event, cuda->captured_event}) {
     if (event != nullptr && cudaEventDestroy(event) != cudaSuccess) cudaGetLastError();
   }

@@ -22,8 +22,7 @@ struct CudaState : BackendState {
   cudaEvent_t captured_event = nullptr;
   unsigned long long pending_capture = 0;  // the id of that capture; 0: none
   LaunchDevice launch = {};
-  Staging staging[2];  // two calls in turn: one gathers while the other's bytes are copied
-  int next_staging = 0;
+  StagingArea staging;
   uint64_t total_memory = 0;
   char name[sizeof rbcContextInfo{}.device_name] = {};
 };

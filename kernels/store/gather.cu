@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <thread>
 #include <vector>
 
 #include "ceil_div.h"
@@ -22,8 +20,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWordsPerThread = 4;  // reads in flight: the bus answers after about 1.5 us
 constexpr size_t kAlignment = 256;
-constexpr size_t kBytesPerHostThread = 2 << 20;
-constexpr size_t kMostHostThreads = 8;
+constexpr int64_t kChunkBytes = 1 << 19;  // that a thread of the CPU copies at a time
 
 struct Arguments {
   const void* const* rows;  // in pinned memory
@@ -65,29 +62,17 @@ cudaError_t launch(const GatherProblem& p, const void* const* rows, const CudaSt
   return launchBlocks(gather<Word>, &arguments, blocks, kThreads, cuda.launch, cuda.cuda_stream);
 }
 
-// Copies rows that are not pinned; `staged` gets where they are.
-void stage(const GatherProblem& p, const std::vector<int64_t>& rows, std::byte* staged) {
-  const size_t all = rows.size() * p.row_bytes;
-  const size_t useful = std::clamp<size_t>(all / kBytesPerHostThread, 1,
-                                           std::min<size_t>(kMostHostThreads, rows.size()));
-  const size_t count = std::min<size_t>(useful, std::max(1u, std::thread::hardware_concurrency()));
-  const auto copyPart = [&](size_t part) {
-    const size_t end = rows.size() * (part + 1) / count;
-    for (size_t i = rows.size() * part / count; i < end; ++i) {
-      std::memcpy(staged + i * p.row_bytes, p.rows[rows[i]], p.row_bytes);
+// Copies rows that are not pinned, one after the other.
+void stage(ThreadPool& pool, const GatherProblem& p, const std::vector<int64_t>& rows,
+           std::byte* staged) {
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t each = std::max<int64_t>(1, kChunkBytes / static_cast<int64_t>(p.row_bytes));
+  pool.parallelFor(ceilDiv(count, each), pool.threads(), [&](int64_t chunk) {
+    const int64_t end = std::min(count, (chunk + 1) * each);
+    for (int64_t i = chunk * each; i < end; ++i) {
+      std::memcpy(staged + static_cast<size_t>(i) * p.row_bytes, p.rows[rows[i]], p.row_bytes);
     }
-  };
-  std::vector<std::thread> threads;
-  size_t begun = 1;
-  try {
-    threads.reserve(count);
-    for (; begun < count; ++begun) threads.emplace_back(copyPart, begun);
-  } catch (const std::exception&) {
-    // The system has no more threads or memory: this one copies the rest.
-  }
-  copyPart(0);
-  for (size_t part = begun; part < count; ++part) copyPart(part);
-  for (std::thread& thread : threads) thread.join();
+  });
 }
 
 size_t noWorkspace(const BackendState&, const GatherProblem&) { return 0; }
@@ -103,12 +88,11 @@ void run(BackendState& state, const GatherProblem& p, Scratch) {
   const bool by_kernel = unpinned.size() < count;
   const size_t table_bytes =
       by_kernel ? (count * sizeof(void*) + kAlignment - 1) / kAlignment * kAlignment : 0;
-  Staging& staging = cuda.staging[cuda.next_staging];
-  cuda.next_staging ^= 1;
   const size_t staged_bytes = unpinned.size() * p.row_bytes;
-  auto* const memory = static_cast<std::byte*>(staging.take(table_bytes + staged_bytes));
+  Staging& staging = cuda.staging.next(table_bytes + staged_bytes);
+  auto* const memory = static_cast<std::byte*>(staging.memory);
   std::byte* const staged = memory + table_bytes;
-  if (!unpinned.empty()) stage(p, unpinned, staged);
+  if (!unpinned.empty()) stage(cuda.staging.threads(), p, unpinned, staged);
   if (!by_kernel) {
     cuda.last_launch = {};
     cuda.last_launch.kernel = "copy";

@@ -97,6 +97,7 @@ RBC_SHIM(cudaHostAlloc, (void** pointer, size_t bytes, unsigned flags), (pointer
 RBC_SHIM_OF_RELEASE(cudaFreeHost, (void* pointer), (pointer))
 RBC_SHIM(cudaHostRegister, (void* memory, size_t bytes, unsigned flags), (memory, bytes, flags))
 RBC_SHIM_OF_RELEASE(cudaHostUnregister, (void* memory), (memory))
+RBC_SHIM(cudaEventQuery, (cudaEvent_t event), (event))
 RBC_SHIM(cudaEventSynchronize, (cudaEvent_t event), (event))
 RBC_SHIM(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags), (event, flags))
 RBC_SHIM(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))

@@ -9,7 +9,7 @@
 
 #include "guard.h"
 #include "robocache/robocache.h"
-#include "runtime/thread_pool.h"
+#include "thread_pool.h"
 #include "support/expect.h"
 #include "support/interrupted_call.h"
 
@@ -51,7 +51,7 @@ TEST_CASE("interrupt: a thread without work polls while it waits for the others"
   std::atomic<int> polls{0};
   interrupt.set(
       [](void* count) -> int32_t { return ++*static_cast<std::atomic<int>*>(count) == 3; }, &polls);
-  rbc::cpu::ThreadPool pool(2, interrupt);
+  rbc::ThreadPool pool(2, interrupt);
   REQUIRE(pool.start() == 1);
   interrupt.beginCall();
   const auto caller = std::this_thread::get_id();

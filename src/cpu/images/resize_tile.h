@@ -6,7 +6,7 @@
 #include "images_problem.h"
 #include "resize_sums.h"
 #include "runtime/simd.h"
-#include "runtime/thread_pool.h"
+#include "thread_pool.h"
 
 namespace rbc::cpu {
 

@@ -4,7 +4,7 @@
 #include "backend.h"
 #include "operation.h"
 #include "runtime/simd.h"
-#include "runtime/thread_pool.h"
+#include "thread_pool.h"
 
 namespace rbc::cpu {
 

@@ -8,7 +8,7 @@
 #include "fuse/stream_run.h"
 #include "interrupt.h"
 #include "runtime/simd.h"
-#include "runtime/thread_pool.h"
+#include "thread_pool.h"
 #include "scratch_layout.h"
 #include "window_problem.h"
 #include "window_transforms.h"

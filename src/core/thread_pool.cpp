@@ -1,4 +1,4 @@
-#include "runtime/thread_pool.h"
+#include "thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +19,7 @@
 #include "float_environment.h"
 #include "fork.h"
 
-namespace rbc::cpu {
+namespace rbc {
 namespace {
 
 // Waits about 20 us for something that another thread will do soon: cheaper than sleeping and being
@@ -214,4 +214,4 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
   own.waitUntilDone();
 }
 
-}  // namespace rbc::cpu
+}  // namespace rbc

@@ -1,4 +1,4 @@
-// The threads of a CPU context.
+// The threads of a context: all of the CPU backend's work, and on CUDA what gathers rows for a copy.
 //
 // Workers start at first use, sleep between calls, and are started again in a forked child, where
 // the parent's workers do not exist.
@@ -11,7 +11,7 @@
 
 #include "interrupt.h"
 
-namespace rbc::cpu {
+namespace rbc {
 
 // Memory of a thread for the work on a chunk: the caller's stack may be small.
 struct ThreadMemory {
@@ -109,4 +109,4 @@ class ThreadPool {
   uint64_t fork_generation_ = 0;  // of workers_
 };
 
-}  // namespace rbc::cpu
+}  // namespace rbc
