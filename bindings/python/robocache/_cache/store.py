@@ -163,6 +163,26 @@ class _View:
         }
 
 
+def entry_of(array: Any) -> Any:
+    """Return the handle of the entry whose memory a NumPy array is in; None if it is elsewhere."""
+    while array is not None and not isinstance(array, _View):
+        array = getattr(array, "base", None)
+    return None if array is None else array._handle
+
+
+def register(context: Any, handle: Any, max_bytes: int) -> None:
+    """Let kernels of a CUDA context read an entry's segments, as far as the system agrees."""
+    _core.rbc_entry_register(context._handle, handle, max_bytes)
+
+
+def pinned_bytes(handle: Any) -> int:
+    """Return how many bytes of an entry kernels can read."""
+    info = _core.new_EntryInfo()
+    _core.rbc_entry_get_info(handle, info)
+    pinned: int = _core.EntryInfo_num_pinned_bytes_get(info)
+    return pinned
+
+
 class Entry:
     """An open entry: it stays readable after the store is closed or pruned."""
 

@@ -13,6 +13,7 @@ from .._library.errors import blamed, shown
 from .._text_table import html_table
 from .._windows.spec import WindowSpec
 from ._batches import Ahead, Cutter, Direct, WindowBatch
+from ._registered import budget_of, registered
 from ._sampler import Sampler, checked_weights
 from ._state import StateChecks, checked_int
 
@@ -60,6 +61,12 @@ class WindowLoader:
         Create new tensors for each batch.
     ahead
         Number of batches that the thread prepares ahead.
+    pin
+        For a GPU and episodes of a :class:`robocache.Cache`: how many bytes of each entry the GPU
+        may read where they are, in the page cache, such as "8GB"; batches are then cut on the GPU,
+        without work of the CPU. None: a quarter of the machine's memory, divided by
+        ``LOCAL_WORLD_SIZE``. Entries that are larger, or that the system refuses to register, are
+        cut by the thread.
 
     Raises
     ------
@@ -100,6 +107,7 @@ class WindowLoader:
         weights: Sequence[float] | torch.Tensor | None = None,
         fresh: bool = False,
         ahead: int = 2,
+        pin: int | str | None = None,
     ) -> None:
         if not isinstance(episodes, Episodes):
             raise TypeError(
@@ -123,6 +131,13 @@ class WindowLoader:
         except (RuntimeError, TypeError) as error:
             raise blamed(error, "device") from None
         ahead = count(ahead, "ahead")
+        budget = budget_of(pin)
+        if cutter.device.type == "cpu" and target.type == "cuda":
+            names = dict.fromkeys(map(spec.track, spec.windows))
+            readable = registered(episodes, names, target, budget)
+            if readable is not None:
+                cutter = Cutter(readable, spec, self._batch_size)
+                target = cutter.device
         if cutter.device.type == "cpu":
             self._batches: Direct | Ahead = Ahead(cutter, target, fresh, ahead)
         elif target == cutter.device or (target.type == "cuda" and target.index is None):
