@@ -2,11 +2,11 @@
 
     store_peers.py FOLDER [--frames 4000] [--seconds 3]
 
-A sample has 50 rows of 14 float32 and 2 frames of 224 x 224 x 3 bytes; batches have 64 samples. Every
-library writes the same arrays once, below FOLDER, uncompressed, in its usual form: a record per
-frame, and the numbers in memory where it has no arrays. Then all take turns, and each batch is
-compared with the arrays. Libraries that are not installed are left out. Prints samples per second:
-the median of the rounds.
+A sample has 50 rows of 14 float32 and 2 frames of 224 x 224 x 3 bytes; batches have 64 samples.
+Every library writes the same arrays once, below FOLDER, uncompressed, in its usual form: a record
+per frame, and the numbers in memory where it has no arrays. Then all take turns, and a batch of each
+round is compared with the arrays. Libraries that are not installed are left out. Prints samples per
+second: the median of the rounds.
 """
 
 import argparse

@@ -103,8 +103,16 @@ void joinTracks(rbcEntry& entry) {
 }  // namespace rbc::store
 
 bool rbcEntry::isPinned(int64_t segment) const noexcept {
-  return !pinned.empty() && pinned[static_cast<size_t>(segment)] != 0 &&
+  return pinned[static_cast<size_t>(segment)].load(std::memory_order_acquire) != 0 &&
          pin_generation == rbc::forkGeneration();
+}
+
+void rbcEntry::unpinAll() noexcept {
+  for (size_t s = 0; s < segments.size(); ++s) {
+    if (isPinned(static_cast<int64_t>(s))) unpin(segments[s]->map());
+    pinned[s] = 0;
+  }
+  pinned_bytes = 0;
 }
 
 namespace rbc::store {
@@ -137,6 +145,7 @@ std::unique_ptr<rbcEntry> findEntry(const StorePointer& root, const uint8_t* key
     openSegments(*entry, folder, shown);
     joinTracks(*entry);
     entry->episodes_shape[0] = entry->index->numEpisodes() + 1;
+    entry->pinned = std::make_unique<std::atomic<uint8_t>[]>(entry->segments.size());
   } catch (const Error& error) {
     // Without its index the entry is absent, and a builder makes again what is missing.
     if (error.status() == RBC_STATUS_DAMAGED) {
@@ -195,13 +204,7 @@ void checkOnce(const rbcEntry& entry, int64_t segment, uint64_t begin, uint64_t 
 
 void releaseEntry(rbcEntry* entry) noexcept {
   if (entry == nullptr || entry->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (entry->unpin != nullptr && entry->pin_generation == forkGeneration()) {
-    for (size_t s = 0; s < entry->pinned.size(); ++s) {
-      if (entry->pinned[s] != 0) {
-        entry->unpin(entry->segments[s]->map());
-      }
-    }
-  }
+  entry->unpinAll();
   delete entry;
 }
 

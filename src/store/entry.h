@@ -46,13 +46,15 @@ struct rbcEntry {
   int64_t episodes_strides[1] = {3};
   std::atomic<int64_t> references{1};
 
-  // Segments that are registered for CUDA, in this process only; under the mutex.
-  std::mutex pin_mutex;
-  std::vector<uint8_t> pinned;  // by segment
-  uint64_t pinned_bytes = 0;
-  uint64_t pin_generation = 0;  // forks before the registration
+  // Segments that are registered for CUDA, in this process only. Readers take no lock: a child may
+  // have been forked while another thread held it.
+  std::mutex pin_mutex;                            // of registrations
+  std::unique_ptr<std::atomic<uint8_t>[]> pinned;  // by segment
+  std::atomic<uint64_t> pinned_bytes{0};
+  std::atomic<uint64_t> pin_generation{0};  // forks before the registration
   void (*unpin)(const void* map) noexcept = nullptr;
   bool isPinned(int64_t segment) const noexcept;
+  void unpinAll() noexcept;
 };
 
 namespace rbc::store {

@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "fork.h"
 #include "guard.h"
 #include "params.h"
 #include "robocache/store.h"
@@ -58,10 +59,7 @@ rbcStatus_t rbcEntryGetInfo(rbcEntry_t entry, rbcEntryInfo* info) {
     found.num_tensors = static_cast<int64_t>(own.tracks.size());
     found.num_bytes = own.index->fileBytes();
     for (const auto& segment : own.segments) found.num_bytes += segment->fileBytes();
-    {
-      const std::lock_guard<std::mutex> locked(own.pin_mutex);
-      found.num_pinned_bytes = own.pinned_bytes;
-    }
+    found.num_pinned_bytes = own.pin_generation == forkGeneration() ? own.pinned_bytes.load() : 0;
     writeInfo(info, found, "info", "rbcEntryInfoInit()");
   });
 }
@@ -129,7 +127,6 @@ rbcStatus_t rbcEntryGetTensor(rbcEntry_t entry, const char* name, int64_t segmen
     }
     *view = describeHost(file.map() + tensor->begin, describe(tensor->dtype),
                          static_cast<int>(tensor->shape.size()), tensor->shape.data(), nullptr);
-    const std::lock_guard<std::mutex> locked(own.pin_mutex);
     if (own.isPinned(segment)) view->device = {RBC_DEVICE_CUDA_HOST, 0};
   });
 }

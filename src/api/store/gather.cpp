@@ -63,7 +63,6 @@ class GatherCall {
 
   void locate(const std::vector<int64_t>& indices) {
     Interrupt& interrupt = context_.state->interrupt;
-    interrupt.beginCall();
     const bool on_host = context_.backend->id == RBC_BACKEND_CPU;
     const bool reads = entry_.root->options().access == RBC_STORE_ACCESS_READ;
     const bool verifies = entry_.root->options().verify == RBC_STORE_VERIFY_FIRST;
@@ -72,7 +71,6 @@ class GatherCall {
       read_.resize(indices.size() * track_.row_bytes);
       into = read_.data();
     }
-    const std::lock_guard<std::mutex> locked(entry_.pin_mutex);
     rows_.reserve(indices.size());
     std::vector<uint8_t> scratch;
     int64_t left = kBetweenPolls;
@@ -125,16 +123,6 @@ class GatherCall {
   std::vector<std::byte> read_;  // rows of segments that are read, for CUDA
   bool done_ = false;            // they were read into `out`
 };
-
-void unpinAll(rbcEntry& entry) {
-  if (entry.unpin != nullptr && entry.pin_generation == forkGeneration()) {
-    for (size_t s = 0; s < entry.pinned.size(); ++s) {
-      if (entry.pinned[s] != 0) entry.unpin(entry.segments[s]->map());
-    }
-  }
-  entry.pinned.clear();
-  entry.pinned_bytes = 0;
-}
 
 }  // namespace
 }  // namespace rbc
@@ -200,11 +188,8 @@ rbcStatus_t rbcEntryRegister(rbcContext_t context, rbcEntry_t entry, int64_t max
     const Backend& backend = *use->backend;
     if (backend.pin == nullptr) return;
     const std::lock_guard<std::mutex> locked(own.pin_mutex);
-    if (own.pin_generation != forkGeneration()) own.pinned.clear();
-    if (own.pinned.empty()) {
-      own.pinned.assign(own.segments.size(), 0);
-      own.pinned_bytes = 0;
-    }
+    if (own.pin_generation != forkGeneration())
+      own.unpinAll();  // the parent's are not this process's
     own.pin_generation = forkGeneration();
     own.unpin = backend.unpin;
     std::vector<uint8_t> scratch;
@@ -222,8 +207,8 @@ rbcStatus_t rbcEntryRegister(rbcContext_t context, rbcEntry_t entry, int64_t max
         }
       }
       if (!backend.pin(*use->state, file.map(), file.fileBytes())) return;
-      own.pinned[s] = 1;
       own.pinned_bytes += file.fileBytes();
+      own.pinned[s].store(1, std::memory_order_release);
     }
   });
 }
@@ -233,6 +218,6 @@ rbcStatus_t rbcEntryUnregister(rbcContext_t context, rbcEntry_t entry) {
     const ContextUse use(context);
     rbcEntry& own = requireEntry(entry);
     const std::lock_guard<std::mutex> locked(own.pin_mutex);
-    unpinAll(own);
+    own.unpinAll();
   });
 }
