@@ -85,7 +85,8 @@ struct ImagePlan {
   int64_t out[2];     // of the output
   ColorSteps colors;
   bool flip[2];        // up-down, left-right
-  uint8_t padding[6];  // zero, so that every byte of a plan has a value
+  bool transposed;     // whether columns come first
+  uint8_t padding[5];  // zero, so that every byte of a plan has a value
 };
 static_assert(sizeof(ImagePlan) % sizeof(int64_t) == 0);
 
@@ -247,6 +248,7 @@ RBC_HD void transposePlan(ImagePlan* plan) {
   swapTwo(plan->place);
   swapTwo(plan->out);
   swapTwo(plan->flip);
+  plan->transposed = !plan->transposed;
 }
 
 RBC_HD ImagePlan planOf(const ImagesProblem& p, int64_t image) {

@@ -1,10 +1,12 @@
 // Images on the CPU: the plans and tables of all images first, then bands of output rows. Where
 // contrast needs the mean of an image, its bytes are kept in the elements of the output, and a
-// second pass over these finishes it.
+// second pass over these finishes it. Machines with products of bytes make suitable images by these.
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
+#include "images/byte_products.h"
 #include "images/resize_tile.h"
 #include "images_problem.h"
 #include "runtime/cpu_state.h"
@@ -15,6 +17,7 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kSumRows = 32;  // of a frame, that a task adds
+constexpr int64_t kTasksOfThread = 8;  // at least, if a task has several bands
 
 // The workspace of a call.
 struct Memory {
@@ -25,6 +28,8 @@ struct Memory {
   TapRange* ranges[2];
   int32_t* weights[2];
   int32_t* bits[2];
+  ByteTable bytes;  // of all tables; null: no image is made by products of bytes
+  uint8_t* parts;   // the bytes of `values`: [channel][byte of a value][256]
 };
 
 // The rows of something, which are its columns if these come first.
@@ -41,7 +46,7 @@ int64_t partsOf(const ImagesProblem& p) {
   return (mostRows(p, p.height, p.width) + kSumRows - 1) / kSumRows;
 }
 
-Memory layOut(const ImagesProblem& p, ScratchLayout& layout) {
+Memory layOut(const ImagesProblem& p, SimdLevel level, ScratchLayout& layout) {
   Memory m = {};
   layout.take(&m.plans, p.images);
   layout.take(&m.values, kMaxImageChannels * 256);
@@ -54,12 +59,21 @@ Memory layOut(const ImagesProblem& p, ScratchLayout& layout) {
     layout.take(&m.means, p.images);
     layout.take(&m.sums, p.images * partsOf(p));
   }
+  if (hasByteProducts(level) && suitsByteProducts(p)) {
+    const int64_t fours = mostFours(p);
+    layout.take(&m.parts, kMaxImageChannels * 256 * sizeof(uint32_t));
+    layout.take(&m.bytes.form, p.tables());
+    layout.take(&m.bytes.vectors, p.tables() * columnVectors(p));
+    layout.take(&m.bytes.columns, p.tables() * columnVectors(p) * fours);
+    layout.take(&m.bytes.rows, p.tables() * p.out_height);
+    layout.take(&m.bytes.weights, p.tables() * p.out_height * (fours + 1) * kWeightParts);
+  }
   return m;
 }
 
-size_t bytes(const BackendState&, const ImagesProblem& p) {
+size_t bytes(const BackendState& state, const ImagesProblem& p) {
   ScratchLayout layout(nullptr);
-  layOut(p, layout);
+  layOut(p, static_cast<const CpuState&>(state).simd, layout);
   return layout.used();
 }
 
@@ -67,6 +81,14 @@ AxisTable tableOf(const ImagesProblem& p, const Memory& m, int64_t image, int ax
   const int64_t n = p.sharesTables() ? 0 : image;
   return {m.ranges[axis] + n * tableRanges(p), m.weights[axis] + n * tableWeights(p),
           m.bits[axis] + n};
+}
+
+ByteTable byteTableOf(const ImagesProblem& p, const Memory& m, int64_t image) {
+  const int64_t n = p.sharesTables() ? 0 : image;
+  const int64_t fours = mostFours(p);
+  return {m.bytes.form + n, m.bytes.vectors + n * columnVectors(p),
+          m.bytes.columns + n * columnVectors(p) * fours, m.bytes.rows + n * p.out_height,
+          m.bytes.weights + n * p.out_height * (fours + 1) * kWeightParts};
 }
 
 void fillTable(const ImagesProblem& p, const ImagePlan& plan, int axis, const ThreadPool& pool,
@@ -174,14 +196,22 @@ class Passes {
         p_(p),
         m_(m),
         resize_(resizeTileFor(state.simd)),
-        color_(colorRowFor(state.simd)) {}
+        color_(colorRowFor(state.simd)),
+        same_values_(sameValues(p, m)) {}
 
   void run() {
     const int threads = pool_.threads();
     const int64_t bands = bandsOf(p_);
     if (p_.color_first) sumFrames();
-    pool_.parallelFor(p_.images * bands, threads, [&](int64_t i, ThreadMemory& memory) {
-      resizeBand(i / bands, i % bands, memory.as<ResizeMemory>());
+    // Fours of rows that two bands need are computed twice, so a task has many bands if it can.
+    const int64_t each =
+        m_.bytes.form == nullptr
+            ? 1
+            : std::clamp<int64_t>(p_.images * bands / (kTasksOfThread * threads), 1, bands);
+    const int64_t tasks = (bands + each - 1) / each;
+    pool_.parallelFor(p_.images * tasks, threads, [&](int64_t i, ThreadMemory& memory) {
+      const int64_t first = i % tasks * each;
+      resizeBands(i / tasks, first, std::min(first + each, bands), memory);
     });
     if (p_.colors == nullptr || p_.color_first) return;
     addParts(bands);
@@ -241,13 +271,18 @@ class Passes {
     }
   }
 
-  void resizeBand(int64_t image, int64_t band, ResizeMemory* memory) {
+  // Bands first .. last - 1.
+  void resizeBands(int64_t image, int64_t first_band, int64_t last_band, ThreadMemory& memory) {
     const ImagePlan& plan = m_.plans[image];
     const Canvas<Word> canvas(p_, plan, m_, image);
-    const int64_t begin = band * kTileRows;
-    const int64_t end = std::min(begin + kTileRows, plan.out[0]);
+    const int64_t begin = first_band * kTileRows;
+    const int64_t end = std::min(last_band * kTileRows, plan.out[0]);
     const bool here = plan.pixels != nullptr;
-    if (p_.colors != nullptr && !p_.color_first) m_.sums[image * bandsOf(p_) + band] = 0;
+    int64_t* sum = nullptr;  // of the first band: the sums of the others are 0
+    if (p_.colors != nullptr && !p_.color_first) {
+      sum = m_.sums + image * bandsOf(p_) + first_band;
+      std::fill_n(sum, last_band - first_band, 0);
+    }
     for (int64_t row = begin; row < end; ++row) {
       const int64_t y = row - plan.place[0];
       if (!here || y < 0 || y >= plan.size[0]) {
@@ -278,34 +313,77 @@ class Passes {
                  {first, 0},
                  p_.color_first && plan.colors.count > 0,
                  p_.color_first ? m_.means[image] : 0.0f};
-    const int64_t width = columnsOfTile(columns, p_.channels);
     const int64_t last = first + (high - low);
+    if (m_.bytes.form != nullptr) {
+      const ByteTable table = byteTableOf(p_, m_, image);
+      if (table.form->suits != 0) {
+        resizePackedRows(canvas, &tile, last, table, sum, memory.as<PackedMemory>());
+        return;
+      }
+    }
+    auto* const of_tile = memory.as<ResizeMemory>();
+    const int64_t width = columnsOfTile(columns, p_.channels);
     for (; tile.begin[0] < last; tile.begin[0] = tile.end[0]) {
       tile.end[0] = std::min(tile.begin[0] + rowsOfTile(tile.sums), last);
       for (int64_t x = 0; x < plan.size[1]; x += width) {
         tile.begin[1] = x;
         tile.end[1] = std::min(x + width, plan.size[1]);
-        resize_(tile, pool_, memory);
+        resize_(tile, pool_, of_tile);
         if (pool_.stops()) return;
-        write(canvas, tile, image, band, memory);
+        write(canvas, tile, sum, of_tile->bytes, kTileValues);
       }
     }
   }
 
-  // Writes the bytes of a tile; with colours, finished or as far as the contrast.
-  void write(const Canvas<Word>& canvas, const Tile& tile, int64_t image, int64_t band,
-             ResizeMemory* memory) {
+  // The rows of a tile up to `last`, by products of bytes.
+  void resizePackedRows(const Canvas<Word>& canvas, Tile* tile, int64_t last,
+                        const ByteTable& table, int64_t* sum, PackedMemory* memory) {
+#if RBC_HAS_BYTE_PRODUCTS
+    const ImagePlan& plan = *tile->plan;
+    const int64_t width = kPackedValues / p_.channels;
+    const int64_t first = tile->begin[0];
+    for (int64_t x = 0; x < plan.size[1]; x += width) {
+      tile->begin[1] = x;
+      tile->end[1] = std::min(x + width, plan.size[1]);
+      const int64_t values = (tile->end[1] - x) * p_.channels;
+      PackedTile packed = {&plan,
+                           table,
+                           first,
+                           first,
+                           x * p_.channels / kVectorValues,
+                           (values + kVectorValues - 1) / kVectorValues};
+      memory->next = 0;
+      for (; packed.begin < last; packed.begin = packed.end) {
+        packed.end = std::min(packed.begin + kTileRows, last);
+        resizePacked(packed, memory);
+        if (pool_.stops()) return;
+        tile->begin[0] = packed.begin;
+        tile->end[0] = packed.end;
+        write(canvas, *tile, sum, memory->bytes, kPackedValues);
+      }
+    }
+#else
+    static_cast<void>(canvas), static_cast<void>(tile), static_cast<void>(last);
+    static_cast<void>(table), static_cast<void>(sum), static_cast<void>(memory);
+#endif
+  }
+
+  // Writes the bytes of a tile; with colours, finished or as far as the contrast, after adding
+  // their grays to the sum.
+  void write(const Canvas<Word>& canvas, const Tile& tile, int64_t* sum, uint8_t* bytes,
+             int64_t pitch) {
     const ImagePlan& plan = *tile.plan;
     const int64_t step = plan.flip[1] ? -plan.out_stride[1] : plan.out_stride[1];
     const int64_t width = tile.end[1] - tile.begin[1];
     const bool colors = p_.colors != nullptr && !p_.color_first && plan.colors.count > 0;
     const bool waits = colors && plan.colors.contrast < plan.colors.count;
+    for (int64_t y = tile.begin[0]; colors && y < tile.end[0]; ++y) {
+      *sum += color_(plan.colors, 0, plan.colors.contrast, 0, p_.channels, width,
+                     bytes + (y - tile.begin[0]) * pitch);
+    }
+    if (!waits && putBlock(canvas, tile, step, bytes, pitch)) return;
     for (int64_t y = tile.begin[0]; y < tile.end[0]; ++y) {
-      uint8_t* row = memory->bytes + (y - tile.begin[0]) * kTileValues;
-      if (colors) {
-        m_.sums[image * bandsOf(p_) + band] +=
-            color_(plan.colors, 0, plan.colors.contrast, 0, p_.channels, width, row);
-      }
+      const uint8_t* row = bytes + (y - tile.begin[0]) * pitch;
       Word* to = canvas.atImage(y, tile.begin[1]);
       if (waits) {
         canvas.putBytes(row, width, step, to);
@@ -313,6 +391,40 @@ class Passes {
         canvas.putRow(row, width, step, to);
       }
     }
+  }
+
+  // Writes the values of a tile of PackedMemory, if the output suits vectors of them.
+  bool putBlock(const Canvas<Word>& canvas, const Tile& tile, int64_t step, const uint8_t* bytes,
+                int64_t pitch) {
+#if RBC_HAS_BYTE_PRODUCTS
+    if constexpr (sizeof(Word) <= 4) {
+      if (pitch != kPackedValues) return false;
+      const int64_t channel = p_.out.stride[1];
+      const bool planes = (step == 1 || step == -1) && (p_.channels == 1 || p_.channels == 3);
+      const bool pixels = step == p_.channels && channel == 1 && same_values_;
+      if (!planes && !pixels) return false;
+      const int64_t width = tile.end[1] - tile.begin[1];
+      const int64_t down = tile.plan->out_stride[0];
+      const bool reversed = planes && step == -1;
+      putByteValues({bytes, pitch, tile.end[0] - tile.begin[0],
+                     planes ? width : width * p_.channels, planes ? p_.channels : 1, reversed,
+                     canvas.atImage(tile.begin[0], tile.begin[1]) - (reversed ? width - 1 : 0),
+                     tile.plan->flip[0] ? -down : down, channel, m_.parts},
+                    sizeof(Word));
+      return true;
+    }
+#endif
+    static_cast<void>(canvas), static_cast<void>(tile), static_cast<void>(step);
+    static_cast<void>(bytes), static_cast<void>(pitch);
+    return false;
+  }
+
+  static bool sameValues(const ImagesProblem& p, const Memory& m) {
+    const auto* values = reinterpret_cast<const Word*>(m.values);
+    for (int c = 1; c < p.channels; ++c) {
+      if (!std::equal(values, values + 256, values + c * 256)) return false;
+    }
+    return true;
   }
 
   // Contrast and the steps after it, of the bytes in the output.
@@ -341,38 +453,55 @@ class Passes {
   const Memory& m_;
   const ResizeTile resize_;
   const ColorRow color_;
+  const bool same_values_;  // of all channels
 };
 
 template <class Element>
-void fillValues(const ImagesProblem& p, uint64_t* memory) {
+void fillValues(const ImagesProblem& p, uint64_t* memory, [[maybe_unused]] uint8_t* parts) {
   auto* values = reinterpret_cast<Element*>(memory);
   for (int c = 0; c < p.channels; ++c) {
     for (int byte = 0; byte < 256; ++byte) values[c * 256 + byte] = valueOf<Element>(p, c, byte);
   }
+  if (parts == nullptr || sizeof(Element) > 4) return;
+  for (int64_t i = 0; i < p.channels * 256; ++i) {
+    uint8_t bytes[sizeof(Element)];
+    std::memcpy(bytes, values + i, sizeof bytes);
+    for (size_t part = 0; part < sizeof bytes; ++part) {
+      parts[(i / 256 * sizeof bytes + part) * 256 + i % 256] = bytes[part];
+    }
+  }
+}
+
+void fillBytes(const ImagesProblem& p, const Memory& m, int64_t image) {
+  if (m.bytes.form == nullptr) return;
+  fillByteTable(p, m.plans[image], tableOf(p, m, image, 0), tableOf(p, m, image, 1),
+                byteTableOf(p, m, image));
 }
 
 void run(BackendState& backend_state, const ImagesProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   ScratchLayout layout(scratch.data);
-  const Memory m = layOut(p, layout);
+  const Memory m = layOut(p, state.simd, layout);
   state.pool.parallelFor(p.images, state.pool.threads(), [&](int64_t i) {
     m.plans[i] = planOf(p, i);
     if (p.sharesTables()) return;
     for (int axis = 0; axis < 2; ++axis) {
       fillTable(p, m.plans[i], axis, state.pool, tableOf(p, m, i, axis));
     }
+    if (!state.pool.stops()) fillBytes(p, m, i);
   });
   if (p.sharesTables()) {
     state.pool.parallelFor(2, state.pool.threads(), [&](int64_t axis) {
       const int a = static_cast<int>(axis);
       fillTable(p, m.plans[0], a, state.pool, tableOf(p, m, 0, a));
     });
+    fillBytes(p, m, 0);
   }
   if (p.out.dtype == DType::U8) {
-    fillValues<uint8_t>(p, m.values);
+    fillValues<uint8_t>(p, m.values, m.parts);
   } else {
     visitFloat(p.out.dtype,
-               [&](auto tag) { fillValues<typename decltype(tag)::type>(p, m.values); });
+               [&](auto tag) { fillValues<typename decltype(tag)::type>(p, m.values, m.parts); });
   }
   visitWord(sizeOf(p.out.dtype),
             [&](auto tag) { Passes<typename decltype(tag)::type>(state, p, m).run(); });

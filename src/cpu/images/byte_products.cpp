@@ -1,0 +1,185 @@
+// Sums along 16 values of four rows, and along the fours of rows below each other, by vpdpbusd.
+
+#include "images/byte_products.h"
+
+#if RBC_HAS_BYTE_PRODUCTS
+
+// GCC 12 warns of its own header.
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#include <algorithm>
+
+namespace rbc::cpu {
+namespace {
+
+constexpr int kRows = 4;
+// Half a unit of a sum whose parts are shifted by 8 bits twice.
+constexpr int32_t kHalf = 1 << (kFilterBits - 1 - 16);
+
+RBC_BYTE_PRODUCTS_INLINE __m512i load(const void* from) { return _mm512_loadu_si512(from); }
+
+// The bytes at some places of the 64 or 128 that follow.
+template <bool kWide>
+RBC_BYTE_PRODUCTS_INLINE __m512i pick(const uint8_t* from, __m512i at) {
+  if constexpr (kWide) return _mm512_permutex2var_epi8(load(from), at, load(from + 64));
+  return _mm512_permutexvar_epi8(at, load(from));
+}
+
+// The bytes of four vectors of sums: in each block of 16 bytes, those of its four lanes of each.
+RBC_BYTE_PRODUCTS_INLINE __m512i packSums(const __m512i (&sum)[4]) {
+  __m512i whole[4];
+  for (int i = 0; i < 4; ++i) whole[i] = _mm512_srai_epi32(sum[i], kFilterBits);
+  return _mm512_packus_epi16(_mm512_packs_epi32(whole[0], whole[1]),
+                             _mm512_packs_epi32(whole[2], whole[3]));
+}
+
+// The sums of a vector of values in four rows, [value][row]. The bytes of kFours fours stay in
+// registers; 0: there are more.
+template <bool kWide, int kFours>
+RBC_BYTE_PRODUCTS_INLINE void sumValues(const ColumnVector& vector, const FourColumns* columns,
+                                        const uint8_t* const (&rows)[kRows], uint8_t* to) {
+  __m512i sum[kRows];
+  if constexpr (kFours > 0) {
+    __m512i bytes[kFours][kRows];
+    for (int j = 0; j < kFours; ++j) {
+      const __m512i at = load(columns[j].at);
+      for (int r = 0; r < kRows; ++r) bytes[j][r] = pick<kWide>(rows[r] + vector.start[j], at);
+    }
+    for (__m512i& each : sum) each = _mm512_set1_epi32(kHalf);
+    for (int part = 0; part < kWeightParts; ++part) {
+      for (int r = 0; r < kRows && part > 0; ++r) sum[r] = _mm512_slli_epi32(sum[r], 8);
+      for (int j = 0; j < kFours; ++j) {
+        const __m512i weights = load(columns[j].weights[part]);
+        for (int r = 0; r < kRows; ++r) {
+          sum[r] = _mm512_dpbusd_epi32(sum[r], bytes[j][r], weights);
+        }
+      }
+    }
+  } else {
+    __m512i parts[kWeightParts][kRows];
+    for (int part = 0; part < kWeightParts; ++part) {
+      const __m512i first = _mm512_set1_epi32(part == 0 ? kHalf : 0);
+      for (int r = 0; r < kRows; ++r) parts[part][r] = first;
+    }
+    for (int32_t j = 0; j < vector.fours; ++j) {
+      const __m512i at = load(columns[j].at);
+      __m512i bytes[kRows];
+      for (int r = 0; r < kRows; ++r) bytes[r] = pick<kWide>(rows[r] + vector.start[j], at);
+      for (int part = 0; part < kWeightParts; ++part) {
+        const __m512i weights = load(columns[j].weights[part]);
+        for (int r = 0; r < kRows; ++r) {
+          parts[part][r] = _mm512_dpbusd_epi32(parts[part][r], bytes[r], weights);
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      sum[r] = parts[0][r];
+      for (int part = 1; part < kWeightParts; ++part) {
+        sum[r] = _mm512_add_epi32(_mm512_slli_epi32(sum[r], 8), parts[part][r]);
+      }
+    }
+  }
+  const __m512i rows_together =
+      _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
+  _mm512_storeu_si512(to, _mm512_shuffle_epi8(packSums(sum), rows_together));
+}
+
+// The sums along four rows, [value][row].
+template <bool kWide>
+RBC_BYTE_PRODUCTS void sumRows(const PackedTile& tile, const uint8_t* const (&rows)[kRows],
+                               int64_t ahead, uint8_t* to) {
+  const ByteTable& table = tile.table;
+  const int64_t room = table.form->column_room;
+  const ColumnVector* vector = table.vectors + tile.first_vector;
+  const FourColumns* columns = table.columns + tile.first_vector * room;
+  for (int64_t v = 0; v < tile.vectors; ++v, ++vector, columns += room, to += 64) {
+    for (const uint8_t* row : rows) _mm_prefetch(row + vector->start[0] + ahead, _MM_HINT_T0);
+    switch (vector->fours) {
+      case 1: sumValues<kWide, 1>(*vector, columns, rows, to); break;
+      case 2: sumValues<kWide, 2>(*vector, columns, rows, to); break;
+      case 3: sumValues<kWide, 3>(*vector, columns, rows, to); break;
+      default: sumValues<kWide, 0>(*vector, columns, rows, to);
+    }
+  }
+}
+
+// The sums of a row of the output along its fours of rows.
+template <int kFours>
+RBC_BYTE_PRODUCTS_INLINE void sumFours(const uint8_t* const* fours, const int32_t* weights,
+                                       int count, int64_t blocks, uint8_t* to) {
+  constexpr int kMost = kFours > 0 ? kFours : kMostFours + 1;
+  const int n = kFours > 0 ? kFours : count;
+  const __m512i in_order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  __m512i weight[kWeightParts][kMost];
+  for (int k = 0; k < n; ++k) {
+    for (int part = 0; part < kWeightParts; ++part) {
+      weight[part][k] = _mm512_set1_epi32(weights[k * kWeightParts + part]);
+    }
+  }
+  for (int64_t block = 0; block < blocks; ++block, to += kPackedBlock) {
+    __m512i sum[4];
+    for (__m512i& each : sum) each = _mm512_set1_epi32(kHalf);
+    for (int part = 0; part < kWeightParts; ++part) {
+      for (int i = 0; i < 4 && part > 0; ++i) sum[i] = _mm512_slli_epi32(sum[i], 8);
+      for (int k = 0; k < n; ++k) {
+        const uint8_t* from = fours[k] + block * 4 * kPackedBlock;
+        for (int i = 0; i < 4; ++i) {
+          sum[i] = _mm512_dpbusd_epi32(sum[i], load(from + 64 * i), weight[part][k]);
+        }
+      }
+    }
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(in_order, packSums(sum)));
+  }
+}
+
+RBC_BYTE_PRODUCTS void sumRow(const uint8_t* const* fours, const int32_t* weights, int count,
+                              int64_t blocks, uint8_t* to) {
+  switch (count) {
+    case 1: return sumFours<1>(fours, weights, count, blocks, to);
+    case 2: return sumFours<2>(fours, weights, count, blocks, to);
+    case 3: return sumFours<3>(fours, weights, count, blocks, to);
+    default: return sumFours<0>(fours, weights, count, blocks, to);
+  }
+}
+
+}  // namespace
+
+RBC_BYTE_PRODUCTS void resizePacked(const PackedTile& tile, PackedMemory* memory) {
+  const ImagePlan& plan = *tile.plan;
+  const ByteTable& table = tile.table;
+  const int64_t blocks = (tile.vectors + 3) / 4;
+  const int64_t slot_bytes = blocks * 4 * kPackedBlock;
+  const int64_t slots = table.form->ring_slots;
+  const int64_t ahead = kRows * plan.stride[0];
+  for (int64_t y = tile.begin; y < tile.end; ++y) {
+    const RowFours row = table.rows[y];
+    const int64_t end = int64_t{row.first} + row.fours;
+    for (int64_t i = std::max<int64_t>(memory->next, row.first); i < end; ++i) {
+      const uint8_t* rows[kRows];
+      // Rows behind the last one have weights of 0.
+      for (int64_t r = 0; r < kRows; ++r) {
+        rows[r] = plan.pixels + std::min(kRows * i + r, plan.in[0] - 1) * plan.stride[0];
+      }
+      uint8_t* to = memory->ring + (i & (slots - 1)) * slot_bytes;
+      if (table.form->wide != 0) {
+        sumRows<true>(tile, rows, ahead, to);
+      } else {
+        sumRows<false>(tile, rows, ahead, to);
+      }
+    }
+    memory->next = std::max(memory->next, end);
+    const uint8_t* fours[kMostFours + 1];
+    for (int k = 0; k < row.fours; ++k) {
+      fours[k] = memory->ring + ((row.first + k) & (slots - 1)) * slot_bytes;
+    }
+    sumRow(fours, table.weights + y * table.form->row_room * kWeightParts, row.fours, blocks,
+           memory->bytes + (y - tile.begin) * kPackedValues);
+  }
+}
+
+}  // namespace rbc::cpu
+
+#endif  // RBC_HAS_BYTE_PRODUCTS
