@@ -131,9 +131,9 @@ static inline rbcImagesParams rbcImagesParamsInit(void) {
  * Colours change as in torchvision's ColorJitter of uint8: each step is in f32 and truncates
  * to u8. NaN leaves a step out. Contrast uses the mean of the image at that step, after crop,
  * resize and flip and before the padding, from an exact sum. torchvision's own mean depends on the
- * number of its threads, so a step of contrast may differ by 1 level from it. With C = 1 saturation
- * does nothing. UNSUPPORTED: a hue that is neither NaN nor 0, and colours with C = 4. With
- * RBC_IMAGES_FLAG_COLOR_FIRST, colours act on the whole frame before the crop.
+ * number of its threads, so a step of contrast may differ by 1 level from it. Hue is the part of the
+ * circle that hues turn by. With C = 1 saturation and hue do nothing. UNSUPPORTED: colours with
+ * C = 4. With RBC_IMAGES_FLAG_COLOR_FIRST, colours act on the whole frame before the crop.
  *
  * Table. An image of floats takes its values from `table`, rounded to the dtype of out, also in the
  * padding. Without a table the values are 0 to 255. An out of u8 takes no table.
@@ -143,10 +143,10 @@ static inline rbcImagesParams rbcImagesParamsInit(void) {
  *
  * On the CPU these are INVALID_ARGUMENT: a box that is empty or not inside the frame, a box whose
  * size is not crop_height and crop_width, a row out of range, flips above 3, a color_order
- * that is no permutation, a factor that is negative or infinite, NaN in `table`. On CUDA boxes and
- * rows are clamped to the frames, only the lowest two bits of flips count, such an order counts as
- * null, such a factor and a hue count as NaN, and NaN in `table` is written. No memory outside of
- * the tensors is read.
+ * that is no permutation, a factor that is negative or infinite, a hue that is not -0.5 to 0.5, NaN
+ * in `table`. On CUDA boxes and rows are clamped to the frames, only the lowest two bits of flips
+ * count, such an order counts as null, such a factor as NaN, and NaN in `table` is written. No
+ * memory outside of the tensors is read.
  *
  * CUDA: two launches on the context's stream, three with colors; no allocation once the workspace is
  * large enough, no synchronization, can be captured. CPU: returns when done; large calls use
@@ -194,7 +194,7 @@ typedef struct rbcImageDrawsParams {
   double brightness[2];    /* the range of the factor, 0 or more; default NaN: not drawn */
   double contrast[2];      /* the same */
   double saturation[2];    /* the same */
-  double hue[2];           /* NaN, or 0, 0: others are UNSUPPORTED; default NaN */
+  double hue[2];           /* the range of the turn, -0.5 to 0.5; default NaN: not drawn */
 } rbcImageDrawsParams;
 
 static inline rbcImageDrawsParams rbcImageDrawsParamsInit(void) {

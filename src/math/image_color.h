@@ -125,7 +125,7 @@ RBC_HD bool isFactor(uint8_t step, double factor) {
 }
 
 // The steps of an image: `order` must be a permutation, else it counts as 0, 1, 2, 3. A factor that
-// isFactor() refuses leaves its step out.
+// isFactor() refuses leaves its step out, and so does a hue of 0, which changes no pixel.
 RBC_HD ColorSteps colorStepsOf(const double (&factors)[kColorSteps],
                                const uint8_t (&order)[kColorSteps]) {
   ColorSteps steps = {};
@@ -136,7 +136,7 @@ RBC_HD ColorSteps colorStepsOf(const double (&factors)[kColorSteps],
   for (int i = 0; i < kColorSteps; ++i) {
     const auto step = permutation ? order[i] : static_cast<uint8_t>(i);
     const double f = factors[step];
-    if (!isFactor(step, f)) continue;
+    if (!isFactor(step, f) || (step == kHue && f == 0)) continue;
     if (step == kContrast) steps.contrast = steps.count;
     steps.step[steps.count] = step;
     steps.factor[steps.count] = static_cast<float>(f);

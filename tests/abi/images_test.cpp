@@ -355,9 +355,9 @@ TEST_CASE("images errors: numbers that only the CPU sees") {
           c.colors.fill<float>({INFINITY, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0});
         },
         kCall},
-       {kUnsupported, "colors: hue of image 2 is 0.1, expected NaN or 0",
+       {kInvalid, "colors: hue of image 2 is 0.75, expected NaN, or -0.5 to 0.5",
         [](C& c) {
-          c.colors.fill<float>({1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0.1f});
+          c.colors.fill<float>({1, 1, 1, 0, 1, 1, 1, -0.5f, 1, 1, 1, 0.75f});
         },
         kCall},
        {kInvalid, "color_order: [0,3] is 1, expected a permutation of 0, 1, 2, 3",
@@ -427,11 +427,12 @@ TEST_CASE("image draws errors: params") {
           c.params.contrast[1] = 1;
         }},
        {kInvalid, "saturation: is nan to 1, expected", [](C& c) { c.params.saturation[1] = 1; }},
-       {kUnsupported, "hue: is -0.1 to 0.1, expected NaN or 0 to 0",
+       {kInvalid, "hue: is -0.75 to 0.1, expected a range from -0.5 or more to at most 0.5",
         [](C& c) {
-          c.params.hue[0] = -0.1;
+          c.params.hue[0] = -0.75;
           c.params.hue[1] = 0.1;
         }},
+       {kInvalid, "hue: is 0.1 to nan, expected", [](C& c) { c.params.hue[0] = 0.1; }},
        {kInvalid, "frame_height: is 0, expected 1 to 65536",
         [](C& c) { c.params.frame_height = 0; }},
        {kInvalid, "frame_width: is 65537, expected", [](C& c) { c.params.frame_width = 65537; }},
@@ -475,9 +476,6 @@ TEST_CASE("wrapper: the workspaces of images have the sizes of their size functi
   const std::vector<float> factors(12, 0.5f);
   robocache::ImagesOptions options;
   options.colors = robocache::Tensor(factors, {3, 4});
-  std::vector<float> hue_free = factors;
-  for (size_t i = 3; i < 12; i += 4) hue_free[i] = NAN;
-  options.colors = robocache::Tensor(hue_free, {3, 4});
   CHECK(CHECKED_WRAPPER_SIZE(images, {{frames, {3, 90, 70, 3}}}, {out, {3, 3, 20, 30}}, options) >
         0);
   const std::vector<int64_t> samples(5);
@@ -502,7 +500,7 @@ TEST_CASE("images cuda: captured without a warm-up, and replayed on other frames
     frames.each([&](std::byte* p) { *p = static_cast<std::byte>(random.bits()); });
     other.each([&](std::byte* p) { *p = static_cast<std::byte>(random.bits()); });
     colors.each([&](std::byte* p) {
-      const auto f = static_cast<float>(random.uniform(0.5, 1.5));
+      const auto f = static_cast<float>(random.uniform(0, 1.5));
       std::memcpy(p, &f, sizeof f);
     });
     const support::Placed placed_frames(cuda, frames, true);
@@ -527,11 +525,12 @@ TEST_CASE("images cuda: captured without a warm-up, and replayed on other frames
     for (int again = 0; again < 2; ++again) graph.launch(stream);
     cuda_support::check(cudaStreamSynchronize(stream.get()));
     CHECK(placed_out.fetch(cuda, out));
-    // On CUDA a hue counts as NaN.
+    // On CUDA a hue of more than 0.5 counts as NaN.
     Array without_hue(kF32, {4, 4});
     for (int64_t i = 0; i < 4; ++i) {
       for (int64_t k = 0; k < 4; ++k) {
-        without_hue.set({i, k}, k == 3 ? support::formatOf(kF32).nan() : colors.get({i, k}));
+        const bool hue = k == 3 && colors.as<float>()[4 * i + k] > 0.5f;
+        without_hue.set({i, k}, hue ? support::formatOf(kF32).nan() : colors.get({i, k}));
       }
     }
     Array expected(kF32, {4, 3, 33, 37});

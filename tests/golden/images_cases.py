@@ -100,6 +100,8 @@ def cases():
     colors = np.array([[1.25, 0.5, 1.75, nan], [nan, nan, nan, 0], [0.75, nan, 0, 0]])
     order = np.array([[2, 1, 0, 3], [0, 1, 2, 3], [3, 2, 1, 0]], np.uint8)
     yield images("colours, f16", arrays, 4, 3, "f16", colors=colors, color_order=order, flips=flips)
+    hues = np.array([[nan, 1.5, nan, -0.25], [1.25, nan, 0.5, 0.5], [nan, nan, nan, 0.125]])
+    yield images("hue, u8", arrays, 4, 3, "u8", colors=hues, color_order=order)
     yield images(
         "colours of f32 first, f64",
         *(arrays, 4, 3, "f64"),

@@ -344,11 +344,52 @@ float gray(const Image& image, int64_t y, int64_t x) {
   return std::floor(std::fma(static_cast<float>(image.at(y, x, 2)), 0.114f, green));
 }
 
+// One pixel by the formulas of torchvision's adjust_hue of uint8, with its masks and its order.
+void turnHue(uint8_t (&pixel)[3], float turn) {
+  float x[3];
+  for (int c = 0; c < 3; ++c) x[c] = static_cast<float>(pixel[c]) * static_cast<float>(1.0 / 255);
+  const float most = std::max({x[0], x[1], x[2]});
+  const float least = std::min({x[0], x[1], x[2]});
+  const float range = most - least;
+  const float s = range / (most == least ? 1.0f : most);
+  const float divisor = most == least ? 1.0f : range;
+  const float rc = (most - x[0]) / divisor;
+  const float gc = (most - x[1]) / divisor;
+  const float bc = (most - x[2]) / divisor;
+  const float hg = ((rc + 2.0f) - bc) * (most == x[1] && most != x[0] ? 1.0f : 0.0f);
+  const float hr = (bc - gc) * (most == x[0] ? 1.0f : 0.0f);
+  const float hb = ((gc + 4.0f) - rc) * (most != x[0] && most != x[1] ? 1.0f : 0.0f);
+  float h = (hr + hg) + hb;
+  h = std::fmod(h * static_cast<float>(1.0 / 6) + 1.0f, 1.0f);
+  h = std::fmod(h + turn, 1.0f);
+  if (h < 0) h = h + 1.0f;
+  const float h6 = h * 6.0f;
+  const float i = std::floor(h6);
+  const float f = h6 - i;
+  const float sxf = s * f;
+  const float rest = 1.0f - s;
+  const auto unit = [](float v) { return std::clamp(v, 0.0f, 1.0f); };
+  const float vpqt[4] = {most, unit(rest * most), unit((1.0f - sxf) * most),
+                         unit((sxf + rest) * most)};
+  constexpr size_t kSelect[3][6] = {{0, 2, 1, 1, 3, 0}, {3, 0, 0, 2, 1, 1}, {1, 1, 3, 0, 0, 2}};
+  for (size_t c = 0; c < 3; ++c) {
+    const float v = vpqt[kSelect[c][static_cast<size_t>(i) % 6]];
+    pixel[c] = static_cast<uint8_t>(v * static_cast<float>(255 + 1.0 - 1e-3));
+  }
+}
+
 void color(Image* image, const Options& options) {
   for (const int step : options.order) {
     const double f = options.factors[static_cast<size_t>(step)];
-    if (std::isnan(f) || step == 3) continue;
-    if (step == 2 && image->channels == 1) continue;
+    if (std::isnan(f) || (step >= 2 && image->channels == 1)) continue;
+    if (step == 3) {
+      for (size_t at = 0; at < image->bytes.size(); at += 3) {
+        uint8_t pixel[3] = {image->bytes[at], image->bytes[at + 1], image->bytes[at + 2]};
+        turnHue(pixel, static_cast<float>(f));
+        std::copy_n(pixel, 3, &image->bytes[at]);
+      }
+      continue;
+    }
     const auto factor = static_cast<float>(f);
     const auto other = static_cast<float>(1.0 - f);
     float mean = 0;

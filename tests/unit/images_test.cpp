@@ -187,7 +187,8 @@ struct ImagesCase {
       for (double& f : o.factors) {
         f = random.chance(0.3) ? std::nan("") : random.chance(0.1) ? 0 : random.uniform(0, 2);
       }
-      o.factors[3] = random.chance(0.5) ? 0 : std::nan("");
+      double& hue = o.factors[3];
+      if (!std::isnan(hue)) hue = random.chance(0.1) ? 0.5 : (hue - 1) / 2;
       if (ordered) {
         for (size_t k = 3; k > 0; --k) {
           std::swap(o.order[k], o.order[static_cast<size_t>(random.below(4)) % (k + 1)]);
@@ -483,7 +484,7 @@ class MakingImages : public support::LongCall {
       frames_.as<uint8_t>()[i] = static_cast<uint8_t>(random.bits());
     }
     for (int64_t i = 0; i < 4 * kImages; ++i) colors_.as<float>()[i] = 0.75f;
-    for (int64_t i = 0; i < kImages; ++i) colors_.as<float>()[4 * i + 3] = NAN;
+    for (int64_t i = 0; i < kImages; ++i) colors_.as<float>()[4 * i + 3] = 0.25f;
     outputs_.emplace_back(kF32, std::vector<int64_t>{kImages, 3, 40, 30});
   }
 

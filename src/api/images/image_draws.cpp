@@ -41,6 +41,16 @@ void requireFactor(const char* name, const double (&range)[2]) {
   requireRange(name, range, false, 1e30);
 }
 
+// The same of hue.
+void requireHue(const double (&range)[2]) {
+  const double low = range[0];
+  const double high = range[1];
+  if (std::isnan(low) && std::isnan(high)) return;
+  if (low >= -0.5 && low <= high && high <= 0.5) return;
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "hue: is %g to %g, expected a range from -0.5 or more to at most 0.5", low, high);
+}
+
 void requireExtent(const char* name, int64_t extent, int64_t most) {
   if (extent >= 1 && extent <= most) return;
   fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is %" PRId64 ", expected 1 to %" PRId64, name, extent,
@@ -70,11 +80,7 @@ rbcImageDrawsParams checkedParams(const rbcImageDrawsParams* input) {
   requireFactor("brightness", params.brightness);
   requireFactor("contrast", params.contrast);
   requireFactor("saturation", params.saturation);
-  for (const double hue : params.hue) {
-    if (std::isnan(hue) || hue == 0) continue;
-    fail(RBC_STATUS_UNSUPPORTED, "hue: is %g to %g, expected NaN or 0 to 0", params.hue[0],
-         params.hue[1]);
-  }
+  requireHue(params.hue);
   return params;
 }
 

@@ -347,14 +347,10 @@ void ImagesCall::checkColors(int64_t image) const {
     const int64_t at = image * p.colors_stride[0] + i * p.colors_stride[1];
     const double f = p.colors_are_64 ? static_cast<const double*>(p.colors)[at]
                                      : static_cast<double>(static_cast<const float*>(p.colors)[at]);
-    if (i == kHue && !std::isnan(f) && f != 0) {
-      fail(RBC_STATUS_UNSUPPORTED, "colors: hue of image %" PRId64 " is %g, expected NaN or 0",
-           image, f);
-    }
-    if (!std::isnan(f) && !(f >= 0 && std::isfinite(static_cast<float>(f)))) {
+    if (!std::isnan(f) && !isFactor(static_cast<uint8_t>(i), f)) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
-           "colors: %s of image %" PRId64 " is %g, expected NaN, or 0 or more and finite",
-           kSteps[i], image, f);
+           "colors: %s of image %" PRId64 " is %g, expected NaN, or %s", kSteps[i], image, f,
+           i == kHue ? "-0.5 to 0.5" : "0 or more and finite");
     }
     if (p.color_order == nullptr) continue;
     const int64_t place = image * p.color_order_stride[0] + i * p.color_order_stride[1];

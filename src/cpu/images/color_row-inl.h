@@ -44,6 +44,51 @@ struct ColorVectors {
     }
   }
 
+  // turnHue() of image_color.h.
+  HWY_INLINE void turnHue(Vector turn) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const Tag tag;
+    const auto number = [&](float x) { return hn::Set(tag, x); };
+    const Vector one = number(1.0f);
+    Vector x[3];
+    for (int c = 0; c < 3; ++c) x[c] = hn::Mul(value[c], number(kHueScale));
+    const Vector high = hn::Max(hn::Max(x[0], x[1]), x[2]);
+    const Vector low = hn::Min(hn::Min(x[0], x[1]), x[2]);
+    const Vector range = hn::Sub(high, low);
+    const auto gray = hn::Eq(high, low);
+    const Vector saturation = hn::IfThenZeroElse(gray, hn::Div(range, high));
+    const Vector divisor = hn::IfThenElse(gray, one, range);
+    Vector below[3];
+    for (int c = 0; c < 3; ++c) below[c] = hn::Div(hn::Sub(high, x[c]), divisor);
+    const Vector of_red = hn::Sub(below[2], below[1]);
+    const Vector of_green = hn::Sub(hn::Add(below[0], number(2.0f)), below[2]);
+    const Vector of_blue = hn::Sub(hn::Add(below[1], number(4.0f)), below[0]);
+    Vector hue = hn::IfThenElse(hn::Eq(high, x[0]), of_red,
+                                hn::IfThenElse(hn::Eq(high, x[1]), of_green, of_blue));
+    hue = hn::Add(hn::Mul(hue, number(kSixth)), one);
+    hue = hn::IfThenElse(hn::Ge(hue, one), hn::Sub(hue, one), hue);
+    hue = hn::Add(hue, turn);
+    hue = hn::IfThenElse(hn::Lt(hue, hn::Zero(tag)), hn::Add(hue, one),
+                         hn::IfThenElse(hn::Ge(hue, one), hn::Sub(hue, one), hue));
+    const Vector sixths = hn::Mul(hue, number(6.0f));
+    const Vector i = hn::Floor(sixths);
+    const Vector part = hn::Mul(saturation, hn::Sub(sixths, i));
+    const Vector rest = hn::Sub(one, saturation);
+    const Vector q = hn::Mul(hn::Sub(one, part), high);
+    const Vector t = hn::Mul(hn::Add(part, rest), high);
+    const Vector p = hn::Mul(rest, high);
+    const auto is = [&](float k) { return hn::Eq(i, number(k)); };
+    const auto first = hn::Or(is(0), is(6));
+    const auto choose = [](auto mask, Vector yes, Vector no) {
+      return hn::IfThenElse(mask, yes, no);
+    };
+    const Vector colors[3] = {
+        choose(hn::Or(first, is(5)), high, choose(is(1), q, choose(is(4), t, p))),
+        choose(hn::Or(is(1), is(2)), high, choose(first, t, choose(is(3), q, p))),
+        choose(hn::Or(is(3), is(4)), high, choose(is(2), t, choose(is(5), q, p)))};
+    for (int c = 0; c < 3; ++c) value[c] = toByte(hn::Mul(colors[c], number(kHueBytes)));
+  }
+
   HWY_INLINE void apply(const ColorSteps& steps, int begin, int end, float mean) {
     namespace hn = hwy::HWY_NAMESPACE;
     const Tag tag;
@@ -55,6 +100,12 @@ struct ColorVectors {
       }
       const bool contrast = steps.step[i] == kContrast;
       if (!contrast && kChannels == 1) continue;
+      if constexpr (kChannels == 3) {
+        if (steps.step[i] == kHue) {
+          turnHue(factor);
+          continue;
+        }
+      }
       const Vector target = contrast ? hn::Set(tag, mean) : gray();
       const Vector other = hn::Set(tag, steps.other[i]);
       for (Vector& x : value) x = toByte(hn::MulAdd(target, other, hn::Mul(x, factor)));

@@ -128,7 +128,7 @@ def test_torch():
         ({"pad_value": ()}, ValueError, "pad_value: has 0 numbers"),
         ({"boxes": [[0, 0, 9, 14]] * 3}, ValueError, r"boxes: \[0\] is y 0, x 0, height 9"),
         ({"rows": [3]}, ValueError, "rows: index 0 is 3, expected -1, or one of the 3"),
-        ({"colors": [[1, 1, 1, 0.1]] * 3}, rbc.RoboCacheError, "hue of image 0 is 0.1"),
+        ({"colors": [[1, 1, 1, 0.6]] * 3}, ValueError, "hue of image 0 is 0.6, expected NaN, or -0.5"),
         ({"dtype": "int8"}, TypeError, "out: dtype is int8, expected uint8 or a float"),
         ({"crop_size": 3}, ValueError, "crop_size: is 3, expected None without boxes"),
         ({"size": 0}, ValueError, "size: is 0, expected 1 or more"),
@@ -325,7 +325,7 @@ def test_draws_do_not_depend_on_the_batch():
         ({"seed": 2**64}, ValueError, "seed: is"),
         ({"seed": "one"}, TypeError, "seed: is 'one'"),
         ({"color": 0.5}, TypeError, "color: is 0.5, expected a ColorJitter"),
-        ({"color": rbc.ColorJitter(hue=0.1)}, rbc.RoboCacheError, "hue: is -0.1 to 0.1"),
+        ({"color": rbc.ColorJitter(hue=0.6)}, ValueError, "hue: is -0.6 to 0.6, expected a range"),
         ({"color": rbc.ColorJitter(-1)}, ValueError, "brightness: is -1.0"),
     ],
 )

@@ -302,11 +302,33 @@ def gray(image):
     return np.floor(_fma(b, f32(0.114), _fma(g, f32(0.587), r * f32(0.2989))))
 
 
+def turned_hue(image, turn):
+    """Return an image by torchvision's formulas of adjust_hue, each rounded to f32."""
+    x = image.astype(np.float32) * np.float32(1 / 255)
+    most, least = x.max(-1), x.min(-1)
+    one = np.float32(1)
+    s = (most - least) / np.where(most == least, one, most)
+    divisor = np.where(most == least, one, most - least)
+    rc, gc, bc = np.moveaxis((most[..., None] - x) / divisor[..., None], -1, 0)
+    red, green = most == x[..., 0], most == x[..., 1]
+    h = np.where(red, bc - gc, np.where(green, rc + np.float32(2) - bc, gc + np.float32(4) - rc))
+    h = np.fmod(h * np.float32(1 / 6) + one, one)
+    h = np.fmod(h + np.float32(turn), one)
+    h = np.where(h < 0, h + one, h)
+    i = np.floor(h * np.float32(6))
+    f = h * np.float32(6) - i
+    p, q, t = (one - s) * most, (one - s * f) * most, (s * f + (one - s)) * most
+    i = i.astype(int) % 6
+    chosen = [(most, t, p), (q, most, p), (p, most, t), (p, q, most), (t, p, most), (most, p, q)]
+    values = [np.choose(i, [each[c] for each in chosen]) for c in range(3)]
+    return (np.stack(values, -1) * np.float32(255.999)).astype(np.uint8)
+
+
 def color(image, factors, order=(0, 1, 2, 3)):
     """Return an image after the steps of ColorJitter."""
     for step in order:
         f = float(factors[step])
-        if math.isnan(f) or step == 3:
+        if math.isnan(f):
             continue
         factor, other = np.float32(f), np.float32(1.0 - f)
         x = image.astype(np.float32)
@@ -316,6 +338,8 @@ def color(image, factors, order=(0, 1, 2, 3)):
             luma = gray(image) if image.shape[-1] == 3 else x
             mean = np.float32(float(int(luma.sum(dtype=np.float64))) / float(luma.size))
             image = _bytes(_fma(mean, other, x * factor))
+        elif step == 3 and image.shape[-1] == 3:
+            image = turned_hue(image, factor)
         elif image.shape[-1] == 3:
             image = _bytes(_fma(gray(image)[..., None], other, x * factor))
     return image

@@ -56,8 +56,8 @@ _set_flip, *_set_steps = _rest
 class ColorJitter:
     """Random colours, with the arguments of torchvision's class: for :func:`image_draws`.
 
-    A number f is the range [max(0, 1 - f), 1 + f]; two numbers are the range itself. None leaves a
-    step out.
+    A number f is the range [max(0, 1 - f), 1 + f], or [-f, f] of hue; two numbers are the range
+    itself. None leaves a step out.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class ColorJitter:
     brightness: Range = None  #: range of the factor
     contrast: Range = None  #: range of the factor
     saturation: Range = None  #: range of the factor
-    hue: Range = None  #: not supported: None or 0
+    hue: Range = None  #: range of the turn, at most -0.5 to 0.5; a number f is [-f, f]
 
     def ranges(self) -> tuple[tuple[float, float] | None, ...]:
         """Return the range of each step, or None: brightness, contrast, saturation, hue.
@@ -103,7 +103,7 @@ class ImageDraws(Generic[Array]):
 
     boxes: Array | None  #: [B,4] of int64: y, x, height, width
     flips: Array | None  #: [B] of uint8: 1 left-right, else 0
-    colors: Array | None  #: [B,4] of float32: brightness, contrast, saturation, hue (NaN)
+    colors: Array | None  #: [B,4] of float32: brightness, contrast, saturation, hue
     color_order: Array | None  #: [B,4] of uint8: the steps in their order
     crop_size: tuple[int, int] | None  #: height and width of all boxes, if they are the same
 
@@ -195,7 +195,7 @@ def image_draws(
     MemoryError
         Not enough memory.
     RoboCacheError
-        Hue is drawn, which is not supported, the device is not available, or a CUDA error occurred.
+        The device is not available, or a CUDA error occurred.
 
     Examples
     --------

@@ -347,7 +347,6 @@ _PROJECTS: dict[str, _Project] = {
             ("resize, antialiased bilinear of floats, truncated", "near: 1 level"),
             _FUSED_STEP,
         ),
-        ("hue",),
     ),
     "gr00t_n1d6": _Project(
         "GR00T N1.6's SmallestMaxSize and FractionalCenterCrop, with OpenCV",
@@ -360,7 +359,7 @@ _PROJECTS: dict[str, _Project] = {
             ("resize of the shorter side to 256, OpenCV's area", "exact"),
             _FUSED_STEP,
         ),
-        ("rotation", "hue"),
+        ("rotation",),
     ),
     "gr00t_n1d7": _Project(
         "GR00T N1.7's Resize and FractionalCenterCrop, with OpenCV",
@@ -373,7 +372,7 @@ _PROJECTS: dict[str, _Project] = {
             ("resize to 256 x 256, OpenCV's area", "exact"),
             _FUSED_STEP,
         ),
-        ("rotation", "hue"),
+        ("rotation",),
     ),
     "lerobot": _Project(
         "LeRobot's ACT and diffusion policies, with the statistics of ImageNet",
@@ -386,7 +385,7 @@ _PROJECTS: dict[str, _Project] = {
             "epsilon": 1e-8,
         },
         (("(x / 255 - mean) / (std + 1e-8)", "exact"),),
-        ("hue", "sharpness", "rotation and translation"),
+        ("sharpness", "rotation and translation"),
     ),
     "smolvla": _Project(
         "LeRobot's SmolVLA: resize_with_pad, with the image at the lower right",
@@ -394,7 +393,7 @@ _PROJECTS: dict[str, _Project] = {
         (512, 512),
         _TO_ONE,
         (("resize with padding, bilinear without antialiasing", "near: 1 level"), _TO_ONE_STEP),
-        ("hue", "sharpness", "rotation and translation"),
+        ("sharpness", "rotation and translation"),
     ),
     "diffusion_policy": _Project(
         "diffusion policy on robots: get_image_transform with OpenCV, then a centre crop of 0.9",
@@ -424,7 +423,6 @@ _PROJECTS: dict[str, _Project] = {
             ("crop of 0.9 of the area and resize, TensorFlow's crop_and_resize", "near: 1/2 pixel"),
             ("(x / 255 - 0.5) / 0.5, of SigLIP; DINOv2 takes other numbers", "exact"),
         ),
-        ("hue",),
     ),
     "octo": _Project(
         "Octo's ResizeImageWrapper for the primary camera",
@@ -436,7 +434,6 @@ _PROJECTS: dict[str, _Project] = {
             ("crop of 0.9 of the area and resize, TensorFlow's crop_and_resize", "near: 1/2 pixel"),
             ("x / 127.5 - 1", "exact"),
         ),
-        ("hue",),
     ),
     "octo_wrist": _Project(
         "Octo's ResizeImageWrapper for the wrist camera",
@@ -444,7 +441,6 @@ _PROJECTS: dict[str, _Project] = {
         (128, 128),
         {"formula": "x / 127.5 - 1"},
         (("resize, TensorFlow's lanczos3", "near: 1 level"), ("x / 127.5 - 1", "exact")),
-        ("hue",),
     ),
 }
 

@@ -202,7 +202,7 @@ def images(
         0 none, 1 left-right, 2 up-down, 3 both.
     colors : array or list [B,4] of float32 or float64
         Factors of brightness, contrast and saturation, as in torchvision's ``ColorJitter``, and
-        hue, which is not supported: NaN or 0. NaN leaves a step out.
+        the part of the circle that hues turn by, -0.5 to 0.5. NaN leaves a step out.
     color_order : array or list [B,4] of uint8
         The order of the steps: 0 brightness, 1 contrast, 2 saturation, 3 hue. None: 0, 1, 2, 3.
     color_first
