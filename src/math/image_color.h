@@ -60,7 +60,7 @@ RBC_HD float hueOf(const float (&x)[3], float high, const float (&below)[3]) {
   return (below[1] + 4.0f) - below[0];
 }
 
-RBC_HD void turnHue(float turn, ImagePixel* pixel) {
+RBC_HD_CALLED void turnHue(float turn, ImagePixel* pixel) {
   float x[3];
   for (int c = 0; c < 3; ++c) x[c] = static_cast<float>(pixel->value[c]) * kHueScale;
   const float high = x[0] > x[1] ? (x[0] > x[2] ? x[0] : x[2]) : (x[1] > x[2] ? x[1] : x[2]);

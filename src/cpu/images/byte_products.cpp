@@ -36,73 +36,105 @@ RBC_BYTE_PRODUCTS_INLINE __m512i packSums(const __m512i (&sum)[4]) {
                              _mm512_packs_epi32(whole[2], whole[3]));
 }
 
-// The sums of a vector of values in four rows, [value][row]. The bytes of kFours fours stay in
-// registers; 0: there are more.
-template <bool kWide, int kFours>
-RBC_BYTE_PRODUCTS_INLINE void sumValues(const ColumnVector& vector, const FourColumns* columns,
-                                        const uint8_t* const (&rows)[kRows], uint8_t* to) {
-  __m512i sum[kRows];
-  if constexpr (kFours > 0) {
-    __m512i bytes[kFours][kRows];
-    for (int j = 0; j < kFours; ++j) {
-      const __m512i at = load(columns[j].at);
-      for (int r = 0; r < kRows; ++r) bytes[j][r] = pick<kWide>(rows[r] + vector.start[j], at);
-    }
-    for (__m512i& each : sum) each = _mm512_set1_epi32(kHalf);
-    for (int part = 0; part < kWeightParts; ++part) {
-      for (int r = 0; r < kRows && part > 0; ++r) sum[r] = _mm512_slli_epi32(sum[r], 8);
-      for (int j = 0; j < kFours; ++j) {
-        const __m512i weights = load(columns[j].weights[part]);
-        for (int r = 0; r < kRows; ++r) {
-          sum[r] = _mm512_dpbusd_epi32(sum[r], bytes[j][r], weights);
-        }
-      }
-    }
-  } else {
-    __m512i parts[kWeightParts][kRows];
-    for (int part = 0; part < kWeightParts; ++part) {
-      const __m512i first = _mm512_set1_epi32(part == 0 ? kHalf : 0);
-      for (int r = 0; r < kRows; ++r) parts[part][r] = first;
-    }
-    for (int32_t j = 0; j < vector.fours; ++j) {
-      const __m512i at = load(columns[j].at);
-      __m512i bytes[kRows];
-      for (int r = 0; r < kRows; ++r) bytes[r] = pick<kWide>(rows[r] + vector.start[j], at);
-      for (int part = 0; part < kWeightParts; ++part) {
-        const __m512i weights = load(columns[j].weights[part]);
-        for (int r = 0; r < kRows; ++r) {
-          parts[part][r] = _mm512_dpbusd_epi32(parts[part][r], bytes[r], weights);
-        }
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      sum[r] = parts[0][r];
-      for (int part = 1; part < kWeightParts; ++part) {
-        sum[r] = _mm512_add_epi32(_mm512_slli_epi32(sum[r], 8), parts[part][r]);
-      }
-    }
-  }
+RBC_BYTE_PRODUCTS_INLINE void storeRows(const __m512i (&sum)[kRows], uint8_t* to) {
   const __m512i rows_together =
       _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
   _mm512_storeu_si512(to, _mm512_shuffle_epi8(packSums(sum), rows_together));
 }
 
-// The sums along four rows, [value][row].
+// The sums of a vector of values in fours of rows, [value][row] each. It has kFours fours of
+// weights, and the bytes of them stay in registers.
+template <bool kWide, int kFours, int kSlots>
+RBC_BYTE_PRODUCTS_INLINE void sumValues(const ColumnVector& vector, const FourColumns* columns,
+                                        const uint8_t* const* rows, uint8_t* const* to) {
+  __m512i bytes[kFours][kSlots][kRows];
+  for (int j = 0; j < kFours; ++j) {
+    const __m512i at = load(columns[j].at);
+    for (int slot = 0; slot < kSlots; ++slot) {
+      for (int r = 0; r < kRows; ++r) {
+        bytes[j][slot][r] = pick<kWide>(rows[slot * kRows + r] + vector.start[j], at);
+      }
+    }
+  }
+  __m512i sum[kSlots][kRows];
+  for (auto& slot : sum) {
+    for (__m512i& each : slot) each = _mm512_set1_epi32(kHalf);
+  }
+  for (int part = 0; part < kWeightParts; ++part) {
+    for (auto& slot : sum) {
+      for (int r = 0; r < kRows && part > 0; ++r) slot[r] = _mm512_slli_epi32(slot[r], 8);
+    }
+    for (int j = 0; j < kFours; ++j) {
+      const __m512i weights = load(columns[j].weights[part]);
+      for (int slot = 0; slot < kSlots; ++slot) {
+        for (int r = 0; r < kRows; ++r) {
+          sum[slot][r] = _mm512_dpbusd_epi32(sum[slot][r], bytes[j][slot][r], weights);
+        }
+      }
+    }
+  }
+  for (int slot = 0; slot < kSlots; ++slot) storeRows(sum[slot], to[slot]);
+}
+
+// The same of any number of fours of weights, and one of rows.
 template <bool kWide>
-RBC_BYTE_PRODUCTS void sumRows(const PackedTile& tile, const uint8_t* const (&rows)[kRows],
-                               int64_t ahead, uint8_t* to) {
+RBC_BYTE_PRODUCTS_INLINE void sumLongValues(const ColumnVector& vector, const FourColumns* columns,
+                                            const uint8_t* const* rows, uint8_t* to) {
+  __m512i parts[kWeightParts][kRows];
+  for (int part = 0; part < kWeightParts; ++part) {
+    const __m512i first = _mm512_set1_epi32(part == 0 ? kHalf : 0);
+    for (int r = 0; r < kRows; ++r) parts[part][r] = first;
+  }
+  for (int32_t j = 0; j < vector.fours; ++j) {
+    const __m512i at = load(columns[j].at);
+    __m512i bytes[kRows];
+    for (int r = 0; r < kRows; ++r) bytes[r] = pick<kWide>(rows[r] + vector.start[j], at);
+    for (int part = 0; part < kWeightParts; ++part) {
+      const __m512i weights = load(columns[j].weights[part]);
+      for (int r = 0; r < kRows; ++r) {
+        parts[part][r] = _mm512_dpbusd_epi32(parts[part][r], bytes[r], weights);
+      }
+    }
+  }
+  __m512i sum[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    sum[r] = parts[0][r];
+    for (int part = 1; part < kWeightParts; ++part) {
+      sum[r] = _mm512_add_epi32(_mm512_slli_epi32(sum[r], 8), parts[part][r]);
+    }
+  }
+  storeRows(sum, to);
+}
+
+// The sums along one or two fours of rows, [value][row] each.
+template <bool kWide, int kSlots>
+RBC_BYTE_PRODUCTS void sumRows(const PackedTile& tile, const uint8_t* const* rows, int64_t ahead,
+                               uint8_t* const* slots) {
   const ByteTable& table = tile.table;
   const int64_t room = table.form->column_room;
   const ColumnVector* vector = table.vectors + tile.first_vector;
   const FourColumns* columns = table.columns + tile.first_vector * room;
-  for (int64_t v = 0; v < tile.vectors; ++v, ++vector, columns += room, to += 64) {
-    for (const uint8_t* row : rows) _mm_prefetch(row + vector->start[0] + ahead, _MM_HINT_T0);
-    switch (vector->fours) {
-      case 1: sumValues<kWide, 1>(*vector, columns, rows, to); break;
-      case 2: sumValues<kWide, 2>(*vector, columns, rows, to); break;
-      case 3: sumValues<kWide, 3>(*vector, columns, rows, to); break;
-      default: sumValues<kWide, 0>(*vector, columns, rows, to);
+  uint8_t* to[kSlots];
+  std::copy_n(slots, kSlots, to);
+  for (int64_t v = 0; v < tile.vectors; ++v, ++vector, columns += room) {
+    for (int r = 0; r < kSlots * kRows; ++r) {
+      _mm_prefetch(rows[r] + vector->start[0] + ahead, _MM_HINT_T0);
     }
+    if (vector->fours == 1) {
+      sumValues<kWide, 1, kSlots>(*vector, columns, rows, to);
+    } else if (vector->fours == 2) {
+      sumValues<kWide, 2, kSlots>(*vector, columns, rows, to);
+    } else {
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const uint8_t* const* four = rows + slot * kRows;
+        if (vector->fours == 3) {
+          sumValues<kWide, 3, 1>(*vector, columns, four, to + slot);
+        } else {
+          sumLongValues<kWide>(*vector, columns, four, to[slot]);
+        }
+      }
+    }
+    for (uint8_t*& each : to) each += 64;
   }
 }
 
@@ -150,31 +182,33 @@ RBC_BYTE_PRODUCTS void sumRow(const uint8_t* const* fours, const int32_t* weight
 RBC_BYTE_PRODUCTS void resizePacked(const PackedTile& tile, PackedMemory* memory) {
   const ImagePlan& plan = *tile.plan;
   const ByteTable& table = tile.table;
+  const bool wide = table.form->wide != 0;
   const int64_t blocks = (tile.vectors + 3) / 4;
-  const int64_t slot_bytes = blocks * 4 * kPackedBlock;
-  const int64_t slots = table.form->ring_slots;
-  const int64_t ahead = kRows * plan.stride[0];
+  const int64_t last = int64_t{table.rows[tile.last].first} + table.rows[tile.last].fours;
+  const auto slotOf = [&](int64_t four) {
+    return memory->ring + (four & (table.form->ring_slots - 1)) * blocks * 4 * kPackedBlock;
+  };
   for (int64_t y = tile.begin; y < tile.end; ++y) {
     const RowFours row = table.rows[y];
-    const int64_t end = int64_t{row.first} + row.fours;
-    for (int64_t i = std::max<int64_t>(memory->next, row.first); i < end; ++i) {
-      const uint8_t* rows[kRows];
+    memory->next = std::max<int64_t>(memory->next, row.first);
+    while (memory->next < int64_t{row.first} + row.fours) {
+      const uint8_t* rows[2 * kRows];
       // Rows behind the last one have weights of 0.
-      for (int64_t r = 0; r < kRows; ++r) {
-        rows[r] = plan.pixels + std::min(kRows * i + r, plan.in[0] - 1) * plan.stride[0];
+      for (int64_t r = 0; r < 2 * kRows; ++r) {
+        const int64_t number = std::min(kRows * memory->next + r, plan.in[0] - 1);
+        rows[r] = plan.pixels + number * plan.stride[0];
       }
-      uint8_t* to = memory->ring + (i & (slots - 1)) * slot_bytes;
-      if (table.form->wide != 0) {
-        sumRows<true>(tile, rows, ahead, to);
-      } else {
-        sumRows<false>(tile, rows, ahead, to);
-      }
+      // Two fours at once share what is loaded of the table, if another row needs the second.
+      const int count = memory->next + 1 < last ? 2 : 1;
+      uint8_t* const slots[2] = {slotOf(memory->next), slotOf(memory->next + 1)};
+      const int64_t ahead = count * kRows * plan.stride[0];
+      const auto sum = count == 2 ? (wide ? sumRows<true, 2> : sumRows<false, 2>)
+                                  : (wide ? sumRows<true, 1> : sumRows<false, 1>);
+      sum(tile, rows, ahead, slots);
+      memory->next += count;
     }
-    memory->next = std::max(memory->next, end);
     const uint8_t* fours[kMostFours + 1];
-    for (int k = 0; k < row.fours; ++k) {
-      fours[k] = memory->ring + ((row.first + k) & (slots - 1)) * slot_bytes;
-    }
+    for (int k = 0; k < row.fours; ++k) fours[k] = slotOf(row.first + k);
     sumRow(fours, table.weights + y * table.form->row_room * kWeightParts, row.fours, blocks,
            memory->bytes + (y - tile.begin) * kPackedValues);
   }

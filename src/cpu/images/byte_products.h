@@ -92,6 +92,7 @@ struct PackedTile {
   ByteTable table;
   int64_t begin;
   int64_t end;
+  int64_t last;  // the last row of all calls
   int64_t first_vector;
   int64_t vectors;
 };

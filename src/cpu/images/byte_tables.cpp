@@ -144,7 +144,8 @@ bool fillRows(const ImagePlan& plan, const AxisTable& axis, int64_t room, const 
                   sizeof weights.part);
     }
   }
-  while (form.ring_slots < most) form.ring_slots *= 2;
+  // Another four may be made ahead.
+  while (form.ring_slots < most + 1) form.ring_slots *= 2;
   return fits;
 }
 

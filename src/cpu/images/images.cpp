@@ -350,6 +350,7 @@ class Passes {
                            table,
                            first,
                            first,
+                           last - 1,
                            x * p_.channels / kVectorValues,
                            (values + kVectorValues - 1) / kVectorValues};
       memory->next = 0;
