@@ -529,7 +529,7 @@ TEST_CASE("images cuda: captured without a warm-up, and replayed on other frames
     Array without_hue(kF32, {4, 4});
     for (int64_t i = 0; i < 4; ++i) {
       for (int64_t k = 0; k < 4; ++k) {
-        const bool hue = k == 3 && colors.as<float>()[4 * i + k] > 0.5f;
+        const bool hue = k == 3 && support::decodeFloat(kF32, colors.get({i, k})) > 0.5L;
         without_hue.set({i, k}, hue ? support::formatOf(kF32).nan() : colors.get({i, k}));
       }
     }
