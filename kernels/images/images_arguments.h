@@ -87,8 +87,9 @@ RBC_HD int64_t packedPitch(const ResizeAxis& axis, int channels, int columns) {
 
 // Whether packed_images.cu makes the images of such a plan.
 RBC_HD bool isPacked(const ImagesProblem& p, const PackedLaunch& packed, const ImagePlan& plan) {
-  if (packed.words == 0) return false;
-  if (plan.pixels == nullptr) return plan.out[0] == p.out_height;
+  // A frame that is one pixel wide has its bytes side by side either way.
+  if (packed.words == 0 || plan.transposed) return false;
+  if (plan.pixels == nullptr) return true;
   if (kindOf(p, plan).sums != ResizeSums::kRounded) return false;
   if (plan.stride[1] != p.channels || (p.channels > 1 && plan.stride[2] != 1)) return false;
   const ResizeAxis columns = axisOf(p, plan, 1);

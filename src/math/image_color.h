@@ -75,14 +75,14 @@ RBC_HD_CALLED void turnHue(float turn, ImagePixel* pixel) {
   hue = hue + turn;
   hue = hue < 0 ? hue + 1.0f : hue >= 1 ? hue - 1.0f : hue;
   const float sixths = hue * 6.0f;
-  const float whole = std::floor(sixths);
-  const float part = saturation * (sixths - whole);
+  const float sector = std::floor(sixths);
+  const float part = saturation * (sixths - sector);
   const float rest = 1.0f - saturation;
   const float q = (1.0f - part) * high;
   const float t = (part + rest) * high;
   const float p = rest * high;
   // 6 is 0: a hue just below 0 is rounded to 1.
-  const int i = static_cast<int>(whole);
+  const int i = static_cast<int>(sector);
   const bool first = i == 0 || i == 6;
   const float red = first || i == 5 ? high : i == 1 ? q : i == 4 ? t : p;
   const float green = i == 1 || i == 2 ? high : first ? t : i == 3 ? q : p;

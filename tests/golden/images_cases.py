@@ -109,3 +109,6 @@ def cases():
         boxes=boxes,
         color_first=True,
     )
+    narrow = {"rows": np.zeros(2, np.int32), "boxes": np.array([[9, 0, 205, 1], [0, 0, 240, 1]])}
+    one_wide = [frames(1, 240, 1, 3)]
+    yield images("columns first, one wide", one_wide, 3, 40, "u8", rule="pillow_12", **narrow)

@@ -348,17 +348,17 @@ float gray(const Image& image, int64_t y, int64_t x) {
 void turnHue(uint8_t (&pixel)[3], float turn) {
   float x[3];
   for (int c = 0; c < 3; ++c) x[c] = static_cast<float>(pixel[c]) * static_cast<float>(1.0 / 255);
-  const float most = std::max({x[0], x[1], x[2]});
-  const float least = std::min({x[0], x[1], x[2]});
-  const float range = most - least;
-  const float s = range / (most == least ? 1.0f : most);
-  const float divisor = most == least ? 1.0f : range;
-  const float rc = (most - x[0]) / divisor;
-  const float gc = (most - x[1]) / divisor;
-  const float bc = (most - x[2]) / divisor;
-  const float hg = ((rc + 2.0f) - bc) * (most == x[1] && most != x[0] ? 1.0f : 0.0f);
-  const float hr = (bc - gc) * (most == x[0] ? 1.0f : 0.0f);
-  const float hb = ((gc + 4.0f) - rc) * (most != x[0] && most != x[1] ? 1.0f : 0.0f);
+  const float high = std::max({x[0], x[1], x[2]});
+  const float low = std::min({x[0], x[1], x[2]});
+  const float range = high - low;
+  const float s = range / (high == low ? 1.0f : high);
+  const float divisor = high == low ? 1.0f : range;
+  const float rc = (high - x[0]) / divisor;
+  const float gc = (high - x[1]) / divisor;
+  const float bc = (high - x[2]) / divisor;
+  const float hg = ((rc + 2.0f) - bc) * (high == x[1] && high != x[0] ? 1.0f : 0.0f);
+  const float hr = (bc - gc) * (high == x[0] ? 1.0f : 0.0f);
+  const float hb = ((gc + 4.0f) - rc) * (high != x[0] && high != x[1] ? 1.0f : 0.0f);
   float h = (hr + hg) + hb;
   h = std::fmod(h * static_cast<float>(1.0 / 6) + 1.0f, 1.0f);
   h = std::fmod(h + turn, 1.0f);
@@ -369,8 +369,8 @@ void turnHue(uint8_t (&pixel)[3], float turn) {
   const float sxf = s * f;
   const float rest = 1.0f - s;
   const auto unit = [](float v) { return std::clamp(v, 0.0f, 1.0f); };
-  const float vpqt[4] = {most, unit(rest * most), unit((1.0f - sxf) * most),
-                         unit((sxf + rest) * most)};
+  const float vpqt[4] = {high, unit(rest * high), unit((1.0f - sxf) * high),
+                         unit((sxf + rest) * high)};
   constexpr size_t kSelect[3][6] = {{0, 2, 1, 1, 3, 0}, {3, 0, 0, 2, 1, 1}, {1, 1, 3, 0, 0, 2}};
   for (size_t c = 0; c < 3; ++c) {
     const float v = vpqt[kSelect[c][static_cast<size_t>(i) % 6]];
@@ -383,10 +383,10 @@ void color(Image* image, const Options& options) {
     const double f = options.factors[static_cast<size_t>(step)];
     if (std::isnan(f) || (step >= 2 && image->channels == 1)) continue;
     if (step == 3) {
-      for (size_t at = 0; at < image->bytes.size(); at += 3) {
-        uint8_t pixel[3] = {image->bytes[at], image->bytes[at + 1], image->bytes[at + 2]};
+      for (size_t i = 0; i < image->bytes.size(); i += 3) {
+        uint8_t pixel[3] = {image->bytes[i], image->bytes[i + 1], image->bytes[i + 2]};
         turnHue(pixel, static_cast<float>(f));
-        std::copy_n(pixel, 3, &image->bytes[at]);
+        std::copy_n(pixel, 3, &image->bytes[i]);
       }
       continue;
     }

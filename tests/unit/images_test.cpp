@@ -552,6 +552,44 @@ TEST_CASE("images: more pixels for one output pixel than a block holds") {
   }
 }
 
+TEST_CASE("images: long rows and many weights, at every SIMD level") {
+  struct Size {
+    int64_t height, width, out_height, out_width, channels;
+  };
+  constexpr Size kSizes[] = {{9, 900, 12, 300, 3},  {40, 1200, 21, 150, 1}, {33, 500, 17, 500, 4},
+                             {70, 640, 20, 224, 3}, {5, 1300, 9, 200, 3},   {64, 64, 33, 420, 3}};
+  for (const RuleFilter& pair : kPairs) {
+    CAPTURE(pair.rule);
+    CAPTURE(pair.filter);
+    for (const Size& size : kSizes) {
+      CAPTURE(size.width);
+      Random random(5);
+      Image image(size.height, size.width, size.channels);
+      for (uint8_t& byte : image.bytes) byte = static_cast<uint8_t>(random.bits());
+      const Image expected =
+          images_reference::resize(image, size.out_height, size.out_width, pair.rule, pair.filter);
+      Array frames(kU8, {1, size.height, size.width, size.channels});
+      Array out(kU8, {1, size.out_height, size.out_width, size.channels});
+      put(frames, {image.bytes.begin(), image.bytes.end()});
+      const rbcTensor in = frames.tensor();
+      const rbcTensor to = out.tensor();
+      rbcImagesFrames array = rbcImagesFramesInit();
+      array.values = &in;
+      rbcImagesParams params = rbcImagesParamsInit();
+      params.rule = pair.rule;
+      params.filter = pair.filter;
+      params.layout = RBC_IMAGES_LAYOUT_HWC;
+      for (const int32_t level : support::simdLevels()) {
+        CAPTURE(level);
+        const Context context = support::cpuContext(1 + level % 2, level);
+        CHECK_SUCCEEDS(rbcImages(context.get(), &array, 1, nullptr, &to, &params));
+        CHECK(out.elements() ==
+              std::vector<uint64_t>(expected.bytes.begin(), expected.bytes.end()));
+      }
+    }
+  }
+}
+
 TEST_CASE("images: the comparison finds a changed byte") {
   const Context context = support::cpuContext(1);
   ImagesCase c(1, 12);

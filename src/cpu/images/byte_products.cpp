@@ -23,12 +23,12 @@ RBC_BYTE_PRODUCTS_INLINE __m512i load(const void* from) { return _mm512_loadu_si
 
 // The bytes at some places of the 64 or 128 that follow.
 template <bool kWide>
-RBC_BYTE_PRODUCTS_INLINE __m512i pick(const uint8_t* from, __m512i at) {
-  if constexpr (kWide) return _mm512_permutex2var_epi8(load(from), at, load(from + 64));
-  return _mm512_permutexvar_epi8(at, load(from));
+RBC_BYTE_PRODUCTS_INLINE __m512i pick(const uint8_t* from, __m512i places) {
+  if constexpr (kWide) return _mm512_permutex2var_epi8(load(from), places, load(from + 64));
+  return _mm512_permutexvar_epi8(places, load(from));
 }
 
-// The bytes of four vectors of sums: in each block of 16 bytes, those of its four lanes of each.
+// The bytes of four vectors of sums: a block of 16 bytes has four from each vector.
 RBC_BYTE_PRODUCTS_INLINE __m512i packSums(const __m512i (&sum)[4]) {
   __m512i whole[4];
   for (int i = 0; i < 4; ++i) whole[i] = _mm512_srai_epi32(sum[i], kFilterBits);
@@ -37,8 +37,7 @@ RBC_BYTE_PRODUCTS_INLINE __m512i packSums(const __m512i (&sum)[4]) {
 }
 
 RBC_BYTE_PRODUCTS_INLINE void storeRows(const __m512i (&sum)[kRows], uint8_t* to) {
-  const __m512i rows_together =
-      _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
+  const __m512i rows_together = _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400);
   _mm512_storeu_si512(to, _mm512_shuffle_epi8(packSums(sum), rows_together));
 }
 
@@ -49,10 +48,10 @@ RBC_BYTE_PRODUCTS_INLINE void sumValues(const ColumnVector& vector, const FourCo
                                         const uint8_t* const* rows, uint8_t* const* to) {
   __m512i bytes[kFours][kSlots][kRows];
   for (int j = 0; j < kFours; ++j) {
-    const __m512i at = load(columns[j].at);
+    const __m512i places = load(columns[j].places);
     for (int slot = 0; slot < kSlots; ++slot) {
       for (int r = 0; r < kRows; ++r) {
-        bytes[j][slot][r] = pick<kWide>(rows[slot * kRows + r] + vector.start[j], at);
+        bytes[j][slot][r] = pick<kWide>(rows[slot * kRows + r] + vector.start[j], places);
       }
     }
   }
@@ -86,9 +85,9 @@ RBC_BYTE_PRODUCTS_INLINE void sumLongValues(const ColumnVector& vector, const Fo
     for (int r = 0; r < kRows; ++r) parts[part][r] = first;
   }
   for (int32_t j = 0; j < vector.fours; ++j) {
-    const __m512i at = load(columns[j].at);
+    const __m512i places = load(columns[j].places);
     __m512i bytes[kRows];
-    for (int r = 0; r < kRows; ++r) bytes[r] = pick<kWide>(rows[r] + vector.start[j], at);
+    for (int r = 0; r < kRows; ++r) bytes[r] = pick<kWide>(rows[r] + vector.start[j], places);
     for (int part = 0; part < kWeightParts; ++part) {
       const __m512i weights = load(columns[j].weights[part]);
       for (int r = 0; r < kRows; ++r) {
@@ -134,7 +133,7 @@ RBC_BYTE_PRODUCTS void sumRows(const PackedTile& tile, const uint8_t* const* row
         }
       }
     }
-    for (uint8_t*& each : to) each += 64;
+    for (uint8_t*& next : to) next += 64;
   }
 }
 
@@ -193,7 +192,7 @@ RBC_BYTE_PRODUCTS void resizePacked(const PackedTile& tile, PackedMemory* memory
     memory->next = std::max<int64_t>(memory->next, row.first);
     while (memory->next < int64_t{row.first} + row.fours) {
       const uint8_t* rows[2 * kRows];
-      // Rows behind the last one have weights of 0.
+      // Rows after the last one have weights of 0.
       for (int64_t r = 0; r < 2 * kRows; ++r) {
         const int64_t number = std::min(kRows * memory->next + r, plan.in[0] - 1);
         rows[r] = plan.pixels + number * plan.stride[0];

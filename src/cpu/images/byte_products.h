@@ -1,6 +1,6 @@
 // Resizes by products of bytes: AVX-512 with VBMI and VNNI gathers any four pixels of a row into a
 // lane, and multiplies them by four bytes of weights at once. Weights of up to 24 bits are three
-// bytes. The sums are those of RoundedSums, bit for bit: integers are exact in any order.
+// bytes. The sums equal RoundedSums, bit for bit: integers are exact in any order.
 //
 // For pixels that are side by side, in bytes that are side by side, and few weights.
 #pragma once
@@ -22,17 +22,17 @@ namespace rbc::cpu {
 // Whether the machine has them, at this level.
 bool hasByteProducts(SimdLevel level);
 
-inline constexpr int kWeightParts = 3;           // bytes of a weight
-inline constexpr int kVectorValues = 16;         // values of a row that a vector has
-inline constexpr int kMostFours = 8;             // fours of weights of a value
-inline constexpr int kRingSlots = 16;            // fours of rows that are kept
-inline constexpr int64_t kPackedValues = 768;    // values of a row of a tile: whole blocks and pixels
-inline constexpr int64_t kPackedBlock = 64;      // values that are packed at once
+inline constexpr int kWeightParts = 3;         // bytes of a weight
+inline constexpr int kVectorValues = 16;       // values of a row that a vector has
+inline constexpr int kMostFours = 8;           // fours of weights of a value
+inline constexpr int kRingSlots = 16;          // fours of rows that are kept
+inline constexpr int64_t kPackedValues = 768;  // values of a row of a tile: whole blocks and pixels
+inline constexpr int64_t kPackedBlock = 64;    // values that are packed at once
 inline constexpr int64_t kPackedPad = 3 * kPackedBlock;  // bytes that blocks of pixels may exceed
 
 // Four pixels of each of the 16 values of a vector: lane i has bytes 4 i to 4 i + 3.
 struct FourColumns {
-  uint8_t at[64];  // the places of the bytes in what is loaded
+  uint8_t places[64];                // the places of the bytes in what is loaded
   int8_t weights[kWeightParts][64];  // the highest part first
 };
 
@@ -79,8 +79,8 @@ void fillByteTable(const ImagesProblem& p, const ImagePlan& plan, const AxisTabl
 struct PackedMemory {
   // Sums along rows, as bytes: [four of rows][value][row].
   alignas(64) uint8_t ring[kRingSlots * 4 * kPackedValues];
-  int64_t next;  // the four of rows that comes next
-  alignas(64) uint8_t before[kPackedPad];  // which blocks of pixels may begin in
+  int64_t next;                                          // the four of rows that comes next
+  alignas(64) uint8_t before[kPackedPad];                // which blocks of pixels may begin in
   alignas(64) uint8_t bytes[kTileRows * kPackedValues];  // the result, [row][value]
   alignas(64) uint8_t after[kPackedPad];
 };
@@ -105,11 +105,11 @@ struct ValueRows {
   const uint8_t* pixels;  // of PackedMemory::bytes
   int64_t pitch;
   int64_t rows;
-  int64_t count;  // pixels of a row
-  int channels;   // 1 or 3
-  bool reversed;  // `out` is where the last pixel of a row comes
-  void* out;      // the values of a channel are side by side
-  int64_t row_stride;      // in elements
+  int64_t count;       // pixels of a row
+  int channels;        // 1 or 3
+  bool reversed;       // `out` is where the last pixel of a row comes
+  void* out;           // the values of a channel are side by side
+  int64_t row_stride;  // in elements
   int64_t channel_stride;
   const uint8_t* parts;  // [channel][byte of a value][256]
 };

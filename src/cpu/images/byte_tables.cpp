@@ -47,8 +47,7 @@ struct Pixels {
 
 Pixels pixelsOf(int64_t vector, int64_t size, int channels) {
   const int64_t first = vector * kVectorValues;
-  return {first / channels,
-          std::min(size, (first + kVectorValues + channels - 1) / channels)};
+  return {first / channels, std::min(size, (first + kVectorValues + channels - 1) / channels)};
 }
 
 // The extent of the bytes of a four of a vector.
@@ -112,7 +111,8 @@ bool fillColumns(const ImagePlan& plan, const AxisTable& axis, int64_t room, int
           const int64_t begin = (range.first + 4 * j) * channels + c - vector.start[j];
           // Weights of 0 have some place.
           for (int t = 0; t < 4; ++t) {
-            four.at[4 * lane + t] = static_cast<uint8_t>((begin + t * channels) & (2 * kLoad - 1));
+            four.places[4 * lane + t] =
+                static_cast<uint8_t>((begin + t * channels) & (2 * kLoad - 1));
           }
           for (int part = 0; part < kWeightParts; ++part) {
             std::memcpy(four.weights[part] + 4 * lane, &weights.part[part], 4);
@@ -128,24 +128,25 @@ bool fillRows(const ImagePlan& plan, const AxisTable& axis, int64_t room, const 
   ByteTable::Form& form = *table.form;
   const int32_t unit = 1 << (kFilterBits - *axis.bits);
   bool fits = true;
-  int64_t most = 1;
+  int64_t longest = 1;
   for (int64_t y = 0; y < plan.size[0]; ++y) {
     const TapRange range = axis.ranges[y];
     const int64_t first = range.first / 4;
     const int64_t fours = foursOf(range.first + range.count) - first;
     if (fours > form.row_room) return false;
-    most = std::max(most, fours);
+    longest = std::max(longest, fours);
     table.rows[y] = {static_cast<int32_t>(first), static_cast<int32_t>(fours)};
     for (int64_t k = 0; k < fours; ++k) {
       FourWeights weights;
-      fits = fourWeights(axis.weights + y * room, 4 * (first + k) - range.first, range.count,
-                         unit, &weights) && fits;
+      fits = fourWeights(axis.weights + y * room, 4 * (first + k) - range.first, range.count, unit,
+                         &weights) &&
+             fits;
       std::memcpy(table.weights + (y * form.row_room + k) * kWeightParts, weights.part,
                   sizeof weights.part);
     }
   }
   // Another four may be made ahead.
-  while (form.ring_slots < most + 1) form.ring_slots *= 2;
+  while (form.ring_slots < longest + 1) form.ring_slots *= 2;
   return fits;
 }
 
@@ -174,9 +175,10 @@ bool suitsByteProducts(const ImagesProblem& p) {
 int64_t mostFours(const ImagesProblem& p) {
   const double down = static_cast<double>(p.height) / static_cast<double>(p.out_height);
   const double across = static_cast<double>(p.width) / static_cast<double>(p.out_width);
-  const double most = 2 * radiusOf(p.filter) * std::max({down, across, 1.0});
-  return most > 4 * kMostFours ? kMostFours
-                               : std::min<int64_t>(kMostFours, static_cast<int64_t>(most) / 4 + 2);
+  const double weights = 2 * radiusOf(p.filter) * std::max({down, across, 1.0});
+  return weights > 4 * kMostFours
+             ? kMostFours
+             : std::min<int64_t>(kMostFours, static_cast<int64_t>(weights) / 4 + 2);
 }
 
 void fillByteTable(const ImagesProblem& p, const ImagePlan& plan, const AxisTable& rows,

@@ -39,14 +39,14 @@ constexpr Places placesOf(int value_bytes, int channels, int channel, bool rever
 }
 
 struct PlacesOfChannels {
-  Places of[2][3];  // [reversed][channel]
+  Places places[2][3];  // [reversed][channel]
 };
 template <int kValueBytes, int kChannels>
 constexpr PlacesOfChannels makePlaces() {
   PlacesOfChannels all = {};
   for (int reversed = 0; reversed < 2; ++reversed) {
     for (int c = 0; c < kChannels; ++c) {
-      all.of[reversed][c] = placesOf(kValueBytes, kChannels, c, reversed != 0);
+      all.places[reversed][c] = placesOf(kValueBytes, kChannels, c, reversed != 0);
     }
   }
   return all;
@@ -103,7 +103,7 @@ RBC_BYTE_PRODUCTS void putAs(const ValueRows& rows) {
     for (int part = 0; part < kValueBytes; ++part) {
       for (int i = 0; i < 4; ++i) table[part][i] = _mm512_loadu_si512(parts + part * 256 + 64 * i);
     }
-    const Places& places = kPlaces<kValueBytes, kChannels>.of[rows.reversed ? 1 : 0][c];
+    const Places& places = kPlaces<kValueBytes, kChannels>.places[rows.reversed ? 1 : 0][c];
     const __m512i first = _mm512_load_si512(places.first);
     const __m512i second = _mm512_load_si512(places.second);
     for (int64_t y = 0; y < rows.rows; ++y) {

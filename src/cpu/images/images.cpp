@@ -16,7 +16,7 @@
 namespace rbc::cpu {
 namespace {
 
-constexpr int64_t kSumRows = 32;  // of a frame, that a task adds
+constexpr int64_t kSumRows = 32;       // of a frame, that a task adds
 constexpr int64_t kTasksOfThread = 8;  // at least, if a task has several bands
 
 // The workspace of a call.
@@ -204,14 +204,14 @@ class Passes {
     const int64_t bands = bandsOf(p_);
     if (p_.color_first) sumFrames();
     // Fours of rows that two bands need are computed twice, so a task has many bands if it can.
-    const int64_t each =
+    const int64_t bands_of_task =
         m_.bytes.form == nullptr
             ? 1
             : std::clamp<int64_t>(p_.images * bands / (kTasksOfThread * threads), 1, bands);
-    const int64_t tasks = (bands + each - 1) / each;
+    const int64_t tasks = (bands + bands_of_task - 1) / bands_of_task;
     pool_.parallelFor(p_.images * tasks, threads, [&](int64_t i, ThreadMemory& memory) {
-      const int64_t first = i % tasks * each;
-      resizeBands(i / tasks, first, std::min(first + each, bands), memory);
+      const int64_t first = i % tasks * bands_of_task;
+      resizeBands(i / tasks, first, std::min(first + bands_of_task, bands), memory);
     });
     if (p_.colors == nullptr || p_.color_first) return;
     addParts(bands);
