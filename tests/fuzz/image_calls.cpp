@@ -80,7 +80,7 @@ static std::unique_ptr<Call> makeImages(Choices& choices) {
   if (channels != 4 && choices.chance(40)) {
     Tensor* colors = add("colors", anyReal(choices), {images, 4});
     fillReals(*call, *colors, choices, 0, 2);
-    fillWhere(*call, *colors, 0, [](int64_t i) { return i % 4 == 3; });
+    fillWhere(*call, *colors, 0.25, [](int64_t i) { return i % 4 == 3; });
     params.colors = colors->hold();
     if (choices.chance(50)) params.flags = RBC_IMAGES_FLAG_COLOR_FIRST;
     if (choices.chance(50)) {
@@ -141,7 +141,7 @@ static std::unique_ptr<Call> makeImageDraws(Choices& choices) {
     params.brightness[0] = choices.uniform(0, 1);
     params.brightness[1] = 1;
   }
-  if (choices.chance(30)) params.hue[0] = params.hue[1] = 0;
+  if (choices.chance(30)) params.hue[0] = params.hue[1] = 0.25;
   Struct* p = call->add("rbcImageDrawsParams", &params);
   Operation<rbcImageDraws, rbcImageDrawsWorkspaceSize>::bind(call.get(), samples, boxes, flips,
                                                              colors, order, p);

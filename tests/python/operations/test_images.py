@@ -128,7 +128,7 @@ def test_torch():
         ({"pad_value": ()}, ValueError, "pad_value: has 0 numbers"),
         ({"boxes": [[0, 0, 9, 14]] * 3}, ValueError, r"boxes: \[0\] is y 0, x 0, height 9"),
         ({"rows": [3]}, ValueError, "rows: index 0 is 3, expected -1, or one of the 3"),
-        ({"colors": [[1, 1, 1, 0.6]] * 3}, ValueError, "hue of image 0 is 0.6, expected NaN, or -0.5"),
+        ({"colors": [[1, 1, 1, 0.6]] * 3}, ValueError, "hue of image 0 is 0.6, expected NaN"),
         ({"dtype": "int8"}, TypeError, "out: dtype is int8, expected uint8 or a float"),
         ({"crop_size": 3}, ValueError, "crop_size: is 3, expected None without boxes"),
         ({"size": 0}, ValueError, "size: is 0, expected 1 or more"),
