@@ -142,8 +142,7 @@ def compared(known, name, version, found):
     )
     assert entry[1] == found, (
         f"{name}: results differ from the results of version {version}. If that is intended, "
-        "raise the number in robocache/_cache/arithmetic.py, or old entries of caches are used for "
-        "ever"
+        "raise the number in robocache/_cache/arithmetic.py, or caches keep their old entries"
     )
 
 
