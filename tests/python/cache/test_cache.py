@@ -359,6 +359,35 @@ def test_a_damaged_entry_is_made_again(path, store, name):
         assert facts(data.open(path, cache=cache)) == facts(data.open(path))
 
 
+def states(folder):
+    """Facts about every file of a folder that change when it is written or replaced."""
+    found = {}
+    for base, folders, names in os.walk(folder):
+        for name in [*folders, *names]:
+            of = os.lstat(os.path.join(base, name))
+            found[os.path.join(base, name)] = (
+                of.st_ino,
+                of.st_size,
+                of.st_mtime_ns,
+                of.st_ctime_ns,
+            )
+    return found
+
+
+def test_a_hit_writes_nothing(path, store):
+    """The time of the last use is written once an hour, and digests when there are new ones."""
+    time.sleep(2.1)  # digests of younger files are not kept
+    cache = rbc.Cache(store, require=True)
+    data.open(path, cache=cache).align(0.01, cache=cache)
+    data.open(path, cache=cache)
+    before = states(store), states(path)
+    for _ in range(3):
+        cache = rbc.Cache(store, require=True)
+        data.open(path, cache=cache).load().align(0.01, cache=cache).load()
+        assert cache.last_miss is None
+    assert (states(store), states(path)) == before
+
+
 def test_max_bytes_removes_and_refuses(path, store):
     cache = rbc.Cache(store, max_bytes="1kB")
     with pytest.raises(ValueError, match=r"max_bytes: is 1 KB, but one entry has .* KB"):

@@ -7,7 +7,7 @@ import stat
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -371,7 +371,7 @@ class Building:
             writer.publish()
 
 
-def document_key(document: dict[str, Any]) -> tuple[bytes, str]:
+def document_key(document: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return the key of a document, and the document as canonical JSON."""
     text = canonical(document)
     return digest(text), text

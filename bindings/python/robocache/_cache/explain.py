@@ -68,12 +68,12 @@ def why_missing(
         of_steps = f" in these steps ({steps})" if steps else ""
         return f"no entry was made of files of these names{of_steps}"
     entry = f"the entry of {text_of_age(time.time() - best[2])}"
-    found = differences(wanted, best[1])
-    if not found:
+    changes = differences(wanted, best[1])
+    if not changes:
         return f"{entry} with these sources and options is incomplete or damaged"
-    more = len(found) - 1
+    more = len(changes) - 1
     rest = "" if more == 0 else f", and {more} more {'difference' if more == 1 else 'differences'}"
-    return f"{found[0]} {entry}{rest}"
+    return f"{changes[0]} {entry}{rest}"
 
 
 def differences(wanted: dict[str, Any], other: dict[str, Any]) -> list[str]:

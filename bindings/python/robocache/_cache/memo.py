@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import time
 from typing import Any
 
@@ -58,6 +57,8 @@ class Memo:
             return
         self._changed = False
         content = json.dumps([[*fact, digest] for fact, digest in self._used.items()])
+        import tempfile
+
         folder = os.path.dirname(self._file)
         with contextlib.suppress(OSError):
             os.makedirs(folder, 0o700, exist_ok=True)

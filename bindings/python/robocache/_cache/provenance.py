@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from . import arithmetic
 from .identities import Sources
@@ -35,7 +35,10 @@ class Provenance:
         return None if self.sources is None else self.sources.why_not_published()
 
 
-def following(before: Any, made: Any, step: str, **options: Any) -> Any:
+Made = TypeVar("Made", bound=Any)
+
+
+def following(before: Any, made: Made, step: str, **options: Any) -> Made:
     """Give the result of a step its provenance, if the data before it have one; return it."""
     provenance = before._provenance
     made._provenance = None if provenance is None else provenance.then(step, options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from typing import Any
 
@@ -35,7 +34,7 @@ def seconds_of(age: Any, name: str) -> int:
     >>> seconds_of("30d", "max_age"), seconds_of("12h", "max_age"), seconds_of(60, "max_age")
     (2592000, 43200, 60)
     """
-    if isinstance(age, datetime.timedelta):
+    if hasattr(age, "total_seconds"):
         age = round(age.total_seconds())
     if isinstance(age, str):
         found = _PARTS.fullmatch(age)

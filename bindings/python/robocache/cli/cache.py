@@ -168,7 +168,7 @@ def verify(cache: Folder = None, as_json: AsJson = False) -> None:
     blocks = 0
     for item in items:
         name, folder = item.key.hex(), folder_of(store.path, item.key)
-        fault = {"key": name, "folder": folder, "segment": None, "block": None}
+        fault: dict[str, Any] = {"key": name, "folder": folder, "segment": None, "block": None}
         try:
             report = store.verify(item.key)
         except RoboCacheError as error:
@@ -182,9 +182,9 @@ def verify(cache: Folder = None, as_json: AsJson = False) -> None:
             continue
         blocks += report.num_blocks
         if report.num_damaged_blocks:
-            place = {"segment": report.first_segment, "block": report.first_block}
+            at = {"segment": report.first_segment, "block": report.first_block}
             reason = f"{report.num_damaged_blocks} of {report.num_blocks} blocks differ"
-            damaged.append({**fault, **place, "reason": reason})
+            damaged.append({**fault, **at, "reason": reason})
     if as_json:
         show.print_json({"cache": store.path, "blocks": blocks, "damaged": damaged})
     else:

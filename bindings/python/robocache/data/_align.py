@@ -34,6 +34,8 @@ from ._recording import RecordedStream, Recording, clock_of
 from ._time_units import in_seconds, per_second, unit_of
 
 if TYPE_CHECKING:
+    from .. import Cache
+
     Data = Union[Recording, Episodes]
 
 _AT_ONCE = 256  # episodes
@@ -64,7 +66,7 @@ def align(
     late_bound: int | Mapping[str, int] = 0,
     clock_offset: float | Mapping[str, float] = 0.0,
     labels: Collection[str] = (),
-    cache: Any = None,
+    cache: Cache | None = None,
 ) -> Episodes:
     """Put all streams on one clock: one track per stream, all with the same times.
 

@@ -10,7 +10,7 @@ from ._errors import Damage
 from ._file_access import Limit
 
 if TYPE_CHECKING:
-    from .._cache.cache import Cache
+    from .. import Cache
 
     class OpenOptions(TypedDict, total=False):
         """Keyword arguments of :func:`robocache.data.open`."""

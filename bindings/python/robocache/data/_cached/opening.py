@@ -189,7 +189,7 @@ class Reopened:
 
     def __init__(self, path: str, options: Options) -> None:
         self._path = path
-        self._options = {
+        self._options: dict[str, Any] = {
             "damaged": "keep" if options.damage.keep else "refuse",
             "progress": options.progress,
             "unit": options.unit,

@@ -158,6 +158,9 @@ class StoredTracks(LazyTracks):
         rows = slice(None)
         if in_order:
             rows = slice(int(offsets[begin]), int(offsets[begin + len(chosen)]))
+        values: Any
+        times: Any
+        arrivals: Any
         values, times, arrivals = (
             None if (array := stored.array(track[part])) is None else array[rows]
             for part in ("values", "times", "arrivals")

@@ -19,7 +19,7 @@ from .._options import Options
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ... import Episodes
+    from ... import Cache, Episodes
     from .._options import OpenOptions
     from .._point_clouds import PointClouds
     from .._recording import Recording
@@ -72,7 +72,7 @@ def open(
     progress: bool | None = None,
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
-    cache: Any = None,
+    cache: Cache | None = None,
     identity: str = "stat",
 ) -> Any:
     """Open a recording or a data set. The format is detected by content, not by name.
