@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -47,6 +48,17 @@ def test_build_fills_the_cache(path, store):
     found = json.loads(run("build", path, "--cache", store, "--json"))
     assert found["cache"] == str(store)
     assert found["built"][0]["stored"] and found["built"][0]["reason"] is None
+
+
+def test_build_of_several_data_sets_in_processes(path, tmp_path, store):
+    paths = [path, shutil.copytree(path, tmp_path / "other"), tmp_path / "missing"]
+    age(paths[1], 100)
+    found = json.loads(run("build", *paths[:2], "--cache", store, "--processes", "2", "--json"))
+    assert [each["path"] for each in found["built"]] == [str(each) for each in paths[:2]]
+    assert all(each["stored"] and each["reason"] for each in found["built"])
+    assert len(rbc.Cache(store).items()) == 2
+    out = run("build", *paths, "--cache", store, "--processes", "2", status=1)
+    assert f"{paths[2]}: does not exist" in out or "No such file" in out
 
 
 def test_build_of_a_recording_needs_a_rate(tmp_path, store):

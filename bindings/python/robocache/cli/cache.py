@@ -1,7 +1,10 @@
 """``robocache cache``: fill, list, verify and clear the cache."""
 
+import functools
+import multiprocessing
 import os
 import time as clock
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -59,6 +62,10 @@ def build(
         ),
     ] = None,
     cache: Folder = None,
+    processes: Annotated[
+        int,
+        typer.Option(help="Data sets that are read at the same time.", metavar="N", min=1),
+    ] = 1,
     identity: Annotated[
         str,
         typer.Option(
@@ -83,31 +90,24 @@ def build(
     entry if they have the same options.
     """
     store = _opened(cache, require=True)
-    options = guesses(accept_guesses, as_numbers)
-    found = []
-    for path in paths:
-        source: Any = open_data(
-            path,
-            damaged=damaged,
-            unit=unit,
-            fps=fps,
-            definitions=definition,
-            follow_links=follow_links,
-            max_unpacked=max_unpacked,
-            time=time,
-            cache=store,
-            identity=identity,
-        )
-        source = with_kinds(source, kind)
-        is_recording = isinstance(source, Recording)
-        if not is_recording:
-            found.append(_built(path, "episodes", store, source))
-        elif rate is None:
-            text = "is a recording; only its alignments are stored: add --rate"
-            raise Failure(f"{path}: {text}")
-        if rate is not None:
-            source = source.align(rate, cache=store, **options)
-            found.append(_built(path, f"aligned at {rate:g} Hz", store, source))
+    opening: dict[str, Any] = {
+        "damaged": damaged,
+        "unit": unit,
+        "fps": fps,
+        "definitions": definition,
+        "follow_links": follow_links,
+        "max_unpacked": max_unpacked,
+        "time": time,
+        "cache": store,
+        "identity": identity,
+    }
+    work = functools.partial(_stored, opening, kind, rate, guesses(accept_guesses, as_numbers))
+    if processes == 1 or len(paths) == 1:
+        found = [row for path in paths for row in work(path)]
+    else:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(processes, len(paths)), context) as pool:
+            found = [row for rows in pool.map(work, paths) for row in rows]
     if as_json:
         show.print_json({"cache": store.path, "built": found})
         return
@@ -119,6 +119,28 @@ def build(
             text = f"made: {each['reason']}" if each["stored"] else each["reason"]
         episodes = plural(each["episodes"], "episode")
         out.print(f"{each['path']}: {each['what']}, {episodes}: {text}", wrap=False)
+
+
+def _stored(
+    opening: dict[str, Any],
+    kind: Optional[list[str]],
+    rate: Optional[float],
+    options: dict[str, bool],
+    path: Path,
+) -> list[dict[str, Any]]:
+    """Open and align a data set with the cache; return what is in the cache then."""
+    store = opening["cache"]
+    source: Any = with_kinds(open_data(path, **opening), kind)
+    found = []
+    if not isinstance(source, Recording):
+        found.append(_built(path, "episodes", store, source))
+    elif rate is None:
+        text = "is a recording; only its alignments are stored: add --rate"
+        raise Failure(f"{path}: {text}")
+    if rate is not None:
+        source = source.align(rate, cache=store, **options)
+        found.append(_built(path, f"aligned at {rate:g} Hz", store, source))
+    return found
 
 
 def _built(path: Path, what: str, store: Cache, source: Any) -> dict[str, Any]:
