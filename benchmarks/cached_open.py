@@ -3,9 +3,9 @@
     python benchmarks/cached_open.py [--episodes 1000000] [--files 960] [--folder DIR]
 
 Writes a LeRobot v3.0 data set with 5 rows of 2 x 7 float32 per episode, stores it in a cache, and
-opens it in new processes: from the cache, from the cache after the digests of the files were removed,
-and without a cache. Prints the seconds of `open`, after the import and with the key: the median and
-all runs.
+opens it in new processes: from the cache, from the cache after the digests of the files were
+removed, and without a cache. Prints the seconds of `open`, after the import and with the key: the
+median and all runs.
 """
 
 import argparse
