@@ -64,11 +64,10 @@ static PyObject* newItems(const rbcStoreItem* items, size_t count) {
   PyObject* list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; i < count && list != NULL; ++i) {
     const rbcStoreItem* item = &items[i];
-    PyObject* row =
-        Py_BuildValue("y#iiLKL", (const char*)item->key, (Py_ssize_t)sizeof item->key,
-                      item->state == RBC_STORE_ITEM_COMPLETE, (int)item->is_locked,
-                      (long long)item->num_segments, (unsigned long long)item->num_bytes,
-                      (long long)item->last_use_ns);
+    PyObject* row = Py_BuildValue(
+        "y#iiLKL", (const char*)item->key, (Py_ssize_t)sizeof item->key,
+        item->state == RBC_STORE_ITEM_COMPLETE, (int)item->is_locked, (long long)item->num_segments,
+        (unsigned long long)item->num_bytes, (long long)item->last_use_ns);
     if (row == NULL) {
       Py_DECREF(list);
       return NULL;

@@ -1,5 +1,6 @@
 """Identities of source files: what changes them, and what does not."""
 
+import hashlib
 import os
 import shutil
 import time
@@ -185,6 +186,15 @@ def test_digests_are_kept_until_a_file_changes(tmp_path, monkeypatch):
     os.utime(path / "b", ns=(of.st_atime_ns, of.st_mtime_ns))  # ctime differs
     third, count = digests()
     assert count == 1 and third != first
+
+
+def test_many_files_are_digested_in_threads(tmp_path):
+    many = {f"file{i:02d}": bytes([i]) * (1000 + i) for i in range(40)}
+    path = files(tmp_path / "set", **many)
+    for method in ("stat", "content"):
+        found = dict(document(path, method))
+        for name, content in many.items():
+            assert found[name][-1] == hashlib.sha256(content).hexdigest()
 
 
 def test_a_damaged_or_foreign_memo_is_ignored(tmp_path):

@@ -20,7 +20,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ _WHOLE = 2 * _END + _BLOCK * _BLOCKS  # smaller files are read whole
 _CHUNK = 1 << 20
 _1990 = 631_152_000 * 10**9
 RACY_NS = 2 * 10**9
+_FEW, _MOST_THREADS = 16, 16
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _BLOB = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -88,10 +89,14 @@ class Sources:
         """Return the sources for a key: ``[relative path, identity]``, sorted."""
         files = [file for file in self._files if file.kind == "file"]
         shared = len(files) > 1 and len({file.mtime for file in files}) == 1
-        try:
-            found = [[file.name, self._identity(file, shared)] for file in self._files]
-        finally:
-            self.memo.save()
+        unknown: list[tuple[_File, bool, list[Any]]] = []
+        found = [[file.name, self._identity(file, shared, unknown)] for file in self._files]
+        digests = _digests([(file.path, whole) for file, whole, _ in unknown])
+        for (file, whole, identity), digest in zip(unknown, digests):
+            identity.append(digest)
+            if abs(self.began_ns - file.place[2]) >= RACY_NS:
+                self.memo.put(_fact(file, whole), digest)
+        self.memo.save()
         return sorted(found, key=lambda source: (source[0], str(source[1])))
 
     def why_not_published(self) -> str | None:
@@ -166,7 +171,10 @@ class Sources:
 
     # ---- identities -----------------------------------------------------------------------------
 
-    def _identity(self, file: _File, shared_mtime: bool) -> list[Any]:
+    def _identity(
+        self, file: _File, shared_mtime: bool, unknown: list[tuple[_File, bool, list[Any]]]
+    ) -> list[Any]:
+        """Return an identity. If its digest is not known, it lacks it, and is in ``unknown``."""
         if file.kind != "file":
             return [file.kind]
         if self.method.startswith("revision:"):
@@ -174,18 +182,14 @@ class Sources:
         blob = _blob_of(file.path)
         if blob is not None:
             return ["blob", blob, file.size]
-        if self.method == "content" or shared_mtime or file.mtime < _1990:
-            return ["content", file.size, self._digest(file, whole=True)]
-        return ["stat", file.size, file.mtime, self._digest(file, whole=False)]
-
-    def _digest(self, file: _File, whole: bool) -> str:
-        fact = (*file.place, file.size, file.mtime, int(whole))
-        known = self.memo.get(fact)
+        whole = self.method == "content" or shared_mtime or file.mtime < _1990
+        identity = ["content", file.size] if whole else ["stat", file.size, file.mtime]
+        known = self.memo.get(_fact(file, whole))
         if known is None:
-            known = _sha256(file.path, whole)
-            if abs(self.began_ns - file.place[2]) >= RACY_NS:
-                self.memo.put(fact, known)
-        return known
+            unknown.append((file, whole, identity))
+        else:
+            identity.append(known)
+        return identity
 
 
 def require_method(method: str) -> None:
@@ -196,6 +200,20 @@ def require_method(method: str) -> None:
         raise ValueError(
             f"identity: is {method!r}, expected 'stat', 'content' or 'revision:' and a text"
         )
+
+
+def _fact(file: _File, whole: bool) -> tuple[int, ...]:
+    return (*file.place, file.size, file.mtime, int(whole))
+
+
+def _digests(files: Sequence[tuple[str, bool]]) -> Iterable[str]:
+    """Return the digests of files, or of parts of them. Many are read by several threads."""
+    if len(files) < _FEW:
+        return [_sha256(path, whole) for path, whole in files]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda file: _sha256(*file), files))
 
 
 def _blob_of(path: str) -> str | None:
