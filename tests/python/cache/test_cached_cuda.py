@@ -26,8 +26,8 @@ def opened(tmp_path_factory):
         "grip": rbc.Track(rng.integers(0, 2, (offsets[-1], 1)).astype(bool), offsets),
         "half": rbc.Track(rng.normal(size=(offsets[-1], 5)).astype("f2"), offsets),
     }
-    path = folder / "set"
-    rbc.Episodes(tracks).save(path, "zarr")
+    path = folder / "set.npz"
+    rbc.Episodes(tracks).save(path, "npz")
     cache = rbc.Cache(folder / "store", require=True)
     data.open(age(path), cache=cache)
     return data.open(path), data.open(path, cache=cache)

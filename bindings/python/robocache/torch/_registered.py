@@ -68,7 +68,7 @@ def registered(
                 for part in ("values", "times", "arrivals")
                 if (array := getattr(track, part)) is not None
             },
-            episode_offsets=torch.from_numpy(track._offsets).to(device),
+            episode_offsets=torch.from_numpy(track._offsets.copy()).to(device),
         )
         for name, track in tracks.items()
     }
