@@ -265,6 +265,56 @@ def test_wrong_quantiles_of_episodes_explain_nothing(written, rule):
     assert {each.severity for each in found(folder)} == {"error"}
 
 
+@pytest.mark.parametrize("key", ["min", "max", "mean", "std", "count"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_wrong_statistics_of_an_episode(written, key, whole):
+    """They are found although the data set's statistics are right, or missing as in v2.1."""
+
+    def spoil(each):
+        each[1][key][-1] += 3
+
+    folder, version = written
+    write_statistics(folder, version, "exact", spoil=spoil)
+    if not whole:
+        (folder / "meta/stats.json").unlink()
+    place = "episode 1" if key == "count" else "episode 1, channel 2"
+    text = f"{key} is stored as"
+    one(found(folder), "error", "statistics", place, text, "(1 of 3 episodes have wrong")
+    command = ["stats", str(folder), "--check", "-s", "observation.state", "--json"]
+    if whole or version == "v2.1":
+        result = CliRunner().invoke(app, command)
+        told = [
+            each for each in json.loads(result.stdout)["findings"] if each["severity"] != "note"
+        ]
+        assert result.exit_code == 1 and len(told) == 1 and text in told[0]["text"]
+
+
+def test_statistics_of_other_channels_in_episodes(written):
+    def spoil(each):
+        for own in each:
+            own.update({key: own[key][:2] for key in own if key != "count"})
+
+    write_statistics(*written, "exact", spoil=spoil)
+    one(
+        found(written[0]),
+        "error",
+        "statistics",
+        "stored for 2 channels per episode; the data have 3",
+    )
+
+
+def test_rounding_of_the_statistics_of_episodes(written):
+    """LeRobot subtracts squares of float32 numbers, and takes quantiles from a histogram."""
+
+    def spoil(each):
+        for own in each:
+            own["std"] = [np.sqrt(s**2 + 1e-5 * m**2) for s, m in zip(own["std"], own["max"])]
+            own["q50"] = [0.5 * (low + high) for low, high in zip(own["min"], own["max"])]
+
+    write_statistics(*written, "exact", spoil=spoil)
+    assert found(written[0]) == []
+
+
 def test_statistics_of_numbers_that_a_merge_left(written):
     folder, _ = written
     of = {"min": [0], "max": [49], "mean": [24.5], "std": [14.4], "count": [100]}

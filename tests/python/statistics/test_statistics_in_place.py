@@ -208,6 +208,28 @@ def test_a_deviation_that_the_quantiles_exclude(tmp_path):
     assert "std is stored as 0.0001" in wrong["text"]
 
 
+def test_deviations_of_episodes_that_the_quantiles_exclude(tmp_path):
+    """The deviation of the data set is right, but the ones of two episodes are not."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = camera_sets.with_pictures(tmp_path / "set", camera_sets.frames(15), count=3, rows=5)
+    run("stats", "--fix", folder, "--images", "all")
+    assert not [
+        f for f in json_of("inspect", folder)["findings"] if f["kind"] == "image_statistics"
+    ]
+    path = folder / "meta/episodes/chunk-000/file-000.parquet"
+    table = parquet.read_table(path)
+    name = f"stats/{camera_sets.NAME}/std"
+    values = table[name].to_pylist()
+    values[0], values[2] = [[[0.0]]] * 3, [[[0.0]], [[0.2]], [[0.2]]]
+    at = table.column_names.index(name)
+    parquet.write_table(table.set_column(at, table.schema.field(at), [values]), path)
+    found = json_of("inspect", folder)["findings"]
+    (wrong,) = [f for f in found if f["kind"] == "image_statistics"]
+    assert wrong["severity"] == "error" and wrong["place"] == "episode 2, red"
+    assert "std is stored as 0, but" in wrong["text"]
+    assert wrong["text"].endswith("(wrong for 2 of 3 episodes)")
+
+
 def test_a_video_that_is_too_short(tmp_path):
     folder = camera_sets.with_video(tmp_path / "set", camera_sets.frames(8), count=2, rows=5)
     old = (folder / STATS).read_bytes()

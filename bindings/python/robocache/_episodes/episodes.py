@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .._statistics.result import StatisticsResult
     from .._timing.report import Report
     from .._windows.spec import WindowSpec
-    from ..data._checks.statistics import EpisodeQuantiles
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
 
@@ -211,8 +211,8 @@ class Episodes:
         made = make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
         return following(self, made, "kinds", kinds=kinds)
 
-    def _stored_by_episode(self, track: str) -> EpisodeQuantiles | None:
-        """Return the quantiles of a track in each episode, if the data set has them."""
+    def _stored_by_episode(self, track: str) -> StatisticsResult | None:
+        """Return the stored statistics [E,D] of a track in each episode; None without them."""
         return None if self._about.by_episode is None else self._about.by_episode(track)
 
     def _checked(self, stored: Mapping[str, Any]) -> list[Finding]:

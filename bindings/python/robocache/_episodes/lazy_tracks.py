@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..data._checks.statistics import EpisodeQuantiles
+    from .._statistics.result import StatisticsResult
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
 
@@ -29,7 +29,8 @@ class About:
     notes: tuple[str, ...] = ()  # of an alignment
     problems: Sequence[Problem] = ()  # of a reader, which adds to them while it reads
     stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics in the data set
-    by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles of a track
+    # Reads the statistics [E,D] that the data set has of a track in each episode.
+    by_episode: Callable[[str], StatisticsResult | None] | None = None
     checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
     # By camera: yields the PNG or JPEG files of an episode, given its index in the data set.
     pictures: Mapping[str, Callable[[int], Iterator[bytes]]] = field(default_factory=dict)

@@ -169,7 +169,7 @@ MEANINGS = {
     ),
     "statistics": Meaning(
         ("error",),
-        "Stored statistics differ from the statistics of the data.",
+        "Stored statistics of the data set, or of one of its episodes, do not fit its rows.",
         "`robocache stats --fix DATASET` computes them again, and replaces the files in `meta`.",
     ),
     "tasks": Meaning(

@@ -273,8 +273,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
             if name not in _INDICES:
                 findings += channels.findings()
             statistics[name] = exact_of(track)
-            if name in stored:
-                findings += check_stored(episodes, name, stored[name], statistics[name])
+            findings += check_stored(episodes, name, stored.get(name), statistics[name])
         if track.times is not None:
             times, cuts = on_host(track.times), on_host(track.episode_offsets)
             stream.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]

@@ -2,38 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
 from .._findings import Finding
 
 if TYPE_CHECKING:
-    from ... import Track
+    from ... import StatisticsResult, Track
     from ..._episodes.episodes import Episodes
 
 _OF_RANGE = 1e-3  # of the channel's range: error of float32 and histograms
 _OF_SIZE = 1e-5  # of the largest value: error of float32 sums
+_OF_SQUARE = 2e-5  # of the largest square: error of LeRobot's variances of single episodes
 _LEAST = 1e-12
 _MOMENTS = ("min", "max", "mean", "std")
 
 
-@dataclass(frozen=True)
-class EpisodeQuantiles:
-    """The stored quantiles of each episode of a data set."""
+def check_stored(
+    episodes: Episodes, name: str, stored: StatisticsResult | None, exact: StatisticsResult
+) -> list[Finding]:
+    """Check the stored statistics of a track and of its episodes; the former may aggregate these.
 
-    counts: Any  # number of values per episode, [E]
-    levels: dict[str, tuple[float, Any]]  # "q01": 0.01 and the quantiles [E,D]
-
-
-def check_stored(episodes: Episodes, name: str, stored: Any, exact: Any) -> list[Finding]:
-    """Check the stored statistics of a track, which may aggregate statistics of its episodes."""
+    ``stored``: the statistics of all rows; None: only episodes have stored statistics.
+    """
     track = episodes[name]
+    by_episode = episodes._stored_by_episode(name)
 
     def aggregated() -> dict[str, dict[str, Any]]:
-        by_episode = episodes._stored_by_episode(name)
         return {} if by_episode is None else aggregates_of(track, by_episode)
 
-    return check_statistics(name, stored, exact, track.names, aggregated)
+    found = []
+    if stored is not None:
+        found += check_statistics(name, stored, exact, track.names, aggregated)
+    if by_episode is not None and not any(finding.severity == "error" for finding in found):
+        found += check_by_episode(name, by_episode, track)
+    return found
+
+
+def check_by_episode(name: str, stored: StatisticsResult, track: Track) -> list[Finding]:
+    """Compare stored statistics [E,D] of the episodes of a track with its rows.
+
+    LeRobot v2.1 computes the statistics of a data set from these, and newer versions do so when
+    they merge or split data sets. Quantiles are not compared: LeRobot takes them from a histogram.
+    """
+    import numpy as np
+
+    from ..._arguments.to_numpy import on_host
+    from .._episode_methods import exact_of
+
+    exact = exact_of(track, quantiles=(), per_episode=True)
+    moments = {key: on_host(getattr(exact, key)) for key in ("count", *_MOMENTS)}
+    if tuple(stored.mean.shape) != moments["mean"].shape:
+        text = f"stored for {stored.mean.shape[-1]} channels per episode; the data have "
+        return [Finding("error", "statistics", name, "", f"{text}{moments['mean'].shape[-1]}")]
+    limit = _limit(moments["min"], moments["max"])
+    counts = np.broadcast_to(
+        moments["count"].max(axis=1, initial=0)[:, None], moments["mean"].shape
+    )
+    errors = {"count": (stored.count >= 0) & (stored.count != counts)}
+    for key in _MOMENTS:
+        saved = getattr(stored, key)
+        if not np.isnan(saved).all():  # a file without this statistic
+            errors[key] = _differs(saved, moments[key], limit)
+    if "std" in errors:  # of a channel that is constant in an episode, it has few correct digits
+        size = np.maximum(np.abs(moments["min"]), np.abs(moments["max"]))
+        errors["std"] &= _differs(stored.std**2, moments["std"] ** 2, _OF_SQUARE * size**2)
+    episodes = np.zeros(len(moments["mean"]), bool)
+    for places in errors.values():
+        episodes |= places.any(axis=1)
+    if not episodes.any():
+        return []
+    e = int(np.argmax(episodes))
+    key = next(key for key, places in errors.items() if places[e].any())
+    true = counts if key == "count" else moments[key]
+    channel, label = _worst(getattr(stored, key)[e], true[e], errors[key][e], track.names)
+    saved, right = getattr(stored, key)[e][channel], true[e][channel]
+    text = f"{key} is stored as {saved:.9g}, but the rows of the episode have {right:.9g} "
+    text += f"({int(episodes.sum())} of {len(episodes)} episodes have wrong statistics)"
+    place = f"episode {e}" if key == "count" else f"episode {e}, {label}"
+    return [Finding("error", "statistics", name, place, text)]
+
+
+def _limit(low: Any, high: Any) -> Any:
+    """Return the largest error that rounding and histograms explain."""
+    import numpy as np
+
+    size = np.maximum(np.abs(low), np.abs(high))
+    return _OF_RANGE * (high - low) + _OF_SIZE * size + _LEAST
 
 
 def check_statistics(
@@ -58,8 +112,7 @@ def check_statistics(
     if count >= 0 and count != int(np.max(exact.count)):
         text = f"count is stored as {count}, but {int(np.max(exact.count))} values are finite"
         found.append(Finding("error", "statistics", name, "count", text))
-    size = np.maximum(np.abs(exact.min), np.abs(exact.max))
-    limit = _OF_RANGE * (exact.max - exact.min) + _OF_SIZE * size + _LEAST
+    limit = _limit(exact.min, exact.max)
     for key in _MOMENTS:
         saved, true = getattr(stored, key), getattr(exact, key)
         if count < 0 and np.isnan(saved).all():
@@ -70,7 +123,7 @@ def check_statistics(
     pairs = {}
     for level in stored.levels:
         if any(abs(level - known) < _LEAST for known in exact.levels):
-            key = f"q{round(100 * level):02d}"
+            key = _key(level)
             pairs[key] = (stored.quantile(level), exact.quantile(level))
     wrong_of = {key: _differs(saved, true, limit) for key, (saved, true) in pairs.items()}
     wrong_of = {key: wrong for key, wrong in wrong_of.items() if wrong.any()}
@@ -117,26 +170,31 @@ _ENVELOPE = (
 )
 
 
-def aggregates_of(track: Track, quantiles: EpisodeQuantiles) -> dict[str, dict[str, Any]]:
-    """Return LeRobot's aggregates [D] of the quantiles of episodes, by rule and level.
+def _key(level: float) -> str:
+    """Return LeRobot's name of a quantile, such as q01."""
+    return f"q{round(100 * level):02d}"
 
-    The result is empty if ``of`` are not quantiles of the episodes.
+
+def aggregates_of(track: Track, stored: StatisticsResult) -> dict[str, dict[str, Any]]:
+    """Return LeRobot's aggregates [D] of the stored quantiles [E,Q,D] of episodes, by rule and key.
+
+    The result is empty if these are not quantiles of the episodes.
     """
     import numpy as np
 
-    if not _hold(track, quantiles):
+    if not _hold(track, stored):
         return {}
-    weights = np.asarray(quantiles.counts, np.float64)[:, None] / max(
-        1.0, float(np.sum(quantiles.counts))
-    )
+    counts = stored.count.max(axis=1, initial=0).astype(np.float64)
+    weights = counts[:, None] / max(1.0, float(counts.sum()))
     mean, envelope = {}, {}
-    for key, (level, each) in quantiles.levels.items():
+    for level in stored.levels:
+        key, each = _key(level), stored.quantile(level)
         mean[key] = (weights * each).sum(axis=0)
         envelope[key] = each.min(axis=0) if level <= 0.5 else each.max(axis=0)
     return {_MEAN: mean, _ENVELOPE: envelope}
 
 
-def _hold(track: Track, quantiles: EpisodeQuantiles) -> bool:
+def _hold(track: Track, stored: StatisticsResult) -> bool:
     """Whether each quantile lies between the sorted values next to it, or close to them.
 
     LeRobot takes quantiles from a histogram, which interpolates differently from numpy.quantile.
@@ -147,12 +205,9 @@ def _hold(track: Track, quantiles: EpisodeQuantiles) -> bool:
 
     values = on_host(track.values)
     cuts = on_host(track.episode_offsets).tolist()
-    shape = (len(cuts) - 1, values.shape[1])
-    if (
-        any(each.shape != shape for _, each in quantiles.levels.values())
-        or len(quantiles.counts) != shape[0]
-    ):
+    if tuple(stored.mean.shape) != (len(cuts) - 1, values.shape[1]):
         return False
+    levels = [(level, stored.quantile(level)) for level in stored.levels]
     for e, (begin, end) in enumerate(zip(cuts, cuts[1:])):
         rows = np.sort(values[begin:end].astype(np.float64, copy=False), axis=0)  # NaN at the end
         rows = np.where(np.isfinite(rows), rows, np.nan)
@@ -160,7 +215,7 @@ def _hold(track: Track, quantiles: EpisodeQuantiles) -> bool:
         if not count.all() or (count != end - begin).any():
             return False
         slack = _OF_RANGE * (rows[-1] - rows[0]) + _OF_SIZE * np.abs(rows).max(axis=0) + _LEAST
-        for level, each in quantiles.levels.values():
+        for level, each in levels:
             place = level * (len(rows) - 1)
             low = rows[max(0, int(np.floor(place)) - 1)] - slack
             high = rows[min(len(rows) - 1, int(np.ceil(place)) + 1)] + slack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...._statistics.result import StatisticsResult
@@ -80,9 +80,16 @@ def strided(pixels: Any) -> Any:
     return pixels[::step, ::step]
 
 
-def check_cameras(info: Info, plan: Plan, stored: Mapping[str, Any]) -> list[Finding]:
-    """Return findings with the identifier ``image_statistics``: missing ones, and wrong ones."""
+def check_cameras(
+    info: Info,
+    plan: Plan,
+    stored: Mapping[str, Any],
+    by_episode: Callable[[str], StatisticsResult | None],
+) -> list[Finding]:
+    """Return findings with the identifier ``image_statistics``: missing ones, and wrong ones.
 
+    ``by_episode`` returns the stored statistics [E,3] of a camera in each episode.
+    """
     found = []
     lines = _features_of_episodes(info)
     for feature in info.features.values():
@@ -96,11 +103,12 @@ def check_cameras(info: Info, plan: Plan, stored: Mapping[str, Any]) -> list[Fin
                     f"{without} of {len(plan.numbers)} episodes have no statistics of this camera"
                 )
                 found.append(Finding("warning", "image_statistics", name, "", text))
+                continue
         elif name not in stored:
             text = "no statistics of this camera are stored"
             found.append(Finding("warning", "image_statistics", name, "", text))
-        else:
-            found += _impossible(name, stored[name])
+            continue
+        found += _impossible(name, stored.get(name)) or _impossible(name, by_episode(name))
     return found
 
 
@@ -139,17 +147,23 @@ def impossible(stored: Any) -> Any:
     return stored.std < 0.5 * least_std(stored)
 
 
-def _impossible(name: str, stored: Any) -> list[Finding]:
-    """Return an error if a deviation is too small for the quantiles stored with it."""
+def _impossible(name: str, stored: StatisticsResult | None) -> list[Finding]:
+    """Return an error if a deviation [3] or [E,3] is too small for the stored quantiles."""
     import numpy as np
 
+    if stored is None:
+        return []
     wrong, least = impossible(stored), least_std(stored)
     if not wrong.any():
         return []
-    c = int(np.argmax(np.where(wrong, least - stored.std, -1)))
-    label = CHANNELS[c] if len(wrong) == len(CHANNELS) else f"channel {c}"
-    text = f"std is stored as {stored.std[c]:.3g}, but by the stored quantiles it is at least "
-    text += f"{least[c]:.3g}"
+    index = np.unravel_index(np.argmax(np.where(wrong, least - stored.std, -1)), wrong.shape)
+    channels = wrong.shape[-1]
+    label = CHANNELS[index[-1]] if channels == len(CHANNELS) else f"channel {index[-1]}"
+    text = f"std is stored as {stored.std[index]:.3g}, but by the stored quantiles it is at least "
+    text += f"{least[index]:.3g}"
+    if wrong.ndim == 2:
+        label = f"episode {index[0]}, {label}"
+        text += f" (wrong for {int(wrong.any(axis=1).sum())} of {len(wrong)} episodes)"
     return [Finding("error", "image_statistics", name, label, text)]
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .... import Track, statistics_files
 from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
-from ..._checks.statistics import EpisodeQuantiles
-from ..._errors import Damage, FormatError, LeftOut, needed, reading
-from ..._file_access import Folder, Limit
+from ..._errors import Damage, FormatError, LeftOut, needed
+from ..._file_access import Folder
 from ..._findings import Finding
 from ..._options import Options
 from ..description import Format
-from ..tables.parquet import numbers_of, read_table, schema_and_rows, whole_numbers
 from .checks import check_counters, check_rows
+from .episode_statistics import StatisticsOfEpisodes
 from .frames import files_of_pictures
 from .image_statistics import check_cameras
-from .meta import Feature, Info, episodes_of, files_of_episodes, info_of, listed_in
+from .meta import Feature, Info, episodes_of, info_of, listed_in
 from .rows import require_room
 
 if TYPE_CHECKING:
@@ -68,6 +66,7 @@ def open(path: str, options: Options) -> Episodes:
         raise FormatError(info.path, "features", "has no numeric feature, and no video")
     read = functools.partial(_read, info, plan, options, infos)
     tasks = plan.tasks if info.own.tasks else None
+    by_episode = StatisticsOfEpisodes(info, plan, options.limit)
     about = About(
         format=f"LeRobot {info.version}",
         unit="s",
@@ -76,8 +75,8 @@ def open(path: str, options: Options) -> Episodes:
         left_out=tuple(left_out),
         problems=options.damage.problems,
         stored=functools.partial(stored_statistics, folder, options.damage),
-        by_episode=QuantilesOfEpisodes(info, plan, options.limit),
-        checks=functools.partial(_checked, info, plan, options),
+        by_episode=by_episode,
+        checks=functools.partial(_checked, info, plan, options, by_episode),
         pictures={
             name: files_of_pictures(info, plan, feature, options)
             for name, feature in info.features.items()
@@ -183,18 +182,18 @@ def _times(values: Any, unit: str | None) -> Any:
 
 
 def _checked(
-    info: Info, plan: Plan, options: Options, chosen: Any, stored: Mapping[str, Any]
+    info: Info,
+    plan: Plan,
+    options: Options,
+    by_episode: StatisticsOfEpisodes,
+    chosen: Any,
+    stored: Mapping[str, Any],
 ) -> list[Finding]:
     """Check what LeRobot relies on but no track holds."""
     found = check_rows(info, plan, options, chosen)
     if chosen is not None:
         return found
-    return found + check_counters(plan, stored) + check_cameras(info, plan, stored)
-
-
-_LEVEL = re.compile(r"q(\d\d)")
-_EPISODE = "episode_index"
-_LINES = "meta/episodes_stats.jsonl"  # of v2.1
+    return found + check_counters(plan, stored) + check_cameras(info, plan, stored, by_episode)
 
 
 def stored_statistics(folder: Folder, damage: Damage) -> dict[str, Any]:
@@ -210,78 +209,3 @@ def stored_statistics(folder: Folder, damage: Damage) -> dict[str, Any]:
         text = error.reason if isinstance(error, FormatError) else str(error)
         damage.found(file, "", text)
         return {}
-
-
-class QuantilesOfEpisodes:
-    """Read the quantiles of episodes for a track; None if not all episodes have them."""
-
-    def __init__(self, info: Info, plan: Plan, limit: Limit) -> None:
-        self.info, self.plan, self.limit = info, plan, limit
-        self.lines: Any = None  # content of episodes_stats.jsonl, once it is read
-
-    def __call__(self, track: str) -> EpisodeQuantiles | None:
-        renamed = {name: feature for feature, name in self.info.own.names.items()}
-        feature = renamed.get(track, track)
-        try:
-            with reading(self.info.folder.path):
-                return self._of_tables(feature) if self.info.is_v3 else self._of_lines(feature)
-        except (ValueError, TypeError):  # damaged: there is nothing to compare with
-            return None
-
-    def _of_tables(self, feature: str) -> EpisodeQuantiles | None:
-        """Read columns "stats/action/q01" of meta/episodes."""
-        import numpy as np
-
-        prefix = f"stats/{feature}/"
-        parts: list[tuple[Any, dict[str, Any]]] = []
-        for name in files_of_episodes(self.info.folder):
-            path = self.info.folder.file(name)
-            schema, _ = schema_and_rows(path, self.limit)
-            there = [each for each in schema.names if each.startswith(prefix)]
-            keys = [each[len(prefix) :] for each in there]
-            wanted = [key for key in keys if key == "count" or _LEVEL.fullmatch(key)]
-            table = read_table(path, [_EPISODE, *(prefix + key for key in wanted)], (), self.limit)
-            columns = {
-                key: numbers_of(path, prefix + key, table[prefix + key]).reshape(len(table), -1)
-                for key in wanted
-            }
-            parts.append((whole_numbers(path, table, _EPISODE), columns))
-        keys_of = [set(columns) for _, columns in parts]
-        if not parts or any(keys != keys_of[0] for keys in keys_of) or "count" not in keys_of[0]:
-            return None
-        numbers = np.concatenate([numbers for numbers, _ in parts])
-        order = np.argsort(numbers, kind="stable")
-        if not np.array_equal(numbers[order], self.plan.numbers):
-            return None
-        whole = {
-            key: np.concatenate([columns[key] for _, columns in parts])[order] for key in keys_of[0]
-        }
-        counts = whole.pop("count")
-        levels = {key: (int(key[1:]) / 100, each) for key, each in sorted(whole.items())}
-        return EpisodeQuantiles(counts[:, 0], levels) if levels and counts.shape[1] == 1 else None
-
-    def _of_lines(self, feature: str) -> EpisodeQuantiles | None:
-        """Read lines of episodes_stats.jsonl."""
-        import numpy as np
-
-        if self.lines is None:
-            if not self.info.folder.has(_LINES):
-                return None
-            file = self.info.folder.file(_LINES)
-            self.lines = statistics_files.read_lerobot_episodes(file)
-        numbers = self.plan.numbers.tolist()
-        if any(feature not in self.lines.get(number, ()) for number in numbers) or not numbers:
-            return None
-        results = [self.lines[number][feature] for number in numbers]
-        levels = results[0].levels
-        if not levels or any(result.levels != levels for result in results):
-            return None
-        counts = np.array([int(np.max(result.count)) for result in results])
-        quantiles = np.stack([result.quantiles for result in results])
-        return EpisodeQuantiles(
-            counts,
-            {
-                f"q{round(100 * level):02d}": (level, quantiles[:, i])
-                for i, level in enumerate(levels)
-            },
-        )
