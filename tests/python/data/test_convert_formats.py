@@ -225,10 +225,22 @@ def test_parquet_has_pictures_and_csv_lists_them(bag, tmp_path):
         made = with_cameras(bag, tmp_path / f"set{suffix}")
         lost = [each.place for each in made.left_out if "cannot store" in each.reason]
         assert lost == ["observation.images.front", "observation.images.wrist"]
+        assert not any("frames are at most" in note for note in made.notes)
     with pytest.raises(ValueError, match="'csv' stores no pictures"):
         with_cameras(bag, tmp_path / "x.csv", image_format="png")
     with pytest.raises(ValueError, match="stores pictures, not videos"):
         with_cameras(bag, tmp_path / "x.parquet", image_format="video")
+
+
+def test_the_summary_counts_channels_without_names(tmp_path):
+    values = {"action": np.zeros((9, 3), "f4"), "state": np.zeros((9, 1), "f4")}
+    times = np.arange(9) / 10
+    tracks = {name: Track(rows, [0, 9], times=times) for name, rows in values.items()}
+    data.save(Episodes(tracks), tmp_path / "set.npz")
+    made = data.convert(tmp_path / "set.npz", tmp_path / "set.csv")
+    assert made.shapes == {"action": (3,), "state": (1,)}
+    assert ["action", "3", "-"] in [line.split() for line in str(made).splitlines()]
+    assert made.to_dict()["shapes"] == {"action": [3], "state": [1]}
 
 
 def test_pictures_can_be_resized(bag, tmp_path):

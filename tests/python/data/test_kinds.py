@@ -502,6 +502,12 @@ def test_messages(tmp_path):
     assert "orientation_covariance[8]" in asked["/imu"].names
     some = recording.select(["/imu"], channels={"/imu": ["orientation_covariance[0]"]})
     assert some.align(50)["/imu"].num_channels == 1
+    with pytest.raises(TypeError, match="^streams: is a dict, .* channels= selects channels"):
+        recording.select({"/imu": ["orientation_covariance[0]"]})  # iterates over streams only
+    with pytest.raises(TypeError, match=r"^streams: is '/imu', expected a list of names: \['/imu'"):
+        recording.select("/imu")
+    with pytest.raises(TypeError, match=r"^names: is 'x', expected a list of names: \['x'\]"):
+        own.select(names="x")
 
 
 # ---- what a caller says -------------------------------------------------------------------------

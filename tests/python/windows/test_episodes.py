@@ -304,6 +304,18 @@ REFUSED = {
         lambda: episodes()["leg"],
         "\"track: is 'leg', expected one of 'arm', 'camera'\"$",
     ),
+    "a track by number": (
+        lambda: episodes()[0],
+        r"track: is of type int, expected a name; select\(\[0\]\) selects an episode, and",
+    ),
+    "tracks that are a name": (
+        lambda: episodes().select(tracks="arm"),
+        r"tracks: is 'arm', expected a list of names: \['arm'\]$",
+    ),
+    "tracks that are a dict": (
+        lambda: episodes().select(tracks={"arm": ["a"]}),
+        "tracks: is a dict, expected a list of names$",
+    ),
     "an episode that is none": (
         lambda: episodes().select([3]),
         r"indices: has 3, expected -3 to 2 \(3 episodes\)$",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _core
@@ -30,6 +31,18 @@ def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
     except (KeyError, TypeError):
         expected = ", ".join(map(repr, codes))
         raise ValueError(f"{argument}: is {shown(name)}, expected one of {expected}") from None
+
+
+def names_in(value: Any, argument: str, hint: str = "") -> tuple[str, ...]:
+    """Return a collection of names; a string and a dict are refused, which iterate otherwise."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{argument}: is {shown(value)}, expected a list of names: [{value!r}]")
+    if isinstance(value, Mapping):
+        raise TypeError(f"{argument}: is a dict, expected a list of names{hint}")
+    try:
+        return tuple(value)
+    except REFUSALS:
+        raise TypeError(f"{argument}: is {shown(value)}, expected a list of names") from None
 
 
 def number(value: Any, name: str) -> float:

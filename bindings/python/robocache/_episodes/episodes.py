@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .._cache.provenance import Provenance, following
+from .._arguments.options import names_in
 from .._library.errors import shown
 from .._operations.stream import array_text
 from .._printable import plural
@@ -244,10 +244,10 @@ class Episodes:
         KeyError
             There is no such track.
         TypeError
-            ``indices`` are not integers.
+            ``indices`` are not integers, or ``tracks`` is not a list.
         """
         chosen = chosen_episodes(slice(None) if indices is None else indices, self.num_episodes)
-        names = tuple(self._tracks) if tracks is None else tuple(tracks)
+        names = tuple(self._tracks) if tracks is None else names_in(tracks, "tracks")
         for name in names:
             if name not in self:
                 near = did_you_mean(name, self._tracks)
@@ -366,6 +366,11 @@ class Episodes:
         try:
             return self._tracks[name]
         except (KeyError, TypeError):
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"track: is of type {type(name).__name__}, expected a name; "
+                    "select([0]) selects an episode, and a loop yields each one"
+                ) from None
             raise KeyError(
                 f"track: is {shown(name)}, expected one of {_names(self._tracks)}"
                 f"{did_you_mean(name, self._tracks)}"

@@ -265,20 +265,11 @@ def _seconds(text: str) -> float:
         ) from None
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
 def _print(made: Any) -> None:
     if not len(made):
         raise Failure("no episode was written")
     out = show.Page()
-    rows = [
-        [name, len(channels) if channels else "-", _short(", ".join(channels or ()) or "-")]
-        for name, channels in made.features.items()
-    ]
-    rows += [[n, "-", f"{shape[1]} x {shape[0]} pixels"] for n, shape in made.cameras.items()]
-    out.print(show.table(("track", "ch", "channels"), rows))
+    out.print(show.table(("track", "ch", "channels"), made.table_rows(_LONGEST)))
     skipped = [f"{name}: {reason}" for name, reason in made.skipped]
     remarks = {"skipped": skipped, "note": made.notes, "omitted": made.left_out}
     if any(remarks.values()):

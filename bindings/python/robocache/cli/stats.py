@@ -191,7 +191,7 @@ def stats(
         typer.Option(
             help="Statistics of the cameras of a LeRobot data set: of a sample of the frames, as "
             "LeRobot computes them, or all.",
-            metavar="[sample|all]",
+            metavar="sample|all",
         ),
     ] = None,
     fix: Annotated[

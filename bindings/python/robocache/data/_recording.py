@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import Channel, Report, Stream, report
+from .._arguments.options import names_in
 from .._arguments.samples import Samples
 from .._cache.provenance import Provenance, following
 from .._printable import printable
@@ -132,6 +133,7 @@ class RecordedStream:
         """Select rows by a slice, indices or a bool array, and channels by name."""
         values, clocks, chosen, dtypes = self.values, dict(self.clocks), self.names, self.dtypes
         if names is not None:
+            names = names_in(names, "names")
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise KeyError(
@@ -527,7 +529,10 @@ class Recording:
         clock
             The clock of ``begin`` and ``end``, as for :meth:`align`.
         """
-        chosen = self.names if streams is None else self._expanded(streams)
+        chosen = self.names
+        if streams is not None:
+            hint = "; channels= selects channels of streams"
+            chosen = self._expanded(names_in(streams, "streams", hint))
         for name in (*chosen, *(channels or {})):
             self._require(name)
         if channels is None and begin is None and end is None:

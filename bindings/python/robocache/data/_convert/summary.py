@@ -23,6 +23,7 @@ class Conversion:
     format: str
     features: dict[str, tuple[str, ...] | None]  #: names of the channels by feature
     cameras: dict[str, tuple[int, ...]]  #: height, width and 3 by feature
+    shapes: dict[str, tuple[int, ...]]  #: of a row, by feature without a camera
     rate: float
     episodes: tuple[dict[str, Any], ...]  #: source, rows, cuts, gaps and tasks of each
     notes: tuple[str, ...] = ()  #: what was cut, filled or rounded
@@ -51,6 +52,7 @@ class Conversion:
             "rate": self.rate,
             "features": {n: None if c is None else list(c) for n, c in self.features.items()},
             "cameras": {name: list(shape) for name, shape in self.cameras.items()},
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "episodes": [dict(episode) for episode in self.episodes],
             "notes": list(self.notes),
             "left_out": [{"place": o.place, "reason": o.reason} for o in self.left_out],
@@ -66,6 +68,7 @@ class Conversion:
             facts["format"],
             {name: None if own is None else tuple(own) for name, own in names},
             {name: tuple(shape) for name, shape in facts["cameras"].items()},
+            {name: tuple(shape) for name, shape in facts["shapes"].items()},
             facts["rate"],
             tuple(facts["episodes"]),
             tuple(facts["notes"]),
@@ -73,13 +76,18 @@ class Conversion:
             tuple((each["source"], each["reason"]) for each in facts["skipped"]),
         )
 
-    def __repr__(self) -> str:
-        rows = [["track", "channels", "names"]]
+    def table_rows(self, longest: int) -> list[list[str]]:
+        """Return the name of each track, its number of channels, and their names."""
+        rows = []
         for name, channels in self.features.items():
-            listed = "-" if channels is None else ", ".join(channels)
-            rows.append([name, str(len(channels or ())) if channels else "-", _short(listed)])
+            listed = ", ".join(channels or ()) or "-"
+            rows.append([name, _size(self.shapes[name]), _short(listed, longest)])
         for name, shape in self.cameras.items():
             rows.append([name, "-", f"{shape[1]} x {shape[0]} pixels"])
+        return rows
+
+    def __repr__(self) -> str:
+        rows = [["track", "channels", "names"], *self.table_rows(60)]
         seconds = self.rows / self.rate
         head = f"{printable(self.output)}: {self.format}, {plural(len(self), 'episode')}, "
         lines = [
@@ -99,8 +107,12 @@ def listed_lines(word: str, texts: Sequence[str]) -> list[str]:
     return [*lines, *([f"{word}: and {more} more"] if more > 0 else [])]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) if shape else "1"
 
 
 def summary_of(
@@ -115,6 +127,7 @@ def summary_of(
         {**facts["about"], "rows": facts["rows"], "tasks": facts["task"]} for facts in data.facts
     )
     numbers = {n: f.channels for n, f in data.features.items() if not f.is_camera}
+    shapes = {n: f.shape for n, f in data.features.items() if not f.is_camera}
     cameras = {n: f.shape for n, f in data.features.items() if f.is_camera}
     notes = _notes(data, episodes, max_gap)
     if format.startswith("lerobot"):
@@ -129,6 +142,7 @@ def summary_of(
         format,
         numbers,
         cameras,
+        shapes,
         float(data.rate or 0),
         episodes,
         tuple(notes),
@@ -161,6 +175,8 @@ def _notes(
         for name, length in (episode.get("gaps") or {}).items():
             gaps[name] = max(length, gaps.get(name, 0.0))
         for name, length in (episode.get("farthest") or {}).items():
+            if name not in data.features:
+                continue  # a camera that the format cannot store
             length = length if length > _ROUNDING else 0.0
             farthest[name] = max(length, farthest.get(name, 0.0))
     for name, length in gaps.items():
