@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -323,6 +325,53 @@ def test_a_damaged_picture_is_named(bag, tmp_path):
     with pytest.raises(ValueError, match=r"images\.\w+: picture 1 is neither PNG nor JPEG"):
         data.convert(tmp_path / "a.rlds", tmp_path / "b")
     assert not (tmp_path / "b").exists()
+
+
+def rlds_of_encoded_tensors(folder, encoding, steps, shape=(2, 3)):
+    """Write one episode as TensorFlow Datasets does for Tensor(encoding=...)."""
+    from robocache.data._formats.rlds.records import example, put
+
+    folder.mkdir()
+    number = {"dtype": "float32", "encoding": "none", "shape": {}}
+    pose = {"dtype": "int16", "encoding": encoding, "shape": {"dimensions": list(map(str, shape))}}
+    members = {
+        "pose": {"pythonClassName": "features.Tensor", "tensor": pose},
+        "reward": {"pythonClassName": "features.Scalar", "tensor": number},
+    }
+    step = {"featuresDict": {"features": members}}
+    top = {"featuresDict": {"features": {"steps": {"sequence": {"feature": step}}}}}
+    (folder / "features.json").write_text(json.dumps(top))
+    (folder / "dataset_info.json").write_text("{}")
+    rewards = np.arange(len(steps), dtype="f4")
+    with open(folder / "x-train.tfrecord-00000-of-00001", "wb") as file:
+        put(file, example({"steps/pose": steps, "steps/reward": rewards}))
+    return folder
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "zlib"])
+def test_encoded_tensors_of_rlds(encoding, tmp_path):
+    pack = zlib.compress if encoding == "zlib" else bytes
+    values = np.random.default_rng(0).integers(-999, 999, (4, 2, 3)).astype("<i2")
+    steps = [pack(pose.tobytes()) for pose in values]
+    read = data.open(rlds_of_encoded_tensors(tmp_path / "set", encoding, steps), rate=5)
+    assert read["pose"].values.dtype == np.int16
+    assert np.array_equal(read["pose"].values, values.reshape(4, 6))
+    for content, text in (
+        (pack(bytes(10)), "has 10 bytes in a step of pose, expected 12"),
+        (pack(bytes(9999)), "has more bytes in a step of pose, expected 12"),
+        *([(b"????", "zlib cannot unpack")] if encoding == "zlib" else []),
+    ):
+        folder = rlds_of_encoded_tensors(tmp_path / text[:8], encoding, [*steps[:3], content])
+        with pytest.raises(data.FormatError, match=text):
+            data.open(folder, rate=5).load()
+        shutil.rmtree(folder)
+    folder = rlds_of_encoded_tensors(tmp_path / "large", encoding, steps, (10**6, 10**6))
+    with pytest.raises(
+        data.FormatError, match=r"features.json: pose \[1000000, 1000000\], 4 steps"
+    ):
+        data.open(folder, rate=5)
+    folder = rlds_of_encoded_tensors(tmp_path / "other", "blosc", steps)
+    assert data.open(folder, rate=5).left_out[0].reason == "a compressed tensor is not read"
 
 
 def test_the_checksum_of_records_is_crc32c():

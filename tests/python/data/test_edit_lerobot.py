@@ -1,7 +1,8 @@
 """LeRobot's own editing gives the same data sets as ``data.edit``.
 
 It needs ROBOCACHE_LEROBOT_PYTHON, an interpreter with lerobot. LeRobot keeps the statistics of the
-columns index and episode_index of the old data set, so these are not compared.
+columns index, episode_index and task_index of the old data set, computes quantiles from histograms,
+and numbers tasks in the order of a set, so these are not compared.
 """
 
 import json
@@ -35,12 +36,24 @@ tools.remove_feature(whole, sys.argv[3], output_dir=out / "remove", repo_id="tes
 COMPARE = """
 import json, sys
 from pathlib import Path
-import numpy as np, torch
+import numpy as np, pandas, torch
 from lerobot.datasets.lerobot_dataset import LeRobotDataset as DataSet
 
 ours, theirs = map(Path, sys.argv[1:3])
+def table(folder, pattern):
+    return pandas.concat(map(pandas.read_parquet, sorted(folder.glob(pattern))))
+
 found = []
 for name in sys.argv[3:]:
+    infos = [json.loads((each / name / "meta/info.json").read_text()) for each in (ours, theirs)]
+    found += [[name, "info", key] for key in infos[1] if infos[0].get(key) != infos[1][key]]
+    mine, other = (table(each / name, "meta/episodes/*/*.parquet") for each in (ours, theirs))
+    for key in ("length", "tasks", "dataset_from_index", "dataset_to_index", "data/file_index"):
+        if list(map(str, mine[key])) != list(map(str, other[key])):
+            found.append([name, "meta/episodes", key])
+    mine, other = (table(each / name, "meta/tasks.parquet") for each in (ours, theirs))
+    if set(mine.index) != set(other.index):
+        found.append([name, "tasks"])
     a, b = DataSet("test/a", root=ours / name), DataSet("test/b", root=theirs / name)
     if (len(a), a.num_episodes, set(a.features)) != (len(b), b.num_episodes, set(b.features)):
         found.append([name, "sizes or features"])
@@ -77,12 +90,13 @@ def test_the_same_data_sets(tmp_path):
     source, ours, theirs = tmp_path / "source", tmp_path / "ours", tmp_path / "theirs"
     data.convert(
         tmp_path / "bags",
-        source,
+        tmp_path / "one_task",
         rate=20,
         tracks={"observation.state": "/joint_states:position", "action": "/commands"},
         images={"front": "/front/image_raw", "wrist": "/wrist/compressed"},
         tasks="pick",
     )
+    data.edit(tmp_path / "one_task", source, tasks={1: "place", 3: "push"})
     theirs.mkdir()
     run(tmp_path, EDIT, source, theirs, CAMERA)
     ours.mkdir()

@@ -6,6 +6,7 @@ import functools
 import mmap
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ _TASK = "language_instruction"
 _SHARD = re.compile(r".+\.tfrecord-\d+-of-\d+")
 _DEEPEST = 32
 _MOST = 1 << 24  # bytes of a description
+_ENCODINGS = ("bytes", "zlib")
 # Of a step: flags of its place in the episode, which the episodes say.
 _PLACES = ("is_first", "is_last", "is_terminal")
 
@@ -51,6 +53,7 @@ class Leaf:
     shape: tuple[int, ...]
     dtype: str
     is_rgb: bool = False  # a picture of three channels of 8 bits
+    encoding: str = ""  # "bytes" or "zlib": a text per step, with the numbers in it
 
     @property
     def name(self) -> str:
@@ -93,6 +96,7 @@ def open(path: str, options: Options) -> Episodes:
     if not numbers:
         raise FormatError(os.path.join(path, FEATURES), STEPS, "has no tensor of numbers")
     episodes, tasks = _index(folder, leaves, options)
+    _require_room(path, numbers, episodes, options)
     names: Any = own.get("names")
     names = names if isinstance(names, dict) else {}
     infos = {}
@@ -121,6 +125,21 @@ def open(path: str, options: Options) -> Episodes:
     known = tasks if any(task is not None for task in tasks) else None
     lazy = LazyTracks(infos, lengths, functools.partial(read, options), path=path)
     return make_episodes(lazy, tasks=known, source=path, about=about)
+
+
+def _require_room(path: str, numbers: list[Leaf], episodes: list[_Place], options: Options) -> None:
+    """Refuse shapes of encoded tensors for which the episodes are larger than their files allow."""
+    import numpy as np
+
+    rows = sum(episode.rows for episode in episodes)
+    size = sum(episode.size for episode in episodes)
+    unpacked = 0
+    for leaf in numbers:
+        if leaf.encoding:  # other tensors are as large as their records
+            unpacked += rows * leaf.width * np.dtype(leaf.dtype).itemsize
+            if unpacked > options.limit.least:
+                place = f"{leaf.place} {list(leaf.shape)}, {rows:,} steps"
+                options.limit.require(os.path.join(path, FEATURES), place, unpacked, size)
 
 
 def _why_not(leaf: Leaf) -> str:
@@ -212,7 +231,8 @@ def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
         raise FormatError(path, place, f"has the shape {extents!r}, expected numbers") from None
     if dtype in ("string", "object") or dtype.startswith("object"):
         return Leaf(place, "text", sizes, "string")
-    if str(tensor.get("encoding", "none")).lower() not in ("none", ""):
+    encoding = str(tensor.get("encoding", "none")).lower()
+    if encoding not in ("none", "", *_ENCODINGS):
         return Leaf(place, "a compressed tensor", sizes, dtype)
     if any(size < 0 for size in sizes):
         return Leaf(place, "a tensor of several lengths", sizes, dtype)
@@ -222,7 +242,8 @@ def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:
         return Leaf(place, f"a tensor of {dtype or 'no dtype'}", sizes, "")
     if known.kind not in "biuf":
         return Leaf(place, f"a tensor of {dtype}", sizes, "")
-    return Leaf(place, "number", sizes, known.name)
+    encoding = encoding if encoding in _ENCODINGS else ""
+    return Leaf(place, "number", sizes, known.name, encoding=encoding)
 
 
 # ---- records ------------------------------------------------------------------------------------
@@ -262,19 +283,20 @@ def _facts(
     """Return the number of steps of an episode, and its task."""
     try:
         features = features_in(record)
-        values = numbers_of(_feature(features, first))
+        feature = _feature(features, first)
+        width = 1 if first.encoding else max(1, first.width)
+        count = len(texts_of(feature) if first.encoding else numbers_of(feature))
         task = None
         if has_task:
             texts = texts_of(features.get(f"{STEPS}/{_TASK}", memoryview(b"")))
             task = bytes(texts[0]).decode("utf-8", "replace") if texts else None
-        count = len(values)
     except Malformed as error:
         raise FormatError(path, f"byte {at}", f"the record {error}") from None
     finally:
         features = {}
-    rows, rest = divmod(count, max(1, first.width))
+    rows, rest = divmod(count, width)
     if rest:
-        text = f"{first.place} has {count} numbers, not a multiple of {first.width}"
+        text = f"{first.place} has {count} numbers, not a multiple of {width}"
         raise FormatError(path, f"byte {at}", text)
     return rows, task or None
 
@@ -284,6 +306,30 @@ def _feature(features: dict[str, memoryview], leaf: Leaf) -> memoryview:
     if feature is None:
         raise Malformed(f"has no feature {STEPS}/{leaf.place}")
     return feature
+
+
+def _numbers(feature: memoryview, leaf: Leaf) -> Any:
+    """Return the numbers of a feature in all steps, [n]."""
+    import numpy as np
+
+    if not leaf.encoding:
+        return numbers_of(feature)
+    kind = np.dtype(leaf.dtype).newbyteorder("<")
+    size = kind.itemsize * leaf.width
+    steps = []
+    for text in texts_of(feature):
+        content = bytes(text)
+        if leaf.encoding == "zlib":
+            unpacker = zlib.decompressobj()
+            try:
+                content = unpacker.decompress(content, size + 1)  # no more than is compared
+            except zlib.error as error:
+                raise Malformed(f"has {leaf.place} that zlib cannot unpack: {error}") from None
+        if len(content) != size:
+            more = "more" if len(content) > size else str(len(content))
+            raise Malformed(f"has {more} bytes in a step of {leaf.place}, expected {size}")
+        steps.append(np.frombuffer(content, kind))
+    return np.concatenate(steps) if steps else np.zeros(0, kind)
 
 
 def _read(
@@ -309,7 +355,7 @@ def _read(
             try:
                 features = features_in(record)
                 for name in names:
-                    numbers = numbers_of(_feature(features, leaves[name]))
+                    numbers = _numbers(_feature(features, leaves[name]), leaves[name])
                     expected = episode.rows * leaves[name].width
                     if len(numbers) != expected:
                         raise Malformed(f"has {len(numbers)} numbers of {name}, not {expected}")
