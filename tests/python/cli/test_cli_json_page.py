@@ -26,6 +26,7 @@ NAMED = (
     "contexts",
     "versions",
     "features",
+    "shapes",
     "cameras",
     "gaps",
     "farthest",
