@@ -102,12 +102,14 @@ def _result(columns: dict[str, Any]) -> StatisticsResult | None:
     (shape,) = shapes
     keys = sorted(key for key in columns if key[0] == "q")
     none = np.full(shape, np.nan)
+    quantiles = [columns[key] for key in keys]
     return StatisticsResult(
-        np.broadcast_to(count.astype(np.int64), shape),
-        np.full(shape, UNKNOWN, np.int64),
-        *(columns.get(key, none) for key in ("min", "max", "mean", "std")),
-        np.stack([columns[key] for key in keys], axis=1)
-        if keys
-        else np.zeros((shape[0], 0, shape[1])),
-        tuple(int(key[1:]) / 100 for key in keys),
+        count=np.broadcast_to(count.astype(np.int64), shape),
+        nonfinite=np.full(shape, UNKNOWN, np.int64),
+        min=columns.get("min", none),
+        max=columns.get("max", none),
+        mean=columns.get("mean", none),
+        std=columns.get("std", none),
+        quantiles=np.stack(quantiles, axis=1) if keys else np.zeros((shape[0], 0, shape[1])),
+        levels=tuple(int(key[1:]) / 100 for key in keys),
     )
