@@ -283,10 +283,12 @@ def test_wrong_statistics_of_an_episode(written, key, whole):
     command = ["stats", str(folder), "--check", "-s", "observation.state", "--json"]
     if whole or version == "v2.1":
         result = CliRunner().invoke(app, command)
-        told = [
-            each for each in json.loads(result.stdout)["findings"] if each["severity"] != "note"
+        errors = [
+            finding
+            for finding in json.loads(result.stdout)["findings"]
+            if finding["severity"] != "note"
         ]
-        assert result.exit_code == 1 and len(told) == 1 and text in told[0]["text"]
+        assert result.exit_code == 1 and len(errors) == 1 and text in errors[0]["text"]
 
 
 def test_statistics_of_other_channels_in_episodes(written):
