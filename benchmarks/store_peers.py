@@ -1,12 +1,12 @@
-"""Random training samples from disk: the store beside other libraries, on one core.
+"""Random training samples from disk: the store and other libraries, on one core.
 
     store_peers.py FOLDER [--frames 4000] [--seconds 3]
 
 A sample has 50 rows of 14 float32 and 2 frames of 224 x 224 x 3 bytes; batches have 64 samples.
 Every library writes the same arrays once, below FOLDER, uncompressed, in its usual form: a record
-per frame, and the numbers in memory where it has no arrays. Then all take turns, and a batch of each
-round is compared with the arrays. Libraries that are not installed are left out. Prints samples per
-second: the median of the rounds.
+per frame, and the numbers in memory where it has no arrays. Then all take turns, and a batch of
+each round is compared with the arrays. Libraries that are not installed are skipped. Prints samples
+per second: the median of the rounds.
 """
 
 import argparse
@@ -204,7 +204,7 @@ class Lance:
     def fill(self, anchors):
         data = self.data
         rows = (np.asarray(anchors)[:, None] + np.arange(FRAMES)).ravel()
-        # Lance returns rows in the order that was asked for.
+        # Lance returns rows in the order of the request.
         table = self.dataset.take(rows.tolist(), columns=["frame"])
         frames = data.batch_frames.reshape(-1, *SHAPE)
         begin = 0
@@ -285,7 +285,7 @@ def opened(folder, data):
         try:
             found.append(library(folder, data))
         except ImportError as error:
-            print(f"{library.name}: left out: {error}")
+            print(f"{library.name}: skipped: {error}")
     return found
 
 

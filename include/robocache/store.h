@@ -120,7 +120,7 @@ RBC_API rbcStatus_t rbcStoreClose(rbcStore_t store);
  * A damaged segment or index is set aside if the store may be written: its entry is then absent,
  * and a builder makes again what is missing.
  *
- * Errors: NOT_FOUND (the usual result if nobody has built it); DAMAGED (a sum or a size differs, or
+ * Errors: NOT_FOUND (the usual result before it is built); DAMAGED (a sum or a size differs, or
  * a segment is missing); UNSUPPORTED (a file of another owner); INVALID_ARGUMENT; IO_ERROR;
  * OUT_OF_MEMORY.
  */
@@ -262,7 +262,7 @@ RBC_API rbcStatus_t rbcEntryRegister(rbcContext_t context, rbcEntry_t entry, int
  */
 RBC_API rbcStatus_t rbcEntryUnregister(rbcContext_t context, rbcEntry_t entry);
 
-/* What rbcEntryVerify has found. */
+/* The result of rbcEntryVerify. */
 typedef struct rbcVerifyReport {
   uint32_t struct_size;
   uint32_t reserved0;         /* 0 */
@@ -392,11 +392,11 @@ RBC_API rbcStatus_t rbcStorePublishEntry(rbcStore_t store, const uint8_t* key, i
 /* An entry of rbcStoreList. */
 typedef struct rbcStoreItem {
   uint8_t key[RBC_STORE_KEY_BYTES]; /* of the entry */
-  int32_t state;        /* RBC_STORE_ITEM_... */
-  int32_t is_locked;    /* 1: a process is building it */
-  int64_t num_segments; /* files of segments */
-  uint64_t num_bytes;   /* on the disk */
-  int64_t last_use_ns;  /* since 1970, in ns; by the clock of the file system */
+  int32_t state;                    /* RBC_STORE_ITEM_... */
+  int32_t is_locked;                /* 1: a process is building it */
+  int64_t num_segments;             /* files of segments */
+  uint64_t num_bytes;               /* on the disk */
+  int64_t last_use_ns;              /* since 1970, in ns; by the clock of the file system */
 } rbcStoreItem;
 
 /*
@@ -435,7 +435,7 @@ static inline rbcPruneParams rbcPruneParamsInit(void) {
   return params;
 }
 
-/* What rbcStorePrune has removed, or with DRY_RUN would remove. */
+/* The result of rbcStorePrune; with DRY_RUN, what it would remove. */
 typedef struct rbcPruneReport {
   uint32_t struct_size;
   uint32_t reserved0;         /* 0 */

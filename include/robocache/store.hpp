@@ -20,7 +20,7 @@ ROBOCACHE_NAMESPACE_BEGIN
 // The key of an entry: a digest of everything that its bytes depend on.
 using StoreKey = std::array<uint8_t, RBC_STORE_KEY_BYTES>;
 
-// Which sums are compared, and how segments are read: see rbcStoreParams.
+// The sums to compare, and the way to read segments: see rbcStoreParams.
 enum class StoreVerify : int32_t {
   kOpen = RBC_STORE_VERIFY_OPEN,
   kFirst = RBC_STORE_VERIFY_FIRST,
@@ -203,7 +203,7 @@ class Store {
 
   rbcStore_t get() const noexcept { return store_.get(); }
 
-  // Opens an entry; fails with NOT_FOUND if nobody has built it: see rbcStoreFind.
+  // Opens an entry; fails with NOT_FOUND if it is not there: see rbcStoreFind.
   template <class Errors = DefaultErrors>
   Returned<Errors, StoreEntry> find(const StoreKey& key) const {
     rbcEntry_t found = nullptr;

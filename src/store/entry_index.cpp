@@ -20,7 +20,7 @@ EntryIndex::EntryIndex(Fd file, std::string shown, const uint8_t* key, int32_t v
   const auto bytes = static_cast<uint64_t>(status.st_size);
   if (!readAll(file.get(), &header_, sizeof header_, 0, shown)) failDamaged("it is too short");
   if (std::memcmp(header_.magic, kIndexMagic, sizeof header_.magic) != 0) {
-    failDamaged("it is no index");
+    failDamaged("it is not an index");
   }
   if (header_.version != kVersion) {
     fail(RBC_STATUS_NOT_FOUND,

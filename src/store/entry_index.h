@@ -33,7 +33,7 @@ class EntryIndex {
   uint8_t* map_ = nullptr;
 };
 
-// What an index says about a segment.
+// A segment as an index describes it.
 struct PublishedSegment {
   uint64_t file_bytes;
   uint64_t sum_of_sums;

@@ -67,8 +67,8 @@ void requireOwner(const struct stat& file, const Owners& owners, const std::stri
   if (!owners.accept(file.st_uid)) {
     if (file.st_uid == kNobody) {
       fail(RBC_STATUS_UNSUPPORTED,
-           "store: %s belongs to user 65534 (nobody): this container does not have the user who "
-           "owns it; run it with that user's id, or add 65534 to the trusted users",
+           "store: %s belongs to user 65534: this container does not have the user who owns it; "
+           " run it with that user's id, or add 65534 to the trusted users",
            path.c_str());
     }
     fail(RBC_STATUS_UNSUPPORTED,
@@ -134,7 +134,7 @@ Fd openFile(int folder, const char* name, const std::string& shown) {
   }
   const struct stat status = statusOf(file.get(), shown);
   if (!S_ISREG(status.st_mode)) {
-    fail(RBC_STATUS_DAMAGED, "store: %s is no regular file", shown.c_str());
+    fail(RBC_STATUS_DAMAGED, "store: %s is not a regular file", shown.c_str());
   }
   return file;
 }
@@ -193,7 +193,7 @@ NewFile::NewFile(int folder, int temporary, std::string shown)
     : folder_(folder), temporary_(temporary), shown_(std::move(shown)) {
   file_ = Fd(openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
   if (!file_) {
-    // What kernels and file systems say that do not have such files.
+    // The errors of kernels and file systems that do not have such files.
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
       failSystem("create a file in", shown_, errno);
     }
@@ -232,8 +232,8 @@ void NewFile::allocate(uint64_t bytes, int64_t min_free) const {
   // A file system that does not know its size says 0.
   if (all > 0 && free - static_cast<double>(bytes) < least) {
     fail(RBC_STATUS_IO_ERROR,
-         "store: %s: %.1f MB are needed, and %.1f MB of %.1f MB are free, of which %.1f MB stay "
-         "free; free some space, or prune the store",
+         "store: %s: %.1f MB are needed, %.1f MB of %.1f MB are free, and %.1f MB must stay free; "
+         "free some space, or prune the store",
          shown_.c_str(), static_cast<double>(bytes) / 1e6, free / 1e6, all / 1e6, least / 1e6);
   }
   if (bytes == 0) return;

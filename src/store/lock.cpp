@@ -113,8 +113,8 @@ void SegmentLock::startHeart() {
 
 SegmentLock::~SegmentLock() {
   if (generation_ != forkGeneration()) {
-    // A forked child: its file is closed, and it has no such thread, for whose end the destructors
-    // would wait.
+    // A forked child: its file is closed. The destructors would wait for a thread that it does not
+    // have.
     static_cast<void>(heart_.release());
     return;
   }

@@ -34,7 +34,7 @@ class SegmentLock {
   // that has been silent too long is passed over: the result holds nothing, and the caller builds.
   static std::unique_ptr<SegmentLock> tryTake(const LockFolders& folders, const std::string& name,
                                               std::string* holder);
-  // Whether somebody holds the lock.
+  // Whether a process holds the lock.
   static bool isHeld(const LockFolders& folders, const std::string& name);
 
  private:

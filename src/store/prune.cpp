@@ -29,7 +29,7 @@ struct FoundEntry {
   int64_t last_change = 0;
 };
 
-// Which keys somebody builds. Whatever this cannot find out counts as held.
+// The keys whose entries are being built.
 std::set<std::string> lockedKeys(const StoreRoot& root) {
   std::set<std::string> keys;
   if (root.options().read_only) return keys;
@@ -100,7 +100,7 @@ std::vector<FoundEntry> findEntries(const StoreRoot& root) {
   return entries;
 }
 
-// Removes an entry, its index first. Returns false if somebody is publishing it, or if names that
+// Removes an entry, its index first. Returns false if a process is publishing it, or if names that
 // no store makes are left in it.
 bool removeEntry(const StoreRoot& root, const std::string& key) {
   std::string holder;

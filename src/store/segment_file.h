@@ -62,7 +62,7 @@ class SegmentFile {
   uint64_t num_sums_ = 0;
   uint64_t sum_of_sums_ = 0;
   std::vector<uint64_t> sums_;                       // if the file is not mapped
-  std::unique_ptr<std::atomic<uint8_t>[]> checked_;  // by block; null: not asked for
+  std::unique_ptr<std::atomic<uint8_t>[]> checked_;  // by block; null: not requested
 };
 
 }  // namespace rbc::store

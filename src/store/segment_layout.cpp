@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 56;  // of a tensor
 
-// The length of the UTF-8 character that begins here, 0 if there is none. Accepts what
+// The length of the UTF-8 character that begins here, 0 if it is not UTF-8. Accepts what
 // safetensors' parsers do: no surrogates, no characters that are longer than needed.
 size_t characterBytes(const unsigned char* text) {
   const unsigned first = text[0];

@@ -67,7 +67,7 @@ void StoreRoot::open(const std::string& path) {
     folder_ = openFolder(root.get(), "v1", shown_);
     if (!folder_) {
       fail(RBC_STATUS_NOT_FOUND,
-           "store: %s has no folder v1: it is no store, or one of another version", path.c_str());
+           "store: %s has no folder v1: it is not a store, or has another version", path.c_str());
     }
     requireOwner(statusOf(folder_.get(), shown_), options_.owners, shown_);
     return;

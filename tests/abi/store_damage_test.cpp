@@ -262,7 +262,7 @@ TEST_CASE("a store: files that do not belong there are refused, with the reason"
   SUBCASE("a pipe") {
     fs::remove(entry / "000000.rbs");
     REQUIRE(mkfifo((entry / "000000.rbs").c_str(), 0600) == 0);
-    CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_DAMAGED, "no regular file");
+    CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_DAMAGED, "not a regular file");
   }
   SUBCASE("a folder that others may write") {
     fs::permissions(fs::path(folder.path()), fs::perms::all);

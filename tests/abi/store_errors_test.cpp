@@ -99,7 +99,7 @@ TEST_CASE(
   CHECK_SUCCEEDS(rbcSegmentWriterAdd(writer, "state", kF32, 1, shape));
   const float rows[3] = {};
   CHECK_FAILS(rbcSegmentWriterWrite(writer, "state", rows, sizeof rows), RBC_STATUS_IO_ERROR,
-              "stay free", "prune");
+              "must stay free", "prune");
   CHECK_SUCCEEDS(rbcSegmentWriterDiscard(writer));
   for (const std::string& file : filesBelow(folder.path() + "/full")) CHECK(file == "CACHEDIR.TAG");
 

@@ -33,7 +33,7 @@ std::vector<int64_t> offsets() {
   return all;
 }
 
-// What each process writes of a segment, so that all bytes are the same.
+// The tensor of a segment: all processes write the same bytes.
 Tensor stateOf(int32_t segment) {
   support::Random random(static_cast<uint64_t>(segment) + 1);
   return randomTensor(random, "state", kF32, {6, 4});

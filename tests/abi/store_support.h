@@ -1,4 +1,4 @@
-// A store in a folder of its own, and entries whose bytes are known.
+// A store in a temporary folder, and entries whose bytes are known.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Stores: calls in any order, in a folder of its own.
+// Stores: calls in any order, in a temporary folder.
 #include <cstdlib>
 #include <filesystem>
 

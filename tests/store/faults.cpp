@@ -53,7 +53,7 @@ bool isExpected(rbcStatus_t status) {
          status == RBC_STATUS_DAMAGED;
 }
 
-// What a process does that uses the store: looks, builds, looks again and prunes.
+// The work of a process: it looks for an entry, builds it, looks again and prunes.
 rbcStatus_t work(const std::string& folder) {
   rbcStoreParams params = rbcStoreParamsInit();
   params.min_free_bytes = 0;

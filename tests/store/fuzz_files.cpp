@@ -1,5 +1,5 @@
-// Hostile indexes and segments: whatever their bytes, opening them ends, reads nothing outside of the
-// file, and finds tensors that are inside of it.
+// Hostile indexes and segments: with any bytes, opening them ends, reads only the file, and finds
+// tensors that are inside of it.
 //
 // An input is a byte of options, and patches of a good file: where (2 bytes), how many bytes (1), and
 // the bytes. Or it is the whole file.

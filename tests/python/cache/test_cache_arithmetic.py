@@ -132,7 +132,8 @@ def of_without(tmp_path):
 
 
 def compared(known, name, version, found):
-    """Compare a digest with the one of the version, or note it."""
+    """Compare a digest with the one of the version, or note it, in groups of eight digits."""
+    found = " ".join(found[i : i + 8] for i in range(0, len(found), 8))
     entry = known.setdefault(name, [version, found])
     if WRITE:
         known[name] = [version, found]
