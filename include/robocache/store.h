@@ -113,9 +113,8 @@ RBC_API rbcStatus_t rbcStoreClose(rbcStore_t store);
  *
  *   key  [RBC_STORE_KEY_BYTES]
  *
- * The caller releases the entry with rbcEntryRelease. On failure *entry is null. A hit opens and
- * maps each segment, and writes nothing but the time of the last use, once an hour. The message of
- * a failure names the file.
+ * On failure *entry is null. A hit opens and maps each segment, and only writes the time of the last
+ * use, once an hour. The message of a failure names the file.
  *
  * A damaged segment or index is set aside if the store may be written: its entry is then absent,
  * and a builder makes again what is missing.
