@@ -23,6 +23,14 @@ EntryIndex::EntryIndex(Fd file, std::string shown, const uint8_t* key, int32_t v
     failDamaged("it is not an index");
   }
   if (header_.version != kVersion) {
+    // In every version the last number is the sum: a changed byte is no newer version.
+    std::vector<uint8_t> all(bytes);
+    uint64_t sum;
+    if (!readAll(file.get(), all.data(), bytes, 0, shown)) failDamaged("it became shorter");
+    std::memcpy(&sum, all.data() + bytes - sizeof sum, sizeof sum);
+    if (verify != RBC_STORE_VERIFY_NONE && checksum(all.data(), bytes - sizeof sum) != sum) {
+      failDamaged("its sum differs");
+    }
     fail(RBC_STATUS_NOT_FOUND,
          "store: %s has version %u of the store, and this library reads version %u", shown.c_str(),
          header_.version, kVersion);

@@ -242,12 +242,21 @@ TEST_CASE("a store: files that do not belong there are refused, with the reason"
     CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_DAMAGED, "000000.rbs",
                 "missing");
   }
-  SUBCASE("an index of a newer version") {
-    std::vector<uint8_t> newer = contentOf(entry / "entry.rbi");
-    newer[8] = 2;
-    replaceFile(entry / "entry.rbi", newer);
-    CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_NOT_FOUND, "version 2",
-                "version 1");
+  SUBCASE("a changed version of an index") {
+    std::vector<uint8_t> other = contentOf(entry / "entry.rbi");
+    other[8] = 2;
+    replaceFile(entry / "entry.rbi", other);
+    CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_DAMAGED, "its sum differs");
+    writeEntry(store.handle, key, 1);
+    CHECK(look(store.handle, key) == Found::kNot);
+  }
+  SUBCASE("a changed version of a segment") {
+    std::vector<uint8_t> other = contentOf(entry / "000000.rbs");
+    other[4096 + 8] = 2;
+    replaceFile(entry / "000000.rbs", other);
+    CHECK_FAILS(rbcStoreFind(store.handle, key, &found), RBC_STATUS_DAMAGED, "the sum of block 0");
+    writeEntry(store.handle, key, 1);
+    CHECK(look(store.handle, key) == Found::kNot);
   }
   SUBCASE("a link to a file") {
     fs::rename(entry / "entry.rbi", fs::path(folder.path()) / "elsewhere");

@@ -20,8 +20,11 @@ void run(BackendState& backend_state, const GatherProblem& p, Scratch) {
   const int64_t chunks = (p.count + each - 1) / each;
   state.pool.parallelFor(chunks, state.pool.threads(), [&](int64_t chunk) {
     const int64_t end = std::min(p.count, (chunk + 1) * each);
-    for (int64_t i = chunk * each; i < end; ++i) {
-      std::memcpy(static_cast<std::byte*>(p.out) + i * row_bytes, p.rows[i], p.row_bytes);
+    for (int64_t i = chunk * each; i < end;) {
+      const int64_t count = p.neighbours(i, end);
+      std::memcpy(static_cast<std::byte*>(p.out) + i * row_bytes, p.rows[i],
+                  static_cast<size_t>(count) * p.row_bytes);
+      i += count;
     }
   });
 }
