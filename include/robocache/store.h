@@ -97,8 +97,9 @@ typedef struct rbcSegmentWriter* rbcSegmentWriter_t;
  *
  *   path    the folder, UTF-8 or other bytes without 0
  *   params  null: defaults
+ *   store   the caller closes it with rbcStoreClose
  *
- * The caller closes the store with rbcStoreClose. On failure *store is null.
+ * On failure *store is null.
  *
  * Errors: INVALID_ARGUMENT; NOT_FOUND (READ_ONLY, and the folder does not exist); UNSUPPORTED (the
  * owner or the mode of a folder, with a remedy; a store of a newer version); IO_ERROR.
@@ -111,7 +112,9 @@ RBC_API rbcStatus_t rbcStoreClose(rbcStore_t store);
 /*
  * Opens an entry.
  *
- *   key  [RBC_STORE_KEY_BYTES]
+ *   store  the store
+ *   key    [RBC_STORE_KEY_BYTES]
+ *   entry  the caller releases it with rbcEntryRelease
  *
  * On failure *entry is null. A hit opens and maps each segment, and only writes the time of the last
  * use, once an hour. The message of a failure names the file.
@@ -212,6 +215,7 @@ RBC_API rbcStatus_t rbcEntryGetTensor(rbcEntry_t entry, const char* name, int64_
  * Copies rows of a track.
  *
  *   context  a CPU or CUDA context
+ *   entry    the entry
  *   name     the name of the track
  *   rows     [n] i64 in host memory: indices of rows, 0 .. the track's number of rows - 1, in any
  *            order; they may repeat
@@ -233,6 +237,7 @@ RBC_API rbcStatus_t rbcEntryGather(rbcContext_t context, rbcEntry_t entry, const
  * Asks the system to read rows of a track that a later gather needs, and returns at once.
  *
  *   context  the context of the later gather
+ *   entry    the entry
  *   name     the name of the track
  *   rows     as for rbcEntryGather
  *
@@ -248,6 +253,7 @@ RBC_API rbcStatus_t rbcEntryPrefetch(rbcContext_t context, rbcEntry_t entry, con
  * staging. Takes about 30 ms per GiB beyond the verification.
  *
  *   context    a CUDA context; on a CPU context nothing is pinned
+ *   entry      the entry
  *   max_bytes  for this entry, >= 0
  *
  * A registration belongs to this process: it is not inherited by fork. Errors: UNSUPPORTED (the

@@ -13,8 +13,8 @@ struct GatherProblem {
   size_t row_bytes;
   void* out;  // [count] rows without a gap
 
-  // How many rows, from row i on and before `end`, follow each other in memory, such as those of a
-  // window.
+  // Returns the number of rows from row i on, before `end`, that follow each other in memory, such as
+  // those of a window.
   int64_t neighbours(int64_t i, int64_t end) const {
     int64_t count = 1;
     while (i + count < end && rows[i + count] == static_cast<const std::byte*>(rows[i]) +

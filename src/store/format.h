@@ -1,6 +1,6 @@
 // The bytes of the store's files. All numbers are little endian. A later version keeps the begin of
-// IndexHeader and of TableHeader, sums_begin, and the places of the sums, so that damage is not taken
-// for another version.
+// IndexHeader and of TableHeader, sums_begin, and the places of the sums: so damage is never mistaken
+// for a later version.
 //
 // An entry's index, entry.rbi:
 //   IndexHeader, IndexSegment [num_segments], IndexEpisode [num_episodes + 1], XXH3-64 of what is before

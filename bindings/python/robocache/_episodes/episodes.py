@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.options import names_in
+from .._cache.provenance import Provenance, following
 from .._library.errors import shown
 from .._operations.stream import array_text
 from .._printable import plural
