@@ -93,13 +93,18 @@ class StoreTest {
     }
   }
 
+  /** An entry outlives the store that it was found in. */
+  private Entry openEntry() {
+    try (Store store = open()) {
+      return store.find(key());
+    }
+  }
+
   @Test
   void views() {
     Tensor view;
-    try (Store store = open();
-        Entry entry = store.find(key());
+    try (Entry entry = openEntry();
         Context context = Context.cpu()) {
-      store.close();
       view = entry.getTensor("größe", 0);
       assertArrayEquals(shape(5), view.getShape());
       assertEquals(DType.INT64, view.getDType());
