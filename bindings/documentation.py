@@ -33,9 +33,11 @@ class Comments:
     def __init__(self, text):
         self.arguments = {}
         self.functions = {}
+        self.handles = {}  # the arguments of a function through which it returns a handle
         for comment, name, arguments in _FUNCTION.findall(text):
             names = re.findall(r"(\w+)(?:,|$)", arguments)
             self.functions[name], self.arguments[name] = _split(_blocks(comment), names)
+            self.handles[name] = set(re.findall(r"\brbc\w+_t\* (\w+)", arguments))
         for name in self.functions:  # an operation and its ...WorkspaceSize have the same arguments
             self.arguments[name] = self.arguments[name.removesuffix("WorkspaceSize")]
         self.types = {name: _blocks(comment) for comment, name in _TYPE.findall(text)}
@@ -178,7 +180,7 @@ def _quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _entries(style, comments, rename):
+def _entries(style, comments, rename, returns_handles=False):
     """Yield (kind, C name, comment) of every declaration."""
     for name, blocks in comments.types.items():
         yield "type", name, comment(style, blocks)
@@ -186,7 +188,12 @@ def _entries(style, comments, rename):
         kind = "member" if "::" in name else "status" if name in comments.statuses else "constant"
         yield kind, name, comment(style, blocks)
     for name, blocks in comments.functions.items():
-        arguments = {rename.get(key, key): text for key, text in comments.arguments[name].items()}
+        absent = comments.handles[name] if returns_handles else ()
+        arguments = {
+            rename.get(key, key): text
+            for key, text in comments.arguments[name].items()
+            if key not in absent
+        }
         if rename and arguments and name.endswith("WorkspaceSize"):
             arguments["bytes"] = "what the call needs"
         yield "function", name, comment(style, blocks, arguments)
@@ -194,7 +201,7 @@ def _entries(style, comments, rename):
 
 def java(comments):
     lines = ["/* Written by documentation.py. */"]
-    for kind, name, text in _entries(_Javadoc, comments, {}):
+    for kind, name, text in _entries(_Javadoc, comments, {}, returns_handles=True):
         if kind == "type":
             text = text.replace("\n  ", "\n")
             lines.append(f"%typemap(javaimports) {_tag(name)} {name} {_quoted(text)}")

@@ -8,7 +8,6 @@ entries outlive releases that change nothing.
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -82,6 +81,8 @@ def of_steps(steps: Iterable[str]) -> dict[str, object]:
 @functools.cache
 def package_version(name: str) -> str:
     """Return the version of a package; "" if it is not installed."""
+    import importlib.metadata  # takes longer than the rest of the package
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
