@@ -189,9 +189,10 @@ void SegmentFile::prefetch(uint64_t begin, uint64_t bytes) const noexcept {
 bool SegmentFile::isWhole(uint64_t block, std::vector<uint8_t>& scratch) const {
   const uint64_t begin = block * kBlockBytes;
   const uint64_t bytes = std::min(kBlockBytes, sums_begin_ - begin);
-  const uint8_t* data = map_ + begin;
+  const uint8_t* data;
   uint64_t expected;
   if (map_ != nullptr) {
+    data = map_ + begin;
     std::memcpy(&expected, map_ + sums_begin_ + 8 * block, sizeof expected);
   } else {
     scratch.resize(kBlockBytes);
