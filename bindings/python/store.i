@@ -11,8 +11,7 @@
   if ($1 == NULL) SWIG_fail;
 }
 %typemap(in) const char* path {
-  $1 = PyBytes_AsString($input);
-  if ($1 == NULL) SWIG_fail;
+  if (PyBytes_AsStringAndSize($input, &$1, NULL) != 0) SWIG_fail; /* refuses a 0 in it */
 }
 %apply const char* name { const char* about };
 %typemap(in) (const void* rows, size_t num_bytes) (TensorArgument argument = NO_TENSOR) {
@@ -22,6 +21,9 @@
 %typemap(in) (const int64_t* episode_offsets, int64_t num_offsets) (
     TensorArgument argument = NO_TENSOR, size_t bytes = 0) {
   if (readMemory($input, "episode_offsets", &argument, (const void**)&$1, &bytes) != 0) SWIG_fail;
+  if (argument.tensor.dtype.code != RBC_DTYPE_INT || argument.tensor.dtype.bits != 64) {
+    SWIG_exception_fail(SWIG_TypeError, "episode_offsets: expected an array of int64");
+  }
   $2 = (int64_t)(bytes / sizeof(int64_t));
 }
 %typemap(freearg) (const int64_t* episode_offsets, int64_t num_offsets) {

@@ -105,7 +105,7 @@ void run(BackendState& state, const GatherProblem& p, Scratch) {
     for (size_t i = 0; i < unpinned.size(); ++i) {
       rows[unpinned[i]] = staged + i * p.row_bytes;
     }
-    // Rows, and the begin of the staged ones, are at multiples of what divides their size.
+    // The largest word that the addresses of all rows, the output and the size are multiples of.
     uintptr_t bits = p.row_bytes | reinterpret_cast<uintptr_t>(p.out);
     for (size_t i = 0; i < count; ++i) bits |= reinterpret_cast<uintptr_t>(rows[i]);
     LaunchChoice* const chosen = &cuda.last_launch;

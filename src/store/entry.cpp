@@ -60,9 +60,7 @@ void openSegments(rbcEntry& entry, const Fd& folder, const std::string& shown) {
       entry.segments.push_back(std::move(segment));
     } catch (const Error& error) {
       if (error.status() == RBC_STATUS_DAMAGED) {
-        const std::string message = rbcGetLastError();
         entry.root->setAside(entry.key, name.c_str(), status.st_ino);
-        setLastError("%s", message.c_str());
       }
       throw;
     }
@@ -92,6 +90,11 @@ void joinTracks(rbcEntry& entry) {
              entry.segments[s]->shown().c_str(), tensor.name.c_str());
       }
       if (tensor.shape[0] == 0) continue;
+      if (tensor.shape[0] > kMaxRows - track.shape[0]) {
+        fail(RBC_STATUS_DAMAGED,
+             "store: %s: tensor \"%.64s\" has more than 2^48 rows in all segments",
+             entry.segments[s]->shown().c_str(), tensor.name.c_str());
+      }
       track.pieces.push_back(
           {static_cast<int64_t>(s), track.shape[0], tensor.shape[0], tensor.begin});
       track.shape[0] += tensor.shape[0];
@@ -149,14 +152,17 @@ std::unique_ptr<rbcEntry> findEntry(const StorePointer& root, const uint8_t* key
   } catch (const Error& error) {
     // Without its index the entry is absent, and a builder makes again what is missing.
     if (error.status() == RBC_STATUS_DAMAGED) {
-      const std::string message = rbcGetLastError();
       root->setAside(entry->key, kIndexName, status.st_ino);
-      setLastError("%s", message.c_str());
     }
     throw;
   }
   root->touchUsed(entry->key);
   return entry;
+}
+
+rbcEntry& requireEntry(rbcEntry* entry) {
+  if (entry == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "entry: is null");
+  return *entry;
 }
 
 const StoredTrack& trackOf(const rbcEntry& entry, const char* name) {

@@ -62,6 +62,9 @@ namespace rbc::store {
 // Fails with NOT_FOUND or DAMAGED: see rbcStoreFind.
 std::unique_ptr<rbcEntry> findEntry(const StorePointer& root, const uint8_t* key);
 
+// The entry of a caller; fails with INVALID_ARGUMENT if it is null.
+rbcEntry& requireEntry(rbcEntry* entry);
+
 // Fails with NOT_FOUND and some names of the entry.
 const StoredTrack& trackOf(const rbcEntry& entry, const char* name);
 

@@ -129,10 +129,18 @@ bool removeEntry(const StoreRoot& root, const std::string& key) {
   return true;
 }
 
-// "123.4f0a.0", or what setAside names.
+// A name that NewFile makes, "123.4f0a.0", or setAside: a key, the name of a file, and its inode.
 bool isTemporaryName(const std::string& name) {
-  return name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz.") == std::string::npos &&
-         std::count(name.begin(), name.end(), '.') >= 2 && name.front() != '.';
+  const auto consistsOf = [](const std::string& part, const char* letters) {
+    return !part.empty() && part.find_first_not_of(letters) == std::string::npos;
+  };
+  const size_t first = name.find('.');
+  const size_t last = name.rfind('.');
+  if (first == last || !consistsOf(name.substr(last + 1), "0123456789")) return false;
+  const std::string begin = name.substr(0, first);
+  const std::string middle = name.substr(first + 1, last - first - 1);
+  if (isKeyText(begin)) return isEntryFile(middle);
+  return consistsOf(begin, "0123456789") && consistsOf(middle, "0123456789abcdef");
 }
 
 // Removes the files of a folder that are older than `age`, if `mayGo` agrees.

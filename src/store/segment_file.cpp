@@ -143,7 +143,7 @@ void SegmentFile::readRows(const std::vector<uint8_t>& table, uint32_t num_tenso
     }
     tensor.name.assign(reinterpret_cast<const char*>(table.data() + names_begin + row.name_begin),
                        row.name_bytes);
-    if (tensor.name.find('\0') != std::string::npos || !names.insert(tensor.name).second) {
+    if (!isTensorName(tensor.name) || !names.insert(tensor.name).second) {
       failDamaged("the name of tensor %u is impossible, or occurs twice", i);
     }
     uint64_t bytes = static_cast<uint64_t>(sizeOf(tensor.dtype));

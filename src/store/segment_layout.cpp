@@ -65,17 +65,17 @@ void addBytes(std::string& json, const std::string& name, uint64_t begin, uint64
 
 }  // namespace
 
-void requireTensorName(const char* name) {
-  if (name == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "name: is null");
-  const size_t bytes = strnlen(name, kMaxNameBytes + 1);
+void requireTensorName(const std::string& name) {
+  const size_t bytes = name.size();
   if (bytes == 0 || bytes > kMaxNameBytes) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "name: has %s bytes, expected 1 to %u",
          bytes == 0 ? "0" : "more", kMaxNameBytes);
   }
-  if (std::strncmp(name, "rbc.", 4) == 0 || std::strcmp(name, "__metadata__") == 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "name: is \"%.64s\", which the file uses itself", name);
+  if (name.compare(0, 4, "rbc.") == 0 || name == "__metadata__") {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "name: is \"%.64s\", which the file uses itself",
+         name.c_str());
   }
-  const auto* text = reinterpret_cast<const unsigned char*>(name);
+  const auto* text = reinterpret_cast<const unsigned char*>(name.c_str());  // ends with a 0
   for (size_t i = 0; i < bytes;) {
     const size_t length = characterBytes(text + i);
     if (length == 0) {
@@ -85,6 +85,15 @@ void requireTensorName(const char* name) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "name: byte %zu is a control character", i);
     }
     i += length;
+  }
+}
+
+bool isTensorName(const std::string& name) {
+  try {
+    requireTensorName(name);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
 }
 

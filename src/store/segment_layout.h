@@ -33,8 +33,9 @@ struct SegmentLayout {
   uint64_t file_bytes = 0;
 };
 
-// Fails with INVALID_ARGUMENT if the name is none for a tensor of a segment.
-void requireTensorName(const char* name);
+// Fails with INVALID_ARGUMENT unless the name may be that of a tensor: see rbcSegmentWriterAdd.
+void requireTensorName(const std::string& name);
+bool isTensorName(const std::string& name);
 
 // The bytes of a tensor; fails with SHAPE_MISMATCH if there are too many.
 uint64_t bytesOf(DType dtype, int32_t ndim, const int64_t* shape);

@@ -46,13 +46,15 @@ void rbcSegmentWriter::requireState(State state, const char* what) const {
 
 void rbcSegmentWriter::add(const char* name, DType dtype, int32_t ndim, const int64_t* shape) {
   requireState(State::kDeclaring, "a declaration");
-  requireTensorName(name);
+  if (name == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "name: is null");
+  const std::string own(name, strnlen(name, kMaxNameBytes + 1));  // the caller's may change
+  requireTensorName(own);
   if (ndim < 1 || ndim > kMaxRank) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "ndim: is %d, expected 1 to %d", ndim, kMaxRank);
   }
   if (shape == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "shape: is null");
   StoredTensor tensor;
-  tensor.name = name;
+  tensor.name = own;
   tensor.dtype = dtype;
   tensor.shape.assign(shape, shape + ndim);
   tensor.bytes = bytesOf(dtype, ndim, tensor.shape.data());
@@ -64,7 +66,7 @@ void rbcSegmentWriter::add(const char* name, DType dtype, int32_t ndim, const in
   }
   for (const StoredTensor& other : declared_) {
     if (other.name == tensor.name) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "name: \"%.64s\" is declared already", name);
+      fail(RBC_STATUS_INVALID_ARGUMENT, "name: \"%.64s\" is declared already", own.c_str());
     }
   }
   if (declared_.size() == kMaxTensors) {
@@ -178,7 +180,11 @@ bool isThere(const rbcSegmentWriter& writer) {
     }
   } catch (const Error& error) {
     if (error.status() != RBC_STATUS_DAMAGED) throw;
-    if (unlinkat(writer.folder.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    // Unless another builder has put a new file there: a lock may have been passed over.
+    struct stat named;
+    if (fstatat(writer.folder.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        named.st_ino == status.st_ino && unlinkat(writer.folder.get(), name.c_str(), 0) != 0 &&
+        errno != ENOENT) {
       failSystem("remove the damaged file", path, errno);
     }
     return false;
@@ -253,7 +259,9 @@ void publishEntry(const StorePointer& root, const uint8_t* key, int64_t num_segm
       }
     }
   }
-  const std::vector<uint8_t> index = indexOf(key, published, episode_offsets, num_offsets);
+  // Read once: the caller's numbers may change.
+  const std::vector<int64_t> offsets(episode_offsets, episode_offsets + num_offsets);
+  const std::vector<uint8_t> index = indexOf(key, published, offsets.data(), num_offsets);
   const int64_t min_free = root->options().min_free;
   publishBytes(folder.get(), root->temporary(), kAboutName, about, std::strlen(about), min_free,
                shown);

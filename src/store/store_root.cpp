@@ -141,23 +141,30 @@ int64_t StoreRoot::lastUse(const std::string& key) const noexcept {
 
 void StoreRoot::setAside(const std::string& key, const char* name, uint64_t inode) const noexcept {
   if (options_.read_only) return;
+  char message[512];  // of the damage: what follows may fail, too
+  std::snprintf(message, sizeof message, "%s", rbcGetLastError());
   try {
-    std::string holder;
-    const auto lock =
-        SegmentLock::tryTake(lockFolders(), lockName(key, segmentNumber(name)), &holder);
-    if (lock == nullptr) return;
-    const Fd entry = openEntry(key);
-    struct stat status;
-    if (!entry || fstatat(entry.get(), name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        status.st_ino != inode) {
-      return;
-    }
-    const std::string aside = key + "." + name + "." + std::to_string(inode);
-    if (renameat(entry.get(), name, temporary_.get(), aside.c_str()) != 0) {
-      unlinkat(entry.get(), name, 0);
-    }
+    moveAside(key, name, inode);
   } catch (...) {
     // The caller reports the damage.
+  }
+  setLastError("%s", message);
+}
+
+void StoreRoot::moveAside(const std::string& key, const char* name, uint64_t inode) const {
+  std::string holder;
+  const auto lock =
+      SegmentLock::tryTake(lockFolders(), lockName(key, segmentNumber(name)), &holder);
+  if (lock == nullptr) return;
+  const Fd entry = openEntry(key);
+  struct stat status;
+  if (!entry || fstatat(entry.get(), name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      status.st_ino != inode) {
+    return;
+  }
+  const std::string aside = key + "." + name + "." + std::to_string(inode);
+  if (renameat(entry.get(), name, temporary_.get(), aside.c_str()) != 0) {
+    unlinkat(entry.get(), name, 0);
   }
 }
 

@@ -46,11 +46,12 @@ class StoreRoot {
   int64_t lastUse(const std::string& key) const noexcept;
 
   // Moves a file that was found damaged out of the way, under the lock of its segment, unless its
-  // name belongs to another file by now.
+  // name belongs to another file by now. Keeps the thread's last error.
   void setAside(const std::string& key, const char* name, uint64_t inode) const noexcept;
 
  private:
   void open(const std::string& path);
+  void moveAside(const std::string& key, const char* name, uint64_t inode) const;
 
   StoreOptions options_;
   std::string shown_;

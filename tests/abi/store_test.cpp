@@ -245,7 +245,7 @@ TEST_CASE("a store: prune keeps what is recent or being built, and removes lefto
   age(Key(7), 30);
   age(Key(8), 30);
   replaceFile(v1 / "tmp" / "12.ab.0", {1, 2, 3});
-  replaceFile(v1 / "tmp" / "notes of a user", {1, 2, 3});
+  replaceFile(v1 / "tmp" / "my.own.notes", {1, 2, 3});
 
   rbcPruneParams params = rbcPruneParamsInit();
   params.max_bytes =
@@ -282,7 +282,7 @@ TEST_CASE("a store: prune keeps what is recent or being built, and removes lefto
   CHECK_SUCCEEDS(rbcSegmentWriterDiscard(writer));
   CHECK_SUCCEEDS(rbcStorePrune(store.handle, &params, &report));
   CHECK(report.num_kept == 0);
-  CHECK(filesBelow(v1) == std::vector<std::string>{"tmp/notes of a user"});
+  CHECK(filesBelow(v1) == std::vector<std::string>{"tmp/my.own.notes"});
   params = rbcPruneParamsInit();
   params.max_age_s = 5 * 3600;
   for (int i = 1; i <= 2; ++i) {

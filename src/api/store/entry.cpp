@@ -16,11 +16,6 @@ namespace {
 
 using namespace store;
 
-rbcEntry& requireEntry(rbcEntry_t entry) {
-  if (entry == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "entry: is null");
-  return *entry;
-}
-
 rbcTensor describeHost(const void* data, rbcDType dtype, int ndim, const int64_t* shape,
                        const int64_t* strides) {
   rbcTensor view = {};

@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "operands.h"
 #include "operation.h"
+#include "read_once.h"
 #include "robocache/store.h"
 #include "status.h"
 
@@ -20,11 +21,6 @@ namespace {
 using namespace store;
 
 constexpr int64_t kBetweenPolls = 1 << 12;  // rows
-
-rbcEntry& requireEntry(rbcEntry_t entry) {
-  if (entry == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "entry: is null");
-  return *entry;
-}
 
 // The indices of rows, in host memory and checked: another thread may write the caller's.
 std::vector<int64_t> readRows(const rbcTensor* tensor, const StoredTrack& track) {
@@ -39,8 +35,8 @@ std::vector<int64_t> readRows(const rbcTensor* tensor, const StoredTrack& track)
   std::vector<int64_t> indices(static_cast<size_t>(rows.shape[0]));
   const int64_t most = track.shape[0];
   for (size_t i = 0; i < indices.size(); ++i) {
-    const int64_t row =
-        reinterpret_cast<const int64_t*>(rows.data)[static_cast<int64_t>(i) * rows.strides[0]];
+    const auto row =
+        readOnce<int64_t>(rows.data + static_cast<int64_t>(i) * rows.strides[0] * int64_t{8});
     if (row < 0 || row >= most) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "rows: is %" PRId64 " at [%zu], expected one of the %" PRId64 " rows of \"%.64s\"", row,

@@ -43,6 +43,15 @@ const StorePointer& rootOf(rbcStore_t store) {
   return store->root;
 }
 
+// A key, read once: the caller's may change.
+struct Key {
+  explicit Key(const uint8_t* key) {
+    requireArgument(key, "key");
+    std::memcpy(bytes, key, sizeof bytes);
+  }
+  uint8_t bytes[RBC_STORE_KEY_BYTES];
+};
+
 StoreOptions optionsOf(const rbcStoreParams* input) {
   const rbcStoreParams params = readParams(input, rbcStoreParamsInit(), "params");
   StoreOptions options;
@@ -100,8 +109,7 @@ rbcStatus_t rbcStoreFind(rbcStore_t store, const uint8_t* key, rbcEntry_t* entry
     requireArgument(entry, "entry");
     *entry = nullptr;
     const StorePointer& root = rootOf(store);
-    requireArgument(key, "key");
-    *entry = findEntry(root, key).release();
+    *entry = findEntry(root, Key(key).bytes).release();
   });
 }
 
@@ -112,7 +120,7 @@ rbcStatus_t rbcStoreLockSegment(rbcStore_t store, const uint8_t* key,
     requireArgument(writer, "writer");
     *writer = nullptr;
     const StorePointer& root = rootOf(store);
-    requireArgument(key, "key");
+    const Key own_key(key);
     requireArgument(params, "params");
     const rbcSegmentParams own = readParams(params, rbcSegmentParamsInit(), "params");
     if (own.segment < 0 || own.segment >= kMaxSegments) {
@@ -131,7 +139,7 @@ rbcStatus_t rbcStoreLockSegment(rbcStore_t store, const uint8_t* key,
       fail(RBC_STATUS_INVALID_ARGUMENT, "wait_ms: is %" PRId64 ", expected -1 or more", wait_ms);
     }
     *writer =
-        lockSegment(root, key, static_cast<uint32_t>(own.segment),
+        lockSegment(root, own_key.bytes, static_cast<uint32_t>(own.segment),
                     {own.first_episode, own.num_episodes, own.first_row, own.num_rows}, wait_ms)
             .release();
   });
@@ -169,7 +177,7 @@ rbcStatus_t rbcStorePublishEntry(rbcStore_t store, const uint8_t* key, int64_t n
                                  const char* about) {
   return guard([&] {
     const StorePointer& root = rootOf(store);
-    requireArgument(key, "key");
+    const Key own(key);
     requireArgument(episode_offsets, "episode_offsets");
     requireArgument(about, "about");
     if (num_segments < 1 || num_segments > kMaxSegments) {
@@ -180,7 +188,7 @@ rbcStatus_t rbcStorePublishEntry(rbcStore_t store, const uint8_t* key, int64_t n
       fail(RBC_STATUS_INVALID_ARGUMENT, "num_offsets: is %" PRId64 ", expected 1 or more",
            num_offsets);
     }
-    publishEntry(root, key, num_segments, episode_offsets, num_offsets, about);
+    publishEntry(root, own.bytes, num_segments, episode_offsets, num_offsets, about);
   });
 }
 

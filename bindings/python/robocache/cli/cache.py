@@ -162,8 +162,7 @@ def info(cache: Folder = None, as_json: AsJson = False) -> None:
         show.print_json({"cache": store.path, "bytes": total, "entries": items})
         return
     out = show.Page()
-    count = plural(len(items), "entry") if len(items) == 1 else f"{len(items)} entries"
-    out.print(f"{store.path}: {count}, {text_of_bytes(total)}", wrap=False)
+    out.print(f"{store.path}: {_entries(len(items))}, {text_of_bytes(total)}", wrap=False)
     if items:
         head = ["key", "made of", "steps", "last use", "size"]
         rows = [
@@ -215,8 +214,8 @@ def verify(cache: Folder = None, as_json: AsJson = False) -> None:
             place = "" if each["segment"] is None else f" (first: segment {each['segment']}, "
             place += "" if each["segment"] is None else f"block {each['block']})"
             out.print(f"{each['folder']}: {each['reason']}{place}", wrap=False)
-        entries = "1 entry" if len(items) == 1 else f"{len(items)} entries"
-        out.print(f"{store.path}: {entries}, {plural(blocks, 'block')}, {len(damaged)} damaged")
+        found = f"{_entries(len(items))}, {plural(blocks, 'block')}, {len(damaged)} damaged"
+        out.print(f"{store.path}: {found}")
     if damaged:
         raise typer.Exit(1)
 
@@ -262,13 +261,16 @@ def prune(
         show.print_json({"cache": store.path, "dry_run": dry_run, **done._asdict()})
         return
     verb = "would remove" if dry_run else "removed"
-    kept = "1 entry" if done.num_kept == 1 else f"{done.num_kept} entries"
-    removed = "1 entry" if done.num_removed == 1 else f"{done.num_removed} entries"
     show.Page().print(
-        f"{verb} {removed}, {done.num_incomplete} incomplete and {done.num_leftovers} leftovers "
-        f"({text_of_bytes(done.num_removed_bytes)}); {kept} "
+        f"{verb} {_entries(done.num_removed)}, {done.num_incomplete} incomplete and "
+        f"{done.num_leftovers} leftovers ({text_of_bytes(done.num_removed_bytes)}); "
+        f"{_entries(done.num_kept)} "
         f"({text_of_bytes(done.num_kept_bytes)}) stay"
     )
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _opened(folder: Optional[Path], require: bool = False) -> Cache:
