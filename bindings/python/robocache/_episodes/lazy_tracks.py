@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .._statistics.result import StatisticsResult
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
+    from ..data._frames.source import FrameSource
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class About:
     checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
     # By camera: yields the PNG or JPEG files of an episode, given its index in the data set.
     pictures: Mapping[str, Callable[[int], Iterator[bytes]]] = field(default_factory=dict)
+    # By camera: its frames, for the episodes of the data set.
+    cameras: Mapping[str, FrameSource] = field(default_factory=dict)
     chosen: Any = None  # indices of selected episodes in the data set; None: all
 
 

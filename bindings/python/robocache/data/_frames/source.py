@@ -1,0 +1,92 @@
+"""A camera of a data set: the frames of each episode, one per row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class FrameSource(ABC):
+    """The frames of one camera of a data set: bytes [H,W,C] by episode and row.
+
+    A subclass says what the frames are, and reads some of them. Frames are always the same bytes
+    for the same files. Creating a source opens no file; an object keeps files open once it has
+    read, and belongs to one thread. A pickle holds paths and numbers, not pixels, and
+    opens the files again.
+
+    ``VideoFrames``, ``ImageFrames``, ``ArrayFrames`` and ``RosFrames`` are the sources of the
+    formats that robocache reads.
+    """
+
+    #: Name of the camera, such as "observation.images.front".
+    name: str
+    #: The file or folder of the data set.
+    path: str
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of each frame: 3 for RGB, 1 for gray.
+
+        Raises
+        ------
+        FormatError
+            The files do not say it, or are damaged.
+        """
+
+    @property
+    @abstractmethod
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of frames of each episode of the data set, int64 [E]: one per row."""
+
+    @abstractmethod
+    def files(self, episode: int) -> tuple[str, ...]:
+        """Return the paths of the files that hold the frames of an episode, at least one.
+
+        Frames are stored together for consecutive episodes that have the same files: a new episode
+        in a new file needs only its own frames. For an array of a folder, such as a Zarr array,
+        it is the folder.
+        """
+
+    @abstractmethod
+    def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
+        """Write frames of an episode to ``out``.
+
+        Parameters
+        ----------
+        episode
+            Index in the data set.
+        rows : int64 [n]
+            Rows of the episode, strictly ascending. Calls whose rows follow those of the call
+            before continue where it ended: a video is then decoded once, from the begin to the end.
+        out : uint8 [n,H,W,C]
+            Contiguous. Unspecified after an error.
+
+        Raises
+        ------
+        FormatError
+            A frame is missing or damaged. It names the file, the episode and the row.
+        """
+
+    def place(self, episode: int) -> Any:
+        """Return which frames of its files an episode has, in values of JSON: a part of the key.
+
+        Two episodes, or the same episode after a change of the data set, have the same frames if
+        their files and their places are equal. By default, the index and the length.
+        """
+        return [episode, int(self.lengths[episode])]
+
+    def arithmetic(self) -> Mapping[str, Any]:
+        """Return the names and versions of what computes the bytes: a part of the key.
+
+        The class and its version, and each library that decodes or converts, with its options.
+        """
+        return {}
+
+    def close(self) -> None:
+        """Close the files. The next read opens them again."""
