@@ -60,6 +60,7 @@ from ._timing.associate import asof, associate
 from ._timing.clock import clock
 from ._timing.report import Report, StreamReport, report
 from ._typing import Grid
+from ._windows.images import Images
 from ._windows.spec import WindowSpec
 from ._windows.transform import Transform
 from ._windows.window import Window
@@ -77,6 +78,7 @@ __all__ = [
     "Grid",
     "ImageDraws",
     "ImagePreset",
+    "Images",
     "Info",
     "Live",
     "LiveCounters",

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-LAYOUT = 1  # of the metadata of entries: see robocache.data._cached
+LAYOUT = 2  # of the metadata of entries: see robocache.data._cached
 
 
 class Reader(NamedTuple):
@@ -50,12 +50,13 @@ READERS = {
     "zarr.zarr": Reader(1, ("numcodecs",)),  # codecs that scale and quantize
 }
 
-STEPS = {"align": 1, "kinds": 1, "select": 1, "without": 1}
+STEPS = {"align": 1, "images": 1, "kinds": 1, "select": 1, "without": 1}
 
-OPERATIONS = {"clock": 1, "live_kept": 1, "resample": 1}
+OPERATIONS = {"clock": 1, "images": 1, "live_kept": 1, "resample": 1}
 
 _OF_STEPS = {
     "align": ("clock", "live_kept", "resample"),
+    "images": ("images",),
     "kinds": (),
     "select": (),
     "without": (),

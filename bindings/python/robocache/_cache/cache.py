@@ -20,10 +20,10 @@ from .sizes import bytes_of, seconds_of, text_of_bytes
 from .store import ACCESS, MOST_TRUSTED, VERIFY, Entry, Item, Pruned, Store, Verified, Writer
 
 VARIABLE = "ROBOCACHE_CACHE"
-_SLICE_MS = 200  # of a wait for another process: signals are handled between two of them
+SLICE_MS = 200  # of a wait for another process: signals are handled between two of them
 _PATIENCE_S = 30  # after which a wait is reported
 _GUARD = 999_999  # the number of a segment that is only locked, while the size of others is unknown
-_SHORTAGES = (OSError, RoboCacheError)
+SHORTAGES = (OSError, RoboCacheError)
 
 
 class Cache:
@@ -219,7 +219,7 @@ class Cache:
             try:
                 store = self._opened(i)
                 entry = None if store is None else store.find(key)
-            except _SHORTAGES as error:
+            except SHORTAGES as error:
                 if isinstance(error, RoboCacheError) and error.status == Status.DAMAGED:
                     text = f"cache: {printable(error)}. It is made again"
                     warnings.warn(text, RuntimeWarning, stacklevel=_level())
@@ -249,7 +249,7 @@ class Cache:
                 store = self._opened(len(self._paths) - 1)
                 if store is not None:
                     guard = self._locked(store, key)
-            except _SHORTAGES as error:
+            except SHORTAGES as error:
                 self._writes = False
                 self._trouble(error, f"cannot write {self.path}")
                 store = None
@@ -264,7 +264,7 @@ class Cache:
         began, reported = time.monotonic(), False
         while True:
             try:
-                return store.lock(key, _GUARD, wait_ms=_SLICE_MS)
+                return store.lock(key, _GUARD, wait_ms=SLICE_MS)
             except RoboCacheError as error:
                 if error.status != Status.BUSY:
                     raise
@@ -287,7 +287,7 @@ class Cache:
             read_only = not is_last or _is_read_only(path)
             try:
                 self._stores[layer] = Store(path, read_only=read_only, **options)
-            except (*_SHORTAGES, ValueError) as error:
+            except (*SHORTAGES, ValueError) as error:
                 if strict:
                     raise
                 self._trouble(error, f"cannot use {path}")
@@ -353,7 +353,7 @@ class Building:
                 text = f"{folder}: was written by another version, or is damaged; remove it"
                 raise RoboCacheError(text, Status.DAMAGED)
             return entry
-        except _SHORTAGES as error:
+        except SHORTAGES as error:
             cache._writes = False
             cache._trouble(error, f"cannot write {cache.path}")
             return None

@@ -71,6 +71,8 @@ class Sources:
         Paths of other files that the reader of a single file reads with it, if they exist.
     memo
         Digests that were computed before.
+    only
+        Paths of files and folders of the data set, the only sources. None: all files.
     """
 
     path: str
@@ -79,6 +81,7 @@ class Sources:
     listed: Collection[str] = ()
     companions: Sequence[str] = ()
     memo: Memo = field(default_factory=Memo)
+    only: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         require_method(self.method)
@@ -118,7 +121,22 @@ class Sources:
 
     # ---- files ----------------------------------------------------------------------------------
 
+    def name_of(self, path: str) -> str:
+        """Return the name that a file or folder of the data set has in keys."""
+        root = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+        return portable_path(os.path.relpath(path, root or "."))
+
     def _found(self) -> Iterator[_File]:
+        if self.only is not None:
+            root = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+            for path in self.only:
+                name = os.path.relpath(path, root or ".")
+                if os.path.isdir(path):
+                    real = os.path.realpath(path)
+                    yield from self._below(path, f"{name}/", (real,), real)
+                else:
+                    yield self._file(path, name)
+            return
         if not os.path.isdir(self.path):
             yield self._file(self.path, os.path.basename(self.path))
             for path in self.companions:

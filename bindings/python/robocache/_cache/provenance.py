@@ -18,6 +18,7 @@ class Provenance:
     document: Mapping[str, Any]
     sources: Sources | None = None  # if files are read later: to see whether they change
     unstored: str = ""  # why results must not be stored; "": they may be
+    identity: str = "stat"  # how files are recognized
 
     def then(self, step: str, options: Mapping[str, Any]) -> Provenance:
         """Return the provenance of the result of a step."""
@@ -26,7 +27,7 @@ class Provenance:
             "steps": [*self.document["steps"], [step, {n: in_key(v) for n, v in options.items()}]],
             "arithmetic": {**self.document["arithmetic"], **arithmetic.of_steps([step])},
         }
-        return Provenance(document, self.sources, self.unstored)
+        return Provenance(document, self.sources, self.unstored, self.identity)
 
     def why_not_stored(self) -> str | None:
         """Return why a result must not be stored, or None."""

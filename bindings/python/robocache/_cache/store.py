@@ -97,9 +97,17 @@ class Store:
             raise
 
     def lock(
-        self, key: bytes, segment: int, *, episodes: int = 1, rows: int = 0, wait_ms: int = 0
+        self,
+        key: bytes,
+        segment: int,
+        *,
+        episodes: int = 1,
+        rows: int = 0,
+        first_episode: int = 0,
+        first_row: int = 0,
+        wait_ms: int = 0,
     ) -> Writer | None:
-        """Begin to build a segment that holds all episodes; None if it is there already.
+        """Begin to build a segment of whole episodes; None if it is there already.
 
         Raises
         ------
@@ -110,6 +118,8 @@ class Store:
         _core.SegmentParams_segment_set(params, segment)
         _core.SegmentParams_num_episodes_set(params, episodes)
         _core.SegmentParams_num_rows_set(params, rows)
+        _core.SegmentParams_first_episode_set(params, first_episode)
+        _core.SegmentParams_first_row_set(params, first_row)
         lock = _core.rbc_store_lock_segment
         handle = _with_status(lock, self._handle, key, params, wait_ms)
         return None if handle is None else Writer(handle)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .._windows.spec import WindowSpec
     from ..data._errors import LeftOut, Problem
     from ..data._findings import Finding
+    from ..data._frames.source import FrameSource
 
 _ROWS_AT_ONCE = 20_000  # of episodes that are read together while iterating
 
@@ -182,6 +183,49 @@ class Episodes:
         track = self[name]
         dtype = "" if track.values is None else str(track.values.dtype)
         return TrackInfo(track.names, dtype, track.num_channels)
+
+    @property
+    def cameras(self) -> Mapping[str, FrameSource]:
+        """The cameras of the data set by name, :class:`robocache.data.FrameSource`.
+
+        Their episodes are those of the data set, also where some were selected. :class:`Images`
+        takes their frames into windows.
+        """
+        return MappingProxyType(self._about.cameras)  # type: ignore[arg-type]
+
+    def with_cameras(self, cameras: Mapping[str, FrameSource]) -> Episodes:
+        """Return the episodes with more cameras, or with others of the same names.
+
+        Parameters
+        ----------
+        cameras
+            :class:`robocache.data.FrameSource` by name, with a frame for each row of each episode.
+
+        Raises
+        ------
+        TypeError
+            A camera is not a FrameSource.
+        ValueError
+            A camera has another number of episodes.
+        """
+        from ..data._frames.source import FrameSource
+
+        if not isinstance(cameras, Mapping):
+            raise TypeError(f"cameras: is {shown(cameras)}, expected a dict of FrameSource by name")
+        chosen = self._about.chosen
+        count = self.num_episodes if chosen is None else int(max(chosen, default=-1)) + 1
+        for name, camera in cameras.items():
+            if not isinstance(camera, FrameSource):
+                raise TypeError(f"cameras[{name!r}]: is {shown(camera)}, expected a FrameSource")
+            own = len(camera.lengths)
+            if own < count or (chosen is None and own != count):
+                raise ValueError(
+                    f"cameras[{name!r}]: has {plural(own, 'episode')}, but the episodes are {count}"
+                )
+        about = replace(self._about, cameras={**self._about.cameras, **cameras})
+        made = make_episodes(self._tracks, tasks=self._tasks, source=self._source, about=about)
+        made._provenance = self._provenance
+        return made
 
     def stored_statistics(self) -> Mapping[str, Any]:
         """Return the statistics in the data set: :class:`robocache.StatisticsResult` by track.

@@ -38,6 +38,8 @@ class About:
     # By camera: its frames, for the episodes of the data set.
     cameras: Mapping[str, FrameSource] = field(default_factory=dict)
     chosen: Any = None  # indices of selected episodes in the data set; None: all
+    cache: Any = None  # the robocache.Cache with which the data set was opened
+    identity: str = "stat"  # how its files are recognized
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class WindowSpec:
     windows
         By name: a :class:`Window`, or only its offsets.
     anchor
-        The window whose track contains the anchor rows. None: the first window.
+        The window whose track contains the anchor rows. None: the first window without images.
     anchors
         The anchor rows of an episode with n rows: from ``anchors[0]`` to ``n - 1 + anchors[1]``, by
         default all rows. Rows below 0 and past n - 1 are allowed. "whole": the rows for which all
@@ -80,10 +80,12 @@ class WindowSpec:
         lag: Duration = 0,
     ) -> None:
         self._windows = _checked_windows(windows)
-        names = list(self._windows)
-        if anchor is not None and anchor not in self._windows:
-            raise ValueError(f"anchor: is {shown(anchor)}, expected one of {_quoted(names)}")
-        self._anchor = names[0] if anchor is None else anchor
+        names = [name for name, window in self._windows.items() if window.images is None]
+        if anchor is not None and anchor not in (names or self._windows):
+            raise ValueError(
+                f"anchor: is {shown(anchor)}, expected one of {_quoted(names or self._windows)}"
+            )
+        self._anchor = next(iter(names or self._windows)) if anchor is None else anchor
         self._anchors: tuple[int, int] | Literal["whole"] = _checked_anchors(anchors)
         self._dtype = dtype
         self._lag = lag
@@ -120,11 +122,39 @@ class WindowSpec:
         return self._lag
 
     def track(self, name: str) -> str:
-        """Return the name of the track of a window."""
-        return self._windows[name].track or name
+        """Return the name of the track of a window; of a window of images, its camera."""
+        window = self._windows[name]
+        camera = None if window.images is None else window.images.camera
+        return camera or window.track or name
+
+    @property
+    def numbers(self) -> list[str]:
+        """The windows without images, in their order."""
+        return [name for name, window in self._windows.items() if window.images is None]
+
+    @property
+    def cameras(self) -> Mapping[str, str]:
+        """The camera of each window of images, by window name."""
+        return {name: self.track(name) for name, window in self._windows.items() if window.images}
+
+    def eval(self) -> WindowSpec:
+        """Return the specification without random steps of images: see :meth:`Images.eval`."""
+        changed = {
+            name: window if window.images is None else replaced(window, images=window.images.eval())
+            for name, window in self._windows.items()
+        }
+        _, options = self.__getstate__()
+        return WindowSpec(changed, **options)
+
+    def _rows_track(self, episodes: Episodes) -> str:
+        """Return the track whose rows are the anchors, and the rows of all cameras."""
+        name = self.track(self._anchor)
+        if name in episodes or self._windows[self._anchor].images is None:
+            return name
+        return next(iter(episodes.tracks))
 
     def streams(self, episodes: Episodes) -> list[WindowStream[Any]]:
-        """Return the streams for :func:`windows`: one per window, with the episodes' arrays.
+        """Return the streams for :func:`windows`: one per window without images.
 
         Raises
         ------
@@ -140,12 +170,12 @@ class WindowSpec:
     ) -> list[WindowStream[Any]]:
         """Return the streams of some or all windows, with changed options by window name."""
         made = []
-        for name in self._windows if names is None else names:
+        for name in self.numbers if names is None else names:
             window = self._windows[name]
             options = {
                 field.name: getattr(window, field.name)
                 for field in dataclasses.fields(window)
-                if field.name not in ("offsets", "track", "label")
+                if field.name not in ("offsets", "track", "label", "images")
             }
             if window.label:
                 options["arrivals"] = None
@@ -199,7 +229,7 @@ class WindowSpec:
     @property
     def anchor_stream(self) -> int:
         """The index of the anchor's window."""
-        return list(self._windows).index(self._anchor)
+        return list(self.numbers).index(self._anchor)
 
     def samples(self, episodes: Episodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the episode and the anchor of every sample, in order, as NumPy arrays."""
@@ -217,7 +247,7 @@ class WindowSpec:
 
         _require_episodes(episodes)
         begin, end = self.anchors
-        lengths = episodes.lengths(self.track(self._anchor))
+        lengths = episodes.lengths(self._rows_track(episodes))
         counts: NDArray[np.int64] = np.where(lengths > 0, lengths + end - begin, 0).clip(min=0)
         return counts
 
@@ -272,9 +302,9 @@ class WindowSpec:
     def _numbered(self, transform: Transform) -> Transform:
         """Return a transform whose reference has the index of a window instead of its name."""
         stream, offset = transform.reference
-        number = list(self._windows).index(stream) if isinstance(stream, str) else stream
-        count = len(list(self._windows.values())[number].offsets)
-        return transform._with_reference(number, offset % count)
+        name = stream if isinstance(stream, str) else list(self._windows)[stream]
+        count = len(self._windows[name].offsets)
+        return transform._with_reference(self.numbers.index(name), offset % count)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WindowSpec):
@@ -336,6 +366,8 @@ def _checked_windows(windows: Any) -> dict[str, Window]:
             if not isinstance(stream, str) and not 0 <= stream < len(names):
                 raise ValueError(f"{within}: is {stream}, expected one of {_quoted(names)}")
             referred = stream if isinstance(stream, str) else names[stream]
+            if checked[referred].images is not None:
+                raise ValueError(f"{within}: is {referred!r}, which has images, expected numbers")
             count = len(checked[referred].offsets)
             if not -count <= offset < count:
                 raise ValueError(
@@ -373,6 +405,8 @@ def _form(window: Window, names: list[str]) -> str:
         inverse = "inverse " if each.inverse else ""
         out = "" if each.out_rotation == each.rotation else f" in {each.out_rotation}"
         parts.append(f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}")
+    if window.images is not None:
+        parts.append(repr(window.images))
     if window.normalization is not None:
         parts.append("normalized")
     if window.causal:

@@ -29,8 +29,10 @@ def statistics(
     ddof: int,
 ) -> dict[str, StatisticsResult]:
     """See :meth:`robocache.WindowSpec.statistics`."""
-    rows_by_name = _by_name(rows, [name for name, window in spec.windows.items() if window.output])
-    opened = {name: stream._opened for name, stream in zip(spec.windows, spec.streams(episodes))}
+    rows_by_name = _by_name(rows, [name for name in spec.numbers if spec.windows[name].output])
+    if not rows_by_name:
+        return {}
+    opened = {name: stream._opened for name, stream in zip(spec.numbers, spec.streams(episodes))}
     rows_by_name = {
         name: each for name, each in rows_by_name.items() if opened[name].out_channels is not None
     }

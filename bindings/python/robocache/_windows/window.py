@@ -13,6 +13,7 @@ from .._library.errors import REFUSALS, shown
 from .._operations.stream import array_text
 from .._statistics.normalization import Normalization
 from .._typing import Duration, Indices, Method, Missing, Numbers, WindowOutside
+from .images import Images
 from .transform import Transform, checked_transforms
 
 
@@ -36,6 +37,10 @@ class Window:
     label
         True: the window sees its whole episode, also rows of the track that arrive later. For
         actions, and other targets of a policy.
+    images
+        :class:`Images` of a camera: the window is then images [O,C,h,w] of the frames at its rows.
+        With ``outside="fill"``, images outside of the episode are padding. Only ``offsets``,
+        ``track`` and ``outside`` are valid with it.
 
     Raises
     ------
@@ -69,6 +74,7 @@ class Window:
     causal: bool
     max_age: Duration | None
     label: bool
+    images: Images | None
 
     def __init__(
         self,
@@ -91,6 +97,7 @@ class Window:
         causal: bool = False,
         max_age: Duration | None = None,
         label: bool = False,
+        images: Images | None = None,
     ) -> None:
         self.__dict__.update(
             offsets=_listed(offsets, "offsets"),
@@ -113,7 +120,19 @@ class Window:
             causal=causal,
             max_age=max_age,
             label=label,
+            images=images,
         )
+        if images is not None:
+            self._require_only_images()
+
+    def _require_only_images(self) -> None:
+        if not isinstance(self.images, Images):
+            raise TypeError(f"images: is {shown(self.images)}, expected a robocache.Images")
+        for field in dataclasses.fields(self)[2:-1]:
+            if field.name != "outside" and not _is_default(self, field.name):
+                raise ValueError(f"{field.name}: is not valid with images")
+        if self.outside not in ("hold", "fill"):
+            raise ValueError(f"outside: is {shown(self.outside)}, expected 'hold' or 'fill'")
 
     @classmethod
     def from_seconds(
@@ -151,14 +170,18 @@ class Window:
     def __repr__(self) -> str:
         parts = [offsets_text(self.offsets)]
         for field in dataclasses.fields(self)[1:]:
-            value, default = getattr(self, field.name), _DEFAULTS[field.name]
-            plain = isinstance(value, (str, int, float))  # arrays compare element by element
-            if value is not default and not (plain and value == default):
-                parts.append(f"{field.name}={array_text(value)}")
+            if not _is_default(self, field.name):
+                parts.append(f"{field.name}={array_text(getattr(self, field.name))}")
         return f"Window({', '.join(parts)})"
 
 
 _DEFAULTS = dict(Window.__init__.__kwdefaults__ or {})
+
+
+def _is_default(window: Window, name: str) -> bool:
+    value, default = getattr(window, name), _DEFAULTS[name]
+    plain = isinstance(value, (str, int, float))  # arrays compare element by element
+    return value is default or (plain and value == default) or (value == () and default == ())
 
 
 def replaced(window: Window, **changed: Any) -> Window:

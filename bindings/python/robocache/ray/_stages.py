@@ -115,14 +115,17 @@ class Windows:
             raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
         if str(spec.dtype).endswith("bfloat16"):
             raise TypeError("spec: has dtype bfloat16, which Arrow lacks; cast where it is used")
+        if spec.cameras:
+            name = next(iter(spec.cameras))
+            raise ValueError(f"spec: {shown(name)} has images, which a column of Arrow cannot hold")
         taken = {PATH, EPISODE, _ANCHOR}
-        for name in spec.windows:
+        for name in spec.numbers:
             if name in taken:
                 raise ValueError(
                     f"spec: a window is named {shown(name)}, the name of another column; rename it"
                 )
         self._spec, self._chunk = spec, count(chunk, "chunk")
-        self._tracks = sorted({spec.track(name) for name in spec.windows})
+        self._tracks = sorted({spec.track(name) for name in spec.numbers})
         self._worker = Worker(device, options)
 
     def __call__(self, batch: Batch) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,16 +15,16 @@ from .._episodes.episodes import Episodes
 from .._library.context import CPU
 from .._windows.spec import WindowSpec
 from .._windows.windows import result_dtype, windows
-
-Samples = Iterator[tuple[torch.Tensor, torch.Tensor]]
-Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid
+from ._frames import BatchImages, FrameMemory, Outputs
+from ._sampler import Samples
 
 
 @dataclass(frozen=True)
 class WindowBatch:
     """B samples: ``batch["action"]`` is the window "action", [B,O,D']."""
 
-    values: Mapping[str, torch.Tensor]  #: [B,O,D'] by window; row numbers [B,O] without values
+    values: Mapping[str, torch.Tensor]  #: [B,O,D'] by window, or images [B,O,C,h,w]; row numbers
+    # [B,O] of a track without values
     valid: Mapping[str, torch.Tensor]  #: bool [B,O] by window; the opposite of LeRobot's ``is_pad``
     episodes: torch.Tensor  #: int64 [B], the episode of each sample
     anchors: torch.Tensor  #: int64 [B], the anchor row in the episode
@@ -36,21 +36,25 @@ class WindowBatch:
         return len(self.episodes)
 
 
+Forms = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shape of a sample and dtype
+
+
 class Cutter:
     """The streams of a spec over episodes, and the shapes of their results."""
 
     def __init__(self, episodes: Episodes, spec: WindowSpec, batch_size: int) -> None:
-        first = next(iter(episodes.tracks.values()))
+        first = episodes[spec._rows_track(episodes)]
         framework = framework_of(first.episode_offsets, "episode_offsets")
         number = framework.device(first.episode_offsets, "episode_offsets")
         self.device = torch.device("cpu") if number == CPU else torch.device("cuda", number)
         if number != CPU:
             episodes = episodes.to(self.device)  # as torch tensors in the same memory
         self._streams = spec.streams(episodes)
-        self._anchor_stream, self._lag = spec.anchor_stream, spec.lag
+        self._anchor_stream = spec.anchor_stream if self._streams else 0
+        self._lag = spec.lag
         self.batch_size = batch_size
         self._forms = {}  # shape and dtype of each window that is output
-        for name, stream in zip(spec.windows, self._streams):
+        for name, stream in zip(spec.numbers, self._streams):
             opened = stream._opened
             if opened.writes:
                 channels = () if opened.out_channels is None else (opened.out_channels,)
@@ -58,37 +62,42 @@ class Cutter:
                 self._forms[name] = ((opened.num_offsets, *channels), kind)
         self._outputs = [
             name if stream._opened.writes else None
-            for name, stream in zip(spec.windows, self._streams)
+            for name, stream in zip(spec.numbers, self._streams)
         ]
 
     def empty(self, device: torch.device, pinned: bool = False) -> Outputs:
         """Return uninitialized tensors for a batch."""
-        size = self.batch_size
-        options: dict[str, Any] = {"device": device, "pin_memory": pinned}
-        return {
-            name: (
-                torch.empty((size, *shape), dtype=kind, **options),
-                torch.empty((size, shape[0]), dtype=torch.bool, **options),
-            )
-            for name, (shape, kind) in self._forms.items()
-        }
+        return empty(self._forms, self.batch_size, device, pinned)
 
-    def cut(self, samples: tuple[torch.Tensor, torch.Tensor], into: Outputs) -> WindowBatch:
+    def cut(self, samples: Samples, into: Outputs) -> WindowBatch:
         """Return a batch in the first rows of the given tensors."""
-        episodes, anchors = samples
-        size = len(episodes)
-        parts = into
-        if size < self.batch_size:
-            parts = {name: (values[:size], valid[:size]) for name, (values, valid) in into.items()}
-        windows(
-            self._streams,
-            episodes,
-            anchors,
-            anchor_stream=self._anchor_stream,
-            lag=self._lag,
-            out=[None if name is None else parts[name] for name in self._outputs],
+        parts = first_rows(into, len(samples.episodes))
+        if self._streams:
+            windows(
+                self._streams,
+                samples.episodes,
+                samples.anchors,
+                anchor_stream=self._anchor_stream,
+                lag=self._lag,
+                out=[None if name is None else parts[name] for name in self._outputs],
+            )
+        return _batch(parts, samples)
+
+
+def empty(forms: Forms, size: int, device: torch.device, pinned: bool = False) -> Outputs:
+    """Return uninitialized tensors for the windows of a batch."""
+    options: dict[str, Any] = {"device": device, "pin_memory": pinned}
+    return {
+        name: (
+            torch.empty((size, *shape), dtype=kind, **options),
+            torch.empty((size, shape[0]), dtype=torch.bool, **options),
         )
-        return _batch(parts, episodes, anchors)
+        for name, (shape, kind) in forms.items()
+    }
+
+
+def first_rows(outputs: Outputs, size: int) -> Outputs:
+    return {name: (values[:size], valid[:size]) for name, (values, valid) in outputs.items()}
 
 
 class Direct:
@@ -98,7 +107,9 @@ class Direct:
         self._cutter, self._fresh = cutter, fresh
         self._kept: Outputs | None = None
 
-    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
+    def cut(
+        self, samples: Iterator[Samples], seed: int = 0, epoch: int = 0
+    ) -> Generator[WindowBatch, None, None]:
         """Yield the batches of the samples. Each is valid until the next one."""
         for each in samples:
             if self._kept is None or self._fresh:
@@ -110,28 +121,44 @@ class Direct:
 class _Slot:
     """Memory for one batch. Events mark the end of its copy to the GPU and of its use."""
 
-    host: Outputs
+    host: Outputs  # what the CPU cuts
     host_samples: torch.Tensor | None = None  # episodes and anchors, [2,B]
     device: Outputs | None = None
     device_samples: torch.Tensor | None = None
     copied: Any = None
     released: Any = None
     batch: WindowBatch | None = None
+    frames: FrameMemory = field(default_factory=FrameMemory)
 
 
 class Ahead:
-    """Batches that a thread cuts ahead of their use, from episodes in the memory of the CPU."""
+    """Batches that a thread prepares ahead of their use.
 
-    def __init__(self, cutter: Cutter, device: torch.device, fresh: bool, ahead: int) -> None:
+    Numbers are cut on the device of the episodes, and images are made on that of the batches.
+    """
+
+    def __init__(
+        self,
+        cutter: Cutter,
+        device: torch.device,
+        fresh: bool,
+        ahead: int,
+        images: BatchImages | None = None,
+    ) -> None:
         self._cutter, self._device, self._fresh = cutter, device, fresh
+        self._images = images
+        self._image_forms: Forms = {} if images is None else images.forms()
         self._on_cuda = device.type == "cuda"
+        self._cuts_on_cuda = cutter.device.type == "cuda"
         self._count = ahead + 1  # one more for the batch in use
         self._slots: list[_Slot] | None = None
         cuda: Any = torch.cuda  # its classes are not typed
         self._cuda = cuda
         self._stream: Any = cuda.Stream(device) if self._on_cuda else None
 
-    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
+    def cut(
+        self, samples: Iterator[Samples], seed: int = 0, epoch: int = 0
+    ) -> Generator[WindowBatch, None, None]:
         """Yield the batches of the samples. Each is valid until the next one."""
         if self._slots is None:
             self._slots = [self._slot() for _ in range(self._count)]
@@ -141,7 +168,8 @@ class Ahead:
             try:
                 while True:
                     while free and (each := next(samples, None)) is not None:
-                        waiting.append(thread.submit(self._prepare, free.popleft(), each))
+                        slot = free.popleft()
+                        waiting.append(thread.submit(self._prepare, slot, each, seed, epoch))
                     if not waiting:
                         return
                     slot = waiting.popleft().result()
@@ -154,46 +182,58 @@ class Ahead:
                     future.cancel()
 
     def _slot(self) -> _Slot:
-        slot = _Slot(self._cutter.empty(torch.device("cpu"), pinned=self._on_cuda))
+        host: Outputs = {}
+        if not self._cuts_on_cuda:
+            host = self._cutter.empty(torch.device("cpu"), pinned=self._on_cuda)
+        if not self._on_cuda:
+            host.update(self._empty_images())
+        slot = _Slot(host)
         if self._on_cuda:
             shape = (2, self._cutter.batch_size)
             slot.host_samples = torch.empty(shape, dtype=torch.int64, pin_memory=True)
             slot.device_samples = torch.empty(shape, dtype=torch.int64, device=self._device)
-            slot.device = self._cutter.empty(self._device)
+            slot.device = {**self._cutter.empty(self._device), **self._empty_images()}
             slot.copied, slot.released = self._cuda.Event(), self._cuda.Event()
             # The memory was allocated on the current stream, but another stream writes it.
             slot.released.record(torch.cuda.current_stream(self._device))
         return slot
 
-    def _prepare(self, slot: _Slot, samples: tuple[torch.Tensor, torch.Tensor]) -> _Slot:
+    def _empty_images(self) -> Outputs:
+        return empty(self._image_forms, self._cutter.batch_size, self._device)
+
+    def _prepare(self, slot: _Slot, samples: Samples, seed: int, epoch: int) -> _Slot:
         """Prepare a batch in a slot that is no longer in use. This runs in the thread."""
         if self._on_cuda:
             slot.copied.synchronize()
         elif self._fresh:
-            slot.host = self._cutter.empty(torch.device("cpu"))
-        slot.batch = self._cutter.cut(samples, slot.host)
-        if self._on_cuda:
-            with torch.cuda.stream(self._stream):
-                self._stream.wait_event(slot.released)
-                self._copy(slot, slot.batch)
-                slot.copied.record(self._stream)
-        return slot
-
-    def _copy(self, slot: _Slot, batch: WindowBatch) -> None:
+            slot.host = {**self._cutter.empty(torch.device("cpu")), **self._empty_images()}
+        size = len(samples.episodes)
+        if not self._on_cuda:
+            if self._images is not None:
+                into = first_rows(slot.host, size)
+                self._images.write(samples, seed, epoch, slot.frames, into)
+            slot.batch = self._cutter.cut(samples, slot.host)
+            return slot
+        if not self._cuts_on_cuda:
+            self._cutter.cut(samples, slot.host)
         assert slot.device is not None and slot.device_samples is not None
         assert slot.host_samples is not None
-        size = len(batch)
-        slot.host_samples[0, :size], slot.host_samples[1, :size] = batch.episodes, batch.anchors
-        moved = {
-            name: (
-                slot.device[name][0][:size].copy_(batch.values[name], non_blocking=True),
-                slot.device[name][1][:size].copy_(batch.valid[name], non_blocking=True),
-            )
-            for name in batch.values
-        }
-        slot.device_samples.copy_(slot.host_samples, non_blocking=True)
-        episodes, anchors = slot.device_samples[:, :size]
-        slot.batch = _batch(moved, episodes, anchors)
+        into = first_rows(slot.device, size)
+        slot.host_samples[0, :size], slot.host_samples[1, :size] = samples[:2]
+        with torch.cuda.stream(self._stream):
+            self._stream.wait_event(slot.released)
+            slot.device_samples.copy_(slot.host_samples, non_blocking=True)
+            moved = Samples(*slot.device_samples[:, :size])
+            if self._cuts_on_cuda:
+                self._cutter.cut(moved, slot.device)
+            for name, (values, valid) in first_rows(slot.host, size).items():
+                into[name][0].copy_(values, non_blocking=True)
+                into[name][1].copy_(valid, non_blocking=True)
+            if self._images is not None:
+                self._images.write(samples, seed, epoch, slot.frames, into)
+            slot.batch = _batch(into, moved)
+            slot.copied.record(self._stream)
+        return slot
 
     def _received(self, slot: _Slot) -> WindowBatch:
         batch = slot.batch
@@ -205,10 +245,12 @@ class Ahead:
                     name: (batch.values[name].clone(), batch.valid[name].clone())
                     for name in batch.values
                 }
-                return _batch(pairs, batch.episodes.clone(), batch.anchors.clone())
+                samples = Samples(batch.episodes.clone(), batch.anchors.clone())
+                return _batch(pairs, samples)
         return batch
 
 
-def _batch(parts: Outputs, episodes: torch.Tensor, anchors: torch.Tensor) -> WindowBatch:
+def _batch(parts: Outputs, samples: Samples) -> WindowBatch:
     values = {name: pair[0] for name, pair in parts.items()}
-    return WindowBatch(values, {name: pair[1] for name, pair in parts.items()}, episodes, anchors)
+    valid = {name: pair[1] for name, pair in parts.items()}
+    return WindowBatch(values, valid, samples.episodes, samples.anchors)

@@ -13,6 +13,7 @@ from .._library.errors import blamed, shown
 from .._text_table import html_table
 from .._windows.spec import WindowSpec
 from ._batches import Ahead, Cutter, Direct, WindowBatch
+from ._frames import BatchImages
 from ._registered import budget_of, registered
 from ._sampler import Sampler, checked_weights
 from ._state import StateChecks, checked_int
@@ -66,7 +67,18 @@ class WindowLoader:
         may read where they are, in the page cache, such as "8GB"; batches are then cut on the GPU,
         without work of the CPU. None: a quarter of the machine's memory, divided by
         ``LOCAL_WORLD_SIZE``. Entries that are larger, or that the system refuses to register, are
-        cut by the thread.
+        cut by the thread. The frames of cameras have a budget of the same size for all entries
+        together.
+    train
+        False: images have nothing random, as :meth:`robocache.Images.eval` describes.
+    fill
+        Whether the frames of cameras are stored in the cache of the episodes, if they have one,
+        before the first batch. False: frames are decoded whenever they are needed.
+    threads
+        Number of threads that decode frames that are not stored. None: the cores of the process,
+        divided by ``LOCAL_WORLD_SIZE``.
+    progress
+        Whether to show a progress bar while frames are stored. None: on a terminal.
 
     Raises
     ------
@@ -108,6 +120,10 @@ class WindowLoader:
         fresh: bool = False,
         ahead: int = 2,
         pin: int | str | None = None,
+        train: bool = True,
+        fill: bool = True,
+        threads: int | None = None,
+        progress: bool | None = None,
     ) -> None:
         if not isinstance(episodes, Episodes):
             raise TypeError(
@@ -121,6 +137,8 @@ class WindowLoader:
         if not 0 <= self._rank < self._world_size:
             raise ValueError(f"rank: is {rank}, expected 0 to {self._world_size - 1}")
         self._shuffle, self._drop_last = shuffle, drop_last
+        if not train:
+            spec = spec.eval()
         counts = spec.counts(episodes)
         weights = checked_weights(weights, counts)
         if int(counts.sum()) == 0:
@@ -133,13 +151,14 @@ class WindowLoader:
         ahead = count(ahead, "ahead")
         budget = budget_of(pin)
         if cutter.device.type == "cpu" and target.type == "cuda":
-            names = dict.fromkeys(map(spec.track, spec.windows))
-            readable = registered(episodes, names, target, budget)
+            names = dict.fromkeys(map(spec.track, spec.numbers))
+            readable = registered(episodes, names, target, budget) if names else None
             if readable is not None:
                 cutter = Cutter(readable, spec, self._batch_size)
                 target = cutter.device
-        if cutter.device.type == "cpu":
-            self._batches: Direct | Ahead = Ahead(cutter, target, fresh, ahead)
+        images = self._images_of(episodes, spec, target, budget, fill, threads, progress)
+        if cutter.device.type == "cpu" or (images is not None and target.type == "cuda"):
+            self._batches: Direct | Ahead = Ahead(cutter, target, fresh, ahead, images)
         elif target == cutter.device or (target.type == "cuda" and target.index is None):
             self._batches = Direct(cutter, fresh)
         else:
@@ -148,7 +167,13 @@ class WindowLoader:
                 f"pass episodes.to({str(device)!r})"
             )
         self._checks = StateChecks(episodes, spec, int(counts.sum()), bool(shuffle), weights)
-        self._sampler = Sampler(counts, spec.anchors[0], weights, cutter.device)
+        self._sampler = Sampler(
+            counts,
+            spec.anchors[0],
+            weights,
+            cutter.device if images is None else torch.device("cpu"),
+            repeats=images is not None,
+        )
         if len(self) == 0:
             raise ValueError(
                 f"batch_size: {self._batch_size} per rank gives no full batch from "
@@ -157,6 +182,25 @@ class WindowLoader:
         self._epoch = self._position = 0
         self._turn = 0  # identifies the loop that is running
         self._running: Generator[WindowBatch, None, None] | None = None
+
+    def _images_of(
+        self,
+        episodes: Episodes,
+        spec: WindowSpec,
+        device: torch.device,
+        budget: int,
+        fill: bool,
+        threads: int | None,
+        progress: bool | None,
+    ) -> BatchImages | None:
+        if not spec.cameras:
+            return None
+        from ..data._frames.window_images import window_images
+
+        if threads is not None:
+            threads = count(threads, "threads")
+        windows = window_images(episodes, spec, fill=fill, show=progress, threads=threads)
+        return BatchImages(windows, device, budget)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -233,7 +277,7 @@ class WindowLoader:
         last = self._last(position)
         spans = ((begin, size) for begin, size, _ in self._spans(position, last))
         samples = self._sampler.batches(self._seed, epoch, self._shuffle, spans)
-        self._running = self._batches.cut(samples)
+        self._running = self._batches.cut(samples, self._seed, epoch)
         with contextlib.closing(self._running) as batches:
             for batch, (_, _, end) in zip(batches, self._spans(position, last)):
                 if turn != self._turn:

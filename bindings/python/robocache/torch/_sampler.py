@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -83,6 +84,14 @@ def _mixed(numbers: Any, key: int) -> Any:
 _AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 18}
 
 
+class Samples(NamedTuple):
+    """The samples of a batch."""
+
+    episodes: torch.Tensor  #: int64 [B]
+    anchors: torch.Tensor  #: int64 [B], rows in the episodes
+    repeats: torch.Tensor | None = None  #: int64 [B], how often each came before in the epoch
+
+
 class Sampler:
     """The samples of an epoch, in an order determined by a seed and the epoch.
 
@@ -91,9 +100,18 @@ class Sampler:
     sample: the numbers of occurrences of an episode's samples differ by at most one.
     """
 
-    def __init__(self, counts: Any, first_anchor: int, weights: Any, device: torch.device) -> None:
+    def __init__(
+        self,
+        counts: Any,
+        first_anchor: int,
+        weights: Any,
+        device: torch.device,
+        repeats: bool = False,
+    ) -> None:
+        """``repeats``: also count how often each sample came before, if there are weights."""
         import numpy as np
 
+        self._with_repeats = repeats and weights is not None
         self.size = int(counts.sum())
         self._first = first_anchor
         shares = counts.astype(np.float64) if weights is None else counts * weights
@@ -108,8 +126,8 @@ class Sampler:
 
     def batches(
         self, seed: int, epoch: int, shuffle: bool, batches: Iterable[tuple[int, int]]
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield (episodes, anchors) of each batch, given by its first position and its size."""
+    ) -> Iterator[Samples]:
+        """Yield the samples of each batch, given by its first position and its size."""
         order = Order(self.size, seed, epoch, self._device)
         at_once = _AT_ONCE[self._device.type]
         group: list[tuple[int, int]] = []
@@ -125,14 +143,33 @@ class Sampler:
 
     def _looked_up(
         self, order: Order, shuffle: bool, group: list[tuple[int, int]]
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    ) -> Iterator[Samples]:
         numbers = self._numbers(group)
         if shuffle:
             numbers = order.at(numbers)
         phase = order.phase if shuffle else 0.0
-        which, anchors = self._samples(torch.as_tensor(numbers, device=self._device), phase)
+        numbers = torch.as_tensor(numbers, device=self._device)
+        which, anchors = self._samples(numbers, phase)
         sizes = [size for _, size in group]
-        return zip(torch.split(which, sizes), torch.split(anchors, sizes))
+        split = torch.split(which, sizes), torch.split(anchors, sizes)
+        if not self._with_repeats:
+            return itertools.starmap(Samples, zip(*split))
+        repeats = self._repeats(numbers, phase, which, anchors)
+        return itertools.starmap(Samples, zip(*split, torch.split(repeats, sizes)))
+
+    def _repeats(
+        self, numbers: torch.Tensor, phase: float, which: torch.Tensor, anchors: torch.Tensor
+    ) -> torch.Tensor:
+        """Return how many smaller numbers of an epoch are the same sample. They are adjacent."""
+        repeats = torch.zeros_like(numbers)
+        for back in range(1, self.size):
+            earlier = numbers - back
+            own, rows = self._samples(earlier.clamp_min(0), phase)
+            same = (earlier >= 0) & (own == which) & (rows == anchors)
+            if not bool(same.any()):
+                break
+            repeats += same
+        return repeats
 
     def _numbers(self, group: list[tuple[int, int]]) -> Any:
         """Return the positions of all batches of a group, as an array for Order."""

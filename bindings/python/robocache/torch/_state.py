@@ -12,6 +12,7 @@ from typing import Any
 from .._episodes.episodes import Episodes
 from .._library.dtypes import dtype_name
 from .._library.errors import REFUSALS, shown
+from .._operations.image_draws import ColorJitter
 from .._statistics.normalization import Normalization
 from .._windows.spec import WindowSpec
 from .._windows.transform import Transform
@@ -148,7 +149,14 @@ def _spec(spec: WindowSpec) -> Any:
 
 
 def _window(window: Window, spec: WindowSpec) -> Any:
-    fields = {name: _plain(value) for name, value in vars(window).items() if name != "track"}
+    fields = {
+        name: _plain(value)
+        for name, value in vars(window).items()
+        if name not in ("track", "images")
+    }
+    if window.images is not None:
+        images = {name: _plain(value) for name, value in vars(window.images).items()}
+        fields["images"] = sorted({**images, "dtype": _dtype(window.images.dtype)}.items())
     fields["dtype"] = _dtype(window.dtype)
     fields["transforms"] = tuple(_transform(each, spec) for each in window.transforms)
     return sorted(fields.items())
@@ -168,7 +176,10 @@ def _dtype(dtype: Any) -> Any:
 
 
 def _episodes(episodes: Episodes, spec: WindowSpec) -> Any:
-    tracks = {name: episodes[name] for name in map(spec.track, spec.windows)}
+    tracks = {name: episodes[name] for name in map(spec.track, spec.numbers)}
+    if not tracks:
+        name = spec._rows_track(episodes)
+        tracks = {name: episodes[name]}
     return [
         (
             name,
@@ -200,6 +211,8 @@ def _plain(value: Any) -> Any:
         return "int", str(int(value))
     if isinstance(value, (list, tuple)):
         return tuple(map(_plain, value))
+    if isinstance(value, ColorJitter):
+        return "color", _plain(value.ranges())
     if isinstance(value, Normalization):
         return "normalization", _plain(sorted(value.to_dict().items()))
     if hasattr(value, "__array__"):

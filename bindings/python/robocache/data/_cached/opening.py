@@ -6,6 +6,7 @@ import functools
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..._cache import arithmetic
@@ -20,6 +21,7 @@ from ..._episodes.lazy_tracks import About
 from ..._library.errors import shown
 from ..._printable import printable
 from .._errors import Problem, reading
+from .._frames.source import FrameSource
 from .._recording import Recording
 from .packing import Packed, left_out_from, path_from, problems_from
 from .tracks import Stored, StoredInfo, StoredTracks
@@ -57,7 +59,7 @@ def opened(path: str, reader: Any, options: Options, cache: Cache, identity: str
         memo=Memo(cache.path, path),
     )
     known = len(options.damage.problems)  # found around the data set, not in it
-    provenance = Provenance(_document(sources, reader, options), sources)
+    provenance = Provenance(_document(sources, reader, options), sources, identity=identity)
     key, about = document_key(provenance.document)
     entry = cache._find(key)
     if entry is not None:
@@ -67,11 +69,13 @@ def opened(path: str, reader: Any, options: Options, cache: Cache, identity: str
     if isinstance(data, Recording):
         data._provenance = provenance
         return data
-    if not isinstance(data, Episodes):
+    if isinstance(data, Episodes):
+        data._about = replace(data._about, cache=cache, identity=identity)
+    else:
         raise ValueError("cache: is only for recordings and episodes; this is a point cloud")
     reason = provenance.why_not_stored()
     if reason is not None:  # known before anything is read
-        data._provenance = Provenance(provenance.document, None, reason)
+        data._provenance = replace(provenance, sources=None, unstored=reason)
         _not_stored(cache, path, reason)
         return data
     cache._explain(dict(provenance.document))
@@ -84,7 +88,7 @@ def opened(path: str, reader: Any, options: Options, cache: Cache, identity: str
             del data
             return _from_entry(cache, key, entry, path, options, provenance, known)
     unstored = provenance.why_not_stored() or ""
-    data._provenance = Provenance(provenance.document, None, unstored)
+    data._provenance = replace(provenance, sources=None, unstored=unstored)
     return data
 
 
@@ -165,6 +169,7 @@ def _from_entry(
         reads["pictures"] = {
             name: functools.partial(again.picture, name) for name in about["pictures"]
         }
+        reads["cameras"] = _Cameras(about["cameras"], again)
     made = make_episodes(
         StoredTracks(stored),
         tasks=stored.tasks(),
@@ -177,10 +182,12 @@ def _from_entry(
             left_out_from(about["left_out"]),
             tuple(about["notes"]),
             problems,
+            cache=cache,
+            identity=provenance.identity,
             **reads,
         ),
     )
-    made._provenance = Provenance(provenance.document)
+    made._provenance = replace(provenance, sources=None, unstored="")
     return made
 
 
@@ -219,6 +226,24 @@ class Reopened:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_about": None}
+
+
+class _Cameras(Mapping[str, FrameSource]):
+    """The cameras of an entry, which are those of the data set that is opened again."""
+
+    def __init__(self, names: Sequence[str], again: Reopened) -> None:
+        self._names, self._again = tuple(names), again
+
+    def __getitem__(self, name: str) -> FrameSource:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._again.about.cameras[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class _Problems(Sequence[Problem]):
@@ -282,6 +307,6 @@ def aligned(
                     entry = _stored(building, made, path, about, provenance)
                 if entry is None:
                     unstored = provenance.why_not_stored() or ""
-                    made._provenance = Provenance(provenance.document, None, unstored)
+                    made._provenance = replace(provenance, sources=None, unstored=unstored)
                     return made
     return _from_entry(cache, key, entry, path, None, provenance)

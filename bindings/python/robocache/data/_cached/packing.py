@@ -66,6 +66,7 @@ class Packed:
                 name for name in ("stored", "by_episode", "checks") if getattr(about, name)
             ],
             "pictures": list(about.pictures),
+            "cameras": list(about.cameras),
         }
 
     def _track(self, index: int, name: str, track: Track) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -88,5 +89,38 @@ class FrameSource(ABC):
         """
         return {}
 
-    def close(self) -> None:
+    def missing(self, episode: int) -> NDArray[np.bool_] | None:
+        """Return which rows of an episode have no frame, bool [n]; None if every row has one."""
+        return None
+
+    def with_options(
+        self,
+        *,
+        convert: str | None = None,
+        rotate: bool = False,
+        max_age: float | None = None,
+    ) -> FrameSource:
+        """Return the source with options of :class:`robocache.Images`.
+
+        Parameters
+        ----------
+        convert
+            "RGB": pixels of other kinds become RGB. None: they are an error.
+        rotate
+            Whether frames are turned as a video says. False: such a video is an error.
+        max_age
+            Rows whose frame is older, in seconds, are missing. Only for cameras of recordings.
+        """
+        if max_age is not None:
+            raise ValueError(
+                f"max_age: is {max_age}, but each row of {self.name!r} has a frame of its own"
+            )
+        return self
+
+    def copy(self) -> FrameSource:
+        """Return a source of the same frames for another thread, with no file open."""
+        made: FrameSource = pickle.loads(pickle.dumps(self))
+        return made
+
+    def close(self) -> None:  # noqa: B027
         """Close the files. The next read opens them again."""

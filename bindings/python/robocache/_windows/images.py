@@ -1,0 +1,626 @@
+"""How the frames of a camera become the images of a window."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._arguments.options import code_of, number
+from .._library.errors import shown
+from .._operations.image_draws import ColorJitter, ImageDraws, image_draws
+from .._operations.image_presets import image_preset
+from .._operations.images import (
+    ANCHORS,
+    FILTERS,
+    FILTERS_OF,
+    FITS,
+    LAYOUTS,
+    RULES,
+    ImageFilter,
+    ImageFit,
+    ImageLayout,
+    ImageRule,
+    ImageSize,
+    PadAnchor,
+    images,
+    normalization_table,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_IMAGENET: dict[str, Any] = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+_UNIT = "x / 255"
+_Size = tuple[int, int]
+_Stage = dict[str, Any]  # arguments of images()
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Images:
+    """The images of one camera in a :class:`Window`: crop, resize, augmentation, normalization.
+
+    A frame goes through these steps: ``store``, crop, resize, flip, colours, padding,
+    normalization. The same description serves training and the robot: :meth:`eval` gives it without
+    anything random, and is itself a function of frames.
+
+    Random crops, flips and colours depend only on the seed and the epoch of the loader, the row of
+    the sample and the camera, so the number of ranks, the batch size and a resumed run change
+    nothing. All frames of a window have the same crop, flip and colours.
+
+    Parameters
+    ----------
+    camera
+        Name of the camera in the episodes: see :attr:`Episodes.cameras`. None: the track of the
+        window, or its name.
+    size
+        Height and width of the images, or one int for both. None: the size of the crop or of the
+        frames.
+    fit, rule, filter, pad_anchor, pad_value
+        How frames are resized: see :func:`images`.
+    crop
+        A random crop before the resize: a float, the part of both sides, such as 0.95; or height
+        and width; or "area", as torchvision's ``RandomResizedCrop``, with ``area`` and ``ratio``.
+        For a ``model``: "random", a crop at a random place of the size that the model's evaluation
+        crops from the centre. None: no crop, or the centre that the model takes.
+    area, ratio
+        Ranges of the share of the frame's area and of width / height, for ``crop="area"``.
+    flip
+        Probability of a flip left-right.
+    augment
+        Random colours.
+    color_first
+        Whether colours change the whole frame, before the crop, as in LeRobot.
+    normalize
+        "imagenet", a formula of :func:`normalization_table`, or a table [C,256] of the value of
+        each byte. None: "x / 255".
+    model
+        The preprocessing of a project: a name of :func:`image_presets`. It replaces ``size``,
+        ``fit``, ``rule``, ``filter`` and ``normalize``; ``size`` may change its size.
+    store
+        Which frames a cache stores: "full", or height and width to which frames are resized, by
+        ``rule`` and ``filter``, before every other step, with a cache or without. None: the largest
+        part of the steps that is the same in every epoch, which changes no bit. "none": nothing.
+    convert
+        "RGB": frames with alpha, palettes, CMYK or 16 bits become RGB. None: they are an error.
+    rotate
+        True: frames are turned as a video says, by a multiple of 90 degrees. False: such a video is
+        an error.
+    max_age
+        The longest time from a frame to its row, for cameras of recordings, in seconds. None: no
+        limit.
+    layout
+        "chw" or "hwc".
+    dtype
+        "uint8", which is not normalized, or any float. None: float32 on the CPU, bfloat16 on CUDA.
+
+    Raises
+    ------
+    ValueError
+        A name is not known, or a value is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> color = rbc.ColorJitter(brightness=0.2)
+    >>> front = rbc.Images("front", (24, 32), crop=0.9, augment=color, normalize="imagenet")
+    >>> frames = np.zeros((2, 48, 64, 3), np.uint8)
+    >>> front.eval()(frames).shape
+    (2, 3, 24, 32)
+    """
+
+    camera: str | None
+    size: _Size | None
+    fit: ImageFit
+    rule: ImageRule
+    filter: ImageFilter
+    pad_anchor: PadAnchor
+    pad_value: Any
+    crop: Any
+    area: tuple[float, float]
+    ratio: tuple[float, float]
+    flip: float
+    augment: ColorJitter | None
+    color_first: bool
+    normalize: Any
+    model: str | None
+    store: Any
+    convert: str | None
+    rotate: bool
+    max_age: float | None
+    layout: ImageLayout
+    dtype: Any
+    random: bool  #: False for the result of :meth:`eval`
+
+    def __init__(
+        self,
+        camera: str | None = None,
+        size: ImageSize | None = None,
+        *,
+        fit: ImageFit = "stretch",
+        rule: ImageRule = "pillow",
+        filter: ImageFilter = "bilinear",  # noqa: A002
+        pad_anchor: PadAnchor = "center",
+        pad_value: float | Sequence[float] = 0,
+        crop: Any = None,
+        area: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
+        flip: float = 0.0,
+        augment: ColorJitter | None = None,
+        color_first: bool = False,
+        normalize: Any = None,
+        model: str | None = None,
+        store: Any = None,
+        convert: str | None = None,
+        rotate: bool = False,
+        max_age: float | None = None,
+        layout: ImageLayout = "chw",
+        dtype: Any = None,
+    ) -> None:
+        if camera is not None and not isinstance(camera, str):
+            raise TypeError(f"camera: is {shown(camera)}, expected a name")
+        if augment is not None and not isinstance(augment, ColorJitter):
+            raise TypeError(f"augment: is {shown(augment)}, expected a robocache.ColorJitter")
+        if augment is not None:
+            augment.ranges()
+        if convert not in (None, "RGB"):
+            raise ValueError(f"convert: is {shown(convert)}, expected 'RGB' or None")
+        if max_age is not None and not number(max_age, "max_age") >= 0:
+            raise ValueError(f"max_age: is {max_age}, expected 0 or more seconds")
+        for known, value, name in (
+            (FITS, fit, "fit"),
+            (RULES, rule, "rule"),
+            (FILTERS, filter, "filter"),
+            (ANCHORS, pad_anchor, "pad_anchor"),
+            (LAYOUTS, layout, "layout"),
+        ):
+            code_of(known, value, name)
+        if filter not in FILTERS_OF[rule]:
+            known_filters = ", ".join(map(repr, FILTERS_OF[rule]))
+            raise ValueError(
+                f"filter: is {filter!r}, which the rule {rule!r} does not have; expected one of "
+                f"{known_filters}"
+            )
+        if not 0 <= number(flip, "flip") <= 1:
+            raise ValueError(f"flip: is {flip}, expected a probability of 0 to 1")
+        self.__dict__.update(
+            camera=camera,
+            size=None if size is None else size_of(size, "size"),
+            fit=fit,
+            rule=rule,
+            filter=filter,
+            pad_anchor=pad_anchor,
+            pad_value=pad_value,
+            crop=_checked_crop(crop, model),
+            area=tuple(area),
+            ratio=tuple(ratio),
+            flip=float(flip),
+            augment=augment,
+            color_first=bool(color_first),
+            normalize=normalize,
+            model=model,
+            store=_checked_store(store),
+            convert=convert,
+            rotate=bool(rotate),
+            max_age=None if max_age is None else float(max_age),
+            layout=layout,
+            dtype=dtype,
+            random=True,
+        )
+        if model is not None:
+            self._require_only_model()
+            image_preset(model, size=self.size)
+        elif not isinstance(normalize, (str, type(None))):
+            self._table(len(normalize))
+        else:
+            self._table(3)
+
+    def _require_only_model(self) -> None:
+        for name in ("fit", "rule", "filter", "pad_anchor", "pad_value", "normalize"):
+            if not _is_default(name, getattr(self, name)):
+                raise ValueError(f"{name}: only valid without a model, which determines it")
+
+    def eval(self) -> Images:
+        """Return the images without random steps, for evaluation and for the robot.
+
+        Crops become the centre of the same size, rounded down; crops of random areas take the whole
+        frame. Everything that ``store`` changes stays.
+        """
+        made = object.__new__(Images)
+        made.__dict__.update({**self.__dict__, "random": False})
+        return made
+
+    @property
+    def source_options(self) -> dict[str, Any]:
+        """The options of how frames are read."""
+        return {"convert": self.convert, "rotate": self.rotate, "max_age": self.max_age}
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Random steps of the model's own training that robocache does not have."""
+        return () if self.model is None else image_preset(self.model).missing
+
+    def __call__(self, frames: Any, *, out: Any = None, backend: Any = None) -> Any:
+        """Make the images of frames [n,H,W,C] of uint8, as :meth:`eval` describes them.
+
+        Returns
+        -------
+        array [n,C,h,w], or [n,h,w,C] with the layout "hwc"
+            In the library of ``frames``; ``out``, if that is given.
+        """
+        shape = tuple(frames.shape)
+        if len(shape) != 4:
+            raise ValueError(f"frames: shape is {list(shape)}, expected [n,H,W,C]")
+        return self.steps(shape[1:]).apply(frames, out=out, backend=backend)
+
+    def steps(self, frame_shape: Sequence[int]) -> ImageSteps:
+        """Return the calls of :func:`images` for frames [H,W,C].
+
+        Raises
+        ------
+        ValueError
+            The frames are too small for the crop, or have another number of channels than the
+            normalization.
+        """
+        return _planned(self, tuple(map(int, frame_shape)))
+
+    def _table(self, channels: int) -> Any:
+        import numpy as np
+
+        if self.dtype is not None and str(self.dtype).rpartition(".")[2] == "uint8":
+            return None
+        if self.model is not None:
+            return image_preset(self.model).table
+        if self.normalize is None or isinstance(self.normalize, str):
+            options: dict[str, Any] = {"formula": self.normalize or _UNIT}
+            if self.normalize == "imagenet":
+                if channels != 3:
+                    raise ValueError(
+                        f"normalize: is 'imagenet', but frames have {channels} channels"
+                    )
+                options = _IMAGENET
+            try:
+                return normalization_table(channels=channels, **options)
+            except ValueError as error:
+                raise ValueError(f"normalize: {error}") from None
+        table = np.asarray(self.normalize)
+        if table.shape != (channels, 256):
+            raise ValueError(f"normalize: shape is {list(table.shape)}, expected [{channels},256]")
+        return table
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Images):
+            return NotImplemented
+        return _comparable(self) == _comparable(other)
+
+    def __hash__(self) -> int:
+        return hash(str(_comparable(self)))
+
+    def __repr__(self) -> str:
+        parts = [] if self.camera is None else [repr(self.camera)]
+        for each in dataclasses.fields(self)[1:-1]:
+            value = getattr(self, each.name)
+            if not _is_default(each.name, value):
+                shape = getattr(value, "shape", None)
+                text = repr(value) if shape is None else f"<array {list(shape)}>"
+                parts.append(f"{each.name}={text}")
+        return f"Images({', '.join(parts)}){'' if self.random else '.eval()'}"
+
+
+_DEFAULTS: dict[str, Any] = {
+    name: tuple(value) if isinstance(value, (list, tuple)) else value
+    for name, value in {"size": None, **(Images.__init__.__kwdefaults__ or {})}.items()
+}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = _DEFAULTS[name]
+    return value is default or (isinstance(value, (str, int, float, tuple)) and value == default)
+
+
+def _comparable(spec: Images) -> Any:
+    values = dict(spec.__dict__)
+    if hasattr(values["normalize"], "tolist"):
+        values["normalize"] = values["normalize"].tolist()
+    return values
+
+
+def _checked_crop(crop: Any, model: str | None) -> Any:
+    if crop is None or (model is None and isinstance(crop, str) and crop == "area"):
+        return crop
+    if model is not None:
+        if not (isinstance(crop, str) and crop == "random"):
+            raise ValueError(f"crop: is {shown(crop)}, expected 'random' or None for a model")
+        return crop
+    if isinstance(crop, float):
+        if not 0 < crop <= 1:
+            raise ValueError(f"crop: is {crop}, expected a part of more than 0, at most 1")
+        return crop
+    if isinstance(crop, str):
+        raise ValueError(f"crop: is {shown(crop)}, expected 'area', a size or a fraction")
+    return size_of(crop, "crop")
+
+
+def _checked_store(store: Any) -> Any:
+    if store is None:
+        return None
+    if isinstance(store, str):
+        if store not in ("full", "none"):
+            raise ValueError(f"store: is {shown(store)}, expected 'full', 'none' or a size")
+        return store
+    return size_of(store, "store")
+
+
+# ---- steps --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSteps:
+    """The calls of :func:`images` that make the images of frames of one shape.
+
+    ``stored`` are calls with bytes as results, the same in every epoch: a cache stores what they
+    give. ``rest`` are the calls for stored frames, and ``whole`` those for frames as they are in
+    the data set; both end in the same bits.
+    """
+
+    frame_shape: tuple[int, int, int]
+    stored: tuple[_Stage, ...]
+    rest: tuple[_Stage, ...]
+    whole: tuple[_Stage, ...]
+    size: _Size  # of the images
+    layout: ImageLayout
+    dtype: Any
+    pad_value: Any
+    draw_options: Mapping[str, Any] = field(repr=False)  # of image_draws(); empty: nothing random
+    color_first: bool = field(repr=False)
+    table: NDArray[Any] | None = field(repr=False)
+
+    @property
+    def stored_shape(self) -> tuple[int, int, int]:
+        """The shape of the frames that a cache stores."""
+        size = self.stored[-1]["size"] if self.stored else self.frame_shape[:2]
+        return (*size, self.frame_shape[2])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        channels = self.frame_shape[2]
+        return (channels, *self.size) if self.layout == "chw" else (*self.size, channels)
+
+    @property
+    def is_random(self) -> bool:
+        return bool(self.draw_options)
+
+    def document(self) -> list[Any]:
+        """Return the stored calls in values of JSON, for a key."""
+        return [["images", {n: _plain(v) for n, v in stage.items()}] for stage in self.stored]
+
+    def store(self, frames: Any, out: Any) -> None:
+        """Write the frames that a cache stores to ``out``, uint8 [n,h,w,C]."""
+        *first, last = self.stored
+        for stage in first:
+            frames = images(frames, dtype="uint8", layout="hwc", **stage)
+        images(frames, out=out, layout="hwc", **last)
+
+    def draws(self, samples: Any, seed: int, epoch: int, camera: int) -> ImageDraws[Any] | None:
+        """Return the random numbers of samples; None if nothing is random."""
+        if not self.draw_options:
+            return None
+        return image_draws(samples, seed=seed, epoch=epoch, camera=camera, **self.draw_options)
+
+    def apply(
+        self,
+        frames: Any,
+        *,
+        rows: Any = None,
+        draws: Mapping[str, Any] | None = None,
+        are_stored: bool = False,
+        table: Any = None,
+        out: Any = None,
+        backend: Any = None,
+    ) -> Any:
+        """Make images.
+
+        Parameters
+        ----------
+        frames
+            [n,H,W,C], or a list of such arrays: frames of the data set, or stored ones.
+        rows
+            The frame of each image; -1 gives the padding.
+        draws
+            Arguments of :func:`images`, one per image, from :meth:`draws`.
+        are_stored
+            Whether ``stored`` was applied to the frames.
+        table
+            The table on the device of the frames. None: it is copied there.
+        """
+        *first, last = self.rest if are_stored else self.whole
+        for stage in first:
+            options, draws = _with_crop(stage, draws)
+            options["pad_value"] = options.get("pad_value", self.pad_value)
+            frames = images(
+                frames, dtype="uint8", layout="hwc", rows=rows, backend=backend, **options
+            )
+            rows = None if rows is None else _positions(rows)
+        options, draws = _with_crop(last, draws)
+        is_bytes = str(self.dtype).rpartition(".")[2] == "uint8"
+        if not is_bytes:
+            options["table"] = self.table if table is None else table
+        options["pad_value"] = options.get("pad_value", self.pad_value)
+        return images(
+            frames,
+            rows=rows,
+            layout=self.layout,
+            dtype=self.dtype if out is None else None,
+            color_first=self.color_first,
+            out=out,
+            backend=backend,
+            **options,
+            **(draws or {}),
+        )
+
+
+def _with_crop(
+    stage: _Stage, draws: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Return the arguments of a call with the random boxes, if it has them, and the other draws."""
+    options = dict(stage)
+    if not options.pop("is_random", False) or draws is None or "boxes" not in draws:
+        return options, draws
+    options.pop("crop_size", None)
+    options["boxes"] = draws["boxes"]
+    if "crop_size" in draws:
+        options["crop_size"] = draws["crop_size"]
+    left = {name: each for name, each in draws.items() if name not in ("boxes", "crop_size")}
+    return options, left
+
+
+def _positions(rows: Any) -> Any:
+    """Return the rows of the next call: those of images, -1 where there is only padding."""
+    import numpy as np
+
+    if isinstance(rows, np.ndarray):
+        return np.where(rows < 0, -1, np.arange(len(rows)))
+    places = rows.new_ones(rows.shape).cumsum(0) - 1
+    return places.where(rows >= 0, rows)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _planned(spec: Images, frame: tuple[int, ...]) -> ImageSteps:
+    if len(frame) != 3 or frame[2] not in (1, 3, 4):
+        raise ValueError(f"frames: shape is {list(frame)}, expected [H,W,C] with 1 or 3 channels")
+    height, width, channels = frame
+    first: list[_Stage] = []
+    size: _Size = (height, width)
+    if isinstance(spec.store, tuple):
+        size = spec.store
+        first = [{"size": size, "rule": spec.rule, "filter": spec.filter}]
+    stages, random_at, draw_crop = _stages(spec, size, channels)
+    whole = [*first, *stages]
+    colors = spec.augment is not None and any(each is not None for each in spec.augment.ranges())
+    changes = colors or spec.flip > 0
+    if isinstance(spec.store, tuple):
+        stored, rest = first, stages
+    elif spec.store == "full" or (spec.color_first and colors):
+        stored, rest = [], whole
+    elif random_at is not None:
+        stored, rest = whole[:random_at], whole[random_at:]
+    else:
+        stored, rest = _split(whole, (height, width), changes)
+    draw_options: dict[str, Any] = {}
+    if spec.random:
+        if draw_crop is not None:
+            draw_options.update(draw_crop)
+        if spec.flip > 0:
+            draw_options["flip"] = spec.flip
+        if colors:
+            draw_options["color"] = spec.augment
+    last_size: _Size = whole[-1]["size"]
+    return ImageSteps(
+        frame_shape=(height, width, channels),
+        stored=tuple(stored),
+        rest=tuple(rest),
+        whole=tuple(whole),
+        size=last_size,
+        layout=spec.layout,
+        dtype=spec.dtype,
+        pad_value=spec.pad_value,
+        draw_options=draw_options,
+        color_first=spec.color_first,
+        table=spec._table(channels),
+    )
+
+
+def _stages(
+    spec: Images, size: _Size, channels: int
+) -> tuple[list[_Stage], int | None, dict[str, Any] | None]:
+    """Return the calls, which of them has the random crop, and the arguments of its draw."""
+    if spec.model is not None:
+        return _stages_of_model(spec, size, channels)
+    stage: _Stage = {"size": spec.size or size}
+    if spec.size is not None:
+        stage.update(rule=spec.rule, filter=spec.filter)
+        if spec.fit != "stretch":
+            stage["fit"] = spec.fit
+        if spec.fit == "pad":
+            stage.update(pad_anchor=spec.pad_anchor, pad_value=_plain(spec.pad_value))
+    if spec.crop is None:
+        return [stage], None, None
+    draw = {"crop": spec.crop, "frame_size": size}
+    if isinstance(spec.crop, str):
+        if spec.size is None:
+            raise ValueError("size: is None, but crops of random areas need a size")
+        draw.update(area=spec.area, ratio=spec.ratio)
+    else:
+        box = _center_box(size, spec.crop)
+        stage.update(boxes=box, crop_size=tuple(box[2:]))
+        if spec.size is None:
+            stage["size"] = tuple(box[2:])
+    stage["is_random"] = True
+    return [stage], 0, draw
+
+
+def _stages_of_model(
+    spec: Images, size: _Size, channels: int
+) -> tuple[list[_Stage], int | None, dict[str, Any] | None]:
+    assert spec.model is not None
+    if channels != 3:
+        raise ValueError(f"frames: have {channels} channels, but the model takes 3")
+    stages = [dict(stage) for stage in image_preset(spec.model, size=spec.size).stages(size)]
+    for stage in stages:
+        if stage.get("fit") == "pad":
+            stage.setdefault("pad_value", 0)
+    if spec.crop is None:
+        return stages, None, None
+    before = size
+    for at, stage in enumerate(stages):
+        if "crop_size" in stage:
+            stage["is_random"] = True
+            return stages, at, {"crop": stage["crop_size"], "frame_size": before}
+        before = stage["size"]
+    raise ValueError(f"crop: is 'random', but the model {spec.model!r} has no crop")
+
+
+def _center_box(size: _Size, crop: Any) -> list[int]:
+    height, width = size
+    if isinstance(crop, float):
+        inner = max(int(height * crop), 1), max(int(width * crop), 1)
+    else:
+        inner = crop
+    if inner[0] > height or inner[1] > width:
+        raise ValueError(
+            f"frames: have {height} x {width} pixels, expected at least {inner[0]} x {inner[1]} "
+            "for the crop"
+        )
+    return [(height - inner[0]) // 2, (width - inner[1]) // 2, *inner]
+
+
+def _split(whole: list[_Stage], frame: _Size, changes: bool) -> tuple[list[_Stage], list[_Stage]]:
+    """Divide calls without a random crop into stored calls and the last one.
+
+    ``changes``: flips or colours are random. They come before the padding, so the images are stored
+    without it where a second call can add it without a resize; else what comes before is stored.
+    """
+    *first, last = whole
+    if last["size"] == frame and len(whole) == 1 and "fit" not in last:
+        return [], whole  # frames keep their size
+    if last.get("fit") != "pad" or not changes:
+        identity: _Stage = {"size": last["size"]}
+        return whole, [identity]
+    before = first[-1]["size"] if first else frame
+    box = last.get("crop_size", before)
+    height, width = last["size"]
+    ratio = max(box[1] / width, box[0] / height)
+    inner = max(int(box[0] / ratio), 1), max(int(box[1] / ratio), 1)
+    if max(inner[1] / width, inner[0] / height) != 1.0:
+        return first, [last]
+    resize = {k: v for k, v in last.items() if k not in ("fit", "pad_anchor", "pad_value")}
+    pad = {k: v for k, v in last.items() if k not in ("boxes", "crop_size")}
+    return [*first, {**resize, "size": inner}], [pad]

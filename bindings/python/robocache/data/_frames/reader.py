@@ -1,0 +1,195 @@
+"""Reading of the frames that a batch needs: decoded by threads, or from a store."""
+
+from __future__ import annotations
+
+import os
+import queue
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..._cache.store import Entry
+from .source import FrameSource
+
+FRAMES = "frames"  # the name of the tensor in an entry
+_MOST_ARRAYS = 64  # of a call of images()
+_MOST_THREADS = 16
+
+
+class FrameReader(ABC):
+    """Frames of a camera by episode and row of the data set."""
+
+    #: Height, width and channels.
+    shape: tuple[int, int, int]
+    #: Whether the part of the steps that a cache stores was applied.
+    are_stored: bool
+
+    @abstractmethod
+    def read(self, episodes: Any, rows: Any, out: Any) -> None:
+        """Write frames to ``out``, uint8 [n,H,W,C].
+
+        Parameters
+        ----------
+        episodes, rows : int64 [n]
+            Different frames, in ascending order: by episode, then by row.
+        """
+
+    def close(self) -> None:  # noqa: B027
+        """Close files and end threads. The next read opens and starts them again."""
+
+
+class DecodedFrames(FrameReader):
+    """Frames that several threads read from the files of a data set."""
+
+    are_stored = False
+
+    def __init__(self, source: FrameSource, threads: int | None = None) -> None:
+        self.shape = source.shape
+        self._source = source
+        self._count = threads or threads_by_default()
+        self._pool: ThreadPoolExecutor | None = None
+        self._idle: queue.LifoQueue[FrameSource] = queue.LifoQueue()
+
+    def read(self, episodes: Any, rows: Any, out: Any) -> None:
+        runs = list(_runs(episodes))
+        if len(runs) <= 1 or self._count == 1:
+            for run in runs:
+                self._read(int(episodes[run.start]), rows[run], out[run])
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count, "robocache-frames")
+        tasks = [
+            self._pool.submit(self._read, int(episodes[run.start]), rows[run], out[run])
+            for run in runs
+        ]
+        try:
+            for task in tasks:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                if not task.cancelled():
+                    task.exception()  # waits: ``out`` belongs to the caller afterwards
+
+    def _read(self, episode: int, rows: Any, out: Any) -> None:
+        try:
+            source = self._idle.get_nowait()
+        except queue.Empty:
+            source = self._source.copy()
+        try:
+            source.read(episode, rows, out)
+        finally:
+            self._idle.put(source)
+
+    def close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+        while not self._idle.empty():
+            self._idle.get_nowait().close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"shape": self.shape, "_source": self._source, "_count": self._count}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pool, self._idle = None, queue.LifoQueue()
+
+
+def threads_by_default() -> int:
+    """Return the number of threads that decode: the process's cores, divided by local ranks."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1") or "1")
+    return max(1, min(_MOST_THREADS, (cores or 1) // max(1, ranks)))
+
+
+class StoredFrames(FrameReader):
+    """Frames in entries of a store, each with consecutive episodes of the data set."""
+
+    are_stored = True
+
+    def __init__(self, entries: Sequence[Entry], begins: Sequence[int]) -> None:
+        """``begins``: the first episode of each entry, ascending."""
+        import numpy as np
+
+        self.entries = list(entries)
+        _, shape = entries[0].track(FRAMES)
+        self.shape = (int(shape[1]), int(shape[2]), int(shape[3]))
+        self._begins = np.asarray(begins, np.int64)
+        self._offsets = [entry.episode_offsets() for entry in entries]
+        self.is_mapped = all(entry.is_mapped for entry in entries)
+        self._segments: list[tuple[Any, Any]] | None = None
+
+    def place(self, episodes: Any, rows: Any) -> tuple[Any, Any]:
+        """Return the entry of each frame, and its row there."""
+        import numpy as np
+
+        entries = np.searchsorted(self._begins, episodes, "right") - 1
+        first = np.empty_like(rows)
+        for i in np.unique(entries):
+            own = entries == i
+            first[own] = self._offsets[i][episodes[own] - self._begins[i]]
+        return entries, first + rows
+
+    def read(self, episodes: Any, rows: Any, out: Any, context: Any = None) -> None:
+        """Write frames to ``out``: of any library, on the device of the context."""
+        entries, places = self.place(episodes, rows)
+        for run in _runs(entries):
+            self.entries[int(entries[run.start])].gather(FRAMES, places[run], out[run], context)
+
+    def views(self, episodes: Any, rows: Any) -> Iterator[tuple[slice, list[Any], Any]]:
+        """Yield parts of a batch, the arrays of the store that have its frames, and rows in them.
+
+        The rows may repeat, and may be in any order. Rows below 0 have no frame.
+        """
+        import numpy as np
+
+        if self._segments is None:
+            self._segments = [_segments_of(entry) for entry in self.entries]
+        entries, places = self.place(episodes, np.maximum(rows, 0))
+        keys = np.empty((len(rows), 2), np.int64)  # entry and segment
+        local = np.empty(len(rows), np.int64)
+        for i in np.unique(entries):
+            own = entries == i
+            begins = self._segments[i][0]
+            segment = np.searchsorted(begins, places[own], "right") - 1
+            keys[own, 0], keys[own, 1] = i, segment
+            local[own] = places[own] - begins[segment]
+        begin = 0
+        while begin < len(rows):
+            known: dict[tuple[int, int], int] = {}
+            end = begin
+            for key in map(tuple, keys[begin:].tolist()):
+                if key not in known and len(known) == _MOST_ARRAYS:
+                    break
+                known.setdefault(key, len(known))
+                end += 1
+            arrays = [self._segments[i][1][segment] for i, segment in known]
+            starts = np.cumsum([0, *(len(array) for array in arrays)])
+            which = np.fromiter(
+                (known[key] for key in map(tuple, keys[begin:end].tolist())), np.int64, end - begin
+            )
+            part = slice(begin, end)
+            yield part, arrays, np.where(rows[part] < 0, -1, starts[which] + local[part])
+            begin = end
+
+
+def _segments_of(entry: Entry) -> tuple[Any, list[Any]]:
+    """Return the first row of each segment, and the arrays."""
+    import numpy as np
+
+    arrays = [entry.array(FRAMES, segment) for segment in range(entry.num_segments)]
+    return np.cumsum([0, *(len(array) for array in arrays[:-1])]), arrays
+
+
+def _runs(keys: Any) -> Iterator[slice]:
+    """Yield the slices in which ascending keys are equal."""
+    import numpy as np
+
+    if not len(keys):
+        return
+    edges = (np.flatnonzero(np.diff(keys)) + 1).tolist()
+    for begin, end in zip([0, *edges], [*edges, len(keys)]):
+        yield slice(begin, end)

@@ -1,0 +1,143 @@
+"""The images of a loader's batches, made by the thread that prepares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .._arguments.call import begin
+from .._cache.store import pinned_bytes, register
+from .._library.context import default_context
+from ._sampler import Samples
+
+if TYPE_CHECKING:
+    from ..data._frames.window_images import WindowImages
+
+Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid
+
+
+@dataclass
+class FrameMemory:
+    """Pinned memory for the frames of a batch, by window. It grows."""
+
+    frames: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def of(self, name: str, count: int, shape: tuple[int, ...]) -> torch.Tensor:
+        """Return uint8 [count,H,W,C]."""
+        held = self.frames.get(name)
+        if held is None or len(held) < count:
+            held = torch.empty((count, *shape), dtype=torch.uint8, pin_memory=True)
+            self.frames[name] = held
+        return held[:count]
+
+
+class BatchImages:
+    """The windows of images of a loader, on the device of its batches."""
+
+    def __init__(self, windows: list[WindowImages], device: torch.device, pin: int) -> None:
+        self._windows, self._device = windows, device
+        self._on_cuda = device.type == "cuda"
+        self._memory: dict[str, torch.Tensor] = {}  # on the GPU: frames of a batch
+        self._tables: dict[str, torch.Tensor] = {}
+        self._registered: set[str] = set()
+        if self._on_cuda:
+            self._register(pin)
+
+    def _register(self, budget: int) -> None:
+        """Let the GPU read the frames of stores, as far as the budget reaches."""
+        from ..data._frames.reader import StoredFrames
+
+        context = default_context(self._device.index or 0)
+        fits: dict[int, bool] = {}
+        for window in self._windows:
+            reader = window.reader
+            if not isinstance(reader, StoredFrames) or not reader.is_mapped:
+                continue
+            if id(reader) not in fits:
+                size = sum(entry.num_bytes for entry in reader.entries)
+                fits[id(reader)] = size <= budget
+                if size <= budget:
+                    for entry in reader.entries:
+                        register(context, entry.handle, entry.num_bytes)
+                    budget -= size
+                    fits[id(reader)] = all(
+                        pinned_bytes(entry.handle) > 0 for entry in reader.entries
+                    )
+            if fits[id(reader)]:
+                self._registered.add(window.name)
+
+    def forms(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+        """Return the shape of a sample and the dtype, by window."""
+        default = "bfloat16" if self._on_cuda else "float32"
+        return {
+            window.name: (
+                window.shape,
+                getattr(torch, str(window.steps.dtype or default).rpartition(".")[2]),
+            )
+            for window in self._windows
+        }
+
+    def write(
+        self, samples: Samples, seed: int, epoch: int, memory: FrameMemory, out: Outputs
+    ) -> None:
+        """Write the images of samples, which are on the CPU, to ``out``, on torch's stream."""
+        episodes, anchors = samples.episodes.numpy(), samples.anchors.numpy()
+        repeats = None if samples.repeats is None else samples.repeats.numpy()
+        for window in self._windows:
+            frames = window.frames(episodes, anchors)
+            draws = window.draws(episodes, anchors, repeats, seed, epoch)
+            values, valid = out[window.name]
+            valid.copy_(torch.from_numpy(frames.valid))
+            if not self._on_cuda:
+                window.write(frames, draws, values)
+                continue
+            moved = self._moved(window, frames, memory)
+            on_device: Any = None
+            if draws is not None:
+                on_device = {
+                    name: each if name == "crop_size" else torch.from_numpy(each).to(self._device)
+                    for name, each in draws.items()
+                }
+            window.steps.apply(
+                [moved],
+                rows=torch.from_numpy(frames.rows).to(self._device),
+                draws=on_device,
+                are_stored=window.reader.are_stored,
+                table=self._table(window),
+                out=values.view(-1, *window.steps.image_shape),
+            )
+
+    def _moved(self, window: WindowImages, frames: Any, memory: FrameMemory) -> torch.Tensor:
+        """Return the frames of a batch on the GPU."""
+        from ..data._frames.reader import StoredFrames
+
+        count, shape, reader = max(1, len(frames)), window.reader.shape, window.reader
+        held = self._memory.get(window.name)
+        if held is None or len(held) < count:
+            held = torch.empty((count, *shape), dtype=torch.uint8, device=self._device)
+            self._memory[window.name] = held
+        part = held[: len(frames)]
+        if len(frames) == 0:
+            return held[:1]
+        if window.name in self._registered and isinstance(reader, StoredFrames):
+            _, context, _, _ = begin(held, "frames", None)
+            reader.read(frames.episodes, frames.places, part, context)
+            return part
+        host = memory.of(window.name, len(frames), shape)
+        reader.read(frames.episodes, frames.places, host.numpy())
+        return part.copy_(host, non_blocking=True)
+
+    def _table(self, window: WindowImages) -> torch.Tensor | None:
+        table = window.steps.table
+        if table is None:
+            return None
+        if window.name not in self._tables:
+            self._tables[window.name] = torch.as_tensor(table).to(self._device)
+        return self._tables[window.name]
+
+    def close(self) -> None:
+        """End the threads that decode."""
+        for window in self._windows:
+            window.reader.close()
