@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .._cache.cache import Cache
     from .._statistics.result import StatisticsResult
     from .._timing.report import Report
     from .._windows.spec import WindowSpec
@@ -193,18 +194,23 @@ class Episodes:
         """
         return MappingProxyType(self._about.cameras)  # type: ignore[arg-type]
 
-    def with_cameras(self, cameras: Mapping[str, FrameSource]) -> Episodes:
+    def with_cameras(
+        self, cameras: Mapping[str, FrameSource], *, cache: Cache | None = None
+    ) -> Episodes:
         """Return the episodes with more cameras, or with others of the same names.
 
         Parameters
         ----------
         cameras
             :class:`robocache.data.FrameSource` by name, with a frame for each row of each episode.
+        cache
+            A :class:`robocache.Cache` that stores frames of all cameras. None: the cache with which
+            the episodes were opened, if there is one.
 
         Raises
         ------
         TypeError
-            A camera is not a FrameSource.
+            A camera is not a FrameSource, or ``cache`` is not a Cache.
         ValueError
             A camera has another number of episodes.
         """
@@ -223,6 +229,10 @@ class Episodes:
                     f"cameras[{name!r}]: has {plural(own, 'episode')}, but the episodes are {count}"
                 )
         about = replace(self._about, cameras={**self._about.cameras, **cameras})
+        if cache is not None:
+            from ..data._cached.opening import cache_of
+
+            about = replace(about, cache=cache_of(cache))
         made = make_episodes(self._tracks, tasks=self._tasks, source=self._source, about=about)
         made._provenance = self._provenance
         return made

@@ -18,6 +18,7 @@ from .._library.errors import RoboCacheError, Status
 from .._printable import plural
 from ..data import Recording
 from . import _display as show
+from . import _stored_frames as frames
 from ._common import (
     AcceptGuesses,
     AsJson,
@@ -35,6 +36,8 @@ from ._common import (
     open_data,
     with_kinds,
 )
+from ._images import Filter, Fit, Rule, how
+from ._stored_frames import ImagesOption
 
 _SHOWN = 12  # digits of a key
 
@@ -61,10 +64,19 @@ def build(
             metavar="HZ",
         ),
     ] = None,
+    images: ImagesOption = None,
+    rule: Rule = None,
+    filter: Filter = None,  # noqa: A002
+    fit: Fit = None,
     cache: Folder = None,
     processes: Annotated[
         int,
-        typer.Option(help="Data sets that are read at the same time.", metavar="N", min=1),
+        typer.Option(
+            help="Data sets that are read at the same time; of one data set, processes that store "
+            "its frames.",
+            metavar="N",
+            min=1,
+        ),
     ] = 1,
     identity: Annotated[
         str,
@@ -101,7 +113,10 @@ def build(
         "cache": store,
         "identity": identity,
     }
-    work = functools.partial(_stored, opening, kind, rate, guesses(accept_guesses, as_numbers))
+    cameras = frames.images_of(images, how(rule, filter, fit))
+    options = guesses(accept_guesses, as_numbers)
+    alone = processes if len(paths) == 1 else 1
+    work = functools.partial(_stored, opening, kind, rate, options, cameras, alone, not as_json)
     if processes == 1 or len(paths) == 1:
         found = [row for path in paths for row in work(path)]
     else:
@@ -126,6 +141,9 @@ def _stored(
     kind: Optional[list[str]],
     rate: Optional[float],
     options: dict[str, bool],
+    cameras: dict[str, dict[str, Any]],
+    processes: int,
+    says_sizes: bool,
     path: Path,
 ) -> list[dict[str, Any]]:
     """Open and align a data set with the cache; return what is in the cache then."""
@@ -140,6 +158,11 @@ def _stored(
     if rate is not None:
         source = source.align(rate, cache=store, **options)
         found.append(_built(path, f"aligned at {rate:g} Hz", store, source))
+    if cameras:
+        if says_sizes:
+            for line in frames.announced(path, source, cameras):
+                show.Page().print(line, wrap=False)
+        found += frames.store(path, source, cameras, opening, processes if rate is None else 1)
     return found
 
 

@@ -25,6 +25,7 @@ from ._episode_methods import statistics
 from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.description import Format
 from ._formats.registry import open, open_clouds, open_episodes, open_recording
+from ._frames.source import FrameSource
 from ._objects import from_datasets, from_xarray
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
@@ -41,6 +42,7 @@ __all__ = [
     "Episodes",
     "Format",
     "FormatError",
+    "FrameSource",
     "LeftOut",
     "Piece",
     "PointCloud",

@@ -103,6 +103,7 @@ class Filling:
         episodes: Sequence[int],
     ) -> None:
         self.source, self.steps, self.cache = source, steps, cache
+        self.unstored = ""  # why frames of the source must not be stored
         self.groups = groups_of(source, episodes, steps.stored_shape)
         files = list(dict.fromkeys(file for group in self.groups for file in group.files))
         self._sources = Sources(
@@ -135,7 +136,7 @@ class Filling:
                     "episodes": places,
                     "lengths": _digest_of(group.lengths),
                     "steps": self.steps.document(),
-                    "frames": ["uint8", *self.steps.stored_shape],
+                    "frames": ["uint8", *self.source.shape],
                     "segment_bytes": SEGMENT_BYTES,
                     "arithmetic": {
                         **self.source.arithmetic(),
@@ -235,7 +236,7 @@ class Filling:
         return store
 
     def _unstored(self, reason: str) -> bool:
-        self.cache._last_miss = f"it was not stored: {reason}"
+        self.unstored = reason
         _log.info("%s: frames are not stored: %s", printable(self.source.path), reason)
         return False
 

@@ -298,8 +298,8 @@ def _stored(
     filling = _filling(episodes, source, steps, chosen, cache)
     if filling.fill(show):
         return filling.reader()
-    if cache.last_miss:
-        text = f"cache: frames of {printable(source.name)}: {cache.last_miss}"
+    if filling.unstored:
+        text = f"cache: frames of {printable(source.name)} are not stored: {filling.unstored}"
         warnings.warn(text, RuntimeWarning, stacklevel=4)
     return None
 
