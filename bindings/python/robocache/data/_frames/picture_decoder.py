@@ -83,10 +83,10 @@ class PictureDecoder:
         features = needed("PIL.features", "video", "a picture")
         turbo = features.version("libjpeg_turbo")
         library = f"libjpeg-turbo {turbo}" if turbo else f"libjpeg {features.version('jpg')}"
-        about: dict[str, Any] = {"pictures": 1, "jpeg": f"{library} islow, fancy upsampling"}
+        versions: dict[str, Any] = {"pictures": 1, "jpeg": f"{library} islow, fancy upsampling"}
         if self.convert:  # Pillow converts
-            about |= {"convert": self.convert, "pillow": needed("PIL", "video", "x").__version__}
-        return about
+            versions |= {"convert": self.convert, "pillow": needed("PIL", "video", "x").__version__}
+        return versions
 
 
 def shape_of(data: bytes) -> tuple[int, int, int]:
