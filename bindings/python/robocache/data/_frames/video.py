@@ -1,0 +1,246 @@
+"""Frames of video files, found by their exact times."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._errors import FormatError, needed
+from .source import FrameSource
+from .video_decoder import VideoDecoder
+from .video_index import VideoIndex
+from .video_times import frames_at, rate_of, rounded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_OPEN = 4  # files that are kept open
+_INDEXES = 64  # files whose index is kept
+_EPISODES = 16  # episodes whose frames are kept, as places in the index
+
+
+class VideoFrames(FrameSource):
+    """The frames of a camera in video files, decoded by PyAV (FFmpeg).
+
+    Row r of an episode has the frame that is nearest to begin + r/fps, the earlier one of two that
+    are equally near. Times are integers and fractions, so no rounding chooses another frame. The
+    times in a file count from its first frame. An episode has consecutive frames, one per row.
+
+    Decoding begins at the last keyframe from which the frame is right. Frames are converted to RGB
+    by libswscale, with the matrix and the range of the file (BT.601 and limited if it names none),
+    so that all processors give the same bytes. Chroma of 8-bit 4:2:0 and 4:2:2 is repeated, as in
+    PyAV and torchcodec; other formats are interpolated.
+
+    Parameters
+    ----------
+    name
+        Name of the camera.
+    path
+        The folder of the data set.
+    videos
+        The file of each episode, and the time in seconds at which the episode begins there.
+    lengths : int64 [E]
+        Rows of each episode.
+    fps
+        Frames per second: an integer, or 1000 n/1001, each within 1e-6.
+    tolerance
+        The largest distance of a frame from the time of its row, in seconds. None: 1/(4 fps).
+    rotate
+        Turn frames as the file says, by multiples of 90 degrees; False refuses such files.
+    threads
+        Threads that decode a file; ``"auto"``: one per processor, for reading in sequence. The
+        bytes are the same.
+    whole
+        Whether each file is one episode; then it has as many frames as the episode has rows.
+
+    Raises
+    ------
+    ValueError
+        ``fps`` is not such a number, or an argument has no meaning.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        videos: Sequence[tuple[str, float]],
+        lengths: NDArray[np.int64],
+        fps: float | Fraction,
+        *,
+        tolerance: float | Fraction | None = None,
+        rotate: bool = False,
+        threads: int | Literal["auto"] = 1,
+        whole: bool = False,
+    ) -> None:
+        if threads != "auto" and (not isinstance(threads, int) or threads < 1):
+            raise ValueError(f"threads: is {threads!r}, expected 1 or more, or 'auto'")
+        self.name, self.path, self.whole = name, path, whole
+        self._videos, self._lengths = videos, lengths
+        self._fps = fps
+        self._tolerance, self.rotate, self.threads = tolerance, rotate, threads
+        #: Makes the index of a file; a store of indexes can take its place.
+        self.index_of: Callable[[str], VideoIndex] = VideoIndex.read
+        self._forget()
+
+    def _forget(self) -> None:
+        self._decoders: OrderedDict[str, VideoDecoder] = OrderedDict()
+        self._indexes: OrderedDict[str, VideoIndex] = OrderedDict()
+        self._places: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
+        self._shape: tuple[int, int, int] | None = None
+
+    # ---- what a data set says of its videos: subclasses read it when it is first used -----------
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return self._lengths
+
+    def video_of(self, episode: int) -> tuple[str, float]:
+        """Return the file of an episode, and the time at which the episode begins in it."""
+        return self._videos[episode]
+
+    def label(self, episode: int) -> str:
+        """Return the name of an episode for messages."""
+        return f"episode {episode}"
+
+    @property
+    def rate(self) -> Fraction:
+        """Frames per second."""
+        return rate_of(self._fps)
+
+    @property
+    def tolerance(self) -> Fraction:
+        """The largest distance of a frame from the time of its row, in seconds."""
+        return 1 / (4 * self.rate) if self._tolerance is None else Fraction(self._tolerance)
+
+    # ---- FrameSource ----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        if self._shape is None:
+            lengths = self.lengths
+            first = next((e for e in range(len(lengths)) if lengths[e]), None)
+            if first is None:
+                raise FormatError(self.path, self.name, "has no frames: all episodes are empty")
+            self._shape = (*self._shape_of(self._index(self.files(first)[0])), 3)
+        return self._shape
+
+    def files(self, episode: int) -> tuple[str, ...]:
+        return (self.video_of(episode)[0],)
+
+    def place(self, episode: int) -> Any:
+        """Return the begin of an episode in its file, its rows and the rate.
+
+        They choose its frames: the rest is in the file.
+        """
+        begin = rounded(self.video_of(episode)[1], self.rate)
+        return [str(begin), int(self.lengths[episode]), str(self.rate), self.whole]
+
+    def arithmetic(self) -> Mapping[str, Any]:
+        """Return the versions of what decodes and converts.
+
+        The decoder, the pixel format, the matrix and the range are those of the file.
+        """
+        av = needed("av", "video", "a video")
+        versions = {
+            name: ".".join(map(str, av.library_versions[name]))
+            for name in ("libavcodec", "libavformat", "libswscale")
+        }
+        return {
+            "videos": 1,
+            **versions,
+            "ffmpeg": str(getattr(av, "ffmpeg_version_info", "")),
+            "rgb": "rgb24 accurate_rnd+bitexact; point for 8-bit 4:2:0 and 4:2:2, else bilinear; "
+            "matrix and range of the file, else BT.601 limited",
+            "rotate": self.rotate,
+        }
+
+    def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
+        import numpy as np
+
+        if not len(rows):
+            return
+        length = int(self.lengths[episode])
+        if rows[0] < 0 or rows[-1] >= length:
+            text = f"rows: are {rows[0]} to {rows[-1]}, but {self.label(episode)} has {length} rows"
+            raise ValueError(text)
+        path = self.video_of(episode)[0]
+        places = self._frames(episode)[np.asarray(rows)]
+        decoder = self._decoder(path)
+        if out.shape[1:] != (*self._shape_of(decoder.index), 3):
+            height, width = self._shape_of(decoder.index)
+            text = f"has frames of {width} x {height} pixels, expected {out.shape[2]} x "
+            text += f"{out.shape[1]}: all episodes of a camera have one size"
+            raise FormatError(path, self.label(episode), text)
+        turns = decoder.index.rotation // 90
+        for i, place in enumerate(places.tolist()):
+            try:
+                if turns:
+                    stored = np.empty((*decoder.index.size, 3), np.uint8)
+                    decoder.read(place, stored)
+                    out[i] = np.rot90(stored, turns)
+                else:
+                    decoder.read(place, out[i])
+            except FormatError as error:
+                where = f"{self.label(episode)}, row {rows[i]}"
+                text = f"{error.place}: {error.reason}" if error.place else error.reason
+                raise FormatError(path, where, text) from None
+
+    def close(self) -> None:
+        for decoder in self._decoders.values():
+            decoder.close()
+        self._decoders.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("_decoders", "_indexes", "_places", "_shape"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    # ---- what is kept of files and episodes -----------------------------------------------------
+
+    def _shape_of(self, index: VideoIndex) -> tuple[int, int]:
+        if index.rotation and not self.rotate:
+            text = f"is to be turned by {index.rotation} degrees for display; rotate=True turns it"
+            raise FormatError(index.path, "", text)
+        return index.shape
+
+    def _index(self, path: str) -> VideoIndex:
+        return _kept(self._indexes, path, _INDEXES, self.index_of)
+
+    def _decoder(self, path: str) -> VideoDecoder:
+        if path not in self._decoders and len(self._decoders) >= _OPEN:
+            self._decoders.popitem(last=False)[1].close()
+        make = functools.partial(VideoDecoder, self._index(path), self.threads)
+        return _kept(self._decoders, path, _OPEN, lambda _: make())
+
+    def _frames(self, episode: int) -> NDArray[np.int64]:
+        """Return the frame of each row, as places in the index of the file."""
+        return _kept(self._places, episode, _EPISODES, self._find_frames)
+
+    def _find_frames(self, episode: int) -> NDArray[np.int64]:
+        path, begin = self.video_of(episode)
+        index, length = self._index(path), int(self.lengths[episode])
+        if self.whole and len(index.pts) != length:
+            text = f"has {len(index.pts)} frames, expected {length}: one for each row"
+            raise FormatError(path, self.label(episode), text)
+        return frames_at(index, begin, self.rate, length, self.tolerance, self.label(episode))
+
+
+def _kept(kept: OrderedDict[Any, Any], key: Any, most: int, make: Callable[[Any], Any]) -> Any:
+    """Return an object from the last used ones, or make it."""
+    if key in kept:
+        kept.move_to_end(key)
+        return kept[key]
+    made = make(key)
+    while len(kept) >= most:
+        kept.popitem(last=False)
+    kept[key] = made
+    return made

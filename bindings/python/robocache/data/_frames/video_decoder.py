@@ -1,0 +1,224 @@
+"""Decodes frames of one video file, in sequence or from keyframes, and converts them to RGB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._errors import FormatError, needed, raise_shortage
+from .._formats.pixels import Converter
+from .video_index import matrix_of, opened, require_progressive, stream_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .video_index import VideoIndex
+
+_SEEK = 6  # frames that decode in about the time of a seek
+_EXACT = 1 << 18 | 1 << 19  # ACCURATE_RND and BITEXACT of libswscale
+_POINT, _BILINEAR = 16, 2  # its filters
+_FILTERS = {"yuv420p": _POINT, "yuvj420p": _POINT, "yuv422p": _POINT, "yuvj422p": _POINT}
+_MATRICES = {"BT.709": 1, "FCC": 4, "BT.601": 5, "SMPTE 240M": 7, "BT.2020": 9}
+_UNKNOWN = -(1 << 63)  # a time of decoding
+_BEGIN = -(1 << 40)  # a time before every file
+_INTRA = 1  # kind of a picture that needs no other one
+_RECOVERS = {"hevc", "mpeg4", "vp9", "vp8"}  # decoders that show a damaged frame, unless told not to
+
+
+class VideoDecoder:
+    """Decodes frames of a file. Frames that follow the last one need no seek."""
+
+    def __init__(self, index: VideoIndex, threads: int | Literal["auto"]) -> None:
+        self.index = index
+        self._av = needed("av", "video", "a video")
+        self._container = opened(index.path)
+        self._stream = stream_of(index.path, self._container)
+        context = self._stream.codec_context
+        if threads == "auto":
+            self._stream.thread_type = "AUTO"
+            context.thread_count = 0
+        else:
+            self._stream.thread_type = "AUTO" if threads > 1 else "NONE"
+            context.thread_count = threads
+        if context.name in _RECOVERS:
+            context.options = {"err_detect": "crccheck+explode"}
+        self._rgb = _Rgb(self._av, index)
+        self._frames: Iterator[Any] = iter(())
+        self._at = -1  # the frame that was decoded last
+        self._last: Any = None
+
+    def close(self) -> None:
+        self._frames = iter(())
+        self._last = None
+        self._at = -1
+        self._container.close()
+
+    def read(self, place: int, out: NDArray[np.uint8]) -> None:
+        """Write the frame at a place of the index to ``out``, uint8 [H,W,3]."""
+        self._rgb.write(self._frame(place), out)
+
+    def _frame(self, place: int) -> Any:
+        if place == self._at:
+            return self._last
+        start = self.index.start_before(place)
+        if self._continues(place, start):
+            try:
+                return self._next(place)
+            except _NotFound:
+                pass  # begin again
+        why = "no keyframe is before it"
+        while start >= 0:
+            try:
+                self._begin(start)
+                return self._next(place)
+            except _NotFound as error:
+                why = str(error)
+                start -= 1
+        self._at = -1
+        raise FormatError(self.index.path, self._name(place), f"cannot be decoded: {why}")
+
+    def _continues(self, place: int, start: int) -> bool:
+        """Whether decoding on is at least as fast as beginning at a keyframe."""
+        if self._at < 0 or place < self._at:
+            return False
+        if start < 0:
+            return True
+        skipped = int(self.index.starts[start]) - int(self.index.order[self._at])
+        return skipped <= _SEEK
+
+    def _next(self, place: int) -> Any:
+        """Decode up to a frame.
+
+        Raises
+        ------
+        _NotFound
+            It, or a frame on the way to it, is missing or damaged.
+        """
+        try:
+            for found, frame in self._frames:
+                self._at, self._last = found, frame
+                if found >= place:  # it comes exactly here: places have no gaps
+                    return frame
+        except BaseException:
+            self._at, self._last = -1, None
+            raise
+        self._at, self._last = -1, None
+        raise _NotFound("the file ends before it")
+
+    def _begin(self, start: int) -> None:
+        self._at, self._last = -1, None
+        self._frames = self._decoded(start)
+
+    def _decoded(self, start: int) -> Iterator[tuple[int, Any]]:
+        """Decode from a start to the end of the file: the place of each frame, and the frame.
+
+        Frames that are shown before the start belong to the group before, and are skipped.
+        """
+        import numpy as np
+
+        index, context = self.index, self._stream.codec_context
+        begin = int(index.start_pts[start])
+        expected = int(np.searchsorted(index.pts, begin))
+        is_shown = expected < len(index.pts) and int(index.pts[expected]) == begin
+        for packet in self._packets(start):
+            early = packet.size > 0 and packet.pts < begin
+            try:
+                frames = context.decode(packet)
+            except self._av.error.FFmpegError as error:
+                raise_shortage(index.path)
+                if early:
+                    continue
+                raise _NotFound(f"{error.strerror}") from None
+            for frame in frames:
+                time = frame.pts
+                if time is None:
+                    raise _NotFound("a frame has no time")
+                if time < begin or time < index.pts[0]:
+                    continue
+                if expected == len(index.pts) or time != index.pts[expected]:
+                    at = float(time * index.time_base)
+                    raise _NotFound(f"the decoder gives the frame at {at:.6f} s instead")
+                if frame.is_corrupt:
+                    raise _NotFound("it, or a frame that it needs, is damaged")
+                if is_shown and time == begin and int(frame.pict_type) != _INTRA:
+                    raise _NotFound("its keyframe is a picture that needs others")
+                yield expected, frame
+                expected += 1
+
+    def _packets(self, start: int) -> Iterator[Any]:
+        """Yield the packets of the file from a start on, after a seek that resets the decoder."""
+        pts, dts = int(self.index.start_pts[start]), int(self.index.start_dts[start])
+        for target in self._targets(start):
+            try:
+                self._container.seek(target, stream=self._stream)
+                packets = self._container.demux(self._stream)
+                for packet in packets:
+                    if packet.size and packet.pts == pts:
+                        yield packet
+                        yield from packets
+                        return
+                    if packet.size and packet.dts is not None and dts < packet.dts:
+                        break  # it is behind the start
+            except self._av.error.FFmpegError as error:
+                raise_shortage(self.index.path)
+                if target == _BEGIN:
+                    raise _NotFound(f"{error.strerror}") from None
+        raise _NotFound("its keyframe is not where the index of the file has it")
+
+    def _targets(self, start: int) -> list[int]:
+        """Return the times to seek to until the packet of a start is reached.
+
+        MP4 seeks by times of decoding, Matroska by times of presentation.
+        """
+        index = self.index
+        targets = [int(index.start_pts[start])]
+        if int(index.start_dts[start]) != _UNKNOWN:
+            targets.append(int(index.start_dts[start]))
+            if "mp4" in self._container.format.name:
+                targets.reverse()
+        if start:
+            targets.append(min(int(index.start_pts[start - 1]), targets[-1] - 1))
+        return [*dict.fromkeys(targets), _BEGIN]
+
+    def _name(self, place: int) -> str:
+        time = (int(self.index.pts[place]) - int(self.index.pts[0])) * self.index.time_base
+        return f"frame {place} at {float(time):.6f} s"
+
+
+class _NotFound(Exception):
+    """A frame does not come out of the decoder."""
+
+
+class _Rgb:
+    """Converts decoded frames to RGB bytes."""
+
+    def __init__(self, av: Any, index: VideoIndex) -> None:
+        self._index = index
+        self._converter = Converter(av)
+        filters = _FILTERS if index.size[0] % 2 == 0 else {}
+        self._options: dict[str, Any] = {
+            "format": "rgb24",
+            "interpolation": filters.get(index.pixels, _BILINEAR) | _EXACT,
+            "src_color_range": 2 if index.full_range else 1,
+        }
+        if index.matrix != "RGB":
+            self._options["src_colorspace"] = _MATRICES[index.matrix]
+
+    def write(self, frame: Any, out: NDArray[np.uint8]) -> None:
+        import numpy as np
+
+        index = self._index
+        require_progressive(index.path, frame)
+        for what, found, expected in (
+            ("size", (frame.height, frame.width), index.size),
+            ("pixel format", frame.format.name, index.pixels),
+            ("color matrix", matrix_of(frame), index.matrix),
+        ):
+            if found != expected:
+                text = f"changes its {what} from {expected} to {found}; encode it again with one"
+                raise FormatError(index.path, "", text)
+        plane = self._converter.converted(frame, **self._options).planes[0]
+        height, width = index.size
+        rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[:height, : 3 * width]
+        np.copyto(out.reshape(height, 3 * width), rows)
