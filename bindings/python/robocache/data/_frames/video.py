@@ -6,7 +6,7 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .._errors import FormatError, needed
 from .source import FrameSource
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_Key = TypeVar("_Key")
+_Made = TypeVar("_Made")
 _OPEN = 4  # files that are kept open
 _INDEXES = 64  # files whose index is kept
 _EPISODES = 16  # episodes whose frames are kept, as places in the index
@@ -78,15 +80,15 @@ class VideoFrames(FrameSource):
     ) -> None:
         if threads != "auto" and (not isinstance(threads, int) or threads < 1):
             raise ValueError(f"threads: is {threads!r}, expected 1 or more, or 'auto'")
-        self.name, self.path, self.whole = name, path, whole
-        self._videos, self._lengths = videos, lengths
-        self._fps = fps
+        rate_of(fps)  # refused here, not when it is first used
+        self.name, self.path = name, path
+        self._videos, self._lengths, self._fps, self._whole = videos, lengths, fps, whole
         self._tolerance, self.rotate, self.threads = tolerance, rotate, threads
+        self._begin()
+
+    def _begin(self) -> None:
         #: Makes the index of a file; a store of indexes can take its place.
         self.index_of: Callable[[str], VideoIndex] = VideoIndex.read
-        self._forget()
-
-    def _forget(self) -> None:
         self._decoders: OrderedDict[str, VideoDecoder] = OrderedDict()
         self._indexes: OrderedDict[str, VideoIndex] = OrderedDict()
         self._places: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
@@ -105,6 +107,11 @@ class VideoFrames(FrameSource):
     def label(self, episode: int) -> str:
         """Return the name of an episode for messages."""
         return f"episode {episode}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether each file is one episode."""
+        return self._whole
 
     @property
     def rate(self) -> Fraction:
@@ -196,13 +203,13 @@ class VideoFrames(FrameSource):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_decoders", "_indexes", "_places", "_shape"):
+        for name in ("_decoders", "_indexes", "_places", "_shape", "index_of"):
             del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._forget()
+        self._begin()
 
     # ---- what is kept of files and episodes -----------------------------------------------------
 
@@ -234,7 +241,9 @@ class VideoFrames(FrameSource):
         return frames_at(index, begin, self.rate, length, self.tolerance, self.label(episode))
 
 
-def _kept(kept: OrderedDict[Any, Any], key: Any, most: int, make: Callable[[Any], Any]) -> Any:
+def _kept(
+    kept: OrderedDict[_Key, _Made], key: _Key, most: int, make: Callable[[_Key], _Made]
+) -> _Made:
     """Return an object from the last used ones, or make it."""
     if key in kept:
         kept.move_to_end(key)

@@ -23,7 +23,12 @@ _MATRICES = {"BT.709": 1, "FCC": 4, "BT.601": 5, "SMPTE 240M": 7, "BT.2020": 9}
 _UNKNOWN = -(1 << 63)  # a time of decoding
 _BEGIN = -(1 << 40)  # a time before every file
 _INTRA = 1  # kind of a picture that needs no other one
-_RECOVERS = {"hevc", "mpeg4", "vp9", "vp8"}  # decoders that show a damaged frame, unless told not to
+_RECOVERS = {
+    "hevc",
+    "mpeg4",
+    "vp9",
+    "vp8",
+}  # decoders that show a damaged frame, unless told not to
 
 
 class VideoDecoder:

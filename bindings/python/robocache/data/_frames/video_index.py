@@ -114,7 +114,8 @@ class VideoIndex:
         head = json.loads(arrays["head"].tobytes())
         head["time_base"] = Fraction(head["time_base"])
         head["size"] = tuple(head["size"])
-        return cls(path, **{name: arrays[name] for name in _ARRAYS}, **head)
+        own: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+        return cls(path, **own, **head)
 
 
 _ARRAYS = ("pts", "order", "starts", "start_pts", "start_dts")
@@ -282,4 +283,3 @@ def _rotation(path: str, frame: Any) -> int:
         text = f"{what} by its display matrix, expected multiples of 90 degrees"
         raise FormatError(path, "", f"{text}; encode it again as it is shown")
     return turn
-

@@ -71,7 +71,7 @@ def frames_at(
     middles = index.pts[:-1] + index.pts[1:]
     edges = -(-2 * wanted // divisor)  # the row, doubled and rounded up
     limits = np.clip(edges, np.iinfo(np.int64).min, np.iinfo(np.int64).max).astype(np.int64)
-    places = np.searchsorted(middles, limits, "left")
+    places: NDArray[np.int64] = np.searchsorted(middles, limits, "left")
     away = abs(index.pts[places].astype(kind) * divisor - wanted)
     far = np.flatnonzero(away > math.floor(tolerance / index.time_base * divisor))
     if len(far):

@@ -24,7 +24,8 @@ def is_cut_off(path: str) -> str | None:
     with opened(path) as file:
         head = file.read(64)
         if head[4:8] == b"ftyp":
-            names, at = [], 0
+            names: list[str] = []
+            at = 0
             while at < size and len(names) < _MOST_BOXES:
                 file.seek(at)
                 box = file.read(16)

@@ -15,6 +15,7 @@ from ..._file_access import Folder
 from ..._findings import Finding
 from ..._options import Options
 from ..description import Format
+from .cameras import Meta, cameras_of
 from .checks import check_counters, check_rows
 from .episode_statistics import StatisticsOfEpisodes
 from .frames import files_of_pictures
@@ -67,6 +68,7 @@ def open(path: str, options: Options) -> Episodes:
     read = functools.partial(_read, info, plan, options, infos)
     tasks = plan.tasks if info.own.tasks else None
     by_episode = StatisticsOfEpisodes(info, plan, options.limit)
+    meta = Meta(path, options, info, plan)
     about = About(
         format=f"LeRobot {info.version}",
         unit="s",
@@ -78,10 +80,11 @@ def open(path: str, options: Options) -> Episodes:
         by_episode=by_episode,
         checks=functools.partial(_checked, info, plan, options, by_episode),
         pictures={
-            name: files_of_pictures(info, plan, feature, options)
+            name: files_of_pictures(meta, feature)
             for name, feature in info.features.items()
             if feature.dtype == "image" and 3 in feature.shape
         },
+        cameras=cameras_of(meta),
     )
     return make_episodes(
         LazyTracks(infos, plan.lengths, read), tasks=tasks, source=path, about=about

@@ -98,7 +98,7 @@ class Plan:
     files: list[str]  # data files, relative to the folder
     file_of: NDArray[np.int64]  # for each episode
     missing: set[str] = field(default_factory=set)
-    videos: dict[str, Any] = field(default_factory=dict)  # v3: chunk, file, begin by feature
+    videos: dict[str, Any] = field(default_factory=dict)  # v3: chunk, file, begin, end by feature
     adds_up: bool = False  # whether info.json states the sum of the lengths
 
     @property
@@ -391,7 +391,7 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
     files = files_of_episodes(folder)
     if not files:
         raise FormatError(folder.path, "meta/episodes", "has no Parquet file")
-    wanted = [f"videos/{v}/{k}" for v in videos for k in _VIDEO]
+    wanted = [f"videos/{v}/{k}" for v in videos for k in (*_VIDEO, _END)]
     for file in files:
         folder.require_inside(file)
         try:
@@ -399,8 +399,8 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
             table = read_table(path, needed, ["tasks", *wanted], limit)
             part = {name: whole_numbers(path, table, name) for name in needed}
             for name in filter(table.schema.names.__contains__, wanted):
-                begins = name.endswith(_VIDEO[-1])
-                part[name] = (_seconds if begins else whole_numbers)(path, table, name)
+                seconds = name.endswith("_timestamp")
+                part[name] = (_seconds if seconds else whole_numbers)(path, table, name)
         except FormatError as error:
             damage.found(error.path, error.place, error.reason)
             continue
@@ -419,10 +419,16 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
     paths = [
         filled(info, "data_path", info.data_path, int(chunk), int(file)) for chunk, file in unique
     ]
+
+    def known(video: str, *keys: str) -> bool:
+        return all(f"videos/{video}/{key}" in part for part in parts for key in keys)
+
     videos_by_name = {
-        video: tuple(joined(f"videos/{video}/{key}") for key in _VIDEO)
+        video: tuple(
+            joined(f"videos/{video}/{key}") for key in (*_VIDEO, _END) if known(video, key)
+        )
         for video in videos
-        if all(f"videos/{video}/{key}" in part for part in parts for key in _VIDEO)
+        if known(video, *_VIDEO)
     }
     tasks = [task for part in parts for task in part["tasks"]]
     plan = Plan(
@@ -438,6 +444,7 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
 
 
 _VIDEO = ("chunk_index", "file_index", "from_timestamp")
+_END = "to_timestamp"  # may be missing
 
 
 def _seconds(path: str, table: Any, name: str) -> Any:
