@@ -19,6 +19,7 @@ import data_sources
 import robocache as rbc
 from robocache import data
 from robocache._cache import arithmetic
+from robocache._operations.images import FILTERS_OF
 from robocache.data._formats import registry
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -109,6 +110,17 @@ def of_clock():
 def of_live_kept():
     pose = streams()["pose"]
     return digest(*(rbc.live_kept(pose.times, pose.arrivals, bound) for bound in (0, 3)))
+
+
+def of_images():
+    frames = np.random.default_rng(6).integers(0, 256, (3, 40, 56, 3), dtype=np.uint8)
+    found = []
+    for rule, filters in FILTERS_OF.items():
+        for name in filters:
+            for fit, size in (("stretch", (17, 90)), ("pad", (24, 24)), ("cover", (31, 20))):
+                options = {"rule": rule, "filter": name, "fit": fit, "pad_value": 9}
+                found.append(rbc.images(frames, size, dtype="uint8", layout="hwc", **options))
+    return digest(*found)
 
 
 def of_kinds():

@@ -197,7 +197,7 @@ def test_weights_reach_every_sample_of_many(scale):
     counts = np.full(2, 12_000_000)
     weights = checked_weights([scale, scale], counts)
     sampler = Sampler(counts, 0, weights, torch.device("cpu"))
-    [(which, anchors)] = sampler.batches(0, 0, False, [(20_000_000, 1000)])
+    [(which, anchors, _)] = sampler.batches(0, 0, False, [(20_000_000, 1000)])
     assert (which == 1).all()
     assert anchors.tolist() == list(range(8_000_000, 8_001_000))
 

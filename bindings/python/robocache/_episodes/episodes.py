@@ -192,7 +192,7 @@ class Episodes:
         Their episodes are those of the data set, also where some were selected. :class:`Images`
         takes their frames into windows.
         """
-        return MappingProxyType(self._about.cameras)  # type: ignore[arg-type]
+        return MappingProxyType(self._about.cameras)
 
     def with_cameras(
         self, cameras: Mapping[str, FrameSource], *, cache: Cache | None = None

@@ -320,7 +320,9 @@ _DEFAULTS: dict[str, Any] = {
 
 def _is_default(name: str, value: Any) -> bool:
     default = _DEFAULTS[name]
-    return value is default or (isinstance(value, (str, int, float, tuple)) and value == default)
+    plain = isinstance(value, (str, int, float, tuple))
+    is_equal: bool = plain and value == default
+    return value is default or is_equal
 
 
 def _comparable(spec: Images) -> Any:
@@ -614,8 +616,8 @@ def _split(whole: list[_Stage], frame: _Size, changes: bool) -> tuple[list[_Stag
     if last.get("fit") != "pad" or not changes:
         identity: _Stage = {"size": last["size"]}
         return whole, [identity]
-    before = first[-1]["size"] if first else frame
-    box = last.get("crop_size", before)
+    before: _Size = first[-1]["size"] if first else frame
+    box: _Size = last.get("crop_size", before)
     height, width = last["size"]
     ratio = max(box[1] / width, box[0] / height)
     inner = max(int(box[0] / ratio), 1), max(int(box[1] / ratio), 1)

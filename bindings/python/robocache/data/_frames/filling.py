@@ -102,7 +102,7 @@ class Filling:
         identity: str,
         episodes: Sequence[int],
     ) -> None:
-        self.source, self.steps, self.cache = source, steps, cache
+        self.source, self.steps, self.cache = source.sequential(), steps, cache
         self.unstored = ""  # why frames of the source must not be stored
         self.groups = groups_of(source, episodes, steps.stored_shape)
         files = list(dict.fromkeys(file for group in self.groups for file in group.files))
@@ -247,7 +247,7 @@ class Filling:
         segments = list(group.segments())
         todo = list(range(len(segments)))
         while todo:
-            busy = []
+            busy: list[int] = []
             for s in todo:
                 first, episodes, row, rows = segments[s]
                 part = {"episodes": episodes, "rows": rows, "first_episode": first}

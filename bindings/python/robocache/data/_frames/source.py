@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -118,9 +118,16 @@ class FrameSource(ABC):
         return self
 
     def copy(self) -> FrameSource:
-        """Return a source of the same frames for another thread, with no file open."""
-        made: FrameSource = pickle.loads(pickle.dumps(self))
-        return made
+        """Return a source of the same frames for another thread, with no file open.
+
+        It is a shallow copy, by ``__getstate__`` and ``__setstate__``, so what was read of the data
+        set's description is shared.
+        """
+        return copy.copy(self)
+
+    def sequential(self) -> FrameSource:
+        """Return a source for reading all frames in their order, which may use more threads."""
+        return self
 
     def close(self) -> None:  # noqa: B027
         """Close the files. The next read opens them again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -164,6 +165,25 @@ class VideoFrames(FrameSource):
             "matrix and range of the file, else BT.601 limited",
             "rotate": self.rotate,
         }
+
+    def with_options(
+        self,
+        *,
+        convert: str | None = None,
+        rotate: bool = False,
+        max_age: float | None = None,
+    ) -> FrameSource:
+        super().with_options(max_age=max_age)
+        if rotate == self.rotate:
+            return self
+        made = copy.copy(self)
+        made.rotate = rotate
+        return made
+
+    def sequential(self) -> FrameSource:
+        made = copy.copy(self)
+        made.threads = "auto"
+        return made
 
     def read(self, episode: int, rows: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
         import numpy as np
