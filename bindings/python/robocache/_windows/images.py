@@ -296,7 +296,8 @@ class Images:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Images):
             return NotImplemented
-        return _comparable(self) == _comparable(other)
+        same: bool = _comparable(self) == _comparable(other)
+        return same
 
     def __hash__(self) -> int:
         return hash(str(_comparable(self)))
