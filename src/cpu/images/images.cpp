@@ -1,6 +1,7 @@
 // Images on the CPU: the plans and tables of all images first, then bands of output rows. Where
 // contrast needs the mean of an image, its bytes are kept in the elements of the output, and a
 // second pass over these finishes it. Machines with products of bytes make suitable images by these.
+// Images in the size of their frames, or of their crops, are copied.
 
 #include <algorithm>
 #include <cstring>
@@ -314,6 +315,14 @@ class Passes {
                  p_.color_first && plan.colors.count > 0,
                  p_.color_first ? m_.means[image] : 0.0f};
     const int64_t last = first + (high - low);
+    if (keepsPixels(plan)) {
+      if (m_.bytes.form != nullptr) {
+        copyRows(canvas, &tile, last, sum, memory.as<PackedMemory>()->bytes, kPackedValues);
+      } else {
+        copyRows(canvas, &tile, last, sum, memory.as<ResizeMemory>()->bytes, kTileValues);
+      }
+      return;
+    }
     if (m_.bytes.form != nullptr) {
       const ByteTable table = byteTableOf(p_, m_, image);
       if (table.form->suits != 0) {
@@ -332,6 +341,33 @@ class Passes {
         if (pool_.stops()) return;
         write(canvas, tile, sum, of_tile->bytes, kTileValues);
       }
+    }
+  }
+
+  // Whether an image has the pixels of its frame: each output has one weight, which is 1.
+  bool keepsPixels(const ImagePlan& plan) const {
+    const bool colors = p_.color_first && plan.colors.count > 0;
+    return !colors && plan.in[0] == plan.resized[0] && plan.in[1] == plan.resized[1];
+  }
+
+  // The rows of a tile up to `last`, from `bytes` of kTileRows rows of `pitch` values.
+  void copyRows(const Canvas<Word>& canvas, Tile* tile, int64_t last, int64_t* sum, uint8_t* bytes,
+                int64_t pitch) {
+    const ImagePlan& plan = *tile->plan;
+    const int64_t width = pitch / p_.channels;
+    for (; tile->begin[0] < last; tile->begin[0] = tile->end[0]) {
+      tile->end[0] = std::min(tile->begin[0] + kTileRows, last);
+      for (int64_t x = 0; x < plan.size[1]; x += width) {
+        tile->begin[1] = x;
+        tile->end[1] = std::min(x + width, plan.size[1]);
+        const uint8_t* from = plan.pixels + (plan.window[0] + tile->begin[0]) * plan.stride[0] +
+                              (plan.window[1] + x) * plan.stride[1];
+        for (int64_t y = tile->begin[0]; y < tile->end[0]; ++y, from += plan.stride[0]) {
+          readPixels(plan, from, tile->end[1] - x, bytes + (y - tile->begin[0]) * pitch);
+        }
+        write(canvas, *tile, sum, bytes, pitch);
+      }
+      if (pool_.stops()) return;
     }
   }
 

@@ -8,6 +8,7 @@ import pytest
 
 import images_reference
 import robocache as rbc
+from robocache._operations.images import FILTERS_OF
 
 RANDOM = np.random.RandomState(3)
 FRAMES = RANDOM.randint(0, 256, (3, 9, 13, 3)).astype(np.uint8)
@@ -403,3 +404,37 @@ def test_torch_interpolate(each):
             continue
         answer = rbc.images(image[None], (h, w), rule="torchvision", filter=each, dtype="uint8")
         np.testing.assert_array_equal(answer, expected.numpy())
+
+
+@pytest.mark.parametrize("rule", FILTERS_OF)
+def test_images_in_the_size_of_their_frames_are_copies(rule):
+    rng = np.random.default_rng(0)
+    for channels in (1, 3, 4):
+        for height, width in ((1, 1), (7, 5), (33, 300), (100, 1), (1, 100), (40, 260)):
+            frames = rng.integers(0, 256, (2, height, width, channels), dtype=np.uint8)
+            for name in FILTERS_OF[rule]:
+                options = {"rule": rule, "filter": name, "dtype": "uint8", "layout": "hwc"}
+                np.testing.assert_array_equal(
+                    rbc.images(frames, (height, width), **options), frames
+                )
+                if min(height, width) < 4:
+                    continue
+                box = [1, 2, height - 2, width - 3]
+                made = rbc.images(
+                    frames[:, :, ::-1], tuple(box[2:]), boxes=box, flips=[3, 1], **options
+                )
+                crop = frames[:, :, ::-1][:, 1 : height - 1, 2 : width - 1]
+                np.testing.assert_array_equal(made[0], crop[0][::-1, ::-1])
+                np.testing.assert_array_equal(made[1], crop[1][:, ::-1])
+
+
+def test_colours_of_copies_equal_those_of_resized_frames():
+    """Colours need the mean of the whole image, which the copied rows add."""
+    rng = np.random.default_rng(1)
+    frames = rng.integers(0, 256, (3, 50, 70, 3), dtype=np.uint8)
+    small = rbc.images(frames, (37, 300), dtype="uint8", layout="hwc")
+    colors = [[0.7, 1.4, 0.3, 0.1], [1.2, np.nan, 2.0, np.nan], [np.nan, 0.5, np.nan, -0.2]]
+    options = {"colors": colors, "flips": [0, 1, 3], "table": rbc.normalization_table()}
+    np.testing.assert_array_equal(
+        rbc.images(small, (37, 300), **options), rbc.images(frames, (37, 300), **options)
+    )

@@ -81,7 +81,7 @@ def test_a_budget_registers_what_fits(source, tmp_path):
     spec = spec_of("float32")
     cache = rbc.Cache(tmp_path / "cache", require=True)
     expected, _ = batches(episodes_of(source, cache), spec)
-    found, loader = batches(episodes_of(source, cache), spec, device="cuda", pin="700KB")
+    found, loader = batches(episodes_of(source, cache), spec, device="cuda", pin="600KB")
     assert loader._batches._images._registered == {"front"}
     require_equal(found, expected)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._arguments.options import code_of, number
@@ -381,7 +381,7 @@ class ImageSteps:
     pad_value: Any
     draw_options: Mapping[str, Any] = field(repr=False)  # of image_draws(); empty: nothing random
     color_first: bool = field(repr=False)
-    table: NDArray[Any] | None = field(repr=False)
+    table: Any = field(repr=False)  # [C,256] of float32, or None
 
     @property
     def stored_shape(self) -> tuple[int, int, int]:
@@ -409,6 +409,23 @@ class ImageSteps:
             frames = images(frames, dtype="uint8", layout="hwc", **stage)
         images(frames, out=out, layout="hwc", **last)
 
+    def on(self, move: Callable[[NDArray[Any]], Any]) -> ImageSteps:
+        """Return the same calls with arrays on a device, to which ``move`` copies them."""
+        import numpy as np
+
+        def moved(stage: _Stage) -> _Stage:
+            if "boxes" not in stage:
+                return stage
+            return {**stage, "boxes": move(np.asarray(stage["boxes"], np.int64))}
+
+        return replace(
+            self,
+            stored=tuple(map(moved, self.stored)),
+            rest=tuple(map(moved, self.rest)),
+            whole=tuple(map(moved, self.whole)),
+            table=None if self.table is None else move(np.array(self.table)),
+        )
+
     def draws(self, samples: Any, seed: int, epoch: int, camera: int) -> ImageDraws[Any] | None:
         """Return the random numbers of samples; None if nothing is random."""
         if not self.draw_options:
@@ -422,7 +439,6 @@ class ImageSteps:
         rows: Any = None,
         draws: Mapping[str, Any] | None = None,
         are_stored: bool = False,
-        table: Any = None,
         out: Any = None,
         backend: Any = None,
     ) -> Any:
@@ -438,8 +454,6 @@ class ImageSteps:
             Arguments of :func:`images`, one per image, from :meth:`draws`.
         are_stored
             Whether ``stored`` was applied to the frames.
-        table
-            The table on the device of the frames. None: it is copied there.
         """
         *first, last = self.rest if are_stored else self.whole
         for stage in first:
@@ -452,7 +466,7 @@ class ImageSteps:
         options, draws = _with_crop(last, draws)
         is_bytes = str(self.dtype).rpartition(".")[2] == "uint8"
         if not is_bytes:
-            options["table"] = self.table if table is None else table
+            options["table"] = self.table
         options["pad_value"] = options.get("pad_value", self.pad_value)
         return images(
             frames,

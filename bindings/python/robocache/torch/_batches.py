@@ -15,7 +15,7 @@ from .._episodes.episodes import Episodes
 from .._library.context import CPU
 from .._windows.spec import WindowSpec
 from .._windows.windows import result_dtype, windows
-from ._frames import BatchImages, FrameMemory, Outputs
+from ._frames import BatchImages, Outputs, PinnedMemory
 from ._sampler import Samples
 
 
@@ -128,7 +128,7 @@ class _Slot:
     copied: Any = None
     released: Any = None
     batch: WindowBatch | None = None
-    frames: FrameMemory = field(default_factory=FrameMemory)
+    memory: PinnedMemory = field(default_factory=PinnedMemory)
 
 
 class Ahead:
@@ -211,7 +211,7 @@ class Ahead:
         if not self._on_cuda:
             if self._images is not None:
                 into = first_rows(slot.host, size)
-                self._images.write(samples, seed, epoch, slot.frames, into)
+                self._images.write(samples, seed, epoch, slot.memory, into)
             slot.batch = self._cutter.cut(samples, slot.host)
             return slot
         if not self._cuts_on_cuda:
@@ -230,7 +230,7 @@ class Ahead:
                 into[name][0].copy_(values, non_blocking=True)
                 into[name][1].copy_(valid, non_blocking=True)
             if self._images is not None:
-                self._images.write(samples, seed, epoch, slot.frames, into)
+                self._images.write(samples, seed, epoch, slot.memory, into)
             slot.batch = _batch(into, moved)
             slot.copied.record(self._stream)
         return slot

@@ -13,24 +13,32 @@ from .._library.context import default_context
 from ._sampler import Samples
 
 if TYPE_CHECKING:
+    from .._windows.images import ImageSteps
     from ..data._frames.window_images import WindowImages
 
 Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid
 
 
 @dataclass
-class FrameMemory:
-    """Pinned memory for the frames of a batch, by window. It grows."""
+class PinnedMemory:
+    """Pinned memory for the arrays of a batch, by name. It grows."""
 
-    frames: dict[str, torch.Tensor] = field(default_factory=dict)
+    held: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def of(self, name: str, count: int, shape: tuple[int, ...]) -> torch.Tensor:
-        """Return uint8 [count,H,W,C]."""
-        held = self.frames.get(name)
-        if held is None or len(held) < count:
-            held = torch.empty((count, *shape), dtype=torch.uint8, pin_memory=True)
-            self.frames[name] = held
-        return held[:count]
+    def of(self, name: str, count: int, like: torch.Tensor) -> torch.Tensor:
+        """Return memory [count,...] with the dtype and the rows of another tensor."""
+        found = self.held.get(name)
+        if found is None or len(found) < count:
+            shape = (count, *like.shape[1:])
+            found = self.held[name] = torch.empty(shape, dtype=like.dtype, pin_memory=True)
+        return found[:count]
+
+    def moved(self, name: str, array: Any, device: torch.device) -> torch.Tensor:
+        """Return an array of NumPy on a device, by a copy that nothing waits for."""
+        source = torch.from_numpy(array)
+        pinned = self.of(name, len(source), source)
+        pinned.copy_(source)
+        return pinned.to(device, non_blocking=True)
 
 
 class BatchImages:
@@ -40,9 +48,13 @@ class BatchImages:
         self._windows, self._device = windows, device
         self._on_cuda = device.type == "cuda"
         self._memory: dict[str, torch.Tensor] = {}  # on the GPU: frames of a batch
-        self._tables: dict[str, torch.Tensor] = {}
+        self._steps: dict[str, ImageSteps] = {}
         self._registered: set[str] = set()
         if self._on_cuda:
+            for window in windows:
+                self._steps[window.name] = window.steps.on(
+                    lambda array: torch.from_numpy(array).to(device)
+                )
             self._register(pin)
 
     def _register(self, budget: int) -> None:
@@ -80,7 +92,7 @@ class BatchImages:
         }
 
     def write(
-        self, samples: Samples, seed: int, epoch: int, memory: FrameMemory, out: Outputs
+        self, samples: Samples, seed: int, epoch: int, memory: PinnedMemory, out: Outputs
     ) -> None:
         """Write the images of samples, which are on the CPU, to ``out``, on torch's stream."""
         episodes, anchors = samples.episodes.numpy(), samples.anchors.numpy()
@@ -89,34 +101,37 @@ class BatchImages:
             frames = window.frames(episodes, anchors)
             draws = window.draws(episodes, anchors, repeats, seed, epoch)
             values, valid = out[window.name]
-            valid.copy_(torch.from_numpy(frames.valid))
             if not self._on_cuda:
+                valid.copy_(torch.from_numpy(frames.valid))
                 window.write(frames, draws, values)
                 continue
-            moved = self._moved(window, frames, memory)
+
+            def moved(part: str, array: Any, window: WindowImages = window) -> torch.Tensor:
+                return memory.moved(f"{window.name}/{part}", array, self._device)
+
+            valid.copy_(moved("valid", frames.valid))
             on_device: Any = None
             if draws is not None:
                 on_device = {
-                    name: each if name == "crop_size" else torch.from_numpy(each).to(self._device)
+                    name: each if name == "crop_size" else moved(name, each)
                     for name, each in draws.items()
                 }
-            window.steps.apply(
-                [moved],
-                rows=torch.from_numpy(frames.rows).to(self._device),
+            self._steps[window.name].apply(
+                [self._moved(window, frames, memory)],
+                rows=moved("rows", frames.rows),
                 draws=on_device,
                 are_stored=window.reader.are_stored,
-                table=self._table(window),
                 out=values.view(-1, *window.steps.image_shape),
             )
 
-    def _moved(self, window: WindowImages, frames: Any, memory: FrameMemory) -> torch.Tensor:
+    def _moved(self, window: WindowImages, frames: Any, memory: PinnedMemory) -> torch.Tensor:
         """Return the frames of a batch on the GPU."""
         from ..data._frames.reader import StoredFrames
 
-        count, shape, reader = max(1, len(frames)), window.reader.shape, window.reader
+        count, reader = len(frames.rows), window.reader
         held = self._memory.get(window.name)
         if held is None or len(held) < count:
-            held = torch.empty((count, *shape), dtype=torch.uint8, device=self._device)
+            held = torch.empty((count, *reader.shape), dtype=torch.uint8, device=self._device)
             self._memory[window.name] = held
         part = held[: len(frames)]
         if len(frames) == 0:
@@ -125,17 +140,9 @@ class BatchImages:
             _, context, _, _ = begin(held, "frames", None)
             reader.read(frames.episodes, frames.places, part, context)
             return part
-        host = memory.of(window.name, len(frames), shape)
+        host = memory.of(window.name, count, held)[: len(frames)]
         reader.read(frames.episodes, frames.places, host.numpy())
         return part.copy_(host, non_blocking=True)
-
-    def _table(self, window: WindowImages) -> torch.Tensor | None:
-        table = window.steps.table
-        if table is None:
-            return None
-        if window.name not in self._tables:
-            self._tables[window.name] = torch.as_tensor(table).to(self._device)
-        return self._tables[window.name]
 
     def close(self) -> None:
         """End the threads that decode."""
