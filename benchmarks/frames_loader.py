@@ -1,7 +1,7 @@
 """Samples per second of a loader with two cameras, from stored frames: on the CPU and on a GPU.
 
     python benchmarks/frames_loader.py [--folder DIR] [--frames 2000] [--size 480x640]
-                                       [--threads 1] [--batch 64] [--seconds 4]
+                                       [--repeat 20] [--threads 1] [--batch 64] [--seconds 4]
 
 Stores frames of noise of two cameras, full and in 224 x 224, and measures loaders of state (1 x
 14), actions (50 x 14) and one frame of each camera. On a GPU it also measures a pinned copy of the
@@ -50,7 +50,7 @@ class Noise(FrameSource):
             out[i] = np.roll(noise, row, axis=1)
 
 
-def episodes_of(folder, frames, shape, cache):
+def episodes_of(folder, frames, shape, cache, repeat=1):
     count = max(1, frames // ROWS)
     rng = np.random.default_rng(0)
     offsets = np.arange(count + 1) * ROWS
@@ -63,7 +63,8 @@ def episodes_of(folder, frames, shape, cache):
         (folder / f"{name}.bin").write_bytes(name.encode())
         os.utime(folder / f"{name}.bin", (10**9, 10**9))
         cameras[name] = Noise(folder, name, count, shape)
-    return rbc.Episodes(tracks).with_cameras(cameras, cache=cache)
+    episodes = rbc.Episodes(tracks).with_cameras(cameras, cache=cache)
+    return episodes.select(np.tile(np.arange(count), repeat))
 
 
 def spec_of(crop, augment):
@@ -108,9 +109,9 @@ def copy_rate(size, device):
 def trainer(device):
     """Return a small training step, and the seconds that it takes without a loader."""
     net = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 64, 7, 4), torch.nn.ReLU(), torch.nn.Conv2d(64, 128, 3, 2),
-        torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
-        torch.nn.Linear(128, 50 * CHANNELS),
+        torch.nn.Conv2d(3, 128, 8, 4), torch.nn.ReLU(), torch.nn.Conv2d(128, 512, 4, 2),
+        torch.nn.ReLU(), torch.nn.Conv2d(512, 512, 3), torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(512, 50 * CHANNELS),
     ).to(device, torch.bfloat16)  # fmt: skip
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4)
 
@@ -135,6 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--frames", type=int, default=2000)
+    parser.add_argument("--repeat", type=int, default=20, help="how often an epoch has a sample")
     parser.add_argument("--size", default="480x640", help="height x width")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--batch", type=int, default=64)
@@ -153,7 +155,7 @@ def main():
 
 def cases(folder, shape, arguments):
     cache = rbc.Cache(folder / "cache", require=True)
-    episodes = episodes_of(folder, arguments.frames, shape, cache)
+    episodes = episodes_of(folder, arguments.frames, shape, cache, arguments.repeat)
     color = rbc.ColorJitter(0.2, 0.2, 0.5)
     cores = len(os.sched_getaffinity(0))
     kinds = {
