@@ -15,7 +15,7 @@ from .._episodes.episodes import Episodes
 from .._library.context import CPU
 from .._windows.spec import WindowSpec
 from .._windows.windows import result_dtype, windows
-from ._frames import BatchImages, Outputs, PinnedMemory
+from ._frames import BatchImages, Outputs, BatchMemory
 from ._sampler import Samples
 
 
@@ -125,14 +125,15 @@ class _Slot:
     host_samples: torch.Tensor | None = None  # episodes and anchors, [2,B]
     device: Outputs | None = None
     device_samples: torch.Tensor | None = None
+    stream: Any = None
     copied: Any = None
     released: Any = None
     batch: WindowBatch | None = None
-    memory: PinnedMemory = field(default_factory=PinnedMemory)
+    memory: BatchMemory = field(default_factory=BatchMemory)
 
 
 class Ahead:
-    """Batches that a thread prepares ahead of their use.
+    """Batches that threads prepare ahead of their use: two if there are images.
 
     Numbers are cut on the device of the episodes, and images are made on that of the batches.
     """
@@ -154,7 +155,6 @@ class Ahead:
         self._slots: list[_Slot] | None = None
         cuda: Any = torch.cuda  # its classes are not typed
         self._cuda = cuda
-        self._stream: Any = cuda.Stream(device) if self._on_cuda else None
 
     def cut(
         self, samples: Iterator[Samples], seed: int = 0, epoch: int = 0
@@ -164,7 +164,8 @@ class Ahead:
             self._slots = [self._slot() for _ in range(self._count)]
         free = deque(self._slots)
         waiting: deque[Future[_Slot]] = deque()
-        with ThreadPoolExecutor(1, thread_name_prefix="robocache-windows") as thread:
+        threads = 1 if self._images is None else 2
+        with ThreadPoolExecutor(threads, thread_name_prefix="robocache-windows") as thread:
             try:
                 while True:
                     while free and (each := next(samples, None)) is not None:
@@ -193,6 +194,7 @@ class Ahead:
             slot.host_samples = torch.empty(shape, dtype=torch.int64, pin_memory=True)
             slot.device_samples = torch.empty(shape, dtype=torch.int64, device=self._device)
             slot.device = {**self._cutter.empty(self._device), **self._empty_images()}
+            slot.stream = self._cuda.Stream(self._device)
             slot.copied, slot.released = self._cuda.Event(), self._cuda.Event()
             # The memory was allocated on the current stream, but another stream writes it.
             slot.released.record(torch.cuda.current_stream(self._device))
@@ -220,8 +222,8 @@ class Ahead:
         assert slot.host_samples is not None
         into = first_rows(slot.device, size)
         slot.host_samples[0, :size], slot.host_samples[1, :size] = samples[:2]
-        with torch.cuda.stream(self._stream):
-            self._stream.wait_event(slot.released)
+        with torch.cuda.stream(slot.stream):
+            slot.stream.wait_event(slot.released)
             slot.device_samples.copy_(slot.host_samples, non_blocking=True)
             moved = Samples(*slot.device_samples[:, :size])
             if self._cuts_on_cuda:
@@ -232,7 +234,7 @@ class Ahead:
             if self._images is not None:
                 self._images.write(samples, seed, epoch, slot.memory, into)
             slot.batch = _batch(into, moved)
-            slot.copied.record(self._stream)
+            slot.copied.record(slot.stream)
         return slot
 
     def _received(self, slot: _Slot) -> WindowBatch:

@@ -14,17 +14,17 @@ from ._sampler import Samples
 
 if TYPE_CHECKING:
     from .._windows.images import ImageSteps
-    from ..data._frames.reader import FrameReader
-    from ..data._frames.window_images import Frames, WindowImages
+    from ..data._frames.window_images import WindowImages
 
 Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid
 
 
 @dataclass
-class PinnedMemory:
-    """Pinned memory for the arrays of a batch, by name. It grows."""
+class BatchMemory:
+    """Memory for the arrays of a batch, by name: pinned, and frames on the GPU. It grows."""
 
     held: dict[str, torch.Tensor] = field(default_factory=dict)
+    frames: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def of(self, name: str, count: int, like: torch.Tensor) -> torch.Tensor:
         """Return memory [count,...] with the dtype and the rows of another tensor."""
@@ -42,56 +42,13 @@ class PinnedMemory:
         return pinned.to(device, non_blocking=True)
 
 
-_PARTS, _PART_BYTES = 4, 16 << 20
-
-
-class Staging:
-    """Pinned parts that take turns: one is filled while others are copied to the GPU.
-
-    Together they fit in the caches of a CPU, so that a copy reads what was just written there.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[torch.Tensor, Any]] = []
-        self._turn = 0
-
-    def copy(self, reader: FrameReader, frames: Frames, to: torch.Tensor) -> None:
-        """Copy stored frames to the GPU, on torch's stream."""
-        frame_bytes = to[0].numel()
-        step = max(1, _PART_BYTES // frame_bytes)
-        for begin in range(0, len(to), step):
-            part = slice(begin, min(begin + step, len(to)))
-            memory, copied = self._part(step * frame_bytes)
-            host = memory[: to[part].numel()].view(to[part].shape)
-            reader.read(frames.episodes[part], frames.places[part], host.numpy())
-            to[part].copy_(host, non_blocking=True)
-            copied.record()
-
-    def _part(self, size: int) -> tuple[torch.Tensor, Any]:
-        """Return the next part, after its last copy."""
-        if len(self._parts) < _PARTS:
-            cuda: Any = torch.cuda
-            memory = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-            self._parts.append((memory, cuda.Event()))
-            return self._parts[-1]
-        self._turn = (self._turn + 1) % _PARTS
-        memory, copied = self._parts[self._turn]
-        copied.synchronize()
-        if len(memory) < size:
-            memory = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-            self._parts[self._turn] = memory, copied
-        return self._parts[self._turn]
-
-
 class BatchImages:
     """The windows of images of a loader, on the device of its batches."""
 
     def __init__(self, windows: list[WindowImages], device: torch.device, pin: int) -> None:
         self._windows, self._device = windows, device
         self._on_cuda = device.type == "cuda"
-        self._memory: dict[str, torch.Tensor] = {}  # on the GPU: frames of a batch
         self._steps: dict[str, ImageSteps] = {}
-        self._staging = Staging()
         self._registered: set[str] = set()
         if self._on_cuda:
             for window in windows:
@@ -135,7 +92,7 @@ class BatchImages:
         }
 
     def write(
-        self, samples: Samples, seed: int, epoch: int, memory: PinnedMemory, out: Outputs
+        self, samples: Samples, seed: int, epoch: int, memory: BatchMemory, out: Outputs
     ) -> None:
         """Write the images of samples, which are on the CPU, to ``out``, on torch's stream."""
         episodes, anchors = samples.episodes.numpy(), samples.anchors.numpy()
@@ -167,24 +124,21 @@ class BatchImages:
                 out=values.view(-1, *window.steps.image_shape),
             )
 
-    def _moved(self, window: WindowImages, frames: Any, memory: PinnedMemory) -> torch.Tensor:
+    def _moved(self, window: WindowImages, frames: Any, memory: BatchMemory) -> torch.Tensor:
         """Return the frames of a batch on the GPU."""
         from ..data._frames.reader import StoredFrames
 
         count, reader = len(frames.rows), window.reader
-        held = self._memory.get(window.name)
+        held = memory.frames.get(window.name)
         if held is None or len(held) < count:
             held = torch.empty((count, *reader.shape), dtype=torch.uint8, device=self._device)
-            self._memory[window.name] = held
+            memory.frames[window.name] = held
         part = held[: len(frames)]
         if len(frames) == 0:
             return held[:1]
         if window.name in self._registered and isinstance(reader, StoredFrames):
             _, context, _, _ = begin(held, "frames", None)
             reader.read(frames.episodes, frames.places, part, context)
-            return part
-        if isinstance(reader, StoredFrames):
-            self._staging.copy(reader, frames, part)
             return part
         host = memory.of(window.name, count, held)[: len(frames)]
         reader.read(frames.episodes, frames.places, host.numpy())

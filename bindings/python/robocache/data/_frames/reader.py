@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,7 @@ class DecodedFrames(FrameReader):
         self._source = source
         self._count = threads or threads_by_default()
         self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
         self._idle: queue.LifoQueue[FrameSource] = queue.LifoQueue()
 
     def read(self, episodes: Any, rows: Any, out: Any) -> None:
@@ -57,11 +59,12 @@ class DecodedFrames(FrameReader):
             for run in runs:
                 self._read(int(episodes[run.start]), rows[run], out[run])
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._count, "robocache-frames")
+        with self._lock:  # two batches may be read at the same time
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._count, "robocache-frames")
+            pool = self._pool
         tasks = [
-            self._pool.submit(self._read, int(episodes[run.start]), rows[run], out[run])
-            for run in runs
+            pool.submit(self._read, int(episodes[run.start]), rows[run], out[run]) for run in runs
         ]
         try:
             for task in tasks:
@@ -95,7 +98,7 @@ class DecodedFrames(FrameReader):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._pool, self._idle = None, queue.LifoQueue()
+        self._pool, self._idle, self._lock = None, queue.LifoQueue(), threading.Lock()
 
 
 def threads_by_default() -> int:
@@ -120,7 +123,9 @@ class StoredFrames(FrameReader):
         self._begins = np.asarray(begins, np.int64)
         self._offsets = [entry.episode_offsets() for entry in entries]
         self.is_mapped = all(entry.is_mapped for entry in entries)
-        self._segments: list[tuple[Any, Any]] | None = None
+        self._segments: list[tuple[Any, Any]] = []
+        if self.is_mapped:
+            self._segments = [_segments_of(entry) for entry in self.entries]
 
     def place(self, episodes: Any, rows: Any) -> tuple[Any, Any]:
         """Return the entry of each frame, and its row there."""
@@ -146,8 +151,6 @@ class StoredFrames(FrameReader):
         """
         import numpy as np
 
-        if self._segments is None:
-            self._segments = [_segments_of(entry) for entry in self.entries]
         entries, places = self.place(episodes, np.maximum(rows, 0))
         keys = np.empty((len(rows), 2), np.int64)  # entry and segment
         local = np.empty(len(rows), np.int64)
