@@ -42,6 +42,7 @@ from ._operations.image_draws import ColorJitter, ImageDraws, image_draws
 from ._operations.image_presets import ImagePreset, image_preset, image_presets
 from ._operations.images import images, normalization_table
 from ._operations.live import Live, LiveCounters, LiveStream, LiveTick
+from ._operations.live_cameras import LiveCamera, LiveImages
 from ._operations.live_kept import live_kept
 from ._operations.range_warning import RangeWarning
 from ._operations.resample import resample
@@ -81,7 +82,9 @@ __all__ = [
     "Images",
     "Info",
     "Live",
+    "LiveCamera",
     "LiveCounters",
+    "LiveImages",
     "LivePipeline",
     "LiveStream",
     "LiveTick",

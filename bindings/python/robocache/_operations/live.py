@@ -16,6 +16,7 @@ from .._library.errors import REFUSALS, blamed, shown, with_python_names
 from .._printable import plural
 from .._suggestions import did_you_mean
 from .._typing import Method, Numbers, Outside
+from .live_cameras import CameraInput, LiveCamera, LiveImages
 from .stream import FLOAT_OF_BITS, Stream, offsets_of
 
 _DTYPE = struct.Struct("BBH")  # rbcDType
@@ -129,6 +130,8 @@ class Live:
         The sensors. With names, methods take the name of a stream, or its index as before.
     time_dtype
         Dtype of all times: float64, float32 or int64.
+    cameras : dict by name
+        :class:`LiveCamera` objects, whose images :meth:`images` returns.
     backend
         As for :func:`resample`. On CUDA, :meth:`fuse` needs ``out`` on that device.
 
@@ -163,6 +166,7 @@ class Live:
         streams: Sequence[LiveStream] | Mapping[str, LiveStream],
         *,
         time_dtype: Any = "float64",
+        cameras: Mapping[str, LiveCamera] | None = None,
         backend: str | Context | None = None,
     ) -> None:
         import numpy as np
@@ -186,6 +190,15 @@ class Live:
                 described.append(self._described(stream, no_times))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{self._place(n)}.{error}") from None
+        self._cameras: dict[str, CameraInput] = {}
+        for name, camera in (cameras or {}).items():
+            if not isinstance(camera, LiveCamera):
+                kind = type(camera).__name__
+                raise TypeError(f"cameras[{name!r}]: is a {kind}, expected a robocache.LiveCamera")
+            try:
+                self._cameras[name] = CameraInput(camera, self._time)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"cameras[{name!r}].{error}") from None
         params = (_new_params(), _packed(self._time.name))
         try:
             self._handle = _core.rbc_live_create(self._context._handle, described, params)
@@ -359,6 +372,68 @@ class Live:
             _set_lag_ticks(params, ticks)
         _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, valid, ages, params)
         return LiveTick(out, valid, ages)
+
+    def push_frame(self, camera: str, frame: Any, arrival: Any) -> None:
+        """Add a frame of a camera. Any thread may call this.
+
+        Parameters
+        ----------
+        camera : str
+            Name of the camera.
+        frame : array [H,W,C] of uint8
+            In the memory of the CPU; it is copied.
+        arrival : number
+            When the frame had arrived, on the clock of the query times.
+
+        Raises
+        ------
+        KeyError
+            There is no camera with this name.
+        ValueError
+            The frame has another shape, or the time is not finite; nothing is added.
+        """
+        found = self._camera(camera)
+        found.put(frame, self._array(arrival, self._time, "arrival")[()])
+
+    def images(self, query_times: Any, *, lag: Any = 0) -> dict[str, LiveImages]:
+        """Make the images of all cameras at the query times.
+
+        Each is made of the newest frame that had arrived up to its time + ``lag``, as in training
+        on an alignment.
+
+        Parameters
+        ----------
+        query_times : number, or array [T]
+            The current time, or a history of times.
+        lag : number
+            As for :meth:`fuse`.
+
+        Returns
+        -------
+        dict
+            By camera: :class:`LiveImages` with NumPy arrays, values [T,C,h,w].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import robocache as rbc
+        >>> front = rbc.LiveCamera(rbc.Images("front", (2, 2)), (4, 4, 3), max_age=0.1)
+        >>> live = rbc.Live([rbc.LiveStream(7)], cameras={"front": front})
+        >>> live.push_frame("front", np.zeros((4, 4, 3), np.uint8), 0.5)
+        >>> found = live.images([0.4, 0.55, 0.7])["front"]
+        >>> found.values.shape, found.valid.tolist()
+        ((3, 3, 2, 2), [False, True, False])
+        """
+        queries = self._numpy.atleast_1d(self._array(query_times, self._time, "query_times"))
+        lag = self._array(lag, self._time, "lag")[()]
+        return {name: camera.images(queries, lag) for name, camera in self._cameras.items()}
+
+    def _camera(self, name: Any) -> CameraInput:
+        if name not in self._cameras:
+            known = ", ".join(map(repr, self._cameras)) or "none"
+            near = did_you_mean(name, self._cameras) if isinstance(name, str) else ""
+            raise KeyError(f"camera: is {shown(name)}, expected one of {known}{near}")
+        return self._cameras[name]
 
     def counters(self, stream: int | str) -> LiveCounters:
         """Return the counts of a stream's samples so far. Any thread may call this."""

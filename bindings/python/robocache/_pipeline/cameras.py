@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .._operations.live_cameras import FrameRing
 from .image_plan import ImagePlan
 from .sources import TICKS, same_type, ticks_of
 from .strict_json import shown
@@ -20,7 +21,7 @@ class Camera:
 
     def __init__(self, plan: ImagePlan) -> None:
         self.plan = plan
-        self._frames: tuple[tuple[int, Any], ...] = ()  # replaced as a whole: one thread may read
+        self._ring = FrameRing(_KEPT)
         self._decoder: Any = None
         if plan.topic is not None:
             self._typename = _typename(plan)
@@ -50,21 +51,21 @@ class Camera:
             kind = getattr(frame, "dtype", type(frame).__name__)
             raise TypeError(f"frame: is {kind}, expected a NumPy array of uint8")
         self.plan.require_frame(frame)
-        frames = sorted((*self._frames, (arrival, frame)), key=lambda entry: entry[0])
-        self._frames = tuple(frames[-_KEPT:])
+        self._ring.put(arrival, frame)
 
     def clear(self) -> None:
-        self._frames = ()
+        self._ring.clear()
 
     def newest(self, until: int) -> tuple[Any, float]:
         """Return the image of the frame that arrived last, up to a time, and its age in seconds.
 
         Without such a frame: None and infinity.
         """
-        for arrival, frame in reversed(self._frames):
-            if arrival <= until:
-                return self.plan.apply(frame[None]), (until - arrival) / TICKS
-        return None, float("inf")
+        found = self._ring.newest(until)
+        if found is None:
+            return None, float("inf")
+        arrival, frame = found
+        return self.plan.apply(frame[None]), (until - arrival) / TICKS
 
 
 def _typename(plan: ImagePlan) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._arguments.to_numpy import on_host
 from .._episodes.episodes import Episodes
 from .._library.errors import REFUSALS, shown
 from .._statistics.accumulator import QUANTILES
@@ -193,9 +194,15 @@ class WindowSpec:
         episodes: Episodes,
         which: Indices,  # plain: ok
         anchors: Times,
+        *,
+        seed: int | None = None,
+        epoch: int = 0,
         **options: Any,
     ) -> dict[str, tuple[Any, Any]]:
         """Cut the windows of B samples, as :func:`windows` does, and return them by name.
+
+        Each call opens the cameras of windows of images; ``robocache.torch.WindowLoader`` and
+        ``robocache.torch.WindowDataset`` open them once.
 
         Parameters
         ----------
@@ -203,28 +210,53 @@ class WindowSpec:
             The episodes to cut from.
         which, anchors
             The episode of each sample, and its row in the anchor's track there.
+        seed, epoch
+            Of random images, as for a loader. Without a seed nothing is random: see :meth:`eval`.
         options
-            ``anchor_times``, ``out``, ``check_times`` and ``backend`` of :func:`windows`.
+            ``anchor_times``, ``out``, ``check_times`` and ``backend`` of :func:`windows`; without
+            ``anchor_times`` and ``out`` if there are windows of images.
 
         Returns
         -------
         dict
-            By window name: (values [B,O,D'], valid [B,O]).
+            By window name: (values [B,O,D'], valid [B,O]). Images [B,O,C,h,w] are in NumPy.
         """
-        pairs = cut(
-            self.streams(episodes),
-            which,
-            anchors,
-            anchor_stream=self.anchor_stream,
-            dtype=self._dtype,
-            lag=self._lag,
-            **options,
+        found: dict[str, tuple[Any, Any]] = {}
+        if self.cameras:
+            for name in ("anchor_times", "out"):
+                if options.get(name):
+                    raise ValueError(f"{name}: is not valid for windows of images")
+            found = self._cut_images(episodes, which, anchors, seed, epoch)
+        if self.numbers:
+            pairs = cut(
+                self.streams(episodes),
+                which,
+                anchors,
+                anchor_stream=self.anchor_stream,
+                dtype=self._dtype,
+                lag=self._lag,
+                **options,
+            )
+            found.update(zip(self.numbers, pairs))
+        return {name: found[name] for name, window in self._windows.items() if window.output}
+
+    def _cut_images(
+        self, episodes: Episodes, which: Any, anchors: Any, seed: int | None, epoch: int
+    ) -> dict[str, tuple[Any, Any]]:
+        import numpy as np
+
+        from ..data._frames.window_images import window_images
+
+        spec = self if seed is not None else self.eval()
+        which, anchors = (
+            np.asarray(on_host(each, name) if hasattr(each, "__dlpack__") else each, np.int64)
+            for each, name in ((which, "which"), (anchors, "anchors"))
         )
-        return {
-            name: pair
-            for (name, window), pair in zip(self._windows.items(), pairs)
-            if window.output
-        }
+        found = {}
+        for window in window_images(episodes, spec, fill=False):
+            found[window.name] = window.cut(which, anchors, seed or 0, epoch)
+            window.reader.close()
+        return found
 
     @property
     def anchor_stream(self) -> int:

@@ -15,7 +15,7 @@ from .._episodes.episodes import Episodes
 from .._library.context import CPU
 from .._windows.spec import WindowSpec
 from .._windows.windows import result_dtype, windows
-from ._frames import BatchImages, Outputs, BatchMemory
+from ._frames import BatchImages, BatchMemory, Outputs
 from ._sampler import Samples
 
 

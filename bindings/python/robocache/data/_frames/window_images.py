@@ -141,6 +141,23 @@ class WindowImages:
         reader.read(frames.episodes, frames.places, memory)
         self._apply([memory], frames.rows, slice(0, len(images)), draws, images)
 
+    def cut(self, episodes: Any, anchors: Any, seed: int, epoch: int) -> tuple[Any, Any]:
+        """Return images [B,O,...] and ``valid`` [B,O], in NumPy."""
+        import numpy as np
+
+        count = len(self._begins) - 1
+        if len(episodes) and not 0 <= episodes.min() <= episodes.max() < count:
+            raise ValueError(f"which: has an episode that is not 0 to {count - 1}")
+        dtype = str(self.steps.dtype or "float32").rpartition(".")[2]
+        if dtype == "bfloat16":
+            import ml_dtypes
+
+            dtype = ml_dtypes.bfloat16
+        out = np.empty((len(episodes), *self.shape), dtype)
+        frames = self.frames(episodes, anchors)
+        self.write(frames, self.draws(episodes, anchors, None, seed, epoch), out)
+        return out, frames.valid
+
     def _apply(
         self, arrays: list[Any], rows: Any, part: slice, draws: Mapping[str, Any] | None, out: Any
     ) -> None:
