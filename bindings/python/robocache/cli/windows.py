@@ -7,11 +7,13 @@ from typing import Annotated, Any, Callable, Optional
 import numpy as np
 import typer
 
-from .. import WindowSpec
+from .. import Cache, WindowSpec
 from .._arguments.to_device import moved
+from .._cache.sizes import text_of_bytes
 from ..data import Episodes
 from ..data._format_values import number
 from . import _display as show
+from . import _frame_rates as frames
 from ._actions import (
     MOST_STEPS,
     ActionTrack,
@@ -39,6 +41,7 @@ from ._common import (
     warn_problems,
     with_kinds,
 )
+from ._images import Filter, Fit, Rule, how
 
 _SECONDS = 2.0  # least duration of a measurement
 _LEAST = 5  # batches per measurement
@@ -61,6 +64,21 @@ def windows(
         Optional[str],
         typer.Option(help="Action channels to keep absolute, with commas."),
     ] = None,
+    images: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="With --bench: also load an image of each camera, in a size, by a preset such as "
+            "openpi, or full. Name one camera with CAMERA=SIZE. Repeatable.",
+            metavar="[CAMERA=]WIDTHxHEIGHT",
+        ),
+    ] = None,
+    rule: Rule = None,
+    filter: Filter = None,  # noqa: A002
+    fit: Fit = None,
+    cached: Annotated[
+        bool,
+        typer.Option("--cached", help="With --images: also store the frames, and measure these."),
+    ] = False,
     state: StateTrack = None,
     action: ActionTrack = None,
     ignore_topic: IgnoreTopics = None,
@@ -78,8 +96,15 @@ def windows(
 
     Prints the number of samples, and how many of them lie fully within their episodes. With
     --bench, measures random batches of robocache.windows and, if torch is installed, of
-    robocache.torch.WindowLoader. Video is not read.
+    robocache.torch.WindowLoader; with --images, of loaders of frames: also of LeRobot's, if it is
+    installed and the data are in its format.
     """
+    resize = how(rule, filter, fit)
+    if images and not bench:
+        raise typer.BadParameter("--images is only valid with --bench")
+    if (cached or resize) and not images:
+        name = "cached" if cached else next(iter(resize))
+        raise typer.BadParameter(f"--{name} is only valid with --images")
     if absolute is not None and not relative:
         raise typer.BadParameter("--absolute is only valid with --relative")
     source = open_data(
@@ -106,7 +131,15 @@ def windows(
     if bench:
         where = device_of(device)
         summary["device"], summary["batch"] = where, batch
-        summary["bench"] = _measured(spec, episodes, batch, where)
+        if images:
+            spec = frames.with_cameras(spec, episodes, images, resize, path)
+            stored = None
+            if cached:
+                opened = open_data(path, damaged=damaged, follow_links=follow_links, cache=Cache())
+                stored = state_and_action(opened, state, action, "windows")[0]
+            summary["bench"] = frames.measured(path, episodes, spec, batch, where, stored)
+        else:
+            summary["bench"] = _measured(spec, episodes, batch, where)
     if as_json:
         show.print_json(summary)
     else:
@@ -218,6 +251,15 @@ def _print(spec: WindowSpec, facts: dict[str, Any]) -> None:
             ]
             for stream in facts["bench"]
         ]
-        head = (f"on {facts['device']}, {facts['batch']} windows per batch", "batch", "windows/s")
+        head: tuple[str, ...] = (
+            f"on {facts['device']}, {facts['batch']} windows per batch",
+            "batch",
+            "windows/s",
+        )
+        if any("memory_bytes" in stream for stream in facts["bench"]):
+            head = (*head, "memory")
+            for row, stream in zip(rows, facts["bench"]):
+                memory = stream["memory_bytes"]
+                row.append("-" if memory is None else text_of_bytes(memory))
         out.print()
         out.print(show.table(head, rows))
