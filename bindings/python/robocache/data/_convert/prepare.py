@@ -22,6 +22,7 @@ from .sources import Unsuitable
 from .split import Span, Split, spans_of, ticks_of
 from .tracks import Part, Wanted, columns_in, excluded, joined_names, parts_of
 
+_GRAY = "pictures of one channel, which only windows read"
 _NOTED = 0.5  # s: a longer interval that interpolation fills is worth a note
 _EXACT = {"float32": 2**24, "float16": 2**11}  # integers up to these do not change
 _TASK = "task_index"  # LeRobot's column of the task of each row
@@ -455,11 +456,19 @@ def prepared_episode(
     made.about["copied"] = not resampled
     used = set(cameras.values())
     made.left_out = [each for each in aligned.left_out if each.place not in used]
+    made.left_out += [LeftOut(name, _GRAY) for name in _gray(episodes)]
     if len(made.task) > 1:
         text = f"rows of episode {number} have several tasks; all rows get the first one"
         made.left_out.append(LeftOut(_TASK, text))
     kept = rules if rules.wanted.tracks else dataclasses.replace(rules, dtype=None)
     return finished(made, kept), cameras
+
+
+def _gray(episodes: Episodes) -> list[str]:
+    """Return the cameras of one channel, which are not written as pictures."""
+    about = episodes._about
+    known = {*about.pictures, *episodes.tracks, *(each.place for each in about.left_out)}
+    return [name for name in about.cameras if name not in known]
 
 
 def _tasks_of(one: Episodes, rules: Rules) -> tuple[str, ...]:

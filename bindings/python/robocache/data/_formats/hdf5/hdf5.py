@@ -21,12 +21,15 @@ from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import Damage, FormatError, LeftOut, some
 from ..._file_access import Folder, Limit, head, opened, what_is
 from ..._findings import Finding
+from ..._frames.arrays import may_be_camera
+from ..._frames.pictures import ImageFrames
 from ..._options import Options
 from ..._progress import progress
 from ..._time_units import in_seconds
 from ..arrays.rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ..description import Format
 from . import maniskill
+from .frames import Found, cameras_of, is_rgb, may_be_encoded
 from .messages import decoded
 from .process import Failure, File, Piece
 
@@ -47,8 +50,8 @@ _NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file 
 
 
 _REFUSED = (
-    "Pictures, point clouds and texts are listed in left_out. Object references, external files "
-    "and links out of the data set are not followed."
+    "Point clouds, pictures of other dtypes and texts are listed in left_out. Object references, "
+    "external files and links out of the data set are not followed."
 )
 FORMATS = (
     Format(
@@ -56,8 +59,8 @@ FORMATS = (
         title="HDF5 of robomimic",
         files="*.hdf5, *.h5",
         reads="Episodes, one per group data/demo_N, with one track per array that has a row per "
-        "step, such as actions and obs/joint_pos. Times are timestamp, timestamps or time, or come "
-        "from rate=.",
+        "step, such as actions and obs/joint_pos. Arrays of pictures, uint8 [n,h,w,3], are "
+        "cameras. Times are timestamp, timestamps or time, or come from rate=.",
         refuses=_REFUSED,
         package="h5py",
         extra="hdf5",
@@ -68,8 +71,8 @@ FORMATS = (
         title="HDF5 of ALOHA",
         files="*.hdf5, *.h5, a folder with one file per episode",
         reads="Episodes, one per file, with one track per array that has a row per step, such as "
-        "action and observations/qpos. Times are timestamp, timestamps or time, or come from "
-        "rate=.",
+        "action and observations/qpos. Arrays of pictures, and of JPEG or PNG files with zeros "
+        "behind them, are cameras. Times are timestamp, timestamps or time, or come from rate=.",
         refuses=_REFUSED,
         package="h5py",
         extra="hdf5",
@@ -80,7 +83,8 @@ FORMATS = (
         title="HDF5 of ManiSkill",
         files="trajectory.h5 with trajectory.json",
         reads="Episodes, one per group traj_N, with one track per array, such as actions and "
-        "env_states, whose poses have names and w first. The .json file next to it is read too. "
+        "env_states, whose poses have names and w first. Arrays of pictures, uint8, are cameras. "
+        "The .json file next to it is read too. "
         "The observation after the last action is listed in left_out.",
         refuses=_REFUSED,
         package="h5py",
@@ -136,6 +140,7 @@ class _Demo:
     group: str
     length: int
     arrays: dict[str, _Array] = field(default_factory=dict)
+    pictures: dict[str, Found] = field(default_factory=dict)  #: arrays that may be cameras
 
     @property
     def place(self) -> str:
@@ -183,6 +188,14 @@ def open(path: str, options: Options) -> Episodes:
             for each in options.damage.problems[:1]
         )
         raise FormatError(path, "", f"no episodes found{damaged or ': ' + _LAYOUTS}")
+    cameras = cameras_of(path, demos, options.limit)
+    for name, camera in cameras.items():
+        notes.left_out.pop(name, None)
+        if camera.fault is not None:
+            notes.left_out[name] = f"pictures: {camera.fault}"
+        elif isinstance(camera, ImageFrames):  # files of PNG or JPEG, whose bytes are no channels
+            for demo in demos:
+                demo.arrays.pop(name, None)
     infos = _tracks_of(demos, notes)
     clock = _clock_in(infos)
     has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
@@ -209,6 +222,12 @@ def open(path: str, options: Options) -> Episodes:
         left_out=tuple(LeftOut(name, reason) for name, reason in notes.left_out.items()),
         problems=options.damage.problems,
         checks=functools.partial(_noted, tuple(notes.findings)),
+        cameras=cameras,
+        pictures={
+            name: camera.encoded
+            for name, camera in cameras.items()
+            if camera.fault is None and is_rgb(camera)
+        },
     )
     read = functools.partial(_read, demos, infos, options)
     tracks = {name: info for name, info in infos.items() if name not in _TIMES}
@@ -339,6 +358,14 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
         shape = tuple(array["shape"] or ())
         dtype = np.dtype(array["dtype"]) if array["dtype"] else None
         skipped = maniskill.reason(name, shape) if maniskill.is_trajectory(group) else None
+        encoded = dtype is not None and may_be_encoded(shape, dtype)
+        if encoded or (dtype is not None and may_be_camera(shape, dtype, name)):
+            chunk = array["chunk"] if "unpacked" in array else None
+            demo.pictures[name] = Found(
+                shape, dtype, chunk[0] if chunk else 1, tuple(array["lacking"]), encoded
+            )
+            if len(shape) == 4:  # others may be numbers too
+                continue
         if array["shape"] is None:
             notes.left_out.setdefault(name, "is empty")
         elif skipped is not None:

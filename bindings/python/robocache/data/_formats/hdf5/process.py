@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -197,6 +197,8 @@ main()
 _lock = threading.RLock()
 _worker: _Worker | None = None
 _numbers = 0  # of opened files
+_exchanges = 0  # with the worker that are not finished
+_unused: list[File] = []  # that are open, and whose owners were deleted
 
 
 def _running() -> _Worker:
@@ -218,11 +220,42 @@ def _end() -> None:
         worker.end()
 
 
+@contextlib.contextmanager
+def _talking() -> Iterator[None]:
+    """Keep other threads, and the end of unused files, from the worker during an exchange."""
+    global _exchanges
+    with _lock:
+        _exchanges += 1
+        try:
+            yield
+        finally:
+            _exchanges -= 1
+        _close_unused()
+
+
+def close_unused(files: Iterable[File]) -> None:
+    """Close files at any time, as in the middle of an exchange when an object is deleted."""
+    _unused.extend(files)
+    _close_unused()
+
+
+def _close_unused() -> None:
+    if not _lock.acquire(blocking=False):
+        return  # another thread closes them after its exchange
+    try:
+        while _unused and not _exchanges:
+            with contextlib.suppress(Exception):
+                _unused.pop().__exit__()
+    finally:
+        _lock.release()
+
+
 def _after_fork() -> None:
     """Forget the worker, which belongs to the parent."""
-    global _worker, _lock
+    global _worker, _lock, _exchanges
     worker, _worker = _worker, None
-    _lock = threading.RLock()
+    _lock, _exchanges = threading.RLock(), 0
+    _unused.clear()
     if worker is not None:
         worker.process.returncode = 0  # not a child of this process: there is nothing to wait for
         worker.forget()
@@ -262,12 +295,12 @@ class File:
         require_regular(self.path)
         self.stamp = self._stamp()
         self.size = self.stamp[1]
-        with _lock, self._named():
+        with _talking(), self._named():
             self._open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _lock:
+        with _talking():
             if self.opened_by is not None and self.opened_by is _worker:
                 try:
                     self.opened_by.send(self._request([{"do": "close", "file": self.number}]))
@@ -371,7 +404,7 @@ class File:
         shared: int = 0,
     ) -> None:
         """Run batches of steps, each with the bytes of its largest: ``take`` gets each answer."""
-        with _lock, self._named():
+        with _talking(), self._named():
             waiting = deque(_numbered(batches))
             sent: deque[tuple[deque[tuple[int, dict[str, Any]]], int]] = deque()
             while waiting or sent:

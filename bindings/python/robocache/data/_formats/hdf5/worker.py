@@ -19,7 +19,7 @@ import resource
 import signal
 import socket
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from typing import Any
 
 import h5py
@@ -32,6 +32,7 @@ from .messages import HEAD, attributes_of, encoded
 
 _TRAJECTORY = re.compile(r"traj_\d+")  # a group of ManiSkill
 _SHOWN = 3  # ranges of rows in a message
+_KEPT = 32  # data sets, whose chunks need not be listed again
 
 
 class Rows:
@@ -69,6 +70,16 @@ class Rows:
         whole = sorted(row for row, count in present.items() if count >= each)
         self.unwritten = list(_between(whole, step, rows))
         self.empty = list(_between(sorted(present), step, rows))
+
+    def first_unwritten(self, begin: int, end: int) -> int | None:
+        """Return the first of some rows that lacks a chunk, or None."""
+        first = bisect.bisect_right(self.unwritten, (begin, begin))
+        for a, b in self.unwritten[max(0, first - 1) :]:
+            if a >= end:
+                return None
+            if b > begin:
+                return max(a, begin)
+        return None
 
     def unwritten_text(self) -> str:
         """Return for example "rows 500 to 999 were never written, and read as 0.0", or ""."""
@@ -189,7 +200,8 @@ class Worker:
         self.files: dict[int, Any] = {}
         self.tops: dict[int, Any] = {}  # root groups
         self.group: tuple[Any, Any] = (None, None)  # the last one: file and name, and itself
-        self.rows: tuple[Any, Any] = (None, None)  # of the last data set that was read
+        #: The data sets that were read last, by file, group and name.
+        self.rows: OrderedDict[tuple[int, str, str], Rows] = OrderedDict()
         self.shared: mmap.mmap | None = None
 
     def serve(self) -> None:
@@ -279,7 +291,9 @@ class Worker:
         return ({},)
 
     def close(self, step: dict[str, Any]) -> tuple[Any, ...]:
-        self.group = self.rows = (None, None)
+        self.group = (None, None)
+        for key in [key for key in self.rows if key[0] == step["file"]]:
+            del self.rows[key]
         self.tops.pop(step["file"], None)
         file = self.files.pop(step["file"], None)
         if file is not None:
@@ -360,17 +374,23 @@ class Worker:
     def read(self, step: dict[str, Any]) -> tuple[Any, ...]:
         """Read rows of an array, into the file in memory or into the answer."""
         key = (step["file"], step["group"], step["name"])
-        if self.rows[0] != key:
-            self.rows = (None, None)
-            self.rows = (key, Rows(item_of(self._group(step), step["name"])))
-        rows = self.rows[1]
+        rows = self.rows.pop(key, None)
+        if rows is None:
+            if len(self.rows) >= _KEPT:
+                self.rows.popitem(last=False)
+            rows = Rows(item_of(self._group(step), step["name"]))
+        self.rows[key] = rows
         shape, dtype = (step["end"] - step["begin"], *step["shape"]), np.dtype(step["dtype"])
         if self.shared is None:
             values = np.empty(shape, dtype)
         else:
             values = np.ndarray(shape, dtype, self.shared, step["at"])
         rows.read(step["begin"], step["end"], values)
-        answer = {"unwritten": rows.unwritten_text(), "repeated": rows.repeated}
+        answer = {
+            "unwritten": rows.unwritten_text(),
+            "repeated": rows.repeated,
+            "first_unwritten": rows.first_unwritten(step["begin"], step["end"]),
+        }
         if self.shared is None:
             return (answer, values.reshape(-1).view(np.uint8).data)
         return (answer,)

@@ -22,7 +22,7 @@ class Store:
         self.path = path
         self.group = group
         self._files = files
-        self._options = options
+        self.options = options
         self._bytes: dict[str, int] = {}  # by array
 
     def __getstate__(self) -> dict[str, Any]:
@@ -52,9 +52,23 @@ class Store:
         """
         chunks = chunks_of(self._files, self.path, name, array)
         self._bytes[name] = chunks.bytes
-        limit, total = self._options.limit, sum(self._bytes.values())
+        limit, total = self.options.limit, sum(self._bytes.values())
         if total > limit.allowed(0):  # else the sizes of the files do not matter
             limit.require(self.path, name, total, self._files.total)
+        return chunks
+
+    def require_chunk(self, name: str, array: Any) -> Chunks:
+        """Return the chunks of an array of which only some rows are read at a time.
+
+        Raises
+        ------
+        FormatError
+            One chunk needs too much memory for a store of this size.
+        """
+        chunks = chunks_of(self._files, self.path, name, array)
+        size = math.prod(chunks.chunk) * chunks.item
+        if size > self.options.limit.allowed(0):
+            self.options.limit.require(self.path, f"{name}, a chunk", size, self._files.total)
         return chunks
 
     @in_one_thread()
@@ -96,37 +110,9 @@ class Store:
             )
             raise FormatError(self.path, name, text)
         if faults:
-            self._options.damage.found(self.path, name, _lost(chunks, faults))
+            self.options.damage.found(self.path, name, _lost(chunks, faults))
         self._note_missing(array, name, chunks, absent, missing)
         return values.astype(dtype, copy=False)
-
-    @in_one_thread()
-    def rows(self, name: str, begin: int, end: int) -> Any:
-        """Read some rows of an array, such as a part of its pictures.
-
-        Missing chunks are noted, since Zarr need not store chunks that hold only the fill value.
-
-        Raises
-        ------
-        FormatError
-            A chunk of these rows is damaged.
-        """
-        import numpy as np
-
-        array = self.group[name]
-        chunks = self.require_limit(name, array)
-        size = chunks.chunk[0]
-        parts = range(begin // size, -(-end // size))
-        stored = chunks.stored()
-        faults, missing = self._look(chunks, [place for place in stored if place[0] in parts])
-        self._note_missing(array, name, chunks, chunks.count - len(stored), missing)
-        if faults:
-            raise FormatError(self.path, name, _lost(chunks, faults))
-        try:
-            return np.asarray(array[begin:end])
-        except Exception as error:  # errors of zarr and its codecs have no common class
-            raise_shortage(self.path)
-            raise FormatError(self.path, name, first_line(error)) from None
 
     def _look(self, chunks: Chunks, stored: list[Place]) -> tuple[dict[Place, str], int]:
         """Return the faults of chunk files, and the number of chunks missing within files."""
@@ -173,12 +159,12 @@ class Store:
         if absent:
             noun = "chunks" if chunks.inner is None else "files of chunks"
             text = f"{absent} of {chunks.count} {noun} {_is(absent)} missing, and {as_what}"
-            self._options.damage.note(self.path, name, text)
+            self.options.damage.note(self.path, name, text)
         if missing:
             assert chunks.inner is not None
             count = math.prod(-(-n // i) for n, i in zip(chunks.shape, chunks.inner))
             text = f"{missing} of {count} chunks {_is(missing)} missing in the files, and {as_what}"
-            self._options.damage.note(self.path, name, text)
+            self.options.damage.note(self.path, name, text)
 
 
 def _lost(chunks: Chunks, faults: dict[Place, str]) -> str:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from .... import Track
@@ -15,6 +15,7 @@ from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import FormatError, LeftOut, needed, raise_shortage
 from ..._file_access import opened
+from ..._frames.arrays import ArrayFrames, may_be_camera
 from ..._options import Options
 from ..._recording import Recording
 from ..arrays.named_arrays import Data, distinct, flattened, restored
@@ -22,6 +23,7 @@ from ..arrays.rows import channel_names, clock_rows, is_picture
 from ..description import Format
 from .arrays import Store, first_line
 from .calls import in_one_thread, open_group
+from .frames import ZarrRows
 from .metadata import require_harmless
 from .store import files_of, group_of, is_old
 
@@ -30,7 +32,6 @@ _HEADS = (".zgroup", "zarr.json")
 _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
-_AT_ONCE = 16  # pictures
 _MOST_ROWS = 1 << 62  # fits int64, and is more than any array has
 
 
@@ -39,11 +40,11 @@ FORMAT = Format(
     title="Zarr replay buffer (diffusion_policy, UMI, DP3)",
     files="*.zarr, *.zarr.zip",
     reads="Episodes with one track per numeric array of data; meta/episode_ends cuts the rows "
-    "into episodes. Times are data/timestamp in seconds, or come from rate=. What save wrote has "
-    "every value and stamp.",
-    refuses="Pictures and point clouds are listed in left_out; convert and robocache images read "
-    "RGB pictures of uint8. Codecs that are not known to be harmless are refused: pickle, for "
-    "one, runs any code.",
+    "into episodes. Arrays of pictures are cameras: uint8 [n,h,w,3], or floats that are whole "
+    "numbers from 0 to 255, named img, image, rgb or cam. Times are data/timestamp in seconds, or "
+    "come from rate=. What save wrote has every value and stamp.",
+    refuses="Point clouds and pictures of other dtypes are listed in left_out. Codecs that are not "
+    "known to be harmless are refused: pickle, for one, runs any code.",
     package="zarr",
     extra="zarr",
     example='episodes = rbc.data.open("pusht.zarr", rate=10)',
@@ -114,14 +115,22 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         text = "has length 0" + (f", and so have {len(empty) - 1} others" if len(empty) > 1 else "")
         options.damage.found(path, f"episode {empty[0]}", text)
     total = int(ends[-1]) if len(ends) else 0
-    infos, left_out, cameras = {}, [], []
+    lengths = np.diff(ends, prepend=0).clip(min=0)
+    infos, left_out = {}, []
+    cameras: dict[str, ArrayFrames] = {}
     for name, array in sorted(group["data"].arrays()):
         shape = tuple(array.shape)
-        if _is_rgb(shape, array.dtype) and shape[0] >= total:
-            cameras.append(name)
-            text = f"pictures, which only convert and robocache images read, {list(shape)}"
-            left_out.append(LeftOut(name, text))
-        elif is_picture(shape, array.dtype):
+        if may_be_camera(shape, array.dtype, name):
+            fault = None
+            if shape[0] < total:
+                fault = f"has {shape[0]} frames, but the episodes have {total} rows"
+            own_rows = ZarrRows(store, f"data/{name}", array, lengths, fault)
+            cameras[name] = ArrayFrames.of(name, own_rows)
+            if fault is not None:
+                left_out.append(LeftOut(name, f"pictures: {fault}"))
+            if len(shape) == 4 or fault is not None or is_picture(shape, array.dtype):
+                continue
+        if is_picture(shape, array.dtype):
             left_out.append(LeftOut(name, f"pictures or clouds, {array.dtype} {list(shape)}"))
         elif array.dtype.kind not in "fiub":
             left_out.append(LeftOut(name, f"has dtype {array.dtype}, which is not read"))
@@ -142,11 +151,11 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
             infos[name] = TrackInfo(names, array.dtype.name, width)
     for name in sorted(group["data"].group_keys()):
         left_out.append(LeftOut(name, "a group, expected an array with one row per step"))
-    for name in store.without_metadata("data", {*infos, *(each.place for each in left_out)}):
+    known = {*infos, *cameras, *(each.place for each in left_out)}
+    for name in store.without_metadata("data", known):
         options.damage.found(path, f"data/{name}", "holds chunks, but no metadata of an array")
     if not infos:
         raise FormatError(path, "data", "has no array of numbers with one row per step")
-    lengths = np.diff(ends, prepend=0).clip(min=0)
     read = functools.partial(_read, store, options, infos, lengths)
     about = About(
         KIND,
@@ -155,8 +164,11 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
         info=dict(group.attrs),
         left_out=tuple(left_out),
         problems=options.damage.problems,
+        cameras=cameras,
         pictures={
-            name: functools.partial(_pictures, store, f"data/{name}", lengths) for name in cameras
+            name: own.encoded
+            for name, own in cameras.items()
+            if own.fault is None and own.shape[2] == 3
         },
     )
     if _TIMES in infos and infos[_TIMES].channels == 1:
@@ -164,23 +176,6 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
     return make_episodes(
         LazyTracks(infos, lengths, read, one_by_one=True), source=path, about=about
     )
-
-
-def _is_rgb(shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether the rows of an array are RGB pictures of 8 bits, [h,w,3]."""
-    return len(shape) == 4 and shape[3] == 3 and min(shape[1:3]) > 1 and dtype.name == "uint8"
-
-
-def _pictures(store: Store, name: str, lengths: Any, episode: int) -> Iterator[bytes]:
-    """Yield the pictures of an episode as PNG."""
-    from ..._write.pictures import png
-
-    row = int(lengths[:episode].sum())
-    end = row + int(lengths[episode])
-    while row < end:
-        for image in store.rows(name, row, min(row + _AT_ONCE, end)):
-            yield png(image)
-            row += 1
 
 
 def _read(
