@@ -14,6 +14,7 @@ import pytest
 
 import data_files
 import robocache as rbc
+from picture_files import decoded, encoded, read, require_equal, whole
 from robocache.data._frames.arrays import ArrayFrames, may_be_camera
 
 data = rbc.data
@@ -22,33 +23,6 @@ H, W = 12, 16
 
 def pixels(count, *shape, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, *(shape or (H, W, 3))), np.uint8)
-
-
-def read(source, episode, rows):
-    out = np.empty((len(rows), *source.shape), np.uint8)
-    source.read(episode, np.asarray(rows, np.int64), out)
-    return out
-
-
-def whole(source, episode):
-    return read(source, episode, range(int(source.lengths[episode])))
-
-
-def random_rows(length, rng):
-    return np.sort(rng.choice(length, rng.integers(1, length + 1), replace=False))
-
-
-def require_equal(source, expected, seed=1):
-    """Episodes in sequence, and random rows in any order of calls, are the expected frames."""
-    rng = np.random.default_rng(seed)
-    assert source.lengths.tolist() == [len(each) for each in expected]
-    for e, own in enumerate(expected):
-        np.testing.assert_array_equal(whole(source, e), own)
-    for _ in range(20):
-        e = int(rng.integers(len(expected)))
-        if len(expected[e]):
-            rows = random_rows(len(expected[e]), rng)
-            np.testing.assert_array_equal(read(source, e, rows), expected[e][rows])
 
 
 # ---- in memory and in maps ----------------------------------------------------------------------
@@ -350,25 +324,6 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), first == total())
     assert done.stdout == "0 True\n", done.stderr
 
 
-def files_of(frames, kind):
-    image = pytest.importorskip("PIL.Image")
-    import io
-
-    made = []
-    for frame in frames:
-        buffer = io.BytesIO()
-        image.fromarray(frame).save(buffer, kind, **({"quality": 90} if kind == "JPEG" else {}))
-        made.append(buffer.getvalue())
-    return made
-
-
-def decoded(content):
-    image = pytest.importorskip("PIL.Image")
-    import io
-
-    return np.array(image.open(io.BytesIO(content)).convert("RGB"))
-
-
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 @pytest.mark.parametrize("as_text", [False, True])
 def test_aloha_with_packed_pictures(tmp_path, kind, as_text):
@@ -376,7 +331,7 @@ def test_aloha_with_packed_pictures(tmp_path, kind, as_text):
     h5py = pytest.importorskip("h5py")
     expected = []
     for e, length in enumerate((5, 7)):
-        contents = files_of(pixels(length, 32, 32, 3, seed=e), kind)
+        contents = [encoded(frame, kind) for frame in pixels(length, 32, 32, 3, seed=e)]
         longest = max(map(len, contents)) + 3 * e
         with h5py.File(tmp_path / f"episode_{e}.hdf5", "w") as file:
             file["action"] = np.zeros((length, 2))

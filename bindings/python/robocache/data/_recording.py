@@ -25,6 +25,7 @@ from ._source import Piece, Source, StreamInfo, header_is_good
 
 if TYPE_CHECKING:
     from .._episodes.episodes import Episodes
+    from ._frames.source import FrameSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +206,7 @@ class Recording:
     """
 
     _provenance: Provenance | None = None  # what it was read from, if it was opened with a cache
+    _cameras: Mapping[str, FrameSource] | None = None  # None: those of the source
 
     def __init__(
         self,
@@ -277,6 +279,20 @@ class Recording:
             return tuple(self._chosen)
         with reading(self._source.path if self._source is not None else ""):
             return tuple(self._source.streams) if self._source is not None else ()
+
+    @property
+    def cameras(self) -> Mapping[str, FrameSource]:
+        """The cameras, by topic or folder: their frames are read when they are needed.
+
+        Each is one episode. ``times`` are the times of the frames in nanoseconds: in a bag, when
+        each one was logged.
+        """
+        if self._cameras is not None:
+            return self._cameras
+        found: Mapping[str, FrameSource] = getattr(self._source, "cameras", {})
+        streams = {} if self._chosen is None or self._source is None else self._source.streams
+        dropped = {name for name in streams if name not in self}
+        return {n: found[n] for n in found if n not in dropped and not self._ignored.topic(n)}
 
     def of_topic(self, name: str) -> tuple[str, ...]:
         """Return the streams of a topic: the one of its name, and one for each of its keys.
@@ -573,6 +589,8 @@ class Recording:
             unread=self.unread,
             origin=Origin(self.format, {name: self._topic(name) for name in chosen}),
         )
+        known = self.names
+        made._cameras = {n: c for n, c in self.cameras.items() if n in chosen or n not in known}
         options = {"channels": channels, "begin": begin, "end": end, "clock": clock}
         return following(self, made, "select", streams=list(chosen), **options)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Place = Union[str, "os.PathLike[str]"]
 
 _VERSION = 1  # of which frame belongs to which row
-_SUFFIXES = (".png", ".jpg", ".jpeg")
+SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
 class Files(ABC):
@@ -32,6 +32,7 @@ class Files(ABC):
 
     path: str  #: the data set
     lengths: Any  #: int64 [E]
+    times: Any  #: of the pictures of the only episode, int64 [n] in ns; absent: not known
 
     @abstractmethod
     def files(self, episode: int) -> tuple[str, ...]:
@@ -83,26 +84,21 @@ class ImageFrames(FrameSource):
         own = [folders] if isinstance(folders, (str, os.PathLike)) else list(folders)
         if times is not None and len(own) != 1:
             raise ValueError(f"times: expected one folder, got {len(own)}")
-        files = FolderPictures(name, [os.fspath(folder) for folder in own])
-        self._set(name, files, convert, times)
+        files = FolderPictures(name, [os.fspath(folder) for folder in own], times)
+        self._set(name, files, convert)
 
     @classmethod
-    def of(
-        cls, name: str, files: Files, *, convert: str | None = None, times: Any = None
-    ) -> ImageFrames:
+    def of(cls, name: str, files: Files, *, convert: str | None = None) -> ImageFrames:
         """Return the camera of pictures in other files."""
         made = cls.__new__(cls)
-        made._set(name, files, convert, times)
+        made._set(name, files, convert)
         return made
 
     fault: str | None = None  # as of ArrayFrames: readers list such pictures in left_out
 
-    def _set(self, name: str, files: Files, convert: str | None, times: Any) -> None:
-        import numpy as np
-
+    def _set(self, name: str, files: Files, convert: str | None) -> None:
         self.name = name
         self.path = files.path
-        self.times = None if times is None else np.ascontiguousarray(times, np.int64)
         self._files = files
         self._decoder = PictureDecoder(convert)
         self._shape: tuple[int, int, int] | None = None
@@ -113,6 +109,12 @@ class ImageFrames(FrameSource):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._decoder = PictureDecoder(state["_decoder"])
+
+    @property
+    def times(self) -> NDArray[np.int64] | None:
+        """The time of each picture in nanoseconds, int64 [n]; None: not known."""
+        times: NDArray[np.int64] | None = getattr(self._files, "times", None)
+        return times
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -132,9 +134,6 @@ class ImageFrames(FrameSource):
     @property
     def lengths(self) -> NDArray[np.int64]:
         lengths: NDArray[np.int64] = self._files.lengths
-        if self.times is not None and lengths.tolist() != [len(self.times)]:
-            text = f"has {lengths.sum()} pictures, but {len(self.times)} times"
-            raise FormatError(self.path, self.name, text)
         return lengths
 
     def files(self, episode: int) -> tuple[str, ...]:
@@ -159,7 +158,7 @@ class ImageFrames(FrameSource):
                 raise FormatError(*self._files.where(episode, row), str(error)) from None
             if frame.shape != self.shape:
                 text = f"has {_size(frame.shape)} pixels, but the first frame has "
-                text += f"{_size(self.shape)}"
+                text += _size(self.shape)
                 raise FormatError(*self._files.where(episode, row), text)
             into[...] = frame
             count += 1
@@ -189,11 +188,12 @@ def _size(shape: Sequence[int]) -> str:
 class NamedPictures(Files):
     """Pictures that are files of their own: their names relative to a folder, by episode."""
 
-    def __init__(self, path: str, names: Sequence[Sequence[str]]) -> None:
+    def __init__(self, path: str, names: Sequence[Sequence[str]], times: Any = None) -> None:
         import numpy as np
 
         self.path = path
         self.names = [list(own) for own in names]
+        self.times = times
         self.lengths = np.array([len(own) for own in self.names], np.int64)
 
     def files(self, episode: int) -> tuple[str, ...]:
@@ -218,15 +218,22 @@ class NamedPictures(Files):
 class FolderPictures(NamedPictures):
     """The pictures of a folder per episode, which are listed when they are first needed."""
 
-    def __init__(self, name: str, folders: Sequence[str]) -> None:
+    def __init__(self, name: str, folders: Sequence[str], times: Any = None) -> None:
+        import numpy as np
+
         self.name = name
+        self.times = None if times is None else np.ascontiguousarray(times, np.int64)
         self.folders = [os.path.abspath(folder) for folder in folders]
         self.path = os.path.commonpath(self.folders) if self.folders else ""
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("names", "lengths") or "folders" not in self.__dict__:
             raise AttributeError(name)
-        NamedPictures.__init__(self, self.path, [self._listed(each) for each in self.folders])
+        names = [self._listed(each) for each in self.folders]
+        if self.times is not None and len(self.times) != len(names[0]):
+            text = f"has {len(names[0])} pictures, but {len(self.times)} times are given"
+            raise FormatError(self.path, self.name, text)
+        NamedPictures.__init__(self, self.path, names, self.times)
         return self.__dict__[name]
 
     def _listed(self, folder: str) -> list[str]:
@@ -234,7 +241,7 @@ class FolderPictures(NamedPictures):
             _, _, names = next(walked(folder))
         except (FileNotFoundError, NotADirectoryError):
             raise FormatError(folder, self.name, "is not a folder") from None
-        found = [name for name in names if name.lower().endswith(_SUFFIXES) and name[0] != "."]
+        found = [name for name in names if name.lower().endswith(SUFFIXES) and name[0] != "."]
         if not found:
             raise FormatError(folder, self.name, "has no PNG or JPEG files: zero frames")
         own = os.path.relpath(folder, self.path)

@@ -16,6 +16,7 @@ from ...._episodes.episodes import Episodes, make_episodes
 from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import FormatError, LeftOut
 from ..._file_access import Folder, json_object, opened
+from ..._frames.pictures import Files, ImageFrames
 from ..._options import Options
 from ..._progress import progress
 from ..description import Format
@@ -37,9 +38,10 @@ FORMAT = Format(
     title="RLDS (TensorFlow Datasets)",
     files="a folder with features.json and *.tfrecord-*",
     reads="Episodes of Open X-Embodiment, DROID and others: a track for each tensor of numbers of "
-    "the steps, and the task in language_instruction. TensorFlow is not needed.",
-    refuses="Pictures, which only convert reads, and other texts are listed. RLDS states no times: "
-    "pass rate=.",
+    "the steps, the task in language_instruction, and RGB pictures in PNG and JPEG as cameras. "
+    "TensorFlow is not needed.",
+    refuses="Pictures of other dtypes, videos and other texts are listed. RLDS states no times: pass "
+    "rate=.",
     example='episodes = rbc.data.open("bridge", rate=5)',
 )
 
@@ -91,7 +93,7 @@ def open(path: str, options: Options) -> Episodes:
     left_out = [
         LeftOut(leaf.name, _why_not(leaf))
         for leaf in leaves
-        if leaf.kind != "number" and leaf.place != _TASK
+        if leaf.kind != "number" and leaf.place != _TASK and not leaf.is_rgb
     ]
     if not numbers:
         raise FormatError(os.path.join(path, FEATURES), STEPS, "has no tensor of numbers")
@@ -110,21 +112,82 @@ def open(path: str, options: Options) -> Episodes:
     import numpy as np
 
     lengths = np.array([episode.rows for episode in episodes], np.int64)
+    records = _Records(episodes)
+    cameras = {
+        leaf.name: ImageFrames.of(leaf.name, StepPictures(path, records, leaf, lengths))
+        for leaf in leaves
+        if leaf.is_rgb
+    }
     about = About(
         format="RLDS",
         unit="s",
         rate=rate,
         left_out=tuple(left_out),
         problems=options.damage.problems,
-        pictures={
-            leaf.name: functools.partial(_pictures, episodes, leaf)
-            for leaf in leaves
-            if leaf.is_rgb
-        },
+        cameras=cameras,
+        pictures={name: camera.encoded for name, camera in cameras.items()},
     )
     known = tasks if any(task is not None for task in tasks) else None
     lazy = LazyTracks(infos, lengths, functools.partial(read, options), path=path)
     return make_episodes(lazy, tasks=known, source=path, about=about)
+
+
+class _Records:
+    """Keeps the features of the last episode, which all cameras of it share."""
+
+    def __init__(self, episodes: list[_Place]) -> None:
+        self.episodes = episodes
+        self.last: tuple[int, dict[str, memoryview]] = (-1, {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"episodes": self.episodes, "last": (-1, {})}
+
+    def features(self, episode: int) -> dict[str, memoryview]:
+        if self.last[0] != episode:
+            self.last = (-1, {})
+            place = self.episodes[episode]
+            record = record_at(place.file, place.at, place.size)
+            self.last = (episode, features_in(record))
+        return self.last[1]
+
+
+class StepPictures(Files):
+    """The pictures of a feature of the steps."""
+
+    def __init__(self, path: str, records: _Records, leaf: Leaf, lengths: Any) -> None:
+        self.path = path
+        self.records = records
+        self.leaf = leaf
+        self.lengths = lengths
+
+    def files(self, episode: int) -> tuple[str, ...]:
+        return (self.records.episodes[episode].file,)
+
+    def place(self, episode: int) -> Any:
+        own = self.records.episodes[episode]
+        return [own.at, own.size, self.leaf.place, own.rows]
+
+    def where(self, episode: int, row: int) -> tuple[str, str]:
+        own = self.records.episodes[episode]
+        place = f"the record at byte {own.at}, {self.leaf.place}, episode {episode}, row {row}"
+        return own.file, place
+
+    def contents(self, episode: int, rows: Any) -> Iterator[bytes]:
+        own = self.records.episodes[episode]
+        try:
+            texts = texts_of(_feature(self.records.features(episode), self.leaf))
+        except Malformed as error:
+            raise FormatError(own.file, f"byte {own.at}", f"the record {error}") from None
+        except FileNotFoundError:
+            raise FormatError(own.file, "", "is missing") from None
+        if len(texts) != own.rows:
+            reason = f"has {len(texts)} pictures of {self.leaf.place}, expected {own.rows}"
+            raise FormatError(own.file, f"byte {own.at}", reason)
+        for row in rows.tolist():
+            yield bytes(texts[row])
+
+    def close(self) -> None:
+        self.records.last = (-1, {})
 
 
 def _require_room(path: str, numbers: list[Leaf], episodes: list[_Place], options: Options) -> None:
@@ -144,7 +207,7 @@ def _require_room(path: str, numbers: list[Leaf], episodes: list[_Place], option
 
 def _why_not(leaf: Leaf) -> str:
     if leaf.kind == "picture":
-        return f"pictures, which {'only convert reads' if leaf.is_rgb else 'are not read'}"
+        return "pictures that are not RGB of 8 bits in PNG or JPEG, which are not read"
     return "texts are not read" if leaf.kind == "text" else f"{leaf.kind} is not read"
 
 
@@ -202,21 +265,6 @@ def _picture(place: str, own: str, image: Any) -> Leaf:
     coded = str(stated.get("encodingFormat", "png")).lower() in ("png", "jpeg", "")
     is_rgb = own != "Video" and depth == "3" and stated.get("dtype", "uint8") == "uint8" and coded
     return Leaf(place, "picture", (), "uint8", is_rgb)
-
-
-def _pictures(episodes: list[_Place], leaf: Leaf, episode: int) -> Iterator[bytes]:
-    """Yield the files of the pictures of an episode."""
-    place = episodes[episode]
-    try:
-        feature = _feature(features_in(record_at(place.file, place.at, place.size)), leaf)
-        texts = texts_of(feature)
-    except Malformed as error:
-        raise FormatError(place.file, f"byte {place.at}", f"the record {error}") from None
-    if len(texts) != place.rows:
-        reason = f"has {len(texts)} pictures of {leaf.place}, expected {place.rows}"
-        raise FormatError(place.file, f"byte {place.at}", reason)
-    for content in texts:
-        yield bytes(content)
 
 
 def _tensor(path: str, place: str, tensor: dict[str, Any]) -> Leaf:

@@ -6,15 +6,17 @@ import functools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..._errors import FormatError, LeftOut, Unread, needed, rows_without_time
 from ..._file_access import Folder, is_file, is_folder, is_special, special_kind
+from ..._frames.pictures import ImageFrames
 from ..._options import Options
 from ..._progress import progress
 from ..._recording import Recording
 from ..._source import Piece, StreamInfo
 from ..description import Format
+from ..trajectories.pictures import TUM_LIST, tum_cameras
 from .clock import flat, looks_like, split_unit
 from .columns import fault_of, is_surely_table, is_table
 from .parquet import batches_of
@@ -71,9 +73,16 @@ def open(path: str, options: Options) -> Recording:
     needed("pyarrow", "tables", "a table")
     files = {os.path.basename(path): path}
     left_out: list[LeftOut] = []
+    cameras: Mapping[str, ImageFrames] = {}
     if os.path.isdir(path):
         files, left_out = files_in(path, options)
-    return Recording(Tables(path, files, options, left_out), progress=options.progress)
+        if set(files) - {TUM_LIST}:
+            cameras = tum_cameras(path, options.follow_links)
+            if cameras:
+                files.pop(TUM_LIST, None)
+    source = Tables(path, files, options, left_out)
+    source.cameras = cameras
+    return Recording(source, progress=options.progress)
 
 
 def open_file(
@@ -177,6 +186,7 @@ class Tables:
     ) -> None:
         """``read_file(stem, path, options)`` reads a file of another format, named ``kind``."""
         self.kind = kind
+        self.cameras: Mapping[str, ImageFrames] = {}  # of pictures next to the tables
         self.path, self.files, self.damage = path, files, options.damage
         self.limit = options.limit
         self.stems = _stems(files)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import Folder, head, is_folder, special_kind
+from ..._frames.pictures import ImageFrames
 from ..._options import Options
 from ..._recording import Recording
 from ..description import Format
 from ..tables.columns import fault_of, is_table
 from ..tables.tables import Tables
+from .pictures import euroc_camera
 
 FORMAT = Format(
     name="euroc",
@@ -19,8 +21,8 @@ FORMAT = Format(
     files="mav0/imu0/data.csv, mav0/state_groundtruth_estimate0/data.csv",
     reads="One stream per sensor with a data.csv, named by its folder (imu0), on the timestamps in "
     "ns. Quaternions are w first, as the names of the columns say, and are aligned by slerp. One "
-    "data.csv can be opened on its own.",
-    refuses="Pictures of cameras are listed, but not read.",
+    "data.csv can be opened on its own. Folders of pictures (cam0) are cameras.",
+    refuses="Folders with another data.csv are listed.",
     package="pyarrow",
     extra="tables",
     example='recording = rbc.data.open("MH_01_easy")',
@@ -42,6 +44,7 @@ def open(path: str, options: Options) -> Recording:
     inner = os.path.relpath(base, path)
     files: dict[str, str] = {}
     left_out: list[LeftOut] = []
+    cameras: dict[str, ImageFrames] = {}
     for name in _sensors(base):
         try:
             file = folder.file(os.path.normpath(os.path.join(inner, name, _TABLE)))
@@ -49,7 +52,11 @@ def open(path: str, options: Options) -> Recording:
             options.damage.found(error.path, error.place, error.reason)
             continue
         if b"filename" in head(file, _LOOK).partition(b"\n")[0]:
-            left_out.append(LeftOut(name, "names and times of pictures"))
+            camera = euroc_camera(path, inner, name, options.follow_links)
+            if camera is None:
+                left_out.append(LeftOut(name, "names and times of pictures, which are missing"))
+            else:
+                cameras[name] = camera
         else:
             files[f"{name}.csv"] = file
     for name, reason, is_damage in _others(folder, base, inner):
@@ -58,6 +65,7 @@ def open(path: str, options: Options) -> Recording:
         else:
             left_out.append(LeftOut(name, reason))
     source = Tables(path, files, options, left_out, FORMAT.title)
+    source.cameras = cameras
     return Recording(source, progress=options.progress)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import Folder, is_file, is_special
+from ..._frames.pictures import ImageFrames
 from ..._kinds.kinds import Said
 from ..._options import Options
 from ..._recording import Recording
@@ -18,6 +19,7 @@ from ..tables.layout import BLANKS, LOOK, Layout
 from ..tables.parquet import nan_filled, numbers_of
 from ..tables.streams import Table, rows_clock
 from ..tables.tables import Tables
+from .pictures import kitti_cameras
 
 FORMAT = Format(
     name="kitti",
@@ -58,17 +60,20 @@ def open(path: str, options: Options) -> Recording:
     needed("pyarrow", "tables", "a trajectory")
     files = {os.path.basename(path): path}
     left_out: list[LeftOut] = []
+    cameras: dict[str, ImageFrames] = {}
     if os.path.isdir(path):
         folder = Folder(path, options.follow_links)
         names = _poses_in(path)
         files = {name: folder.file(name) for name in names}
         folder.file(_TIMES)
+        cameras = kitti_cameras(path, _TIMES, options.follow_links)
         left_out = [
             LeftOut(name, "holds no poses of KITTI: open it separately")
             for name in sorted(os.listdir(path))
-            if name not in (*names, _TIMES) and not name.startswith(".")
+            if name not in (*names, *cameras, _TIMES) and not name.startswith(".")
         ]
     source = Tables(path, files, options, left_out, FORMAT.title, _read)
+    source.cameras = cameras
     return Recording(source, progress=options.progress)
 
 
