@@ -7,24 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._formats.messages.protobuf_wire import BYTES, FIXED32, Malformed, fields
+from .._frames.ros_pixels import pixels_of
 from .._write import pictures
 
 RAW = {"sensor_msgs/msg/Image", "foxglove.RawImage", "foxglove_msgs/msg/RawImage"}
 COMPRESSED = {"sensor_msgs/msg/CompressedImage", "foxglove.CompressedImage"}
 COMPRESSED |= {"foxglove_msgs/msg/CompressedImage"}
 TYPES = RAW | COMPRESSED
-
-# By encoding: bytes a pixel, and the channels in the order red, green, blue.
-_LAYOUTS = {
-    "rgb8": (3, (0, 1, 2)),
-    "bgr8": (3, (2, 1, 0)),
-    "8UC3": (3, (2, 1, 0)),
-    "rgba8": (4, (0, 1, 2)),
-    "bgra8": (4, (2, 1, 0)),
-    "8UC4": (4, (2, 1, 0)),
-    "mono8": (1, (0, 0, 0)),
-    "8UC1": (1, (0, 0, 0)),
-}
 
 
 @dataclass(frozen=True)
@@ -49,26 +38,8 @@ class Picture:
 
         if not self.encoding:
             return decoder.rgb(self.data)
-        layout = _LAYOUTS.get(self.encoding)
-        if layout is None:
-            raise ValueError(
-                f"has the encoding {self.encoding!r}, expected one of {', '.join(_LAYOUTS)}. Depth "
-                "images and raw Bayer images are not colours that a policy reads"
-            )
-        size, order = layout
-        step = self.step or self.width * size
-        if step < self.width * size or len(self.data) < step * (self.height - 1) + (
-            self.width * size
-        ):
-            raise ValueError(
-                f"has {len(self.data):,} bytes in rows of {self.step:,}, too few for {self.width} "
-                f"x {self.height} pixels of {self.encoding}"
-            )
-        flat = np.frombuffer(self.data, np.uint8)
-        flat = np.concatenate([flat, np.zeros(max(0, step * self.height - len(flat)), np.uint8)])
-        rows = flat[: step * self.height].reshape(self.height, step)[:, : self.width * size]
-        pixels = rows.reshape(self.height, self.width, size)
-        return np.ascontiguousarray(pixels[..., list(order)])
+        pixels = pixels_of(self, "RGB")
+        return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
 
 
 def picture_of(typename: str, serialization: str, message: bytes) -> Picture:

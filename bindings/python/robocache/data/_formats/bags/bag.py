@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from ..._errors import Damage, FormatError, LeftOut, Unread, raise_shortage
 from ..._file_access import Limit
@@ -20,6 +21,9 @@ from ..messages.ros_types import normalized
 from ..messages.topics import AnyTopic, Hooks, Part, topic_of
 from .mcap import Channel
 from .unread import is_ros_topic, ros_topic_reason
+
+if TYPE_CHECKING:
+    from ..._frames.bags import RosFrames
 
 _LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
 _LOOK_FOR_KEYS = 16 << 20  # bytes that are read to find the keys of topics
@@ -119,6 +123,7 @@ class Bag:
         self.unlisted_files: list[Unread] = []  # files that do not belong to the bag
         self._names: dict[str, int] = {}  # of topics, with the number of topics with that name
         self.topics: dict[str, _Topic] = {}
+        self.reopen: Callable[[], Any] | None = None  # opens the bag in another process
         self._infos: _Infos | None = None
         self._looked_for_keys = False
         declared = self._declared()
@@ -366,6 +371,28 @@ class Bag:
                         own, _ = unpacked_messages(own, budget)
                     first = file.channels[next(c for c, t in topics.items() if t is topic)]
                     yield topic.name, first.serialization, own
+
+    @functools.cached_property
+    def cameras(self) -> Mapping[str, RosFrames]:
+        """The topics of images."""
+        from ..._frames.bags import cameras_of
+
+        return cameras_of(self)
+
+    def image_topics(self) -> Mapping[str, tuple[str, list[tuple[int, int]]]]:
+        """Return the type and the channels of topics of images, also of unknown definitions."""
+        from ..._frames.bags import TYPES
+
+        found = [(topic.name, topic.typename, topic.channels) for topic in self.topics.values()]
+        found += [(each.name, each.typename, each.channels) for each in self.unknown]
+        return {name: (kind, channels) for name, kind, channels in found if kind in TYPES}
+
+    def unpacked(self, rows: Rows) -> Rows:
+        """Unpack messages that may be compressed singly."""
+        made, failed = unpacked_messages(rows, Budget(self.limit, self.path, self.packed_size))
+        for reason, sizes in failed.items():
+            raise FormatError(self.path, "messages", f"{len(sizes)} cannot be read: {reason}")
+        return made
 
     def _blocks(
         self, chosen: Sequence[_Topic], shown: bool | None, looking: bool = False

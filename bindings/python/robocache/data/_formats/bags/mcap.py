@@ -6,7 +6,7 @@ import itertools
 import os
 import struct
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -296,10 +296,13 @@ class Mcap:
 
     # ---- messages -------------------------------------------------------------------------------
 
-    def pieces(self, wanted: Collection[int]) -> Iterator[tuple[NDArray[np.uint16], Rows, int]]:
+    def pieces(
+        self, wanted: Collection[int], chunks: Sequence[_Chunk] | None = None
+    ) -> Iterator[tuple[NDArray[np.uint16], Rows, int]]:
         """Yield messages of some channels by chunk: the channels, the messages, and bytes read.
 
-        ``wanted`` may shrink meanwhile: chunks without wanted channels are skipped.
+        ``wanted`` may shrink meanwhile: chunks without wanted channels are skipped. ``chunks``:
+        only some of the file's.
         """
         import numpy as np
 
@@ -309,7 +312,7 @@ class Mcap:
         strange, late = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.int64)
         short, many, all_chosen = 0, 0, np.zeros(1 << 16, bool)
         with self.opened() as file:
-            for chunk in self.chunks:
+            for chunk in self.chunks if chunks is None else chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue
                 data = self._content_of(file, chunk, budget)
@@ -559,7 +562,8 @@ def _are_indexes(file: BinaryIO, at: int, end: int) -> bool:
     """Whether a range of a file holds only message indexes."""
     while at + 9 <= end:
         file.seek(at)
-        op, size = _RECORD.unpack(file.read(9))
+        head = file.read(9)
+        op, size = _RECORD.unpack(head) if len(head) == 9 else (0, 0)
         if op != _MESSAGE_INDEX:
             return False
         at += 9 + size

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -61,6 +62,7 @@ def open(path: str, options: Options) -> Recording:
         options.definitions,
         limit=options.limit,
     )
+    bag.reopen = functools.partial(open, path, options)
     return Recording(bag, progress=options.progress)
 
 
@@ -344,10 +346,13 @@ class Ros1:
 
     # ---- messages -------------------------------------------------------------------------------
 
-    def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
+    def pieces(
+        self, wanted: Collection[int], chunks: Sequence[_Chunk] | None = None
+    ) -> Iterator[tuple[Any, Any, int]]:
         """Yield messages of some connections, and others in the same chunks, and bytes read.
 
-        ``wanted`` may shrink meanwhile: chunks without wanted connections are skipped.
+        ``wanted`` may shrink meanwhile: chunks without wanted connections are skipped. ``chunks``:
+        only some of the file's.
         """
         budget = Budget(self.limit, self.path, self.size)
         strange: dict[int, int] = {}
@@ -355,7 +360,7 @@ class Ros1:
         with opened(self.path) as file:
             chosen = (
                 chunk
-                for chunk in self.chunks
+                for chunk in (self.chunks if chunks is None else chunks)
                 if chunk.channels is None or not chunk.channels.isdisjoint(wanted)
             )
             packed = _packed(file, chosen, budget)

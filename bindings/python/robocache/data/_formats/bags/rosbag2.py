@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sqlite3
@@ -232,6 +233,7 @@ def open(path: str, options: Options) -> Recording:
         )
         for name in unlisted
     ]
+    bag.reopen = functools.partial(open, path, options)
     return Recording(bag, progress=options.progress)
 
 

@@ -40,8 +40,8 @@ FORMAT = Format(
     reads="Episodes of Open X-Embodiment, DROID and others: a track for each tensor of numbers of "
     "the steps, the task in language_instruction, and RGB pictures in PNG and JPEG as cameras. "
     "TensorFlow is not needed.",
-    refuses="Pictures of other dtypes, videos and other texts are listed. RLDS states no times: pass "
-    "rate=.",
+    refuses="Pictures of other dtypes, videos and other texts are listed. RLDS states no times: "
+    "pass rate=.",
     example='episodes = rbc.data.open("bridge", rate=5)',
 )
 
